@@ -1,0 +1,18 @@
+include(CMakePackageConfigHelpers)
+
+install(TARGETS glassbox_static glassbox_shared EXPORT glassbox-targets)
+install(TARGETS glassbox)
+install(TARGETS glassbox-chip DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glassbox)
+install(DIRECTORY include/glassbox TYPE INCLUDE)
+install(FILES docs/man/glassbox.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+configure_file(cmake/glassbox.pc.in glassbox.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/glassbox.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/glassbox)
+install(EXPORT glassbox-targets NAMESPACE glassbox:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/glassbox-config.cmake.in glassbox-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(glassbox-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/glassbox-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/glassbox-config-version.cmake DESTINATION ${package_dir})

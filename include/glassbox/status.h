@@ -1,0 +1,53 @@
+/* Status of every fallible call of glassbox: a code, the site that raised it, and one sentence. */
+#ifndef GLASSBOX_STATUS_H
+#define GLASSBOX_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define GBX_API __attribute__((visibility("default")))
+#define GBX_MUST_USE __attribute__((warn_unused_result))
+#define GBX_PRINTF(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
+#else
+#define GBX_API
+#define GBX_MUST_USE
+#define GBX_PRINTF(format_at, first_at)
+#endif
+
+typedef enum gbx_code {
+    GBX_OK = 0,
+    GBX_INVALID_ARGUMENT = 1, /* the caller passed something that cannot be meant */
+    GBX_NOT_FOUND = 2,        /* a file, a platform, a symbol or an allocation is not there */
+    GBX_OUT_OF_RANGE = 3,     /* outside an allocation, a tensor or a limit */
+    GBX_EXHAUSTED = 4,        /* global memory, address slots or host memory are used up */
+    GBX_UNSUPPORTED = 5,      /* this platform or device cannot do it */
+    GBX_BAD_KERNEL = 6,       /* a kernel does not compile, load or have its entry */
+    GBX_IO = 7,               /* the operating system refused; the message has its reason */
+    GBX_BAD_FORMAT = 8,       /* a file that is not what it should be */
+    GBX_DEVICE_FAULT = 9,     /* a kernel raised a fatal signal */
+    GBX_DEVICE_HUNG = 10,     /* a kernel or the chip made no progress within the timeout */
+    GBX_DEVICE_LOST = 11,     /* the chip process ended, or had failed before */
+    GBX_INTERNAL = 12         /* a defect of glassbox */
+} gbx_code;
+
+/* NULL is success. Anything else is owned by whoever holds it, until gbx_status_free. */
+typedef struct gbx_error *gbx_status;
+
+/* All of these take a success (NULL) as well. The strings live as long as the status. */
+GBX_API gbx_code gbx_status_code(gbx_status status);
+GBX_API const char *gbx_status_message(gbx_status status); /* "" for success */
+GBX_API const char *gbx_status_site(gbx_status status);    /* "file.c:123", "" for success */
+GBX_API void gbx_status_free(gbx_status status);
+
+/* "device fault" for GBX_DEVICE_FAULT, and so on. Never NULL. */
+GBX_API const char *gbx_code_name(gbx_code code);
+
+/* The exit code of a command that failed with this code: 0, 2 (usage and input), 3 (device). */
+GBX_API int gbx_code_exit(gbx_code code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* Raising and passing on a gbx_status. Host code only: device code returns the bare gbx_code. */
+#ifndef GBX_BASE_STATUS_H
+#define GBX_BASE_STATUS_H
+
+#include <stdarg.h>
+
+#include <glassbox/status.h>
+
+/* Returns early with the status of a call that failed. */
+#define GBX_TRY(expression)                                                                        \
+    do {                                                                                           \
+        gbx_status gbx_try_status_ = (expression);                                                 \
+        if (gbx_try_status_)                                                                       \
+            return gbx_try_status_;                                                                \
+    } while (0)
+
+/* Makes a status with the site of the caller: gbx_fail(GBX_IO, "cannot open %s: %s", ...). */
+#define gbx_fail(code, ...) gbx_status_make(__FILE__, __LINE__, (code), __VA_ARGS__)
+
+/*
+ * Never NULL: when memory is out, a constant status that says so. `file` must be a string literal.
+ * `code` is not GBX_OK.
+ */
+GBX_MUST_USE gbx_status gbx_status_make(const char *file, int line, gbx_code code,
+                                        const char *format, ...) GBX_PRINTF(4, 5);
+
+/* Consumes `status` and gives it back with a sentence in front: "opening chip: no such file". */
+GBX_MUST_USE gbx_status gbx_status_annotate(gbx_status status, const char *format, ...)
+    GBX_PRINTF(2, 3);
+
+/* Keeps the first failure of two and frees the other: for cleaning up on the way out. */
+GBX_MUST_USE gbx_status gbx_status_first(gbx_status first, gbx_status second);
+
+#endif
