@@ -11,7 +11,6 @@ PREFIX ?= /usr/local
 CC ?= cc
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
-JOBS := $(shell nproc)
 # The address space layout of thread sanitizer does not bear every randomisation.
 TEST_RUN := $(if $(findstring thread,$(SAN)),setarch -R)
 
@@ -19,19 +18,19 @@ TEST_RUN := $(if $(findstring thread,$(SAN)),setarch -R)
 
 build: packages-build
 	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=OFF
-	@cmake --build $(BUILD) -- -j $(JOBS)
+	@scripts/build $(BUILD)
 
 demo: build
 	@$(BUILD)/vector_add
 
 test: packages-build packages-test
 	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
-	@cmake --build $(BUILD) -- -j $(JOBS)
+	@scripts/build $(BUILD)
 	@$(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R $(TESTS))
 
 stress: packages-build packages-test
 	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
-	@cmake --build $(BUILD) -- -j $(JOBS)
+	@scripts/build $(BUILD)
 	@GLASSBOX_STRESS=1 $(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R $(TESTS))
 
 bench: build

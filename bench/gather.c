@@ -1,0 +1,150 @@
+/*
+ * Gather and scatter of 16 MiB payloads beside memcpy of as many bytes, all from and to memory that
+ * is in no cache: every measured copy takes the next slots of two pools that are larger than any
+ * cache. The pools are shared memory, as global memory is.
+ *
+ *     bench_gather [repetitions]
+ *
+ * Exits 1 only when a copy gives wrong values: timing is printed, never asserted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/clock.h"
+
+#define PAYLOAD_BYTES ((size_t)16 << 20)
+#define SLOT_BYTES (2 * PAYLOAD_BYTES)
+#define SLOTS 40
+#define MAX_REPETITIONS 1001
+
+typedef enum bench_kind { BENCH_MEMCPY, BENCH_GATHER, BENCH_SCATTER } bench_kind;
+
+typedef struct bench_case {
+    const char *name;
+    bench_kind kind;
+    uint32_t dtype;
+    int64_t shape[2];
+    int64_t strides[2];
+    double target; /* of memcpy; 0 for none */
+} bench_case;
+
+static const bench_case cases[] = {
+    {"memcpy", BENCH_MEMCPY, GBX_FLOAT32, {2048, 2048}, {2048, 1}, 0},
+    {"gather contiguous", BENCH_GATHER, GBX_FLOAT32, {2048, 2048}, {2048, 1}, 0.95},
+    {"gather rows of 256 of 512 bytes", BENCH_GATHER, GBX_FLOAT32, {65536, 64}, {128, 1}, 0.7},
+    {"gather every other float32", BENCH_GATHER, GBX_FLOAT32, {1, 4194304}, {0, 2}, 0.4},
+    {"gather transposed float32", BENCH_GATHER, GBX_FLOAT32, {2048, 2048}, {1, 2048}, 0.3},
+    {"gather every other float16", BENCH_GATHER, GBX_FLOAT16, {1, 8388608}, {0, 2}, 0},
+    {"gather transposed float16", BENCH_GATHER, GBX_FLOAT16, {2048, 4096}, {1, 2048}, 0},
+    {"scatter contiguous", BENCH_SCATTER, GBX_FLOAT32, {2048, 2048}, {2048, 1}, 0},
+    {"scatter rows of 256 of 512 bytes", BENCH_SCATTER, GBX_FLOAT32, {65536, 64}, {128, 1}, 0},
+    {"scatter every other float32", BENCH_SCATTER, GBX_FLOAT32, {1, 4194304}, {0, 2}, 0},
+    {"scatter transposed float32", BENCH_SCATTER, GBX_FLOAT32, {2048, 2048}, {1, 2048}, 0},
+    {"scatter every other float16", BENCH_SCATTER, GBX_FLOAT16, {1, 8388608}, {0, 2}, 0},
+    {"scatter transposed float16", BENCH_SCATTER, GBX_FLOAT16, {2048, 4096}, {1, 2048}, 0},
+};
+#define CASES (sizeof cases / sizeof cases[0])
+
+static int64_t times_ns[CASES][MAX_REPETITIONS];
+
+static unsigned char *make_pool(const char *name) {
+    int file = memfd_create(name, MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, SLOTS * SLOT_BYTES) != 0)
+        return NULL;
+    void *pool = mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (pool == MAP_FAILED)
+        return NULL;
+    uint32_t *words = pool;
+    for (size_t i = 0; i < SLOTS * SLOT_BYTES / sizeof *words; ++i)
+        words[i] = (uint32_t)i * UINT32_C(2654435761);
+    return pool;
+}
+
+static gbx_tensor tensor_of_case(const bench_case *one) {
+    gbx_tensor tensor = {.dtype = one->dtype, .ndims = 2};
+    memcpy(tensor.shape, one->shape, sizeof one->shape);
+    memcpy(tensor.strides, one->strides, sizeof one->strides);
+    return tensor;
+}
+
+static void run_case(const bench_case *one, unsigned char *dst, const unsigned char *src) {
+    gbx_tensor tensor = tensor_of_case(one);
+    if (one->kind == BENCH_MEMCPY)
+        memcpy(dst, src, PAYLOAD_BYTES);
+    else if (one->kind == BENCH_GATHER)
+        gbx_tensor_gather(&tensor, src, dst);
+    else
+        gbx_tensor_scatter(&tensor, src, dst);
+}
+
+/* Element by element; a scatter is checked at the elements it writes. */
+static bool case_is_right(const bench_case *one, const unsigned char *dst,
+                          const unsigned char *src) {
+    size_t bytes = gbx_dtype_bits(one->dtype) / 8;
+    for (int64_t i = 0; i < one->shape[0]; ++i)
+        for (int64_t k = 0; k < one->shape[1]; ++k) {
+            size_t row_major = (size_t)(i * one->shape[1] + k) * bytes;
+            size_t in_view = (size_t)(i * one->strides[0] + k * one->strides[1]) * bytes;
+            bool scatters = one->kind == BENCH_SCATTER;
+            if (memcmp(dst + (scatters ? in_view : row_major),
+                       src + (scatters ? row_major : in_view), bytes) != 0)
+                return false;
+        }
+    return true;
+}
+
+static int compare_times(const void *a, const void *b) {
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static double median_gb_per_s(size_t which, int repetitions) {
+    qsort(times_ns[which], (size_t)repetitions, sizeof times_ns[which][0], compare_times);
+    return (double)PAYLOAD_BYTES / (double)times_ns[which][repetitions / 2];
+}
+
+static void print_table(int repetitions) {
+    double memcpy_speed = median_gb_per_s(0, repetitions);
+    printf("%-34s %8s %8s %8s\n", "16 MiB payload, not in cache", "GB/s", "/memcpy", "target");
+    for (size_t c = 0; c < CASES; ++c) {
+        double speed = median_gb_per_s(c, repetitions);
+        double ratio = speed / memcpy_speed;
+        printf("%-34s %8.2f %8.2f", cases[c].name, speed, ratio);
+        if (cases[c].target > 0)
+            printf(" %8.2f  %s", cases[c].target, ratio >= cases[c].target ? "ok" : "BELOW");
+        printf("\n");
+    }
+}
+
+int main(int argc, char **argv) {
+    int repetitions = argc > 1 ? atoi(argv[1]) : 41;
+    if (repetitions < 1 || repetitions > MAX_REPETITIONS)
+        repetitions = 41;
+    unsigned char *sources = make_pool("sources"), *targets = make_pool("targets");
+    if (!sources || !targets) {
+        fprintf(stderr, "bench_gather: cannot map two pools of %zu bytes\n", SLOTS * SLOT_BYTES);
+        return 0;
+    }
+    for (size_t c = 0; c < CASES; ++c) {
+        run_case(&cases[c], targets, sources + SLOT_BYTES * c);
+        if (!case_is_right(&cases[c], targets, sources + SLOT_BYTES * c)) {
+            fprintf(stderr, "bench_gather: %s: wrong values\n", cases[c].name);
+            return 1;
+        }
+    }
+    size_t slot = 0;
+    for (int r = 0; r < repetitions; ++r)
+        for (size_t c = 0; c < CASES; ++c, slot = (slot + 1) % SLOTS) {
+            int64_t start_ns = gbx_clock_ns();
+            run_case(&cases[c], targets + SLOT_BYTES * slot, sources + SLOT_BYTES * slot);
+            times_ns[c][r] = gbx_clock_ns() - start_ns;
+        }
+    print_table(repetitions);
+    return 0;
+}

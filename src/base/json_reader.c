@@ -1,0 +1,254 @@
+#include "base/json_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 512, MESSAGE_BYTES = 512, SHOWN_BYTES = 64, HEX_DIGITS_MAX = 16 };
+
+/* Text that is cut at its capacity. */
+typedef struct line {
+    char *bytes;
+    size_t capacity;
+    size_t used;
+} line;
+
+static GBX_PRINTF(2, 3) void line_add(line *text, const char *format, ...) {
+    size_t room = text->capacity - text->used;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->bytes + text->used, room, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        text->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* "scene.json: kernels[2].name"; the root is the file alone. */
+static void line_add_path(line *text, const gbx_cursor *cursor) {
+    const gbx_cursor *parent = cursor->parent;
+    if (!parent) {
+        line_add(text, "%s", cursor->name);
+        return;
+    }
+    line_add_path(text, parent);
+    if (!parent->parent)
+        line_add(text, ": ");
+    if (!cursor->name)
+        line_add(text, "[%zu]", cursor->index);
+    else
+        line_add(text, "%s%s", parent->parent ? "." : "", cursor->name);
+}
+
+gbx_status gbx_cursor_fail(const gbx_cursor *cursor, const char *format, ...) {
+    char path[PATH_BYTES] = "";
+    line text = {path, sizeof path, 0};
+    line_add_path(&text, cursor);
+    char message[MESSAGE_BYTES] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return gbx_fail(GBX_BAD_FORMAT, "%s: %s", path, message);
+}
+
+/* The value as JSON on one line, cut short; "an object" and "an array" by their names. */
+static void show(const json_t *value, char out_text[SHOWN_BYTES]) {
+    const char *name = !value                  ? "nothing"
+                       : json_is_object(value) ? "an object"
+                       : json_is_array(value)  ? "an array"
+                                               : NULL;
+    char *dumped = name ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    int length = snprintf(out_text, SHOWN_BYTES, "%s", name ? name : dumped ? dumped : "a value");
+    if (length >= SHOWN_BYTES)
+        memcpy(out_text + SHOWN_BYTES - 4, "...", 4);
+    free(dumped);
+}
+
+static gbx_status fail_expected(const gbx_cursor *cursor, const char *expected) {
+    char shown[SHOWN_BYTES];
+    show(cursor->value, shown);
+    return gbx_cursor_fail(cursor, "expected %s, got %s", expected, shown);
+}
+
+/* Up to `capacity` bytes until the end of the file. */
+static gbx_status read_all(int fd, const char *path, char *bytes, size_t capacity,
+                           size_t *out_size) {
+    size_t size = 0;
+    while (size < capacity) {
+        ssize_t got = read(fd, bytes + size, capacity - size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        size += (size_t)got;
+    }
+    *out_size = size;
+    return NULL;
+}
+
+static gbx_status load_from(int fd, const char *path, size_t max_bytes, json_t **out_document) {
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return gbx_fail(GBX_IO, "cannot read %s: it is %s", path,
+                        S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
+    if ((uint64_t)about.st_size > max_bytes)
+        return gbx_fail(GBX_OUT_OF_RANGE, "%s has %jd bytes, more than the %zu that it may have",
+                        path, (intmax_t)about.st_size, max_bytes);
+    size_t capacity = (size_t)about.st_size;
+    char *bytes = malloc(capacity + 1);
+    if (!bytes)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for the %zu bytes of %s", capacity, path);
+    size_t size = 0;
+    gbx_status status = read_all(fd, path, bytes, capacity, &size);
+    if (!status)
+        status = gbx_json_parse(path, bytes, size, out_document);
+    free(bytes);
+    return status;
+}
+
+gbx_status gbx_json_load(const char *path, size_t max_bytes, json_t **out_document) {
+    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "cannot open %s: %s", path,
+                        strerror(errno));
+    gbx_status status = load_from(fd, path, max_bytes, out_document);
+    close(fd);
+    return status;
+}
+
+gbx_status gbx_json_parse(const char *name, const char *text, size_t size, json_t **out_document) {
+    json_error_t error;
+    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!document) {
+        bool is_memory = json_error_code(&error) == json_error_out_of_memory;
+        return gbx_fail(is_memory ? GBX_EXHAUSTED : GBX_BAD_FORMAT, "%s: line %d, column %d: %s",
+                        name, error.line, error.column, error.text);
+    }
+    *out_document = document;
+    return NULL;
+}
+
+gbx_cursor gbx_cursor_root(json_t *document, const char *name) {
+    gbx_cursor root = {.value = document, .name = name};
+    return root;
+}
+
+gbx_status gbx_cursor_optional(const gbx_cursor *object, const char *name, gbx_cursor *out_member) {
+    if (!json_is_object(object->value))
+        return fail_expected(object, "an object");
+    json_t *value = json_object_get(object->value, name);
+    gbx_cursor member = {json_is_null(value) ? NULL : value, object, name, 0};
+    *out_member = member;
+    return NULL;
+}
+
+gbx_status gbx_cursor_member(const gbx_cursor *object, const char *name, gbx_cursor *out_member) {
+    gbx_cursor member;
+    GBX_TRY(gbx_cursor_optional(object, name, &member));
+    member.value = json_object_get(object->value, name);
+    if (!member.value)
+        return gbx_cursor_fail(object, "\"%s\" is missing", name);
+    *out_member = member;
+    return NULL;
+}
+
+gbx_status gbx_cursor_count(const gbx_cursor *array, size_t *out_count) {
+    if (!json_is_array(array->value))
+        return fail_expected(array, "an array");
+    *out_count = json_array_size(array->value);
+    return NULL;
+}
+
+gbx_status gbx_cursor_element(const gbx_cursor *array, size_t index, gbx_cursor *out_element) {
+    size_t count = 0;
+    GBX_TRY(gbx_cursor_count(array, &count));
+    if (index >= count)
+        return gbx_cursor_fail(array, "has %zu elements, and none at index %zu", count, index);
+    gbx_cursor element = {json_array_get(array->value, index), array, NULL, index};
+    *out_element = element;
+    return NULL;
+}
+
+gbx_status gbx_cursor_string(const gbx_cursor *cursor, const char **out_text) {
+    if (!json_is_string(cursor->value))
+        return fail_expected(cursor, "a string");
+    *out_text = json_string_value(cursor->value);
+    return NULL;
+}
+
+gbx_status gbx_cursor_choice(const gbx_cursor *cursor, const char *const *names, size_t count,
+                             size_t *out_index) {
+    const char *text = NULL;
+    GBX_TRY(gbx_cursor_string(cursor, &text));
+    for (size_t i = 0; i < count; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            *out_index = i;
+            return NULL;
+        }
+    }
+    char shown[SHOWN_BYTES];
+    show(cursor->value, shown);
+    char known[MESSAGE_BYTES - SHOWN_BYTES - 16] = "";
+    line list = {known, sizeof known, 0};
+    for (size_t i = 0; i < count; ++i)
+        line_add(&list, "%s%s", i ? ", " : "", names[i]);
+    return gbx_cursor_fail(cursor, "%s is none of %s", shown, known);
+}
+
+gbx_status gbx_cursor_hex(const gbx_cursor *cursor, uint64_t *out_value) {
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *text = json_string_value(cursor->value);
+    bool has_prefix = text && text[0] == '0' && text[1] == 'x';
+    size_t length = has_prefix ? strlen(text + 2) : 0;
+    if (length == 0 || length > HEX_DIGITS_MAX || strspn(text + 2, digits) != length)
+        return fail_expected(cursor, "a string \"0x...\" of up to 16 hexadecimal digits");
+    *out_value = strtoull(text + 2, NULL, 16);
+    return NULL;
+}
+
+gbx_status gbx_cursor_integer(const gbx_cursor *cursor, int64_t min, int64_t max,
+                              int64_t *out_value) {
+    if (!json_is_integer(cursor->value))
+        return fail_expected(cursor, "an integer");
+    int64_t value = json_integer_value(cursor->value);
+    if (value < min || value > max)
+        return gbx_cursor_fail(cursor, "%" PRId64 " is not within %" PRId64 " to %" PRId64, value,
+                               min, max);
+    *out_value = value;
+    return NULL;
+}
+
+gbx_status gbx_cursor_number(const gbx_cursor *cursor, double *out_value) {
+    static const char *const names[] = {"nan", "inf", "-inf"};
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    const char *text = json_string_value(cursor->value);
+    for (size_t i = 0; text && i < sizeof names / sizeof names[0]; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            *out_value = values[i];
+            return NULL;
+        }
+    }
+    if (!json_is_number(cursor->value))
+        return fail_expected(cursor, "a number");
+    *out_value = json_number_value(cursor->value);
+    return NULL;
+}
+
+gbx_status gbx_cursor_bool(const gbx_cursor *cursor, bool *out_value) {
+    if (!json_is_boolean(cursor->value))
+        return fail_expected(cursor, "true or false");
+    *out_value = json_is_true(cursor->value);
+    return NULL;
+}

@@ -1,0 +1,136 @@
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct text {
+    char *bytes;
+    size_t size;
+    size_t capacity;
+} text;
+
+/* Appends what a pipe has now; false at its end. */
+static bool take(int fd, text *into, bool *out_is_out_of_memory) {
+    if (into->capacity - into->size < 4096) {
+        size_t capacity = into->capacity ? into->capacity * 2 : 16384;
+        char *grown = realloc(into->bytes, capacity + 1);
+        if (!grown) {
+            *out_is_out_of_memory = true;
+            return false;
+        }
+        into->bytes = grown;
+        into->capacity = capacity;
+    }
+    ssize_t count;
+    do
+        count = read(fd, into->bytes + into->size, into->capacity - into->size);
+    while (count < 0 && errno == EINTR);
+    if (count <= 0)
+        return false;
+    into->size += (size_t)count;
+    return true;
+}
+
+static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
+    struct pollfd pipes[2] = {{.fd = out_fd, .events = POLLIN}, {.fd = err_fd, .events = POLLIN}};
+    text *const texts[2] = {out, err};
+    bool is_out_of_memory = false;
+    while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
+        if (poll(pipes, 2, -1) < 0 && errno != EINTR)
+            return gbx_fail(GBX_IO, "reading the output of a program: %s", strerror(errno));
+        for (int i = 0; i < 2; ++i)
+            if (pipes[i].fd >= 0 && pipes[i].revents && !take(pipes[i].fd, texts[i], &is_out_of_memory))
+                pipes[i].fd = -1;
+    }
+    if (is_out_of_memory || !out->bytes || !err->bytes)
+        return gbx_fail(GBX_EXHAUSTED, "reading the output of a program: the host is out of memory");
+    out->bytes[out->size] = '\0';
+    err->bytes[err->size] = '\0';
+    return NULL;
+}
+
+static int spawn(char *const *arguments, int out_fd, int err_fd, pid_t *out_pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigset_t defaults;
+    sigemptyset(&none);
+    sigfillset(&defaults);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err_fd, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawnp(out_pid, arguments[0], &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static gbx_status collect(const char *program, pid_t pid, gbx_process_result *out_result) {
+    int status;
+    pid_t ended;
+    do
+        ended = waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    if (ended < 0)
+        return gbx_fail(GBX_IO, "waiting for %s: %s", program, strerror(errno));
+    out_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    out_result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return NULL;
+}
+
+static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
+                                 const int err_pipe[2], gbx_process_result *out_result) {
+    pid_t pid;
+    int error = spawn(arguments, out_pipe[1], err_pipe[1], &pid);
+    close(out_pipe[1]);
+    close(err_pipe[1]);
+    if (error)
+        return gbx_fail(GBX_NOT_FOUND, "running %s: %s", arguments[0], strerror(error));
+    text out = {0};
+    text err = {0};
+    gbx_status status = drain(out_pipe[0], err_pipe[0], &out, &err);
+    out_result->out_text = out.bytes;
+    out_result->out_size = out.size;
+    out_result->err_text = err.bytes;
+    return gbx_status_first(status, collect(arguments[0], pid, out_result));
+}
+
+gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result) {
+    *out_result = (gbx_process_result){.exit_code = -1};
+    int out_pipe[2];
+    int err_pipe[2];
+    if (pipe2(out_pipe, O_CLOEXEC) != 0)
+        return gbx_fail(GBX_IO, "running %s: %s", arguments[0], strerror(errno));
+    if (pipe2(err_pipe, O_CLOEXEC) != 0) {
+        int error = errno;
+        close(out_pipe[0]);
+        close(out_pipe[1]);
+        return gbx_fail(GBX_IO, "running %s: %s", arguments[0], strerror(error));
+    }
+    gbx_status status = run_with_pipes(arguments, out_pipe, err_pipe, out_result);
+    close(out_pipe[0]);
+    close(err_pipe[0]);
+    if (status)
+        gbx_process_result_free(out_result);
+    return status;
+}
+
+void gbx_process_result_free(gbx_process_result *result) {
+    free(result->out_text);
+    free(result->err_text);
+    *result = (gbx_process_result){.exit_code = -1};
+}

@@ -1,0 +1,157 @@
+/*
+ * A ring of 64-bit items from one producer to one consumer, which may be two processes that share
+ * the memory. It owns neither lock nor storage and holds no pointer: the slots and the capacity are
+ * passed at every call, from memory that the other side cannot write.
+ *
+ * Capacity is a power of two, 1 or more, and `slots` has that many items. A full ring takes
+ * nothing: the push returns false (or fewer than asked), and the caller counts a loss or waits.
+ *
+ * A peer that scribbles on the ring can make items wrong, lost or repeated, but no call indexes
+ * outside the slots, copies more than the capacity, or loops on what it reads: each index is read
+ * once and masked, and a distance that cannot be is taken for full (push) or empty (pop). A reader
+ * who wants to know asks gbx_spsc_count.
+ */
+#ifndef GBX_BASE_SPSC_RING_H
+#define GBX_BASE_SPSC_RING_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define GBX_SPSC_LINE_BYTES 128 /* two cache lines: the prefetcher of x86 fetches them in pairs */
+
+/*
+ * Positions count items since the start, and wrap at 2^64; slot = position & (capacity - 1).
+ * The `seen` fields spare their owner a read of the other side's line until it looks full or empty.
+ */
+typedef struct gbx_spsc_ring {
+    _Alignas(GBX_SPSC_LINE_BYTES) _Atomic uint64_t tail; /* producer writes: items ever pushed */
+    _Atomic uint64_t seen_head; /* producer writes and reads: last `head` it read */
+    _Alignas(GBX_SPSC_LINE_BYTES) _Atomic uint64_t head; /* consumer writes: items ever popped */
+    _Atomic uint64_t seen_tail; /* consumer writes and reads: last `tail` it read */
+} gbx_spsc_ring;
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2,
+              "a lock hidden in an atomic does not work across processes");
+static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t),
+              "atomics are laid out as plain integers");
+static_assert(sizeof(gbx_spsc_ring) == 256, "layout shared by host and device");
+static_assert(offsetof(gbx_spsc_ring, tail) == 0, "layout shared by host and device");
+static_assert(offsetof(gbx_spsc_ring, seen_head) == 8, "layout shared by host and device");
+static_assert(offsetof(gbx_spsc_ring, head) == 128, "layout shared by host and device");
+static_assert(offsetof(gbx_spsc_ring, seen_tail) == 136, "layout shared by host and device");
+
+/* Empties the ring. Before either side uses it; handing the ring over publishes it. */
+static inline void gbx_spsc_init(gbx_spsc_ring *ring) {
+    atomic_init(&ring->tail, 0);
+    atomic_init(&ring->seen_head, 0);
+    atomic_init(&ring->head, 0);
+    atomic_init(&ring->seen_tail, 0);
+}
+
+/*
+ * Items in the ring: for the consumer at least, for the producer at most so many. Not clamped:
+ * more than the capacity means that someone scribbled on the ring.
+ */
+static inline uint64_t gbx_spsc_count(const gbx_spsc_ring *ring) {
+    /* Acquire pairs with the release of `head` and `tail` in the pops and pushes. */
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    return atomic_load_explicit(&ring->tail, memory_order_acquire) - head;
+}
+
+/* Producer only. Room for up to `wanted` items at `tail`; 0 when full. At most the capacity. */
+static inline uint64_t gbx_spsc_room(gbx_spsc_ring *ring, uint64_t capacity, uint64_t tail,
+                                     uint64_t wanted) {
+    uint64_t used = tail - atomic_load_explicit(&ring->seen_head, memory_order_relaxed);
+    if (used > capacity || capacity - used < wanted) {
+        /* Acquire pairs with the release of `head` in the pops: the slots up to it are read. */
+        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+        atomic_store_explicit(&ring->seen_head, head, memory_order_relaxed);
+        used = tail - head;
+    }
+    uint64_t room = used > capacity ? 0 : capacity - used;
+    return room < wanted ? room : wanted;
+}
+
+/* Consumer only. Up to `wanted` items ready at `head`; 0 when empty. At most the capacity. */
+static inline uint64_t gbx_spsc_ready(gbx_spsc_ring *ring, uint64_t capacity, uint64_t head,
+                                      uint64_t wanted) {
+    uint64_t ready = atomic_load_explicit(&ring->seen_tail, memory_order_relaxed) - head;
+    if (ready > capacity || ready < wanted) {
+        /* Acquire pairs with the release of `tail` in the pushes: the slots up to it are written.
+         */
+        uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+        atomic_store_explicit(&ring->seen_tail, tail, memory_order_relaxed);
+        ready = tail - head;
+    }
+    if (ready > capacity)
+        return 0;
+    return ready < wanted ? ready : wanted;
+}
+
+/* Producer only. False when the ring is full; nothing is written then. */
+static inline bool gbx_spsc_try_push(gbx_spsc_ring *ring, uint64_t *slots, uint64_t capacity,
+                                     uint64_t item) {
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (gbx_spsc_room(ring, capacity, tail, 1) == 0)
+        return false;
+    slots[tail & (capacity - 1)] = item;
+    /* Release pairs with the acquire in gbx_spsc_ready: the item is there before its position. */
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+    return true;
+}
+
+/* Consumer only. False when the ring is empty; *out_item is untouched then. */
+static inline bool gbx_spsc_try_pop(gbx_spsc_ring *ring, const uint64_t *slots, uint64_t capacity,
+                                    uint64_t *out_item) {
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (gbx_spsc_ready(ring, capacity, head, 1) == 0)
+        return false;
+    *out_item = slots[head & (capacity - 1)];
+    /* Release pairs with the acquire in gbx_spsc_room: the slot is read before it is given back. */
+    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+    return true;
+}
+
+/* Items from `position` to the end of the slots, where a copy has to turn to the start. */
+static inline uint64_t gbx_spsc_until_turn(uint64_t capacity, uint64_t position, uint64_t count) {
+    uint64_t left = capacity - (position & (capacity - 1));
+    return left < count ? left : count;
+}
+
+/* Producer only. Pushes the first of `items`, as many as fit, and returns how many. */
+static inline size_t gbx_spsc_push_many(gbx_spsc_ring *ring, uint64_t *slots, uint64_t capacity,
+                                        const uint64_t *items, size_t count) {
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t taken = gbx_spsc_room(ring, capacity, tail, count);
+    if (taken == 0)
+        return 0;
+    uint64_t first = gbx_spsc_until_turn(capacity, tail, taken);
+    memcpy(slots + (tail & (capacity - 1)), items, first * sizeof *items);
+    memcpy(slots, items + first, (taken - first) * sizeof *items);
+    /* Release pairs with the acquire in gbx_spsc_ready: the items are there before their position.
+     */
+    atomic_store_explicit(&ring->tail, tail + taken, memory_order_release);
+    return taken;
+}
+
+/* Consumer only. Pops up to `count` items, oldest first, and returns how many. */
+static inline size_t gbx_spsc_pop_many(gbx_spsc_ring *ring, const uint64_t *slots,
+                                       uint64_t capacity, uint64_t *out_items, size_t count) {
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    uint64_t taken = gbx_spsc_ready(ring, capacity, head, count);
+    if (taken == 0)
+        return 0;
+    uint64_t first = gbx_spsc_until_turn(capacity, head, taken);
+    memcpy(out_items, slots + (head & (capacity - 1)), first * sizeof *out_items);
+    memcpy(out_items + first, slots, (taken - first) * sizeof *out_items);
+    /* Release pairs with the acquire in gbx_spsc_room: the slots are read before they are given
+     * back. */
+    atomic_store_explicit(&ring->head, head + taken, memory_order_release);
+    return taken;
+}
+
+#endif

@@ -1,0 +1,5 @@
+#include <glassbox/glassbox.h>
+
+const char *gbx_version(void) {
+    return GBX_VERSION;
+}

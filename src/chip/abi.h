@@ -1,0 +1,106 @@
+/*
+ * What host and chip agree on inside global memory. The host writes payloads before a launch and
+ * reads the control block after it; it trusts nothing there, a wild kernel may have scribbled on it.
+ * Identical on all platforms.
+ */
+#ifndef GBX_CHIP_ABI_H
+#define GBX_CHIP_ABI_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/chip.h>
+#include <glassbox/kernel.h>
+
+#define GBX_CORES_PER_BLOCK GBX_SUBTASK_COUNT
+#define GBX_MAX_CORES (GBX_MAX_BLOCKS * GBX_CORES_PER_BLOCK)
+#define GBX_NO_CORE UINT32_MAX
+#define GBX_CONTROL_MAGIC UINT64_C(0x30524c5443584247) /* "GBXCTLR0" */
+
+/* The programs of the chip that a launch can name. */
+enum { GBX_ENTRY_LOAD_KERNEL = 1, GBX_ENTRY_CALL = 2 };
+
+typedef enum gbx_fault_kind {
+    GBX_FAULT_NONE = 0,
+    GBX_FAULT_SIGNAL = 1,  /* a fatal signal in a kernel */
+    GBX_FAULT_HANG = 2,    /* a kernel that made no progress */
+    GBX_FAULT_LOADING = 3, /* a fatal signal while a kernel's shared object was loaded */
+    GBX_FAULT_OUTSIDE = 4  /* a fatal signal on a thread that is no core */
+} gbx_fault_kind;
+
+/* Written once a launch at most, by the thread of the chip that was first. */
+typedef struct gbx_fault {
+    _Atomic uint32_t kind; /* gbx_fault_kind; set last */
+    uint32_t signal;
+    uint64_t address; /* si_addr */
+    uint32_t core_id; /* GBX_NO_CORE where it is none */
+    uint32_t func_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+    uint32_t other_cores; /* hang: how many more cores were busy */
+    int64_t running_ns;   /* how long the kernel had run */
+    uint64_t padding[2];
+} gbx_fault;
+_Static_assert(sizeof(gbx_fault) == 64, "a fault is one cache line");
+
+/* What a core is doing; the core writes it. Tells what was running when a chip process is gone. */
+typedef struct gbx_core_activity {
+    _Atomic uint32_t is_running;
+    _Atomic uint32_t func_id;
+    _Atomic uint32_t block_idx;
+    _Atomic uint32_t block_num;
+    _Atomic int64_t start_ns;
+    uint64_t padding[5];
+} gbx_core_activity;
+_Static_assert(sizeof(gbx_core_activity) == 64, "an activity is one cache line");
+
+/* What one dispatch hands to kernel_entry; written by the AICPU before it posts the dispatch. */
+typedef struct gbx_dispatch_payload {
+    _Alignas(64) uint64_t args[GBX_ARG_SLOTS];
+    gbx_local_context local;
+} gbx_dispatch_payload;
+_Static_assert(sizeof(gbx_dispatch_payload) == 576, "a dispatch payload is nine cache lines");
+
+typedef struct gbx_control_block {
+    uint64_t magic;                   /* host, once */
+    _Atomic uint64_t finished_launch; /* chip, last: the id of the launch that the rest tells of */
+    uint32_t code;                    /* chip: gbx_code of that launch */
+    uint32_t reserved;
+    int64_t device_ns;                /* chip: first dispatch to last completion */
+    _Alignas(64) _Atomic uint64_t heartbeat; /* chip: counts while a launch runs */
+    _Alignas(64) gbx_fault fault;            /* chip; the host clears it before a launch */
+    char message[8192];                      /* chip: why a kernel did not load */
+    gbx_core_activity cores[GBX_MAX_CORES];  /* each core its own */
+    gbx_dispatch_payload dispatches[GBX_MAX_CORES];
+} gbx_control_block;
+_Static_assert(offsetof(gbx_control_block, heartbeat) == 64, "layout of the control block");
+_Static_assert(offsetof(gbx_control_block, fault) == 128, "layout of the control block");
+_Static_assert(offsetof(gbx_control_block, message) == 192, "layout of the control block");
+_Static_assert(offsetof(gbx_control_block, cores) == 8384, "layout of the control block");
+_Static_assert(offsetof(gbx_control_block, dispatches) == 8384 + 64 * GBX_MAX_CORES,
+               "layout of the control block");
+
+/* Payload of GBX_ENTRY_LOAD_KERNEL. */
+typedef struct gbx_load_block {
+    uint32_t func_id;
+    uint32_t core_type; /* gbx_core_type */
+    uint64_t function;  /* address in this process, or 0 */
+    char path[4096];    /* absolute path of a shared object, where there is no function */
+} gbx_load_block;
+_Static_assert(sizeof(gbx_load_block) == 4112, "layout of the load payload");
+
+/* Payload of GBX_ENTRY_CALL. */
+typedef struct gbx_call_block {
+    uint32_t kernels[GBX_SUBTASK_COUNT]; /* func_id or GBX_NO_KERNEL */
+    uint32_t block_num;
+    uint32_t tensor_count;
+    uint32_t scalar_count;
+    gbx_global_context global;
+    gbx_tensor tensors[GBX_MAX_TENSOR_ARGS];
+    uint64_t scalars[GBX_MAX_SCALAR_ARGS];
+} gbx_call_block;
+_Static_assert(offsetof(gbx_call_block, tensors) == 48, "layout of the call payload");
+_Static_assert(sizeof(gbx_tensor) == 192, "a tensor is three cache lines");
+
+#endif

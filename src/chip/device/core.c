@@ -1,0 +1,81 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "chip/device/device.h"
+
+gbx_core_activity *gbx_core_activity_of(const gbx_core *core) {
+    return &core->device->control->cores[core->id];
+}
+
+void gbx_core_post(gbx_core *core, gbx_kernel_function entry, uint32_t func_id,
+                   const uint64_t *args) {
+    gbx_mailbox *mailbox = &core->mailbox;
+    mailbox->entry = entry;
+    mailbox->func_id = func_id;
+    mailbox->args = args;
+    /* Pairs with the acquire in next_dispatch. */
+    atomic_fetch_add_explicit(&mailbox->posted, 1, memory_order_release);
+    gbx_doorbell_ring(&mailbox->bell);
+}
+
+/* Sleeps until there is a dispatch; false when the chip stops. */
+static bool next_dispatch(gbx_core *core) {
+    gbx_mailbox *mailbox = &core->mailbox;
+    for (;;) {
+        uint32_t seen = gbx_doorbell_read(&mailbox->bell);
+        /* Pairs with the release in gbx_core_post: entry and args are there. */
+        if (atomic_load_explicit(&mailbox->posted, memory_order_acquire) !=
+            atomic_load_explicit(&mailbox->completed, memory_order_relaxed))
+            return true;
+        if (atomic_load_explicit(&core->device->is_stopping, memory_order_acquire))
+            return false;
+        gbx_doorbell_wait(&mailbox->bell, seen, GBX_FOREVER);
+    }
+}
+
+static void note_start(const gbx_core *core) {
+    const gbx_local_context *local = gbx_local(core->mailbox.args);
+    gbx_core_activity *activity = gbx_core_activity_of(core);
+    atomic_store_explicit(&activity->func_id, core->mailbox.func_id, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_idx, local->block_idx, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_num, local->block_num, memory_order_relaxed);
+    atomic_store_explicit(&activity->start_ns, gbx_clock_ns(), memory_order_relaxed);
+    /* Pairs with the acquire of the watchdog and, through the file, with the host's copy. */
+    atomic_store_explicit(&activity->is_running, 1, memory_order_release);
+}
+
+static void run_dispatch(gbx_core *core) {
+    gbx_mailbox *mailbox = &core->mailbox;
+    note_start(core);
+    gbx_fault_enter_core(core);
+    mailbox->entry(mailbox->args);
+    gbx_fault_leave();
+    /* The kernel's stores, streaming ones too, come before everything that follows its end. */
+    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&gbx_core_activity_of(core)->is_running, 0, memory_order_relaxed);
+    /* Pairs with the acquire in gbx_core_is_busy. */
+    atomic_fetch_add_explicit(&mailbox->completed, 1, memory_order_release);
+    gbx_doorbell_ring(core->owner_bell);
+}
+
+static void *core_main(void *argument) {
+    gbx_core *core = argument;
+    char name[16];
+    snprintf(name, sizeof name, "%s-%u", core->id % GBX_CORES_PER_BLOCK ? "aiv" : "aic", core->id);
+    pthread_setname_np(pthread_self(), name);
+    core->signal_stack = gbx_fault_stack_create();
+    while (next_dispatch(core))
+        run_dispatch(core);
+    gbx_fault_stack_destroy(core->signal_stack);
+    return NULL;
+}
+
+gbx_status gbx_core_start(gbx_core *core) {
+    int error = pthread_create(&core->thread, NULL, core_main, core);
+    if (error)
+        return gbx_fail(GBX_EXHAUSTED, "starting core %u of %u: %s", core->id + 1,
+                        core->device->core_count, strerror(error));
+    core->has_thread = true;
+    return NULL;
+}

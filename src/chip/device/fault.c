@@ -1,0 +1,143 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "chip/device/device.h"
+
+enum { SIGNAL_STACK_BYTES = 64 * 1024 };
+
+static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+/* What a signal handler needs to know, and nothing but the thread itself writes. */
+static _Thread_local gbx_core *current_core;
+static _Thread_local const gbx_device *current_loader;
+
+/*
+ * A handler also runs on threads that a kernel started itself. The process holds one chip when
+ * signals are caught, and this is set once, before any kernel.
+ */
+static gbx_device *caught_device;
+
+void gbx_fault_enter_core(gbx_core *core) {
+    current_core = core;
+}
+
+void gbx_fault_enter_loading(const gbx_device *device) {
+    current_loader = device;
+}
+
+void gbx_fault_leave(void) {
+    current_core = NULL;
+    current_loader = NULL;
+}
+
+/* The fault to fill in, or NULL when there is no launch or somebody was first. */
+static gbx_fault *claim(gbx_device *device) {
+    if (!device || !device->control)
+        return NULL;
+    if (atomic_exchange_explicit(&device->is_fault_claimed, true, memory_order_relaxed))
+        return NULL;
+    return &device->control->fault;
+}
+
+static void fill_core(gbx_fault *fault, const gbx_core *core) {
+    gbx_core_activity *activity = gbx_core_activity_of(core);
+    fault->core_id = core->id;
+    fault->func_id = atomic_load_explicit(&activity->func_id, memory_order_relaxed);
+    fault->block_idx = atomic_load_explicit(&activity->block_idx, memory_order_relaxed);
+    fault->block_num = atomic_load_explicit(&activity->block_num, memory_order_relaxed);
+    fault->running_ns =
+        gbx_clock_ns() - atomic_load_explicit(&activity->start_ns, memory_order_relaxed);
+}
+
+static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
+    fault->signal = (uint32_t)info->si_signo;
+    fault->address = (uint64_t)(uintptr_t)info->si_addr;
+    fault->core_id = GBX_NO_CORE;
+    fault->func_id = GBX_NO_KERNEL;
+}
+
+/* Pairs with the acquire of whoever looks at the fault: the rest is filled in. */
+static void publish(gbx_fault *fault, gbx_fault_kind kind) {
+    atomic_store_explicit(&fault->kind, (uint32_t)kind, memory_order_release);
+}
+
+void gbx_fault_record_hang(gbx_core *core, uint32_t other_cores) {
+    gbx_fault *fault = claim(core->device);
+    if (!fault)
+        return;
+    fill_core(fault, core);
+    fault->other_cores = other_cores;
+    publish(fault, GBX_FAULT_HANG);
+    gbx_device_fail(core->device);
+}
+
+/*
+ * A core never runs on: its kernel may hold anything in any state. The thread parks, the AICPU that
+ * looks after it ends the launch, and the host ends the process.
+ */
+static _Noreturn void park(gbx_core *core, const siginfo_t *info) {
+    gbx_fault *fault = claim(core->device);
+    if (fault) {
+        fill_signal(fault, info);
+        fill_core(fault, core);
+        publish(fault, GBX_FAULT_SIGNAL);
+        gbx_device_fail(core->device);
+    }
+    for (;;)
+        pause();
+}
+
+/* A fault that no core can answer for leaves a note and ends the process the way it came. */
+static void on_fatal_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (current_core)
+        park(current_core, info);
+    gbx_fault *fault = claim(caught_device);
+    if (fault) {
+        fill_signal(fault, info);
+        publish(fault, current_loader ? GBX_FAULT_LOADING : GBX_FAULT_OUTSIDE);
+    }
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when this handler returns */
+}
+
+gbx_status gbx_fault_catch_signals(gbx_device *device) {
+    caught_device = device;
+    struct sigaction action = {.sa_sigaction = on_fatal_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; ++i)
+        if (sigaction(fatal_signals[i], &action, NULL) != 0)
+            return gbx_fail(GBX_IO, "catching signal %d: %s", fatal_signals[i], strerror(errno));
+    return NULL;
+}
+
+/* The memory of a signal stack remembers the stack that it took the place of. */
+typedef struct signal_stack {
+    stack_t previous;
+    _Alignas(64) char bytes[SIGNAL_STACK_BYTES];
+} signal_stack;
+
+void *gbx_fault_stack_create(void) {
+    signal_stack *stack = mmap(NULL, sizeof *stack, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return NULL;
+    stack_t wanted = {.ss_sp = stack->bytes, .ss_size = sizeof stack->bytes};
+    if (sigaltstack(&wanted, &stack->previous) == 0)
+        return stack;
+    munmap(stack, sizeof *stack);
+    return NULL;
+}
+
+void gbx_fault_stack_destroy(void *memory) {
+    signal_stack *stack = memory;
+    if (!stack)
+        return;
+    sigaltstack(&stack->previous, NULL);
+    munmap(stack, sizeof *stack);
+}

@@ -1,0 +1,154 @@
+#include "chip/host/chip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "chip/device/device.h"
+
+enum { ALLOC_ALIGNMENT = 512, PAGE_BYTES = 4096 };
+
+static gbx_status check_limit(const char *what, uint64_t wanted, uint64_t most) {
+    if (wanted <= most)
+        return NULL;
+    return gbx_fail(GBX_OUT_OF_RANGE,
+                    "opening a chip: %" PRIu64 " %s were asked for, at most %" PRIu64 " are possible",
+                    wanted, what, most);
+}
+
+static gbx_status resolve_config(const gbx_chip_config *config, const gbx_hal_ops **out_ops,
+                                 gbx_hal_config *out_hal_config) {
+    if (config->platform)
+        GBX_TRY(gbx_status_annotate(gbx_hal_find(config->platform, out_ops), "opening a chip"));
+    else
+        *out_ops = gbx_hal_platform(0);
+    if (config->device != GBX_DEVICE_PROCESS && config->device != GBX_DEVICE_THREAD)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "opening a chip: device %d is neither GBX_DEVICE_PROCESS nor "
+                        "GBX_DEVICE_THREAD",
+                        (int)config->device);
+    *out_hal_config = (gbx_hal_config){
+        .device = config->device,
+        .blocks = config->blocks ? config->blocks : GBX_DEFAULT_BLOCKS,
+        .aicpu_threads = config->aicpu_threads ? config->aicpu_threads : GBX_DEFAULT_AICPU_THREADS,
+        .gm_bytes = config->gm_bytes ? config->gm_bytes : GBX_DEFAULT_GM_BYTES,
+        .chip_program = config->chip_program,
+        .device_main = gbx_device_main,
+    };
+    GBX_TRY(check_limit("blocks", out_hal_config->blocks, GBX_MAX_BLOCKS));
+    GBX_TRY(check_limit("AICPU threads", out_hal_config->aicpu_threads, GBX_MAX_AICPU_THREADS));
+    GBX_TRY(check_limit("bytes of global memory", out_hal_config->gm_bytes, GBX_MAX_GM_BYTES));
+    gbx_checked_align_up(out_hal_config->gm_bytes, PAGE_BYTES, &out_hal_config->gm_bytes);
+    return NULL;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* The control block and the room for a launch's payload are the chip's own allocations. */
+static gbx_status prepare_control(gbx_chip *chip) {
+    const gbx_hal_ops *ops = gbx_chip_ops(chip);
+    uint64_t scratch_bytes = larger(sizeof(gbx_load_block), sizeof(gbx_call_block));
+    gbx_status status =
+        ops->alloc(chip->hal, sizeof(gbx_control_block), PAGE_BYTES, &chip->control);
+    if (!status)
+        status = ops->alloc(chip->hal, scratch_bytes, PAGE_BYTES, &chip->scratch);
+    if (status)
+        return gbx_status_annotate(status, "opening a chip with too little global memory");
+    const uint64_t magic = GBX_CONTROL_MAGIC;
+    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, magic), &magic,
+                        sizeof magic);
+}
+
+gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip) {
+    *out_chip = NULL;
+    const gbx_hal_ops *ops;
+    gbx_hal_config hal_config;
+    GBX_TRY(resolve_config(config, &ops, &hal_config));
+    gbx_chip *chip = calloc(1, sizeof *chip);
+    if (!chip)
+        return gbx_fail(GBX_EXHAUSTED, "opening a chip: the host is out of memory");
+    chip->device = config->device;
+    chip->blocks = hal_config.blocks;
+    gbx_status status = ops->open(&hal_config, &chip->hal);
+    if (!status)
+        status = prepare_control(chip);
+    if (status) {
+        gbx_chip_close(chip);
+        return status;
+    }
+    *out_chip = chip;
+    return NULL;
+}
+
+void gbx_chip_close(gbx_chip *chip) {
+    if (!chip)
+        return;
+    if (chip->hal)
+        gbx_chip_ops(chip)->close(chip->hal);
+    free(chip);
+}
+
+gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing) {
+    if (chip->failure == GBX_OK)
+        return NULL;
+    return gbx_fail(GBX_DEVICE_LOST,
+                    "%s: this chip has failed before (%s) and runs nothing more; close it and "
+                    "open another",
+                    doing, gbx_code_name(chip->failure));
+}
+
+const char *gbx_chip_platform(const gbx_chip *chip) {
+    return gbx_chip_ops(chip)->name;
+}
+
+const char *gbx_platform_name(uint32_t index) {
+    const gbx_hal_ops *ops = gbx_hal_platform(index);
+    return ops ? ops->name : NULL;
+}
+
+const char *gbx_platform_description(uint32_t index) {
+    const gbx_hal_ops *ops = gbx_hal_platform(index);
+    return ops ? ops->description : NULL;
+}
+
+gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
+    return gbx_chip_ops(chip)->alloc(chip->hal, bytes, ALLOC_ALIGNMENT, out_address);
+}
+
+/* The chip's own two allocations are not the caller's to free or to write. */
+static gbx_status check_foreign(const gbx_chip *chip, const char *doing, uint64_t address) {
+    uint64_t end = chip->scratch + larger(sizeof(gbx_load_block), sizeof(gbx_call_block));
+    if (address < chip->control || address >= end)
+        return NULL;
+    return gbx_fail(GBX_INVALID_ARGUMENT, "%s 0x%" PRIx64 ": this is the chip's own control memory",
+                    doing, address);
+}
+
+gbx_status gbx_gm_free(gbx_chip *chip, uint64_t address) {
+    GBX_TRY(check_foreign(chip, "freeing", address));
+    return gbx_chip_ops(chip)->free(chip->hal, address);
+}
+
+gbx_status gbx_gm_copy_in(gbx_chip *chip, uint64_t to, const void *from, size_t bytes) {
+    GBX_TRY(check_foreign(chip, "copying in to", to));
+    return gbx_chip_ops(chip)->copy_in(chip->hal, to, from, bytes);
+}
+
+gbx_status gbx_gm_copy_out(gbx_chip *chip, void *to, uint64_t from, size_t bytes) {
+    return gbx_chip_ops(chip)->copy_out(chip->hal, to, from, bytes);
+}
+
+gbx_status gbx_gm_map(gbx_chip *chip, uint64_t address, uint64_t bytes, void **out_pointer) {
+    *out_pointer = NULL;
+    const gbx_hal_ops *ops = gbx_chip_ops(chip);
+    if (!ops->map)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "mapping 0x%" PRIx64 ": on %s the host has no mapping of global memory; "
+                        "copy instead",
+                        address, ops->name);
+    return ops->map(chip->hal, address, bytes, out_pointer);
+}

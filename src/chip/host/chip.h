@@ -1,0 +1,65 @@
+/* The host's side of a chip: its platform, its control block, the kernels it knows. */
+#ifndef GBX_CHIP_HOST_CHIP_H
+#define GBX_CHIP_HOST_CHIP_H
+
+#include "chip/abi.h"
+#include "hal/hal.h"
+
+typedef struct gbx_kernel_entry {
+    char name[GBX_MAX_KERNEL_NAME + 1]; /* empty: not registered */
+    gbx_core_type core;
+} gbx_kernel_entry;
+
+struct gbx_chip {
+    gbx_hal *hal;
+    gbx_device_mode device;
+    uint32_t blocks;
+    uint64_t control;  /* device address of the gbx_control_block */
+    uint64_t scratch;  /* device address of the payload of a launch */
+    uint64_t launches; /* how many there were */
+    gbx_code failure;  /* why the chip runs nothing more; GBX_OK while it does */
+    gbx_kernel_entry kernels[GBX_MAX_KERNELS];
+};
+
+/* --- chip.c --- */
+
+/* The operations on the chip's platform: gbx_chip_ops(chip)->alloc(chip->hal, ...). */
+static inline const gbx_hal_ops *gbx_chip_ops(const gbx_chip *chip) {
+    return chip->hal->ops;
+}
+
+/* Refuses a chip that has failed before, saying so after `doing`. */
+GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing);
+
+/* --- launch.c --- */
+
+/*
+ * Runs one entry of the chip on a payload and waits for its end. A payload is copied in before.
+ * What the chip says at its end, and how it fails, is the status; `out_device_ns` may be NULL.
+ */
+GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const void *payload,
+                                        uint64_t payload_bytes, uint32_t timeout_ms,
+                                        int64_t *out_device_ns);
+
+/* --- failure.c --- */
+
+/* The one sentence for a fault that the chip reported; marks the chip as failed. */
+GBX_MUST_USE gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code);
+/* ...for a chip process that ended. */
+GBX_MUST_USE gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending);
+/* ...for a chip that no longer answers. */
+GBX_MUST_USE gbx_status gbx_chip_report_silence(gbx_chip *chip, int64_t silent_ns);
+
+/* --- kernel.c --- */
+
+/* Whether a kernel can be registered like this, before anything is compiled for it. */
+GBX_MUST_USE gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id,
+                                              const char *name, gbx_core_type core,
+                                              gbx_kernel_function function);
+
+/* Loads a kernel that was checked: `path` is absolute, or NULL with a function. */
+GBX_MUST_USE gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *name,
+                                             gbx_core_type core, const char *path,
+                                             gbx_kernel_function function);
+
+#endif

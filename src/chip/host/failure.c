@@ -1,0 +1,112 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "chip/host/chip.h"
+
+enum { PLACE_BYTES = 192 };
+
+static const char *const core_names[GBX_CORES_PER_BLOCK] = {"AIC", "AIV0", "AIV1"};
+
+static const char *signal_name(uint32_t number, char buffer[24]) {
+    const char *abbreviation = number < 65 ? sigabbrev_np((int)number) : NULL;
+    if (abbreviation)
+        snprintf(buffer, 24, "SIG%s", abbreviation);
+    else
+        snprintf(buffer, 24, "signal %" PRIu32, number);
+    return buffer;
+}
+
+/* "kernel add (func 3) on core 4 (AIV0 of block 1), block 2 of 8". Nothing read is taken on trust. */
+static void describe_place(const gbx_chip *chip, uint32_t func_id, uint32_t core_id,
+                           uint32_t block_idx, uint32_t block_num, char out_text[PLACE_BYTES]) {
+    const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
+    bool is_core = core_id < chip->blocks * GBX_CORES_PER_BLOCK;
+    snprintf(out_text, PLACE_BYTES,
+             "kernel %s (func %" PRIu32 ") on core %" PRIu32 " (%s of chip block %" PRIu32
+             "), task block %" PRIu32 " of %" PRIu32,
+             name[0] ? name : "unknown", func_id, core_id,
+             is_core ? core_names[core_id % GBX_CORES_PER_BLOCK] : "no core",
+             core_id / GBX_CORES_PER_BLOCK, block_idx, block_num);
+}
+
+static gbx_status read_fault(gbx_chip *chip, gbx_fault *out_fault) {
+    return gbx_chip_ops(chip)->copy_out(
+        chip->hal, out_fault, chip->control + offsetof(gbx_control_block, fault), sizeof *out_fault);
+}
+
+gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
+    chip->failure = code;
+    gbx_fault fault;
+    char place[PLACE_BYTES];
+    char name[24];
+    GBX_TRY(read_fault(chip, &fault));
+    describe_place(chip, fault.func_id, fault.core_id, fault.block_idx, fault.block_num, place);
+    if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
+        return gbx_fail(code,
+                        "%s made no progress for %.1f s, nor did %" PRIu32
+                        " other cores; a wait that never ends, or a longer timeout is needed",
+                        place, (double)fault.running_ns / 1e9, fault.other_cores);
+    if (code == GBX_DEVICE_HUNG)
+        return gbx_fail(code,
+                        "%s made no progress for %.1f s; a loop that never ends, or a longer "
+                        "timeout is needed",
+                        place, (double)fault.running_ns / 1e9);
+    return gbx_fail(code, "%s raised %s (%s) at address 0x%" PRIx64, place,
+                    signal_name(fault.signal, name), sigdescr_np((int)fault.signal), fault.address);
+}
+
+/* The kernels that were running when the chip ended: the first by name, the others by number. */
+static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
+    gbx_core_activity cores[GBX_MAX_CORES];
+    uint32_t running_count = 0;
+    text[0] = '\0';
+    GBX_TRY(gbx_chip_ops(chip)->copy_out(
+        chip->hal, cores, chip->control + offsetof(gbx_control_block, cores), sizeof cores));
+    for (uint32_t i = 0; i < chip->blocks * GBX_CORES_PER_BLOCK; ++i) {
+        const gbx_core_activity *core = &cores[i];
+        if (!core->is_running || running_count++ > 0)
+            continue;
+        char place[PLACE_BYTES];
+        describe_place(chip, core->func_id, i, core->block_idx, core->block_num, place);
+        snprintf(text, bytes, " while running %s", place);
+    }
+    size_t used = strlen(text);
+    if (running_count > 1)
+        snprintf(text + used, bytes - used, " and %" PRIu32 " more", running_count - 1);
+    return NULL;
+}
+
+gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
+    chip->failure = GBX_DEVICE_LOST;
+    gbx_fault fault;
+    char running[PLACE_BYTES + 64];
+    char how[64];
+    char name[24];
+    GBX_TRY(read_fault(chip, &fault));
+    GBX_TRY(describe_running(chip, running, sizeof running));
+    if (ending->exit_signal)
+        snprintf(how, sizeof how, "was ended by %s", signal_name((uint32_t)ending->exit_signal, name));
+    else if (ending->exit_code >= 0)
+        snprintf(how, sizeof how, "exited with code %d", ending->exit_code);
+    else
+        snprintf(how, sizeof how, "ended (the host reaped it)");
+    const char *where = "";
+    if (fault.kind == GBX_FAULT_LOADING)
+        where = " in a constructor of the shared object being loaded";
+    else if (fault.kind == GBX_FAULT_OUTSIDE)
+        where = " on a thread that is no core of the chip";
+    return gbx_fail(GBX_DEVICE_LOST, "the chip process %s%s%s; open another chip to go on", how,
+                    where, running);
+}
+
+gbx_status gbx_chip_report_silence(gbx_chip *chip, int64_t silent_ns) {
+    chip->failure = GBX_DEVICE_HUNG;
+    char running[PLACE_BYTES + 64];
+    GBX_TRY(describe_running(chip, running, sizeof running));
+    return gbx_fail(GBX_DEVICE_HUNG,
+                    "the chip process has not answered for %.1f s%s; is it stopped? Close it and "
+                    "open another",
+                    (double)silent_ns / 1e9, running);
+}

@@ -1,0 +1,126 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "chip/host/chip.h"
+
+/* How often the host looks whether a chip that has not rung is still alive. */
+#define LOOK_NS (200 * GBX_NS_PER_MS)
+/* The chip's own watchdog speaks first; the host's has this much more patience. */
+#define SILENCE_MARGIN_NS (3 * GBX_NS_PER_SECOND)
+
+/* The part of the control block that tells how a launch ended. */
+typedef struct control_header {
+    uint64_t magic;
+    uint64_t finished_launch;
+    uint32_t code;
+    uint32_t reserved;
+    int64_t device_ns;
+} control_header;
+_Static_assert(offsetof(control_header, device_ns) == offsetof(gbx_control_block, device_ns),
+               "the header is the start of the control block");
+
+static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t bytes) {
+    return gbx_chip_ops(chip)->copy_out(chip->hal, to, chip->control + offset, bytes);
+}
+
+static gbx_status clear_control(gbx_chip *chip) {
+    static const char zeros[sizeof(gbx_fault) > sizeof(uint64_t) ? sizeof(gbx_fault) : 8];
+    const gbx_hal_ops *ops = gbx_chip_ops(chip);
+    GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
+                         sizeof(gbx_fault)));
+    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 1);
+}
+
+/* Sets *out_is_finished once the chip has reported the end of the launch under way. */
+static gbx_status look(gbx_chip *chip, control_header *out_header, bool *out_is_finished) {
+    GBX_TRY(read_control(chip, 0, out_header, sizeof *out_header));
+    if (out_header->magic != GBX_CONTROL_MAGIC) {
+        chip->failure = GBX_DEVICE_FAULT;
+        return gbx_fail(GBX_DEVICE_FAULT,
+                        "waiting for the chip: a kernel has overwritten its control block (magic "
+                        "0x%" PRIx64 "); look for a store to a wild address",
+                        out_header->magic);
+    }
+    *out_is_finished = out_header->finished_launch == chip->launches;
+    return NULL;
+}
+
+static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header *out_header) {
+    int64_t patience_ns = (int64_t)timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
+    int64_t heard_ns = gbx_clock_ns();
+    uint64_t last_heartbeat = 0;
+    for (;;) {
+        gbx_hal_event event;
+        bool is_finished = false;
+        GBX_TRY(gbx_chip_ops(chip)->wait(chip->hal, LOOK_NS, &event));
+        if (event.kind == GBX_HAL_LOST)
+            return gbx_chip_report_ending(chip, &event);
+        if (event.kind == GBX_HAL_RUNG) {
+            GBX_TRY(look(chip, out_header, &is_finished));
+            if (is_finished)
+                return NULL;
+        }
+        uint64_t heartbeat;
+        GBX_TRY(read_control(chip, offsetof(gbx_control_block, heartbeat), &heartbeat,
+                             sizeof heartbeat));
+        int64_t now_ns = gbx_clock_ns();
+        if (heartbeat != last_heartbeat) {
+            last_heartbeat = heartbeat;
+            heard_ns = now_ns;
+        } else if (now_ns - heard_ns > patience_ns) {
+            return gbx_chip_report_silence(chip, now_ns - heard_ns);
+        }
+    }
+}
+
+/* What the chip said, made safe to print. */
+static gbx_status read_message(gbx_chip *chip, char *text, size_t bytes) {
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, message), text, bytes));
+    text[bytes - 1] = '\0';
+    for (char *c = text; *c; ++c)
+        if ((unsigned char)*c < ' ' && *c != '\n')
+            *c = '?';
+    return NULL;
+}
+
+static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
+    char message[sizeof((gbx_control_block *)0)->message];
+    switch (header->code) {
+    case GBX_OK:
+        return NULL;
+    case GBX_DEVICE_FAULT:
+    case GBX_DEVICE_HUNG:
+        return gbx_chip_report_fault(chip, (gbx_code)header->code);
+    case GBX_BAD_KERNEL:
+        GBX_TRY(read_message(chip, message, sizeof message));
+        return gbx_fail(GBX_BAD_KERNEL, "%s", message);
+    default:
+        chip->failure = GBX_INTERNAL;
+        return gbx_fail(GBX_INTERNAL, "launching: the chip refused it with code %" PRIu32,
+                        header->code);
+    }
+}
+
+gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const void *payload,
+                           uint64_t payload_bytes, uint32_t timeout_ms, int64_t *out_device_ns) {
+    const gbx_hal_ops *ops = gbx_chip_ops(chip);
+    GBX_TRY(ops->copy_in(chip->hal, chip->scratch, payload, payload_bytes));
+    GBX_TRY(clear_control(chip));
+    gbx_launch_args launch = {.launch_id = ++chip->launches,
+                              .control_block = chip->control,
+                              .payload = chip->scratch,
+                              .payload_bytes = payload_bytes,
+                              .entry = entry,
+                              .timeout_ms = timeout_ms};
+    gbx_status status = ops->launch(chip->hal, &launch);
+    /* A chip that is gone is described by its ending, which the wait finds at once. */
+    if (status && gbx_status_code(status) != GBX_DEVICE_LOST)
+        return status;
+    gbx_status_free(status);
+    control_header header = {0};
+    GBX_TRY(await_end(chip, timeout_ms, &header));
+    if (out_device_ns)
+        *out_device_ns = header.device_ns;
+    return describe_end(chip, &header);
+}

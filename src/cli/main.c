@@ -1,0 +1,58 @@
+/* glassbox: see what every task of a task graph really read and wrote. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command;
+
+static int command_help(int argc, char **argv);
+
+static const command commands[] = {
+    {"platforms", gbx_command_platforms, "list the platforms a chip can be of"},
+    {"version", gbx_command_version, "print the version"},
+    {"help", command_help, "print this help"},
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *to) {
+    fprintf(to, "usage: glassbox COMMAND [OPTIONS]\n\n"
+                "Runs kernels on a simulated accelerator.\n\ncommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; ++i)
+        fprintf(to, "  %-10s  %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\nglassbox COMMAND --help tells about one command.\n\nexamples:\n"
+                "  glassbox platforms\n  glassbox platforms --json\n");
+}
+
+static int command_help(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    print_help(stdout);
+    return GBX_EXIT_OK;
+}
+
+static const char *without_dashes(const char *name) {
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0)
+        return "help";
+    if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+        return "version";
+    return name;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return GBX_EXIT_USAGE;
+    }
+    const char *name = without_dashes(argv[1]);
+    for (size_t i = 0; i < COMMAND_COUNT; ++i)
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "glassbox: \"%s\" is no command; glassbox help lists them\n", argv[1]);
+    return GBX_EXIT_USAGE;
+}

@@ -1,0 +1,104 @@
+#include <argp.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <glassbox/glassbox.h>
+
+#include "cli/command.h"
+#include "cli/json_output.h"
+#include "hal/hal.h"
+
+enum { KEY_JSON = 0x100 }; /* no letter: the long name alone */
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    (void)argument;
+    bool *as_json = state->input;
+    switch (key) {
+    case KEY_JSON:
+        *as_json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "\"%s\" is not expected; platforms takes no argument", argument);
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, NULL, 0, "Print one JSON document", 0}, {0}};
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .doc = "Lists the platforms a chip can be of; the first is the default."
+           "\vexamples:\n  glassbox platforms\n  glassbox platforms --json",
+};
+
+static const char *yes_or_no(bool value) {
+    return value ? "yes" : "no";
+}
+
+static int print_table(void) {
+    struct libscols_table *table = scols_new_table();
+    if (!table || !scols_table_new_column(table, "PLATFORM", 0, 0) ||
+        !scols_table_new_column(table, "HOST MAPS MEMORY", 0, 0) ||
+        !scols_table_new_column(table, "DESCRIPTION", 0, SCOLS_FL_WRAP)) {
+        scols_unref_table(table);
+        return GBX_EXIT_USAGE;
+    }
+    int failures = 0;
+    const gbx_hal_ops *ops;
+    for (uint32_t i = 0; (ops = gbx_hal_platform(i)) != NULL; ++i) {
+        struct libscols_line *line = scols_table_new_line(table, NULL);
+        failures += !line || scols_line_set_data(line, 0, ops->name) ||
+                    scols_line_set_data(line, 1, yes_or_no(ops->map != NULL)) ||
+                    scols_line_set_data(line, 2, ops->description);
+    }
+    failures += scols_print_table(table) != 0;
+    scols_unref_table(table);
+    return failures ? GBX_EXIT_USAGE : GBX_EXIT_OK;
+}
+
+static gbx_status write_json(gbx_json_writer *json) {
+    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(json);
+    gbx_json_key(json, "platforms");
+    gbx_json_begin_array(json);
+    const gbx_hal_ops *ops;
+    for (uint32_t i = 0; (ops = gbx_hal_platform(i)) != NULL; ++i) {
+        gbx_json_begin_object(json);
+        gbx_json_key(json, "name");
+        gbx_json_string(json, ops->name);
+        gbx_json_key(json, "host_maps_memory");
+        gbx_json_bool(json, ops->map != NULL);
+        gbx_json_key(json, "description");
+        gbx_json_string(json, ops->description);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+    return gbx_json_finish(json);
+}
+
+static int print_json(void) {
+    static gbx_json_writer json; /* too large for a stack */
+    gbx_status status = write_json(&json);
+    if (!status)
+        return GBX_EXIT_OK;
+    fprintf(stderr, "glassbox platforms: %s\n", gbx_status_message(status));
+    gbx_status_free(status);
+    return GBX_EXIT_USAGE;
+}
+
+int gbx_command_platforms(int argc, char **argv) {
+    bool as_json = false;
+    char name[] = "glassbox platforms";
+    argv[0] = name;
+    argp_err_exit_status = GBX_EXIT_USAGE;
+    if (argp_parse(&parser, argc, argv, 0, NULL, &as_json) != 0)
+        return GBX_EXIT_USAGE;
+    return as_json ? print_json() : print_table();
+}

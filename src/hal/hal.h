@@ -1,0 +1,90 @@
+/*
+ * The platform interface: what a host can do with a chip. Code above asks a platform what it can do
+ * (an entry that is NULL, or its capabilities), never which one it is.
+ */
+#ifndef GBX_HAL_HAL_H
+#define GBX_HAL_HAL_H
+
+#include <stdbool.h>
+
+#include <glassbox/chip.h>
+
+#include "base/status.h"
+#include "hal/link.h"
+
+typedef struct gbx_hal gbx_hal;
+
+typedef struct gbx_hal_config {
+    gbx_device_mode device;
+    uint32_t blocks;          /* within the limits of chip.h, as all of these */
+    uint32_t aicpu_threads;
+    uint64_t gm_bytes;        /* a multiple of 4 KiB */
+    const char *chip_program; /* NULL: found by itself */
+    /*
+     * The chip itself, for GBX_DEVICE_THREAD: runs on a thread of its own until the link closes.
+     * Returns false when a kernel would not end, so that what it uses must stay.
+     */
+    bool (*device_main)(int link_socket);
+} gbx_hal_config;
+
+typedef struct gbx_hal_caps {
+    bool can_map;      /* the host reads and writes global memory in place, while kernels run */
+    uint64_t gm_base;  /* first device address */
+    uint64_t gm_bytes; /* size of global memory */
+    uint64_t gm_free;  /* bytes that are not allocated */
+} gbx_hal_caps;
+
+typedef enum gbx_hal_event_kind {
+    GBX_HAL_RUNG,     /* the chip rang the doorbell */
+    GBX_HAL_TIMED_OUT,
+    GBX_HAL_LOST      /* the chip process has ended */
+} gbx_hal_event_kind;
+
+typedef struct gbx_hal_event {
+    gbx_hal_event_kind kind;
+    int exit_signal; /* LOST: the signal that ended it, or 0 */
+    int exit_code;   /* LOST: else its exit code; -1 when nobody knows */
+} gbx_hal_event;
+
+typedef struct gbx_hal_ops {
+    const char *name;
+    const char *description;
+
+    /* Starts a chip. The caller owns it until close. */
+    gbx_status (*open)(const gbx_hal_config *config, gbx_hal **out_hal);
+    /* Ends it, killing what does not end by itself. */
+    void (*close)(gbx_hal *hal);
+
+    /* `alignment` is a power of two. Any thread. */
+    gbx_status (*alloc)(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint64_t *out_address);
+    gbx_status (*free)(gbx_hal *hal, uint64_t address);
+
+    /*
+     * The range must lie inside one allocation. Any thread, also after the chip has failed. An
+     * aligned copy out of 8 bytes is one load, so that a counter of the chip is never torn.
+     */
+    gbx_status (*copy_in)(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes);
+    gbx_status (*copy_out)(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes);
+
+    /* NULL where the host cannot map. Same range rule; valid until the memory is freed. */
+    gbx_status (*map)(gbx_hal *hal, uint64_t address, uint64_t bytes, void **out_pointer);
+
+    /* Hands launch arguments to the chip; does not wait. GBX_DEVICE_LOST when there is none. */
+    gbx_status (*launch)(gbx_hal *hal, const gbx_launch_args *args);
+    /* Sleeps until the chip rings, ends, or the time is over. */
+    gbx_status (*wait)(gbx_hal *hal, int64_t timeout_ns, gbx_hal_event *out_event);
+
+    void (*caps)(const gbx_hal *hal, gbx_hal_caps *out_caps);
+} gbx_hal_ops;
+
+struct gbx_hal {
+    const gbx_hal_ops *ops;
+};
+
+/* All platforms, by index; NULL past the last. The first is the default. */
+const gbx_hal_ops *gbx_hal_platform(uint32_t index);
+
+/* GBX_NOT_FOUND, with the names there are, for an unknown one. */
+GBX_MUST_USE gbx_status gbx_hal_find(const char *name, const gbx_hal_ops **out_ops);
+
+#endif

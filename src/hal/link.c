@@ -1,0 +1,87 @@
+#include "hal/link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MAX_FDS = 2 };
+
+typedef union control_buffer {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int) * MAX_FDS)];
+} control_buffer;
+
+gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const int *fds,
+                         size_t fd_count) {
+    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = bytes};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    control_buffer control;
+    memset(&control, 0, sizeof control);
+    if (fd_count > 0) {
+        header.msg_control = control.bytes;
+        header.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
+        memcpy(CMSG_DATA(rights), fds, sizeof(int) * fd_count);
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(socket, &header, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent >= 0 && (size_t)sent == bytes)
+        return NULL;
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return gbx_fail(GBX_DEVICE_LOST, "sending to the other side: it has closed the link");
+    return gbx_fail(GBX_IO, "sending %zu bytes over the link: %s", bytes,
+                    sent < 0 ? strerror(errno) : "only a part was taken");
+}
+
+static void close_all(const int *fds, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        close(fds[i]);
+}
+
+/* Takes the descriptors out of a received message; returns how many. */
+static size_t take_fds(struct msghdr *header, int fds[MAX_FDS]) {
+    size_t count = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+    }
+    return count;
+}
+
+gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *out_fds,
+                            size_t fd_count) {
+    struct iovec part = {.iov_base = out_message, .iov_len = bytes};
+    control_buffer control;
+    struct msghdr header = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    ssize_t received;
+    do
+        received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+    while (received < 0 && errno == EINTR);
+    if (received == 0 || (received < 0 && errno == ECONNRESET))
+        return gbx_fail(GBX_DEVICE_LOST, "receiving over the link: the other side has closed it");
+    if (received < 0)
+        return gbx_fail(GBX_IO, "receiving over the link: %s", strerror(errno));
+    int fds[MAX_FDS];
+    size_t count = take_fds(&header, fds);
+    if ((size_t)received != bytes || (header.msg_flags & MSG_TRUNC) || count != fd_count) {
+        close_all(fds, count);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "receiving over the link: %zd bytes and %zu descriptors where %zu and %zu "
+                        "were expected",
+                        received, count, bytes, fd_count);
+    }
+    if (fd_count > 0)
+        memcpy(out_fds, fds, fd_count * sizeof(int));
+    return NULL;
+}

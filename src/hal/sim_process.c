@@ -1,0 +1,165 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "hal/sim.h"
+
+enum { END_GRACE_MS = 2000 };
+
+/* --- finding the program --- */
+
+static bool is_program(const char *path) {
+    return access(path, X_OK) == 0;
+}
+
+/* The directory of the library or program that holds this code, with the slash. */
+static bool own_directory(char out_path[PATH_MAX]) {
+    Dl_info info;
+    char file[PATH_MAX];
+    if (!dladdr((const void *)(uintptr_t)&own_directory, &info) || !info.dli_fname)
+        return false;
+    if (!realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", file))
+        return false;
+    *(strrchr(file, '/') + 1) = '\0';
+    memcpy(out_path, file, strlen(file) + 1);
+    return true;
+}
+
+/* In a build tree the chip lies beside us, installed it lies in libexec, wherever the prefix is. */
+static gbx_status find_chip_program(const char *configured, char out_path[PATH_MAX]) {
+    static const char *const places[] = {"glassbox-chip", "../libexec/glassbox/glassbox-chip",
+                                         "../../libexec/glassbox/glassbox-chip"};
+    const char *chosen = configured ? configured : getenv("GLASSBOX_CHIP");
+    if (chosen) {
+        if (!is_program(chosen))
+            return gbx_fail(GBX_NOT_FOUND, "starting the chip: %s, named by %s, cannot be run: %s",
+                            chosen, configured ? "the configuration" : "GLASSBOX_CHIP",
+                            strerror(errno));
+        snprintf(out_path, PATH_MAX, "%s", chosen);
+        return NULL;
+    }
+    char directory[PATH_MAX];
+    if (own_directory(directory)) {
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i) {
+            int length = snprintf(out_path, PATH_MAX, "%s%s", directory, places[i]);
+            if (length < PATH_MAX && is_program(out_path))
+                return NULL;
+        }
+    }
+    snprintf(out_path, PATH_MAX, "%s/glassbox-chip", GBX_LIBEXEC_DIR);
+    if (is_program(out_path))
+        return NULL;
+    return gbx_fail(GBX_NOT_FOUND,
+                    "starting the chip: there is no glassbox-chip beside %s nor in %s; set "
+                    "GLASSBOX_CHIP to its path",
+                    directory, GBX_LIBEXEC_DIR);
+}
+
+/* --- starting --- */
+
+/*
+ * The child gets its end of the link and the standard streams, and nothing else of the host: no
+ * descriptors, no blocked or ignored signals. A process group of its own keeps Ctrl-C for the host,
+ * which then ends the chip by closing the link.
+ */
+static int spawn(const char *path, int device_socket, pid_t *out_pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, device_socket, GBX_LINK_SOCKET_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, GBX_LINK_SOCKET_FD + 1);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
+    char name[] = "glassbox-chip";
+    char *const arguments[] = {name, NULL};
+    int error = posix_spawn(out_pid, path, &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_socket) {
+    char path[PATH_MAX];
+    gbx_status status = find_chip_program(chip_program, path);
+    if (status) {
+        close(device_socket);
+        return status;
+    }
+    int error = spawn(path, device_socket, &sim->pid);
+    close(device_socket);
+    if (error) {
+        sim->pid = 0;
+        return gbx_fail(GBX_IO, "starting the chip %s: %s", path, strerror(error));
+    }
+    /* Ours and not reaped: the number cannot have been given to another process. */
+    sim->pid_fd = (int)syscall(SYS_pidfd_open, sim->pid, 0);
+    if (sim->pid_fd < 0)
+        return gbx_fail(GBX_IO, "watching the chip process %d: %s", (int)sim->pid, strerror(errno));
+    fcntl(sim->pid_fd, F_SETFD, FD_CLOEXEC);
+    gbx_log_debug("chip process %d runs %s", (int)sim->pid, path);
+    return NULL;
+}
+
+/* --- ending --- */
+
+static void note_ending(gbx_sim *sim, int wait_options) {
+    siginfo_t info = {0};
+    int result;
+    do
+        result = waitid(P_PID, (id_t)sim->pid, &info, WEXITED | wait_options);
+    while (result != 0 && errno == EINTR);
+    if (result == 0 && info.si_pid == 0)
+        return; /* still running */
+    sim->ending = (gbx_hal_event){.kind = GBX_HAL_LOST, .exit_code = -1};
+    if (result == 0 && info.si_code == CLD_EXITED)
+        sim->ending.exit_code = info.si_status;
+    else if (result == 0)
+        sim->ending.exit_signal = info.si_status;
+    /* ECHILD: the host reaps all its children itself, so nobody knows how this one ended. */
+    sim->pid = 0;
+}
+
+bool gbx_sim_has_ended(gbx_sim *sim) {
+    if (sim->device == GBX_DEVICE_PROCESS && sim->ending.kind != GBX_HAL_LOST && sim->pid > 0)
+        note_ending(sim, WNOHANG);
+    return sim->ending.kind == GBX_HAL_LOST;
+}
+
+void gbx_sim_reap(gbx_sim *sim) {
+    if (sim->pid > 0) {
+        struct pollfd ended = {.fd = sim->pid_fd, .events = POLLIN};
+        int ready = 0;
+        if (sim->pid_fd >= 0) {
+            do
+                ready = poll(&ended, 1, END_GRACE_MS);
+            while (ready < 0 && errno == EINTR);
+        }
+        if (ready != 1) {
+            gbx_log_warning("chip process %d does not end by itself; killing it", (int)sim->pid);
+            kill(sim->pid, SIGKILL);
+        }
+        note_ending(sim, 0);
+    }
+    if (sim->pid_fd >= 0)
+        close(sim->pid_fd);
+    sim->pid_fd = -1;
+}

@@ -1,0 +1,191 @@
+#include "scene/kernel_compiler.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "scene/cache_directory.h"
+
+/* The text of <glassbox/kernel.h> that this library was built with. */
+extern const char gbx_embedded_kernel_header[];
+
+/*
+ * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the same
+ * bits whichever compiler and level is used.
+ */
+static const char default_flags[] =
+    "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -g -Wall";
+
+/* The words of a compiler's command line; `storage` is what they point into. */
+typedef struct command {
+    char *words[256];
+    size_t count;
+    char *storage[3];
+    char include[PATH_MAX + 8];
+} command;
+
+static gbx_status add_word(command *line, const char *word) {
+    if (line->count + 1 >= sizeof line->words / sizeof line->words[0])
+        return gbx_fail(GBX_OUT_OF_RANGE, "compiling a kernel: too many compiler flags");
+    line->words[line->count++] = (char *)(uintptr_t)word;
+    line->words[line->count] = NULL;
+    return NULL;
+}
+
+static gbx_status add_words(command *line, const char *text, char **storage) {
+    char *state = NULL;
+    *storage = strdup(text);
+    if (!*storage)
+        return gbx_fail(GBX_EXHAUSTED, "compiling a kernel: the host is out of memory");
+    for (char *word = strtok_r(*storage, " \t\n", &state); word;
+         word = strtok_r(NULL, " \t\n", &state))
+        GBX_TRY(add_word(line, word));
+    return NULL;
+}
+
+static void free_command(command *line) {
+    for (size_t i = 0; i < sizeof line->storage / sizeof line->storage[0]; ++i)
+        free(line->storage[i]);
+}
+
+/* Kernels include the header of this very build, from wherever the library runs. */
+static gbx_status provide_header(command *line) {
+    char text[GBX_HASH_TEXT_BYTES];
+    char name[64 + GBX_HASH_TEXT_BYTES];
+    char path[PATH_MAX];
+    size_t size = strlen(gbx_embedded_kernel_header);
+    gbx_hash_format(gbx_hash_bytes(gbx_embedded_kernel_header, size), text);
+    snprintf(name, sizeof name, "include/%s/glassbox", text);
+    char *directory;
+    GBX_TRY(gbx_cache_directory(name, &directory));
+    snprintf(path, sizeof path, "%s/kernel.h", directory);
+    snprintf(line->include, sizeof line->include, "-I%.*s",
+             (int)(strlen(directory) - strlen("/glassbox")), directory);
+    free(directory);
+    if (access(path, R_OK) != 0)
+        GBX_TRY(gbx_cache_write(path, gbx_embedded_kernel_header, size));
+    return add_word(line, line->include);
+}
+
+static gbx_status build_command(const char *flags, command *line) {
+    const char *compiler = getenv("CC");
+    if (!compiler || !compiler[strspn(compiler, " \t")])
+        compiler = "cc";
+    GBX_TRY(add_words(line, compiler, &line->storage[0]));
+    GBX_TRY(add_words(line, default_flags, &line->storage[1]));
+    GBX_TRY(provide_header(line));
+    return flags ? add_words(line, flags, &line->storage[2]) : NULL;
+}
+
+/* Runs the command with `extra` words behind it; a compiler that fails is a bad kernel. */
+static gbx_status run(const command *base, const char *source, const char *const *extra,
+                      gbx_process_result *out_result) {
+    command line = *base;
+    for (; *extra; ++extra)
+        GBX_TRY(add_word(&line, *extra));
+    gbx_status status = gbx_process_run(line.words, out_result);
+    if (status)
+        return gbx_status_annotate(status, "compiling %s", source);
+    if (out_result->exit_code == 0)
+        return NULL;
+    if (out_result->signal)
+        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s was ended by signal %d\n%s", source,
+                          line.words[0], out_result->signal, out_result->err_text);
+    else
+        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d:\n%s", source,
+                          line.words[0], out_result->exit_code, out_result->err_text);
+    gbx_process_result_free(out_result);
+    return status;
+}
+
+static gbx_status hash_output(const command *line, const char *source, const char *const *extra,
+                              gbx_hash_state *state) {
+    gbx_process_result result;
+    GBX_TRY(run(line, source, extra, &result));
+    gbx_hash_update(state, result.out_text, result.out_size);
+    gbx_process_result_free(&result);
+    return NULL;
+}
+
+/* Names what the shared object depends on: flags, compiler and target, and all of the source. */
+static gbx_status content_key(const command *line, const char *source,
+                              char out_text[GBX_HASH_TEXT_BYTES]) {
+    const char *const predefined[] = {"-E", "-dM", "-x", "c", "/dev/null", NULL};
+    const char *const preprocessed[] = {"-E", source, NULL};
+    gbx_hash_state state;
+    gbx_hash_begin(&state);
+    for (size_t i = 0; i < line->count; ++i)
+        gbx_hash_update(&state, line->words[i], strlen(line->words[i]) + 1);
+    GBX_TRY(hash_output(line, source, predefined, &state));
+    GBX_TRY(hash_output(line, source, preprocessed, &state));
+    gbx_hash_format(gbx_hash_end(&state), out_text);
+    return NULL;
+}
+
+static gbx_status compile_to(const command *line, const char *source, const char *target) {
+    char *temporary;
+    if (asprintf(&temporary, "%s.XXXXXX", target) < 0)
+        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", source);
+    int fd = mkstemp(temporary);
+    if (fd < 0) {
+        gbx_status status = gbx_fail(GBX_IO, "compiling %s: making %s: %s", source, temporary,
+                                     strerror(errno));
+        free(temporary);
+        return status;
+    }
+    close(fd);
+    const char *const extra[] = {"-shared", "-o", temporary, source, NULL};
+    gbx_process_result result = {0};
+    gbx_status status = run(line, source, extra, &result);
+    if (!status && result.err_text[0])
+        gbx_log_warning("compiling %s:\n%s", source, result.err_text);
+    gbx_process_result_free(&result);
+    if (!status && rename(temporary, target) != 0)
+        status = gbx_fail(GBX_IO, "keeping the compiled %s as %s: %s", source, target,
+                          strerror(errno));
+    if (status)
+        unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+static gbx_status compile_cached(const command *line, const char *source, char **out_path) {
+    char key[GBX_HASH_TEXT_BYTES];
+    char *directory;
+    GBX_TRY(content_key(line, source, key));
+    GBX_TRY(gbx_cache_directory("kernels", &directory));
+    int length = asprintf(out_path, "%s/%s.so", directory, key);
+    free(directory);
+    if (length < 0) {
+        *out_path = NULL;
+        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", source);
+    }
+    gbx_status status = NULL;
+    if (access(*out_path, R_OK) != 0)
+        status = compile_to(line, source, *out_path);
+    if (status) {
+        free(*out_path);
+        *out_path = NULL;
+    }
+    return status;
+}
+
+gbx_status gbx_kernel_compile(const char *source, const char *flags, char **out_path) {
+    *out_path = NULL;
+    char *absolute = realpath(source, NULL);
+    if (!absolute)
+        return gbx_fail(GBX_NOT_FOUND, "compiling %s: %s", source, strerror(errno));
+    command line = {.count = 0};
+    gbx_status status = build_command(flags, &line);
+    if (!status)
+        status = compile_cached(&line, absolute, out_path);
+    free_command(&line);
+    free(absolute);
+    return status;
+}

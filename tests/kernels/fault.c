@@ -1,0 +1,99 @@
+/*
+ * Fails in the way that scalar 1 says, on the block that scalar 2 says; all blocks first write their
+ * index + 100 to tensor 0 (int32).
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <glassbox/kernel.h>
+
+enum {
+    FAIL_STORE = 1,
+    FAIL_BUS,
+    FAIL_DIVIDE,
+    FAIL_INSTRUCTION,
+    FAIL_ABORT,
+    FAIL_STACK,
+    FAIL_HANG,
+    FAIL_EXIT,
+    FAIL_THREAD,
+    FAIL_CONTROL,
+    FAIL_KILL,
+    FAIL_FREE,
+    FAIL_SLEEP
+};
+
+static volatile int zero;
+
+__attribute__((noinline)) static int recurse(volatile int depth) {
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    return recurse(depth + 1) + frame[0];
+}
+
+static void *store_on_thread(void *unused) {
+    (void)unused;
+    *(volatile int *)0x20 = 1;
+    return NULL;
+}
+
+/* A page of a file that has no such page. */
+static void raise_bus(void) {
+    int fd = memfd_create("empty", 0);
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    page[16] = 1;
+}
+
+void kernel_entry(const uint64_t *args) {
+    const gbx_local_context *local = gbx_local(args);
+    int32_t *out = (int32_t *)gbx_tensor_origin(gbx_arg_tensor(args, 0), 4);
+    out[local->block_idx] = 100 + (int32_t)local->block_idx;
+    if (local->block_idx != (uint32_t)gbx_arg_i64(args, 2))
+        return;
+    pthread_t thread;
+    switch (gbx_arg_i64(args, 1)) {
+    case FAIL_STORE:
+        *(volatile int *)0x10 = 1;
+        break;
+    case FAIL_BUS:
+        raise_bus();
+        break;
+    case FAIL_DIVIDE:
+        zero = 1 / zero;
+        break;
+    case FAIL_INSTRUCTION:
+        __builtin_trap();
+        break;
+    case FAIL_ABORT:
+        abort();
+    case FAIL_STACK:
+        zero = recurse(0);
+        break;
+    case FAIL_HANG:
+        for (;;)
+            sched_yield();
+    case FAIL_EXIT:
+        exit(7);
+    case FAIL_THREAD:
+        pthread_create(&thread, NULL, store_on_thread, NULL);
+        pthread_join(thread, NULL);
+        break;
+    case FAIL_CONTROL:
+        /* The chip's control block is the first thing in global memory. */
+        memset((void *)gbx_global(args)->gm_base, 0x5a, 64);
+        break;
+    case FAIL_KILL:
+        kill(getpid(), SIGKILL);
+        break;
+    case FAIL_FREE:
+        free(out);
+        break;
+    case FAIL_SLEEP:
+        usleep(300 * 1000);
+        break;
+    }
+}
