@@ -26,12 +26,12 @@ demo: build
 test: packages-build packages-test
 	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
 	@scripts/build $(BUILD)
-	@$(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R $(TESTS))
+	@$(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R '$(TESTS)')
 
 stress: packages-build packages-test
 	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
 	@scripts/build $(BUILD)
-	@GLASSBOX_STRESS=1 $(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R $(TESTS))
+	@GLASSBOX_STRESS=1 $(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R '$(TESTS)')
 
 bench: build
 	@for program in $(BUILD)/bench_*; do $$program || exit; done

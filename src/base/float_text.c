@@ -22,33 +22,77 @@ typedef struct decimal {
     int exponent;
 } decimal;
 
-/* A value without its sign, and what the search needs to know of its format. */
+/*
+ * A value without its sign, and what the search needs to know of its format. Told from its bits,
+ * so that a host that takes subnormals for zero does not get them as zero.
+ */
 typedef struct target {
     double value;
+    uint64_t bits; /* of the float32 where it is one */
     bool is_f32;
-    bool is_zero;
     bool is_normal;
     bool is_power_of_two;
     int sure_digits; /* a normal value keeps every decimal of so many digits apart */
     int most_digits; /* so many digits always read back */
 } target;
 
-static target target_of_f64(double value) {
+static uint64_t bits_of_f64(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    bool has_fraction = (bits & ((UINT64_C(1) << 52) - 1)) != 0;
-    target result = {value,         false,   bits == 0,      bits >> 52 != 0,
-                     !has_fraction, DBL_DIG, DBL_DECIMAL_DIG};
+    return bits;
+}
+
+static uint32_t bits_of_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static target target_of_f64(double value) {
+    uint64_t bits = bits_of_f64(value);
+    target result = {.value = value,
+                     .bits = bits,
+                     .is_normal = bits >> 52 != 0,
+                     .is_power_of_two = (bits & ((UINT64_C(1) << 52) - 1)) == 0,
+                     .sure_digits = DBL_DIG,
+                     .most_digits = DBL_DECIMAL_DIG};
     return result;
 }
 
 static target target_of_f32(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bool has_fraction = (bits & ((UINT32_C(1) << 23) - 1)) != 0;
-    target result = {value,         true,    bits == 0,      bits >> 23 != 0,
-                     !has_fraction, FLT_DIG, FLT_DECIMAL_DIG};
+    uint32_t bits = bits_of_f32(value);
+    bool is_normal = bits >> 23 != 0;
+    target result = {.value = is_normal ? (double)value : (double)bits * 0x1p-149,
+                     .bits = bits,
+                     .is_f32 = true,
+                     .is_normal = is_normal,
+                     .is_power_of_two = (bits & ((UINT32_C(1) << 23) - 1)) == 0,
+                     .sure_digits = FLT_DIG,
+                     .most_digits = FLT_DECIMAL_DIG};
     return result;
+}
+
+static char *put_digits(char *at, const char *digits, int count) {
+    memcpy(at, digits, (size_t)count);
+    return at + count;
+}
+
+static char *put_zeros(char *at, int count) {
+    for (int i = 0; i < count; ++i)
+        *at++ = '0';
+    return at;
+}
+
+/* "e+05": a sign and two digits or more. */
+static char *put_exponent(char *at, int exponent) {
+    int magnitude = abs(exponent);
+    *at++ = 'e';
+    *at++ = exponent < 0 ? '-' : '+';
+    if (magnitude >= 100)
+        *at++ = (char)('0' + magnitude / 100);
+    *at++ = (char)('0' + magnitude / 10 % 10);
+    *at++ = (char)('0' + magnitude % 10);
+    return at;
 }
 
 /* Reads the digits past whatever the locale takes for a decimal point. */
@@ -77,21 +121,14 @@ static void step_up(decimal *number) {
     }
 }
 
-/*
- * Written as an integer and an exponent, which has no decimal point for a locale to replace.
- * Compared by bits, so that a host that flushes subnormals to zero does not take them for equal.
- */
+/* Written as an integer and an exponent, which has no decimal point for a locale to replace. */
 static bool reads_back(const decimal *number, const target *wanted) {
     char text[64];
-    snprintf(text, sizeof text, "%.*se%d", number->count, number->digits,
-             number->exponent - number->count + 1);
-    if (wanted->is_f32) {
-        float value = (float)wanted->value;
-        float got = strtof(text, NULL);
-        return memcmp(&got, &value, sizeof got) == 0;
-    }
-    double got = strtod(text, NULL);
-    return memcmp(&got, &wanted->value, sizeof got) == 0;
+    char *end = put_digits(text, number->digits, number->count);
+    *put_exponent(end, number->exponent - number->count + 1) = '\0';
+    if (wanted->is_f32)
+        return bits_of_f32(strtof(text, NULL)) == wanted->bits;
+    return bits_of_f64(strtod(text, NULL)) == wanted->bits;
 }
 
 /*
@@ -115,21 +152,12 @@ static bool find_decimal(const target *wanted, int count, decimal *out) {
  */
 static void find_shortest(const target *wanted, decimal *out) {
     int count = wanted->is_normal ? wanted->sure_digits : 1;
-    while (!find_decimal(wanted, count, out) && count < wanted->most_digits)
+    while (count < wanted->most_digits && !find_decimal(wanted, count, out))
         ++count;
+    if (count == wanted->most_digits)
+        round_to(wanted->value, count, out);
     while (out->count > 1 && out->digits[out->count - 1] == '0')
         --out->count;
-}
-
-static char *put_digits(char *at, const char *digits, int count) {
-    memcpy(at, digits, (size_t)count);
-    return at + count;
-}
-
-static char *put_zeros(char *at, int count) {
-    for (int i = 0; i < count; ++i)
-        *at++ = '0';
-    return at;
 }
 
 static char *put_scientific(char *at, const decimal *number) {
@@ -138,14 +166,7 @@ static char *put_scientific(char *at, const decimal *number) {
         *at++ = '.';
         at = put_digits(at, number->digits + 1, number->count - 1);
     }
-    int magnitude = abs(number->exponent);
-    *at++ = 'e';
-    *at++ = number->exponent < 0 ? '-' : '+';
-    if (magnitude >= 100)
-        *at++ = (char)('0' + magnitude / 100);
-    *at++ = (char)('0' + magnitude / 10 % 10);
-    *at++ = (char)('0' + magnitude % 10);
-    return at;
+    return put_exponent(at, number->exponent);
 }
 
 static char *put_fixed(char *at, const decimal *number) {
@@ -170,7 +191,7 @@ static char *put_fixed(char *at, const decimal *number) {
 
 static char *put_finite(char *at, const target *wanted) {
     decimal number = {.digits = "0", .count = 1, .exponent = 0};
-    if (!wanted->is_zero)
+    if (wanted->bits != 0)
         find_shortest(wanted, &number);
     bool is_fixed = number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
     return is_fixed ? put_fixed(at, &number) : put_scientific(at, &number);

@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE__
+#    include <xmmintrin.h>
+#endif
+
 #include "base/float_text.h"
 
 enum { RANDOM_VALUES = 20000 };
@@ -90,6 +94,7 @@ static void f64_is_written_as_python_does(void **state) {
         {5e-324, "5e-324"},
         {1e-323, "1e-323"},
         {2.225073858507201e-308, "2.225073858507201e-308"}, /* the largest subnormal */
+        {9.22337203685481e18, "9.22337203685481e+18"},      /* of 16 digits ...4811e+18 is nearer */
         {9007199254740991.0, "9007199254740991.0"},
         {9007199254740992.0, "9007199254740992.0"},
         {9007199254740994.0, "9007199254740994.0"},
@@ -129,6 +134,8 @@ static void f32_is_shortest_for_float32(void **state) {
         {0x1p-149f, "1e-45"},
         {0x1p-148f, "3e-45"},
         {8.589973e9f, "8589974000.0"}, /* 8589973000.0 reads back too, and is not as near */
+        {0.000976565f, "0.000976565"}, /* of 7 digits 9.765649e-04 is nearer */
+        {9.22341e18f, "9.22341e+18"},
         {0x1p90f, "1.2379401e+27"},
         {0x1p-96f, "1.2621775e-29"},
     };
@@ -240,6 +247,22 @@ static void errno_is_kept(void **state) {
     assert_int_equal(errno, EAGAIN);
 }
 
+#ifdef __SSE__
+/* As a program built with -ffast-math does at its start. */
+static void subnormals_are_kept_where_the_host_flushes_them(void **state) {
+    (void)state;
+    unsigned before = _mm_getcsr();
+    char f64[GBX_FLOAT_TEXT_BYTES];
+    char f32[GBX_FLOAT_TEXT_BYTES];
+    _mm_setcsr(before | 0x8040); /* flush to zero, denormals are zero */
+    gbx_f64_format(f64_of_bits(3), f64);
+    gbx_f32_format(f32_of_bits(0x80000005), f32);
+    _mm_setcsr(before);
+    assert_string_equal(f64, "1.5e-323");
+    assert_string_equal(f32, "-7e-45");
+}
+#endif
+
 /* Compiles a locale with a decimal comma, for a machine rarely has one installed. */
 static bool set_comma_locale(char *directory) {
     char command[256];
@@ -282,6 +305,9 @@ int main(void) {
         cmocka_unit_test(random_f32_reads_back_and_none_is_shorter),
         cmocka_unit_test(every_power_of_two_reads_back_and_none_is_shorter),
         cmocka_unit_test(errno_is_kept),
+#ifdef __SSE__
+        cmocka_unit_test(subnormals_are_kept_where_the_host_flushes_them),
+#endif
         cmocka_unit_test(decimal_comma_of_the_host_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,16 @@ static void invalid_utf8_is_replaced_byte_by_byte(void **state) {
     check_text(test, expected);
 }
 
+/* A sequence that only the bytes past the end would complete. */
+static void utf8_is_not_read_past_its_size(void **state) {
+    fixture *test = *state;
+    gbx_json_begin_array_inline(&test->json);
+    gbx_json_string_of(&test->json, "\xc3\xa9", 1);
+    gbx_json_string_of(&test->json, "z\xf0\x9f\x98\x80", 4);
+    gbx_json_end_array(&test->json);
+    check_text(test, "[\"" BAD "\", \"z" BAD BAD BAD "\"]\n");
+}
+
 static void keys_are_escaped_too(void **state) {
     fixture *test = *state;
     gbx_json_begin_object_inline(&test->json);
@@ -437,6 +447,7 @@ int main(void) {
         WRITER_TEST(document_may_be_one_plain_value),
         WRITER_TEST(strings_are_escaped),
         WRITER_TEST(invalid_utf8_is_replaced_byte_by_byte),
+        WRITER_TEST(utf8_is_not_read_past_its_size),
         WRITER_TEST(keys_are_escaped_too),
         WRITER_TEST(numbers_are_written_to_the_last_digit),
         WRITER_TEST(number_from_two_to_the_53_on_is_a_failure),

@@ -43,7 +43,7 @@ static void capture_end(capture *captured) {
     fclose(captured->file);
 }
 
-/* The level that a fresh process starts with; -1 when the variable is unset. */
+/* The level that a fresh process starts with; a NULL variable is unset. */
 static gbx_log_level level_of_fresh_process(const char *variable, capture *captured) {
     capture_begin(captured);
     pid_t child = fork();

@@ -152,6 +152,26 @@ static void count_shows_a_scribbled_ring(void **state) {
     assert_int_equal(gbx_spsc_count(&ring), UINT64_MAX);
 }
 
+/* The remembered position of the other side is read anew when it cannot be. */
+static void scribbled_memory_of_the_other_side_heals(void **state) {
+    (void)state;
+    gbx_spsc_ring ring;
+    uint64_t slots[8];
+    uint64_t item = 0;
+    gbx_spsc_init(&ring);
+    atomic_store(&ring.seen_head, 1000);
+    atomic_store(&ring.seen_tail, 1000);
+    assert_false(gbx_spsc_try_pop(&ring, slots, 8, &item));
+    assert_true(gbx_spsc_try_push(&ring, slots, 8, 5));
+    atomic_store(&ring.seen_head, 1000);
+    atomic_store(&ring.seen_tail, 1000);
+    assert_int_equal(gbx_spsc_push_many(&ring, slots, 8, &(uint64_t){6}, 1), 1);
+    assert_int_equal(gbx_spsc_pop_many(&ring, slots, 8, &item, 1), 1);
+    assert_int_equal(item, 5);
+    assert_true(gbx_spsc_try_pop(&ring, slots, 8, &item));
+    assert_int_equal(item, 6);
+}
+
 typedef struct pair {
     gbx_spsc_ring ring;
     uint64_t slots[PAIR_CAPACITY];
@@ -252,6 +272,7 @@ int main(void) {
         cmocka_unit_test(capacity_one_moves_batches_one_by_one),
         cmocka_unit_test(scribbled_ring_stays_within_its_slots),
         cmocka_unit_test(count_shows_a_scribbled_ring),
+        cmocka_unit_test(scribbled_memory_of_the_other_side_heals),
         cmocka_unit_test(two_threads_move_single_items_in_order),
         cmocka_unit_test(two_threads_move_batches_in_order),
         cmocka_unit_test(single_and_batch_mix),

@@ -97,10 +97,11 @@ typedef struct gbx_call_block {
     uint32_t tensor_count;
     uint32_t scalar_count;
     gbx_global_context global;
+    uint64_t padding[2];
     gbx_tensor tensors[GBX_MAX_TENSOR_ARGS];
     uint64_t scalars[GBX_MAX_SCALAR_ARGS];
 } gbx_call_block;
-_Static_assert(offsetof(gbx_call_block, tensors) == 48, "layout of the call payload");
+_Static_assert(offsetof(gbx_call_block, tensors) == 64, "layout of the call payload");
 _Static_assert(sizeof(gbx_tensor) == 192, "a tensor is three cache lines");
 
 #endif

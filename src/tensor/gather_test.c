@@ -57,7 +57,8 @@ static int64_t naive_payload_position(const gbx_tensor *tensor, uint64_t number)
 static void naive_move(uint32_t bits, const unsigned char *from, int64_t from_at, unsigned char *to,
                        int64_t to_at) {
     if (bits == 4) {
-        unsigned half = from[from_at / 2] >> (from_at % 2 ? 4 : 0) & 15u;
+        unsigned byte_read = from[from_at / 2];
+        unsigned half = from_at % 2 ? byte_read >> 4 : byte_read & 15u;
         unsigned char *byte = &to[to_at / 2];
         *byte = (unsigned char)(to_at % 2 ? (*byte & 15u) | half << 4 : (*byte & 0xf0u) | half);
         return;
@@ -99,7 +100,7 @@ typedef struct memory {
 
 static memory memory_make(size_t size, size_t before, size_t after) {
     memory made = {.block_bytes = before + size + after};
-    made.block = malloc(made.block_bytes + 1);
+    made.block = malloc(made.block_bytes > 0 ? made.block_bytes : 1);
     assert_non_null(made.block);
     memset(made.block, POISON, made.block_bytes);
     made.bytes = made.block + before;

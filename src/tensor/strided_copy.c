@@ -202,17 +202,9 @@ static void make_plan(copy_plan *plan) {
     plan_plane(plan);
 }
 
-/* The tile kernel for a plane that runs along dst inside and along src outside; or NULL. */
-static gbx_copy_tile *tile_of_plan(const copy_plan *plan) {
-    const gbx_copy_plane *plane = &plan->plane;
-    if (plane->inner_dst != plane->element_bytes || plane->outer_src != plane->element_bytes)
-        return NULL;
-    return plan->ops->tiles[__builtin_ctz(plane->element_bytes)];
-}
-
 static void run_plane(const copy_plan *plan, const gbx_copy_plane *plane) {
     if (plan->is_transposed)
-        gbx_copy_transpose(plane, tile_of_plan(plan));
+        gbx_copy_transpose(plane, plan->ops);
     else if (plan->is_rows)
         plan->ops->rows(plane);
     else

@@ -89,7 +89,14 @@ extern const gbx_copy_ops gbx_copy_avx2;
 extern const gbx_copy_ops gbx_copy_avx512;
 
 /* Rows in any order, in tiles that keep the lines of both sides in the cache. */
-void gbx_copy_transpose(const gbx_copy_plane *plane, gbx_copy_tile *tile);
+void gbx_copy_transpose(const gbx_copy_plane *plane, const gbx_copy_ops *ops);
+
+/* Before a loop over an array of vectors: only when it is unrolled do they live in registers. */
+#if defined(__clang__)
+#    define GBX_UNROLL _Pragma("unroll")
+#else
+#    define GBX_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 /* One element, as one load and one store where the compiler knows `bytes`. */
 static inline void gbx_copy_element(unsigned char *dst, const unsigned char *src, uint32_t bytes) {

@@ -16,7 +16,7 @@
 #    define AHEAD_BYTES 4096
 
 /* Rows shorter than this stream only where every one of them is whole lines. */
-#    define STREAM_ROW_BYTES 1024
+#    define STREAM_ROW_BYTES 512
 
 AVX2_INLINE __m256i load_32(const unsigned char *src) {
     return _mm256_loadu_si256((const __m256i *)(const void *)src);
@@ -149,16 +149,19 @@ AVX2 static void avx2_step(const gbx_copy_plane *plane) {
 /* Columns of 8 rows of 8 words. */
 AVX2_INLINE void transpose_words(__m256i rows[8]) {
     __m256i pairs[8], quads[8];
+    GBX_UNROLL
     for (int i = 0; i < 8; i += 2) {
         pairs[i] = _mm256_unpacklo_epi32(rows[i], rows[i + 1]);
         pairs[i + 1] = _mm256_unpackhi_epi32(rows[i], rows[i + 1]);
     }
+    GBX_UNROLL
     for (int i = 0; i < 8; i += 4) {
         quads[i] = _mm256_unpacklo_epi64(pairs[i], pairs[i + 2]);
         quads[i + 1] = _mm256_unpackhi_epi64(pairs[i], pairs[i + 2]);
         quads[i + 2] = _mm256_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
         quads[i + 3] = _mm256_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
     }
+    GBX_UNROLL
     for (int c = 0; c < 4; ++c) {
         rows[c] = _mm256_permute2x128_si256(quads[c], quads[c + 4], 0x20);
         rows[c + 4] = _mm256_permute2x128_si256(quads[c], quads[c + 4], 0x31);
@@ -168,6 +171,7 @@ AVX2_INLINE void transpose_words(__m256i rows[8]) {
 /* 8 words: the columns of 4 rows of 8 bytes. */
 AVX2_INLINE __m256i words_of_bytes(const unsigned char *src, int64_t src_row) {
     __m128i rows[4];
+    GBX_UNROLL
     for (int i = 0; i < 4; ++i)
         rows[i] = _mm_loadl_epi64((const __m128i *)(const void *)(src + i * src_row));
     __m128i ab = _mm_unpacklo_epi8(rows[0], rows[1]), cd = _mm_unpacklo_epi8(rows[2], rows[3]);
@@ -184,6 +188,7 @@ AVX2_INLINE __m256i words_of_halves(const unsigned char *src, int64_t src_row) {
 /* Eight words of each column, from rows that hold them in elements of `bytes`. */
 AVX2_INLINE void load_columns(__m256i columns[8], const unsigned char *src, int64_t src_row,
                               uint32_t bytes) {
+    GBX_UNROLL
     for (int i = 0; i < 8; ++i)
         columns[i] = bytes == 1   ? words_of_bytes(src + 4 * i * src_row, src_row)
                      : bytes == 2 ? words_of_halves(src + 2 * i * src_row, src_row)
@@ -199,6 +204,7 @@ AVX2_INLINE void tile_of_words(unsigned char *dst, int64_t dst_row, const unsign
         __m256i low[8], high[8];
         load_columns(low, src + column * bytes, src_row, bytes);
         load_columns(high, src + side / 2 * src_row + column * bytes, src_row, bytes);
+        GBX_UNROLL
         for (int i = 0; i < 8; ++i) {
             store_32(dst + (column + i) * dst_row, low[i], is_streaming);
             store_32(dst + (column + i) * dst_row + VECTOR, high[i], is_streaming);
@@ -240,6 +246,7 @@ AVX2 static void avx2_tile_8(unsigned char *dst, int64_t dst_row, const unsigned
         __m256i low[4], high[4];
         load_double_columns(low, src + column * 8, src_row);
         load_double_columns(high, src + 4 * src_row + column * 8, src_row);
+        GBX_UNROLL
         for (int i = 0; i < 4; ++i) {
             store_32(dst + (column + i) * dst_row, low[i], is_streaming);
             store_32(dst + (column + i) * dst_row + VECTOR, high[i], is_streaming);

@@ -16,7 +16,7 @@
 #    define AHEAD_BYTES 4096
 
 /* Rows shorter than this stream only where every one of them is whole lines. */
-#    define STREAM_ROW_BYTES 1024
+#    define STREAM_ROW_BYTES 512
 
 AVX512_INLINE void store_line(unsigned char *dst, __m512i line, bool is_streaming) {
     if (is_streaming)
@@ -258,104 +258,103 @@ AVX512 static void avx512_step(const gbx_copy_plane *plane) {
 /* Columns of 16 rows of 16 words. */
 AVX512_INLINE void transpose_words(__m512i rows[16]) {
     __m512i pairs[16];
+    GBX_UNROLL
     for (int i = 0; i < 16; i += 2) {
         pairs[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
         pairs[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
     }
     /* rows[4 * g + c]: column c of each 4 x 4 block of rows 4 * g to 4 * g + 3. */
+    GBX_UNROLL
     for (int i = 0; i < 16; i += 4) {
         rows[i] = _mm512_unpacklo_epi64(pairs[i], pairs[i + 2]);
         rows[i + 1] = _mm512_unpackhi_epi64(pairs[i], pairs[i + 2]);
         rows[i + 2] = _mm512_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
         rows[i + 3] = _mm512_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
     }
+    GBX_UNROLL
     for (int c = 0; c < 4; ++c) {
         __m512i even_low = _mm512_shuffle_i32x4(rows[c], rows[c + 4], 0x88);
         __m512i odd_low = _mm512_shuffle_i32x4(rows[c], rows[c + 4], 0xdd);
         __m512i even_high = _mm512_shuffle_i32x4(rows[c + 8], rows[c + 12], 0x88);
         __m512i odd_high = _mm512_shuffle_i32x4(rows[c + 8], rows[c + 12], 0xdd);
-        pairs[c] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
-        pairs[c + 4] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
-        pairs[c + 8] = _mm512_shuffle_i32x4(even_low, even_high, 0xdd);
-        pairs[c + 12] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd);
+        rows[c] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+        rows[c + 4] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+        rows[c + 8] = _mm512_shuffle_i32x4(even_low, even_high, 0xdd);
+        rows[c + 12] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd);
     }
+}
+
+/*
+ * Transposes and stores 16 rows of words. Words are made of narrower elements within lanes of 16
+ * bytes, so that four columns of words follow each other and the next four are `lane` columns on.
+ */
+AVX512_INLINE void store_words(unsigned char *dst, int64_t dst_row, __m512i rows[16], int64_t lane,
+                               bool is_streaming) {
+    transpose_words(rows);
+    GBX_UNROLL
     for (int i = 0; i < 16; ++i)
-        rows[i] = pairs[i];
+        store_line(dst + (i / 4 * lane + i % 4) * dst_row, rows[i], is_streaming);
 }
 
-AVX512_INLINE void store_columns(unsigned char *dst, int64_t dst_row, const __m512i *columns,
-                                 int count, bool is_streaming) {
-    for (int i = 0; i < count; ++i)
-        store_line(dst + i * dst_row, columns[i], is_streaming);
-}
-
-AVX512_INLINE __m128i load_16(const unsigned char *src) {
-    return _mm_loadu_si128((const __m128i *)(const void *)src);
-}
-
-AVX512_INLINE __m256i load_32(const unsigned char *src) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)src);
-}
-
-/* Columns of 4 rows of 16 bytes, as 16 words. */
-AVX512_INLINE __m512i words_of_bytes(const unsigned char *src, int64_t src_row) {
-    __m128i a = load_16(src), b = load_16(src + src_row);
-    __m128i c = load_16(src + 2 * src_row), d = load_16(src + 3 * src_row);
-    __m128i ab_low = _mm_unpacklo_epi8(a, b), ab_high = _mm_unpackhi_epi8(a, b);
-    __m128i cd_low = _mm_unpacklo_epi8(c, d), cd_high = _mm_unpackhi_epi8(c, d);
-    __m512i words = _mm512_castsi128_si512(_mm_unpacklo_epi16(ab_low, cd_low));
-    words = _mm512_inserti32x4(words, _mm_unpackhi_epi16(ab_low, cd_low), 1);
-    words = _mm512_inserti32x4(words, _mm_unpacklo_epi16(ab_high, cd_high), 2);
-    return _mm512_inserti32x4(words, _mm_unpackhi_epi16(ab_high, cd_high), 3);
-}
-
-/* Columns of 2 rows of 16 halves of a word, as 16 words. */
-AVX512_INLINE __m512i words_of_halves(const unsigned char *src, int64_t src_row) {
-    __m512i low = _mm512_cvtepu16_epi32(load_32(src));
-    __m512i high = _mm512_cvtepu16_epi32(load_32(src + src_row));
-    return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+/* Four rows of bytes to words: the columns that start at 0, 4, 8 and 12 in each lane. */
+AVX512_INLINE void words_of_bytes(__m512i words[4], const unsigned char *src, int64_t src_row) {
+    __m512i a = _mm512_loadu_si512(src), b = _mm512_loadu_si512(src + src_row);
+    __m512i c = _mm512_loadu_si512(src + 2 * src_row), d = _mm512_loadu_si512(src + 3 * src_row);
+    __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+    __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+    words[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
+    words[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
+    words[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
+    words[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
 AVX512 static void avx512_tile_1(unsigned char *dst, int64_t dst_row, const unsigned char *src,
                                  int64_t src_row, bool is_streaming) {
-    for (int64_t column = 0; column < 64; column += 16) {
-        __m512i rows[16];
-        for (int i = 0; i < 16; ++i)
-            rows[i] = words_of_bytes(src + 4 * i * src_row + column, src_row);
-        transpose_words(rows);
-        store_columns(dst + column * dst_row, dst_row, rows, 16, is_streaming);
+    __m512i rows[4][16];
+    for (int i = 0; i < 16; ++i) {
+        __m512i words[4];
+        words_of_bytes(words, src + 4 * i * src_row, src_row);
+        for (int part = 0; part < 4; ++part)
+            rows[part][i] = words[part];
     }
+    for (int part = 0; part < 4; ++part)
+        store_words(dst + 4 * part * dst_row, dst_row, rows[part], 16, is_streaming);
 }
 
 AVX512 static void avx512_tile_2(unsigned char *dst, int64_t dst_row, const unsigned char *src,
                                  int64_t src_row, bool is_streaming) {
-    for (int64_t column = 0; column < 32; column += 16) {
-        __m512i rows[16];
-        for (int i = 0; i < 16; ++i)
-            rows[i] = words_of_halves(src + 2 * i * src_row + 2 * column, src_row);
-        transpose_words(rows);
-        store_columns(dst + column * dst_row, dst_row, rows, 16, is_streaming);
+    __m512i low[16], high[16];
+    GBX_UNROLL
+    for (int i = 0; i < 16; ++i) {
+        __m512i a = _mm512_loadu_si512(src + 2 * i * src_row);
+        __m512i b = _mm512_loadu_si512(src + (2 * i + 1) * src_row);
+        low[i] = _mm512_unpacklo_epi16(a, b);
+        high[i] = _mm512_unpackhi_epi16(a, b);
     }
+    store_words(dst, dst_row, low, 8, is_streaming);
+    store_words(dst + 4 * dst_row, dst_row, high, 8, is_streaming);
 }
 
 AVX512 static void avx512_tile_4(unsigned char *dst, int64_t dst_row, const unsigned char *src,
                                  int64_t src_row, bool is_streaming) {
     __m512i rows[16];
+    GBX_UNROLL
     for (int i = 0; i < 16; ++i)
         rows[i] = _mm512_loadu_si512(src + i * src_row);
-    transpose_words(rows);
-    store_columns(dst, dst_row, rows, 16, is_streaming);
+    store_words(dst, dst_row, rows, 4, is_streaming);
 }
 
 AVX512 static void avx512_tile_8(unsigned char *dst, int64_t dst_row, const unsigned char *src,
                                  int64_t src_row, bool is_streaming) {
     __m512i rows[8], columns[8];
+    GBX_UNROLL
     for (int i = 0; i < 8; i += 2) {
         __m512i a = _mm512_loadu_si512(src + i * src_row);
         __m512i b = _mm512_loadu_si512(src + (i + 1) * src_row);
         rows[i] = _mm512_unpacklo_epi64(a, b);
         rows[i + 1] = _mm512_unpackhi_epi64(a, b);
     }
+    GBX_UNROLL
     for (int c = 0; c < 2; ++c) {
         __m512i even_low = _mm512_shuffle_i64x2(rows[c], rows[c + 2], 0x88);
         __m512i odd_low = _mm512_shuffle_i64x2(rows[c], rows[c + 2], 0xdd);
@@ -366,7 +365,9 @@ AVX512 static void avx512_tile_8(unsigned char *dst, int64_t dst_row, const unsi
         columns[c + 4] = _mm512_shuffle_i64x2(even_low, even_high, 0xdd);
         columns[c + 6] = _mm512_shuffle_i64x2(odd_low, odd_high, 0xdd);
     }
-    store_columns(dst, dst_row, columns, 8, is_streaming);
+    GBX_UNROLL
+    for (int i = 0; i < 8; ++i)
+        store_line(dst + i * dst_row, columns[i], is_streaming);
 }
 
 const gbx_copy_ops gbx_copy_avx512 = {

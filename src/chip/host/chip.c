@@ -44,20 +44,21 @@ static gbx_status resolve_config(const gbx_chip_config *config, const gbx_hal_op
     return NULL;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
+/* The control block and the room for a launch's payload are one allocation of the chip's own. */
+typedef struct own_memory {
+    gbx_control_block control;
+    union {
+        gbx_load_block load;
+        gbx_call_block call;
+    } payload;
+} own_memory;
 
-/* The control block and the room for a launch's payload are the chip's own allocations. */
 static gbx_status prepare_control(gbx_chip *chip) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
-    uint64_t scratch_bytes = larger(sizeof(gbx_load_block), sizeof(gbx_call_block));
-    gbx_status status =
-        ops->alloc(chip->hal, sizeof(gbx_control_block), PAGE_BYTES, &chip->control);
-    if (!status)
-        status = ops->alloc(chip->hal, scratch_bytes, PAGE_BYTES, &chip->scratch);
+    gbx_status status = ops->alloc(chip->hal, sizeof(own_memory), PAGE_BYTES, &chip->control);
     if (status)
         return gbx_status_annotate(status, "opening a chip with too little global memory");
+    chip->scratch = chip->control + offsetof(own_memory, payload);
     const uint64_t magic = GBX_CONTROL_MAGIC;
     return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, magic), &magic,
                         sizeof magic);
@@ -119,10 +120,9 @@ gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
     return gbx_chip_ops(chip)->alloc(chip->hal, bytes, ALLOC_ALIGNMENT, out_address);
 }
 
-/* The chip's own two allocations are not the caller's to free or to write. */
+/* The chip's own memory is not the caller's to free or to write. */
 static gbx_status check_foreign(const gbx_chip *chip, const char *doing, uint64_t address) {
-    uint64_t end = chip->scratch + larger(sizeof(gbx_load_block), sizeof(gbx_call_block));
-    if (address < chip->control || address >= end)
+    if (address < chip->control || address - chip->control >= sizeof(own_memory))
         return NULL;
     return gbx_fail(GBX_INVALID_ARGUMENT, "%s 0x%" PRIx64 ": this is the chip's own control memory",
                     doing, address);

@@ -1,0 +1,367 @@
+/*
+ * Kernels that crash, hang and scribble, chips that are killed: each is named, the host stays up and
+ * runs again at once, memory can still be read, and nothing stays behind. Of chips in a process: in a
+ * thread a fault is the host's own.
+ */
+#include "chip_support.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { FAULT = 7, ADD = 1, BLOCKS = 4, TASK_BLOCKS = 6, BAD_BLOCK = 5 };
+
+/* The ways to fail that tests/kernels/fault.c knows. */
+enum {
+    FAIL_STORE = 1,
+    FAIL_BUS,
+    FAIL_DIVIDE,
+    FAIL_INSTRUCTION,
+    FAIL_ABORT,
+    FAIL_STACK,
+    FAIL_HANG,
+    FAIL_EXIT,
+    FAIL_THREAD,
+    FAIL_CONTROL,
+    FAIL_KILL,
+    FAIL_FREE,
+    FAIL_SLEEP
+};
+
+typedef struct leftovers {
+    size_t files;
+    size_t mappings;
+} leftovers;
+
+static leftovers count_leftovers(void) {
+    leftovers now = {.files = count_open_files(), .mappings = count_mappings_of("glassbox-gm")};
+    return now;
+}
+
+static void assert_nothing_left(leftovers before) {
+    leftovers now = count_leftovers();
+    assert_int_equal(now.files, before.files);
+    assert_int_equal(now.mappings, before.mappings);
+    assert_false(has_children());
+}
+
+static gbx_tensor output_of(gbx_chip *chip) {
+    const int32_t zeros[TASK_BLOCKS] = {0};
+    return vector_at(put(chip, zeros, sizeof zeros), GBX_INT32, TASK_BLOCKS);
+}
+
+/* Calls the kernel that fails; `timeout_ms` 0 for the default. */
+static gbx_status call_fault(gbx_chip *chip, const gbx_tensor *output, uint64_t way,
+                             uint32_t timeout_ms) {
+    const uint64_t scalars[] = {way, BAD_BLOCK};
+    gbx_call call = call_of(FAULT, GBX_CORE_AIV, TASK_BLOCKS, output, 1);
+    call.scalars = scalars;
+    call.scalar_count = 2;
+    gbx_call_config config = {.timeout_ms = timeout_ms};
+    return gbx_chip_call(chip, &call, &config, NULL);
+}
+
+/* Another chip, at once, gives right values. */
+static void assert_host_runs_again(const chip_variant *variant) {
+    const float a[4] = {1, 2, 3, 4};
+    float c[4] = {0};
+    gbx_chip *chip = open_chip(variant, 1);
+    register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
+    gbx_tensor tensors[] = {vector_at(put(chip, a, sizeof a), GBX_FLOAT32, 4),
+                            vector_at(put(chip, a, sizeof a), GBX_FLOAT32, 4),
+                            vector_at(put(chip, c, sizeof c), GBX_FLOAT32, 4)};
+    gbx_call call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 3);
+    assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+    assert_ok(gbx_gm_copy_out(chip, c, tensors[2].data, sizeof c));
+    const float expected[4] = {2, 4, 6, 8};
+    assert_memory_equal(c, expected, sizeof c);
+    gbx_chip_close(chip);
+}
+
+/* What the block that failed wrote before is in memory, chip or no chip. */
+static void assert_memory_survived(gbx_chip *chip, const gbx_tensor *output) {
+    int32_t values[TASK_BLOCKS];
+    assert_ok(gbx_gm_copy_out(chip, values, output->data, sizeof values));
+    assert_int_equal(values[BAD_BLOCK], 100 + BAD_BLOCK);
+}
+
+/* The chip runs nothing more and says so. */
+static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
+    char path[4096];
+    gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "add.c", path);
+    assert_fails(call_fault(chip, output, 0, 0), GBX_DEVICE_LOST, "failed before", "open another");
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST, "failed before");
+}
+
+static void check_signal(const chip_variant *variant, uint64_t way, const char *signal,
+                         const char *address) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(variant, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_fails(call_fault(chip, &output, way, 0), GBX_DEVICE_FAULT, "kernel fault.c (func 7)",
+                 "on core ", "AIV0 of chip block ", "task block 5 of 6", signal, address);
+    assert_memory_survived(chip, &output);
+    assert_chip_is_over(chip, &output);
+    assert_host_runs_again(variant); /* beside the failed one */
+    gbx_chip_close(chip);
+    assert_host_runs_again(variant);
+    assert_nothing_left(before);
+}
+
+static void test_bad_store(void **state) {
+    check_signal(*state, FAIL_STORE, "SIGSEGV", "at address 0x10");
+}
+
+static void test_bus_error(void **state) {
+    check_signal(*state, FAIL_BUS, "SIGBUS", "at address 0x7");
+}
+
+static void test_division_by_zero(void **state) {
+    check_signal(*state, FAIL_DIVIDE, "SIGFPE", "at address 0x");
+}
+
+static void test_illegal_instruction(void **state) {
+    check_signal(*state, FAIL_INSTRUCTION, "SIGILL", "at address 0x");
+}
+
+static void test_abort(void **state) {
+    check_signal(*state, FAIL_ABORT, "SIGABRT", "Aborted");
+}
+
+static void test_stack_overflow(void **state) {
+    check_signal(*state, FAIL_STACK, "SIGSEGV", "at address 0x7");
+}
+
+/* free() of device memory: glibc finds it out and aborts, which is named like any abort. */
+static void test_bad_free(void **state) {
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    if (sanitizers && sanitizers[0])
+        skip(); /* their own free ends the process with a report of its own */
+    check_signal(*state, FAIL_FREE, "SIGABRT", "fault.c");
+}
+
+static void test_hang_is_found_by_the_watchdog(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    int64_t start_ns = gbx_clock_ns();
+    assert_fails(call_fault(chip, &output, FAIL_HANG, 300), GBX_DEVICE_HUNG,
+                 "kernel fault.c (func 7)", "task block 5 of 6", "no progress for 0.3 s");
+    assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
+    assert_memory_survived(chip, &output);
+    assert_chip_is_over(chip, &output);
+    gbx_chip_close(chip);
+    assert_host_runs_again(*state);
+    assert_nothing_left(before);
+}
+
+/* Slow is not hung: a kernel may take its time within the timeout. */
+static void test_slow_kernel_is_no_hang(void **state) {
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_ok(call_fault(chip, &output, FAIL_SLEEP, 5000));
+    assert_memory_survived(chip, &output);
+    gbx_chip_close(chip);
+}
+
+static void check_ending(const chip_variant *variant, uint64_t way, const char *how,
+                         const char *where) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(variant, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_fails(call_fault(chip, &output, way, 0), GBX_DEVICE_LOST, how, where,
+                 "while running kernel fault.c (func 7)", "task block 5 of 6");
+    assert_memory_survived(chip, &output);
+    assert_chip_is_over(chip, &output);
+    gbx_chip_close(chip);
+    assert_host_runs_again(variant);
+    assert_nothing_left(before);
+}
+
+static void test_kernel_that_exits(void **state) {
+    check_ending(*state, FAIL_EXIT, "exited with code 7", "chip process");
+}
+
+static void test_kernel_that_kills(void **state) {
+    check_ending(*state, FAIL_KILL, "ended by SIGKILL", "chip process");
+}
+
+static void test_fault_on_a_thread_of_a_kernel(void **state) {
+    check_ending(*state, FAIL_THREAD, "ended by SIGSEGV", "on a thread that is no core");
+}
+
+static void test_scribbled_control_block(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_fails(call_fault(chip, &output, FAIL_CONTROL, 0), GBX_DEVICE_FAULT,
+                 "overwritten its control block");
+    assert_chip_is_over(chip, &output);
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
+static void test_killed_while_idle(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    kill(chip_pid(chip), SIGKILL);
+    int64_t start_ns = gbx_clock_ns();
+    assert_fails(call_fault(chip, &output, 0, 0), GBX_DEVICE_LOST, "ended by SIGKILL");
+    assert_true(gbx_clock_ns() - start_ns < GBX_NS_PER_SECOND);
+    gbx_chip_close(chip);
+    assert_host_runs_again(*state);
+    assert_nothing_left(before);
+}
+
+typedef struct delayed_signal {
+    int pid;
+    int number;
+} delayed_signal;
+
+static void *send_delayed(void *argument) {
+    const delayed_signal *wanted = argument;
+    usleep(200 * 1000);
+    kill(wanted->pid, wanted->number);
+    return NULL;
+}
+
+static void test_killed_while_running(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    delayed_signal wanted = {.pid = chip_pid(chip), .number = SIGKILL};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, send_delayed, &wanted), 0);
+    int64_t start_ns = gbx_clock_ns();
+    assert_fails(call_fault(chip, &output, FAIL_HANG, 8000), GBX_DEVICE_LOST, "ended by SIGKILL",
+                 "while running kernel fault.c", "task block 5 of 6");
+    assert_true(gbx_clock_ns() - start_ns < GBX_NS_PER_SECOND + 200 * GBX_NS_PER_MS);
+    pthread_join(thread, NULL);
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
+/* A chip that is stopped cannot find out that it hangs: the host does. */
+static void test_chip_that_no_longer_answers(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    kill(chip_pid(chip), SIGSTOP);
+    assert_fails(call_fault(chip, &output, 0, 200), GBX_DEVICE_HUNG, "has not answered for 3",
+                 "is it stopped?");
+    assert_chip_is_over(chip, &output);
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
+static void test_constructor_that_crashes(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, 1);
+    char path[4096];
+    gbx_kernel kernel = test_kernel(3, GBX_CORE_AIV, "broken_constructor.c", path);
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST,
+                 "registering kernel broken_constructor.c", "SIGSEGV", "in a constructor");
+    gbx_chip_close(chip);
+    assert_host_runs_again(*state);
+    assert_nothing_left(before);
+}
+
+/* Whether a process is gone, or is only waiting to be reaped by somebody else. */
+static bool is_gone(int pid) {
+    char path[64];
+    char line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *stat = fopen(path, "r");
+    if (!stat)
+        return true;
+    bool is_read = fgets(line, sizeof line, stat) != NULL;
+    fclose(stat);
+    const char *after_name = strrchr(line, ')');
+    return !is_read || (after_name && after_name[2] == 'Z');
+}
+
+/* A host that dies takes its chip along, also one that is running a kernel that never ends. */
+static void test_chip_ends_with_its_host(void **state) {
+    int pipe_ends[2];
+    int pid = 0;
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    if (sanitizers && strstr(sanitizers, "thread"))
+        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
+    assert_int_equal(pipe(pipe_ends), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        gbx_chip *chip = open_chip(*state, BLOCKS);
+        register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+        gbx_tensor output = output_of(chip);
+        pid = chip_pid(chip);
+        if (write(pipe_ends[1], &pid, sizeof pid) != (ssize_t)sizeof pid)
+            _exit(1);
+        gbx_status_free(call_fault(chip, &output, FAIL_HANG, 60000));
+        _exit(0);
+    }
+    assert_int_equal(read(pipe_ends[0], &pid, sizeof pid), (ssize_t)sizeof pid);
+    usleep(100 * 1000);
+    assert_false(is_gone(pid));
+    kill(host, SIGKILL);
+    waitpid(host, NULL, 0);
+    for (int waited_ms = 0; waited_ms < 1000 && !is_gone(pid); ++waited_ms)
+        usleep(1000);
+    assert_true(is_gone(pid));
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+/* Again and again: what a failure leaves behind would add up. */
+static void test_many_failures_leave_nothing(void **state) {
+    leftovers before = count_leftovers();
+    int rounds = getenv("GLASSBOX_STRESS") ? 500 : 20;
+    for (int i = 0; i < rounds; ++i) {
+        gbx_chip *chip = open_chip(*state, BLOCKS);
+        register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+        gbx_tensor output = output_of(chip);
+        assert_fails(call_fault(chip, &output, (uint64_t)(i % 5) + 1, 0), GBX_DEVICE_FAULT,
+                     "fault.c");
+        gbx_chip_close(chip);
+        assert_nothing_left(before);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_store),
+        cmocka_unit_test(test_bus_error),
+        cmocka_unit_test(test_division_by_zero),
+        cmocka_unit_test(test_illegal_instruction),
+        cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_stack_overflow),
+        cmocka_unit_test(test_bad_free),
+        cmocka_unit_test(test_hang_is_found_by_the_watchdog),
+        cmocka_unit_test(test_slow_kernel_is_no_hang),
+        cmocka_unit_test(test_kernel_that_exits),
+        cmocka_unit_test(test_kernel_that_kills),
+        cmocka_unit_test(test_fault_on_a_thread_of_a_kernel),
+        cmocka_unit_test(test_scribbled_control_block),
+        cmocka_unit_test(test_killed_while_idle),
+        cmocka_unit_test(test_killed_while_running),
+        cmocka_unit_test(test_chip_that_no_longer_answers),
+        cmocka_unit_test(test_constructor_that_crashes),
+        cmocka_unit_test(test_chip_ends_with_its_host),
+        cmocka_unit_test(test_many_failures_leave_nothing),
+    };
+    return RUN_OVER_PROCESS_VARIANTS(tests);
+}

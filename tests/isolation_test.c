@@ -1,0 +1,96 @@
+/*
+ * What the host shares with the chip and what not. A child of this program follows a device pointer:
+ * on a2a3sim it reads the value, on a5sim it faults, for the host has no mapping there.
+ */
+#include "chip_support.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { VALUE = 97 };
+
+/* Follows the pointer in a child; gives its wait status. */
+static int follow(uint64_t address) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would make an exit of it */
+        _exit(*(const volatile unsigned char *)(uintptr_t)address);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void test_host_follows_a_device_pointer(void **state) {
+    const chip_variant *variant = *state;
+    gbx_chip *chip = open_chip(variant, 1);
+    unsigned char value = VALUE;
+    uint64_t address = put(chip, &value, 1);
+    void *pointer;
+    int status = follow(address);
+    if (strcmp(variant->platform, "a5sim") == 0) {
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGSEGV);
+        assert_int_equal(count_mappings_of("glassbox-gm"), 0);
+        assert_fails(gbx_gm_map(chip, address, 1, &pointer), GBX_UNSUPPORTED, "a5sim",
+                     "no mapping", "copy instead");
+        assert_null(pointer);
+    } else {
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), VALUE);
+        assert_int_equal(count_mappings_of("glassbox-gm"), 1);
+        assert_ok(gbx_gm_map(chip, address, 1, &pointer));
+        assert_int_equal(*(unsigned char *)pointer, VALUE);
+    }
+    gbx_chip_close(chip);
+    status = follow(address);
+    assert_true(WIFSIGNALED(status));
+}
+
+/* The chip gets its end of the link and nothing else that the host has open. */
+static void test_chip_inherits_nothing(void **state) {
+    int leaked = dup2(STDERR_FILENO, 200); /* without close-on-exec, as careless hosts have them */
+    gbx_chip *chip = open_chip(*state, 1);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/200", chip_pid(chip));
+    assert_int_equal(access(path, F_OK), -1);
+    snprintf(path, sizeof path, "/proc/%d/fd/3", chip_pid(chip));
+    assert_int_equal(access(path, F_OK), 0);
+    close(leaked);
+    gbx_chip_close(chip);
+}
+
+/* A host that blocks and ignores signals does not hand that on to the chip's kernels. */
+static void test_chip_starts_with_clean_signals(void **state) {
+    sigset_t blocked;
+    sigset_t previous;
+    sigfillset(&blocked);
+    sigprocmask(SIG_SETMASK, &blocked, &previous);
+    gbx_chip *chip = open_chip(*state, 1);
+    sigprocmask(SIG_SETMASK, &previous, NULL);
+    char path[64];
+    char line[256];
+    unsigned long long mask = 1;
+    snprintf(path, sizeof path, "/proc/%d/status", chip_pid(chip));
+    FILE *status = fopen(path, "r");
+    assert_non_null(status);
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+            break;
+    fclose(status);
+    assert_int_equal(mask, 0);
+    gbx_chip_close(chip);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_follows_a_device_pointer),
+        cmocka_unit_test(test_chip_inherits_nothing),
+        cmocka_unit_test(test_chip_starts_with_clean_signals),
+    };
+    return RUN_OVER_PROCESS_VARIANTS(tests);
+}
