@@ -6,7 +6,14 @@
 
 #include "base/clock.h"
 
-enum { ADD = 1, SAVE_ARGS_AIC = 2, SAVE_ARGS_AIV = 3, PING_PONG_AIC = 4, PING_PONG_AIV = 5, OTHER = 9 };
+enum {
+    ADD = 1,
+    SAVE_ARGS_AIC = 2,
+    SAVE_ARGS_AIV = 3,
+    PING_PONG_AIC = 4,
+    PING_PONG_AIV = 5,
+    OTHER = 9
+};
 
 static void test_add_gives_the_sum(void **state) {
     enum { COUNT = 10007 };
@@ -186,7 +193,8 @@ static void test_wrong_calls_are_named(void **state) {
     gbx_call call = call_of(OTHER, GBX_CORE_AIV, 1, tensors, 3);
     assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_NOT_FOUND, "func 9", "registered");
     call = call_of(ADD, GBX_CORE_AIC, 1, tensors, 3);
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "add.c", "AIV", "AIC");
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "add.c", "AIV",
+                 "AIC");
     call = call_of(GBX_NO_KERNEL, GBX_CORE_AIV, 1, tensors, 3);
     assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "none of the three");
     call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 33);

@@ -1,7 +1,7 @@
 /*
- * Kernels that crash, hang and scribble, chips that are killed: each is named, the host stays up and
- * runs again at once, memory can still be read, and nothing stays behind. Of chips in a process: in a
- * thread a fault is the host's own.
+ * Kernels that crash, hang and scribble, chips that are killed: each is named, the host stays up
+ * and runs again at once, memory can still be read, and nothing stays behind. Of chips in a
+ * process: in a thread a fault is the host's own.
  */
 #include "chip_support.h"
 

@@ -96,8 +96,8 @@ static void test_ranges_are_checked(void **state) {
     assert_ok(hal->ops->copy_out(hal, bytes, address, 100));
     assert_fails(hal->ops->copy_out(hal, bytes, address, 101), GBX_OUT_OF_RANGE, "copying out from",
                  "101 bytes", "100 bytes allocated");
-    assert_fails(hal->ops->copy_in(hal, address + 100, bytes, 1), GBX_OUT_OF_RANGE,
-                 "copying in to", "1 bytes");
+    assert_fails(hal->ops->copy_in(hal, address + 100, bytes, 1), GBX_OUT_OF_RANGE, "copying in to",
+                 "1 bytes");
     assert_fails(hal->ops->copy_in(hal, address + 4096, bytes, 1), GBX_NOT_FOUND,
                  "nothing is allocated");
     assert_fails(hal->ops->copy_in(hal, 0x1000, bytes, 1), GBX_OUT_OF_RANGE, "0x1000", "outside");

@@ -93,8 +93,9 @@ int main(int argc, char **argv) {
     vectors *v = malloc(sizeof *v);
     if (!v)
         return 2;
-    printf("glassbox %s: c = a + b, %d float32, on %d vector cores of a chip in its own process\n\n",
-           gbx_version(), COUNT, BLOCKS);
+    printf(
+        "glassbox %s: c = a + b, %d float32, on %d vector cores of a chip in its own process\n\n",
+        gbx_version(), COUNT, BLOCKS);
     printf("platform   open ms  copy in ms  kernel ms  copy out ms     c[1]    c[last]  wrong\n");
     int exit_code = 0;
     for (uint32_t p = 0; gbx_platform_name(p); ++p) {
@@ -106,14 +107,16 @@ int main(int argc, char **argv) {
         timing t = {0};
         gbx_status status = run_platform(gbx_platform_name(p), source, v, &t);
         if (status) {
-            fprintf(stderr, "vector_add: %s: %s\n", gbx_platform_name(p), gbx_status_message(status));
+            fprintf(stderr, "vector_add: %s: %s\n", gbx_platform_name(p),
+                    gbx_status_message(status));
             exit_code = gbx_code_exit(gbx_status_code(status));
             gbx_status_free(status);
             break;
         }
         int wrong = count_wrong(v);
-        printf("%-9s %8.1f  %10.1f  %9.1f  %11.1f  %7.1f  %9.1f  %5d\n", gbx_platform_name(p), t.open_ms,
-               t.copy_in_ms, t.kernel_ms, t.copy_out_ms, v->c[1], v->c[COUNT - 1], wrong);
+        printf("%-9s %8.1f  %10.1f  %9.1f  %11.1f  %7.1f  %9.1f  %5d\n", gbx_platform_name(p),
+               t.open_ms, t.copy_in_ms, t.kernel_ms, t.copy_out_ms, v->c[1], v->c[COUNT - 1],
+               wrong);
         if (wrong)
             exit_code = 1;
     }

@@ -36,7 +36,7 @@ typedef enum gbx_device_mode {
 
 /* All zero is a good configuration: the defaults above, a2a3sim, in a process. */
 typedef struct gbx_chip_config {
-    const char *platform;     /* "a2a3sim", "a5sim"; NULL: a2a3sim */
+    const char *platform; /* "a2a3sim", "a5sim"; NULL: a2a3sim */
     gbx_device_mode device;
     uint32_t blocks;          /* 1 to GBX_MAX_BLOCKS; 0: default */
     uint32_t aicpu_threads;   /* 1 to GBX_MAX_AICPU_THREADS; 0: default */
@@ -63,8 +63,10 @@ GBX_API const char *gbx_platform_description(uint32_t index);
  */
 GBX_API GBX_MUST_USE gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address);
 GBX_API GBX_MUST_USE gbx_status gbx_gm_free(gbx_chip *chip, uint64_t address);
-GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_in(gbx_chip *chip, uint64_t to, const void *from, size_t bytes);
-GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_out(gbx_chip *chip, void *to, uint64_t from, size_t bytes);
+GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_in(gbx_chip *chip, uint64_t to, const void *from,
+                                               size_t bytes);
+GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_out(gbx_chip *chip, void *to, uint64_t from,
+                                                size_t bytes);
 
 /* The host's view of device memory, valid until it is freed; GBX_UNSUPPORTED on a5sim. */
 GBX_API GBX_MUST_USE gbx_status gbx_gm_map(gbx_chip *chip, uint64_t address, uint64_t bytes,
@@ -76,12 +78,12 @@ typedef void (*gbx_kernel_function)(const uint64_t *args);
 
 /* Exactly one of source, shared_object and function is set. All strings are copied. */
 typedef struct gbx_kernel {
-    uint32_t func_id;          /* below GBX_MAX_KERNELS; registered once */
-    const char *name;          /* what reports call it; up to GBX_MAX_KERNEL_NAME bytes */
-    gbx_core_type core;        /* which cores it runs on */
-    const char *source;        /* a C file, compiled with $CC (cc) and cached by content */
-    const char *compile_flags; /* with source: further compiler flags, by blanks; may be NULL */
-    const char *shared_object; /* a ready .so that defines kernel_entry */
+    uint32_t func_id;             /* below GBX_MAX_KERNELS; registered once */
+    const char *name;             /* what reports call it; up to GBX_MAX_KERNEL_NAME bytes */
+    gbx_core_type core;           /* which cores it runs on */
+    const char *source;           /* a C file, compiled with $CC (cc) and cached by content */
+    const char *compile_flags;    /* with source: further compiler flags, by blanks; may be NULL */
+    const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
 } gbx_kernel;
 

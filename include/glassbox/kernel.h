@@ -68,7 +68,11 @@ typedef struct gbx_tensor {
 typedef enum gbx_core_type { GBX_CORE_AIC = 0, GBX_CORE_AIV = 1 } gbx_core_type;
 
 /* A task has up to three subtasks, which run together on the cores of one block. */
-typedef enum gbx_subtask { GBX_SUBTASK_AIC = 0, GBX_SUBTASK_AIV0 = 1, GBX_SUBTASK_AIV1 = 2 } gbx_subtask;
+typedef enum gbx_subtask {
+    GBX_SUBTASK_AIC = 0,
+    GBX_SUBTASK_AIV0 = 1,
+    GBX_SUBTASK_AIV1 = 2
+} gbx_subtask;
 #define GBX_SUBTASK_COUNT 3
 
 /* What differs from one dispatch of a task to the next. */

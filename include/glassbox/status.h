@@ -7,13 +7,13 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define GBX_API __attribute__((visibility("default")))
-#define GBX_MUST_USE __attribute__((warn_unused_result))
-#define GBX_PRINTF(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
+#    define GBX_API __attribute__((visibility("default")))
+#    define GBX_MUST_USE __attribute__((warn_unused_result))
+#    define GBX_PRINTF(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
 #else
-#define GBX_API
-#define GBX_MUST_USE
-#define GBX_PRINTF(format_at, first_at)
+#    define GBX_API
+#    define GBX_MUST_USE
+#    define GBX_PRINTF(format_at, first_at)
 #endif
 
 typedef enum gbx_code {

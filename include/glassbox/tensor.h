@@ -45,8 +45,10 @@ GBX_API double gbx_dtype_to_f64(uint32_t dtype, uint64_t bits);
 GBX_API uint64_t gbx_dtype_from_f64(uint32_t dtype, double value);
 
 /* Whole arrays: `count` elements packed as in a row of a tensor (int4: two a byte). */
-GBX_API void gbx_dtype_array_to_f64(uint32_t dtype, const void *elements, size_t count, double *out_values);
-GBX_API void gbx_dtype_array_from_f64(uint32_t dtype, const double *values, size_t count, void *out_elements);
+GBX_API void gbx_dtype_array_to_f64(uint32_t dtype, const void *elements, size_t count,
+                                    double *out_values);
+GBX_API void gbx_dtype_array_from_f64(uint32_t dtype, const double *values, size_t count,
+                                      void *out_elements);
 
 /* --- views --- */
 
@@ -72,8 +74,10 @@ GBX_API uint64_t gbx_tensor_payload_bytes(const gbx_tensor *tensor);
 /* Whether the elements lie row-major without gaps, wherever they start. */
 GBX_API bool gbx_tensor_is_contiguous(const gbx_tensor *tensor);
 
-/* The bytes that the view touches, relative to `data`: first, and one past the last. Both 0 when empty. */
-GBX_API void gbx_tensor_extent(const gbx_tensor *tensor, int64_t *out_first_byte, int64_t *out_end_byte);
+/* The bytes that the view touches, relative to `data`: first, and one past the last. Both 0 when
+ * empty. */
+GBX_API void gbx_tensor_extent(const gbx_tensor *tensor, int64_t *out_first_byte,
+                               int64_t *out_end_byte);
 
 /*
  * Whether two views share a byte. Exact for tiles, slices and steps of common buffers, and for all

@@ -193,8 +193,8 @@ static void one_ring_wakes_all_waiters(void **state) {
     pthread_t threads[WAITERS];
     for (size_t i = 0; i < WAITERS; ++i) {
         /* Some with a limit far away: they sleep another way. */
-        waiters[i] = (waiter){.bell = &bell,
-                              .timeout_ns = i % 2 ? GBX_FOREVER : 3600 * GBX_NS_PER_SECOND};
+        waiters[i] =
+            (waiter){.bell = &bell, .timeout_ns = i % 2 ? GBX_FOREVER : 3600 * GBX_NS_PER_SECOND};
         assert_int_equal(pthread_create(&threads[i], NULL, wait_once, &waiters[i]), 0);
     }
     await_sleepers(&bell, WAITERS);

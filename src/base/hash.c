@@ -6,7 +6,8 @@
 #include <xxhash.h>
 
 _Static_assert(sizeof(gbx_hash_state) >= sizeof(XXH3_state_t), "room for the state of XXH3");
-_Static_assert(_Alignof(gbx_hash_state) >= _Alignof(XXH3_state_t), "alignment of the state of XXH3");
+_Static_assert(_Alignof(gbx_hash_state) >= _Alignof(XXH3_state_t),
+               "alignment of the state of XXH3");
 
 static gbx_hash128 from_xxh(XXH128_hash_t hash) {
     gbx_hash128 result = {.low = hash.low64, .high = hash.high64};

@@ -9,7 +9,11 @@
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-enum { LEVEL_COUNT = sizeof level_names / sizeof level_names[0], LEVEL_UNSET = -1, LINE_BYTES = 2048 };
+enum {
+    LEVEL_COUNT = sizeof level_names / sizeof level_names[0],
+    LEVEL_UNSET = -1,
+    LINE_BYTES = 2048
+};
 
 static _Atomic int current_level = LEVEL_UNSET;
 

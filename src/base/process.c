@@ -47,11 +47,13 @@ static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
         if (poll(pipes, 2, -1) < 0 && errno != EINTR)
             return gbx_fail(GBX_IO, "reading the output of a program: %s", strerror(errno));
         for (int i = 0; i < 2; ++i)
-            if (pipes[i].fd >= 0 && pipes[i].revents && !take(pipes[i].fd, texts[i], &is_out_of_memory))
+            if (pipes[i].fd >= 0 && pipes[i].revents &&
+                !take(pipes[i].fd, texts[i], &is_out_of_memory))
                 pipes[i].fd = -1;
     }
     if (is_out_of_memory || !out->bytes || !err->bytes)
-        return gbx_fail(GBX_EXHAUSTED, "reading the output of a program: the host is out of memory");
+        return gbx_fail(GBX_EXHAUSTED,
+                        "reading the output of a program: the host is out of memory");
     out->bytes[out->size] = '\0';
     err->bytes[err->size] = '\0';
     return NULL;

@@ -15,8 +15,9 @@ typedef struct gbx_process_result {
 } gbx_process_result;
 
 /*
- * Runs `arguments` (the program, found on PATH, first; NULL last) to its end, without standard input.
- * A program that ends badly is a success with its exit code; one that cannot be started is a failure.
+ * Runs `arguments` (the program, found on PATH, first; NULL last) to its end, without standard
+ * input. A program that ends badly is a success with its exit code; one that cannot be started is a
+ * failure.
  */
 GBX_MUST_USE gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result);
 void gbx_process_result_free(gbx_process_result *result);

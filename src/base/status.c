@@ -12,7 +12,8 @@ struct gbx_error {
     char site[56];
 };
 
-static struct gbx_error out_of_memory = {GBX_EXHAUSTED, true, "the host is out of memory", "status.c"};
+static struct gbx_error out_of_memory = {GBX_EXHAUSTED, true, "the host is out of memory",
+                                         "status.c"};
 
 static gbx_status make(const char *site, gbx_code code, const char *prefix, const char *format,
                        va_list arguments) {

@@ -1,7 +1,7 @@
 /*
  * What host and chip agree on inside global memory. The host writes payloads before a launch and
- * reads the control block after it; it trusts nothing there, a wild kernel may have scribbled on it.
- * Identical on all platforms.
+ * reads the control block after it; it trusts nothing there, a wild kernel may have scribbled on
+ * it. Identical on all platforms.
  */
 #ifndef GBX_CHIP_ABI_H
 #define GBX_CHIP_ABI_H
@@ -67,7 +67,7 @@ typedef struct gbx_control_block {
     _Atomic uint64_t finished_launch; /* chip, last: the id of the launch that the rest tells of */
     uint32_t code;                    /* chip: gbx_code of that launch */
     uint32_t reserved;
-    int64_t device_ns;                /* chip: first dispatch to last completion */
+    int64_t device_ns;                       /* chip: first dispatch to last completion */
     _Alignas(64) _Atomic uint64_t heartbeat; /* chip: counts while a launch runs */
     _Alignas(64) gbx_fault fault;            /* chip; the host clears it before a launch */
     char message[8192];                      /* chip: why a kernel did not load */

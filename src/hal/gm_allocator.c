@@ -49,7 +49,8 @@ typedef struct fit_query {
     const span *best;
 } fit_query;
 
-/* Never says "equal": walks down to the place of `bytes` and keeps the smallest span that holds it. */
+/* Never says "equal": walks down to the place of `bytes` and keeps the smallest span that holds it.
+ */
 static int compare_fit(const void *a, const void *b) {
     fit_query *query = (fit_query *)(uintptr_t)a;
     const span *candidate = b;
@@ -96,7 +97,8 @@ static gbx_status out_of_host_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "keeping track of global memory: the host is out of memory");
 }
 
-gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, gbx_gm_allocator **out_allocator) {
+gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,
+                                   gbx_gm_allocator **out_allocator) {
     *out_allocator = NULL;
     gbx_gm_allocator *allocator = calloc(1, sizeof *allocator);
     span *whole = span_create(base, bytes & ~(GRANULE - 1), 0);
@@ -148,8 +150,7 @@ static gbx_status carve(gbx_gm_allocator *allocator, span *from, uint64_t addres
     uint64_t end = address + bytes;
     uint64_t from_end = from->address + from->bytes;
     span *after = from_end > end ? span_create(end, from_end - end, 0) : NULL;
-    if (!live || (from_end > end && !after) ||
-        !tsearch(live, &allocator->live, compare_place)) {
+    if (!live || (from_end > end && !after) || !tsearch(live, &allocator->live, compare_place)) {
         free(live);
         free(after);
         return out_of_host_memory();

@@ -25,7 +25,8 @@ GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint
 /* GBX_NOT_FOUND for an address that is not the start of a live allocation: a double free too. */
 GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address);
 
-/* Whether [address, address + bytes) lies inside one live allocation; `doing` begins the message. */
+/* Whether [address, address + bytes) lies inside one live allocation; `doing` begins the message.
+ */
 GBX_MUST_USE gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing,
                                                uint64_t address, uint64_t bytes);
 

@@ -121,8 +121,7 @@ static void model_alloc(model *m) {
     uint64_t bytes = random_size(m);
     uint64_t alignment = UINT64_C(1) << random_below(m, 17);
     piece added = {.wanted = bytes, .granules = (bytes + GRANULE - 1) / GRANULE};
-    gbx_status status =
-        gbx_gm_allocator_alloc(m->allocator, bytes, alignment, &added.address);
+    gbx_status status = gbx_gm_allocator_alloc(m->allocator, bytes, alignment, &added.address);
     if (status) {
         assert_int_equal(added.address, 0);
         model_refused(m, added.granules, alignment, status);
@@ -352,9 +351,8 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     static const struct {
         uint64_t offset;
         uint64_t bytes;
-    } outside[] = {{999, 2},          {1000, 1},          {1001, 0},
-                   {1023, 1},         {0, UINT64_MAX},    {1, UINT64_MAX},
-                   {999, UINT64_MAX}, {8, UINT64_MAX - 7}};
+    } outside[] = {{999, 2},        {1000, 1},       {1001, 0},         {1023, 1},
+                   {0, UINT64_MAX}, {1, UINT64_MAX}, {999, UINT64_MAX}, {8, UINT64_MAX - 7}};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; ++i)
         assert_fails(
             gbx_gm_allocator_check(allocator, "writing", at + outside[i].offset, outside[i].bytes),

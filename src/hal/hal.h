@@ -16,7 +16,7 @@ typedef struct gbx_hal gbx_hal;
 
 typedef struct gbx_hal_config {
     gbx_device_mode device;
-    uint32_t blocks;          /* within the limits of chip.h, as all of these */
+    uint32_t blocks; /* within the limits of chip.h, as all of these */
     uint32_t aicpu_threads;
     uint64_t gm_bytes;        /* a multiple of 4 KiB */
     const char *chip_program; /* NULL: found by itself */
@@ -35,9 +35,9 @@ typedef struct gbx_hal_caps {
 } gbx_hal_caps;
 
 typedef enum gbx_hal_event_kind {
-    GBX_HAL_RUNG,     /* the chip rang the doorbell */
+    GBX_HAL_RUNG, /* the chip rang the doorbell */
     GBX_HAL_TIMED_OUT,
-    GBX_HAL_LOST      /* the chip process has ended */
+    GBX_HAL_LOST /* the chip process has ended */
 } gbx_hal_event_kind;
 
 typedef struct gbx_hal_event {

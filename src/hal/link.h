@@ -55,8 +55,9 @@ GBX_MUST_USE gbx_status gbx_link_send(int socket, const void *message, size_t by
                                       size_t fd_count);
 
 /*
- * Receives one message of exactly `bytes`; descriptors land in `out_fds`, close-on-exec and owned by
- * the caller. GBX_DEVICE_LOST when the other side has closed, GBX_BAD_FORMAT for any other message.
+ * Receives one message of exactly `bytes`; descriptors land in `out_fds`, close-on-exec and owned
+ * by the caller. GBX_DEVICE_LOST when the other side has closed, GBX_BAD_FORMAT for any other
+ * message.
  */
 GBX_MUST_USE gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *out_fds,
                                          size_t fd_count);

@@ -54,7 +54,8 @@ static ends open_ends(void) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     ends opened = {.host = pair[0], .chip = pair[1]};
     for (size_t i = 0; i < 2; ++i) {
-        opened.files[i] = memfd_create("link_test", 0); /* not close-on-exec: the link must set it */
+        opened.files[i] =
+            memfd_create("link_test", 0); /* not close-on-exec: the link must set it */
         assert_true(opened.files[i] >= 0);
     }
     return opened;

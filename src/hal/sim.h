@@ -13,7 +13,7 @@
 #include "hal/hal.h"
 
 typedef struct gbx_sim {
-    gbx_hal hal; /* first, so that a gbx_hal is a gbx_sim */
+    gbx_hal hal;    /* first, so that a gbx_hal is a gbx_sim */
     bool is_mapped; /* the window holds global memory; else it is reserved and faults */
     gbx_device_mode device;
 
@@ -28,9 +28,9 @@ typedef struct gbx_sim {
     int pid_fd;
     pthread_t thread; /* thread: the chip's first */
     bool has_thread;
-    int device_socket;                  /* thread: the chip's end of the link */
-    bool (*device_main)(int socket);    /* thread: the chip */
-    gbx_hal_event ending; /* LOST once the chip process has been seen to end */
+    int device_socket;               /* thread: the chip's end of the link */
+    bool (*device_main)(int socket); /* thread: the chip */
+    gbx_hal_event ending;            /* LOST once the chip process has been seen to end */
 } gbx_sim;
 
 /* `maps_gm`: the host shares global memory at the chip's address. */

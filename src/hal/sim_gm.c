@@ -33,7 +33,8 @@ static gbx_status take_slot(gbx_sim *sim) {
             return NULL;
         }
         if (window == MAP_FAILED && errno != EEXIST)
-            return gbx_fail(GBX_IO, "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 ": %s",
+            return gbx_fail(GBX_IO,
+                            "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 ": %s",
                             sim->gm_bytes, base, strerror(errno));
         if (window != MAP_FAILED)
             munmap(window, sim->gm_bytes); /* a kernel that takes the address for a hint */

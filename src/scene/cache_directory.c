@@ -27,8 +27,9 @@ static gbx_status format_path(const char *name, char **out_path) {
     else if (home)
         length = asprintf(out_path, "%s/.cache/glassbox/%s", home, name);
     else
-        return gbx_fail(GBX_NOT_FOUND, "finding the cache of compiled kernels: none of GLASSBOX_CACHE, "
-                                       "XDG_CACHE_HOME and HOME is an absolute path; set one");
+        return gbx_fail(GBX_NOT_FOUND,
+                        "finding the cache of compiled kernels: none of GLASSBOX_CACHE, "
+                        "XDG_CACHE_HOME and HOME is an absolute path; set one");
     if (length < 0) {
         *out_path = NULL;
         return gbx_fail(GBX_EXHAUSTED, "finding the cache of compiled kernels: out of memory");

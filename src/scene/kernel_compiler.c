@@ -16,11 +16,10 @@
 extern const char gbx_embedded_kernel_header[];
 
 /*
- * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the same
- * bits whichever compiler and level is used.
+ * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the
+ * same bits whichever compiler and level is used.
  */
-static const char default_flags[] =
-    "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -g -Wall";
+static const char default_flags[] = "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -g -Wall";
 
 /* The words of a compiler's command line; `storage` is what they point into. */
 typedef struct command {
@@ -134,8 +133,8 @@ static gbx_status compile_to(const command *line, const char *source, const char
         return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", source);
     int fd = mkstemp(temporary);
     if (fd < 0) {
-        gbx_status status = gbx_fail(GBX_IO, "compiling %s: making %s: %s", source, temporary,
-                                     strerror(errno));
+        gbx_status status =
+            gbx_fail(GBX_IO, "compiling %s: making %s: %s", source, temporary, strerror(errno));
         free(temporary);
         return status;
     }
@@ -147,8 +146,8 @@ static gbx_status compile_to(const command *line, const char *source, const char
         gbx_log_warning("compiling %s:\n%s", source, result.err_text);
     gbx_process_result_free(&result);
     if (!status && rename(temporary, target) != 0)
-        status = gbx_fail(GBX_IO, "keeping the compiled %s as %s: %s", source, target,
-                          strerror(errno));
+        status =
+            gbx_fail(GBX_IO, "keeping the compiled %s as %s: %s", source, target, strerror(errno));
     if (status)
         unlink(temporary);
     free(temporary);

@@ -3,8 +3,8 @@
  * preprocessed (so with all that it includes), the flags, the compiler and its target. Runs at the
  * same time, in threads or processes, are safe: files appear in the cache whole or not at all.
  *
- * Compiler: $CC, words by blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox, else
- * $HOME/.cache/glassbox.
+ * Compiler: $CC, words by blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox,
+ * else $HOME/.cache/glassbox.
  */
 #ifndef GBX_SCENE_KERNEL_COMPILER_H
 #define GBX_SCENE_KERNEL_COMPILER_H
@@ -12,8 +12,9 @@
 #include "base/status.h"
 
 /*
- * Gives the absolute path of the shared object (the caller frees it). `flags`, by blanks, come after
- * the default ones; may be NULL. GBX_BAD_KERNEL carries what the compiler said, to the letter.
+ * Gives the absolute path of the shared object (the caller frees it). `flags`, by blanks, come
+ * after the default ones; may be NULL. GBX_BAD_KERNEL carries what the compiler said, to the
+ * letter.
  */
 GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *flags, char **out_path);
 

@@ -6,8 +6,8 @@
 #include "scene/kernel_compiler.h"
 
 static gbx_status check_one_form(const gbx_kernel *kernel) {
-    int forms = (kernel->source != NULL) + (kernel->shared_object != NULL) +
-                (kernel->function != NULL);
+    int forms =
+        (kernel->source != NULL) + (kernel->shared_object != NULL) + (kernel->function != NULL);
     if (forms == 1)
         return NULL;
     return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -17,15 +17,16 @@ static gbx_status check_one_form(const gbx_kernel *kernel) {
 }
 
 gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
-    GBX_TRY(gbx_chip_check_kernel(chip, kernel->func_id, kernel->name, kernel->core,
-                                  kernel->function));
+    GBX_TRY(
+        gbx_chip_check_kernel(chip, kernel->func_id, kernel->name, kernel->core, kernel->function));
     GBX_TRY(check_one_form(kernel));
     char *path = NULL;
     gbx_status status = NULL;
     if (kernel->source) {
         status = gbx_kernel_compile(kernel->source, kernel->compile_flags, &path);
     } else if (kernel->shared_object) {
-        /* Absolute: the chip has a working directory of its own, and a bare name would be searched. */
+        /* Absolute: the chip has a working directory of its own, and a bare name would be searched.
+         */
         path = realpath(kernel->shared_object, NULL);
         if (!path)
             status = gbx_fail(GBX_NOT_FOUND, "registering kernel %s: %s: %s", kernel->name,

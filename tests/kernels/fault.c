@@ -1,6 +1,6 @@
 /*
- * Fails in the way that scalar 1 says, on the block that scalar 2 says; all blocks first write their
- * index + 100 to tensor 0 (int32).
+ * Fails in the way that scalar 1 says, on the block that scalar 2 says; all blocks first write
+ * their index + 100 to tensor 0 (int32).
  */
 #define _GNU_SOURCE
 #include <pthread.h>

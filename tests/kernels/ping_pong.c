@@ -1,13 +1,14 @@
 /*
- * A mix: the cube core of a block writes numbers, its two vector cores answer with the double, round
- * by round, through flags in global memory. Tensor 0: flags (uint32), 16 a block; tensor 1: sums
- * (int64), 3 a block; scalar 2: rounds.
+ * A mix: the cube core of a block writes numbers, its two vector cores answer with the double,
+ * round by round, through flags in global memory. Tensor 0: flags (uint32), 16 a block; tensor 1:
+ * sums (int64), 3 a block; scalar 2: rounds.
  */
 #include <glassbox/kernel.h>
 
 void kernel_entry(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
-    uint32_t *flags = (uint32_t *)gbx_tensor_origin(gbx_arg_tensor(args, 0), 4) + local->block_idx * 16;
+    uint32_t *flags =
+        (uint32_t *)gbx_tensor_origin(gbx_arg_tensor(args, 0), 4) + local->block_idx * 16;
     int64_t *sums = (int64_t *)gbx_tensor_origin(gbx_arg_tensor(args, 1), 8) + local->block_idx * 3;
     uint32_t rounds = (uint32_t)gbx_arg_i64(args, 2);
     uint32_t *request = &flags[0];

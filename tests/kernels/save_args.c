@@ -1,6 +1,6 @@
 /*
- * Saves all that kernel_entry received: row block_idx * 3 + subtask of the first tensor gets the slots
- * of args[], then the local and the global context as they are in memory.
+ * Saves all that kernel_entry received: row block_idx * 3 + subtask of the first tensor gets the
+ * slots of args[], then the local and the global context as they are in memory.
  */
 #include <glassbox/kernel.h>
 

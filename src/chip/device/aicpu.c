@@ -61,7 +61,8 @@ static bool take_block_idx(gbx_device *device, uint32_t block_num, uint32_t *out
     return *out_block_idx < block_num;
 }
 
-/* One look at all blocks of this thread: fills the idle ones. Returns how many are busy after it. */
+/* One look at all blocks of this thread: fills the idle ones. Returns how many are busy after it.
+ */
 static uint32_t step(const gbx_aicpu *aicpu, gbx_call_block *call) {
     gbx_device *device = aicpu->device;
     uint32_t busy_count = 0;

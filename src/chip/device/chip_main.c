@@ -9,8 +9,9 @@ int main(void) {
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(GBX_LINK_SOCKET_FD, SOL_SOCKET, SO_TYPE, &type, &length) != 0) {
-        fprintf(stderr, "glassbox-chip: descriptor %d is no link to a host; glassbox starts this "
-                        "program by itself\n",
+        fprintf(stderr,
+                "glassbox-chip: descriptor %d is no link to a host; glassbox starts this "
+                "program by itself\n",
                 GBX_LINK_SOCKET_FD);
         return 2;
     }

@@ -16,11 +16,11 @@ typedef struct gbx_device gbx_device;
 
 /* One dispatch at a time: the AICPU posts, the core completes. Empty when the counts are equal. */
 typedef struct gbx_mailbox {
-    _Alignas(64) _Atomic uint64_t posted; /* AICPU: dispatches posted */
-    gbx_kernel_function entry;            /* AICPU, before posted */
-    const uint64_t *args;                 /* AICPU, before posted */
-    uint32_t func_id;                     /* AICPU, before posted */
-    gbx_doorbell bell;                    /* AICPU rings, the core sleeps */
+    _Alignas(64) _Atomic uint64_t posted;    /* AICPU: dispatches posted */
+    gbx_kernel_function entry;               /* AICPU, before posted */
+    const uint64_t *args;                    /* AICPU, before posted */
+    uint32_t func_id;                        /* AICPU, before posted */
+    gbx_doorbell bell;                       /* AICPU rings, the core sleeps */
     _Alignas(64) _Atomic uint64_t completed; /* core: dispatches completed */
 } gbx_mailbox;
 

@@ -126,11 +126,13 @@ static gbx_status receive_boot(gbx_device *device) {
     device->doorbell_fd = fds[1];
     const gbx_link_boot *boot = &device->boot;
     if (boot->magic != GBX_LINK_MAGIC || boot->version != GBX_LINK_VERSION)
-        return gbx_fail(GBX_BAD_FORMAT, "the host speaks version %" PRIu32 " of the link, this chip %" PRIu32,
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "the host speaks version %" PRIu32 " of the link, this chip %" PRIu32,
                         boot->version, GBX_LINK_VERSION);
     if (boot->blocks == 0 || boot->blocks > GBX_MAX_BLOCKS || boot->aicpu_threads == 0 ||
         boot->aicpu_threads > GBX_MAX_AICPU_THREADS)
-        return gbx_fail(GBX_OUT_OF_RANGE, "%" PRIu32 " blocks and %" PRIu32 " AICPU threads were asked for",
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "%" PRIu32 " blocks and %" PRIu32 " AICPU threads were asked for",
                         boot->blocks, boot->aicpu_threads);
     return NULL;
 }
@@ -143,7 +145,8 @@ static gbx_status map_gm(gbx_device *device) {
                         MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, device->gm_fd, 0);
     if (window != wanted)
         return gbx_fail(GBX_EXHAUSTED,
-                        "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 " on the chip: %s",
+                        "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64
+                        " on the chip: %s",
                         device->boot.gm_bytes, device->boot.gm_base,
                         window == MAP_FAILED ? strerror(errno) : "the address is taken");
     device->is_gm_ours = true;
@@ -234,8 +237,8 @@ static void answer(const gbx_device *device, gbx_status status) {
 
 bool gbx_device_main(int link_socket) {
     /* Not from the heap: a kernel that corrupts the heap leaves the chip's own state alone. */
-    gbx_device *device = mmap(NULL, sizeof *device, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    gbx_device *device =
+        mmap(NULL, sizeof *device, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (device == MAP_FAILED) {
         close(link_socket);
         return true;

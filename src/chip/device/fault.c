@@ -108,7 +108,8 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context) {
 
 gbx_status gbx_fault_catch_signals(gbx_device *device) {
     caught_device = device;
-    struct sigaction action = {.sa_sigaction = on_fatal_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_fatal_signal,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; ++i)
         if (sigaction(fatal_signals[i], &action, NULL) != 0)

@@ -9,7 +9,8 @@ static gbx_code fail(gbx_device *device, const char *format, const char *what, c
     return GBX_BAD_KERNEL;
 }
 
-static gbx_code load_shared_object(gbx_device *device, const char *path, gbx_loaded_kernel *kernel) {
+static gbx_code load_shared_object(gbx_device *device, const char *path,
+                                   gbx_loaded_kernel *kernel) {
     gbx_fault_enter_loading(device);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     gbx_fault_leave();

@@ -19,8 +19,9 @@ static gbx_status check_kernels(const gbx_chip *chip, const gbx_call *call) {
         if (func_id == GBX_NO_KERNEL)
             continue;
         if (func_id >= GBX_MAX_KERNELS || !chip->kernels[func_id].name[0])
-            return gbx_fail(GBX_NOT_FOUND, "calling func %" PRIu32 ": no kernel is registered by "
-                                           "this number",
+            return gbx_fail(GBX_NOT_FOUND,
+                            "calling func %" PRIu32 ": no kernel is registered by "
+                            "this number",
                             func_id);
         const gbx_kernel_entry *kernel = &chip->kernels[func_id];
         gbx_core_type core = core_of_subtask(s);
@@ -86,7 +87,8 @@ gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_co
     gbx_hal_caps caps;
     gbx_call_block block;
     int64_t device_ns = 0;
-    uint32_t timeout_ms = config && config->timeout_ms ? config->timeout_ms : GBX_DEFAULT_TIMEOUT_MS;
+    uint32_t timeout_ms =
+        config && config->timeout_ms ? config->timeout_ms : GBX_DEFAULT_TIMEOUT_MS;
     GBX_TRY(gbx_chip_check_alive(chip, "calling"));
     GBX_TRY(check_kernels(chip, call));
     GBX_TRY(check_counts(call));

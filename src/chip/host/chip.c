@@ -14,7 +14,8 @@ static gbx_status check_limit(const char *what, uint64_t wanted, uint64_t most) 
     if (wanted <= most)
         return NULL;
     return gbx_fail(GBX_OUT_OF_RANGE,
-                    "opening a chip: %" PRIu64 " %s were asked for, at most %" PRIu64 " are possible",
+                    "opening a chip: %" PRIu64 " %s were asked for, at most %" PRIu64
+                    " are possible",
                     wanted, what, most);
 }
 

@@ -18,7 +18,8 @@ static const char *signal_name(uint32_t number, char buffer[24]) {
     return buffer;
 }
 
-/* "kernel add (func 3) on core 4 (AIV0 of block 1), block 2 of 8". Nothing read is taken on trust. */
+/* "kernel add (func 3) on core 4 (AIV0 of block 1), block 2 of 8". Nothing read is taken on trust.
+ */
 static void describe_place(const gbx_chip *chip, uint32_t func_id, uint32_t core_id,
                            uint32_t block_idx, uint32_t block_num, char out_text[PLACE_BYTES]) {
     const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
@@ -32,8 +33,9 @@ static void describe_place(const gbx_chip *chip, uint32_t func_id, uint32_t core
 }
 
 static gbx_status read_fault(gbx_chip *chip, gbx_fault *out_fault) {
-    return gbx_chip_ops(chip)->copy_out(
-        chip->hal, out_fault, chip->control + offsetof(gbx_control_block, fault), sizeof *out_fault);
+    return gbx_chip_ops(chip)->copy_out(chip->hal, out_fault,
+                                        chip->control + offsetof(gbx_control_block, fault),
+                                        sizeof *out_fault);
 }
 
 gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
@@ -87,7 +89,8 @@ gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
     GBX_TRY(read_fault(chip, &fault));
     GBX_TRY(describe_running(chip, running, sizeof running));
     if (ending->exit_signal)
-        snprintf(how, sizeof how, "was ended by %s", signal_name((uint32_t)ending->exit_signal, name));
+        snprintf(how, sizeof how, "was ended by %s",
+                 signal_name((uint32_t)ending->exit_signal, name));
     else if (ending->exit_code >= 0)
         snprintf(how, sizeof how, "exited with code %d", ending->exit_code);
     else

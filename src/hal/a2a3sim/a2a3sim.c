@@ -23,8 +23,8 @@ static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t 
 static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes) {
     GBX_TRY(gbx_sim_check_range((gbx_sim *)hal, "copying out from", from, bytes));
     if (bytes == sizeof(uint64_t) && from % sizeof(uint64_t) == 0) {
-        uint64_t word = atomic_load_explicit((_Atomic uint64_t *)host_pointer(from),
-                                             memory_order_acquire);
+        uint64_t word =
+            atomic_load_explicit((_Atomic uint64_t *)host_pointer(from), memory_order_acquire);
         memcpy(to, &word, sizeof word);
         return NULL;
     }
