@@ -145,7 +145,7 @@ static void test_launch_rings_back(void **state) {
     gbx_hal *hal = open_hal(*state, 4 * MIB);
     gbx_hal_event event;
     uint64_t control;
-    uint64_t answer[3];
+    uint64_t answer[2];
     assert_ok(hal->ops->alloc(hal, sizeof(gbx_control_block), 4096, &control));
     gbx_launch_args launch = {.launch_id = 77,
                               .control_block = control,
@@ -156,9 +156,10 @@ static void test_launch_rings_back(void **state) {
     assert_ok(hal->ops->launch(hal, &launch));
     assert_ok(hal->ops->wait(hal, 10 * GBX_NS_PER_SECOND, &event));
     assert_int_equal(event.kind, GBX_HAL_RUNG);
-    assert_ok(hal->ops->copy_out(hal, answer, control, sizeof answer));
-    assert_int_equal(answer[1], 77);
-    assert_int_equal((uint32_t)answer[2], GBX_INTERNAL);
+    for (uint32_t i = 0; i < 2; ++i) /* the launch that has ended, then its code */
+        assert_ok(hal->ops->copy_out(hal, &answer[i], control + 8 + 8 * i, sizeof answer[i]));
+    assert_int_equal(answer[0], 77);
+    assert_int_equal((uint32_t)answer[1], GBX_INTERNAL);
     hal->ops->close(hal);
 }
 

@@ -1,6 +1,7 @@
 #include "hal/link.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -74,12 +75,13 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
         return gbx_fail(GBX_IO, "receiving over the link: %s", strerror(errno));
     int fds[MAX_FDS];
     size_t count = take_fds(&header, fds);
-    if ((size_t)received != bytes || (header.msg_flags & MSG_TRUNC) || count != fd_count) {
+    bool is_cut = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+    if ((size_t)received != bytes || is_cut || count != fd_count) {
         close_all(fds, count);
         return gbx_fail(GBX_BAD_FORMAT,
-                        "receiving over the link: %zd bytes and %zu descriptors where %zu and %zu "
+                        "receiving over the link: %zd bytes and %zu descriptors%s where %zu and %zu "
                         "were expected",
-                        received, count, bytes, fd_count);
+                        received, count, is_cut ? " and more" : "", bytes, fd_count);
     }
     if (fd_count > 0)
         memcpy(out_fds, fds, fd_count * sizeof(int));

@@ -134,13 +134,19 @@ static void wrong_size_is_a_bad_format_and_leaks_nothing(void **state) {
     char sent[64] = {0};
     char received[41] = {0};
     const size_t open_before = count_open_fds();
-    static const size_t sizes[] = {1, 39, 41, 64};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    static const struct {
+        size_t bytes;
+        const char *message;
+    } cases[] = {{1, "1 bytes and 2 descriptors where 40 and 2 were expected"},
+                 {39, "39 bytes and 2 descriptors where 40 and 2 were expected"},
+                 {41, "40 bytes and 2 descriptors and more where 40 and 2 were expected"},
+                 {64, "40 bytes and 2 descriptors and more where 40 and 2 were expected"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         int fds[2] = {-1, -1};
         received[40] = 'g';
-        assert_ok(gbx_link_send(pair.host, sent, sizes[i], pair.files, 2));
+        assert_ok(gbx_link_send(pair.host, sent, cases[i].bytes, pair.files, 2));
         assert_fails(gbx_link_receive(pair.chip, received, 40, fds, 2), GBX_BAD_FORMAT,
-                     "where 40 and 2 were expected");
+                     cases[i].message);
         assert_int_equal(received[40], 'g');
         assert_int_equal(fds[0], -1);
         assert_int_equal(fds[1], -1);
@@ -203,7 +209,7 @@ static void more_descriptors_than_fit_are_a_bad_format(void **state) {
     const size_t open_before = count_open_fds();
     send_three_fds(pair.host, &message, sizeof message, pair.files[0]);
     assert_fails(gbx_link_receive(pair.chip, &message, sizeof message, fds, 2), GBX_BAD_FORMAT,
-                 "descriptors");
+                 "8 bytes and 2 descriptors and more where 8 and 2 were expected");
     assert_int_equal(count_open_fds(), open_before);
     close_ends(&pair);
 }

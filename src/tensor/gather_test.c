@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <glassbox/tensor.h>
 
@@ -245,6 +246,27 @@ static void steps_of_every_width(void **state) {
                 }
 }
 
+/* 40 elements over more than 10 GiB of address space, of which only their pages exist. */
+static void steps_beyond_32_bits(void **state) {
+    (void)state;
+    const int64_t count = 40, step = (INT64_C(1) << 26) + 3;
+    size_t size = (size_t)(count * step) * sizeof(uint32_t);
+    uint32_t *buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (buffer == MAP_FAILED)
+        skip();
+    for (int64_t i = 0; i < count; ++i)
+        buffer[i * step] = (uint32_t)(i + 1);
+    gbx_tensor tensor = {.dtype = GBX_UINT32, .ndims = 1, .shape = {count}, .strides = {step}};
+    for (gbx_cpu_level level = GBX_CPU_PLAIN; level <= gbx_cpu_level_detect(); ++level) {
+        uint32_t payload[40] = {0};
+        gbx_tensor_gather_at(level, &tensor, buffer, payload);
+        for (int64_t i = 0; i < count; ++i)
+            assert_int_equal(payload[i], i + 1);
+    }
+    munmap(buffer, size);
+}
+
 static void transpositions_of_awkward_sizes(void **state) {
     (void)state;
     const int64_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 130};
@@ -404,6 +426,7 @@ int main(void) {
         cmocka_unit_test(empty_views_write_nothing),
         cmocka_unit_test(rows_of_every_length),
         cmocka_unit_test(steps_of_every_width),
+        cmocka_unit_test(steps_beyond_32_bits),
         cmocka_unit_test(transpositions_of_awkward_sizes),
         cmocka_unit_test(permutations_of_four_dimensions),
         cmocka_unit_test(broadcasts),

@@ -193,6 +193,7 @@ static void make_plan(copy_plan *plan) {
     uint32_t along_source = is_free && !plan->is_rows ? source_dim(dims) : last;
     plan->is_transposed = along_source != last;
     if (plan->is_transposed) {
+        /* Next to the last, and upwards in src: as the tile kernels want it. */
         for (uint32_t d = along_source; d + 2 < dims->ndims; ++d)
             swap_dims(dims, d, d + 1);
         if (dims->src_strides[last - 1] < 0)

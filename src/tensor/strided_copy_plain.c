@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Elements a block of a transposition has on each side where no tile kernel fits. */
-#define BLOCK 16
+#define BLOCK 64
 
 /* Rows of src that a band of tiles runs along at least: short enough for the translation buffer to
  * hold a page of each, long enough for dst to be written in runs. */
@@ -129,6 +129,13 @@ static void transpose_tiles(const gbx_copy_plane *plane, gbx_copy_tile *tile, bo
     }
 }
 
+/* One line of each row, to be loaded two tiles later: a run has more rows than the processor
+ * follows by itself. */
+static void fetch_lines(const unsigned char *src, int64_t src_row, int64_t rows) {
+    for (int64_t row = 0; row < rows; ++row)
+        __builtin_prefetch(src + row * src_row, 0, 2);
+}
+
 /* The same through a stage: dst is written in runs long enough to consist of whole lines. */
 static void transpose_staged(const gbx_copy_plane *plane, gbx_copy_tile *tile,
                              const gbx_copy_ops *ops) {
@@ -140,9 +147,11 @@ static void transpose_staged(const gbx_copy_plane *plane, gbx_copy_tile *tile,
         int64_t count = smaller(run, plane->inner_count - band);
         for (int64_t outer = 0; outer < plane->outer_count; outer += side) {
             gbx_copy_plane part = sub_plane(plane, outer, side, band, count);
-            for (int64_t inner = 0; inner < count; inner += side)
-                tile(stage + inner * plane->inner_dst, pitch, part.src + inner * part.inner_src,
-                     part.inner_src, false);
+            for (int64_t inner = 0; inner < count; inner += side) {
+                const unsigned char *src = part.src + inner * part.inner_src;
+                fetch_lines(src + 2 * GBX_LINE_BYTES, part.inner_src, side);
+                tile(stage + inner * plane->inner_dst, pitch, src, part.inner_src, false);
+            }
             part.src = stage;
             part.outer_src = pitch;
             part.inner_src = part.element_bytes;

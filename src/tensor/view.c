@@ -47,8 +47,6 @@ static bool checked_reach(const gbx_tensor *tensor, int64_t *out_first, int64_t 
     *out_first = *out_last = tensor->start_offset;
     for (uint32_t d = 0; d < tensor->ndims; ++d) {
         int64_t reach;
-        if (tensor->shape[d] == 1)
-            continue;
         if (!gbx_checked_mul_i64(tensor->shape[d] - 1, tensor->strides[d], &reach))
             return false;
         int64_t *bound = reach < 0 ? out_first : out_last;

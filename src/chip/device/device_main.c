@@ -78,6 +78,12 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
                       launch->launch_id);
         return;
     }
+    /* Pairs with the release in gbx_device_finish: nobody reads the previous launch any more. */
+    if (atomic_load_explicit(&device->is_running, memory_order_acquire)) {
+        gbx_log_error("chip: launch %" PRIu64 " came while another runs; ignored",
+                      launch->launch_id);
+        return;
+    }
     device->launch = *launch;
     device->control = (gbx_control_block *)(uintptr_t)launch->control_block;
     atomic_store_explicit(&device->is_running, true, memory_order_relaxed);

@@ -25,25 +25,33 @@ static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t b
 }
 
 static gbx_status clear_control(gbx_chip *chip) {
-    static const char zeros[sizeof(gbx_fault) > sizeof(uint64_t) ? sizeof(gbx_fault) : 8];
+    static const char zeros[sizeof(gbx_fault)];
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
                          sizeof(gbx_fault)));
     return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 1);
 }
 
-/* Sets *out_is_finished once the chip has reported the end of the launch under way. */
+/*
+ * Sets *out_is_finished once the chip has reported the end of the launch under way. The id comes
+ * first and alone: it pairs with the chip's release, so that the rest is read as it was reported.
+ */
 static gbx_status look(gbx_chip *chip, control_header *out_header, bool *out_is_finished) {
-    GBX_TRY(read_control(chip, 0, out_header, sizeof *out_header));
-    if (out_header->magic != GBX_CONTROL_MAGIC) {
-        chip->failure = GBX_DEVICE_FAULT;
-        return gbx_fail(GBX_DEVICE_FAULT,
-                        "waiting for the chip: a kernel has overwritten its control block (magic "
-                        "0x%" PRIx64 "); look for a store to a wild address",
-                        out_header->magic);
-    }
-    *out_is_finished = out_header->finished_launch == chip->launches;
-    return NULL;
+    uint64_t finished_launch;
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, finished_launch), &finished_launch,
+                         sizeof finished_launch));
+    *out_is_finished = finished_launch == chip->launches;
+    if (!*out_is_finished)
+        return NULL;
+    return read_control(chip, 0, out_header, sizeof *out_header);
+}
+
+/* The chip never writes the magic: whoever did wrote over the rest too. */
+static gbx_status report_scribbled(gbx_chip *chip) {
+    chip->failure = GBX_DEVICE_FAULT;
+    return gbx_fail(GBX_DEVICE_FAULT,
+                    "waiting for the chip: a kernel has overwritten its control block; look for a "
+                    "store to a wild address");
 }
 
 static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header *out_header) {
@@ -86,6 +94,8 @@ static gbx_status read_message(gbx_chip *chip, char *text, size_t bytes) {
 
 static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     char message[sizeof((gbx_control_block *)0)->message];
+    if (header->magic != GBX_CONTROL_MAGIC)
+        return report_scribbled(chip);
     switch (header->code) {
     case GBX_OK:
         return NULL;
