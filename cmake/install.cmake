@@ -6,6 +6,9 @@ install(TARGETS glassbox-chip DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glassbox)
 install(DIRECTORY include/glassbox TYPE INCLUDE)
 install(FILES docs/man/glassbox.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
+# Relative, so that an installed tree can be moved.
+file(RELATIVE_PATH GBX_PKGCONFIG_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+  ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/glassbox.pc.in glassbox.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/glassbox.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

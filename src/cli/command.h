@@ -2,6 +2,8 @@
 #ifndef GBX_CLI_COMMAND_H
 #define GBX_CLI_COMMAND_H
 
+#include <argp.h>
+
 /* Exit codes that every command shares. */
 enum {
     GBX_EXIT_OK = 0,
@@ -10,6 +12,16 @@ enum {
     GBX_EXIT_DEVICE = 3,
     GBX_EXIT_LOST = 4
 };
+
+/*
+ * Parses the options of a command called "glassbox NAME"; exits with GBX_EXIT_USAGE and one sentence
+ * when they are wrong. `input` goes to the parser's function.
+ */
+void gbx_command_parse(const struct argp *parser, const char *name, int argc, char **argv,
+                       void *input);
+
+/* A parser's function for a command without options or arguments, and the end of all others. */
+error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
 
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_platforms(int argc, char **argv);

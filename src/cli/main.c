@@ -1,4 +1,6 @@
 /* glassbox: see what every task of a task graph really read and wrote. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +46,15 @@ static const char *without_dashes(const char *name) {
     return name;
 }
 
+/* What was printed has to arrive: a full disk behind stdout is not a success. */
+static int flushed(int exit_code) {
+    bool had_failed = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !had_failed)
+        return exit_code;
+    fprintf(stderr, "glassbox: writing to stdout: %s\n", strerror(errno));
+    return GBX_EXIT_USAGE;
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
@@ -52,7 +63,7 @@ int main(int argc, char **argv) {
     const char *name = without_dashes(argv[1]);
     for (size_t i = 0; i < COMMAND_COUNT; ++i)
         if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return flushed(commands[i].run(argc - 1, argv + 1));
     fprintf(stderr, "glassbox: \"%s\" is no command; glassbox help lists them\n", argv[1]);
     return GBX_EXIT_USAGE;
 }

@@ -1,4 +1,3 @@
-#include <argp.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,18 +12,11 @@
 enum { KEY_JSON = 0x100 }; /* no letter: the long name alone */
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    (void)argument;
     bool *as_json = state->input;
-    switch (key) {
-    case KEY_JSON:
-        *as_json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "\"%s\" is not expected; platforms takes no argument", argument);
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    if (key != KEY_JSON)
+        return gbx_command_reject(key, argument, state);
+    *as_json = true;
+    return 0;
 }
 
 static const struct argp_option options[] = {
@@ -95,10 +87,6 @@ static int print_json(void) {
 
 int gbx_command_platforms(int argc, char **argv) {
     bool as_json = false;
-    char name[] = "glassbox platforms";
-    argv[0] = name;
-    argp_err_exit_status = GBX_EXIT_USAGE;
-    if (argp_parse(&parser, argc, argv, 0, NULL, &as_json) != 0)
-        return GBX_EXIT_USAGE;
+    gbx_command_parse(&parser, "platforms", argc, argv, &as_json);
     return as_json ? print_json() : print_table();
 }

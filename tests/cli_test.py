@@ -1,0 +1,75 @@
+#!/usr/bin/python3
+"""The glassbox command as a user sees it: output to the letter, exit codes, one document of JSON.
+
+usage: cli_test.py GLASSBOX
+"""
+import json
+import subprocess
+import sys
+
+HELP = """usage: glassbox COMMAND [OPTIONS]
+
+Runs kernels on a simulated accelerator.
+
+commands:
+  platforms   list the platforms a chip can be of
+  version     print the version
+  help        print this help
+
+glassbox COMMAND --help tells about one command.
+
+examples:
+  glassbox platforms
+  glassbox platforms --json
+"""
+
+PLATFORMS = """PLATFORM HOST MAPS MEMORY DESCRIPTION
+a2a3sim  yes              the host maps global memory at the chip's own addresses
+a5sim    no               the host has no mapping of global memory; bytes move by copies
+"""
+
+failed = passed = 0
+
+
+def check(glassbox, arguments, code, out=None, err=None, full=False):
+    """Runs it; `out` and `err` are the whole text, or a part of it where it begins with '...'."""
+    global failed, passed
+    stdout = open("/dev/full", "w") if full else subprocess.PIPE
+    result = subprocess.run([glassbox, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True)
+    wanted = {"exit code": (result.returncode, code)}
+    for name, got, expected in (("stdout", result.stdout, out), ("stderr", result.stderr, err)):
+        if expected is not None and expected.startswith("..."):
+            wanted[name] = (expected[3:] in got, True)
+        elif expected is not None:
+            wanted[name] = (got, expected)
+    wrong = {name: pair for name, pair in wanted.items() if pair[0] != pair[1]}
+    for name, (got, expected) in wrong.items():
+        print(f"glassbox {' '.join(arguments)}: {name} is\n{got!r}\nexpected\n{expected!r}")
+    failed += bool(wrong)
+    passed += not wrong
+    return result.stdout
+
+
+def main():
+    glassbox = sys.argv[1]
+    check(glassbox, ["help"], 0, HELP, "")
+    check(glassbox, ["--help"], 0, HELP, "")
+    check(glassbox, [], 2, "", HELP)
+    check(glassbox, ["version"], 0, "glassbox 0.1.0\n", "")
+    check(glassbox, ["--version"], 0, "glassbox 0.1.0\n", "")
+    check(glassbox, ["platforms"], 0, PLATFORMS, "")
+    check(glassbox, ["platforms", "--help"], 0, "...glassbox platforms --json", "")
+    check(glassbox, ["platforms", "a2a3sim"], 2, "", '..."a2a3sim" is not expected')
+    check(glassbox, ["platforms", "--nonsense"], 2, "", "...unrecognized option '--nonsense'")
+    check(glassbox, ["version", "extra"], 2, "", '..."extra" is not expected')
+    check(glassbox, ["nonsense"], 2, "", 'glassbox: "nonsense" is no command; glassbox help lists them\n')
+    check(glassbox, ["platforms", "--json"], 2, None, "...writing to stdout: No space left", full=True)
+    check(glassbox, ["platforms"], 2, None, "...writing to stdout: No space left", full=True)
+    document = json.loads(check(glassbox, ["platforms", "--json"], 0, None, ""))
+    assert [(p["name"], p["host_maps_memory"]) for p in document["platforms"]] == [("a2a3sim", True), ("a5sim", False)]
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+/* A chip inside this process: what it cannot isolate it says, and leaves usable. */
+#include "chip_support.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { WAIT = 1, COUNT = 2 };
+
+static _Atomic int is_released;
+static _Atomic int has_ended;
+
+static void wait_for_release(const uint64_t *args) {
+    (void)args;
+    while (!atomic_load(&is_released))
+        usleep(1000);
+    atomic_store(&has_ended, 1);
+}
+
+static void count_block(const uint64_t *args) {
+    _Atomic uint64_t *counter = gbx_tensor_origin(gbx_arg_tensor(args, 0), sizeof *counter);
+    atomic_fetch_add(counter, gbx_local(args)->block_idx + 1);
+}
+
+static gbx_chip *open_with(const char *platform, uint32_t threads) {
+    gbx_chip_config config = {.platform = platform,
+                              .device = GBX_DEVICE_THREAD,
+                              .blocks = 5,
+                              .aicpu_threads = threads,
+                              .gm_bytes = 16 << 20};
+    gbx_chip *chip;
+    assert_ok(gbx_chip_open(&config, &chip));
+    return chip;
+}
+
+static void add_function(gbx_chip *chip, uint32_t func_id, const char *name,
+                         gbx_kernel_function function) {
+    gbx_kernel kernel = {
+        .func_id = func_id, .name = name, .core = GBX_CORE_AIV, .function = function};
+    assert_ok(gbx_kernel_register(chip, &kernel));
+}
+
+/* The thread of a kernel that hangs cannot be ended; the host goes on without it. */
+static void test_hang_is_reported_and_outlived(void **state) {
+    (void)state;
+    gbx_chip *chip = open_with("a2a3sim", 2);
+    add_function(chip, WAIT, "wait_for_release", wait_for_release);
+    gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
+    gbx_call_config config = {.timeout_ms = 200};
+    assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG,
+                 "kernel wait_for_release (func 1)", "no progress");
+    gbx_chip_close(chip);
+    atomic_store(&is_released, 1);
+    for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)
+        usleep(1000);
+    assert_int_equal(atomic_load(&has_ended), 1);
+}
+
+/* Every block runs exactly once, whatever the number of AICPU threads, blocks and calls. */
+static void test_every_block_runs_once(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads <= GBX_MAX_AICPU_THREADS; ++threads) {
+        gbx_chip *chip = open_with("a5sim", threads);
+        add_function(chip, COUNT, "count_block", count_block);
+        uint64_t counter = 0;
+        uint64_t expected = 0;
+        gbx_tensor tensor = vector_at(put(chip, &counter, sizeof counter), GBX_UINT64, 1);
+        for (uint32_t block_num = 1; block_num < 60; block_num += 7) {
+            gbx_call call = call_of(COUNT, GBX_CORE_AIV, block_num, &tensor, 1);
+            assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+            expected += (uint64_t)block_num * (block_num + 1) / 2;
+            assert_ok(gbx_gm_copy_out(chip, &counter, tensor.data, sizeof counter));
+            assert_int_equal(counter, expected);
+        }
+        gbx_chip_close(chip);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_block_runs_once),
+        cmocka_unit_test(test_hang_is_reported_and_outlived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
