@@ -20,7 +20,8 @@ static long cpu_ticks(int pid) {
     fclose(stat);
     const char *after_name = strrchr(line, ')') + 2;
     assert_int_equal(
-        sscanf(after_name, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system), 2);
+        sscanf(after_name, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system),
+        2);
     return user + system;
 }
 

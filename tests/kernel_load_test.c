@@ -1,4 +1,5 @@
-/* Registering kernels: from source, from a shared object, as a function; and all that can be wrong. */
+/* Registering kernels: from source, from a shared object, as a function; and all that can be wrong.
+ */
 #include "chip_support.h"
 
 #include <limits.h>
@@ -92,11 +93,12 @@ static void test_bad_kernels_say_why(void **state) {
     gbx_chip *chip = open_chip(*state, 1);
     char path[4096];
     gbx_kernel kernel = test_kernel(KERNEL, GBX_CORE_AIV, "does_not_compile.c", path);
-    assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "does_not_compile.c:5:",
-                 "error:", "no_such_field");
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL,
+                 "does_not_compile.c:5:", "error:", "no_such_field");
     kernel = test_kernel(KERNEL, GBX_CORE_AIV, "no_entry.c", path);
-    assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "registering kernel no_entry.c",
-                 "has no kernel_entry", "void kernel_entry(const uint64_t *args)");
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL,
+                 "registering kernel no_entry.c", "has no kernel_entry",
+                 "void kernel_entry(const uint64_t *args)");
     kernel = test_kernel(KERNEL, GBX_CORE_AIV, "undefined_symbol.c", path);
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "undefined symbol",
                  "function_that_nobody_defines");

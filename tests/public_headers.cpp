@@ -16,8 +16,8 @@ int main() {
     float value = 0.0f;
     gbx_tensor tensor = {};
     const int64_t shape[] = {1};
-    gbx_status status = gbx_tensor_contiguous(reinterpret_cast<uintptr_t>(&value), GBX_FLOAT32, 1,
-                                              shape, &tensor);
+    gbx_status status =
+        gbx_tensor_contiguous(reinterpret_cast<uintptr_t>(&value), GBX_FLOAT32, 1, shape, &tensor);
     if (status)
         return 1;
     uint64_t args[GBX_ARG_SLOTS] = {reinterpret_cast<uintptr_t>(&tensor), 0x3fc00000};

@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * Parses the options of a command called "glassbox NAME"; exits with GBX_EXIT_USAGE and one sentence
- * when they are wrong. `input` goes to the parser's function.
+ * Parses the options of a command called "glassbox NAME"; exits with GBX_EXIT_USAGE and one
+ * sentence when they are wrong. `input` goes to the parser's function.
  */
 void gbx_command_parse(const struct argp *parser, const char *name, int argc, char **argv,
                        void *input);

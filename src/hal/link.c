@@ -78,10 +78,11 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
     bool is_cut = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
     if ((size_t)received != bytes || is_cut || count != fd_count) {
         close_all(fds, count);
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "receiving over the link: %zd bytes and %zu descriptors%s where %zu and %zu "
-                        "were expected",
-                        received, count, is_cut ? " and more" : "", bytes, fd_count);
+        return gbx_fail(
+            GBX_BAD_FORMAT,
+            "receiving over the link: %zd bytes and %zu descriptors%s where %zu and %zu "
+            "were expected",
+            received, count, is_cut ? " and more" : "", bytes, fd_count);
     }
     if (fd_count > 0)
         memcpy(out_fds, fds, fd_count * sizeof(int));
