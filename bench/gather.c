@@ -106,7 +106,8 @@ static int compare_times(const void *a, const void *b) {
 
 static double median_gb_per_s(size_t which, int repetitions) {
     qsort(times_ns[which], (size_t)repetitions, sizeof times_ns[which][0], compare_times);
-    return (double)PAYLOAD_BYTES / (double)times_ns[which][repetitions / 2];
+    int middle = repetitions / 2;
+    return (double)PAYLOAD_BYTES / (double)times_ns[which][middle];
 }
 
 static void print_table(int repetitions) {

@@ -31,8 +31,12 @@ void gbx_doorbell_ring(gbx_doorbell *bell) {
 bool gbx_doorbell_wait(gbx_doorbell *bell, uint32_t seen, int64_t timeout_ns) {
     struct timespec deadline;
     const struct timespec *limit = NULL;
-    if (timeout_ns != GBX_FOREVER) {
-        deadline = gbx_timespec_of_ns(gbx_clock_ns() + (timeout_ns > 0 ? timeout_ns : 0));
+    int64_t deadline_ns;
+    if (timeout_ns < 0)
+        timeout_ns = 0;
+    /* A deadline that no clock reaches is none. */
+    if (!__builtin_add_overflow(gbx_clock_ns(), timeout_ns, &deadline_ns)) {
+        deadline = gbx_timespec_of_ns(deadline_ns);
         limit = &deadline;
     }
     bool is_rung = true;

@@ -74,7 +74,7 @@ static void show(const json_t *value, char out_text[SHOWN_BYTES]) {
 static gbx_status fail_expected(const gbx_cursor *cursor, const char *expected) {
     char shown[SHOWN_BYTES];
     show(cursor->value, shown);
-    return gbx_cursor_fail(cursor, "expected %s, got %s", expected, shown);
+    return gbx_status_never_null(gbx_cursor_fail(cursor, "expected %s, got %s", expected, shown));
 }
 
 /* Up to `capacity` bytes until the end of the file. */

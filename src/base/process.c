@@ -94,17 +94,23 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
     return NULL;
 }
 
+/* Consumes the pipes. */
 static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
                                  const int err_pipe[2], gbx_process_result *out_result) {
     pid_t pid;
     int error = spawn(arguments, out_pipe[1], err_pipe[1], &pid);
     close(out_pipe[1]);
     close(err_pipe[1]);
-    if (error)
+    if (error) {
+        close(out_pipe[0]);
+        close(err_pipe[0]);
         return gbx_fail(GBX_NOT_FOUND, "running %s: %s", arguments[0], strerror(error));
+    }
     text out = {0};
     text err = {0};
     gbx_status status = drain(out_pipe[0], err_pipe[0], &out, &err);
+    close(out_pipe[0]); /* before waiting: a program must not be held up by a pipe nobody reads */
+    close(err_pipe[0]);
     out_result->out_text = out.bytes;
     out_result->out_size = out.size;
     out_result->err_text = err.bytes;
@@ -124,8 +130,6 @@ gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_resul
         return gbx_fail(GBX_IO, "running %s: %s", arguments[0], strerror(error));
     }
     gbx_status status = run_with_pipes(arguments, out_pipe, err_pipe, out_result);
-    close(out_pipe[0]);
-    close(err_pipe[0]);
     if (status)
         gbx_process_result_free(out_result);
     return status;

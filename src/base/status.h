@@ -15,7 +15,8 @@
     } while (0)
 
 /* Makes a status with the site of the caller: gbx_fail(GBX_IO, "cannot open %s: %s", ...). */
-#define gbx_fail(code, ...) gbx_status_make(__FILE__, __LINE__, (code), __VA_ARGS__)
+#define gbx_fail(code, ...)                                                                        \
+    gbx_status_never_null(gbx_status_make(__FILE__, __LINE__, (code), __VA_ARGS__))
 
 /*
  * Never NULL: when memory is out, a constant status that says so. `file` must be a string literal.
@@ -23,6 +24,13 @@
  */
 GBX_MUST_USE gbx_status gbx_status_make(const char *file, int line, gbx_code code,
                                         const char *format, ...) GBX_PRINTF(4, 5);
+
+/* Tells compilers and analyzers what is so: a failure is never NULL. */
+static inline gbx_status gbx_status_never_null(gbx_status status) {
+    if (!status)
+        __builtin_unreachable();
+    return status;
+}
 
 /* Consumes `status` and gives it back with a sentence in front: "opening chip: no such file". */
 GBX_MUST_USE gbx_status gbx_status_annotate(gbx_status status, const char *format, ...)

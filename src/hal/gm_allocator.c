@@ -143,6 +143,16 @@ static gbx_status exhausted(const gbx_gm_allocator *allocator, uint64_t bytes, u
                     bytes, alignment, allocator->free_bytes, allocator->bytes, largest);
 }
 
+/* Puts what is left of a free span back. Without memory for it, that part of GM is lost, and said.
+ */
+static bool keep_rest(gbx_gm_allocator *allocator, span *rest) {
+    if (rest->bytes > 0 && insert_free(allocator, rest))
+        return true;
+    bool is_empty = rest->bytes == 0;
+    free(rest);
+    return is_empty;
+}
+
 /* Cuts [address, address + bytes) out of a free span; the rests before and after stay free. */
 static gbx_status carve(gbx_gm_allocator *allocator, span *from, uint64_t address, uint64_t bytes,
                         uint64_t wanted) {
@@ -157,28 +167,39 @@ static gbx_status carve(gbx_gm_allocator *allocator, span *from, uint64_t addres
     }
     remove_free(allocator, from);
     from->bytes = address - from->address;
-    /* Trees that just gave up a node get one back: a failure here would lose track of memory. */
-    bool is_kept = from->bytes == 0 || insert_free(allocator, from);
-    is_kept = is_kept && (!after || insert_free(allocator, after));
-    if (from->bytes == 0)
-        free(from);
     allocator->free_bytes -= bytes;
+    bool is_kept = keep_rest(allocator, from);
+    is_kept = (!after || keep_rest(allocator, after)) && is_kept;
     return is_kept ? NULL : out_of_host_memory();
+}
+
+static uint64_t aligned_start(const span *free_span, uint64_t alignment) {
+    return (free_span->address + alignment - 1) & ~(alignment - 1);
+}
+
+/* The best fit as it lies, else the best that holds the bytes wherever it starts. */
+static span *best_aligned_fit(const gbx_gm_allocator *allocator, uint64_t bytes,
+                              uint64_t alignment) {
+    uint64_t with_slack;
+    span *found = best_fit(allocator, bytes);
+    if (!found || aligned_start(found, alignment) - found->address + bytes <= found->bytes)
+        return found;
+    if (!gbx_checked_add_u64(bytes, alignment - GRANULE, &with_slack))
+        return NULL;
+    return best_fit(allocator, with_slack);
 }
 
 static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment,
                                uint64_t *out_address) {
     uint64_t rounded;
-    uint64_t slack;
     if (alignment < GRANULE)
         alignment = GRANULE;
-    if (!gbx_checked_align_up(bytes, GRANULE, &rounded) ||
-        !gbx_checked_add_u64(rounded, alignment - GRANULE, &slack))
-        return exhausted(allocator, bytes, alignment);
-    span *found = best_fit(allocator, slack);
+    span *found = NULL;
+    if (gbx_checked_align_up(bytes, GRANULE, &rounded))
+        found = best_aligned_fit(allocator, rounded, alignment);
     if (!found)
         return exhausted(allocator, bytes, alignment);
-    uint64_t address = (found->address + alignment - 1) & ~(alignment - 1);
+    uint64_t address = aligned_start(found, alignment);
     GBX_TRY(carve(allocator, found, address, rounded, bytes));
     *out_address = address;
     return NULL;

@@ -11,6 +11,7 @@
 
 typedef struct gbx_gm_allocator gbx_gm_allocator;
 
+/* `base` is a multiple of the page size. */
 GBX_MUST_USE gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,
                                                 gbx_gm_allocator **out_allocator);
 void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
@@ -22,7 +23,10 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
 GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes,
                                                uint64_t alignment, uint64_t *out_address);
 
-/* GBX_NOT_FOUND for an address that is not the start of a live allocation: a double free too. */
+/*
+ * GBX_NOT_FOUND for an address that is not the start of a live allocation, a double free too;
+ * GBX_OUT_OF_RANGE for one that is not in global memory at all.
+ */
 GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address);
 
 /* Whether [address, address + bytes) lies inside one live allocation; `doing` begins the message.

@@ -53,7 +53,7 @@ static void assert_whole(gbx_gm_allocator *allocator, uint64_t bytes) {
 
 /* ---- against a model: who owns each granule ---- */
 
-enum { MODEL_GRANULES = 8192, MODEL_LIVE = 1024, MODEL_STEPS = 60000 };
+enum { MODEL_GRANULES = 8192, MODEL_LIVE = 1024, MODEL_STEPS = 40000 };
 
 typedef struct piece {
     uint64_t address;

@@ -15,6 +15,9 @@ typedef union control_buffer {
 
 gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const int *fds,
                          size_t fd_count) {
+    if (fd_count > MAX_FDS)
+        return gbx_fail(GBX_INTERNAL, "sending over the link: %zu descriptors, at most %d fit",
+                        fd_count, (int)MAX_FDS);
     struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = bytes};
     struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
     control_buffer control;
@@ -69,12 +72,14 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
     do
         received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
     while (received < 0 && errno == EINTR);
-    if (received == 0 || (received < 0 && errno == ECONNRESET))
-        return gbx_fail(GBX_DEVICE_LOST, "receiving over the link: the other side has closed it");
-    if (received < 0)
+    if (received < 0 && errno != ECONNRESET)
         return gbx_fail(GBX_IO, "receiving over the link: %s", strerror(errno));
     int fds[MAX_FDS];
-    size_t count = take_fds(&header, fds);
+    size_t count = received < 0 ? 0 : take_fds(&header, fds);
+    if (received <= 0) {
+        close_all(fds, count); /* an empty message may still carry some */
+        return gbx_fail(GBX_DEVICE_LOST, "receiving over the link: the other side has closed it");
+    }
     bool is_cut = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
     if ((size_t)received != bytes || is_cut || count != fd_count) {
         close_all(fds, count);

@@ -36,12 +36,12 @@ static void assert_fails(gbx_status status, gbx_code code, const char *text) {
 /* A fresh directory, none of the variables, and no umask that could hide a wrong mode. */
 static int set_up(void **state) {
     char *root = strdup("/tmp/gbx-cache-test-XXXXXX");
+    *state = root;
     if (!root || !mkdtemp(root))
         return -1;
     for (size_t i = 0; i < 3; ++i)
         unsetenv(variables[i]);
     umask(0);
-    *state = root;
     return 0;
 }
 

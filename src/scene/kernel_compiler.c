@@ -116,7 +116,7 @@ static gbx_status hash_output(const command *line, const char *source, const cha
 static gbx_status content_key(const command *line, const char *source,
                               char out_text[GBX_HASH_TEXT_BYTES]) {
     const char *const predefined[] = {"-E", "-dM", "-x", "c", "/dev/null", NULL};
-    const char *const preprocessed[] = {"-E", source, NULL};
+    const char *const preprocessed[] = {"-E", "-x", "c", source, NULL};
     gbx_hash_state state;
     gbx_hash_begin(&state);
     for (size_t i = 0; i < line->count; ++i)
@@ -139,7 +139,7 @@ static gbx_status compile_to(const command *line, const char *source, const char
         return status;
     }
     close(fd);
-    const char *const extra[] = {"-shared", "-o", temporary, source, NULL};
+    const char *const extra[] = {"-shared", "-o", temporary, "-x", "c", source, NULL};
     gbx_process_result result = {0};
     gbx_status status = run(line, source, extra, &result);
     if (!status && result.err_text[0])

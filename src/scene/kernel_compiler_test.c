@@ -50,6 +50,7 @@ static void join(char out_path[PATH_BYTES], const char *root, const char *rest) 
 static int set_up(void **state) {
     char cache[PATH_BYTES];
     workshop *shop = calloc(1, sizeof *shop);
+    *state = shop;
     if (!shop)
         return -1;
     strcpy(shop->root, "/tmp/gbx-compiler-test-XXXXXX");
@@ -57,7 +58,6 @@ static int set_up(void **state) {
         return -1;
     join(shop->source, shop->root, "kernel.c");
     join(cache, shop->root, "cache");
-    *state = shop;
     unsetenv("CC");
     unsetenv("CPATH");
     unsetenv("C_INCLUDE_PATH");

@@ -168,12 +168,16 @@ static gbx_status start_threads(gbx_device *device) {
         aicpu->id = i;
         GBX_TRY(gbx_aicpu_start(aicpu));
     }
+    /* Block b belongs to AICPU thread b modulo their number, as aicpu.c walks them. */
+    uint32_t owner = 0;
     for (uint32_t i = 0; i < device->core_count; ++i) {
         gbx_core *core = &device->cores[i];
         core->device = device;
         core->id = i;
-        core->owner_bell = &device->aicpus[i / GBX_CORES_PER_BLOCK % thread_count].bell;
+        core->owner_bell = &device->aicpus[owner].bell;
         GBX_TRY(gbx_core_start(core));
+        if (i % GBX_CORES_PER_BLOCK == GBX_CORES_PER_BLOCK - 1 && ++owner == thread_count)
+            owner = 0;
     }
     return NULL;
 }
