@@ -12,6 +12,8 @@ enum {
     SAVE_ARGS_AIV = 3,
     PING_PONG_AIC = 4,
     PING_PONG_AIV = 5,
+    COUNT_AIC = 6,
+    COUNT_AIV = 7,
     OTHER = 9
 };
 
@@ -182,6 +184,46 @@ static void test_calls_follow_each_other(void **state) {
     gbx_chip_close(chip);
 }
 
+/* One call of a random mix and number of blocks: every dispatch of it, and no other, runs once. */
+static void check_random_call(gbx_chip *chip, unsigned *seed) {
+    enum { MOST = 100 };
+    static const uint32_t zeros[MOST * 3];
+    uint32_t cells[MOST * 3];
+    uint32_t block_num = (uint32_t)rand_r(seed) % MOST + 1;
+    uint32_t mix = (uint32_t)rand_r(seed) % 7 + 1;
+    gbx_tensor tensor = vector_at(put(chip, zeros, sizeof zeros), GBX_UINT32, MOST * 3);
+    gbx_call call = {.block_num = block_num, .tensors = &tensor, .tensor_count = 1};
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s)
+        call.kernels[s] = mix >> s & 1 ? (s == 0 ? COUNT_AIC : COUNT_AIV) : GBX_NO_KERNEL;
+    assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+    assert_ok(gbx_gm_copy_out(chip, cells, tensor.data, sizeof cells));
+    for (uint32_t i = 0; i < MOST * 3; ++i)
+        assert_int_equal(cells[i], i / 3 < block_num && (mix >> i % 3 & 1));
+    assert_ok(gbx_gm_free(chip, tensor.data));
+}
+
+static void test_every_dispatch_runs_once(void **state) {
+    const chip_variant *variant = *state;
+    unsigned seed = 20;
+    int chips = getenv("GLASSBOX_STRESS") ? 200 : 6;
+    int calls = getenv("GLASSBOX_STRESS") ? 500 : 40;
+    for (int c = 0; c < chips; ++c) {
+        gbx_chip_config config = {.platform = variant->platform,
+                                  .device = variant->device,
+                                  .blocks = (uint32_t)rand_r(&seed) % GBX_MAX_BLOCKS + 1,
+                                  .aicpu_threads =
+                                      (uint32_t)rand_r(&seed) % GBX_MAX_AICPU_THREADS + 1,
+                                  .gm_bytes = 1 << 20};
+        gbx_chip *chip;
+        assert_ok(gbx_chip_open(&config, &chip));
+        register_kernel(chip, COUNT_AIC, GBX_CORE_AIC, "count.c");
+        register_kernel(chip, COUNT_AIV, GBX_CORE_AIV, "count.c");
+        for (int i = 0; i < calls; ++i)
+            check_random_call(chip, &seed);
+        gbx_chip_close(chip);
+    }
+}
+
 static void test_wrong_calls_are_named(void **state) {
     gbx_chip *chip = open_chip(*state, 1);
     register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
@@ -262,6 +304,7 @@ int main(void) {
         cmocka_unit_test(test_mix_exchanges_through_flags),
         cmocka_unit_test(test_streaming_stores_arrive),
         cmocka_unit_test(test_calls_follow_each_other),
+        cmocka_unit_test(test_every_dispatch_runs_once),
         cmocka_unit_test(test_wrong_calls_are_named),
         cmocka_unit_test(test_limits_are_said),
         cmocka_unit_test(test_own_memory_is_protected),
