@@ -8,42 +8,43 @@
 SAN ?=
 TESTS ?=
 PREFIX ?= /usr/local
-CC ?= cc
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 # The address space layout of thread sanitizer does not bear every randomisation.
-TEST_RUN := $(if $(findstring thread,$(SAN)),setarch -R)
+CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) --output-on-failure \
+	$(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build demo test stress bench lint install clean packages-%
+.PHONY: build build-tests demo test stress bench lint install clean
 
-build: packages-build
-	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=OFF
+build:
+	@scripts/install-packages build
+	@$(CONFIGURE) -DBUILD_TESTING=OFF
+	@scripts/build $(BUILD)
+
+build-tests:
+	@scripts/install-packages build test
+	@$(CONFIGURE) -DBUILD_TESTING=ON
 	@scripts/build $(BUILD)
 
 demo: build
 	@$(BUILD)/vector_add
 
-test: packages-build packages-test
-	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
-	@scripts/build $(BUILD)
-	@$(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R '$(TESTS)')
+test: build-tests
+	@$(CTEST)
 
-stress: packages-build packages-test
-	@scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DBUILD_TESTING=ON
-	@scripts/build $(BUILD)
-	@GLASSBOX_STRESS=1 $(TEST_RUN) ctest --test-dir $(BUILD) --output-on-failure $(if $(TESTS),-R '$(TESTS)')
+stress: build-tests
+	@GLASSBOX_STRESS=1 $(CTEST) --timeout 3600
 
 bench: build
-	@for program in $(BUILD)/bench_*; do $$program || exit; done
+	@for program in $(BUILD)/bench_*; do $$program || exit; echo; done
 
-lint: packages-build packages-test packages-lint
+lint:
+	@scripts/install-packages build test lint
 	@scripts/lint
 
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix '$(PREFIX)'
 
 clean:
 	rm -rf build build-*
-
-packages-%:
-	@scripts/install-packages $*

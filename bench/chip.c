@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b) {
 
 static double median_us(int64_t *times_ns, size_t count) {
     qsort(times_ns, count, sizeof *times_ns, compare);
-    return (double)times_ns[count / 2] * 1e-3;
+    size_t middle = count / 2;
+    return (double)times_ns[middle] * 1e-3;
 }
 
 static gbx_status measure_open(const char *platform, double *out_ms) {
@@ -43,7 +44,8 @@ static gbx_status measure_open(const char *platform, double *out_ms) {
 
 static gbx_status measure_call(gbx_chip *chip, uint32_t block_num, double *out_us) {
     static int64_t times_ns[CALLS];
-    gbx_call call = {.kernels = {GBX_NO_KERNEL, 0, GBX_NO_KERNEL}, .block_num = block_num};
+    gbx_call call = gbx_call_aiv(0);
+    call.block_num = block_num;
     for (int i = 0; i < CALLS; ++i) {
         int64_t start_ns = gbx_clock_ns();
         GBX_TRY(gbx_chip_call(chip, &call, NULL, NULL));

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-enum { FAULT = 7, ADD = 1, BLOCKS = 4, TASK_BLOCKS = 6, BAD_BLOCK = 5 };
+enum { FAULT = 7, FAULT_AIC = 8, ADD = 1, BLOCKS = 4, TASK_BLOCKS = 6, BAD_BLOCK = 5 };
 
 /* The ways to fail that tests/kernels/fault.c knows. */
 enum {
@@ -31,8 +31,14 @@ enum {
     FAIL_CONTROL,
     FAIL_KILL,
     FAIL_FREE,
-    FAIL_SLEEP
+    FAIL_SLEEP,
+    FAIL_NOT_CANONICAL,
+    FAIL_SCRIBBLE_CALL,
+    FAIL_FORK
 };
+
+/* Where the kernel that fails tells on which core it runs and which address will fault. */
+enum { CORE_AT = 8, ADDRESS_AT = 9, OUTPUTS = 10 };
 
 typedef struct leftovers {
     size_t files;
@@ -52,19 +58,28 @@ static void assert_nothing_left(leftovers before) {
 }
 
 static gbx_tensor output_of(gbx_chip *chip) {
-    const int32_t zeros[TASK_BLOCKS] = {0};
-    return vector_at(put(chip, zeros, sizeof zeros), GBX_INT32, TASK_BLOCKS);
+    const uint64_t zeros[OUTPUTS] = {0};
+    return vector_at(put(chip, zeros, sizeof zeros), GBX_UINT64, OUTPUTS);
 }
 
-/* Calls the kernel that fails; `timeout_ms` 0 for the default. */
-static gbx_status call_fault(gbx_chip *chip, const gbx_tensor *output, uint64_t way,
-                             uint32_t timeout_ms) {
-    const uint64_t scalars[] = {way, BAD_BLOCK};
-    gbx_call call = call_of(FAULT, GBX_CORE_AIV, TASK_BLOCKS, output, 1);
+/* Calls the kernel that fails, on the cores of one subtask; `timeout_ms` 0 for the default. */
+static gbx_status call_fault_on(gbx_chip *chip, const gbx_tensor *output, gbx_subtask subtask,
+                                uint64_t way, uint32_t timeout_ms) {
+    const uint64_t scalars[] = {way, BAD_BLOCK, subtask};
+    gbx_call call = gbx_call_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
+    call.kernels[subtask] = subtask == GBX_SUBTASK_AIC ? FAULT_AIC : FAULT;
+    call.block_num = TASK_BLOCKS;
+    call.tensors = output;
+    call.tensor_count = 1;
     call.scalars = scalars;
-    call.scalar_count = 2;
+    call.scalar_count = 3;
     gbx_call_config config = {.timeout_ms = timeout_ms};
     return gbx_chip_call(chip, &call, &config, NULL);
+}
+
+static gbx_status call_fault(gbx_chip *chip, const gbx_tensor *output, uint64_t way,
+                             uint32_t timeout_ms) {
+    return call_fault_on(chip, output, GBX_SUBTASK_AIV0, way, timeout_ms);
 }
 
 /* Another chip, at once, gives right values. */
@@ -86,7 +101,7 @@ static void assert_host_runs_again(const chip_variant *variant) {
 
 /* What the block that failed wrote before is in memory, chip or no chip. */
 static void assert_memory_survived(gbx_chip *chip, const gbx_tensor *output) {
-    int32_t values[TASK_BLOCKS];
+    uint64_t values[OUTPUTS];
     assert_ok(gbx_gm_copy_out(chip, values, output->data, sizeof values));
     assert_int_equal(values[BAD_BLOCK], 100 + BAD_BLOCK);
 }
@@ -99,14 +114,50 @@ static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST, "failed before");
 }
 
-static void check_signal(const chip_variant *variant, uint64_t way, const char *signal,
-                         const char *address) {
+typedef enum address_check {
+    ADDRESS_EXACT, /* the one that the kernel told */
+    ADDRESS_CODE,  /* an instruction near kernel_entry */
+    ADDRESS_STACK, /* far from anything the kernel told, and there */
+    ADDRESS_NONE   /* none is printed */
+} address_check;
+
+/* The sentence names the core that the kernel told of, by number and by name, and the address. */
+static void check_place(gbx_chip *chip, const gbx_tensor *output, const char *message,
+                        gbx_subtask subtask, address_check check) {
+    static const char *const names[] = {"AIC", "AIV0", "AIV1"};
+    uint64_t told[OUTPUTS];
+    char place[128];
+    assert_ok(gbx_gm_copy_out(chip, told, output->data, sizeof told));
+    snprintf(place, sizeof place, " on core %d (%s of chip block %d), task block 5 of 6 raised ",
+             (int)told[CORE_AT], names[subtask], (int)told[CORE_AT] / 3);
+    assert_int_equal(told[CORE_AT] % 3, subtask);
+    assert_non_null(strstr(message, place));
+    const char *at = strstr(message, " at address 0x");
+    assert_int_equal(at == NULL, check == ADDRESS_NONE);
+    if (!at)
+        return;
+    uint64_t address = strtoull(at + strlen(" at address "), NULL, 16);
+    if (check == ADDRESS_EXACT)
+        assert_int_equal(address, told[ADDRESS_AT]);
+    else if (check == ADDRESS_CODE)
+        assert_in_range(address, told[ADDRESS_AT] - 4096, told[ADDRESS_AT] + 4096);
+    else
+        assert_in_range(address, UINT64_C(0x7e0000000000), UINT64_C(0x7fffffffffff));
+}
+
+static void check_signal_on(const chip_variant *variant, gbx_subtask subtask, uint64_t way,
+                            const char *signal, address_check check) {
     leftovers before = count_leftovers();
     gbx_chip *chip = open_chip(variant, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    register_kernel(chip, FAULT_AIC, GBX_CORE_AIC, "fault.c");
     gbx_tensor output = output_of(chip);
-    assert_fails(call_fault(chip, &output, way, 0), GBX_DEVICE_FAULT, "kernel fault.c (func 7)",
-                 "on core ", "AIV0 of chip block ", "task block 5 of 6", signal, address);
+    gbx_status status = call_fault_on(chip, &output, subtask, way, 0);
+    assert_int_equal(gbx_status_code(status), GBX_DEVICE_FAULT);
+    check_place(chip, &output, gbx_status_message(status), subtask, check);
+    assert_fails(status, GBX_DEVICE_FAULT,
+                 subtask == GBX_SUBTASK_AIC ? "kernel fault.c (func 8)" : "kernel fault.c (func 7)",
+                 signal);
     assert_memory_survived(chip, &output);
     assert_chip_is_over(chip, &output);
     assert_host_runs_again(variant); /* beside the failed one */
@@ -115,28 +166,39 @@ static void check_signal(const chip_variant *variant, uint64_t way, const char *
     assert_nothing_left(before);
 }
 
+static void check_signal(const chip_variant *variant, uint64_t way, const char *signal,
+                         address_check check) {
+    check_signal_on(variant, GBX_SUBTASK_AIV0, way, signal, check);
+}
+
 static void test_bad_store(void **state) {
-    check_signal(*state, FAIL_STORE, "SIGSEGV", "at address 0x10");
+    check_signal(*state, FAIL_STORE, "SIGSEGV (Segmentation fault)", ADDRESS_EXACT);
+    check_signal_on(*state, GBX_SUBTASK_AIC, FAIL_STORE, "SIGSEGV", ADDRESS_EXACT);
+    check_signal_on(*state, GBX_SUBTASK_AIV1, FAIL_STORE, "SIGSEGV", ADDRESS_EXACT);
+}
+
+static void test_address_of_no_memory(void **state) {
+    check_signal(*state, FAIL_NOT_CANONICAL, "at an address that no memory can have", ADDRESS_NONE);
 }
 
 static void test_bus_error(void **state) {
-    check_signal(*state, FAIL_BUS, "SIGBUS", "at address 0x7");
+    check_signal(*state, FAIL_BUS, "SIGBUS (Bus error)", ADDRESS_EXACT);
 }
 
 static void test_division_by_zero(void **state) {
-    check_signal(*state, FAIL_DIVIDE, "SIGFPE", "at address 0x");
+    check_signal(*state, FAIL_DIVIDE, "SIGFPE", ADDRESS_CODE);
 }
 
 static void test_illegal_instruction(void **state) {
-    check_signal(*state, FAIL_INSTRUCTION, "SIGILL", "at address 0x");
+    check_signal(*state, FAIL_INSTRUCTION, "SIGILL", ADDRESS_CODE);
 }
 
 static void test_abort(void **state) {
-    check_signal(*state, FAIL_ABORT, "SIGABRT", "Aborted");
+    check_signal(*state, FAIL_ABORT, "SIGABRT (Aborted)", ADDRESS_NONE);
 }
 
 static void test_stack_overflow(void **state) {
-    check_signal(*state, FAIL_STACK, "SIGSEGV", "at address 0x7");
+    check_signal(*state, FAIL_STACK, "SIGSEGV", ADDRESS_STACK);
 }
 
 /* free() of device memory: glibc finds it out and aborts, which is named like any abort. */
@@ -144,7 +206,7 @@ static void test_bad_free(void **state) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && sanitizers[0])
         skip(); /* their own free ends the process with a report of its own */
-    check_signal(*state, FAIL_FREE, "SIGABRT", "fault.c");
+    check_signal(*state, FAIL_FREE, "SIGABRT", ADDRESS_NONE);
 }
 
 static void test_hang_is_found_by_the_watchdog(void **state) {
@@ -154,7 +216,7 @@ static void test_hang_is_found_by_the_watchdog(void **state) {
     gbx_tensor output = output_of(chip);
     int64_t start_ns = gbx_clock_ns();
     assert_fails(call_fault(chip, &output, FAIL_HANG, 300), GBX_DEVICE_HUNG,
-                 "kernel fault.c (func 7)", "task block 5 of 6", "no progress for 0.3 s");
+                 "kernel fault.c (func 7)", "task block 5 of 6", "no progress for ");
     assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
     assert_memory_survived(chip, &output);
     assert_chip_is_over(chip, &output);
@@ -210,6 +272,16 @@ static void test_scribbled_control_block(void **state) {
     assert_chip_is_over(chip, &output);
     gbx_chip_close(chip);
     assert_nothing_left(before);
+}
+
+/* What was asked for is not where kernels can write: the call ends, and it ends right. */
+static void test_scribbled_call(void **state) {
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_ok(call_fault(chip, &output, FAIL_SCRIBBLE_CALL, 2000));
+    assert_memory_survived(chip, &output);
+    gbx_chip_close(chip);
 }
 
 static void test_killed_while_idle(void **state) {
@@ -295,25 +367,33 @@ static bool is_gone(int pid) {
     return !is_read || (after_name && after_name[2] == 'Z');
 }
 
-/* A host that dies takes its chip along, also one that is running a kernel that never ends. */
-static void test_chip_ends_with_its_host(void **state) {
+/* In a child: a host with a chip that is in a call of so many blocks. Tells the chip's process. */
+static void be_a_host(const chip_variant *variant, int tell_fd, uint64_t way, uint32_t block_num) {
+    const uint64_t scalars[] = {way, BAD_BLOCK, GBX_SUBTASK_AIV0};
+    gbx_chip *chip = open_chip(variant, 2);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
+    gbx_tensor output = output_of(chip);
+    gbx_tensor empty = vector_at(output.data, GBX_FLOAT32, 0);
+    const gbx_tensor nothing[] = {empty, empty, empty};
+    gbx_call call = way == FAIL_HANG ? call_of(FAULT, GBX_CORE_AIV, block_num, &output, 1)
+                                     : call_of(ADD, GBX_CORE_AIV, block_num, nothing, 3);
+    call.scalars = scalars;
+    call.scalar_count = 3;
+    int pid = chip_pid(chip);
+    if (write(tell_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
+        gbx_status_free(gbx_chip_call(chip, &call, NULL, NULL));
+    _exit(0);
+}
+
+static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t way,
+                                          uint32_t block_num) {
     int pipe_ends[2];
     int pid = 0;
-    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
-    if (sanitizers && strstr(sanitizers, "thread"))
-        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
     assert_int_equal(pipe(pipe_ends), 0);
     pid_t host = fork();
-    if (host == 0) {
-        gbx_chip *chip = open_chip(*state, BLOCKS);
-        register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
-        gbx_tensor output = output_of(chip);
-        pid = chip_pid(chip);
-        if (write(pipe_ends[1], &pid, sizeof pid) != (ssize_t)sizeof pid)
-            _exit(1);
-        gbx_status_free(call_fault(chip, &output, FAIL_HANG, 60000));
-        _exit(0);
-    }
+    if (host == 0)
+        be_a_host(variant, pipe_ends[1], way, block_num);
     assert_int_equal(read(pipe_ends[0], &pid, sizeof pid), (ssize_t)sizeof pid);
     usleep(100 * 1000);
     assert_false(is_gone(pid));
@@ -324,6 +404,32 @@ static void test_chip_ends_with_its_host(void **state) {
     assert_true(is_gone(pid));
     close(pipe_ends[0]);
     close(pipe_ends[1]);
+}
+
+/* A host that dies takes its chip along: in a kernel that never ends, and between short ones. */
+static void test_chip_ends_with_its_host(void **state) {
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    if (sanitizers && strstr(sanitizers, "thread"))
+        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
+    check_chip_ends_with_its_host(*state, FAIL_HANG, TASK_BLOCKS);
+    for (int i = 0; i < 10; ++i)
+        check_chip_ends_with_its_host(*state, 0, 400 * 1000 * 1000);
+}
+
+/* A process that a kernel started does not outlive the chip. */
+static void test_process_of_a_kernel_ends(void **state) {
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    uint64_t told[OUTPUTS];
+    assert_ok(call_fault(chip, &output, FAIL_FORK, 0));
+    assert_ok(gbx_gm_copy_out(chip, told, output.data, sizeof told));
+    int pid = (int)told[ADDRESS_AT];
+    assert_false(is_gone(pid));
+    gbx_chip_close(chip);
+    for (int waited_ms = 0; waited_ms < 1000 && !is_gone(pid); ++waited_ms)
+        usleep(1000);
+    assert_true(is_gone(pid));
 }
 
 /* Again and again: what a failure leaves behind would add up. */
@@ -344,6 +450,7 @@ static void test_many_failures_leave_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_store),
+        cmocka_unit_test(test_address_of_no_memory),
         cmocka_unit_test(test_bus_error),
         cmocka_unit_test(test_division_by_zero),
         cmocka_unit_test(test_illegal_instruction),
@@ -356,11 +463,13 @@ int main(void) {
         cmocka_unit_test(test_kernel_that_kills),
         cmocka_unit_test(test_fault_on_a_thread_of_a_kernel),
         cmocka_unit_test(test_scribbled_control_block),
+        cmocka_unit_test(test_scribbled_call),
         cmocka_unit_test(test_killed_while_idle),
         cmocka_unit_test(test_killed_while_running),
         cmocka_unit_test(test_chip_that_no_longer_answers),
         cmocka_unit_test(test_constructor_that_crashes),
         cmocka_unit_test(test_chip_ends_with_its_host),
+        cmocka_unit_test(test_process_of_a_kernel_ends),
         cmocka_unit_test(test_many_failures_leave_nothing),
     };
     return RUN_OVER_PROCESS_VARIANTS(tests);

@@ -3,6 +3,7 @@
 #include "chip_support.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,7 +63,7 @@ static void test_shared_object(void **state) {
     char before_directory[PATH_MAX];
     char *compiled;
     gbx_kernel kernel = test_kernel(KERNEL, GBX_CORE_AIV, "add.c", source);
-    assert_ok(gbx_kernel_compile(kernel.source, NULL, &compiled));
+    assert_ok(gbx_kernel_compile(kernel.source, NULL, NULL, &compiled));
     assert_non_null(mkdtemp(directory));
     assert_non_null(getcwd(before_directory, sizeof before_directory));
     assert_int_equal(chdir(directory), 0);
@@ -86,6 +87,26 @@ static void test_shared_object(void **state) {
     assert_int_equal(chdir(before_directory), 0);
     rmdir(directory);
     free(compiled);
+}
+
+/* libm is there, a kernel's own select() is its own, and hidden visibility does not hide the entry.
+ */
+static void test_kernel_with_libm_and_names_of_libc(void **state) {
+    gbx_chip *chip = open_chip(*state, 1);
+    char path[4096];
+    float values[4] = {0.0f, 1.0f, -2.0f, 3.5f};
+    gbx_kernel kernel = test_kernel(KERNEL, GBX_CORE_AIV, "own_names.c", path);
+    kernel.compile_flags = "-fvisibility=hidden -O1";
+    kernel.link_flags = "-lpthread";
+    assert_ok(gbx_kernel_register(chip, &kernel));
+    gbx_tensor tensor = vector_at(put(chip, values, sizeof values), GBX_FLOAT32, 4);
+    gbx_call call = call_of(KERNEL, GBX_CORE_AIV, 1, &tensor, 1);
+    assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+    float got[4];
+    assert_ok(gbx_gm_copy_out(chip, got, tensor.data, sizeof got));
+    for (int i = 0; i < 4; ++i)
+        assert_true(got[i] == (values[i] > 0.0f ? tanhf(values[i]) : -1.0f));
+    gbx_chip_close(chip);
 }
 
 /* After each refusal the chip is as good as before. */
@@ -152,7 +173,7 @@ static void test_as_many_kernels_as_fit(void **state) {
     char source[4096];
     char *compiled;
     gbx_kernel kernel = test_kernel(0, GBX_CORE_AIV, "add.c", source);
-    assert_ok(gbx_kernel_compile(kernel.source, NULL, &compiled));
+    assert_ok(gbx_kernel_compile(kernel.source, NULL, NULL, &compiled));
     kernel.source = NULL;
     kernel.shared_object = compiled;
     for (kernel.func_id = 0; kernel.func_id < GBX_MAX_KERNELS; ++kernel.func_id)
@@ -183,6 +204,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_function_pointer),
         cmocka_unit_test(test_shared_object),
+        cmocka_unit_test(test_kernel_with_libm_and_names_of_libc),
         cmocka_unit_test(test_bad_kernels_say_why),
         cmocka_unit_test(test_bad_registrations_say_why),
         cmocka_unit_test(test_as_many_kernels_as_fit),

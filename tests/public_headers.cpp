@@ -1,9 +1,5 @@
 // Every public header compiles as C++ and its functions link from there.
-#include <glassbox/chip.h>
-#include <glassbox/glassbox.h>
-#include <glassbox/kernel.h>
-#include <glassbox/status.h>
-#include <glassbox/tensor.h>
+#include "all_public_headers.h"
 
 #include <cstdio>
 #include <cstring>

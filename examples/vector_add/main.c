@@ -50,10 +50,10 @@ static gbx_status add(gbx_chip *chip, vectors *v, timing *out_timing) {
     TRY(gbx_gm_copy_in(chip, address[1], v->b, sizeof v->b));
     out_timing->copy_in_ms = (seconds() - start) * 1e3;
 
-    gbx_call call = {.kernels = {GBX_NO_KERNEL, 0, GBX_NO_KERNEL},
-                     .block_num = BLOCKS,
-                     .tensors = tensors,
-                     .tensor_count = 3};
+    gbx_call call = gbx_call_aiv(0);
+    call.block_num = BLOCKS;
+    call.tensors = tensors;
+    call.tensor_count = 3;
     gbx_call_result result;
     TRY(gbx_chip_call(chip, &call, NULL, &result));
     out_timing->kernel_ms = (double)result.device_ns * 1e-6;

@@ -44,7 +44,8 @@ typedef struct gbx_chip_config {
     const char *chip_program; /* path of glassbox-chip; NULL: $GLASSBOX_CHIP, else beside us */
 } gbx_chip_config;
 
-/* Starts a chip. It is the caller's until gbx_chip_close; on failure *out_chip is NULL. */
+/* Starts a chip; NULL for all defaults. It is the caller's until gbx_chip_close; on failure
+ * *out_chip is NULL. */
 GBX_API GBX_MUST_USE gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip);
 
 /* Ends the chip, whatever state it is in, and frees all its memory. NULL is fine. */
@@ -58,8 +59,9 @@ GBX_API const char *gbx_platform_description(uint32_t index);
 /* --- global memory --- */
 
 /*
- * Device addresses. On a2a3sim the host may follow one that gbx_gm_map gave back; on a5sim it
- * faults. Memory is not cleared when it is used again. Addresses are multiples of 512.
+ * Device addresses. On a2a3sim the host may follow one that gbx_gm_map gave back; on a5sim, of a
+ * chip in a process, it faults. Memory is not cleared when it is used again. Addresses are
+ * multiples of 512.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address);
 GBX_API GBX_MUST_USE gbx_status gbx_gm_free(gbx_chip *chip, uint64_t address);
@@ -83,6 +85,7 @@ typedef struct gbx_kernel {
     gbx_core_type core;           /* which cores it runs on */
     const char *source;           /* a C file, compiled with $CC (cc) and cached by content */
     const char *compile_flags;    /* with source: further compiler flags, by blanks; may be NULL */
+    const char *link_flags;       /* with source: libraries, by blanks; may be NULL; -lm is there */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
 } gbx_kernel;
@@ -97,7 +100,10 @@ GBX_API GBX_MUST_USE gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_ke
 
 #define GBX_NO_KERNEL UINT32_MAX
 
-/* One task: its kernels, how many blocks, its arguments. Borrowed until the call returns. */
+/*
+ * One task: its kernels, how many blocks, its arguments. Borrowed until the call returns. Begin
+ * with one of the functions below: all zero would name kernel 0 three times.
+ */
 typedef struct gbx_call {
     uint32_t kernels[GBX_SUBTASK_COUNT]; /* func_ids for AIC, AIV0, AIV1; GBX_NO_KERNEL for none */
     uint32_t block_num;                  /* 0: 1 */
@@ -115,6 +121,21 @@ typedef struct gbx_call_config {
 typedef struct gbx_call_result {
     int64_t device_ns; /* from the first dispatch to the last completion, on the chip's clock */
 } gbx_call_result;
+
+/* A call of one block without arguments yet, of a kernel on AIC or on AIV0, or of a mix of three.
+ */
+static inline gbx_call gbx_call_mix(uint32_t aic, uint32_t aiv0, uint32_t aiv1) {
+    gbx_call call = {{aic, aiv0, aiv1}, 1, 0, 0, 0, 0};
+    return call;
+}
+
+static inline gbx_call gbx_call_aic(uint32_t func_id) {
+    return gbx_call_mix(func_id, GBX_NO_KERNEL, GBX_NO_KERNEL);
+}
+
+static inline gbx_call gbx_call_aiv(uint32_t func_id) {
+    return gbx_call_mix(GBX_NO_KERNEL, func_id, GBX_NO_KERNEL);
+}
 
 /*
  * Runs one task and waits for its end. `config` and `out_result` may be NULL. GBX_DEVICE_FAULT and

@@ -91,8 +91,8 @@ typedef struct gbx_global_context {
     uint32_t reserved;
 } gbx_global_context;
 
-/* The function that every kernel defines. */
-void kernel_entry(const uint64_t *args);
+/* The function that every kernel defines; visible whatever the compiler's flags say. */
+__attribute__((visibility("default"))) void kernel_entry(const uint64_t *args);
 
 static inline const gbx_tensor *gbx_arg_tensor(const uint64_t *args, unsigned index) {
     return (const gbx_tensor *)(uintptr_t)args[index];
@@ -107,12 +107,12 @@ static inline float *gbx_tensor_f32(const gbx_tensor *tensor) {
     return (float *)gbx_tensor_origin(tensor, sizeof(float));
 }
 
-/* Number of elements. */
-static inline int64_t gbx_tensor_elements(const gbx_tensor *tensor) {
-    int64_t count = 1;
+/* Number of elements; 0 when a dimension is 0. */
+static inline int64_t gbx_tensor_numel(const gbx_tensor *tensor) {
+    uint64_t count = 1; /* unsigned: dimensions beside a 0 may be any */
     for (uint32_t d = 0; d < tensor->ndims; ++d)
-        count *= tensor->shape[d];
-    return count;
+        count *= (uint64_t)tensor->shape[d];
+    return (int64_t)count;
 }
 
 /* Scalars: the low bits of the slot, read as the type that was passed. */
@@ -132,8 +132,63 @@ static inline int32_t gbx_arg_i32(const uint64_t *args, unsigned index) {
     return (int32_t)(uint32_t)args[index];
 }
 
+static inline uint32_t gbx_arg_u32(const uint64_t *args, unsigned index) {
+    return (uint32_t)args[index];
+}
+
 static inline int64_t gbx_arg_i64(const uint64_t *args, unsigned index) {
     return (int64_t)args[index];
+}
+
+static inline uint64_t gbx_arg_u64(const uint64_t *args, unsigned index) {
+    return args[index];
+}
+
+/* float16 and bfloat16 elements, by their bits. To nearest, ties to even; NaN stays NaN. */
+static inline uint32_t gbx_f32_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float gbx_f32_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float gbx_bf16_to_f32(uint16_t bits) {
+    return gbx_f32_of_bits((uint32_t)bits << 16);
+}
+
+static inline uint16_t gbx_f32_to_bf16(float value) {
+    uint32_t bits = gbx_f32_bits(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+static inline float gbx_f16_to_f32(uint16_t bits) {
+    uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    uint32_t rest = (uint32_t)(bits & 0x7fffu) << 13;
+    if ((bits & 0x7c00u) == 0x7c00u)
+        return gbx_f32_of_bits(sign | 0x7f800000u | rest);
+    /* The exponents differ by 112: times 2^112 is exact, for subnormals too. */
+    float scaled = gbx_f32_of_bits(rest) * gbx_f32_of_bits(0x77800000u);
+    return gbx_f32_of_bits(sign | gbx_f32_bits(scaled));
+}
+
+static inline uint16_t gbx_f32_to_f16(float value) {
+    uint32_t bits = gbx_f32_bits(value);
+    uint32_t sign = bits >> 16 & 0x8000u;
+    uint32_t rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u | (rest >> 13 & 0x1ffu));
+    if (rest >= 0x477ff000u) /* 65520, half way beyond the largest */
+        return (uint16_t)(sign | 0x7c00u);
+    if (rest < 0x38800000u) /* subnormal: the addition rounds to multiples of 2^-24 */
+        return (uint16_t)(sign | (gbx_f32_bits(gbx_f32_of_bits(rest) + 0.5f) - 0x3f000000u));
+    return (uint16_t)(sign | ((rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13));
 }
 
 static inline const gbx_local_context *gbx_local(const uint64_t *args) {
@@ -151,6 +206,11 @@ static inline const gbx_global_context *gbx_global(const uint64_t *args) {
  */
 static inline void gbx_flag_set(uint32_t *flag, uint32_t value) {
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+
+/* Adds to a flag that several count up, and returns what it is then. */
+static inline uint32_t gbx_flag_add(uint32_t *flag, uint32_t value) {
+    return __atomic_add_fetch(flag, value, __ATOMIC_ACQ_REL);
 }
 
 static inline void gbx_flag_wait(const uint32_t *flag, uint32_t value) {

@@ -65,9 +65,6 @@ GBX_API GBX_MUST_USE gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dt
  */
 GBX_API GBX_MUST_USE gbx_status gbx_tensor_validate(const gbx_tensor *tensor);
 
-/* Elements along the tensor's dimensions; of a tensor that validates. 0 when a dimension is 0. */
-GBX_API uint64_t gbx_tensor_numel(const gbx_tensor *tensor);
-
 /* Bytes of the elements as a row-major payload (int4: every row rounded up to a byte). */
 GBX_API uint64_t gbx_tensor_payload_bytes(const gbx_tensor *tensor);
 

@@ -1,6 +1,6 @@
 /*
  * Log lines to stderr: "glassbox: warning: ...". The level is the only global mutable state of
- * glassbox; it starts from GLASSBOX_LOG (error, warning, info, debug), warning when unset.
+ * the host; it starts from GLASSBOX_LOG (error, warning, info, debug), warning when unset.
  */
 #ifndef GBX_BASE_LOG_H
 #define GBX_BASE_LOG_H

@@ -15,7 +15,7 @@ struct gbx_error {
 static struct gbx_error out_of_memory = {GBX_EXHAUSTED, true, "the host is out of memory",
                                          "status.c"};
 
-static gbx_status make(const char *site, gbx_code code, const char *prefix, const char *format,
+static gbx_status make(const char *site, gbx_code code, const char *suffix, const char *format,
                        va_list arguments) {
     va_list again;
     va_copy(again, arguments);
@@ -23,16 +23,16 @@ static gbx_status make(const char *site, gbx_code code, const char *prefix, cons
     va_end(again);
     if (length < 0)
         length = 0;
-    size_t prefix_length = prefix ? strlen(prefix) : 0;
+    size_t suffix_length = suffix ? strlen(suffix) : 0;
     size_t text_bytes = (size_t)length + 1;
-    struct gbx_error *error = malloc(sizeof *error + text_bytes + prefix_length);
+    struct gbx_error *error = malloc(sizeof *error + text_bytes + suffix_length);
     if (!error)
         return &out_of_memory;
     char *text = (char *)(error + 1);
     text[0] = '\0';
     vsnprintf(text, text_bytes, format, arguments);
-    if (prefix)
-        memcpy(text + length, prefix, prefix_length + 1);
+    if (suffix)
+        memcpy(text + length, suffix, suffix_length + 1);
     error->code = code;
     error->is_static = false;
     error->message = text;

@@ -33,14 +33,16 @@ typedef enum gbx_fault_kind {
 typedef struct gbx_fault {
     _Atomic uint32_t kind; /* gbx_fault_kind; set last */
     uint32_t signal;
-    uint64_t address; /* si_addr */
+    uint64_t address; /* where has_address */
     uint32_t core_id; /* GBX_NO_CORE where it is none */
     uint32_t func_id;
     uint32_t block_idx;
     uint32_t block_num;
     uint32_t other_cores; /* hang: how many more cores were busy */
     int64_t running_ns;   /* how long the kernel had run */
-    uint64_t padding[2];
+    uint32_t has_address; /* the processor told where: not for abort, nor for wild upper bits */
+    uint32_t reserved;
+    uint64_t padding;
 } gbx_fault;
 _Static_assert(sizeof(gbx_fault) == 64, "a fault is one cache line");
 
@@ -84,9 +86,9 @@ _Static_assert(offsetof(gbx_control_block, dispatches) == 8384 + 64 * GBX_MAX_CO
 /* Payload of GBX_ENTRY_LOAD_KERNEL. */
 typedef struct gbx_load_block {
     uint32_t func_id;
-    uint32_t core_type; /* gbx_core_type */
-    uint64_t function;  /* address in this process, or 0 */
-    char path[4096];    /* absolute path of a shared object, where there is no function */
+    uint32_t reserved;
+    uint64_t function; /* address in this process, or 0 */
+    char path[4096];   /* absolute path of a shared object, where there is no function */
 } gbx_load_block;
 _Static_assert(sizeof(gbx_load_block) == 4112, "layout of the load payload");
 

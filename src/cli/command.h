@@ -5,13 +5,7 @@
 #include <argp.h>
 
 /* Exit codes that every command shares. */
-enum {
-    GBX_EXIT_OK = 0,
-    GBX_EXIT_DIFFERENT = 1,
-    GBX_EXIT_USAGE = 2,
-    GBX_EXIT_DEVICE = 3,
-    GBX_EXIT_LOST = 4
-};
+enum { GBX_EXIT_OK = 0, GBX_EXIT_USAGE = 2 };
 
 /*
  * Parses the options of a command called "glassbox NAME"; exits with GBX_EXIT_USAGE and one

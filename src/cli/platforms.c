@@ -1,7 +1,6 @@
 #include <libsmartcols/libsmartcols.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <glassbox/glassbox.h>
 

@@ -195,7 +195,8 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint
     if (alignment < GRANULE)
         alignment = GRANULE;
     span *found = NULL;
-    if (gbx_checked_align_up(bytes, GRANULE, &rounded))
+    /* An allocation of nothing has an address of its own all the same. */
+    if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &rounded))
         found = best_aligned_fit(allocator, rounded, alignment);
     if (!found)
         return exhausted(allocator, bytes, alignment);
@@ -208,9 +209,6 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint
 gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment,
                                   uint64_t *out_address) {
     *out_address = 0;
-    if (bytes == 0)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "allocating global memory: 0 bytes were asked for, at least 1 is expected");
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "allocating global memory: an alignment of %" PRIu64

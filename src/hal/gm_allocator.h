@@ -18,7 +18,7 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
 
 /*
  * GBX_EXHAUSTED says how much was asked, how much is free and how much of that in one piece.
- * `alignment` is a power of two. An allocation of 0 bytes is refused.
+ * `alignment` is a power of two. 0 bytes get an address of their own, of which none may be used.
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes,
                                                uint64_t alignment, uint64_t *out_address);

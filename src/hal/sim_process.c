@@ -27,9 +27,10 @@ static bool is_program(const char *path) {
 static bool own_directory(char out_path[PATH_MAX]) {
     Dl_info info;
     char file[PATH_MAX];
-    if (!dladdr((const void *)(uintptr_t)&own_directory, &info) || !info.dli_fname)
-        return false;
-    if (!realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", file))
+    bool is_known = dladdr((const void *)(uintptr_t)&own_directory, &info) && info.dli_fname;
+    /* Of the program itself the name is argv[0], which may have meant another working directory. */
+    if (!(is_known && strchr(info.dli_fname, '/') && realpath(info.dli_fname, file)) &&
+        !realpath("/proc/self/exe", file))
         return false;
     *(strrchr(file, '/') + 1) = '\0';
     memcpy(out_path, file, strlen(file) + 1);
@@ -49,7 +50,7 @@ static gbx_status find_chip_program(const char *configured, char out_path[PATH_M
         snprintf(out_path, PATH_MAX, "%s", chosen);
         return NULL;
     }
-    char directory[PATH_MAX];
+    char directory[PATH_MAX] = "this program";
     if (own_directory(directory)) {
         for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i) {
             int length = snprintf(out_path, PATH_MAX, "%s%s", directory, places[i]);
@@ -121,14 +122,25 @@ gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_sock
 
 /* --- ending --- */
 
-static void note_ending(gbx_sim *sim, int wait_options) {
-    siginfo_t info = {0};
+static int wait_for_chip(const gbx_sim *sim, siginfo_t *info, int options) {
     int result;
     do
-        result = waitid(P_PID, (id_t)sim->pid, &info, WEXITED | wait_options);
+        result = waitid(P_PID, (id_t)sim->pid, info, WEXITED | options);
     while (result != 0 && errno == EINTR);
+    return result;
+}
+
+static void note_ending(gbx_sim *sim, int wait_options) {
+    siginfo_t info = {0};
+    int result = wait_for_chip(sim, &info, wait_options | WNOWAIT);
     if (result == 0 && info.si_pid == 0)
         return; /* still running */
+    if (result == 0) {
+        /* Not reaped yet, so the number is still its own: processes that a kernel started end too.
+         */
+        kill(-sim->pid, SIGKILL);
+        result = wait_for_chip(sim, &info, 0);
+    }
     sim->ending = (gbx_hal_event){.kind = GBX_HAL_LOST, .exit_code = -1};
     if (result == 0 && info.si_code == CLD_EXITED)
         sim->ending.exit_code = info.si_status;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,40 +18,52 @@ extern const char gbx_embedded_kernel_header[];
 
 /*
  * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the
- * same bits whichever compiler and level is used.
+ * same bits whichever compiler and level is used. A kernel's own functions come before those of the
+ * same name elsewhere, such as select() of libc.
  */
-static const char default_flags[] = "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -g -Wall";
+static const char default_flags[] =
+    "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -fno-semantic-interposition -g -Wall "
+    "-Werror=implicit-function-declaration";
+static const char default_link_flags[] = "-shared -Wl,-Bsymbolic";
+static const char default_libraries[] = "-lm";
 
-/* The words of a compiler's command line; `storage` is what they point into. */
-typedef struct command {
+/* Words of a command line, and what they point into. */
+typedef struct word_list {
     char *words[256];
     size_t count;
-    char *storage[3];
+    char *storage[4];
+    size_t storage_count;
+} word_list;
+
+/* What comes before the source and what comes after it. */
+typedef struct command {
+    word_list compiler;
+    word_list linker;
     char include[PATH_MAX + 8];
 } command;
 
-static gbx_status add_word(command *line, const char *word) {
-    if (line->count + 1 >= sizeof line->words / sizeof line->words[0])
+static gbx_status add_word(word_list *list, const char *word) {
+    if (list->count + 1 >= sizeof list->words / sizeof list->words[0])
         return gbx_fail(GBX_OUT_OF_RANGE, "compiling a kernel: too many compiler flags");
-    line->words[line->count++] = (char *)(uintptr_t)word;
-    line->words[line->count] = NULL;
+    list->words[list->count++] = (char *)(uintptr_t)word;
+    list->words[list->count] = NULL;
     return NULL;
 }
 
-static gbx_status add_words(command *line, const char *text, char **storage) {
+static gbx_status add_words(word_list *list, const char *text) {
     char *state = NULL;
-    *storage = strdup(text);
-    if (!*storage)
+    char *copy = strdup(text);
+    if (!copy)
         return gbx_fail(GBX_EXHAUSTED, "compiling a kernel: the host is out of memory");
-    for (char *word = strtok_r(*storage, " \t\n", &state); word;
-         word = strtok_r(NULL, " \t\n", &state))
-        GBX_TRY(add_word(line, word));
+    list->storage[list->storage_count++] = copy;
+    for (char *word = strtok_r(copy, " \t\n", &state); word; word = strtok_r(NULL, " \t\n", &state))
+        GBX_TRY(add_word(list, word));
     return NULL;
 }
 
-static void free_command(command *line) {
-    for (size_t i = 0; i < sizeof line->storage / sizeof line->storage[0]; ++i)
-        free(line->storage[i]);
+static void free_words(word_list *list) {
+    for (size_t i = 0; i < list->storage_count; ++i)
+        free(list->storage[i]);
 }
 
 /* Kernels include the header of this very build, from wherever the library runs. */
@@ -69,25 +82,40 @@ static gbx_status provide_header(command *line) {
     free(directory);
     if (access(path, R_OK) != 0)
         GBX_TRY(gbx_cache_write(path, gbx_embedded_kernel_header, size));
-    return add_word(line, line->include);
+    return add_word(&line->compiler, line->include);
 }
 
-static gbx_status build_command(const char *flags, command *line) {
+static gbx_status build_command(const char *compile_flags, const char *link_flags, command *line) {
     const char *compiler = getenv("CC");
     if (!compiler || !compiler[strspn(compiler, " \t")])
         compiler = "cc";
-    GBX_TRY(add_words(line, compiler, &line->storage[0]));
-    GBX_TRY(add_words(line, default_flags, &line->storage[1]));
+    GBX_TRY(add_words(&line->compiler, compiler));
+    GBX_TRY(add_words(&line->compiler, default_flags));
     GBX_TRY(provide_header(line));
-    return flags ? add_words(line, flags, &line->storage[2]) : NULL;
+    if (compile_flags)
+        GBX_TRY(add_words(&line->compiler, compile_flags));
+    GBX_TRY(add_words(&line->linker, default_link_flags));
+    if (link_flags)
+        GBX_TRY(add_words(&line->linker, link_flags));
+    return add_words(&line->linker, default_libraries);
 }
 
-/* Runs the command with `extra` words behind it; a compiler that fails is a bad kernel. */
+static gbx_status add_each(word_list *list, char *const *words) {
+    for (; *words; ++words)
+        GBX_TRY(add_word(list, *words));
+    return NULL;
+}
+
+/*
+ * Runs the compiler with `extra` words behind its flags, and where it links the linker's behind
+ * those; a compiler that fails is a bad kernel.
+ */
 static gbx_status run(const command *base, const char *source, const char *const *extra,
-                      gbx_process_result *out_result) {
-    command line = *base;
-    for (; *extra; ++extra)
-        GBX_TRY(add_word(&line, *extra));
+                      bool is_linking, gbx_process_result *out_result) {
+    word_list line = base->compiler;
+    GBX_TRY(add_each(&line, (char *const *)(uintptr_t)extra));
+    if (is_linking)
+        GBX_TRY(add_each(&line, base->linker.words));
     gbx_status status = gbx_process_run(line.words, out_result);
     if (status)
         return gbx_status_annotate(status, "compiling %s", source);
@@ -106,10 +134,15 @@ static gbx_status run(const command *base, const char *source, const char *const
 static gbx_status hash_output(const command *line, const char *source, const char *const *extra,
                               gbx_hash_state *state) {
     gbx_process_result result;
-    GBX_TRY(run(line, source, extra, &result));
+    GBX_TRY(run(line, source, extra, false, &result));
     gbx_hash_update(state, result.out_text, result.out_size);
     gbx_process_result_free(&result);
     return NULL;
+}
+
+static void hash_words(gbx_hash_state *state, const word_list *list) {
+    for (size_t i = 0; i < list->count; ++i)
+        gbx_hash_update(state, list->words[i], strlen(list->words[i]) + 1);
 }
 
 /* Names what the shared object depends on: flags, compiler and target, and all of the source. */
@@ -119,8 +152,8 @@ static gbx_status content_key(const command *line, const char *source,
     const char *const preprocessed[] = {"-E", "-x", "c", source, NULL};
     gbx_hash_state state;
     gbx_hash_begin(&state);
-    for (size_t i = 0; i < line->count; ++i)
-        gbx_hash_update(&state, line->words[i], strlen(line->words[i]) + 1);
+    hash_words(&state, &line->compiler);
+    hash_words(&state, &line->linker);
     GBX_TRY(hash_output(line, source, predefined, &state));
     GBX_TRY(hash_output(line, source, preprocessed, &state));
     gbx_hash_format(gbx_hash_end(&state), out_text);
@@ -139,9 +172,9 @@ static gbx_status compile_to(const command *line, const char *source, const char
         return status;
     }
     close(fd);
-    const char *const extra[] = {"-shared", "-o", temporary, "-x", "c", source, NULL};
+    const char *const extra[] = {"-o", temporary, "-x", "c", source, "-x", "none", NULL};
     gbx_process_result result = {0};
-    gbx_status status = run(line, source, extra, &result);
+    gbx_status status = run(line, source, extra, true, &result);
     if (!status && result.err_text[0])
         gbx_log_warning("compiling %s:\n%s", source, result.err_text);
     gbx_process_result_free(&result);
@@ -175,16 +208,18 @@ static gbx_status compile_cached(const command *line, const char *source, char *
     return status;
 }
 
-gbx_status gbx_kernel_compile(const char *source, const char *flags, char **out_path) {
+gbx_status gbx_kernel_compile(const char *source, const char *compile_flags, const char *link_flags,
+                              char **out_path) {
     *out_path = NULL;
     char *absolute = realpath(source, NULL);
     if (!absolute)
         return gbx_fail(GBX_NOT_FOUND, "compiling %s: %s", source, strerror(errno));
-    command line = {.count = 0};
-    gbx_status status = build_command(flags, &line);
+    command line = {.include = ""};
+    gbx_status status = build_command(compile_flags, link_flags, &line);
     if (!status)
         status = compile_cached(&line, absolute, out_path);
-    free_command(&line);
+    free_words(&line.compiler);
+    free_words(&line.linker);
     free(absolute);
     return status;
 }

@@ -12,10 +12,11 @@
 #include "base/status.h"
 
 /*
- * Gives the absolute path of the shared object (the caller frees it). `flags`, by blanks, come
- * after the default ones; may be NULL. GBX_BAD_KERNEL carries what the compiler said, to the
- * letter.
+ * Gives the absolute path of the shared object (the caller frees it). `compile_flags` come after
+ * the default ones and before the source, `link_flags` after it; both by blanks, both may be NULL.
+ * GBX_BAD_KERNEL carries what the compiler said, to the letter.
  */
-GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *flags, char **out_path);
+GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *compile_flags,
+                                           const char *link_flags, char **out_path);
 
 #endif

@@ -103,7 +103,7 @@ static void write_answer(const workshop *shop, const char *before, const char *e
 
 static char *compile(const workshop *shop, const char *flags) {
     char *path = NULL;
-    assert_ok(gbx_kernel_compile(shop->source, flags, &path));
+    assert_ok(gbx_kernel_compile(shop->source, flags, NULL, &path));
     assert_non_null(path);
     return path;
 }
@@ -168,7 +168,7 @@ static void assert_cache_holds(const workshop *shop, size_t kernel_count) {
 /* Fails to compile the source with this code; gives the status, which the caller frees. */
 static gbx_status assert_refused(const char *source, gbx_code code) {
     char *path = "untouched";
-    gbx_status status = gbx_kernel_compile(source, NULL, &path);
+    gbx_status status = gbx_kernel_compile(source, NULL, NULL, &path);
     if (gbx_status_code(status) != code)
         fail_msg("%s: \"%s\"", gbx_code_name(gbx_status_code(status)), gbx_status_message(status));
     assert_null(path);
@@ -184,7 +184,7 @@ static const char scale_source[] =
     "    const gbx_tensor *y = gbx_arg_tensor(args, 1);\n"
     "    float scale = gbx_arg_f32(args, 2);\n"
     "    int64_t added = gbx_arg_i64(args, 3) + gbx_local(args)->block_idx;\n"
-    "    for (int64_t i = 0; i < gbx_tensor_elements(x); ++i)\n"
+    "    for (int64_t i = 0; i < gbx_tensor_numel(x); ++i)\n"
     "        gbx_tensor_f32(y)[i] = gbx_tensor_f32(x)[i * x->strides[0]] * scale + (float)added;\n"
     "}\n";
 
@@ -374,7 +374,7 @@ static void an_undefined_symbol_is_found_when_it_is_forbidden(void **state) {
     const workshop *shop = *state;
     char *path = NULL;
     write_answer(shop, "int64_t not_defined(void);", "not_defined()");
-    gbx_status status = gbx_kernel_compile(shop->source, "-Wl,--no-undefined", &path);
+    gbx_status status = gbx_kernel_compile(shop->source, "-Wl,--no-undefined", NULL, &path);
     assert_int_equal(gbx_status_code(status), GBX_BAD_KERNEL); /* the linker's words come as well */
     assert_message_holds(status, "not_defined");
     assert_null(path);
@@ -397,7 +397,7 @@ static void too_many_flags_are_refused(void **state) {
     for (size_t i = 0; i < 300; ++i)
         memcpy(flags + 2 * i, "x ", 3);
     write_answer(shop, "", "1");
-    gbx_status status = gbx_kernel_compile(shop->source, flags, &path);
+    gbx_status status = gbx_kernel_compile(shop->source, flags, NULL, &path);
     assert_int_equal(gbx_status_code(status), GBX_OUT_OF_RANGE);
     assert_null(path);
     gbx_status_free(status);
@@ -508,7 +508,7 @@ static int compile_in_child(const workshop *shop, int start, path_text out_path)
     char *path = NULL;
     if (read(start, &byte, 1) != 0) /* the pipe ends when all have been started */
         return 1;
-    if (gbx_kernel_compile(shop->source, NULL, &path))
+    if (gbx_kernel_compile(shop->source, NULL, NULL, &path))
         return 2;
     snprintf(out_path, PATH_BYTES, "%s", path);
     return answer_of(path) == 77 ? 0 : 3;
@@ -565,7 +565,7 @@ typedef struct compile_job {
 
 static void *compile_in_thread(void *argument) {
     compile_job *job = argument;
-    job->status = gbx_kernel_compile(job->shop->source, NULL, &job->path);
+    job->status = gbx_kernel_compile(job->shop->source, NULL, NULL, &job->path);
     return NULL;
 }
 

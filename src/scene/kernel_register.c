@@ -23,7 +23,8 @@ gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
     char *path = NULL;
     gbx_status status = NULL;
     if (kernel->source) {
-        status = gbx_kernel_compile(kernel->source, kernel->compile_flags, &path);
+        status =
+            gbx_kernel_compile(kernel->source, kernel->compile_flags, kernel->link_flags, &path);
     } else if (kernel->shared_object) {
         /* Absolute: the chip has a working directory of its own, and a bare name would be searched.
          */

@@ -150,15 +150,6 @@ gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dtype, uint32_t ndims,
     return NULL;
 }
 
-uint64_t gbx_tensor_numel(const gbx_tensor *tensor) {
-    uint64_t count = 1;
-    if (is_empty(tensor))
-        return 0;
-    for (uint32_t d = 0; d < tensor->ndims; ++d)
-        count *= (uint64_t)tensor->shape[d];
-    return count;
-}
-
 uint64_t gbx_tensor_payload_bytes(const gbx_tensor *tensor) {
     uint64_t bytes;
     return checked_payload_bytes(tensor, &bytes) ? bytes : 0;

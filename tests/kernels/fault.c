@@ -24,8 +24,13 @@ enum {
     FAIL_CONTROL,
     FAIL_KILL,
     FAIL_FREE,
-    FAIL_SLEEP
+    FAIL_SLEEP,
+    FAIL_NOT_CANONICAL,
+    FAIL_SCRIBBLE_CALL,
+    FAIL_FORK
 };
+
+enum { CORE_AT = 8, ADDRESS_AT = 9 };
 
 static volatile int zero;
 
@@ -42,25 +47,29 @@ static void *store_on_thread(void *unused) {
 }
 
 /* A page of a file that has no such page. */
-static void raise_bus(void) {
+static void raise_bus(uint64_t *out) {
     int fd = memfd_create("empty", 0);
     char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    out[ADDRESS_AT] = (uint64_t)(page + 16);
     page[16] = 1;
 }
 
 void kernel_entry(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
-    int32_t *out = (int32_t *)gbx_tensor_origin(gbx_arg_tensor(args, 0), 4);
-    out[local->block_idx] = 100 + (int32_t)local->block_idx;
-    if (local->block_idx != (uint32_t)gbx_arg_i64(args, 2))
+    uint64_t *out = (uint64_t *)gbx_tensor_origin(gbx_arg_tensor(args, 0), sizeof *out);
+    out[local->block_idx] = 100 + local->block_idx;
+    if (local->block_idx != gbx_arg_u32(args, 2) || local->subtask != gbx_arg_u32(args, 3))
         return;
+    out[CORE_AT] = local->core_id;
+    out[ADDRESS_AT] = (uint64_t)(uintptr_t)&kernel_entry;
     pthread_t thread;
     switch (gbx_arg_i64(args, 1)) {
     case FAIL_STORE:
+        out[ADDRESS_AT] = 0x10;
         *(volatile int *)0x10 = 1;
         break;
     case FAIL_BUS:
-        raise_bus();
+        raise_bus(out);
         break;
     case FAIL_DIVIDE:
         zero = 1000 / zero; /* 1 / x would become a comparison */
@@ -94,6 +103,19 @@ void kernel_entry(const uint64_t *args) {
         break;
     case FAIL_SLEEP:
         usleep(300 * 1000);
+        break;
+    case FAIL_NOT_CANONICAL:
+        *(volatile int *)0xdead000000000000 = 1;
+        break;
+    case FAIL_SCRIBBLE_CALL:
+        /* What the host asked for lies right before the first tensor. */
+        memset((char *)(uintptr_t)args[0] - 64, 0xff, 24);
+        break;
+    case FAIL_FORK:
+        out[ADDRESS_AT] = (uint64_t)fork();
+        if (out[ADDRESS_AT] == 0)
+            for (;;)
+                pause();
         break;
     }
 }

@@ -105,11 +105,10 @@ gbx_tensor vector_at(uint64_t address, gbx_dtype dtype, int64_t count) {
 
 gbx_call call_of(uint32_t func_id, gbx_core_type core, uint32_t block_num,
                  const gbx_tensor *tensors, uint32_t tensor_count) {
-    gbx_call call = {.kernels = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL},
-                     .block_num = block_num,
-                     .tensors = tensors,
-                     .tensor_count = tensor_count};
-    call.kernels[core == GBX_CORE_AIC ? GBX_SUBTASK_AIC : GBX_SUBTASK_AIV0] = func_id;
+    gbx_call call = core == GBX_CORE_AIC ? gbx_call_aic(func_id) : gbx_call_aiv(func_id);
+    call.block_num = block_num;
+    call.tensors = tensors;
+    call.tensor_count = tensor_count;
     return call;
 }
 

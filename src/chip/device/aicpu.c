@@ -24,37 +24,43 @@ static bool block_is_busy(gbx_device *device, uint32_t block) {
     return false;
 }
 
-static const uint64_t *build_payload(gbx_core *core, gbx_call_block *call, uint32_t block_idx,
-                                     uint32_t subtask) {
-    gbx_dispatch_payload *payload = &core->device->control->dispatches[core->id];
+/*
+ * Fills in what the kernel receives. Tensors are passed by their address in global memory; all that
+ * decides what runs comes from the copy that kernels cannot write to.
+ */
+static void build_payload(gbx_device *device, const gbx_local_context *local,
+                          gbx_dispatch_payload *payload) {
+    const gbx_call_block *call = &device->call;
+    uint64_t in_gm = device->launch.payload;
     uint32_t slot = 0;
     for (uint32_t i = 0; i < call->tensor_count; ++i)
-        payload->args[slot++] = (uint64_t)(uintptr_t)&call->tensors[i];
+        payload->args[slot++] = in_gm + offsetof(gbx_call_block, tensors) + i * sizeof(gbx_tensor);
     for (uint32_t i = 0; i < call->scalar_count; ++i)
         payload->args[slot++] = call->scalars[i];
-    payload->local = (gbx_local_context){.block_idx = block_idx,
-                                         .block_num = call->block_num,
-                                         .subtask = subtask,
-                                         .core_id = core->id};
+    payload->local = *local;
     payload->args[GBX_ARG_LOCAL_CONTEXT] = (uint64_t)(uintptr_t)&payload->local;
-    payload->args[GBX_ARG_GLOBAL_CONTEXT] = (uint64_t)(uintptr_t)&call->global;
-    return payload->args;
+    payload->args[GBX_ARG_GLOBAL_CONTEXT] = in_gm + offsetof(gbx_call_block, global);
 }
 
-static void dispatch_block(gbx_device *device, gbx_call_block *call, uint32_t block,
-                           uint32_t block_idx) {
+static void dispatch_block(gbx_device *device, uint32_t block, uint32_t block_idx) {
     for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
-        uint32_t func_id = call->kernels[s];
+        uint32_t func_id = device->call.kernels[s];
         if (func_id == GBX_NO_KERNEL)
             continue;
         gbx_core *core = core_of(device, block, s);
-        const uint64_t *args = build_payload(core, call, block_idx, s);
-        gbx_core_post(core, device->kernels[func_id].entry, func_id, args);
+        gbx_dispatch_payload *payload = &device->control->dispatches[core->id];
+        gbx_local_context local = {.block_idx = block_idx,
+                                   .block_num = device->call.block_num,
+                                   .subtask = s,
+                                   .core_id = core->id};
+        build_payload(device, &local, payload);
+        gbx_core_post(core, device->kernels[func_id].entry, func_id, &local, payload->args);
     }
 }
 
 /* False when all blocks of the task are handed out. Looks before it takes: the count stays near. */
-static bool take_block_idx(gbx_device *device, uint32_t block_num, uint32_t *out_block_idx) {
+static bool take_block_idx(gbx_device *device, uint32_t *out_block_idx) {
+    uint32_t block_num = device->call.block_num;
     if (atomic_load_explicit(&device->next_block, memory_order_relaxed) >= block_num)
         return false;
     *out_block_idx = atomic_fetch_add_explicit(&device->next_block, 1, memory_order_relaxed);
@@ -63,15 +69,15 @@ static bool take_block_idx(gbx_device *device, uint32_t block_num, uint32_t *out
 
 /* One look at all blocks of this thread: fills the idle ones. Returns how many are busy after it.
  */
-static uint32_t step(const gbx_aicpu *aicpu, gbx_call_block *call) {
+static uint32_t step(const gbx_aicpu *aicpu) {
     gbx_device *device = aicpu->device;
     uint32_t busy_count = 0;
     for (uint32_t b = first_block(aicpu); b < device->boot.blocks; b = next_block(aicpu, b)) {
         uint32_t block_idx;
         if (!block_is_busy(device, b)) {
-            if (!take_block_idx(device, call->block_num, &block_idx))
+            if (!take_block_idx(device, &block_idx))
                 continue;
-            dispatch_block(device, call, b, block_idx);
+            dispatch_block(device, b, block_idx);
         }
         ++busy_count;
     }
@@ -122,12 +128,15 @@ static bool has_failed(gbx_device *device) {
     return atomic_load_explicit(&device->has_failed, memory_order_acquire);
 }
 
+static bool is_stopping(gbx_device *device) {
+    return atomic_load_explicit(&device->is_stopping, memory_order_acquire);
+}
+
 static void run_call(gbx_aicpu *aicpu) {
     gbx_device *device = aicpu->device;
-    gbx_call_block *call = (gbx_call_block *)(uintptr_t)device->launch.payload;
     for (;;) {
         uint32_t seen = gbx_doorbell_read(&aicpu->bell);
-        if (has_failed(device) || step(aicpu, call) == 0)
+        if (has_failed(device) || is_stopping(device) || step(aicpu) == 0)
             return;
         await_completion(aicpu, seen);
     }
@@ -164,7 +173,7 @@ static void *aicpu_main(void *argument) {
             leave_launch(device);
             continue;
         }
-        if (atomic_load_explicit(&device->is_stopping, memory_order_acquire))
+        if (is_stopping(device))
             return NULL;
         gbx_doorbell_wait(&aicpu->bell, seen, GBX_FOREVER);
     }

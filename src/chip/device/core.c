@@ -9,10 +9,12 @@ gbx_core_activity *gbx_core_activity_of(const gbx_core *core) {
 }
 
 void gbx_core_post(gbx_core *core, gbx_kernel_function entry, uint32_t func_id,
-                   const uint64_t *args) {
+                   const gbx_local_context *local, const uint64_t *args) {
     gbx_mailbox *mailbox = &core->mailbox;
     mailbox->entry = entry;
     mailbox->func_id = func_id;
+    mailbox->block_idx = local->block_idx;
+    mailbox->block_num = local->block_num;
     mailbox->args = args;
     /* Pairs with the acquire in next_dispatch. */
     atomic_fetch_add_explicit(&mailbox->posted, 1, memory_order_release);
@@ -35,11 +37,11 @@ static bool next_dispatch(gbx_core *core) {
 }
 
 static void note_start(const gbx_core *core) {
-    const gbx_local_context *local = gbx_local(core->mailbox.args);
+    const gbx_mailbox *mailbox = &core->mailbox;
     gbx_core_activity *activity = gbx_core_activity_of(core);
-    atomic_store_explicit(&activity->func_id, core->mailbox.func_id, memory_order_relaxed);
-    atomic_store_explicit(&activity->block_idx, local->block_idx, memory_order_relaxed);
-    atomic_store_explicit(&activity->block_num, local->block_num, memory_order_relaxed);
+    atomic_store_explicit(&activity->func_id, mailbox->func_id, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_idx, mailbox->block_idx, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_num, mailbox->block_num, memory_order_relaxed);
     atomic_store_explicit(&activity->start_ns, gbx_clock_ns(), memory_order_relaxed);
     /* Pairs with the acquire of the watchdog and, through the file, with the host's copy. */
     atomic_store_explicit(&activity->is_running, 1, memory_order_release);
@@ -64,10 +66,10 @@ static void *core_main(void *argument) {
     char name[16];
     snprintf(name, sizeof name, "%s-%u", core->id % GBX_CORES_PER_BLOCK ? "aiv" : "aic", core->id);
     pthread_setname_np(pthread_self(), name);
-    core->signal_stack = gbx_fault_stack_create();
+    void *signal_stack = gbx_fault_stack_create();
     while (next_dispatch(core))
         run_dispatch(core);
-    gbx_fault_stack_destroy(core->signal_stack);
+    gbx_fault_stack_destroy(signal_stack);
     return NULL;
 }
 

@@ -16,10 +16,12 @@ typedef struct gbx_device gbx_device;
 
 /* One dispatch at a time: the AICPU posts, the core completes. Empty when the counts are equal. */
 typedef struct gbx_mailbox {
-    _Alignas(64) _Atomic uint64_t posted;    /* AICPU: dispatches posted */
-    gbx_kernel_function entry;               /* AICPU, before posted */
-    const uint64_t *args;                    /* AICPU, before posted */
-    uint32_t func_id;                        /* AICPU, before posted */
+    _Alignas(64) _Atomic uint64_t posted; /* AICPU: dispatches posted */
+    gbx_kernel_function entry;            /* AICPU, before posted */
+    const uint64_t *args;                 /* AICPU, before posted */
+    uint32_t func_id;                     /* AICPU, before posted, as the next two */
+    uint32_t block_idx;
+    uint32_t block_num;
     gbx_doorbell bell;                       /* AICPU rings, the core sleeps */
     _Alignas(64) _Atomic uint64_t completed; /* core: dispatches completed */
 } gbx_mailbox;
@@ -31,7 +33,6 @@ typedef struct gbx_core {
     uint32_t id;
     pthread_t thread;
     bool has_thread;
-    void *signal_stack;
 } gbx_core;
 
 typedef struct gbx_aicpu {
@@ -44,8 +45,7 @@ typedef struct gbx_aicpu {
 
 typedef struct gbx_loaded_kernel {
     gbx_kernel_function entry; /* NULL: not registered */
-    uint32_t core_type;
-    void *shared_object; /* of dlopen, or NULL */
+    void *shared_object;       /* of dlopen, or NULL */
 } gbx_loaded_kernel;
 
 struct gbx_device {
@@ -58,6 +58,7 @@ struct gbx_device {
     /* The control thread writes these before it publishes a launch by counting launch_seq up. */
     gbx_control_block *control;
     gbx_launch_args launch;
+    gbx_call_block call; /* of a call: a copy that no kernel can write to */
     _Atomic uint64_t launch_seq;
     _Atomic bool is_stopping;
 
@@ -103,7 +104,7 @@ static inline bool gbx_core_is_busy(gbx_core *core) {
 
 /* Hands a dispatch to a core that is not busy. Called by its AICPU thread alone. */
 void gbx_core_post(gbx_core *core, gbx_kernel_function entry, uint32_t func_id,
-                   const uint64_t *args);
+                   const gbx_local_context *local, const uint64_t *args);
 
 gbx_core_activity *gbx_core_activity_of(const gbx_core *core);
 

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,11 +40,15 @@ static bool owns(const gbx_device *device, uint64_t address, uint64_t bytes) {
            gbx_range_is_inside(address - device->boot.gm_base, bytes, device->boot.gm_bytes);
 }
 
-/* The host checks all this before; a launch that does not hold here is a defect of it. */
-static bool call_is_sound(const gbx_device *device) {
+/*
+ * Takes the call out of global memory, where any kernel can write. The host has checked all this
+ * before; a call that does not hold here is a defect of it.
+ */
+static bool take_call(gbx_device *device) {
     if (device->launch.payload_bytes != sizeof(gbx_call_block))
         return false;
-    const gbx_call_block *call = (const gbx_call_block *)(uintptr_t)device->launch.payload;
+    gbx_call_block *call = &device->call;
+    memcpy(call, (const void *)(uintptr_t)device->launch.payload, sizeof *call);
     if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS ||
         call->block_num == 0)
         return false;
@@ -91,7 +94,7 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
         gbx_device_finish(device, GBX_DEVICE_LOST, 0);
     else if (launch->entry == GBX_ENTRY_LOAD_KERNEL)
         gbx_device_finish(device, gbx_kernel_load(device), 0);
-    else if (launch->entry == GBX_ENTRY_CALL && call_is_sound(device))
+    else if (launch->entry == GBX_ENTRY_CALL && take_call(device))
         start_call(device);
     else
         gbx_device_finish(device, GBX_INTERNAL, 0);
@@ -201,19 +204,15 @@ static bool any_core_is_busy(gbx_device *device) {
     return false;
 }
 
-/*
- * False when a core is still in a kernel: its thread cannot be ended. A process of our own ends all
- * the same, so only a chip inside the host gives its kernels time.
- */
+/* False when a core is still in a kernel after a grace time: its thread cannot be ended. */
 static bool stop_threads(gbx_device *device) {
-    int grace_ms = device->boot.flags & GBX_BOOT_CATCH_SIGNALS ? 0 : STOP_GRACE_MS;
     atomic_store_explicit(&device->is_stopping, true, memory_order_release);
     for (uint32_t i = 0; i < GBX_MAX_AICPU_THREADS; ++i)
         gbx_doorbell_ring(&device->aicpus[i].bell);
     for (uint32_t i = 0; i < device->core_count; ++i)
         gbx_doorbell_ring(&device->cores[i].mailbox.bell);
     for (int waited_ms = 0; any_core_is_busy(device); ++waited_ms) {
-        if (waited_ms == grace_ms)
+        if (waited_ms == STOP_GRACE_MS)
             return false;
         poll(NULL, 0, 1);
     }
@@ -260,6 +259,8 @@ bool gbx_device_main(int link_socket) {
     if (!status)
         serve(device);
     gbx_status_free(status);
+    if (device->boot.flags & GBX_BOOT_CATCH_SIGNALS)
+        return true; /* a process of our own ends with all that is in it */
     if (!stop_threads(device))
         return false;
     destroy(device);

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,7 +55,9 @@ static void fill_core(gbx_fault *fault, const gbx_core *core) {
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
     fault->signal = (uint32_t)info->si_signo;
-    fault->address = (uint64_t)(uintptr_t)info->si_addr;
+    /* Sent signals keep the sender there, and SI_KERNEL keeps nothing. */
+    fault->has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
+    fault->address = fault->has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
     fault->core_id = GBX_NO_CORE;
     fault->func_id = GBX_NO_KERNEL;
 }

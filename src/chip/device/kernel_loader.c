@@ -35,7 +35,7 @@ gbx_code gbx_kernel_load(gbx_device *device) {
     block.path[sizeof block.path - 1] = '\0';
     if (block.func_id >= GBX_MAX_KERNELS || device->kernels[block.func_id].entry)
         return fail(device, "loading a kernel: %s%s", "its func_id is taken or out of range", "");
-    gbx_loaded_kernel kernel = {.core_type = block.core_type};
+    gbx_loaded_kernel kernel = {0};
     if (block.function) {
         uintptr_t function = (uintptr_t)block.function;
         memcpy(&kernel.entry, &function, sizeof function);

@@ -56,6 +56,8 @@ static gbx_status check_tensor(const gbx_hal_caps *caps, uint32_t index, const g
     int64_t first;
     int64_t end;
     gbx_tensor_extent(tensor, &first, &end);
+    if (first == end)
+        return NULL; /* no elements, so they may be anywhere */
     uint64_t offset = tensor->data + (uint64_t)first - caps->gm_base;
     if (tensor->data >= caps->gm_base &&
         gbx_range_is_inside(offset, (uint64_t)(end - first), caps->gm_bytes))

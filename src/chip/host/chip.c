@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "chip/device/device.h"
@@ -66,7 +65,10 @@ static gbx_status prepare_control(gbx_chip *chip) {
 }
 
 gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip) {
+    static const gbx_chip_config defaults;
     *out_chip = NULL;
+    if (!config)
+        config = &defaults;
     const gbx_hal_ops *ops;
     gbx_hal_config hal_config;
     GBX_TRY(resolve_config(config, &ops, &hal_config));

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ enum { PLACE_BYTES = 192 };
 static const char *const core_names[GBX_CORES_PER_BLOCK] = {"AIC", "AIV0", "AIV1"};
 
 static const char *signal_name(uint32_t number, char buffer[24]) {
-    const char *abbreviation = number < 65 ? sigabbrev_np((int)number) : NULL;
+    const char *abbreviation = number < NSIG ? sigabbrev_np((int)number) : NULL;
     if (abbreviation)
         snprintf(buffer, 24, "SIG%s", abbreviation);
     else
@@ -43,6 +44,7 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     gbx_fault fault;
     char place[PLACE_BYTES];
     char name[24];
+    char where[64] = "";
     GBX_TRY(read_fault(chip, &fault));
     describe_place(chip, fault.func_id, fault.core_id, fault.block_idx, fault.block_num, place);
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
@@ -55,8 +57,13 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
                         "%s made no progress for %.1f s; a loop that never ends, or a longer "
                         "timeout is needed",
                         place, (double)fault.running_ns / 1e9);
-    return gbx_fail(code, "%s raised %s (%s) at address 0x%" PRIx64, place,
-                    signal_name(fault.signal, name), sigdescr_np((int)fault.signal), fault.address);
+    if (fault.has_address)
+        snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
+    else if (fault.signal == SIGSEGV)
+        snprintf(where, sizeof where, " at an address that no memory can have");
+    const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
+    return gbx_fail(code, "%s raised %s (%s)%s", place, signal_name(fault.signal, name),
+                    meaning ? meaning : "unknown", where);
 }
 
 /* The kernels that were running when the chip ended: the first by name, the others by number. */

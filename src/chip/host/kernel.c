@@ -34,7 +34,7 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id, const c
 gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *name,
                                 gbx_core_type core, const char *path,
                                 gbx_kernel_function function) {
-    gbx_load_block block = {.func_id = func_id, .core_type = (uint32_t)core};
+    gbx_load_block block = {.func_id = func_id};
     if (function)
         memcpy(&block.function, &function, sizeof function);
     else if ((size_t)snprintf(block.path, sizeof block.path, "%s", path) >= sizeof block.path)

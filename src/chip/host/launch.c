@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "chip/host/chip.h"
