@@ -14,31 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kernels/fault_ways.h"
 
 enum { FAULT = 7, FAULT_AIC = 8, ADD = 1, BLOCKS = 4, TASK_BLOCKS = 6, BAD_BLOCK = 5 };
-
-/* The ways to fail that tests/kernels/fault.c knows. */
-enum {
-    FAIL_STORE = 1,
-    FAIL_BUS,
-    FAIL_DIVIDE,
-    FAIL_INSTRUCTION,
-    FAIL_ABORT,
-    FAIL_STACK,
-    FAIL_HANG,
-    FAIL_EXIT,
-    FAIL_THREAD,
-    FAIL_CONTROL,
-    FAIL_KILL,
-    FAIL_FREE,
-    FAIL_SLEEP,
-    FAIL_NOT_CANONICAL,
-    FAIL_SCRIBBLE_CALL,
-    FAIL_FORK
-};
-
-/* Where the kernel that fails tells on which core it runs and which address will fault. */
-enum { CORE_AT = 8, ADDRESS_AT = 9, OUTPUTS = 10 };
 
 typedef struct leftovers {
     size_t files;
@@ -209,6 +187,55 @@ static void test_bad_free(void **state) {
     check_signal(*state, FAIL_FREE, "SIGABRT", ADDRESS_NONE);
 }
 
+/* A heap that a kernel has broken, with its lock held, holds up neither the report nor the end. */
+static void test_broken_heap(void **state) {
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    if (sanitizers && sanitizers[0])
+        skip(); /* their own heap has a report of its own */
+    int64_t start_ns = gbx_clock_ns();
+    check_signal(*state, FAIL_HEAP, "SIGABRT", ADDRESS_NONE);
+    assert_true(gbx_clock_ns() - start_ns < 2 * GBX_NS_PER_SECOND);
+}
+
+static void test_kernel_that_ends_its_thread(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_fails(call_fault(chip, &output, FAIL_THREAD_EXIT, 0), GBX_DEVICE_FAULT,
+                 "kernel fault.c (func 7)", "task block 5 of 6", "pthread_exit");
+    assert_chip_is_over(chip, &output);
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
+/* The watchdog goes by what no kernel can erase. */
+static void test_hang_after_erasing_memory(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    assert_fails(call_fault(chip, &output, FAIL_ERASE, 300), GBX_DEVICE_FAULT,
+                 "overwritten its control block");
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
+/* A result whose ring is lost is a result; a chip that lost its link says so. */
+static void test_kernel_that_closes_descriptors(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    gbx_status status = call_fault(chip, &output, FAIL_CLOSE, 0);
+    assert_memory_survived(chip, &output);
+    if (!status) /* else the link was missed before the task ended */
+        status = call_fault(chip, &output, 0, 0);
+    assert_fails(status, GBX_DEVICE_LOST, "closed its link");
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
 static void test_hang_is_found_by_the_watchdog(void **state) {
     leftovers before = count_leftovers();
     gbx_chip *chip = open_chip(*state, BLOCKS);
@@ -376,14 +403,15 @@ static void be_a_host(const chip_variant *variant, int tell_fd, uint64_t way, ui
     gbx_tensor output = output_of(chip);
     gbx_tensor empty = vector_at(output.data, GBX_FLOAT32, 0);
     const gbx_tensor nothing[] = {empty, empty, empty};
-    gbx_call call = way == FAIL_HANG ? call_of(FAULT, GBX_CORE_AIV, block_num, &output, 1)
-                                     : call_of(ADD, GBX_CORE_AIV, block_num, nothing, 3);
+    gbx_call call = way ? call_of(FAULT, GBX_CORE_AIV, block_num, &output, 1)
+                        : call_of(ADD, GBX_CORE_AIV, block_num, nothing, 3);
     call.scalars = scalars;
     call.scalar_count = 3;
     int pid = chip_pid(chip);
     if (write(tell_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
         gbx_status_free(gbx_chip_call(chip, &call, NULL, NULL));
-    _exit(0);
+    for (;;)
+        pause(); /* with a chip that may have failed, until this host is killed */
 }
 
 static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t way,
@@ -412,6 +440,10 @@ static void test_chip_ends_with_its_host(void **state) {
     if (sanitizers && strstr(sanitizers, "thread"))
         skip(); /* forking and then starting threads is what thread sanitizer does not bear */
     check_chip_ends_with_its_host(*state, FAIL_HANG, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, FAIL_STORE, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, FAIL_ERASE, TASK_BLOCKS);
+    if (!sanitizers || !sanitizers[0])
+        check_chip_ends_with_its_host(*state, FAIL_HEAP, TASK_BLOCKS);
     for (int i = 0; i < 10; ++i)
         check_chip_ends_with_its_host(*state, 0, 400 * 1000 * 1000);
 }
@@ -457,6 +489,10 @@ int main(void) {
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_stack_overflow),
         cmocka_unit_test(test_bad_free),
+        cmocka_unit_test(test_broken_heap),
+        cmocka_unit_test(test_kernel_that_ends_its_thread),
+        cmocka_unit_test(test_hang_after_erasing_memory),
+        cmocka_unit_test(test_kernel_that_closes_descriptors),
         cmocka_unit_test(test_hang_is_found_by_the_watchdog),
         cmocka_unit_test(test_slow_kernel_is_no_hang),
         cmocka_unit_test(test_kernel_that_exits),

@@ -4,12 +4,15 @@
  */
 #include "chip_support.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { VALUE = 97 };
 
@@ -86,11 +89,57 @@ static void test_chip_starts_with_clean_signals(void **state) {
     gbx_chip_close(chip);
 }
 
+/* A host without standard streams: nothing that is printed goes into the link or the memory. */
+static void test_host_without_standard_streams(void **state) {
+    int saved[3];
+    for (int fd = 0; fd < 3; ++fd) {
+        saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+        close(fd);
+    }
+    gbx_chip_config config = {.platform = ((const chip_variant *)*state)->platform,
+                              .gm_bytes = 1 << 20};
+    gbx_chip *chip;
+    uint64_t address = 0;
+    char text[8] = "";
+    gbx_status status = gbx_chip_open(&config, &chip);
+    bool are_free = fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0;
+    if (!status)
+        status = gbx_gm_alloc(chip, sizeof text, &address);
+    if (!status)
+        status = gbx_gm_copy_in(chip, address, "streams", 8);
+    if (!status)
+        status = gbx_gm_copy_out(chip, text, address, 8);
+    gbx_chip_close(chip);
+    for (int fd = 0; fd < 3; ++fd) {
+        dup2(saved[fd], fd);
+        close(saved[fd]);
+    }
+    assert_ok(status);
+    assert_true(are_free);
+    assert_string_equal(text, "streams");
+}
+
+/* A host that has forked still ends its chip when it closes it, and when it dies. */
+static void test_fork_does_not_keep_a_chip(void **state) {
+    gbx_chip *chip = open_chip(*state, 1);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    int64_t start_ns = gbx_clock_ns();
+    gbx_chip_close(chip);
+    assert_true(gbx_clock_ns() - start_ns < GBX_NS_PER_SECOND / 2);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host_follows_a_device_pointer),
         cmocka_unit_test(test_chip_inherits_nothing),
         cmocka_unit_test(test_chip_starts_with_clean_signals),
+        cmocka_unit_test(test_host_without_standard_streams),
+        cmocka_unit_test(test_fork_does_not_keep_a_chip),
     };
     return RUN_OVER_PROCESS_VARIANTS(tests);
 }

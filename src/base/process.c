@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 typedef struct text {
     char *bytes;
     size_t size;
@@ -87,6 +89,11 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
     do
         ended = waitpid(pid, &status, 0);
     while (ended < 0 && errno == EINTR);
+    if (ended < 0 && errno == ECHILD)
+        return gbx_fail(GBX_IO,
+                        "waiting for %s: this program ignores SIGCHLD or reaps all children, so "
+                        "how it ended is not known; set SIGCHLD to its default meanwhile",
+                        program);
     if (ended < 0)
         return gbx_fail(GBX_IO, "waiting for %s: %s", program, strerror(errno));
     out_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -117,13 +124,27 @@ static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
     return gbx_status_first(status, collect(arguments[0], pid, out_result));
 }
 
+/* False, with errno set and nothing open, when it cannot. */
+static bool open_pipe(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    ends[0] = gbx_above_standard_streams(ends[0]);
+    ends[1] = gbx_above_standard_streams(ends[1]);
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return true;
+    int error = errno;
+    close(ends[0] >= 0 ? ends[0] : ends[1]);
+    errno = error;
+    return false;
+}
+
 gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result) {
     *out_result = (gbx_process_result){.exit_code = -1};
     int out_pipe[2];
     int err_pipe[2];
-    if (pipe2(out_pipe, O_CLOEXEC) != 0)
+    if (!open_pipe(out_pipe))
         return gbx_fail(GBX_IO, "running %s: %s", arguments[0], strerror(errno));
-    if (pipe2(err_pipe, O_CLOEXEC) != 0) {
+    if (!open_pipe(err_pipe)) {
         int error = errno;
         close(out_pipe[0]);
         close(out_pipe[1]);

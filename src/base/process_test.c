@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,11 +14,6 @@
 
 #define MIB ((size_t)1 << 20) /* 16 times what a pipe holds */
 
-static void assert_ok(gbx_status status) {
-    if (status)
-        fail_msg("%s", gbx_status_message(status));
-}
-
 static gbx_process_result run_script(const char *script) {
     gbx_process_result result;
     char *const arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
@@ -38,16 +28,6 @@ static void assert_exits(const char *script, int exit_code) {
     assert_int_equal(result.signal, 0);
     assert_int_equal(result.exit_code, exit_code);
     gbx_process_result_free(&result);
-}
-
-static size_t count_open_fds(void) {
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        ++count;
-    closedir(directory);
-    return count;
 }
 
 static void assert_no_children(void) {
@@ -145,7 +125,7 @@ static void death_by_a_signal_is_given_with_the_output_so_far(void **state) {
 static void assert_cannot_start(const char *program, const char *reason) {
     char expected[256];
     char *const arguments[] = {(char *)(uintptr_t)program, "argument", NULL};
-    const size_t open_before = count_open_fds();
+    const size_t open_before = count_open_files();
     gbx_process_result result;
     gbx_status status = gbx_process_run(arguments, &result);
     snprintf(expected, sizeof expected, "running %s: %s", program, reason);
@@ -154,7 +134,7 @@ static void assert_cannot_start(const char *program, const char *reason) {
     assert_null(result.out_text);
     assert_null(result.err_text);
     gbx_status_free(status);
-    assert_int_equal(count_open_fds(), open_before);
+    assert_int_equal(count_open_files(), open_before);
     assert_no_children();
 }
 
@@ -168,12 +148,12 @@ static void a_missing_program_is_named(void **state) {
 
 static void nothing_stays_open_and_nobody_stays_behind(void **state) {
     (void)state;
-    const size_t open_before = count_open_fds();
+    const size_t open_before = count_open_files();
     for (int i = 0; i < 5; ++i) {
         assert_exits("printf x; printf y >&2", 0);
         assert_exits("exit 3", 3);
     }
-    assert_int_equal(count_open_fds(), open_before);
+    assert_int_equal(count_open_files(), open_before);
     assert_no_children();
 }
 

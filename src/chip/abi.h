@@ -26,7 +26,9 @@ typedef enum gbx_fault_kind {
     GBX_FAULT_SIGNAL = 1,  /* a fatal signal in a kernel */
     GBX_FAULT_HANG = 2,    /* a kernel that made no progress */
     GBX_FAULT_LOADING = 3, /* a fatal signal while a kernel's shared object was loaded */
-    GBX_FAULT_OUTSIDE = 4  /* a fatal signal on a thread that is no core */
+    GBX_FAULT_OUTSIDE = 4, /* a fatal signal on a thread that is no core */
+    GBX_FAULT_THREAD = 5,  /* a kernel ended the thread of its core */
+    GBX_FAULT_LINK = 6     /* a kernel closed the link to the host */
 } gbx_fault_kind;
 
 /* Written once a launch at most, by the thread of the chip that was first. */

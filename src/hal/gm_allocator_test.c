@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,20 +10,6 @@
 #define GRANULE UINT64_C(512)
 #define BASE UINT64_C(0x7f0000000000)
 #define KIB UINT64_C(1024)
-
-static void assert_ok(gbx_status status) {
-    if (status)
-        fail_msg("%s", gbx_status_message(status));
-}
-
-/* Fails when the status is another one or its message does not hold `text`. */
-static void assert_fails(gbx_status status, gbx_code code, const char *text) {
-    if (gbx_status_code(status) != code || !strstr(gbx_status_message(status), text))
-        fail_msg("%s \"%s\" where %s with \"%s\" was expected",
-                 gbx_code_name(gbx_status_code(status)), gbx_status_message(status),
-                 gbx_code_name(code), text);
-    gbx_status_free(status);
-}
 
 static gbx_gm_allocator *create(uint64_t bytes) {
     gbx_gm_allocator *allocator = NULL;

@@ -15,7 +15,8 @@
 #define GBX_LINK_VERSION UINT32_C(1)
 #define GBX_LINK_SOCKET_FD 3 /* where the chip process finds its end of the link */
 
-enum { GBX_BOOT_GM_IS_MAPPED = 1u << 0, GBX_BOOT_CATCH_SIGNALS = 1u << 1 };
+/* The chip is a process of its own; else it is threads of the host, where GM is mapped already. */
+enum { GBX_BOOT_IS_PROCESS = 1u << 0 };
 
 /* Host to chip, with two file descriptors: global memory, doorbell to the host. */
 typedef struct gbx_link_boot {
@@ -27,8 +28,10 @@ typedef struct gbx_link_boot {
     uint32_t aicpu_threads;
     uint32_t flags; /* GBX_BOOT_... */
     uint32_t log_level;
+    uint32_t host_pid;
+    uint32_t reserved;
 } gbx_link_boot;
-_Static_assert(sizeof(gbx_link_boot) == 40, "layout of the boot message");
+_Static_assert(sizeof(gbx_link_boot) == 48, "layout of the boot message");
 
 /* Chip to host, once: it runs, or why it cannot. */
 typedef struct gbx_link_ready {

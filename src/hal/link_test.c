@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,30 +12,6 @@
 #include <unistd.h>
 
 #include "hal/link.h"
-
-static void assert_ok(gbx_status status) {
-    if (status)
-        fail_msg("%s", gbx_status_message(status));
-}
-
-/* Fails when the status is another one or its message does not hold `text`. */
-static void assert_fails(gbx_status status, gbx_code code, const char *text) {
-    if (gbx_status_code(status) != code || !strstr(gbx_status_message(status), text))
-        fail_msg("%s \"%s\" where %s with \"%s\" was expected",
-                 gbx_code_name(gbx_status_code(status)), gbx_status_message(status),
-                 gbx_code_name(code), text);
-    gbx_status_free(status);
-}
-
-static size_t count_open_fds(void) {
-    size_t count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        ++count;
-    closedir(directory);
-    return count;
-}
 
 /* The pair as the host makes it, and two files to send. */
 typedef struct ends {
@@ -133,7 +104,7 @@ static void wrong_size_is_a_bad_format_and_leaks_nothing(void **state) {
     ends pair = open_ends();
     char sent[64] = {0};
     char received[41] = {0};
-    const size_t open_before = count_open_fds();
+    const size_t open_before = count_open_files();
     static const struct {
         size_t bytes;
         const char *message;
@@ -150,7 +121,7 @@ static void wrong_size_is_a_bad_format_and_leaks_nothing(void **state) {
         assert_int_equal(received[40], 'g');
         assert_int_equal(fds[0], -1);
         assert_int_equal(fds[1], -1);
-        assert_int_equal(count_open_fds(), open_before);
+        assert_int_equal(count_open_files(), open_before);
     }
     close_ends(&pair);
 }
@@ -167,7 +138,7 @@ static void wrong_number_of_descriptors_is_a_bad_format_and_leaks_nothing(void *
                  {1, 0, "8 bytes and 1 descriptors where 8 and 0 were expected"},
                  {2, 0, "8 bytes and 2 descriptors where 8 and 0 were expected"},
                  {2, 1, "8 bytes and 2 descriptors where 8 and 1 were expected"}};
-    const size_t open_before = count_open_fds();
+    const size_t open_before = count_open_files();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         uint64_t message = i;
         int fds[2] = {-1, -1};
@@ -175,7 +146,7 @@ static void wrong_number_of_descriptors_is_a_bad_format_and_leaks_nothing(void *
         assert_fails(gbx_link_receive(pair.chip, &message, 8, fds, cases[i].expected),
                      GBX_BAD_FORMAT, cases[i].message);
         assert_int_equal(fds[0], -1);
-        assert_int_equal(count_open_fds(), open_before);
+        assert_int_equal(count_open_files(), open_before);
     }
     close_ends(&pair);
 }
@@ -206,11 +177,11 @@ static void more_descriptors_than_fit_are_a_bad_format(void **state) {
     ends pair = open_ends();
     uint64_t message = 5;
     int fds[2] = {-1, -1};
-    const size_t open_before = count_open_fds();
+    const size_t open_before = count_open_files();
     send_three_fds(pair.host, &message, sizeof message, pair.files[0]);
     assert_fails(gbx_link_receive(pair.chip, &message, sizeof message, fds, 2), GBX_BAD_FORMAT,
                  "8 bytes and 2 descriptors and more where 8 and 2 were expected");
-    assert_int_equal(count_open_fds(), open_before);
+    assert_int_equal(count_open_files(), open_before);
     close_ends(&pair);
 }
 

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 
-enum { BOOT_TIMEOUT_MS = 10000 };
+#define BOOT_TIMEOUT_NS (10 * GBX_NS_PER_SECOND)
 
 static gbx_sim *sim_of(gbx_hal *hal) {
     return (gbx_sim *)hal;
@@ -48,7 +49,14 @@ static gbx_status start_device(gbx_sim *sim, const gbx_hal_config *config) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return gbx_fail(GBX_IO, "making the link to the chip: %s", strerror(errno));
-    sim->link_socket = ends[0];
+    sim->link_socket = gbx_above_standard_streams(ends[0]);
+    ends[1] = gbx_above_standard_streams(ends[1]);
+    if (sim->link_socket < 0 || ends[1] < 0) {
+        gbx_status status = gbx_fail(GBX_IO, "making the link to the chip: %s", strerror(errno));
+        if (ends[1] >= 0)
+            close(ends[1]);
+        return status;
+    }
     if (config->device == GBX_DEVICE_THREAD)
         return start_thread(sim, ends[1]);
     return gbx_sim_spawn(sim, config->chip_program, ends[1]);
@@ -63,6 +71,10 @@ static gbx_status describe_early_end(gbx_sim *sim, gbx_status cause) {
         return gbx_fail(GBX_DEVICE_LOST,
                         "starting the chip: its process was ended by signal %d (%s)",
                         sim->ending.exit_signal, strsignal(sim->ending.exit_signal));
+    if (sim->ending.exit_code < 0)
+        return gbx_fail(GBX_DEVICE_LOST,
+                        "starting the chip: its process ended before it answered; is "
+                        "GLASSBOX_CHIP a glassbox-chip?");
     return gbx_fail(GBX_DEVICE_LOST,
                     "starting the chip: its process ended with code %d before it answered; is "
                     "GLASSBOX_CHIP a glassbox-chip?",
@@ -72,13 +84,14 @@ static gbx_status describe_early_end(gbx_sim *sim, gbx_status cause) {
 /* A program that is not a chip may never answer. */
 static gbx_status await_answer(const gbx_sim *sim) {
     struct pollfd answer = {.fd = sim->link_socket, .events = POLLIN};
-    int ready;
-    do
-        ready = poll(&answer, 1, BOOT_TIMEOUT_MS);
-    while (ready < 0 && errno == EINTR);
+    int ready = gbx_poll(&answer, 1, BOOT_TIMEOUT_NS);
+    if (ready < 0)
+        return gbx_fail(GBX_IO, "starting the chip: waiting for its answer: %s", strerror(errno));
     if (ready == 0)
-        return gbx_fail(GBX_DEVICE_HUNG, "starting the chip: no answer within %d ms",
-                        (int)BOOT_TIMEOUT_MS);
+        return gbx_fail(GBX_DEVICE_HUNG,
+                        "starting the chip: no answer within %d s; is GLASSBOX_CHIP a "
+                        "glassbox-chip?",
+                        (int)(BOOT_TIMEOUT_NS / GBX_NS_PER_SECOND));
     return NULL;
 }
 
@@ -91,8 +104,9 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
         .gm_bytes = sim->gm_bytes,
         .blocks = config->blocks,
         .aicpu_threads = config->aicpu_threads,
-        .flags = is_process ? GBX_BOOT_CATCH_SIGNALS : GBX_BOOT_GM_IS_MAPPED,
+        .flags = is_process ? GBX_BOOT_IS_PROCESS : 0,
         .log_level = gbx_log_get_level(),
+        .host_pid = (uint32_t)getpid(),
     };
     int fds[2] = {sim->gm_fd, sim->doorbell_fd};
     gbx_link_ready ready;
@@ -117,7 +131,7 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
 
 static gbx_status open_parts(gbx_sim *sim, const gbx_hal_config *config) {
     GBX_TRY(gbx_sim_gm_create(sim));
-    sim->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sim->doorbell_fd = gbx_above_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (sim->doorbell_fd < 0)
         return gbx_fail(GBX_IO, "making the chip's doorbell: %s", strerror(errno));
     GBX_TRY(start_device(sim, config));
@@ -148,8 +162,10 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
 
 void gbx_sim_close(gbx_hal *hal) {
     gbx_sim *sim = sim_of(hal);
-    if (sim->link_socket >= 0)
-        close(sim->link_socket); /* which ends the chip */
+    if (sim->link_socket >= 0) {
+        shutdown(sim->link_socket, SHUT_RDWR); /* ends the chip, also where a fork has a copy */
+        close(sim->link_socket);
+    }
     gbx_sim_reap(sim);
     void *still_running = NULL;
     if (sim->has_thread)
@@ -197,23 +213,11 @@ gbx_status gbx_sim_launch(gbx_hal *hal, const gbx_launch_args *args) {
     return gbx_link_send(sim->link_socket, args, sizeof *args, NULL, 0);
 }
 
-static int poll_ms(int64_t remaining_ns) {
-    int64_t ms = (remaining_ns + GBX_NS_PER_MS - 1) / GBX_NS_PER_MS;
-    if (ms < 0)
-        return 0;
-    return ms > INT32_MAX ? INT32_MAX : (int)ms;
-}
-
 gbx_status gbx_sim_wait(gbx_hal *hal, int64_t timeout_ns, gbx_hal_event *out_event) {
     gbx_sim *sim = sim_of(hal);
-    int64_t start_ns = gbx_clock_ns();
     struct pollfd watched[2] = {{.fd = sim->doorbell_fd, .events = POLLIN},
                                 {.fd = sim->pid_fd, .events = POLLIN}};
-    int ready;
-    do
-        ready = poll(watched, 2, poll_ms(timeout_ns - (gbx_clock_ns() - start_ns)));
-    while (ready < 0 && errno == EINTR);
-    if (ready < 0)
+    if (gbx_poll(watched, 2, timeout_ns) < 0)
         return gbx_fail(GBX_IO, "waiting for the chip: %s", strerror(errno));
     /* A ring first: what the chip said before it ended is still to be heard. */
     if (watched[0].revents & POLLIN) {

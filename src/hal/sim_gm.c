@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "hal/sim.h"
 
 /*
@@ -46,7 +47,8 @@ static gbx_status take_slot(gbx_sim *sim) {
 }
 
 gbx_status gbx_sim_gm_create(gbx_sim *sim) {
-    sim->gm_fd = memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    sim->gm_fd =
+        gbx_above_standard_streams(memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (sim->gm_fd < 0)
         return gbx_fail(GBX_IO, "creating global memory: %s", strerror(errno));
     if (ftruncate(sim->gm_fd, (off_t)sim->gm_bytes) != 0)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,10 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "hal/sim.h"
 
-enum { END_GRACE_MS = 2000 };
+/* A chip that runs ends at once; one that is stopped needs to be killed. */
+#define END_GRACE_NS (GBX_NS_PER_SECOND / 2)
 
 /* --- finding the program --- */
 
@@ -112,7 +114,7 @@ gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_sock
         return gbx_fail(GBX_IO, "starting the chip %s: %s", path, strerror(error));
     }
     /* Ours and not reaped: the number cannot have been given to another process. */
-    sim->pid_fd = (int)syscall(SYS_pidfd_open, sim->pid, 0);
+    sim->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, sim->pid, 0));
     if (sim->pid_fd < 0)
         return gbx_fail(GBX_IO, "watching the chip process %d: %s", (int)sim->pid, strerror(errno));
     fcntl(sim->pid_fd, F_SETFD, FD_CLOEXEC);
@@ -159,16 +161,9 @@ bool gbx_sim_has_ended(gbx_sim *sim) {
 void gbx_sim_reap(gbx_sim *sim) {
     if (sim->pid > 0) {
         struct pollfd ended = {.fd = sim->pid_fd, .events = POLLIN};
-        int ready = 0;
-        if (sim->pid_fd >= 0) {
-            do
-                ready = poll(&ended, 1, END_GRACE_MS);
-            while (ready < 0 && errno == EINTR);
-        }
-        if (ready != 1) {
+        if (sim->pid_fd >= 0 && gbx_poll(&ended, 1, END_GRACE_NS) == 0)
             gbx_log_warning("chip process %d does not end by itself; killing it", (int)sim->pid);
-            kill(sim->pid, SIGKILL);
-        }
+        kill(sim->pid, SIGKILL); /* nothing to one that has ended and is not reaped */
         note_ending(sim, 0);
     }
     if (sim->pid_fd >= 0)

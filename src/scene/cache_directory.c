@@ -46,7 +46,11 @@ static gbx_status make_directories(char *path) {
         if (slash)
             *slash = '/';
         if (result != 0 && error != EEXIST)
-            return gbx_fail(GBX_IO, "making the cache directory %s: %s", path, strerror(error));
+            return gbx_fail(
+                GBX_IO,
+                "making the cache directory %s: %s; set GLASSBOX_CACHE to one that can be "
+                "written",
+                path, strerror(error));
         if (!slash)
             return NULL;
     }

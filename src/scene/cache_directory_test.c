@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 #include <ftw.h>
 #include <glob.h>
@@ -18,20 +13,6 @@
 enum { PATH_BYTES = 512 };
 
 static const char *const variables[] = {"GLASSBOX_CACHE", "XDG_CACHE_HOME", "HOME"};
-
-static void assert_ok(gbx_status status) {
-    if (status)
-        fail_msg("%s", gbx_status_message(status));
-}
-
-/* Fails when the status is another one or its message does not hold `text`. */
-static void assert_fails(gbx_status status, gbx_code code, const char *text) {
-    if (gbx_status_code(status) != code || !strstr(gbx_status_message(status), text))
-        fail_msg("%s \"%s\" where %s with \"%s\" was expected",
-                 gbx_code_name(gbx_status_code(status)), gbx_status_message(status),
-                 gbx_code_name(code), text);
-    gbx_status_free(status);
-}
 
 /* A fresh directory, none of the variables, and no umask that could hide a wrong mode. */
 static int set_up(void **state) {

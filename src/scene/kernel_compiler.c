@@ -23,7 +23,7 @@ extern const char gbx_embedded_kernel_header[];
  */
 static const char default_flags[] =
     "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -fno-semantic-interposition -g -Wall "
-    "-Werror=implicit-function-declaration";
+    "-Werror=implicit-function-declaration -fstack-clash-protection";
 static const char default_link_flags[] = "-shared -Wl,-Bsymbolic";
 static const char default_libraries[] = "-lm";
 

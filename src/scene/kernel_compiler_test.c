@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 #include <dlfcn.h>
 #include <ftw.h>
@@ -31,11 +26,6 @@ typedef struct workshop {
     char root[64];
     char source[PATH_BYTES]; /* <root>/kernel.c */
 } workshop;
-
-static void assert_ok(gbx_status status) {
-    if (status)
-        fail_msg("%s", gbx_status_message(status));
-}
 
 static void assert_message_holds(gbx_status status, const char *text) {
     if (!strstr(gbx_status_message(status), text))

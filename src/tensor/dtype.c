@@ -144,19 +144,6 @@ static ALWAYS_INLINE double f64_of_bits(uint64_t bits) {
     return value;
 }
 
-static ALWAYS_INLINE uint64_t bits_of_f32(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static ALWAYS_INLINE float f32_of_bits(uint64_t bits) {
-    const uint32_t low = (uint32_t)bits;
-    float value;
-    memcpy(&value, &low, sizeof value);
-    return value;
-}
-
 /* The first code, sign aside, of the top exponent: infinity in the formats that have it. */
 static ALWAYS_INLINE uint64_t top_code(float_format f) {
     return ((UINT64_C(1) << f.exponent_bits) - 1) << f.fraction_bits;
@@ -260,7 +247,8 @@ static ALWAYS_INLINE double decode_element(uint32_t dtype, uint64_t bits) {
     case CLASS_FLOAT:
         if (dtype == GBX_FLOAT64)
             return f64_of_bits(bits);
-        return dtype == GBX_FLOAT32 ? (double)f32_of_bits(bits) : decode_float(info.format, bits);
+        return dtype == GBX_FLOAT32 ? (double)gbx_f32_of_bits((uint32_t)bits)
+                                    : decode_float(info.format, bits);
     default:
         return NAN;
     }
@@ -276,7 +264,7 @@ static ALWAYS_INLINE uint64_t encode_element(uint32_t dtype, double value) {
     case CLASS_FLOAT:
         if (dtype == GBX_FLOAT64)
             return bits_of_f64(value) | (isnan(value) ? F64_QUIET : 0);
-        return dtype == GBX_FLOAT32 ? bits_of_f32((float)value) : encode_float(info.format, value);
+        return dtype == GBX_FLOAT32 ? gbx_f32_bits((float)value) : encode_float(info.format, value);
     default:
         return 0;
     }

@@ -1,8 +1,10 @@
 /* Fails while it is loaded. */
 #include <glassbox/kernel.h>
 
+static volatile uintptr_t low_page; /* 0, which the compiler must not know */
+
 __attribute__((constructor)) static void fail(void) {
-    *(volatile int *)0x30 = 1;
+    *(volatile int *)(low_page + 0x30) = 1;
 }
 
 void kernel_entry(const uint64_t *args) {

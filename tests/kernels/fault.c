@@ -11,28 +11,10 @@
 
 #include <glassbox/kernel.h>
 
-enum {
-    FAIL_STORE = 1,
-    FAIL_BUS,
-    FAIL_DIVIDE,
-    FAIL_INSTRUCTION,
-    FAIL_ABORT,
-    FAIL_STACK,
-    FAIL_HANG,
-    FAIL_EXIT,
-    FAIL_THREAD,
-    FAIL_CONTROL,
-    FAIL_KILL,
-    FAIL_FREE,
-    FAIL_SLEEP,
-    FAIL_NOT_CANONICAL,
-    FAIL_SCRIBBLE_CALL,
-    FAIL_FORK
-};
-
-enum { CORE_AT = 8, ADDRESS_AT = 9 };
+#include "fault_ways.h"
 
 static volatile int zero;
+static volatile uintptr_t low_page; /* 0, which the compiler must not know */
 
 __attribute__((noinline)) static int recurse(volatile int depth) {
     volatile char frame[4096];
@@ -42,7 +24,7 @@ __attribute__((noinline)) static int recurse(volatile int depth) {
 
 static void *store_on_thread(void *unused) {
     (void)unused;
-    *(volatile int *)0x20 = 1;
+    *(volatile int *)(low_page + 0x20) = 1;
     return NULL;
 }
 
@@ -63,10 +45,11 @@ void kernel_entry(const uint64_t *args) {
     out[CORE_AT] = local->core_id;
     out[ADDRESS_AT] = (uint64_t)(uintptr_t)&kernel_entry;
     pthread_t thread;
+    pid_t child;
     switch (gbx_arg_i64(args, 1)) {
     case FAIL_STORE:
         out[ADDRESS_AT] = 0x10;
-        *(volatile int *)0x10 = 1;
+        *(volatile int *)(low_page + 0x10) = 1;
         break;
     case FAIL_BUS:
         raise_bus(out);
@@ -112,10 +95,25 @@ void kernel_entry(const uint64_t *args) {
         memset((char *)(uintptr_t)args[0] - 64, 0xff, 24);
         break;
     case FAIL_FORK:
-        out[ADDRESS_AT] = (uint64_t)fork();
-        if (out[ADDRESS_AT] == 0)
+        child = fork();
+        if (child == 0)
             for (;;)
                 pause();
+        out[ADDRESS_AT] = (uint64_t)child;
+        break;
+    case FAIL_HEAP:
+        memset(malloc(64), 0xff, 4096); /* over the heap's own marks */
+        free(malloc(2000));
+        free(malloc(100000));
+        abort();
+    case FAIL_THREAD_EXIT:
+        pthread_exit(NULL);
+    case FAIL_ERASE:
+        memset((void *)gbx_global(args)->gm_base, 0, 1 << 20);
+        for (;;)
+            sched_yield();
+    case FAIL_CLOSE:
+        close_range(3, 100, 0);
         break;
     }
 }

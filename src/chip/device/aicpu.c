@@ -92,12 +92,10 @@ static void report_hang(gbx_device *device) {
     uint32_t busy_count = 0;
     for (uint32_t i = 0; i < device->core_count; ++i) {
         gbx_core *core = &device->cores[i];
-        gbx_core_activity *activity = gbx_core_activity_of(core);
-        /* Pairs with the release in the core: func_id and start_ns are those of this kernel. */
-        if (!atomic_load_explicit(&activity->is_running, memory_order_acquire))
+        if (!gbx_core_is_busy(core))
             continue;
         ++busy_count;
-        int64_t start_ns = atomic_load_explicit(&activity->start_ns, memory_order_relaxed);
+        int64_t start_ns = atomic_load_explicit(&core->start_ns, memory_order_relaxed);
         if (start_ns < oldest_ns) {
             oldest_ns = start_ns;
             oldest = core;

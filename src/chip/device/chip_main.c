@@ -1,9 +1,21 @@
 /* glassbox-chip: one simulated chip, started by a host that holds the other end of its link. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "chip/device/device.h"
+
+/* What a kernel prints must not end up in a descriptor of ours that took a closed stream's place.
+ */
+static void fill_standard_streams(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
 
 int main(void) {
     int type = 0;
@@ -15,6 +27,8 @@ int main(void) {
                 GBX_LINK_SOCKET_FD);
         return 2;
     }
+    fcntl(GBX_LINK_SOCKET_FD, F_SETFD, FD_CLOEXEC);
+    fill_standard_streams();
     gbx_device_main(GBX_LINK_SOCKET_FD);
     /* Kernels that are still running, and destructors of theirs, do not hold the chip up. */
     _exit(0);

@@ -36,14 +36,17 @@ static bool next_dispatch(gbx_core *core) {
     }
 }
 
-static void note_start(const gbx_core *core) {
+/* For the watchdog in the core itself; for the host, should the process end, in global memory. */
+static void note_start(gbx_core *core) {
     const gbx_mailbox *mailbox = &core->mailbox;
     gbx_core_activity *activity = gbx_core_activity_of(core);
     atomic_store_explicit(&activity->func_id, mailbox->func_id, memory_order_relaxed);
     atomic_store_explicit(&activity->block_idx, mailbox->block_idx, memory_order_relaxed);
     atomic_store_explicit(&activity->block_num, mailbox->block_num, memory_order_relaxed);
-    atomic_store_explicit(&activity->start_ns, gbx_clock_ns(), memory_order_relaxed);
-    /* Pairs with the acquire of the watchdog and, through the file, with the host's copy. */
+    int64_t now_ns = gbx_clock_ns();
+    atomic_store_explicit(&core->start_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&activity->start_ns, now_ns, memory_order_relaxed);
+    /* The rest is there before it counts, should the host look at what is left. */
     atomic_store_explicit(&activity->is_running, 1, memory_order_release);
 }
 
@@ -61,14 +64,21 @@ static void run_dispatch(gbx_core *core) {
     gbx_doorbell_ring(core->owner_bell);
 }
 
+/* Runs when a kernel calls pthread_exit: the core is gone, and its dispatch will never complete. */
+static void on_thread_end(void *argument) {
+    gbx_fault_record_thread_end(argument);
+}
+
 static void *core_main(void *argument) {
     gbx_core *core = argument;
     char name[16];
     snprintf(name, sizeof name, "%s-%u", core->id % GBX_CORES_PER_BLOCK ? "aiv" : "aic", core->id);
     pthread_setname_np(pthread_self(), name);
     void *signal_stack = gbx_fault_stack_create();
+    pthread_cleanup_push(on_thread_end, core);
     while (next_dispatch(core))
         run_dispatch(core);
+    pthread_cleanup_pop(0);
     gbx_fault_stack_destroy(signal_stack);
     return NULL;
 }
@@ -76,8 +86,10 @@ static void *core_main(void *argument) {
 gbx_status gbx_core_start(gbx_core *core) {
     int error = pthread_create(&core->thread, NULL, core_main, core);
     if (error)
-        return gbx_fail(GBX_EXHAUSTED, "starting core %u of %u: %s", core->id + 1,
-                        core->device->core_count, strerror(error));
+        return gbx_fail(GBX_EXHAUSTED,
+                        "starting core %u of %u: %s; open fewer blocks, or raise the limits of "
+                        "memory and threads (ulimit)",
+                        core->id + 1, core->device->core_count, strerror(error));
     core->has_thread = true;
     return NULL;
 }

@@ -31,6 +31,7 @@ typedef struct gbx_core {
     gbx_device *device;
     gbx_doorbell *owner_bell; /* of the AICPU thread that looks after this core */
     uint32_t id;
+    _Atomic int64_t start_ns; /* core: when its kernel started; what the watchdog goes by */
     pthread_t thread;
     bool has_thread;
 } gbx_core;
@@ -53,6 +54,7 @@ struct gbx_device {
     int link_socket;
     int gm_fd;
     int doorbell_fd;
+    int host_fd;     /* of the host process, for the lifeline */
     bool is_gm_ours; /* mapped by this chip, not found mapped */
 
     /* The control thread writes these before it publishes a launch by counting launch_seq up. */
@@ -126,8 +128,20 @@ void gbx_fault_leave(void);
 void *gbx_fault_stack_create(void);
 void gbx_fault_stack_destroy(void *stack);
 
-/* Records a hang of `core`, unless a fault was recorded before. */
+/* Each records a fault, unless one was recorded before, and ends the launch. */
 void gbx_fault_record_hang(gbx_core *core, uint32_t other_cores);
+void gbx_fault_record_thread_end(gbx_core *core);
+
+/* Records that the link is closed; nobody is left to end the launch for. */
+void gbx_fault_record_link(gbx_device *device);
+
+/* --- lifeline.c --- */
+
+/*
+ * Starts the thread that ends the chip process, and all that its kernels have started, when the
+ * host closes the link or dies: whatever the other threads do. It never allocates.
+ */
+gbx_status gbx_lifeline_start(gbx_device *device);
 
 /* --- kernel_loader.c --- */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -13,14 +14,19 @@
 
 enum { HEARTBEAT_MS = 50, STOP_GRACE_MS = 200 };
 
+static bool is_process(const gbx_device *device) {
+    return device->boot.flags & GBX_BOOT_IS_PROCESS;
+}
+
 void gbx_device_finish(gbx_device *device, gbx_code code, int64_t device_ns) {
     gbx_control_block *control = device->control;
+    uint64_t launch_id = device->launch.launch_id;
     control->code = (uint32_t)code;
     control->device_ns = device_ns;
-    /* Pairs with the host's look at the control block after the ring: the rest is filled in. */
-    atomic_store_explicit(&control->finished_launch, device->launch.launch_id,
-                          memory_order_release);
+    /* First, for the host may launch again as soon as it sees the next. */
     atomic_store_explicit(&device->is_running, false, memory_order_release);
+    /* Pairs with the host's look at the control block: the rest is filled in. */
+    atomic_store_explicit(&control->finished_launch, launch_id, memory_order_release);
     uint64_t one = 1;
     ssize_t rung = write(device->doorbell_fd, &one, sizeof one);
     (void)rung; /* a bell that counts to 2^64 - 1 is always rung */
@@ -113,12 +119,12 @@ static void serve(gbx_device *device) {
             return;
         if (ready > 0) {
             gbx_launch_args launch;
-            gbx_status status =
-                gbx_link_receive(device->link_socket, &launch, sizeof launch, NULL, 0);
-            if (status) {
-                gbx_status_free(status);
+            /* Plain recv: a status would be allocated, and a kernel may have broken the heap. */
+            ssize_t received = recv(device->link_socket, &launch, sizeof launch, MSG_TRUNC);
+            if (received < 0 && errno == EBADF)
+                gbx_fault_record_link(device);
+            if (received != (ssize_t)sizeof launch)
                 return;
-            }
             start_launch(device, &launch);
         } else if (is_running) {
             atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
@@ -147,8 +153,8 @@ static gbx_status receive_boot(gbx_device *device) {
 }
 
 static gbx_status map_gm(gbx_device *device) {
-    if (device->boot.flags & GBX_BOOT_GM_IS_MAPPED)
-        return NULL;
+    if (!is_process(device))
+        return NULL; /* the host has mapped it */
     void *wanted = (void *)(uintptr_t)device->boot.gm_base;
     void *window = mmap(wanted, device->boot.gm_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, device->gm_fd, 0);
@@ -187,8 +193,9 @@ static gbx_status start_threads(gbx_device *device) {
 
 static gbx_status start(gbx_device *device) {
     GBX_TRY(receive_boot(device));
-    if (device->boot.flags & GBX_BOOT_CATCH_SIGNALS) {
+    if (is_process(device)) {
         gbx_log_set_level((gbx_log_level)device->boot.log_level);
+        GBX_TRY(gbx_lifeline_start(device));
         GBX_TRY(gbx_fault_catch_signals(device));
     }
     GBX_TRY(map_gm(device));
@@ -259,8 +266,8 @@ bool gbx_device_main(int link_socket) {
     if (!status)
         serve(device);
     gbx_status_free(status);
-    if (device->boot.flags & GBX_BOOT_CATCH_SIGNALS)
-        return true; /* a process of our own ends with all that is in it */
+    if (is_process(device))
+        return true; /* it ends with all that is in it */
     if (!stop_threads(device))
         return false;
     destroy(device);

@@ -20,6 +20,7 @@ static _Thread_local const gbx_device *current_loader;
  * signals are caught, and this is set once, before any kernel.
  */
 static gbx_device *caught_device;
+static pid_t caught_pid;
 
 void gbx_fault_enter_core(gbx_core *core) {
     current_core = core;
@@ -43,14 +44,14 @@ static gbx_fault *claim(gbx_device *device) {
     return &device->control->fault;
 }
 
-static void fill_core(gbx_fault *fault, const gbx_core *core) {
-    gbx_core_activity *activity = gbx_core_activity_of(core);
+/* From what kernels cannot reach; what global memory says may be scribbled over. */
+static void fill_core(gbx_fault *fault, gbx_core *core) {
     fault->core_id = core->id;
-    fault->func_id = atomic_load_explicit(&activity->func_id, memory_order_relaxed);
-    fault->block_idx = atomic_load_explicit(&activity->block_idx, memory_order_relaxed);
-    fault->block_num = atomic_load_explicit(&activity->block_num, memory_order_relaxed);
+    fault->func_id = core->mailbox.func_id;
+    fault->block_idx = core->mailbox.block_idx;
+    fault->block_num = core->mailbox.block_num;
     fault->running_ns =
-        gbx_clock_ns() - atomic_load_explicit(&activity->start_ns, memory_order_relaxed);
+        gbx_clock_ns() - atomic_load_explicit(&core->start_ns, memory_order_relaxed);
 }
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
@@ -77,6 +78,21 @@ void gbx_fault_record_hang(gbx_core *core, uint32_t other_cores) {
     gbx_device_fail(core->device);
 }
 
+void gbx_fault_record_thread_end(gbx_core *core) {
+    gbx_fault *fault = claim(core->device);
+    if (!fault)
+        return;
+    fill_core(fault, core);
+    publish(fault, GBX_FAULT_THREAD);
+    gbx_device_fail(core->device);
+}
+
+void gbx_fault_record_link(gbx_device *device) {
+    gbx_fault *fault = claim(device);
+    if (fault)
+        publish(fault, GBX_FAULT_LINK);
+}
+
 /*
  * A core never runs on: its kernel may hold anything in any state. The thread parks, the AICPU that
  * looks after it ends the launch, and the host ends the process.
@@ -96,9 +112,11 @@ static _Noreturn void park(gbx_core *core, const siginfo_t *info) {
 /* A fault that no core can answer for leaves a note and ends the process the way it came. */
 static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     (void)context;
-    if (current_core)
+    /* A process that a kernel forked is not the chip: it speaks for nobody, and ends. */
+    bool is_chip = getpid() == caught_pid;
+    if (is_chip && current_core)
         park(current_core, info);
-    gbx_fault *fault = claim(caught_device);
+    gbx_fault *fault = is_chip ? claim(caught_device) : NULL;
     if (fault) {
         fill_signal(fault, info);
         publish(fault, current_loader ? GBX_FAULT_LOADING : GBX_FAULT_OUTSIDE);
@@ -109,6 +127,7 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context) {
 
 gbx_status gbx_fault_catch_signals(gbx_device *device) {
     caught_device = device;
+    caught_pid = getpid();
     struct sigaction action = {.sa_sigaction = on_fatal_signal,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);

@@ -153,5 +153,6 @@ gbx_status gbx_gm_map(gbx_chip *chip, uint64_t address, uint64_t bytes, void **o
                         "mapping 0x%" PRIx64 ": on %s the host has no mapping of global memory; "
                         "copy instead",
                         address, ops->name);
+    GBX_TRY(check_foreign(chip, "mapping", address));
     return ops->map(chip->hal, address, bytes, out_pointer);
 }

@@ -47,6 +47,8 @@ GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const vo
 GBX_MUST_USE gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code);
 /* ...for a chip process that ended. */
 GBX_MUST_USE gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending);
+/* ...for a control block that is not as the host left it. */
+GBX_MUST_USE gbx_status gbx_chip_report_scribbled(gbx_chip *chip);
 /* ...for a chip that no longer answers. */
 GBX_MUST_USE gbx_status gbx_chip_report_silence(gbx_chip *chip, int64_t silent_ns);
 

@@ -39,6 +39,22 @@ static gbx_status read_fault(gbx_chip *chip, gbx_fault *out_fault) {
                                         sizeof *out_fault);
 }
 
+gbx_status gbx_chip_report_scribbled(gbx_chip *chip) {
+    chip->failure = GBX_DEVICE_FAULT;
+    return gbx_fail(GBX_DEVICE_FAULT,
+                    "waiting for the chip: a kernel has overwritten its control block; look for a "
+                    "store to a wild address");
+}
+
+/* The chip never writes the magic: whoever did wrote over the rest too. */
+static gbx_status is_scribbled(gbx_chip *chip, bool *out_is_scribbled) {
+    uint64_t magic;
+    GBX_TRY(gbx_chip_ops(chip)->copy_out(
+        chip->hal, &magic, chip->control + offsetof(gbx_control_block, magic), sizeof magic));
+    *out_is_scribbled = magic != GBX_CONTROL_MAGIC;
+    return NULL;
+}
+
 gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     chip->failure = code;
     gbx_fault fault;
@@ -57,6 +73,9 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
                         "%s made no progress for %.1f s; a loop that never ends, or a longer "
                         "timeout is needed",
                         place, (double)fault.running_ns / 1e9);
+    if (fault.kind == GBX_FAULT_THREAD)
+        return gbx_fail(code, "%s ended the thread of its core (pthread_exit); a kernel returns",
+                        place);
     if (fault.has_address)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
     else if (fault.signal == SIGSEGV)
@@ -70,7 +89,13 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
 static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
     gbx_core_activity cores[GBX_MAX_CORES];
     uint32_t running_count = 0;
+    bool has_nothing_to_tell = true;
     text[0] = '\0';
+    GBX_TRY(is_scribbled(chip, &has_nothing_to_tell));
+    if (has_nothing_to_tell) {
+        snprintf(text, bytes, " after a kernel had overwritten its control block");
+        return NULL;
+    }
     GBX_TRY(gbx_chip_ops(chip)->copy_out(
         chip->hal, cores, chip->control + offsetof(gbx_control_block, cores), sizeof cores));
     for (uint32_t i = 0; i < chip->blocks * GBX_CORES_PER_BLOCK; ++i) {
@@ -107,6 +132,8 @@ gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
         where = " in a constructor of the shared object being loaded";
     else if (fault.kind == GBX_FAULT_OUTSIDE)
         where = " on a thread that is no core of the chip";
+    else if (fault.kind == GBX_FAULT_LINK)
+        where = " because a kernel had closed its link to the host";
     return gbx_fail(GBX_DEVICE_LOST, "the chip process %s%s%s; open another chip to go on", how,
                     where, running);
 }

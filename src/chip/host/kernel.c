@@ -42,6 +42,9 @@ gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *na
                         path);
     gbx_status status = gbx_chip_launch(chip, GBX_ENTRY_LOAD_KERNEL, &block, sizeof block,
                                         GBX_DEFAULT_TIMEOUT_MS, NULL);
+    if (gbx_status_code(status) == GBX_DEVICE_HUNG)
+        return gbx_status_annotate(
+            status, "registering kernel %s, of which a constructor may never end", name);
     if (status)
         return gbx_status_annotate(status, "registering kernel %s", name);
     gbx_kernel_entry *entry = &chip->kernels[func_id];

@@ -45,14 +45,7 @@ static gbx_status look(gbx_chip *chip, control_header *out_header, bool *out_is_
     return read_control(chip, 0, out_header, sizeof *out_header);
 }
 
-/* The chip never writes the magic: whoever did wrote over the rest too. */
-static gbx_status report_scribbled(gbx_chip *chip) {
-    chip->failure = GBX_DEVICE_FAULT;
-    return gbx_fail(GBX_DEVICE_FAULT,
-                    "waiting for the chip: a kernel has overwritten its control block; look for a "
-                    "store to a wild address");
-}
-
+/* A launch that has ended counts, rung or not, and also when the chip has ended since. */
 static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header *out_header) {
     int64_t patience_ns = (int64_t)timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
     int64_t heard_ns = gbx_clock_ns();
@@ -61,13 +54,11 @@ static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header 
         gbx_hal_event event;
         bool is_finished = false;
         GBX_TRY(gbx_chip_ops(chip)->wait(chip->hal, LOOK_NS, &event));
+        GBX_TRY(look(chip, out_header, &is_finished));
+        if (is_finished)
+            return NULL;
         if (event.kind == GBX_HAL_LOST)
             return gbx_chip_report_ending(chip, &event);
-        if (event.kind == GBX_HAL_RUNG) {
-            GBX_TRY(look(chip, out_header, &is_finished));
-            if (is_finished)
-                return NULL;
-        }
         uint64_t heartbeat;
         GBX_TRY(read_control(chip, offsetof(gbx_control_block, heartbeat), &heartbeat,
                              sizeof heartbeat));
@@ -94,7 +85,7 @@ static gbx_status read_message(gbx_chip *chip, char *text, size_t bytes) {
 static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     char message[sizeof((gbx_control_block *)0)->message];
     if (header->magic != GBX_CONTROL_MAGIC)
-        return report_scribbled(chip);
+        return gbx_chip_report_scribbled(chip);
     switch (header->code) {
     case GBX_OK:
         return NULL;

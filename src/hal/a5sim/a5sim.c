@@ -14,41 +14,37 @@ static gbx_status open_chip(const gbx_hal_config *config, gbx_hal **out_hal) {
 /* Linux moves at most 2 GiB a call. */
 #define COPY_BYTES (UINT64_C(1) << 30)
 
-static gbx_status copy_failed(const char *doing, uint64_t address, ssize_t moved) {
-    return gbx_fail(GBX_IO, "%s 0x%" PRIx64 ": %s", doing, address,
-                    moved < 0 ? strerror(errno) : "the memory file ends there");
+/* One call of pread or pwrite, with the shape of the latter. */
+typedef ssize_t move_call(int fd, const void *bytes, size_t size, off_t offset);
+
+static ssize_t read_at(int fd, const void *bytes, size_t size, off_t offset) {
+    return pread(fd, (void *)(uintptr_t)bytes, size, offset);
+}
+
+static gbx_status move(gbx_hal *hal, move_call *call, const char *doing, uint64_t address,
+                       const void *host, uint64_t bytes) {
+    gbx_sim *sim = (gbx_sim *)hal;
+    GBX_TRY(gbx_sim_check_range(sim, doing, address, bytes));
+    for (uint64_t done = 0; done < bytes;) {
+        uint64_t rest = bytes - done;
+        ssize_t moved =
+            call(sim->gm_fd, (const char *)host + done, rest < COPY_BYTES ? rest : COPY_BYTES,
+                 (off_t)(address - sim->gm_base + done));
+        if (moved > 0)
+            done += (uint64_t)moved;
+        else if (moved == 0 || errno != EINTR)
+            return gbx_fail(GBX_IO, "%s 0x%" PRIx64 ": %s", doing, address + done,
+                            moved < 0 ? strerror(errno) : "the memory file ends there");
+    }
+    return NULL;
 }
 
 static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes) {
-    gbx_sim *sim = (gbx_sim *)hal;
-    GBX_TRY(gbx_sim_check_range(sim, "copying in to", to, bytes));
-    const char *source = from;
-    for (uint64_t done = 0; done < bytes;) {
-        uint64_t rest = bytes - done;
-        ssize_t moved = pwrite(sim->gm_fd, source + done, rest < COPY_BYTES ? rest : COPY_BYTES,
-                               (off_t)(to - sim->gm_base + done));
-        if (moved > 0)
-            done += (uint64_t)moved;
-        else if (moved == 0 || errno != EINTR)
-            return copy_failed("copying in to", to + done, moved);
-    }
-    return NULL;
+    return move(hal, pwrite, "copying in to", to, from, bytes);
 }
 
 static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes) {
-    gbx_sim *sim = (gbx_sim *)hal;
-    GBX_TRY(gbx_sim_check_range(sim, "copying out from", from, bytes));
-    char *target = to;
-    for (uint64_t done = 0; done < bytes;) {
-        uint64_t rest = bytes - done;
-        ssize_t moved = pread(sim->gm_fd, target + done, rest < COPY_BYTES ? rest : COPY_BYTES,
-                              (off_t)(from - sim->gm_base + done));
-        if (moved > 0)
-            done += (uint64_t)moved;
-        else if (moved == 0 || errno != EINTR)
-            return copy_failed("copying out from", from + done, moved);
-    }
-    return NULL;
+    return move(hal, read_at, "copying out from", from, to, bytes);
 }
 
 const gbx_hal_ops gbx_a5sim_ops = {
