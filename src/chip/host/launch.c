@@ -105,6 +105,10 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
 gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const void *payload,
                            uint64_t payload_bytes, uint32_t timeout_ms, int64_t *out_device_ns) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
+    gbx_hal_event event;
+    GBX_TRY(ops->wait(chip->hal, 0, &event));
+    if (event.kind == GBX_HAL_LOST) /* before what it left in the control block is cleared */
+        return gbx_chip_report_ending(chip, &event);
     GBX_TRY(ops->copy_in(chip->hal, chip->scratch, payload, payload_bytes));
     GBX_TRY(clear_control(chip));
     gbx_launch_args launch = {.launch_id = ++chip->launches,
