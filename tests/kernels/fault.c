@@ -109,7 +109,9 @@ void kernel_entry(const uint64_t *args) {
     case FAIL_THREAD_EXIT:
         pthread_exit(NULL);
     case FAIL_ERASE:
-        memset((void *)gbx_global(args)->gm_base, 0, 1 << 20);
+        for (uint64_t *word = (uint64_t *)gbx_global(args)->gm_base, *end = word + (1 << 17);
+             word < end; ++word)
+            *(volatile uint64_t *)word = 0;
         for (;;)
             sched_yield();
     case FAIL_CLOSE:

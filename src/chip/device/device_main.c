@@ -211,6 +211,18 @@ static bool any_core_is_busy(gbx_device *device) {
     return false;
 }
 
+/* Joins the thread of a core, or leaves one alone that is still in a kernel; false then. */
+static bool join_core(gbx_core *core) {
+    if (!core->has_thread)
+        return true;
+    if (gbx_core_is_busy(core)) {
+        pthread_detach(core->thread);
+        return false;
+    }
+    pthread_join(core->thread, NULL);
+    return true;
+}
+
 /* False when a core is still in a kernel after a grace time: its thread cannot be ended. */
 static bool stop_threads(gbx_device *device) {
     atomic_store_explicit(&device->is_stopping, true, memory_order_release);
@@ -218,18 +230,15 @@ static bool stop_threads(gbx_device *device) {
         gbx_doorbell_ring(&device->aicpus[i].bell);
     for (uint32_t i = 0; i < device->core_count; ++i)
         gbx_doorbell_ring(&device->cores[i].mailbox.bell);
-    for (int waited_ms = 0; any_core_is_busy(device); ++waited_ms) {
-        if (waited_ms == STOP_GRACE_MS)
-            return false;
-        poll(NULL, 0, 1);
-    }
     for (uint32_t i = 0; i < GBX_MAX_AICPU_THREADS; ++i)
         if (device->aicpus[i].has_thread)
             pthread_join(device->aicpus[i].thread, NULL);
+    for (int waited_ms = 0; any_core_is_busy(device) && waited_ms < STOP_GRACE_MS; ++waited_ms)
+        poll(NULL, 0, 1);
+    bool is_clean = true;
     for (uint32_t i = 0; i < device->core_count; ++i)
-        if (device->cores[i].has_thread)
-            pthread_join(device->cores[i].thread, NULL);
-    return true;
+        is_clean = join_core(&device->cores[i]) && is_clean;
+    return is_clean;
 }
 
 static void destroy(gbx_device *device) {
