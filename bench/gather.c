@@ -3,7 +3,9 @@
  * is in no cache: every measured copy takes the next slots of two pools that are larger than any
  * cache. The pools are shared memory, as global memory is.
  *
- *     bench_gather [repetitions]
+ *     bench_gather [plain|avx2|avx512]
+ *
+ * The level of instructions is the highest that the processor has, or the one that is named.
  *
  * Exits 1 only when a copy gives wrong values: timing is printed, never asserted.
  */
@@ -16,11 +18,12 @@
 #include <glassbox/tensor.h>
 
 #include "base/clock.h"
+#include "tensor/strided_copy.h"
 
 #define PAYLOAD_BYTES ((size_t)16 << 20)
 #define SLOT_BYTES (2 * PAYLOAD_BYTES)
 #define SLOTS 40
-#define MAX_REPETITIONS 1001
+#define REPETITIONS 41
 
 typedef enum bench_kind { BENCH_MEMCPY, BENCH_GATHER, BENCH_SCATTER } bench_kind;
 
@@ -50,7 +53,7 @@ static const bench_case cases[] = {
 };
 #define CASES (sizeof cases / sizeof cases[0])
 
-static int64_t times_ns[CASES][MAX_REPETITIONS];
+static int64_t times_ns[CASES][REPETITIONS];
 
 static unsigned char *make_pool(const char *name) {
     int file = memfd_create(name, MFD_CLOEXEC);
@@ -73,14 +76,15 @@ static gbx_tensor tensor_of_case(const bench_case *one) {
     return tensor;
 }
 
-static void run_case(const bench_case *one, unsigned char *dst, const unsigned char *src) {
+static void run_case(const bench_case *one, gbx_cpu_level level, unsigned char *dst,
+                     const unsigned char *src) {
     gbx_tensor tensor = tensor_of_case(one);
     if (one->kind == BENCH_MEMCPY)
         memcpy(dst, src, PAYLOAD_BYTES);
     else if (one->kind == BENCH_GATHER)
-        gbx_tensor_gather(&tensor, src, dst);
+        gbx_tensor_gather_at(level, &tensor, src, dst);
     else
-        gbx_tensor_scatter(&tensor, src, dst);
+        gbx_tensor_scatter_at(level, &tensor, src, dst);
 }
 
 /* Element by element; a scatter is checked at the elements it writes. */
@@ -99,22 +103,25 @@ static bool case_is_right(const bench_case *one, const unsigned char *dst,
     return true;
 }
 
+static const char *const level_names[GBX_CPU_LEVELS] = {"plain", "avx2", "avx512"};
+
 static int compare_times(const void *a, const void *b) {
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
     return (left > right) - (left < right);
 }
 
-static double median_gb_per_s(size_t which, int repetitions) {
-    qsort(times_ns[which], (size_t)repetitions, sizeof times_ns[which][0], compare_times);
-    int middle = repetitions / 2;
+static double median_gb_per_s(size_t which) {
+    qsort(times_ns[which], REPETITIONS, sizeof times_ns[which][0], compare_times);
+    int middle = REPETITIONS / 2;
     return (double)PAYLOAD_BYTES / (double)times_ns[which][middle];
 }
 
-static void print_table(int repetitions) {
-    double memcpy_speed = median_gb_per_s(0, repetitions);
-    printf("%-34s %8s %8s %8s\n", "16 MiB payload, not in cache", "GB/s", "/memcpy", "target");
+static void print_table(gbx_cpu_level level) {
+    double memcpy_speed = median_gb_per_s(0);
+    printf("16 MiB of payload, in no cache, %s\n", level_names[level]);
+    printf("%-34s %8s %8s %8s\n", "case", "GB/s", "/memcpy", "target");
     for (size_t c = 0; c < CASES; ++c) {
-        double speed = median_gb_per_s(c, repetitions);
+        double speed = median_gb_per_s(c);
         double ratio = speed / memcpy_speed;
         printf("%-34s %8.2f %8.2f", cases[c].name, speed, ratio);
         if (cases[c].target > 0)
@@ -123,29 +130,41 @@ static void print_table(int repetitions) {
     }
 }
 
+/* False when there is no such level, or the processor does not have it. */
+static bool choose_level(const char *name, gbx_cpu_level *out_level) {
+    for (gbx_cpu_level level = GBX_CPU_PLAIN; level <= gbx_cpu_level_detect(); ++level) {
+        *out_level = level;
+        if (name && strcmp(name, level_names[level]) == 0)
+            return true;
+    }
+    return !name;
+}
+
 int main(int argc, char **argv) {
-    int repetitions = argc > 1 ? atoi(argv[1]) : 41;
-    if (repetitions < 1 || repetitions > MAX_REPETITIONS)
-        repetitions = 41;
+    gbx_cpu_level level = GBX_CPU_PLAIN;
+    if (!choose_level(argc > 1 ? argv[1] : NULL, &level)) {
+        fprintf(stderr, "bench_gather: \"%s\" is no level of this processor\n", argv[1]);
+        return 2;
+    }
     unsigned char *sources = make_pool("sources"), *targets = make_pool("targets");
     if (!sources || !targets) {
         fprintf(stderr, "bench_gather: cannot map two pools of %zu bytes\n", SLOTS * SLOT_BYTES);
-        return 0;
+        return 2;
     }
     for (size_t c = 0; c < CASES; ++c) {
-        run_case(&cases[c], targets, sources + SLOT_BYTES * c);
+        run_case(&cases[c], level, targets, sources + SLOT_BYTES * c);
         if (!case_is_right(&cases[c], targets, sources + SLOT_BYTES * c)) {
             fprintf(stderr, "bench_gather: %s: wrong values\n", cases[c].name);
             return 1;
         }
     }
     size_t slot = 0;
-    for (int r = 0; r < repetitions; ++r)
+    for (int r = 0; r < REPETITIONS; ++r)
         for (size_t c = 0; c < CASES; ++c, slot = (slot + 1) % SLOTS) {
             int64_t start_ns = gbx_clock_ns();
-            run_case(&cases[c], targets + SLOT_BYTES * slot, sources + SLOT_BYTES * slot);
+            run_case(&cases[c], level, targets + SLOT_BYTES * slot, sources + SLOT_BYTES * slot);
             times_ns[c][r] = gbx_clock_ns() - start_ns;
         }
-    print_table(repetitions);
+    print_table(level);
     return 0;
 }
