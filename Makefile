@@ -31,10 +31,10 @@ demo: build
 	@$(BUILD)/vector_add
 
 test: build-tests
-	@$(CTEST)
+	@$(CTEST) --timeout 600
 
 stress: build-tests
-	@GLASSBOX_STRESS=1 $(CTEST) --timeout 3600
+	@GLASSBOX_STRESS=1 $(CTEST) --timeout 7200
 
 bench: build
 	@for program in $(BUILD)/bench_*; do $$program || exit; echo; done
