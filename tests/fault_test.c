@@ -175,6 +175,11 @@ static void test_abort(void **state) {
     check_signal(*state, FAIL_ABORT, "SIGABRT (Aborted)", ADDRESS_NONE);
 }
 
+/* A signal that was sent has no address. */
+static void test_raised_signal(void **state) {
+    check_signal(*state, FAIL_RAISE, "raised SIGSEGV (Segmentation fault)", ADDRESS_NONE);
+}
+
 static void test_stack_overflow(void **state) {
     check_signal(*state, FAIL_STACK, "SIGSEGV", ADDRESS_STACK);
 }
@@ -487,6 +492,7 @@ int main(void) {
         cmocka_unit_test(test_division_by_zero),
         cmocka_unit_test(test_illegal_instruction),
         cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_raised_signal),
         cmocka_unit_test(test_stack_overflow),
         cmocka_unit_test(test_bad_free),
         cmocka_unit_test(test_broken_heap),

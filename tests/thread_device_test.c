@@ -1,7 +1,11 @@
 /* A chip inside this process: what it cannot isolate it says, and leaves usable. */
 #include "chip_support.h"
 
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -57,6 +61,39 @@ static void test_hang_is_reported_and_outlived(void **state) {
     assert_int_equal(atomic_load(&has_ended), 1);
 }
 
+static void store_at_zero(const uint64_t *args) {
+    *(volatile uint64_t *)(uintptr_t)args[0] = 1;
+}
+
+static void exit_42(int number) {
+    (void)number;
+    _exit(42);
+}
+
+/* A fault is the host's own: its handler, as that of a debugger or sanitizer, sees it. */
+static void test_fault_reaches_the_host(void **state) {
+    (void)state;
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    if (sanitizers && strstr(sanitizers, "thread"))
+        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, exit_42);
+        gbx_chip *chip = open_with("a2a3sim", 1);
+        const uint64_t nowhere = 0x10;
+        add_function(chip, WAIT, "store_at_zero", store_at_zero);
+        gbx_call call = gbx_call_aiv(WAIT);
+        call.scalars = &nowhere;
+        call.scalar_count = 1;
+        gbx_status_free(gbx_chip_call(chip, &call, NULL, NULL));
+        _exit(1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
 /* Every block runs exactly once, whatever the number of AICPU threads, blocks and calls. */
 static void test_every_block_runs_once(void **state) {
     (void)state;
@@ -79,6 +116,7 @@ static void test_every_block_runs_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fault_reaches_the_host),
         cmocka_unit_test(test_every_block_runs_once),
         cmocka_unit_test(test_hang_is_reported_and_outlived),
     };

@@ -31,18 +31,24 @@ typedef enum gbx_fault_kind {
     GBX_FAULT_LINK = 6     /* a kernel closed the link to the host */
 } gbx_fault_kind;
 
+typedef enum gbx_address_kind {
+    GBX_ADDRESS_NONE = 0,      /* a signal that was sent, as by abort */
+    GBX_ADDRESS_KNOWN = 1,     /* the processor told */
+    GBX_ADDRESS_IMPOSSIBLE = 2 /* one with upper bits that none can have, which it does not tell */
+} gbx_address_kind;
+
 /* Written once a launch at most, by the thread of the chip that was first. */
 typedef struct gbx_fault {
     _Atomic uint32_t kind; /* gbx_fault_kind; set last */
     uint32_t signal;
-    uint64_t address; /* where has_address */
+    uint64_t address; /* where address_kind is GBX_ADDRESS_KNOWN */
     uint32_t core_id; /* GBX_NO_CORE where it is none */
     uint32_t func_id;
     uint32_t block_idx;
     uint32_t block_num;
-    uint32_t other_cores; /* hang: how many more cores were busy */
-    int64_t running_ns;   /* how long the kernel had run */
-    uint32_t has_address; /* the processor told where: not for abort, nor for wild upper bits */
+    uint32_t other_cores;  /* hang: how many more cores were busy */
+    int64_t running_ns;    /* how long the kernel had run */
+    uint32_t address_kind; /* gbx_address_kind */
     uint32_t reserved;
     uint64_t padding;
 } gbx_fault;
@@ -54,8 +60,7 @@ typedef struct gbx_core_activity {
     _Atomic uint32_t func_id;
     _Atomic uint32_t block_idx;
     _Atomic uint32_t block_num;
-    _Atomic int64_t start_ns;
-    uint64_t padding[5];
+    uint64_t padding[6];
 } gbx_core_activity;
 _Static_assert(sizeof(gbx_core_activity) == 64, "an activity is one cache line");
 

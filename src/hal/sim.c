@@ -30,11 +30,14 @@ static void *thread_main(void *argument) {
 
 static gbx_status start_thread(gbx_sim *sim, int device_socket) {
     sim->device_socket = device_socket;
-    /* Signals of the host are for the host's threads. */
-    sigset_t all;
+    /* Signals of the host are for its own threads, but those that an instruction raises are not. */
+    static const int own_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t others;
     sigset_t previous;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own_signals / sizeof own_signals[0]; ++i)
+        sigdelset(&others, own_signals[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &previous);
     int error = pthread_create(&sim->thread, NULL, thread_main, sim);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     if (error) {

@@ -114,6 +114,9 @@ void kernel_entry(const uint64_t *args) {
             *(volatile uint64_t *)word = 0;
         for (;;)
             sched_yield();
+    case FAIL_RAISE:
+        raise(SIGSEGV);
+        break;
     case FAIL_CLOSE:
         close_range(3, 100, 0);
         break;

@@ -23,7 +23,8 @@ enum {
     FAIL_HEAP,
     FAIL_THREAD_EXIT,
     FAIL_ERASE,
-    FAIL_CLOSE
+    FAIL_CLOSE,
+    FAIL_RAISE
 };
 
 /* Where the kernel tells on which core it runs and which address will fault. */

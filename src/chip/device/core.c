@@ -12,9 +12,9 @@ void gbx_core_post(gbx_core *core, gbx_kernel_function entry, uint32_t func_id,
                    const gbx_local_context *local, const uint64_t *args) {
     gbx_mailbox *mailbox = &core->mailbox;
     mailbox->entry = entry;
-    mailbox->func_id = func_id;
-    mailbox->block_idx = local->block_idx;
-    mailbox->block_num = local->block_num;
+    atomic_store_explicit(&mailbox->func_id, func_id, memory_order_relaxed);
+    atomic_store_explicit(&mailbox->block_idx, local->block_idx, memory_order_relaxed);
+    atomic_store_explicit(&mailbox->block_num, local->block_num, memory_order_relaxed);
     mailbox->args = args;
     /* Pairs with the acquire in next_dispatch. */
     atomic_fetch_add_explicit(&mailbox->posted, 1, memory_order_release);
@@ -38,14 +38,15 @@ static bool next_dispatch(gbx_core *core) {
 
 /* For the watchdog in the core itself; for the host, should the process end, in global memory. */
 static void note_start(gbx_core *core) {
-    const gbx_mailbox *mailbox = &core->mailbox;
+    gbx_mailbox *mailbox = &core->mailbox;
     gbx_core_activity *activity = gbx_core_activity_of(core);
-    atomic_store_explicit(&activity->func_id, mailbox->func_id, memory_order_relaxed);
-    atomic_store_explicit(&activity->block_idx, mailbox->block_idx, memory_order_relaxed);
-    atomic_store_explicit(&activity->block_num, mailbox->block_num, memory_order_relaxed);
-    int64_t now_ns = gbx_clock_ns();
-    atomic_store_explicit(&core->start_ns, now_ns, memory_order_relaxed);
-    atomic_store_explicit(&activity->start_ns, now_ns, memory_order_relaxed);
+    uint32_t func_id = atomic_load_explicit(&mailbox->func_id, memory_order_relaxed);
+    uint32_t block_idx = atomic_load_explicit(&mailbox->block_idx, memory_order_relaxed);
+    uint32_t block_num = atomic_load_explicit(&mailbox->block_num, memory_order_relaxed);
+    atomic_store_explicit(&core->start_ns, gbx_clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&activity->func_id, func_id, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_idx, block_idx, memory_order_relaxed);
+    atomic_store_explicit(&activity->block_num, block_num, memory_order_relaxed);
     /* The rest is there before it counts, should the host look at what is left. */
     atomic_store_explicit(&activity->is_running, 1, memory_order_release);
 }

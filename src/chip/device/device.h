@@ -19,9 +19,9 @@ typedef struct gbx_mailbox {
     _Alignas(64) _Atomic uint64_t posted; /* AICPU: dispatches posted */
     gbx_kernel_function entry;            /* AICPU, before posted */
     const uint64_t *args;                 /* AICPU, before posted */
-    uint32_t func_id;                     /* AICPU, before posted, as the next two */
-    uint32_t block_idx;
-    uint32_t block_num;
+    _Atomic uint32_t func_id; /* AICPU, before posted; the watchdog reads these three too */
+    _Atomic uint32_t block_idx;
+    _Atomic uint32_t block_num;
     gbx_doorbell bell;                       /* AICPU rings, the core sleeps */
     _Alignas(64) _Atomic uint64_t completed; /* core: dispatches completed */
 } gbx_mailbox;
@@ -54,8 +54,7 @@ struct gbx_device {
     int link_socket;
     int gm_fd;
     int doorbell_fd;
-    int host_fd;     /* of the host process, for the lifeline */
-    bool is_gm_ours; /* mapped by this chip, not found mapped */
+    int host_fd; /* of the host process, for the lifeline */
 
     /* The control thread writes these before it publishes a launch by counting launch_seq up. */
     gbx_control_block *control;

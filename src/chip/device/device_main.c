@@ -29,7 +29,7 @@ void gbx_device_finish(gbx_device *device, gbx_code code, int64_t device_ns) {
     atomic_store_explicit(&control->finished_launch, launch_id, memory_order_release);
     uint64_t one = 1;
     ssize_t rung = write(device->doorbell_fd, &one, sizeof one);
-    (void)rung; /* a bell that counts to 2^64 - 1 is always rung */
+    (void)rung; /* a host that does not hear it, for a kernel has closed it, looks by itself */
 }
 
 void gbx_device_fail(gbx_device *device) {
@@ -164,7 +164,6 @@ static gbx_status map_gm(gbx_device *device) {
                         " on the chip: %s",
                         device->boot.gm_bytes, device->boot.gm_base,
                         window == MAP_FAILED ? strerror(errno) : "the address is taken");
-    device->is_gm_ours = true;
     return NULL;
 }
 
@@ -241,10 +240,9 @@ static bool stop_threads(gbx_device *device) {
     return is_clean;
 }
 
+/* Of a chip inside the host, which keeps the mapping of global memory. */
 static void destroy(gbx_device *device) {
     gbx_kernel_unload_all(device);
-    if (device->is_gm_ours)
-        munmap((void *)(uintptr_t)device->boot.gm_base, device->boot.gm_bytes);
     close(device->gm_fd);
     close(device->doorbell_fd);
     close(device->link_socket);

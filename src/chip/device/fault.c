@@ -47,18 +47,22 @@ static gbx_fault *claim(gbx_device *device) {
 /* From what kernels cannot reach; what global memory says may be scribbled over. */
 static void fill_core(gbx_fault *fault, gbx_core *core) {
     fault->core_id = core->id;
-    fault->func_id = core->mailbox.func_id;
-    fault->block_idx = core->mailbox.block_idx;
-    fault->block_num = core->mailbox.block_num;
+    fault->func_id = atomic_load_explicit(&core->mailbox.func_id, memory_order_relaxed);
+    fault->block_idx = atomic_load_explicit(&core->mailbox.block_idx, memory_order_relaxed);
+    fault->block_num = atomic_load_explicit(&core->mailbox.block_num, memory_order_relaxed);
     fault->running_ns =
         gbx_clock_ns() - atomic_load_explicit(&core->start_ns, memory_order_relaxed);
 }
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
     fault->signal = (uint32_t)info->si_signo;
-    /* Sent signals keep the sender there, and SI_KERNEL keeps nothing. */
-    fault->has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
-    fault->address = fault->has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
+    /* Sent signals keep the sender where others keep the address, and SI_KERNEL keeps nothing. */
+    if (info->si_code > 0 && info->si_code != SI_KERNEL) {
+        fault->address_kind = GBX_ADDRESS_KNOWN;
+        fault->address = (uint64_t)(uintptr_t)info->si_addr;
+    } else if (info->si_code == SI_KERNEL && info->si_signo == SIGSEGV) {
+        fault->address_kind = GBX_ADDRESS_IMPOSSIBLE;
+    }
     fault->core_id = GBX_NO_CORE;
     fault->func_id = GBX_NO_KERNEL;
 }

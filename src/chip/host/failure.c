@@ -19,8 +19,7 @@ static const char *signal_name(uint32_t number, char buffer[24]) {
     return buffer;
 }
 
-/* "kernel add (func 3) on core 4 (AIV0 of block 1), block 2 of 8". Nothing read is taken on trust.
- */
+/* "kernel add (func 3) on core 4 (AIV0 of chip block 1), task block 2 of 8", for any numbers. */
 static void describe_place(const gbx_chip *chip, uint32_t func_id, uint32_t core_id,
                            uint32_t block_idx, uint32_t block_num, char out_text[PLACE_BYTES]) {
     const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
@@ -76,9 +75,9 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     if (fault.kind == GBX_FAULT_THREAD)
         return gbx_fail(code, "%s ended the thread of its core (pthread_exit); a kernel returns",
                         place);
-    if (fault.has_address)
+    if (fault.address_kind == GBX_ADDRESS_KNOWN)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
-    else if (fault.signal == SIGSEGV)
+    else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
         snprintf(where, sizeof where, " at an address that no memory can have");
     const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
     return gbx_fail(code, "%s raised %s (%s)%s", place, signal_name(fault.signal, name),
