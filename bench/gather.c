@@ -132,16 +132,21 @@ static void print_table(gbx_cpu_level level) {
 
 /* False when there is no such level, or the processor does not have it. */
 static bool choose_level(const char *name, gbx_cpu_level *out_level) {
-    for (gbx_cpu_level level = GBX_CPU_PLAIN; level <= gbx_cpu_level_detect(); ++level) {
+    *out_level = gbx_cpu_level_detect();
+    if (!name)
+        return true;
+    for (gbx_cpu_level level = GBX_CPU_PLAIN; level < GBX_CPU_LEVELS; ++level) {
+        if (strcmp(name, level_names[level]) != 0)
+            continue;
+        bool is_there = level <= *out_level;
         *out_level = level;
-        if (name && strcmp(name, level_names[level]) == 0)
-            return true;
+        return is_there;
     }
-    return !name;
+    return false;
 }
 
 int main(int argc, char **argv) {
-    gbx_cpu_level level = GBX_CPU_PLAIN;
+    gbx_cpu_level level;
     if (!choose_level(argc > 1 ? argv[1] : NULL, &level)) {
         fprintf(stderr, "bench_gather: \"%s\" is no level of this processor\n", argv[1]);
         return 2;
