@@ -432,7 +432,7 @@ static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t 
     assert_false(is_gone(pid));
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
-    for (int waited_ms = 0; waited_ms < 1000 && !is_gone(pid); ++waited_ms)
+    for (int waited_ms = 0; waited_ms < 5000 && !is_gone(pid); ++waited_ms)
         usleep(1000);
     assert_true(is_gone(pid));
     close(pipe_ends[0]);
@@ -464,7 +464,7 @@ static void test_process_of_a_kernel_ends(void **state) {
     int pid = (int)told[ADDRESS_AT];
     assert_false(is_gone(pid));
     gbx_chip_close(chip);
-    for (int waited_ms = 0; waited_ms < 1000 && !is_gone(pid); ++waited_ms)
+    for (int waited_ms = 0; waited_ms < 5000 && !is_gone(pid); ++waited_ms)
         usleep(1000);
     assert_true(is_gone(pid));
 }
