@@ -5,6 +5,7 @@
  */
 #include "chip_support.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -423,15 +424,16 @@ static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t 
                                           uint32_t block_num) {
     int pipe_ends[2];
     int pid = 0;
-    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     pid_t host = fork();
     if (host == 0)
         be_a_host(variant, pipe_ends[1], way, block_num);
-    assert_int_equal(read(pipe_ends[0], &pid, sizeof pid), (ssize_t)sizeof pid);
+    ssize_t told = read(pipe_ends[0], &pid, sizeof pid);
     usleep(100 * 1000);
-    assert_false(is_gone(pid));
+    bool was_there = told == (ssize_t)sizeof pid && !is_gone(pid);
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
+    assert_true(was_there);
     for (int waited_ms = 0; waited_ms < 5000 && !is_gone(pid); ++waited_ms)
         usleep(1000);
     assert_true(is_gone(pid));
@@ -453,20 +455,33 @@ static void test_chip_ends_with_its_host(void **state) {
         check_chip_ends_with_its_host(*state, 0, 400 * 1000 * 1000);
 }
 
-/* A process that a kernel started does not outlive the chip. */
-static void test_process_of_a_kernel_ends(void **state) {
-    gbx_chip *chip = open_chip(*state, BLOCKS);
+static void check_process_of_a_kernel_ends(const chip_variant *variant, int signal_to_chip) {
+    gbx_chip *chip = open_chip(variant, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
     uint64_t told[OUTPUTS];
     assert_ok(call_fault(chip, &output, FAIL_FORK, 0));
     assert_ok(gbx_gm_copy_out(chip, told, output.data, sizeof told));
     int pid = (int)told[ADDRESS_AT];
-    assert_false(is_gone(pid));
+    bool was_there = !is_gone(pid);
+    if (signal_to_chip)
+        kill(chip_pid(chip), signal_to_chip);
     gbx_chip_close(chip);
-    for (int waited_ms = 0; waited_ms < 5000 && !is_gone(pid); ++waited_ms)
+    bool is_there = true;
+    for (int waited_ms = 0; waited_ms < 5000 && is_there; ++waited_ms) {
         usleep(1000);
-    assert_true(is_gone(pid));
+        is_there = !is_gone(pid);
+    }
+    if (is_there)
+        kill(pid, SIGKILL);
+    assert_true(was_there);
+    assert_false(is_there);
+}
+
+/* A process that a kernel started does not outlive the chip, however that ends. */
+static void test_process_of_a_kernel_ends(void **state) {
+    check_process_of_a_kernel_ends(*state, 0);
+    check_process_of_a_kernel_ends(*state, SIGKILL);
 }
 
 /* Again and again: what a failure leaves behind would add up. */
