@@ -400,10 +400,11 @@ static bool is_gone(int pid) {
     return !is_read || (after_name && after_name[2] == 'Z');
 }
 
-/* In a child: a host with a chip that is in a call of so many blocks. Tells the chip's process. */
-static void be_a_host(const chip_variant *variant, int tell_fd, uint64_t way, uint32_t block_num) {
+/* In a child: tells the process of its chip, then does something with it that does not end. */
+typedef void host_life(gbx_chip *chip, uint64_t way, uint32_t block_num);
+
+static void live_in_a_call(gbx_chip *chip, uint64_t way, uint32_t block_num) {
     const uint64_t scalars[] = {way, BAD_BLOCK, GBX_SUBTASK_AIV0};
-    gbx_chip *chip = open_chip(variant, 2);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
     gbx_tensor output = output_of(chip);
@@ -413,21 +414,46 @@ static void be_a_host(const chip_variant *variant, int tell_fd, uint64_t way, ui
                         : call_of(ADD, GBX_CORE_AIV, block_num, nothing, 3);
     call.scalars = scalars;
     call.scalar_count = 3;
-    int pid = chip_pid(chip);
-    if (write(tell_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
-        gbx_status_free(gbx_chip_call(chip, &call, NULL, NULL));
-    for (;;)
-        pause(); /* with a chip that may have failed, until this host is killed */
+    gbx_status_free(gbx_chip_call(chip, &call, NULL, NULL));
 }
 
-static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t way,
-                                          uint32_t block_num) {
+static void live_in_a_constructor(gbx_chip *chip, uint64_t way, uint32_t block_num) {
+    (void)way;
+    (void)block_num;
+    char path[4096];
+    gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "endless_constructor.c", path);
+    gbx_status_free(gbx_kernel_register(chip, &kernel));
+}
+
+/* A process with a copy of the link, for a while. */
+static void live_beside_a_fork(gbx_chip *chip, uint64_t way, uint32_t block_num) {
+    (void)chip;
+    (void)way;
+    (void)block_num;
+    if (fork() == 0) {
+        sleep(8);
+        _exit(0);
+    }
+}
+
+static _Noreturn void be_a_host(const chip_variant *variant, int tell_fd, host_life *live,
+                                uint64_t way, uint32_t block_num) {
+    gbx_chip *chip = open_chip(variant, 2);
+    int pid = chip_pid(chip);
+    if (write(tell_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
+        live(chip, way, block_num);
+    for (;;)
+        pause(); /* until this host is killed */
+}
+
+static void check_chip_ends_with_its_host(const chip_variant *variant, host_life *live,
+                                          uint64_t way, uint32_t block_num) {
     int pipe_ends[2];
     int pid = 0;
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     pid_t host = fork();
     if (host == 0)
-        be_a_host(variant, pipe_ends[1], way, block_num);
+        be_a_host(variant, pipe_ends[1], live, way, block_num);
     ssize_t told = read(pipe_ends[0], &pid, sizeof pid);
     usleep(100 * 1000);
     bool was_there = told == (ssize_t)sizeof pid && !is_gone(pid);
@@ -436,23 +462,28 @@ static void check_chip_ends_with_its_host(const chip_variant *variant, uint64_t 
     assert_true(was_there);
     for (int waited_ms = 0; waited_ms < 5000 && !is_gone(pid); ++waited_ms)
         usleep(1000);
-    assert_true(is_gone(pid));
+    bool is_there = !is_gone(pid);
+    if (is_there)
+        kill(pid, SIGKILL);
+    assert_false(is_there);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
 
-/* A host that dies takes its chip along: in a kernel that never ends, and between short ones. */
+/* A host that dies takes its chip along, whatever that is doing. */
 static void test_chip_ends_with_its_host(void **state) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && strstr(sanitizers, "thread"))
         skip(); /* forking and then starting threads is what thread sanitizer does not bear */
-    check_chip_ends_with_its_host(*state, FAIL_HANG, TASK_BLOCKS);
-    check_chip_ends_with_its_host(*state, FAIL_STORE, TASK_BLOCKS);
-    check_chip_ends_with_its_host(*state, FAIL_ERASE, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_HANG, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_STORE, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_ERASE, TASK_BLOCKS);
     if (!sanitizers || !sanitizers[0])
-        check_chip_ends_with_its_host(*state, FAIL_HEAP, TASK_BLOCKS);
+        check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_HEAP, TASK_BLOCKS);
+    check_chip_ends_with_its_host(*state, live_in_a_constructor, 0, 0);
+    check_chip_ends_with_its_host(*state, live_beside_a_fork, 0, 0);
     for (int i = 0; i < 10; ++i)
-        check_chip_ends_with_its_host(*state, 0, 400 * 1000 * 1000);
+        check_chip_ends_with_its_host(*state, live_in_a_call, 0, 400 * 1000 * 1000);
 }
 
 static void check_process_of_a_kernel_ends(const chip_variant *variant, int signal_to_chip) {

@@ -89,14 +89,12 @@ static void test_shared_object(void **state) {
     free(compiled);
 }
 
-/* libm is there, a kernel's own select() is its own, and hidden visibility does not hide the entry.
- */
-static void test_kernel_with_libm_and_names_of_libc(void **state) {
-    gbx_chip *chip = open_chip(*state, 1);
+static void check_own_names(const chip_variant *variant, const char *compile_flags) {
+    gbx_chip *chip = open_chip(variant, 1);
     char path[4096];
     float values[4] = {0.0f, 1.0f, -2.0f, 3.5f};
     gbx_kernel kernel = test_kernel(KERNEL, GBX_CORE_AIV, "own_names.c", path);
-    kernel.compile_flags = "-fvisibility=hidden -O1";
+    kernel.compile_flags = compile_flags;
     kernel.link_flags = "-lpthread";
     assert_ok(gbx_kernel_register(chip, &kernel));
     gbx_tensor tensor = vector_at(put(chip, values, sizeof values), GBX_FLOAT32, 4);
@@ -107,6 +105,13 @@ static void test_kernel_with_libm_and_names_of_libc(void **state) {
     for (int i = 0; i < 4; ++i)
         assert_true(got[i] == (values[i] > 0.0f ? tanhf(values[i]) : -1.0f));
     gbx_chip_close(chip);
+}
+
+/* libm is there, a kernel's own select() is its own, hidden visibility does not hide the entry. */
+static void test_kernel_with_libm_and_names_of_libc(void **state) {
+    check_own_names(*state, NULL);
+    check_own_names(*state, "-O0 -fsemantic-interposition");
+    check_own_names(*state, "-fvisibility=hidden");
 }
 
 /* After each refusal the chip is as good as before. */
