@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_bits.h"
+
 enum {
     DIGITS_MAX = DBL_DECIMAL_DIG,
     FIXED_EXPONENT_MIN = -4, /* below it and from FIXED_EXPONENT_END on, repr writes an exponent */
@@ -36,20 +38,8 @@ typedef struct target {
     int most_digits; /* so many digits always read back */
 } target;
 
-static uint64_t bits_of_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static uint32_t bits_of_f32(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static target target_of_f64(double value) {
-    uint64_t bits = bits_of_f64(value);
+    uint64_t bits = gbx_f64_bits(value);
     target result = {.value = value,
                      .bits = bits,
                      .is_normal = bits >> 52 != 0,
@@ -60,7 +50,7 @@ static target target_of_f64(double value) {
 }
 
 static target target_of_f32(float value) {
-    uint32_t bits = bits_of_f32(value);
+    uint32_t bits = gbx_f32_bits(value);
     bool is_normal = bits >> 23 != 0;
     target result = {.value = is_normal ? (double)value : (double)bits * 0x1p-149,
                      .bits = bits,
@@ -127,8 +117,8 @@ static bool reads_back(const decimal *number, const target *wanted) {
     char *end = put_digits(text, number->digits, number->count);
     *put_exponent(end, number->exponent - number->count + 1) = '\0';
     if (wanted->is_f32)
-        return bits_of_f32(strtof(text, NULL)) == wanted->bits;
-    return bits_of_f64(strtod(text, NULL)) == wanted->bits;
+        return gbx_f32_bits(strtof(text, NULL)) == wanted->bits;
+    return gbx_f64_bits(strtod(text, NULL)) == wanted->bits;
 }
 
 /*

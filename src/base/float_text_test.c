@@ -19,6 +19,7 @@
 #    include <xmmintrin.h>
 #endif
 
+#include "base/float_bits.h"
 #include "base/float_text.h"
 
 enum { RANDOM_VALUES = 20000 };
@@ -32,18 +33,6 @@ typedef struct f32_case {
     float value;
     const char *text;
 } f32_case;
-
-static double f64_of_bits(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static float f32_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 static uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
@@ -147,7 +136,7 @@ static void what_is_no_number_is_named(void **state) {
     (void)state;
     check_f64((double)NAN, "nan");
     check_f64(-(double)NAN, "nan");
-    check_f64(f64_of_bits(UINT64_C(0x7ff0000000000001)), "nan");
+    check_f64(gbx_f64_of_bits(UINT64_C(0x7ff0000000000001)), "nan");
     check_f64((double)INFINITY, "inf");
     check_f64(-(double)INFINITY, "-inf");
     check_f32(NAN, "nan");
@@ -210,7 +199,7 @@ static void random_f64_reads_back_and_none_is_shorter(void **state) {
     (void)state;
     uint64_t random = UINT64_C(0x123456789abcdef1);
     for (int i = 0; i < RANDOM_VALUES; ++i) {
-        double value = f64_of_bits(next_random(&random));
+        double value = gbx_f64_of_bits(next_random(&random));
         if (isfinite(value))
             check_f64_is_shortest(value);
         check_f64_is_shortest((double)(next_random(&random) % 1000000 + 1) / 1000.0);
@@ -221,7 +210,7 @@ static void random_f32_reads_back_and_none_is_shorter(void **state) {
     (void)state;
     uint64_t random = UINT64_C(0xfedcba9876543211);
     for (int i = 0; i < RANDOM_VALUES; ++i) {
-        float value = f32_of_bits((uint32_t)next_random(&random));
+        float value = gbx_f32_of_bits((uint32_t)next_random(&random));
         if (isfinite(value))
             check_f32_is_shortest(value);
     }
@@ -255,8 +244,8 @@ static void subnormals_are_kept_where_the_host_flushes_them(void **state) {
     char f64[GBX_FLOAT_TEXT_BYTES];
     char f32[GBX_FLOAT_TEXT_BYTES];
     _mm_setcsr(before | 0x8040); /* flush to zero, denormals are zero */
-    gbx_f64_format(f64_of_bits(3), f64);
-    gbx_f32_format(f32_of_bits(0x80000005), f32);
+    gbx_f64_format(gbx_f64_of_bits(3), f64);
+    gbx_f32_format(gbx_f32_of_bits(0x80000005), f32);
     _mm_setcsr(before);
     assert_string_equal(f64, "1.5e-323");
     assert_string_equal(f32, "-7e-45");

@@ -11,6 +11,8 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/float_bits.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are stored little-endian");
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -132,18 +134,6 @@ gbx_dtype gbx_dtype_parse(const char *name) {
     return GBX_DTYPE_NONE;
 }
 
-static ALWAYS_INLINE uint64_t bits_of_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static ALWAYS_INLINE double f64_of_bits(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* The first code, sign aside, of the top exponent: infinity in the formats that have it. */
 static ALWAYS_INLINE uint64_t top_code(float_format f) {
     return ((UINT64_C(1) << f.exponent_bits) - 1) << f.fraction_bits;
@@ -172,12 +162,13 @@ static ALWAYS_INLINE double decode_float(float_format f, uint64_t code) {
     uint64_t bits = shifted + rebias;
     /* A subnormal has the smallest exponent and no leading one: give it one, then subtract it. */
     if (magnitude < UINT64_C(1) << f.fraction_bits)
-        bits = bits_of_f64(f64_of_bits(shifted + smallest_normal) - f64_of_bits(smallest_normal));
+        bits = gbx_f64_bits(gbx_f64_of_bits(shifted + smallest_normal) -
+                            gbx_f64_of_bits(smallest_normal));
     if (magnitude > overflow_code(f))
         bits = shifted | F64_INFINITY | F64_QUIET;
     else if (f.has_infinity && magnitude == top_code(f))
         bits = F64_INFINITY;
-    return f64_of_bits(bits | (code >> sign_at & 1) << 63);
+    return gbx_f64_of_bits(bits | (code >> sign_at & 1) << 63);
 }
 
 /*
@@ -185,8 +176,8 @@ static ALWAYS_INLINE double decode_float(float_format f, uint64_t code) {
  * carry out of the fraction raises the exponent, and out of the largest number it is the overflow.
  */
 static ALWAYS_INLINE uint64_t encode_float(float_format f, double value) {
-    const uint64_t magnitude = bits_of_f64(value) & ~F64_SIGN;
-    const uint64_t sign = bits_of_f64(value) >> 63 << (f.exponent_bits + f.fraction_bits);
+    const uint64_t magnitude = gbx_f64_bits(value) & ~F64_SIGN;
+    const uint64_t sign = gbx_f64_bits(value) >> 63 << (f.exponent_bits + f.fraction_bits);
     if (magnitude > F64_INFINITY)
         return sign | nan_code(f);
     const int exponent = (int)(magnitude >> F64_FRACTION_BITS) - F64_BIAS + f.bias;
@@ -246,7 +237,7 @@ static ALWAYS_INLINE double decode_element(uint32_t dtype, uint64_t bits) {
         return (double)decode_unsigned(info.bits, bits);
     case CLASS_FLOAT:
         if (dtype == GBX_FLOAT64)
-            return f64_of_bits(bits);
+            return gbx_f64_of_bits(bits);
         return dtype == GBX_FLOAT32 ? (double)gbx_f32_of_bits((uint32_t)bits)
                                     : decode_float(info.format, bits);
     default:
@@ -263,7 +254,7 @@ static ALWAYS_INLINE uint64_t encode_element(uint32_t dtype, double value) {
         return dtype == GBX_BOOL ? value != 0.0 : encode_unsigned(info.bits, value);
     case CLASS_FLOAT:
         if (dtype == GBX_FLOAT64)
-            return bits_of_f64(value) | (isnan(value) ? F64_QUIET : 0);
+            return gbx_f64_bits(value) | (isnan(value) ? F64_QUIET : 0);
         return dtype == GBX_FLOAT32 ? gbx_f32_bits((float)value) : encode_float(info.format, value);
     default:
         return 0;

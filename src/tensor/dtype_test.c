@@ -17,6 +17,8 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/float_bits.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 typedef struct format {
@@ -33,18 +35,6 @@ static const format formats[] = {
     {GBX_BFLOAT16, 8, 7, 127, true, 1},    {GBX_FLOAT8_E4M3, 4, 3, 7, false, 1},
     {GBX_FLOAT8_E5M2, 5, 2, 15, true, 1},
 };
-
-static uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double of_bits(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* The definition of the format: sign * fraction * 2^exponent. */
 static double define(const format *f, uint32_t code) {
@@ -78,8 +68,8 @@ static void check_decode(uint32_t dtype, uint64_t code, double expected) {
     double from_array;
     gbx_dtype_array_to_f64(dtype, &code, 1, &from_array);
     const bool is_same = isnan(expected) ? isnan(value) && signbit(value) == signbit(expected)
-                                         : bits_of(value) == bits_of(expected);
-    if (!is_same || bits_of(from_array) != bits_of(value))
+                                         : gbx_f64_bits(value) == gbx_f64_bits(expected);
+    if (!is_same || gbx_f64_bits(from_array) != gbx_f64_bits(value))
         fail_msg("%s 0x%" PRIx64 " is %a, not %a (in an array: %a)", gbx_dtype_name(dtype), code,
                  expected, value, from_array);
 }
@@ -196,7 +186,7 @@ static void nan_becomes_a_quiet_nan_of_the_same_sign(void **state) {
                                     UINT64_C(0x7ff0000000000001), UINT64_C(0xfff0000000000001),
                                     UINT64_C(0x7fffffffffffffff), UINT64_C(0xffffffffffffffff)};
     for (size_t n = 0; n < COUNT_OF(nans); ++n) {
-        const double value = of_bits(nans[n]);
+        const double value = gbx_f64_of_bits(nans[n]);
         for (size_t i = 0; i < COUNT_OF(formats); ++i) {
             const format *f = &formats[i];
             const uint64_t code = gbx_dtype_from_f64(f->dtype, value);
@@ -391,7 +381,7 @@ static void check_array(uint32_t dtype) {
     assert_int_equal(elements[1 + bytes], 0xaa);
     for (int i = 0; i < COUNT; ++i) {
         const uint64_t code = gbx_dtype_from_f64(dtype, values[i]);
-        assert_true(bits_of(decoded[i]) == bits_of(gbx_dtype_to_f64(dtype, code)));
+        assert_true(gbx_f64_bits(decoded[i]) == gbx_f64_bits(gbx_dtype_to_f64(dtype, code)));
     }
 }
 
