@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <glassbox/kernel.h>
+#include <glassbox/orchestration.h>
 #include <glassbox/status.h>
 
 #ifdef __cplusplus
@@ -24,6 +25,8 @@ extern "C" {
 #define GBX_DEFAULT_GM_BYTES (UINT64_C(8) << 30)
 #define GBX_MAX_GM_BYTES (UINT64_C(32) << 30)
 #define GBX_DEFAULT_TIMEOUT_MS 10000
+#define GBX_DEFAULT_WINDOW 16384
+#define GBX_MAX_WINDOW (1u << 24)
 #define GBX_MAX_KERNELS 1024
 #define GBX_MAX_KERNEL_NAME 63
 
@@ -98,8 +101,6 @@ GBX_API GBX_MUST_USE gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_ke
 
 /* --- calls --- */
 
-#define GBX_NO_KERNEL UINT32_MAX
-
 /*
  * One task: its kernels, how many blocks, its arguments. Borrowed until the call returns. Begin
  * with one of the functions below: all zero would name kernel 0 three times.
@@ -113,13 +114,26 @@ typedef struct gbx_call {
     uint32_t scalar_count; /* up to GBX_MAX_SCALAR_ARGS */
 } gbx_call;
 
+typedef enum gbx_build_mode {
+    GBX_BUILD_CONCURRENT = 0, /* tasks run as they are published */
+    GBX_BUILD_SEQUENTIAL = 1  /* tasks run once the orchestration has returned */
+} gbx_build_mode;
+
 /* How to run it. All zero is a good configuration. */
 typedef struct gbx_call_config {
     uint32_t timeout_ms; /* the longest time without progress; 0: GBX_DEFAULT_TIMEOUT_MS */
+    uint32_t window;     /* tensormap_and_ringbuffer: tasks at a time; 0: GBX_DEFAULT_WINDOW */
+    uint64_t heap_bytes; /* ...: its heap ring; 0: half of the memory that is free, at most 4 GiB */
+    gbx_build_mode build; /* aicpu_build_graph */
+    /* Called now and then while the run lasts, on the thread that waits for it; may be NULL. */
+    void (*progress)(void *context, uint64_t tasks_completed);
+    void *progress_context;
 } gbx_call_config;
 
 typedef struct gbx_call_result {
-    int64_t device_ns; /* from the first dispatch to the last completion, on the chip's clock */
+    int64_t device_ns;   /* of the whole run on the chip, by its clock */
+    uint64_t tasks;      /* that were completed */
+    uint64_t dispatches; /* that they took */
 } gbx_call_result;
 
 /* A call of one block without arguments yet, of a kernel on AIC or on AIV0, or of a mix of three.

@@ -4,6 +4,8 @@
 
 #include <glassbox/chip.h>
 #include <glassbox/kernel.h>
+#include <glassbox/orchestration.h>
+#include <glassbox/runtime.h>
 #include <glassbox/status.h>
 #include <glassbox/tensor.h>
 

@@ -120,6 +120,8 @@ const char *gbx_code_name(gbx_code code) {
         return "device lost";
     case GBX_INTERNAL:
         return "internal error";
+    case GBX_BAD_GRAPH:
+        return "bad graph";
     }
     return "unknown code";
 }

@@ -13,8 +13,8 @@
 #include "base/process.h"
 #include "scene/cache_directory.h"
 
-/* The text of <glassbox/kernel.h> that this library was built with. */
 extern const char gbx_embedded_kernel_header[];
+extern const char gbx_embedded_orchestration_header[];
 
 /*
  * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the
@@ -66,22 +66,37 @@ static void free_words(word_list *list) {
         free(list->storage[i]);
 }
 
-/* Kernels include the header of this very build, from wherever the library runs. */
-static gbx_status provide_header(command *line) {
+/* The headers that kernels and orchestrations include, as this library was built with them. */
+static const struct {
+    const char *name;
+    const char *text;
+} headers[] = {{"kernel.h", gbx_embedded_kernel_header},
+               {"orchestration.h", gbx_embedded_orchestration_header}};
+
+enum { HEADER_COUNT = sizeof headers / sizeof headers[0] };
+
+/* Sources include the headers of this very build, from wherever the library runs. */
+static gbx_status provide_headers(command *line) {
     char text[GBX_HASH_TEXT_BYTES];
     char name[64 + GBX_HASH_TEXT_BYTES];
     char path[PATH_MAX];
-    size_t size = strlen(gbx_embedded_kernel_header);
-    gbx_hash_format(gbx_hash_bytes(gbx_embedded_kernel_header, size), text);
+    gbx_hash hashes[HEADER_COUNT];
+    for (size_t i = 0; i < HEADER_COUNT; ++i)
+        hashes[i] = gbx_hash_bytes(headers[i].text, strlen(headers[i].text));
+    gbx_hash_format(gbx_hash_bytes(hashes, sizeof hashes), text);
     snprintf(name, sizeof name, "include/%s/glassbox", text);
     char *directory;
     GBX_TRY(gbx_cache_directory(name, &directory));
-    snprintf(path, sizeof path, "%s/kernel.h", directory);
+    gbx_status status = NULL;
+    for (size_t i = 0; i < HEADER_COUNT && !status; ++i) {
+        snprintf(path, sizeof path, "%s/%s", directory, headers[i].name);
+        if (access(path, R_OK) != 0)
+            status = gbx_cache_write(path, headers[i].text, strlen(headers[i].text));
+    }
     snprintf(line->include, sizeof line->include, "-I%.*s",
              (int)(strlen(directory) - strlen("/glassbox")), directory);
     free(directory);
-    if (access(path, R_OK) != 0)
-        GBX_TRY(gbx_cache_write(path, gbx_embedded_kernel_header, size));
+    GBX_TRY(status);
     return add_word(&line->compiler, line->include);
 }
 
@@ -91,7 +106,7 @@ static gbx_status build_command(const char *compile_flags, const char *link_flag
         compiler = "cc";
     GBX_TRY(add_words(&line->compiler, compiler));
     GBX_TRY(add_words(&line->compiler, default_flags));
-    GBX_TRY(provide_header(line));
+    GBX_TRY(provide_headers(line));
     if (compile_flags)
         GBX_TRY(add_words(&line->compiler, compile_flags));
     GBX_TRY(add_words(&line->linker, default_link_flags));
