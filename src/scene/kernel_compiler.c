@@ -80,7 +80,7 @@ static gbx_status provide_headers(command *line) {
     char text[GBX_HASH_TEXT_BYTES];
     char name[64 + GBX_HASH_TEXT_BYTES];
     char path[PATH_MAX];
-    gbx_hash hashes[HEADER_COUNT];
+    gbx_hash128 hashes[HEADER_COUNT];
     for (size_t i = 0; i < HEADER_COUNT; ++i)
         hashes[i] = gbx_hash_bytes(headers[i].text, strlen(headers[i].text));
     gbx_hash_format(gbx_hash_bytes(hashes, sizeof hashes), text);
