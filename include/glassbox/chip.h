@@ -29,6 +29,7 @@ extern "C" {
 #define GBX_MAX_WINDOW (1u << 24)
 #define GBX_MAX_KERNELS 1024
 #define GBX_MAX_KERNEL_NAME 63
+#define GBX_MAX_BLOCK_NUM 65536
 
 typedef struct gbx_chip gbx_chip;
 

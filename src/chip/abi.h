@@ -18,17 +18,19 @@
 #define GBX_NO_CORE UINT32_MAX
 #define GBX_CONTROL_MAGIC UINT64_C(0x30524c5443584247) /* "GBXCTLR0" */
 
-/* The programs of the chip that a launch can name. */
-enum { GBX_ENTRY_LOAD_KERNEL = 1, GBX_ENTRY_CALL = 2 };
+/* What a launch can name: one entry of the chip's own; the others are programs (program.h). */
+enum { GBX_ENTRY_LOAD_KERNEL = 1, GBX_ENTRY_FIRST_PROGRAM = 2 };
 
 typedef enum gbx_fault_kind {
     GBX_FAULT_NONE = 0,
-    GBX_FAULT_SIGNAL = 1,  /* a fatal signal in a kernel */
-    GBX_FAULT_HANG = 2,    /* a kernel that made no progress */
-    GBX_FAULT_LOADING = 3, /* a fatal signal while a kernel's shared object was loaded */
-    GBX_FAULT_OUTSIDE = 4, /* a fatal signal on a thread that is no core */
-    GBX_FAULT_THREAD = 5,  /* a kernel ended the thread of its core */
-    GBX_FAULT_LINK = 6     /* a kernel closed the link to the host */
+    GBX_FAULT_SIGNAL = 1,            /* a fatal signal in a kernel */
+    GBX_FAULT_HANG = 2,              /* a kernel that made no progress */
+    GBX_FAULT_LOADING = 3,           /* a fatal signal while a kernel's shared object was loaded */
+    GBX_FAULT_OUTSIDE = 4,           /* a fatal signal on a thread that is no core */
+    GBX_FAULT_THREAD = 5,            /* a kernel ended the thread of its core */
+    GBX_FAULT_LINK = 6,              /* a kernel closed the link to the host */
+    GBX_FAULT_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
+    GBX_FAULT_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
 } gbx_fault_kind;
 
 typedef enum gbx_address_kind {
@@ -50,7 +52,7 @@ typedef struct gbx_fault {
     int64_t running_ns;    /* how long the kernel had run */
     uint32_t address_kind; /* gbx_address_kind */
     uint32_t reserved;
-    uint64_t padding;
+    uint64_t task_id;
 } gbx_fault;
 _Static_assert(sizeof(gbx_fault) == 64, "a fault is one cache line");
 
@@ -60,7 +62,8 @@ typedef struct gbx_core_activity {
     _Atomic uint32_t func_id;
     _Atomic uint32_t block_idx;
     _Atomic uint32_t block_num;
-    uint64_t padding[6];
+    _Atomic uint64_t task_id;
+    uint64_t padding[5];
 } gbx_core_activity;
 _Static_assert(sizeof(gbx_core_activity) == 64, "an activity is one cache line");
 
@@ -76,10 +79,13 @@ typedef struct gbx_control_block {
     _Atomic uint64_t finished_launch; /* chip, last: the id of the launch that the rest tells of */
     uint32_t code;                    /* chip: gbx_code of that launch */
     uint32_t reserved;
-    int64_t device_ns;                       /* chip: first dispatch to last completion */
+    int64_t device_ns;                       /* chip: how long the launch took */
+    uint64_t task_count;                     /* chip: completed in it */
+    uint64_t dispatch_count;                 /* chip: that they took */
     _Alignas(64) _Atomic uint64_t heartbeat; /* chip: counts while a launch runs */
+    _Atomic uint64_t tasks_so_far;           /* chip: completed, told with the heartbeat */
     _Alignas(64) gbx_fault fault;            /* chip; the host clears it before a launch */
-    char message[8192];                      /* chip: why a kernel did not load */
+    char message[8192];                      /* chip: why a launch failed, as its entry says it */
     gbx_core_activity cores[GBX_MAX_CORES];  /* each core its own */
     gbx_dispatch_payload dispatches[GBX_MAX_CORES];
 } gbx_control_block;
@@ -93,24 +99,13 @@ _Static_assert(offsetof(gbx_control_block, dispatches) == 8384 + 64 * GBX_MAX_CO
 /* Payload of GBX_ENTRY_LOAD_KERNEL. */
 typedef struct gbx_load_block {
     uint32_t func_id;
-    uint32_t reserved;
+    uint32_t core;     /* gbx_core_type */
     uint64_t function; /* address in this process, or 0 */
     char path[4096];   /* absolute path of a shared object, where there is no function */
 } gbx_load_block;
 _Static_assert(sizeof(gbx_load_block) == 4112, "layout of the load payload");
 
-/* Payload of GBX_ENTRY_CALL. */
-typedef struct gbx_call_block {
-    uint32_t kernels[GBX_SUBTASK_COUNT]; /* func_id or GBX_NO_KERNEL */
-    uint32_t block_num;
-    uint32_t tensor_count;
-    uint32_t scalar_count;
-    gbx_global_context global;
-    uint64_t padding[2];
-    gbx_tensor tensors[GBX_MAX_TENSOR_ARGS];
-    uint64_t scalars[GBX_MAX_SCALAR_ARGS];
-} gbx_call_block;
-_Static_assert(offsetof(gbx_call_block, tensors) == 64, "layout of the call payload");
-_Static_assert(sizeof(gbx_tensor) == 192, "a tensor is three cache lines");
+/* The most that the payload of a launch can have. */
+enum { GBX_MAX_PAYLOAD_BYTES = 32768 };
 
 #endif

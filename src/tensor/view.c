@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/status.h"
+#include "tensor/view.h"
 
 static bool is_empty(const gbx_tensor *tensor) {
     for (uint32_t d = 0; d < tensor->ndims; ++d)
@@ -124,6 +125,25 @@ gbx_status gbx_tensor_validate(const gbx_tensor *tensor) {
                         tensor->start_offset);
     GBX_TRY(check_payload(tensor));
     return is_empty(tensor) ? NULL : check_reach(tensor);
+}
+
+bool gbx_tensor_is_valid(const gbx_tensor *tensor, int64_t *out_first_byte, int64_t *out_end_byte) {
+    int64_t first, last;
+    uint64_t bytes;
+    *out_first_byte = *out_end_byte = 0;
+    if (!gbx_dtype_is_valid(tensor->dtype) || tensor->ndims > GBX_MAX_DIMS ||
+        tensor->start_offset < 0)
+        return false;
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        if (tensor->shape[d] < 0)
+            return false;
+    if (is_empty(tensor))
+        return true;
+    if (!checked_payload_bytes(tensor, &bytes) || !checked_reach(tensor, &first, &last) ||
+        first < 0 || !checked_bytes(tensor->dtype, first, last, out_first_byte, out_end_byte))
+        return false;
+    return (tensor->buffer_bytes == 0 || (uint64_t)*out_end_byte <= tensor->buffer_bytes) &&
+           tensor->data + (uint64_t)*out_end_byte >= tensor->data;
 }
 
 gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dtype, uint32_t ndims,

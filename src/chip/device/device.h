@@ -1,6 +1,7 @@
 /*
- * The chip itself: cores with mailboxes, AICPU threads, the control thread that talks to the host.
- * Code here but for starting, loading and ending is device code: no malloc, no stdio, no locks.
+ * The chip itself: cores, the workers that run kernels on them, the orchestrator, and the control
+ * thread that talks to the host. Code here but for starting, loading and ending is device code: no
+ * malloc, no stdio, no locks.
  */
 #ifndef GBX_CHIP_DEVICE_H
 #define GBX_CHIP_DEVICE_H
@@ -10,43 +11,49 @@
 
 #include "base/doorbell.h"
 #include "chip/abi.h"
+#include "chip/program.h"
 #include "hal/hal.h"
 
-typedef struct gbx_device gbx_device;
-
-/* One dispatch at a time: the AICPU posts, the core completes. Empty when the counts are equal. */
-typedef struct gbx_mailbox {
-    _Alignas(64) _Atomic uint64_t posted; /* AICPU: dispatches posted */
-    gbx_kernel_function entry;            /* AICPU, before posted */
-    const uint64_t *args;                 /* AICPU, before posted */
-    _Atomic uint32_t func_id; /* AICPU, before posted; the watchdog reads these three too */
+/*
+ * A core is a place to run a kernel, on whichever worker has taken it. What it runs is known here,
+ * out of the reach of kernels, to faults and to the watchdog.
+ */
+typedef struct gbx_core {
+    gbx_device *device;
+    uint32_t id;
+    _Alignas(64) _Atomic uint64_t runs; /* odd while a kernel runs; its worker counts */
+    _Atomic uint64_t task_id;           /* worker, before it runs */
+    _Atomic uint32_t func_id;
     _Atomic uint32_t block_idx;
     _Atomic uint32_t block_num;
-    gbx_doorbell bell;                       /* AICPU rings, the core sleeps */
-    _Alignas(64) _Atomic uint64_t completed; /* core: dispatches completed */
-} gbx_mailbox;
-
-typedef struct gbx_core {
-    gbx_mailbox mailbox;
-    gbx_device *device;
-    gbx_doorbell *owner_bell; /* of the AICPU thread that looks after this core */
-    uint32_t id;
-    _Atomic int64_t start_ns; /* core: when its kernel started; what the watchdog goes by */
-    pthread_t thread;
-    bool has_thread;
+    /* Watchdog: what it saw last, and when that was new. */
+    uint64_t seen_runs;
+    int64_t seen_ns;
 } gbx_core;
 
-typedef struct gbx_aicpu {
-    _Alignas(64) gbx_doorbell bell; /* cores and the control thread ring, this thread sleeps */
+/* A thread that runs kernels, and between them the scheduler. */
+typedef struct gbx_worker {
+    _Alignas(64) gbx_doorbell bell;
     gbx_device *device;
     uint32_t id;
+    _Atomic bool is_inside; /* not asleep: it cannot be joined while a kernel does not end */
     pthread_t thread;
     bool has_thread;
-} gbx_aicpu;
+} gbx_worker;
+
+/* The thread that runs orchestrations. */
+typedef struct gbx_orchestrator {
+    _Alignas(64) gbx_doorbell bell;
+    _Atomic uint32_t asked;  /* runs that were asked for; the control thread counts */
+    _Atomic uint32_t served; /* and that have ended */
+    pthread_t thread;
+    bool has_thread;
+} gbx_orchestrator;
 
 typedef struct gbx_loaded_kernel {
     gbx_kernel_function entry; /* NULL: not registered */
     void *shared_object;       /* of dlopen, or NULL */
+    gbx_core_type core;
 } gbx_loaded_kernel;
 
 struct gbx_device {
@@ -54,28 +61,32 @@ struct gbx_device {
     int link_socket;
     int gm_fd;
     int doorbell_fd;
-    int host_fd; /* of the host process, for the lifeline */
+    int host_fd;      /* of the host process, for the lifeline */
+    int attention_fd; /* whoever has recorded a fault writes, the control thread wakes up */
 
-    /* The control thread writes these before it publishes a launch by counting launch_seq up. */
+    /* The control thread writes these before the program starts. */
     gbx_control_block *control;
     gbx_launch_args launch;
-    gbx_call_block call; /* of a call: a copy that no kernel can write to */
-    _Atomic uint64_t launch_seq;
+    const gbx_program *program;
+    int64_t start_ns;
+    uint64_t payload[GBX_MAX_PAYLOAD_BYTES / sizeof(uint64_t)]; /* which no kernel can write to */
+
     _Atomic bool is_stopping;
+    _Atomic bool is_fault_claimed; /* by the thread that fills in the fault */
+    _Atomic bool has_failed;       /* the fault is filled in: take no other launch */
+    _Atomic bool is_running;       /* a launch is under way */
+    _Atomic bool is_finishing;     /* somebody has begun to report its end */
 
-    /* One launch. */
-    _Atomic uint32_t next_block;     /* AICPU threads: block indices handed out */
-    _Atomic uint32_t threads_inside; /* AICPU threads that have not left the launch yet */
-    _Atomic int64_t progress_ns;     /* time of the last dispatch or completion */
-    _Atomic int64_t first_ns;        /* time of the first dispatch */
-    _Atomic bool is_fault_claimed;   /* by the thread that fills in the fault */
-    _Atomic bool has_failed;         /* the fault is filled in: leave the launch, take no other */
-    _Atomic bool is_running;         /* a launch is under way */
+    /* Watchdog, on the control thread. */
+    uint64_t seen_progress;
+    int64_t progress_ns;
 
+    void *program_state;
     gbx_loaded_kernel kernels[GBX_MAX_KERNELS]; /* control thread, between launches */
     uint32_t core_count;
     gbx_core cores[GBX_MAX_CORES];
-    gbx_aicpu aicpus[GBX_MAX_AICPU_THREADS];
+    gbx_worker workers[GBX_MAX_CORES];
+    gbx_orchestrator orchestrator;
 };
 
 /* --- device_main.c --- */
@@ -86,40 +97,50 @@ struct gbx_device {
  */
 bool gbx_device_main(int link_socket);
 
-/* Reports the end of the launch: code and time in the control block, then the host's doorbell. */
-void gbx_device_finish(gbx_device *device, gbx_code code, int64_t device_ns);
+/*
+ * Reports the end of the launch: code and counts in the control block, then the host's doorbell.
+ * Once a launch; who is second is ignored.
+ */
+void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches);
 
-/* Makes all AICPU threads leave the launch. Signal handlers too. */
+/* A fault is recorded: stops the program and calls the control thread. Signal handlers too. */
 void gbx_device_fail(gbx_device *device);
 
 /* --- core.c --- */
 
-/* Starts the thread of a core. */
-gbx_status gbx_core_start(gbx_core *core);
+/* Runs a kernel on the calling thread, as this core. A full fence follows it. */
+void gbx_core_run(gbx_core *core, uint64_t task_id, uint32_t func_id,
+                  const gbx_local_context *local, const uint64_t *args);
 
 static inline bool gbx_core_is_busy(gbx_core *core) {
-    /* Pairs with the release in the core: what the kernel wrote is visible once it is not busy. */
-    return atomic_load_explicit(&core->mailbox.completed, memory_order_acquire) !=
-           atomic_load_explicit(&core->mailbox.posted, memory_order_relaxed);
+    return atomic_load_explicit(&core->runs, memory_order_acquire) & 1;
 }
 
-/* Hands a dispatch to a core that is not busy. Called by its AICPU thread alone. */
-void gbx_core_post(gbx_core *core, gbx_kernel_function entry, uint32_t func_id,
-                   const gbx_local_context *local, const uint64_t *args);
+/* --- worker.c --- */
 
-gbx_core_activity *gbx_core_activity_of(const gbx_core *core);
+gbx_status gbx_worker_start(gbx_worker *worker);
+gbx_status gbx_orchestrator_start(gbx_device *device);
 
-/* --- aicpu.c --- */
+/* Makes the orchestrator thread run the program's orchestration. Control thread. */
+void gbx_orchestrator_call(gbx_device *device);
+bool gbx_orchestrator_is_inside(gbx_device *device);
 
-gbx_status gbx_aicpu_start(gbx_aicpu *aicpu);
+/* --- watchdog.c --- */
+
+/* A launch begins. */
+void gbx_watchdog_begin(gbx_device *device);
+
+/* Now and then while it runs: finds out when nothing has gone on for too long. */
+void gbx_watchdog_look(gbx_device *device);
 
 /* --- fault.c --- */
 
 /* Catches fatal signals for the whole process. */
 gbx_status gbx_fault_catch_signals(gbx_device *device);
 
-/* Says what the calling thread is doing, so that a signal can name it. NULL: nothing of ours. */
+/* Says what the calling thread is doing, so that a signal can name it. */
 void gbx_fault_enter_core(gbx_core *core);
+void gbx_fault_enter_orchestration(gbx_device *device);
 void gbx_fault_enter_loading(const gbx_device *device);
 void gbx_fault_leave(void);
 
@@ -128,8 +149,10 @@ void *gbx_fault_stack_create(void);
 void gbx_fault_stack_destroy(void *stack);
 
 /* Each records a fault, unless one was recorded before, and ends the launch. */
-void gbx_fault_record_hang(gbx_core *core, uint32_t other_cores);
-void gbx_fault_record_thread_end(gbx_core *core);
+void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
+void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns);
+/* The calling thread is ending, out of a kernel or an orchestration. */
+void gbx_fault_record_thread_end(gbx_device *device);
 
 /* Records that the link is closed; nobody is left to end the launch for. */
 void gbx_fault_record_link(gbx_device *device);
@@ -147,5 +170,12 @@ gbx_status gbx_lifeline_start(gbx_device *device);
 /* Runs GBX_ENTRY_LOAD_KERNEL; the reason of a failure goes to the control block's message. */
 gbx_code gbx_kernel_load(gbx_device *device);
 void gbx_kernel_unload_all(gbx_device *device);
+
+/*
+ * The symbol of a shared object, whose constructors have run; the object is the caller's to
+ * dlclose. On failure the reason is in the control block's message. Control thread.
+ */
+gbx_code gbx_object_load(gbx_device *device, const char *path, const char *symbol,
+                         const char *definition, void **out_object, void **out_symbol);
 
 #endif

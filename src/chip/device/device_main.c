@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,17 +13,21 @@
 #include "base/log.h"
 #include "chip/device/device.h"
 
-enum { HEARTBEAT_MS = 50, STOP_GRACE_MS = 200 };
+enum { HEARTBEAT_MS = 50, STOP_GRACE_MS = 200, FAULT_GRACE_MS = 200 };
 
 static bool is_process(const gbx_device *device) {
     return device->boot.flags & GBX_BOOT_IS_PROCESS;
 }
 
-void gbx_device_finish(gbx_device *device, gbx_code code, int64_t device_ns) {
+void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches) {
     gbx_control_block *control = device->control;
     uint64_t launch_id = device->launch.launch_id;
+    if (atomic_exchange_explicit(&device->is_finishing, true, memory_order_acq_rel))
+        return;
     control->code = (uint32_t)code;
-    control->device_ns = device_ns;
+    control->device_ns = gbx_clock_ns() - device->start_ns;
+    control->task_count = tasks;
+    control->dispatch_count = dispatches;
     /* First, for the host may launch again as soon as it sees the next. */
     atomic_store_explicit(&device->is_running, false, memory_order_release);
     /* Pairs with the host's look at the control block: the rest is filled in. */
@@ -33,10 +38,15 @@ void gbx_device_finish(gbx_device *device, gbx_code code, int64_t device_ns) {
 }
 
 void gbx_device_fail(gbx_device *device) {
-    /* Pairs with the acquire in the AICPU threads: the fault is filled in. */
+    /* Pairs with the acquire in the control thread: the fault is filled in. */
     atomic_store_explicit(&device->has_failed, true, memory_order_release);
-    for (uint32_t i = 0; i < device->boot.aicpu_threads; ++i)
-        gbx_doorbell_ring(&device->aicpus[i].bell);
+    if (device->program)
+        device->program->cancel(device);
+    int saved_errno = errno;
+    uint64_t one = 1;
+    ssize_t rung = write(device->attention_fd, &one, sizeof one);
+    (void)rung; /* the control thread looks by itself too, a little later */
+    errno = saved_errno;
 }
 
 /* --- launching, on the control thread --- */
@@ -46,43 +56,22 @@ static bool owns(const gbx_device *device, uint64_t address, uint64_t bytes) {
            gbx_range_is_inside(address - device->boot.gm_base, bytes, device->boot.gm_bytes);
 }
 
-/*
- * Takes the call out of global memory, where any kernel can write. The host has checked all this
- * before; a call that does not hold here is a defect of it.
- */
-static bool take_call(gbx_device *device) {
-    if (device->launch.payload_bytes != sizeof(gbx_call_block))
-        return false;
-    gbx_call_block *call = &device->call;
-    memcpy(call, (const void *)(uintptr_t)device->launch.payload, sizeof *call);
-    if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS ||
-        call->block_num == 0)
-        return false;
-    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
-        uint32_t func_id = call->kernels[s];
-        if (func_id != GBX_NO_KERNEL &&
-            (func_id >= GBX_MAX_KERNELS || !device->kernels[func_id].entry))
-            return false;
+static void start_program(gbx_device *device) {
+    device->program = gbx_program_find(device->launch.entry);
+    if (!device->program) {
+        gbx_device_finish(device, GBX_INTERNAL, 0, 0);
+        return;
     }
-    return true;
-}
-
-static void start_call(gbx_device *device) {
-    int64_t now_ns = gbx_clock_ns();
-    atomic_store_explicit(&device->next_block, 0, memory_order_relaxed);
-    atomic_store_explicit(&device->progress_ns, now_ns, memory_order_relaxed);
-    atomic_store_explicit(&device->first_ns, now_ns, memory_order_relaxed);
-    atomic_store_explicit(&device->threads_inside, device->boot.aicpu_threads,
-                          memory_order_relaxed);
-    /* Pairs with the acquire in the AICPU threads: the launch is filled in. */
-    atomic_fetch_add_explicit(&device->launch_seq, 1, memory_order_release);
-    for (uint32_t i = 0; i < device->boot.aicpu_threads; ++i)
-        gbx_doorbell_ring(&device->aicpus[i].bell);
+    gbx_watchdog_begin(device);
+    gbx_code code = device->program->start(device, device->payload, device->launch.payload_bytes);
+    if (code != GBX_OK)
+        gbx_device_finish(device, code, 0, 0);
 }
 
 static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
     if (!owns(device, launch->control_block, sizeof(gbx_control_block)) ||
-        !owns(device, launch->payload, launch->payload_bytes)) {
+        !owns(device, launch->payload, launch->payload_bytes) ||
+        launch->payload_bytes > sizeof device->payload) {
         gbx_log_error("chip: launch %" PRIu64 " points outside of global memory; ignored",
                       launch->launch_id);
         return;
@@ -95,15 +84,49 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
     }
     device->launch = *launch;
     device->control = (gbx_control_block *)(uintptr_t)launch->control_block;
+    device->start_ns = gbx_clock_ns();
+    /* Out of global memory, where any kernel can write. */
+    memcpy(device->payload, (const void *)(uintptr_t)launch->payload, launch->payload_bytes);
+    atomic_store_explicit(&device->is_finishing, false, memory_order_relaxed);
     atomic_store_explicit(&device->is_running, true, memory_order_relaxed);
     if (atomic_load_explicit(&device->has_failed, memory_order_acquire))
-        gbx_device_finish(device, GBX_DEVICE_LOST, 0);
+        gbx_device_finish(device, GBX_DEVICE_LOST, 0, 0);
     else if (launch->entry == GBX_ENTRY_LOAD_KERNEL)
-        gbx_device_finish(device, gbx_kernel_load(device), 0);
-    else if (launch->entry == GBX_ENTRY_CALL && take_call(device))
-        start_call(device);
+        gbx_device_finish(device, gbx_kernel_load(device), 0, 0);
     else
-        gbx_device_finish(device, GBX_INTERNAL, 0);
+        start_program(device);
+}
+
+static gbx_code fault_code(gbx_device *device) {
+    uint32_t kind = atomic_load_explicit(&device->control->fault.kind, memory_order_acquire);
+    bool is_hang = kind == GBX_FAULT_HANG || kind == GBX_FAULT_ORCHESTRATION_HANG;
+    return is_hang ? GBX_DEVICE_HUNG : GBX_DEVICE_FAULT;
+}
+
+/* Ends a launch that has failed: gives the other kernels a moment to end, then reports. */
+static void end_failed_launch(gbx_device *device) {
+    const gbx_program *program = device->program;
+    for (int waited_ms = 0; program && waited_ms < FAULT_GRACE_MS && program->awake(device) > 1;
+         ++waited_ms)
+        poll(NULL, 0, 1);
+    if (program)
+        program->report_fault(device, device->control->fault.core_id);
+    gbx_device_finish(device, fault_code(device), program ? program->tasks_completed(device) : 0,
+                      0);
+}
+
+/* While a launch runs: shows that the chip is alive, and looks whether all is well. */
+static void attend(gbx_device *device) {
+    if (device->program) {
+        uint64_t completed = device->program->tasks_completed(device);
+        atomic_store_explicit(&device->control->tasks_so_far, completed, memory_order_relaxed);
+        if (!atomic_load_explicit(&device->has_failed, memory_order_acquire))
+            gbx_watchdog_look(device);
+    }
+    atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&device->has_failed, memory_order_acquire) &&
+        atomic_load_explicit(&device->is_running, memory_order_acquire))
+        end_failed_launch(device);
 }
 
 /*
@@ -111,13 +134,20 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
  * show that the chip is alive; between launches it sleeps.
  */
 static void serve(gbx_device *device) {
-    struct pollfd link = {.fd = device->link_socket, .events = POLLIN};
+    struct pollfd watched[2] = {{.fd = device->link_socket, .events = POLLIN},
+                                {.fd = device->attention_fd, .events = POLLIN}};
     for (;;) {
         bool is_running = atomic_load_explicit(&device->is_running, memory_order_acquire);
-        int ready = poll(&link, 1, is_running ? HEARTBEAT_MS : -1);
+        int ready = poll(watched, 2, is_running ? HEARTBEAT_MS : -1);
         if (ready < 0 && errno != EINTR)
             return;
-        if (ready > 0) {
+        uint64_t rings;
+        if (ready > 0 && watched[1].revents & POLLIN &&
+            read(device->attention_fd, &rings, sizeof rings) < 0)
+            watched[1].fd = -1;
+        else if (ready > 0 && watched[1].revents & POLLNVAL)
+            watched[1].fd = -1; /* closed by a kernel: looking now and then remains */
+        if (ready > 0 && watched[0].revents) {
             gbx_launch_args launch;
             /* Plain recv: a status would be allocated, and a kernel may have broken the heap. */
             ssize_t received = recv(device->link_socket, &launch, sizeof launch, MSG_TRUNC);
@@ -127,7 +157,7 @@ static void serve(gbx_device *device) {
                 return;
             start_launch(device, &launch);
         } else if (is_running) {
-            atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
+            attend(device);
         }
     }
 }
@@ -168,26 +198,25 @@ static gbx_status map_gm(gbx_device *device) {
 }
 
 static gbx_status start_threads(gbx_device *device) {
-    uint32_t thread_count = device->boot.aicpu_threads;
     device->core_count = device->boot.blocks * GBX_CORES_PER_BLOCK;
-    for (uint32_t i = 0; i < thread_count; ++i) {
-        gbx_aicpu *aicpu = &device->aicpus[i];
-        aicpu->device = device;
-        aicpu->id = i;
-        GBX_TRY(gbx_aicpu_start(aicpu));
+    device->attention_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (device->attention_fd < 0)
+        return gbx_fail(GBX_IO, "making the chip's event: %s", strerror(errno));
+    /* Not from the heap, as the device itself: a kernel that corrupts the heap leaves it alone. */
+    device->program_state = mmap(NULL, gbx_program_state_bytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (device->program_state == MAP_FAILED) {
+        device->program_state = NULL;
+        return gbx_fail(GBX_EXHAUSTED, "starting the chip: out of memory");
     }
-    /* Block b belongs to AICPU thread b modulo their number, as aicpu.c walks them. */
-    uint32_t owner = 0;
+    gbx_program_state_init(device->program_state, device->core_count);
     for (uint32_t i = 0; i < device->core_count; ++i) {
-        gbx_core *core = &device->cores[i];
-        core->device = device;
-        core->id = i;
-        core->owner_bell = &device->aicpus[owner].bell;
-        GBX_TRY(gbx_core_start(core));
-        if (i % GBX_CORES_PER_BLOCK == GBX_CORES_PER_BLOCK - 1 && ++owner == thread_count)
-            owner = 0;
+        device->cores[i].device = device->workers[i].device = device;
+        device->cores[i].id = device->workers[i].id = i;
     }
-    return NULL;
+    for (uint32_t i = 0; i < device->core_count; ++i)
+        GBX_TRY(gbx_worker_start(&device->workers[i]));
+    return gbx_orchestrator_start(device);
 }
 
 static gbx_status start(gbx_device *device) {
@@ -203,46 +232,50 @@ static gbx_status start(gbx_device *device) {
 
 /* --- ending --- */
 
-static bool any_core_is_busy(gbx_device *device) {
+static bool is_anyone_inside(gbx_device *device) {
     for (uint32_t i = 0; i < device->core_count; ++i)
-        if (gbx_core_is_busy(&device->cores[i]))
+        if (atomic_load_explicit(&device->workers[i].is_inside, memory_order_acquire))
             return true;
-    return false;
+    return gbx_orchestrator_is_inside(device);
 }
 
-/* Joins the thread of a core, or leaves one alone that is still in a kernel; false then. */
-static bool join_core(gbx_core *core) {
-    if (!core->has_thread)
-        return true;
-    if (gbx_core_is_busy(core)) {
-        pthread_detach(core->thread);
-        return false;
-    }
-    pthread_join(core->thread, NULL);
-    return true;
+/* Joins a thread, or leaves one alone that is still in a kernel; false then. */
+static bool join(pthread_t thread, bool has_thread, bool is_inside) {
+    if (has_thread && is_inside)
+        pthread_detach(thread);
+    else if (has_thread)
+        pthread_join(thread, NULL);
+    return !has_thread || !is_inside;
 }
 
-/* False when a core is still in a kernel after a grace time: its thread cannot be ended. */
+/* False when a kernel has not ended after a grace time: its thread cannot be ended. */
 static bool stop_threads(gbx_device *device) {
     atomic_store_explicit(&device->is_stopping, true, memory_order_release);
-    for (uint32_t i = 0; i < GBX_MAX_AICPU_THREADS; ++i)
-        gbx_doorbell_ring(&device->aicpus[i].bell);
+    if (device->program)
+        device->program->cancel(device);
     for (uint32_t i = 0; i < device->core_count; ++i)
-        gbx_doorbell_ring(&device->cores[i].mailbox.bell);
-    for (uint32_t i = 0; i < GBX_MAX_AICPU_THREADS; ++i)
-        if (device->aicpus[i].has_thread)
-            pthread_join(device->aicpus[i].thread, NULL);
-    for (int waited_ms = 0; any_core_is_busy(device) && waited_ms < STOP_GRACE_MS; ++waited_ms)
+        gbx_doorbell_ring(&device->workers[i].bell);
+    gbx_doorbell_ring(&device->orchestrator.bell);
+    for (int waited_ms = 0; is_anyone_inside(device) && waited_ms < STOP_GRACE_MS; ++waited_ms)
         poll(NULL, 0, 1);
-    bool is_clean = true;
-    for (uint32_t i = 0; i < device->core_count; ++i)
-        is_clean = join_core(&device->cores[i]) && is_clean;
+    bool is_clean = join(device->orchestrator.thread, device->orchestrator.has_thread,
+                         gbx_orchestrator_is_inside(device));
+    for (uint32_t i = 0; i < device->core_count; ++i) {
+        gbx_worker *worker = &device->workers[i];
+        bool is_inside = atomic_load_explicit(&worker->is_inside, memory_order_acquire);
+        is_clean = join(worker->thread, worker->has_thread, is_inside) && is_clean;
+    }
     return is_clean;
 }
 
 /* Of a chip inside the host, which keeps the mapping of global memory. */
 static void destroy(gbx_device *device) {
     gbx_kernel_unload_all(device);
+    gbx_program_state_destroy(device->program_state);
+    if (device->program_state)
+        munmap(device->program_state, gbx_program_state_bytes);
+    if (device->attention_fd >= 0)
+        close(device->attention_fd);
     close(device->gm_fd);
     close(device->doorbell_fd);
     close(device->link_socket);
@@ -267,7 +300,7 @@ bool gbx_device_main(int link_socket) {
         return true;
     }
     device->link_socket = link_socket;
-    device->gm_fd = device->doorbell_fd = -1;
+    device->gm_fd = device->doorbell_fd = device->attention_fd = -1;
     gbx_status status = start(device);
     answer(device, status);
     if (!status)

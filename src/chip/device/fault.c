@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "chip/device/device.h"
 
 enum { SIGNAL_STACK_BYTES = 64 * 1024 };
@@ -13,6 +12,7 @@ static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 /* What a signal handler needs to know, and nothing but the thread itself writes. */
 static _Thread_local gbx_core *current_core;
+static _Thread_local gbx_device *current_orchestration;
 static _Thread_local const gbx_device *current_loader;
 
 /*
@@ -26,12 +26,17 @@ void gbx_fault_enter_core(gbx_core *core) {
     current_core = core;
 }
 
+void gbx_fault_enter_orchestration(gbx_device *device) {
+    current_orchestration = device;
+}
+
 void gbx_fault_enter_loading(const gbx_device *device) {
     current_loader = device;
 }
 
 void gbx_fault_leave(void) {
     current_core = NULL;
+    current_orchestration = NULL;
     current_loader = NULL;
 }
 
@@ -47,11 +52,10 @@ static gbx_fault *claim(gbx_device *device) {
 /* From what kernels cannot reach; what global memory says may be scribbled over. */
 static void fill_core(gbx_fault *fault, gbx_core *core) {
     fault->core_id = core->id;
-    fault->func_id = atomic_load_explicit(&core->mailbox.func_id, memory_order_relaxed);
-    fault->block_idx = atomic_load_explicit(&core->mailbox.block_idx, memory_order_relaxed);
-    fault->block_num = atomic_load_explicit(&core->mailbox.block_num, memory_order_relaxed);
-    fault->running_ns =
-        gbx_clock_ns() - atomic_load_explicit(&core->start_ns, memory_order_relaxed);
+    fault->task_id = atomic_load_explicit(&core->task_id, memory_order_relaxed);
+    fault->func_id = atomic_load_explicit(&core->func_id, memory_order_relaxed);
+    fault->block_idx = atomic_load_explicit(&core->block_idx, memory_order_relaxed);
+    fault->block_num = atomic_load_explicit(&core->block_num, memory_order_relaxed);
 }
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
@@ -72,23 +76,36 @@ static void publish(gbx_fault *fault, gbx_fault_kind kind) {
     atomic_store_explicit(&fault->kind, (uint32_t)kind, memory_order_release);
 }
 
-void gbx_fault_record_hang(gbx_core *core, uint32_t other_cores) {
+void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores) {
     gbx_fault *fault = claim(core->device);
     if (!fault)
         return;
     fill_core(fault, core);
+    fault->running_ns = running_ns;
     fault->other_cores = other_cores;
     publish(fault, GBX_FAULT_HANG);
     gbx_device_fail(core->device);
 }
 
-void gbx_fault_record_thread_end(gbx_core *core) {
-    gbx_fault *fault = claim(core->device);
+void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns) {
+    gbx_fault *fault = claim(device);
     if (!fault)
         return;
-    fill_core(fault, core);
+    fault->core_id = GBX_NO_CORE;
+    fault->running_ns = running_ns;
+    publish(fault, GBX_FAULT_ORCHESTRATION_HANG);
+    gbx_device_fail(device);
+}
+
+void gbx_fault_record_thread_end(gbx_device *device) {
+    gbx_fault *fault = claim(device);
+    if (!fault)
+        return;
+    fault->core_id = GBX_NO_CORE;
+    if (current_core)
+        fill_core(fault, current_core);
     publish(fault, GBX_FAULT_THREAD);
-    gbx_device_fail(core->device);
+    gbx_device_fail(device);
 }
 
 void gbx_fault_record_link(gbx_device *device) {
@@ -98,28 +115,29 @@ void gbx_fault_record_link(gbx_device *device) {
 }
 
 /*
- * A core never runs on: its kernel may hold anything in any state. The thread parks, the AICPU that
- * looks after it ends the launch, and the host ends the process.
+ * The thread never runs on: its kernel, or its orchestration, may hold anything in any state. It
+ * parks, the control thread ends the launch, and the host ends the process.
  */
-static _Noreturn void park(gbx_core *core, const siginfo_t *info) {
-    gbx_fault *fault = claim(core->device);
+static _Noreturn void park(gbx_device *device, const siginfo_t *info) {
+    gbx_fault *fault = claim(device);
     if (fault) {
         fill_signal(fault, info);
-        fill_core(fault, core);
-        publish(fault, GBX_FAULT_SIGNAL);
-        gbx_device_fail(core->device);
+        if (current_core)
+            fill_core(fault, current_core);
+        publish(fault, current_core ? GBX_FAULT_SIGNAL : GBX_FAULT_ORCHESTRATION);
+        gbx_device_fail(device);
     }
     for (;;)
         pause();
 }
 
-/* A fault that no core can answer for leaves a note and ends the process the way it came. */
+/* A fault that nobody can answer for leaves a note and ends the process the way it came. */
 static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     (void)context;
     /* A process that a kernel forked is not the chip: it speaks for nobody, and ends. */
     bool is_chip = getpid() == caught_pid;
-    if (is_chip && current_core)
-        park(current_core, info);
+    if (is_chip && (current_core || current_orchestration))
+        park(caught_device, info);
     gbx_fault *fault = is_chip ? claim(caught_device) : NULL;
     if (fault) {
         fill_signal(fault, info);

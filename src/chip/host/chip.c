@@ -47,10 +47,7 @@ static gbx_status resolve_config(const gbx_chip_config *config, const gbx_hal_op
 /* The control block and the room for a launch's payload are one allocation of the chip's own. */
 typedef struct own_memory {
     gbx_control_block control;
-    union {
-        gbx_load_block load;
-        gbx_call_block call;
-    } payload;
+    uint64_t payload[GBX_MAX_PAYLOAD_BYTES / sizeof(uint64_t)];
 } own_memory;
 
 static gbx_status prepare_control(gbx_chip *chip) {

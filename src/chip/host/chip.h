@@ -33,13 +33,25 @@ GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *d
 
 /* --- launch.c --- */
 
+/* One entry of the chip, on a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in before. */
+typedef struct gbx_chip_launch_config {
+    uint32_t entry;
+    uint32_t timeout_ms;
+    const void *payload;
+    uint64_t payload_bytes;
+    void (*progress)(void *context, uint64_t tasks_completed); /* may be NULL */
+    void *progress_context;
+} gbx_chip_launch_config;
+
 /*
- * Runs one entry of the chip on a payload and waits for its end. A payload is copied in before.
- * What the chip says at its end, and how it fails, is the status; `out_device_ns` may be NULL.
+ * Runs it and waits for its end. What the chip says at its end, and how it fails, is the status;
+ * GBX_BAD_GRAPH leaves the details to gbx_chip_read_message. `out_result` may be NULL.
  */
-GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const void *payload,
-                                        uint64_t payload_bytes, uint32_t timeout_ms,
-                                        int64_t *out_device_ns);
+GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
+                                        gbx_call_result *out_result);
+
+/* The first bytes of what the chip left as its message. Trust nothing in it. */
+GBX_MUST_USE gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes);
 
 /* --- failure.c --- */
 

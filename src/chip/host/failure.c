@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "chip/host/chip.h"
 
-enum { PLACE_BYTES = 192 };
+enum { PLACE_BYTES = 256 };
 
 static const char *const core_names[GBX_CORES_PER_BLOCK] = {"AIC", "AIV0", "AIV1"};
 
@@ -19,17 +19,28 @@ static const char *signal_name(uint32_t number, char buffer[24]) {
     return buffer;
 }
 
-/* "kernel add (func 3) on core 4 (AIV0 of chip block 1), task block 2 of 8", for any numbers. */
-static void describe_place(const gbx_chip *chip, uint32_t func_id, uint32_t core_id,
-                           uint32_t block_idx, uint32_t block_num, char out_text[PLACE_BYTES]) {
-    const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
-    bool is_core = core_id < chip->blocks * GBX_CORES_PER_BLOCK;
+/* What ran where. */
+typedef struct place {
+    uint64_t task_id;
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+} place;
+
+/*
+ * "kernel add (func 3) of task 17 on core 4 (AIV0 of chip block 1), task block 2 of 8", whatever
+ * the numbers are.
+ */
+static void describe_place(const gbx_chip *chip, place at, char out_text[PLACE_BYTES]) {
+    const char *name = at.func_id < GBX_MAX_KERNELS ? chip->kernels[at.func_id].name : "";
+    bool is_core = at.core_id < chip->blocks * GBX_CORES_PER_BLOCK;
     snprintf(out_text, PLACE_BYTES,
-             "kernel %s (func %" PRIu32 ") on core %" PRIu32 " (%s of chip block %" PRIu32
-             "), task block %" PRIu32 " of %" PRIu32,
-             name[0] ? name : "unknown", func_id, core_id,
-             is_core ? core_names[core_id % GBX_CORES_PER_BLOCK] : "no core",
-             core_id / GBX_CORES_PER_BLOCK, block_idx, block_num);
+             "kernel %s (func %" PRIu32 ") of task %" PRIu64 " on core %" PRIu32
+             " (%s of chip block %" PRIu32 "), task block %" PRIu32 " of %" PRIu32,
+             name[0] ? name : "unknown", at.func_id, at.task_id, at.core_id,
+             is_core ? core_names[at.core_id % GBX_CORES_PER_BLOCK] : "no core",
+             at.core_id / GBX_CORES_PER_BLOCK, at.block_idx, at.block_num);
 }
 
 static gbx_status read_fault(gbx_chip *chip, gbx_fault *out_fault) {
@@ -54,33 +65,46 @@ static gbx_status is_scribbled(gbx_chip *chip, bool *out_is_scribbled) {
     return NULL;
 }
 
+static void describe_faulty(const gbx_chip *chip, const gbx_fault *fault,
+                            char out_text[PLACE_BYTES]) {
+    uint32_t kind = fault->kind;
+    if (kind == GBX_FAULT_ORCHESTRATION || kind == GBX_FAULT_ORCHESTRATION_HANG ||
+        (kind == GBX_FAULT_THREAD && fault->core_id == GBX_NO_CORE))
+        snprintf(out_text, PLACE_BYTES, "the orchestration");
+    else
+        describe_place(chip,
+                       (place){fault->task_id, fault->func_id, fault->core_id, fault->block_idx,
+                               fault->block_num},
+                       out_text);
+}
+
 gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     chip->failure = code;
     gbx_fault fault;
-    char place[PLACE_BYTES];
+    char what[PLACE_BYTES];
     char name[24];
     char where[64] = "";
     GBX_TRY(read_fault(chip, &fault));
-    describe_place(chip, fault.func_id, fault.core_id, fault.block_idx, fault.block_num, place);
+    describe_faulty(chip, &fault, what);
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
         return gbx_fail(code,
                         "%s made no progress for %.1f s, nor did %" PRIu32
                         " other cores; a wait that never ends, or a longer timeout is needed",
-                        place, (double)fault.running_ns / 1e9, fault.other_cores);
+                        what, (double)fault.running_ns / 1e9, fault.other_cores);
     if (code == GBX_DEVICE_HUNG)
         return gbx_fail(code,
                         "%s made no progress for %.1f s; a loop that never ends, or a longer "
                         "timeout is needed",
-                        place, (double)fault.running_ns / 1e9);
+                        what, (double)fault.running_ns / 1e9);
     if (fault.kind == GBX_FAULT_THREAD)
-        return gbx_fail(code, "%s ended the thread of its core (pthread_exit); a kernel returns",
-                        place);
+        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it has to return",
+                        what);
     if (fault.address_kind == GBX_ADDRESS_KNOWN)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
     else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
         snprintf(where, sizeof where, " at an address that no memory can have");
     const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
-    return gbx_fail(code, "%s raised %s (%s)%s", place, signal_name(fault.signal, name),
+    return gbx_fail(code, "%s raised %s (%s)%s", what, signal_name(fault.signal, name),
                     meaning ? meaning : "unknown", where);
 }
 
@@ -101,9 +125,11 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
         const gbx_core_activity *core = &cores[i];
         if (!core->is_running || running_count++ > 0)
             continue;
-        char place[PLACE_BYTES];
-        describe_place(chip, core->func_id, i, core->block_idx, core->block_num, place);
-        snprintf(text, bytes, " while running %s", place);
+        char where[PLACE_BYTES];
+        describe_place(chip,
+                       (place){core->task_id, core->func_id, i, core->block_idx, core->block_num},
+                       where);
+        snprintf(text, bytes, " while running %s", where);
     }
     size_t used = strlen(text);
     if (running_count > 1)

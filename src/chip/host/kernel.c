@@ -34,14 +34,17 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id, const c
 gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *name,
                                 gbx_core_type core, const char *path,
                                 gbx_kernel_function function) {
-    gbx_load_block block = {.func_id = func_id};
+    gbx_load_block block = {.func_id = func_id, .core = (uint32_t)core};
     if (function)
         memcpy(&block.function, &function, sizeof function);
     else if ((size_t)snprintf(block.path, sizeof block.path, "%s", path) >= sizeof block.path)
         return gbx_fail(GBX_OUT_OF_RANGE, "registering kernel %s: the path %s is too long", name,
                         path);
-    gbx_status status = gbx_chip_launch(chip, GBX_ENTRY_LOAD_KERNEL, &block, sizeof block,
-                                        GBX_DEFAULT_TIMEOUT_MS, NULL);
+    gbx_chip_launch_config launch = {.entry = GBX_ENTRY_LOAD_KERNEL,
+                                     .timeout_ms = GBX_DEFAULT_TIMEOUT_MS,
+                                     .payload = &block,
+                                     .payload_bytes = sizeof block};
+    gbx_status status = gbx_chip_launch(chip, &launch, NULL);
     if (gbx_status_code(status) == GBX_DEVICE_HUNG)
         return gbx_status_annotate(
             status, "registering kernel %s, of which a constructor may never end", name);

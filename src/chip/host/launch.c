@@ -15,8 +15,11 @@ typedef struct control_header {
     uint32_t code;
     uint32_t reserved;
     int64_t device_ns;
+    uint64_t task_count;
+    uint64_t dispatch_count;
 } control_header;
-_Static_assert(offsetof(control_header, device_ns) == offsetof(gbx_control_block, device_ns),
+_Static_assert(offsetof(control_header, dispatch_count) ==
+                   offsetof(gbx_control_block, dispatch_count),
                "the header is the start of the control block");
 
 static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t bytes) {
@@ -46,8 +49,9 @@ static gbx_status look(gbx_chip *chip, control_header *out_header, bool *out_is_
 }
 
 /* A launch that has ended counts, rung or not, and also when the chip has ended since. */
-static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header *out_header) {
-    int64_t patience_ns = (int64_t)timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
+static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config,
+                            control_header *out_header) {
+    int64_t patience_ns = (int64_t)config->timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
     int64_t heard_ns = gbx_clock_ns();
     uint64_t last_heartbeat = 0;
     for (;;) {
@@ -60,8 +64,13 @@ static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header 
         if (event.kind == GBX_HAL_LOST)
             return gbx_chip_report_ending(chip, &event);
         uint64_t heartbeat;
+        uint64_t tasks_so_far;
         GBX_TRY(read_control(chip, offsetof(gbx_control_block, heartbeat), &heartbeat,
                              sizeof heartbeat));
+        GBX_TRY(read_control(chip, offsetof(gbx_control_block, tasks_so_far), &tasks_so_far,
+                             sizeof tasks_so_far));
+        if (config->progress)
+            config->progress(config->progress_context, tasks_so_far);
         int64_t now_ns = gbx_clock_ns();
         if (heartbeat != last_heartbeat) {
             last_heartbeat = heartbeat;
@@ -70,6 +79,10 @@ static gbx_status await_end(gbx_chip *chip, uint32_t timeout_ms, control_header 
             return gbx_chip_report_silence(chip, now_ns - heard_ns);
         }
     }
+}
+
+gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes) {
+    return read_control(chip, offsetof(gbx_control_block, message), to, bytes);
 }
 
 /* What the chip said, made safe to print. */
@@ -93,8 +106,11 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     case GBX_DEVICE_HUNG:
         return gbx_chip_report_fault(chip, (gbx_code)header->code);
     case GBX_BAD_KERNEL:
+    case GBX_EXHAUSTED:
         GBX_TRY(read_message(chip, message, sizeof message));
-        return gbx_fail(GBX_BAD_KERNEL, "%s", message);
+        return gbx_fail((gbx_code)header->code, "%s", message);
+    case GBX_BAD_GRAPH:
+        return gbx_fail(GBX_BAD_GRAPH, "the chip found the graph to be wrong");
     default:
         chip->failure = GBX_INTERNAL;
         return gbx_fail(GBX_INTERNAL, "launching: the chip refused it with code %" PRIu32,
@@ -102,29 +118,31 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     }
 }
 
-gbx_status gbx_chip_launch(gbx_chip *chip, uint32_t entry, const void *payload,
-                           uint64_t payload_bytes, uint32_t timeout_ms, int64_t *out_device_ns) {
+gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
+                           gbx_call_result *out_result) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     gbx_hal_event event;
     GBX_TRY(ops->wait(chip->hal, 0, &event));
     if (event.kind == GBX_HAL_LOST) /* before what it left in the control block is cleared */
         return gbx_chip_report_ending(chip, &event);
-    GBX_TRY(ops->copy_in(chip->hal, chip->scratch, payload, payload_bytes));
+    GBX_TRY(ops->copy_in(chip->hal, chip->scratch, config->payload, config->payload_bytes));
     GBX_TRY(clear_control(chip));
     gbx_launch_args launch = {.launch_id = ++chip->launches,
                               .control_block = chip->control,
                               .payload = chip->scratch,
-                              .payload_bytes = payload_bytes,
-                              .entry = entry,
-                              .timeout_ms = timeout_ms};
+                              .payload_bytes = config->payload_bytes,
+                              .entry = config->entry,
+                              .timeout_ms = config->timeout_ms};
     gbx_status status = ops->launch(chip->hal, &launch);
     /* A chip that is gone is described by its ending, which the wait finds at once. */
     if (status && gbx_status_code(status) != GBX_DEVICE_LOST)
         return status;
     gbx_status_free(status);
     control_header header = {0};
-    GBX_TRY(await_end(chip, timeout_ms, &header));
-    if (out_device_ns)
-        *out_device_ns = header.device_ns;
+    GBX_TRY(await_end(chip, config, &header));
+    if (out_result)
+        *out_result = (gbx_call_result){.device_ns = header.device_ns,
+                                        .tasks = header.task_count,
+                                        .dispatches = header.dispatch_count};
     return describe_end(chip, &header);
 }

@@ -1,0 +1,55 @@
+#include "base/clock.h"
+#include "chip/device/device.h"
+
+void gbx_watchdog_begin(gbx_device *device) {
+    device->progress_ns = gbx_clock_ns();
+    device->seen_progress = 0;
+    for (uint32_t i = 0; i < device->core_count; ++i) {
+        gbx_core *core = &device->cores[i];
+        core->seen_runs = atomic_load_explicit(&core->runs, memory_order_relaxed);
+        core->seen_ns = device->progress_ns;
+    }
+}
+
+/* Since when each core runs what it runs, as far as looking now and then can tell. */
+static void note_cores(gbx_device *device, int64_t now_ns) {
+    for (uint32_t i = 0; i < device->core_count; ++i) {
+        gbx_core *core = &device->cores[i];
+        uint64_t runs = atomic_load_explicit(&core->runs, memory_order_relaxed);
+        if (runs == core->seen_runs)
+            continue;
+        core->seen_runs = runs;
+        core->seen_ns = now_ns;
+    }
+}
+
+static void report_hang(gbx_device *device, int64_t now_ns) {
+    gbx_core *oldest = NULL;
+    uint32_t busy_count = 0;
+    for (uint32_t i = 0; i < device->core_count; ++i) {
+        gbx_core *core = &device->cores[i];
+        if (!gbx_core_is_busy(core))
+            continue;
+        ++busy_count;
+        if (!oldest || core->seen_ns < oldest->seen_ns)
+            oldest = core;
+    }
+    if (oldest)
+        gbx_fault_record_hang(oldest, now_ns - oldest->seen_ns, busy_count - 1);
+    else if (gbx_orchestrator_is_inside(device))
+        gbx_fault_record_orchestration_hang(device, now_ns - device->progress_ns);
+    else
+        device->progress_ns = now_ns; /* all has ended in this moment: look again */
+}
+
+void gbx_watchdog_look(gbx_device *device) {
+    int64_t now_ns = gbx_clock_ns();
+    uint64_t progress = device->program->progress(device);
+    note_cores(device, now_ns);
+    if (progress != device->seen_progress) {
+        device->seen_progress = progress;
+        device->progress_ns = now_ns;
+    } else if (now_ns - device->progress_ns >= (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS) {
+        report_hang(device, now_ns);
+    }
+}

@@ -1,0 +1,51 @@
+/*
+ * What runs on the chip between the start of a launch and its end. The chip owns the threads, the
+ * kernels and the faults; a program decides what they do. Programs are above the chip: they are
+ * found by the number of the launch's entry.
+ */
+#ifndef GBX_CHIP_PROGRAM_H
+#define GBX_CHIP_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <glassbox/status.h>
+
+typedef struct gbx_device gbx_device;
+
+typedef struct gbx_program {
+    /*
+     * Control thread: starts a launch with a copy of its payload. Anything but GBX_OK ends the
+     * launch at once; else the program calls gbx_device_finish when it is done.
+     */
+    gbx_code (*start)(gbx_device *device, const void *payload, uint64_t bytes);
+    /* A worker that was woken, until it has nothing to do; and whether it still sleeps. */
+    void (*work)(gbx_device *device, uint32_t worker);
+    /* The orchestrator thread, when the program has rung for it. */
+    void (*orchestrate)(gbx_device *device);
+    /* Counts up as long as anything goes on; the watchdog compares it over time. Any thread. */
+    uint64_t (*progress)(gbx_device *device);
+    uint64_t (*tasks_completed)(gbx_device *device);
+    /* No new kernels. Any thread, signal handlers too. */
+    void (*cancel)(gbx_device *device);
+    /* How many workers are awake. Any thread. */
+    uint32_t (*awake)(gbx_device *device);
+    /* Control thread, after a fault: nothing of the program runs any more, as far as it can end. */
+    void (*report_fault)(gbx_device *device, uint32_t core_id);
+} gbx_program;
+
+/* NULL where there is none. Defined by the layer above. */
+const gbx_program *gbx_program_find(uint32_t entry);
+
+/* The memory of all programs inside a device, zero at its start. Defined by the layer above. */
+extern const uint64_t gbx_program_state_bytes;
+
+/* Once, before any worker; and when all have ended. `state` may be NULL then. */
+void gbx_program_state_init(void *state, uint32_t worker_count);
+void gbx_program_state_destroy(void *state);
+
+/* Of the state: a worker before its first sleep, and whether it was woken since. */
+void gbx_program_park_first(void *state, uint32_t worker);
+bool gbx_program_is_parked(void *state, uint32_t worker);
+
+#endif

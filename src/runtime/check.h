@@ -1,0 +1,46 @@
+/*
+ * What every runtime checks of a task before it takes it, on the host or on the chip. Device code:
+ * what is wrong goes into an error, nothing is allocated.
+ */
+#ifndef GBX_RUNTIME_CHECK_H
+#define GBX_RUNTIME_CHECK_H
+
+#include <stdbool.h>
+
+#include <glassbox/chip.h>
+
+#include "runtime/graph_error.h"
+#include "sched/task.h"
+
+/* What a graph may refer to. */
+typedef struct gbx_graph_limits {
+    uint64_t gm_base;
+    uint64_t gm_bytes;
+    uint32_t blocks;
+    uint8_t kernel_cores[GBX_MAX_KERNELS]; /* 0: not registered; else 1 + gbx_core_type */
+} gbx_graph_limits;
+
+/* Each fills in the error, with the task's number, and returns false when something is wrong. */
+bool gbx_check_kernels(const gbx_graph_limits *limits, uint64_t task,
+                       const gbx_task_kernels *kernels, gbx_graph_error *error);
+
+/* Of arguments added with gbx_args_...; new outputs are checked but for where they lie. */
+bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
+                    const gbx_args *args, gbx_graph_error *error);
+
+/* Of one tensor, argument `index`. `is_new`: its memory is still to be allocated. */
+bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
+                      const gbx_task_kernels *kernels, uint32_t index, const gbx_tensor *tensor,
+                      bool is_new, gbx_graph_error *error);
+
+/* Fills in what the arguments of a task are, at `arguments` (of gbx_task_arguments_bytes). */
+void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments);
+
+/* The first kernel of a task, for messages. */
+uint32_t gbx_first_kernel(const gbx_task_kernels *kernels);
+
+/* The raw bits of one element; false, with the error, when an index is out of range. */
+bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
+                      uint64_t *out_bits, gbx_graph_error *error);
+
+#endif

@@ -1,0 +1,280 @@
+#include "runtime/graph.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/runtimes.h"
+
+static gbx_graph *graph_of(gbx_device *device) {
+    return device->program_state;
+}
+
+/* --- errors --- */
+
+void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
+    if (gbx_graph_error_is_new(&graph->error))
+        graph->error = *error;
+    gbx_sched_cancel(&graph->sched);
+}
+
+void gbx_graph_fail(gbx_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
+                    int64_t value, int64_t other) {
+    gbx_graph_error error = {.kind = (uint32_t)kind, .func_id = func_id, .task = task};
+    error.values[0] = value;
+    error.values[1] = other;
+    gbx_graph_fail_with(graph, &error);
+}
+
+static void fail_with_text(gbx_graph *graph, gbx_graph_error_kind kind, const char *text) {
+    gbx_graph_error error = {
+        .kind = (uint32_t)kind, .func_id = GBX_NO_KERNEL, .task = graph->task_count};
+    for (size_t i = 0; text && text[i] && i + 1 < sizeof error.text; ++i)
+        error.text[i] = text[i];
+    gbx_graph_fail_with(graph, &error);
+}
+
+void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call) {
+    fail_with_text(gbx_graph_of(orchestration), GBX_GRAPH_REFUSED, call);
+}
+
+void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *message) {
+    fail_with_text(gbx_graph_of(orchestration), GBX_GRAPH_FAILED, message);
+}
+
+/* --- memory --- */
+
+uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
+    const gbx_graph_launch *launch = graph->launch;
+    uint64_t left = launch->storage_bytes - graph->storage_used;
+    uint64_t rounded = (bytes + 63) & ~UINT64_C(63);
+    if (rounded < bytes || rounded > left) {
+        gbx_graph_fail(graph, GBX_GRAPH_NO_MEMORY, graph->task_count, GBX_NO_KERNEL, (int64_t)bytes,
+                       (int64_t)left);
+        return 0;
+    }
+    uint64_t address = launch->storage + graph->storage_used;
+    graph->storage_used += rounded;
+    return address;
+}
+
+static void free_memory(gbx_graph *graph) {
+    if (graph->memory)
+        munmap(graph->memory, graph->memory_bytes);
+    graph->memory = NULL;
+    if (graph->object)
+        dlclose(graph->object);
+    graph->object = NULL;
+}
+
+static gbx_code take_memory(gbx_graph *graph) {
+    gbx_device *device = graph->device;
+    graph->memory_bytes = graph->builder->memory_bytes(graph);
+    void *memory = mmap(NULL, graph->memory_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) {
+        graph->memory = memory;
+        return GBX_OK;
+    }
+    snprintf(device->control->message, sizeof device->control->message,
+             "starting the graph: the chip is out of memory (%" PRIu64 " bytes were wanted)",
+             graph->memory_bytes);
+    return GBX_EXHAUSTED;
+}
+
+/* --- what the scheduler asks of the chip --- */
+
+static void run_dispatch(void *context, const gbx_sched_dispatch *dispatch) {
+    gbx_device *device = context;
+    /* From private memory: a kernel can write to the one in global memory. */
+    gbx_local_context local = {.block_idx = dispatch->block_idx,
+                               .block_num = dispatch->task->block_num};
+    gbx_core_run(&device->cores[dispatch->core_id], dispatch->task->id, dispatch->func_id, &local,
+                 dispatch->args);
+}
+
+static void wake_worker(void *context, uint32_t worker) {
+    gbx_device *device = context;
+    gbx_doorbell_ring(&device->workers[worker].bell);
+}
+
+static void finish(void *context) {
+    gbx_device *device = context;
+    gbx_graph *graph = graph_of(device);
+    uint64_t completed = gbx_sched_completed(&graph->sched);
+    if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count &&
+        !atomic_load_explicit(&device->has_failed, memory_order_acquire))
+        graph->builder->diagnose(graph);
+    gbx_code code = GBX_OK;
+    if (graph->error.kind != GBX_GRAPH_OK) {
+        memcpy(device->control->message, &graph->error, sizeof graph->error);
+        code = GBX_BAD_GRAPH;
+    }
+    gbx_device_finish(device, code, completed, gbx_sched_dispatched(&graph->sched));
+}
+
+void gbx_graph_begin_sched(gbx_graph *graph, gbx_sched_task *tasks, uint32_t task_capacity,
+                           gbx_ready_cell *cells, bool is_gated) {
+    gbx_device *device = graph->device;
+    for (uint32_t i = 0; i < device->core_count; ++i) {
+        gbx_dispatch_payload *payload = &device->control->dispatches[i];
+        graph->sched.dispatches[i].args = payload->args;
+        graph->sched.dispatches[i].local = &payload->local;
+    }
+    gbx_sched_config config = {
+        .machine = {device, run_dispatch, wake_worker, finish},
+        .global_context = device->launch.payload + offsetof(gbx_graph_launch, global),
+        .blocks = device->boot.blocks,
+        .thread_count = device->boot.aicpu_threads,
+        .processor_count = graph->processor_count,
+        .is_gated = is_gated,
+        .tasks = tasks,
+        .task_capacity = task_capacity,
+        .cells = cells,
+    };
+    gbx_sched_begin(&graph->sched, &config);
+}
+
+/* --- the program --- */
+
+static void fill_limits(gbx_graph *graph) {
+    gbx_device *device = graph->device;
+    graph->limits.gm_base = device->boot.gm_base;
+    graph->limits.gm_bytes = device->boot.gm_bytes;
+    graph->limits.blocks = device->boot.blocks;
+    for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i)
+        graph->limits.kernel_cores[i] =
+            device->kernels[i].entry ? (uint8_t)(1 + device->kernels[i].core) : 0;
+}
+
+static gbx_code load_orchestration(gbx_graph *graph) {
+    const gbx_graph_launch *launch = graph->launch;
+    if (launch->function) {
+        uintptr_t function = (uintptr_t)launch->function;
+        memcpy(&graph->orchestrate, &function, sizeof function);
+        return GBX_OK;
+    }
+    char definition[640];
+    snprintf(definition, sizeof definition,
+             "%s; an orchestration defines int %s(gbx_orchestration *, const gbx_run_args *)",
+             launch->entry, launch->entry);
+    void *symbol = NULL;
+    gbx_code code = gbx_object_load(graph->device, launch->path, launch->entry, definition,
+                                    &graph->object, &symbol);
+    memcpy(&graph->orchestrate, &symbol, sizeof symbol); /* ISO C has no cast to a function */
+    return code;
+}
+
+static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
+    gbx_graph *graph = graph_of(device);
+    if (bytes != sizeof(gbx_graph_launch))
+        return GBX_INTERNAL;
+    free_memory(graph);
+    graph->device = device;
+    graph->launch = payload;
+    graph->builder = gbx_runtime_builder(device->launch.entry);
+    graph->orchestration.ops = graph->builder->ops;
+    graph->error.kind = GBX_GRAPH_OK;
+    graph->task_count = graph->storage_used = 0;
+    fill_limits(graph);
+    gbx_code code = take_memory(graph);
+    if (code == GBX_OK && !graph->builder->build)
+        code = load_orchestration(graph);
+    if (code != GBX_OK)
+        return code;
+    graph->builder->begin(graph);
+    if (!graph->builder->build) {
+        gbx_orchestrator_call(device);
+        return GBX_OK;
+    }
+    graph->builder->build(graph);
+    gbx_sched_seal(&graph->sched);
+    return GBX_OK;
+}
+
+static void orchestrate(gbx_device *device) {
+    gbx_graph *graph = graph_of(device);
+    const gbx_graph_launch *launch = graph->launch;
+    gbx_run_args run = {.tensors = launch->tensors,
+                        .scalars = launch->scalars,
+                        .tensor_count = launch->tensor_count,
+                        .scalar_count = launch->scalar_count};
+    gbx_fault_enter_orchestration(device);
+    int result = graph->orchestrate(&graph->orchestration, &run);
+    gbx_fault_leave();
+    if (graph->builder->end)
+        graph->builder->end(graph);
+    if (result != 0)
+        gbx_graph_fail(graph, GBX_GRAPH_RETURNED, graph->task_count, GBX_NO_KERNEL, result, 0);
+    gbx_sched_seal(&graph->sched);
+}
+
+static void work(gbx_device *device, uint32_t worker) {
+    gbx_sched_work(&graph_of(device)->sched, worker);
+}
+
+static uint64_t tasks_completed(gbx_device *device) {
+    return gbx_sched_completed(&graph_of(device)->sched);
+}
+
+static uint64_t progress(gbx_device *device) {
+    gbx_graph *graph = graph_of(device);
+    return gbx_sched_completed(&graph->sched) + gbx_sched_dispatched(&graph->sched) +
+           atomic_load_explicit(&graph->heartbeat, memory_order_relaxed);
+}
+
+static void cancel(gbx_device *device) {
+    gbx_sched_cancel(&graph_of(device)->sched);
+}
+
+static uint32_t awake(gbx_device *device) {
+    return gbx_sched_awake(&graph_of(device)->sched);
+}
+
+static void report_fault(gbx_device *device, uint32_t core_id) {
+    gbx_sched_report_fault(&graph_of(device)->sched, core_id);
+}
+
+static const gbx_program graph_program = {
+    .start = start,
+    .work = work,
+    .orchestrate = orchestrate,
+    .progress = progress,
+    .tasks_completed = tasks_completed,
+    .cancel = cancel,
+    .awake = awake,
+    .report_fault = report_fault,
+};
+
+const gbx_program *gbx_program_find(uint32_t entry) {
+    return gbx_runtime_builder(entry) ? &graph_program : NULL;
+}
+
+/* --- what the chip keeps for it --- */
+
+const uint64_t gbx_program_state_bytes = sizeof(gbx_graph);
+
+void gbx_program_state_init(void *state, uint32_t worker_count) {
+    gbx_graph *graph = state;
+    cpu_set_t processors;
+    graph->sched.worker_count = worker_count;
+    graph->processor_count = 2;
+    if (sched_getaffinity(0, sizeof processors, &processors) == 0)
+        graph->processor_count = (uint32_t)CPU_COUNT(&processors);
+}
+
+void gbx_program_state_destroy(void *state) {
+    if (state)
+        free_memory(state);
+}
+
+void gbx_program_park_first(void *state, uint32_t worker) {
+    gbx_sched_park_first(&((gbx_graph *)state)->sched, worker);
+}
+
+bool gbx_program_is_parked(void *state, uint32_t worker) {
+    return gbx_sched_is_parked(&((gbx_graph *)state)->sched, worker);
+}

@@ -1,0 +1,268 @@
+#include "runtime/graph_error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "chip/host/chip.h"
+
+enum { TASK_BYTES = 160, SENTENCE_BYTES = 1024 };
+
+static const char *kernel_name(const gbx_chip *chip, uint32_t func_id) {
+    const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
+    return name[0] ? name : NULL;
+}
+
+/* "task 3 (kernel add)" */
+static void describe_task(const gbx_chip *chip, const gbx_graph_error *error,
+                          char text[TASK_BYTES]) {
+    const char *name = kernel_name(chip, error->func_id);
+    if (error->task == GBX_NO_TASK)
+        snprintf(text, TASK_BYTES, "the graph");
+    else if (name)
+        snprintf(text, TASK_BYTES, "task %" PRIu64 " (kernel %s)", error->task, name);
+    else
+        snprintf(text, TASK_BYTES, "task %" PRIu64, error->task);
+}
+
+static const char *core_name(uint32_t subtask) {
+    return subtask == GBX_SUBTASK_AIC ? "AIC" : "AIV";
+}
+
+static gbx_status bad_tensor(const gbx_graph_error *error, const char *task) {
+    gbx_status reason = gbx_tensor_validate(&error->tensor);
+    if (!reason)
+        reason = gbx_fail(GBX_BAD_GRAPH, "tensor: it is not valid");
+    gbx_status status = gbx_fail(GBX_BAD_GRAPH, "%s: argument %" PRId64 ": %s", task,
+                                 error->values[0], gbx_status_message(reason));
+    gbx_status_free(reason);
+    return status;
+}
+
+static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error, const char *task) {
+    gbx_hal_caps caps;
+    int64_t first, end;
+    gbx_chip_ops(chip)->caps(chip->hal, &caps);
+    gbx_tensor_extent(&error->tensor, &first, &end);
+    return gbx_fail(GBX_BAD_GRAPH,
+                    "%s: argument %" PRId64 ": its elements from 0x%" PRIx64 " to 0x%" PRIx64
+                    " are not in the chip's global memory (0x%" PRIx64 " to 0x%" PRIx64 ")",
+                    task, error->values[0], error->tensor.data + (uint64_t)first,
+                    error->tensor.data + (uint64_t)end, caps.gm_base, caps.gm_base + caps.gm_bytes);
+}
+
+static gbx_status of_kernels(const gbx_chip *chip, const gbx_graph_error *error, const char *task) {
+    const int64_t *v = error->values;
+    switch (error->kind) {
+    case GBX_GRAPH_NO_KERNEL:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: none of its three subtasks names a kernel", task);
+    case GBX_GRAPH_NOT_REGISTERED:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: func %" PRIu32 ": no kernel is registered by this number", task,
+                        error->func_id);
+    case GBX_GRAPH_CORE_TYPE:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: it is registered for %s cores and named for an %s core",
+                        task, core_name((uint32_t)chip->kernels[error->func_id].core),
+                        core_name((uint32_t)v[0]));
+    case GBX_GRAPH_BLOCKS:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: block_num is %" PRId64 ", expected 1 to %d", task, v[0],
+                        GBX_MAX_BLOCK_NUM);
+    default: /* GBX_GRAPH_SYNC_BLOCKS */
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: its %" PRId64 " blocks wait for each other and the chip has %" PRId64
+                        "; open it with as many blocks",
+                        task, v[0], v[1]);
+    }
+}
+
+static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *error,
+                               const char *task) {
+    const int64_t *v = error->values;
+    switch (error->kind) {
+    case GBX_GRAPH_TOO_MANY_ARGS:
+        if (v[1] < 0)
+            return gbx_fail(GBX_BAD_GRAPH,
+                            "%s: it has %" PRId64 " words of arguments, at most %d are possible",
+                            task, v[0], GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS);
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: it has %" PRId64 " tensors and %" PRId64
+                        " scalars, at most %d of each are possible",
+                        task, v[0], v[1], GBX_MAX_TENSOR_ARGS);
+    case GBX_GRAPH_NULL_TENSOR:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: argument %" PRId64 " is a null tensor", task, v[0]);
+    case GBX_GRAPH_BAD_TENSOR:
+        return bad_tensor(error, task);
+    case GBX_GRAPH_OUTSIDE:
+        return outside(chip, error, task);
+    case GBX_GRAPH_TENSOR_INDEX:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: tensor info names argument %" PRId64 ", the task has %" PRId64
+                        " (each may be named once)",
+                        task, v[0], v[1]);
+    case GBX_GRAPH_NEW_OUTPUT:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: argument %" PRId64 " is to be allocated by the runtime, which only "
+                        "tensormap_and_ringbuffer does; give it memory with gbx_device_malloc",
+                        task, v[0]);
+    case GBX_GRAPH_HEAP_TENSOR:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: argument %" PRId64 ": %" PRId64
+                        " bytes do not fit into the heap ring of %" PRId64
+                        " bytes; open the chip with more global memory (--gm)",
+                        task, v[0], v[1], v[2]);
+    default: /* GBX_GRAPH_ROLE */
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: argument %" PRId64 ": role %" PRId64
+                        " is none of input, output, inout",
+                        task, v[0], v[1]);
+    }
+}
+
+static gbx_status of_edges(const gbx_graph_error *error, const char *task) {
+    const int64_t *v = error->values;
+    switch (error->kind) {
+    case GBX_GRAPH_UNKNOWN_TASK:
+        if ((uint64_t)v[0] == GBX_NO_TASK)
+            return gbx_fail(
+                GBX_BAD_GRAPH,
+                "a call names GBX_NO_TASK, which a failed call gave back or nobody set; "
+                "there are %" PRId64 " tasks",
+                v[1]);
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "task %" PRId64 " does not exist; there are %" PRId64 " tasks, from 0 on",
+                        v[0], v[1]);
+    case GBX_GRAPH_SELF_EDGE:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: it is to wait for itself", task);
+    case GBX_GRAPH_CYCLE:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s waits for itself, in a cycle of %" PRId64 " tasks through task %" PRId64
+                        "; take out one of its edges",
+                        task, v[1], v[0]);
+    case GBX_GRAPH_PUBLISHED:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: an edge to it was added after it was published; add edges first",
+                        task);
+    case GBX_GRAPH_PUBLISHED_TWICE:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: it is published twice", task);
+    case GBX_GRAPH_NEVER_PUBLISHED:
+        if (v[0] > 0)
+            return gbx_fail(GBX_BAD_GRAPH,
+                            "%s was never published, nor were %" PRId64
+                            " more; call gbx_publish_task for each",
+                            task, v[0]);
+        return gbx_fail(GBX_BAD_GRAPH, "%s was never published; call gbx_publish_task", task);
+    case GBX_GRAPH_TOO_MANY_TASKS:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: a graph has at most %" PRId64 " tasks on this runtime",
+                        task, v[0]);
+    default: /* GBX_GRAPH_TOO_MANY_EDGES */
+        return gbx_fail(GBX_BAD_GRAPH, "%s: a graph has at most %" PRId64 " edges on this runtime",
+                        task, v[0]);
+    }
+}
+
+static gbx_status of_rings(const gbx_graph_error *error, const char *task) {
+    const int64_t *v = error->values;
+    switch (error->kind) {
+    case GBX_GRAPH_WINDOW:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: no room in the window of %" PRId64
+                        " tasks, all of which an open scope keeps; it keeps %" PRId64
+                        " in all: run with --window %" PRId64
+                        ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
+                        task, v[0], v[1], v[1]);
+    case GBX_GRAPH_HEAP:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: no room in the heap ring of %" PRId64
+                        " bytes, which an open scope keeps; it keeps %" PRId64
+                        " bytes in all: open the chip with more global memory (--gm), or end "
+                        "scopes earlier (gbx_scope_begin, gbx_scope_end)",
+                        task, v[0], v[1]);
+    case GBX_GRAPH_SCOPE_END:
+        return gbx_fail(GBX_BAD_GRAPH, "gbx_scope_end before task %" PRIu64 ": no scope is open",
+                        error->task);
+    case GBX_GRAPH_SCOPE_DEPTH:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "gbx_scope_begin before task %" PRIu64 ": scopes nest at most %" PRId64
+                        " deep",
+                        error->task, v[0]);
+    default: /* GBX_GRAPH_NO_MEMORY */
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: %" PRId64 " bytes are wanted of the %" PRId64
+                        " that the graph has left; open the chip with more global memory (--gm)",
+                        task, v[0], v[1]);
+    }
+}
+
+static gbx_status of_orchestration(const char *runtime, const gbx_graph_error *error) {
+    const int64_t *v = error->values;
+    switch (error->kind) {
+    case GBX_GRAPH_INDEX:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "gbx_get_tensor_data before task %" PRIu64 ": index %" PRId64
+                        " of dimension %" PRId64 " is not below its size %" PRId64,
+                        error->task, v[1], v[0], v[2]);
+    case GBX_GRAPH_REFUSED:
+        return gbx_fail(GBX_BAD_GRAPH, "%s: %s has no such call", error->text, runtime);
+    case GBX_GRAPH_FAILED:
+        return gbx_fail(GBX_BAD_GRAPH, "the orchestration failed after %" PRIu64 " tasks: %s",
+                        error->task, error->text);
+    default: /* GBX_GRAPH_RETURNED */
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "the orchestration returned error %" PRId64 " after %" PRIu64 " tasks",
+                        v[0], error->task);
+    }
+}
+
+static gbx_status sentence(const gbx_chip *chip, const char *runtime,
+                           const gbx_graph_error *error) {
+    char task[TASK_BYTES];
+    describe_task(chip, error, task);
+    if (error->kind <= GBX_GRAPH_SYNC_BLOCKS)
+        return of_kernels(chip, error, task);
+    switch (error->kind) {
+    case GBX_GRAPH_UNKNOWN_TASK:
+    case GBX_GRAPH_SELF_EDGE:
+    case GBX_GRAPH_CYCLE:
+    case GBX_GRAPH_PUBLISHED:
+    case GBX_GRAPH_PUBLISHED_TWICE:
+    case GBX_GRAPH_NEVER_PUBLISHED:
+    case GBX_GRAPH_TOO_MANY_TASKS:
+    case GBX_GRAPH_TOO_MANY_EDGES:
+        return of_edges(error, task);
+    case GBX_GRAPH_WINDOW:
+    case GBX_GRAPH_HEAP:
+    case GBX_GRAPH_NO_MEMORY:
+    case GBX_GRAPH_SCOPE_END:
+    case GBX_GRAPH_SCOPE_DEPTH:
+        return of_rings(error, task);
+    case GBX_GRAPH_INDEX:
+    case GBX_GRAPH_REFUSED:
+    case GBX_GRAPH_FAILED:
+    case GBX_GRAPH_RETURNED:
+        return of_orchestration(runtime, error);
+    default:
+        return of_arguments(chip, error, task);
+    }
+}
+
+/* What came from the chip may be anything. */
+static void make_printable(char *text, size_t bytes) {
+    text[bytes - 1] = '\0';
+    for (char *c = text; *c; ++c)
+        if ((unsigned char)*c < ' ')
+            *c = '?';
+}
+
+gbx_status gbx_graph_error_status(const gbx_chip *chip, const char *runtime,
+                                  const gbx_graph_error *error) {
+    gbx_graph_error safe = *error;
+    make_printable(safe.text, sizeof safe.text);
+    if (safe.kind == GBX_GRAPH_OK || safe.kind > GBX_GRAPH_RETURNED)
+        return gbx_fail(GBX_INTERNAL, "%s: the chip reported an error of unknown kind %" PRIu32,
+                        runtime, safe.kind);
+    if (safe.kind == GBX_GRAPH_CORE_TYPE && !kernel_name(chip, safe.func_id))
+        safe.kind = GBX_GRAPH_NOT_REGISTERED;
+    return sentence(chip, runtime, &safe);
+}

@@ -1,0 +1,158 @@
+#include "runtime/runtimes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/checked.h"
+#include "chip/host/chip.h"
+#include "runtime/graph.h"
+
+static const gbx_runtime *const runtimes[] = {&gbx_tensormap_and_ringbuffer, &gbx_host_build_graph,
+                                              &gbx_aicpu_build_graph};
+
+enum { RUNTIME_COUNT = sizeof runtimes / sizeof runtimes[0] };
+
+const gbx_builder *gbx_runtime_builder(uint32_t entry) {
+    for (size_t i = 0; i < RUNTIME_COUNT; ++i)
+        if (runtimes[i]->entry == entry)
+            return runtimes[i]->builder;
+    return NULL;
+}
+
+const char *gbx_runtime_name(uint32_t index) {
+    return index < RUNTIME_COUNT ? runtimes[index]->name : NULL;
+}
+
+const char *gbx_runtime_description(uint32_t index) {
+    return index < RUNTIME_COUNT ? runtimes[index]->description : NULL;
+}
+
+const gbx_runtime *gbx_runtime_find(const char *name) {
+    for (size_t i = 0; i < RUNTIME_COUNT; ++i)
+        if (!name || strcmp(runtimes[i]->name, name) == 0)
+            return runtimes[i];
+    return NULL;
+}
+
+gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_launch *launch,
+                              gbx_call_result *out_result) {
+    gbx_chip *chip = request->chip;
+    gbx_hal_caps caps;
+    gbx_chip_ops(chip)->caps(chip->hal, &caps);
+    launch->global = (gbx_global_context){
+        .gm_base = caps.gm_base, .gm_bytes = caps.gm_bytes, .blocks = chip->blocks};
+    uint32_t timeout_ms = request->config->timeout_ms;
+    gbx_chip_launch_config config = {.entry = request->runtime->entry,
+                                     .timeout_ms = timeout_ms ? timeout_ms : GBX_DEFAULT_TIMEOUT_MS,
+                                     .payload = launch,
+                                     .payload_bytes = sizeof *launch,
+                                     .progress = request->config->progress,
+                                     .progress_context = request->config->progress_context};
+    gbx_status status = gbx_chip_launch(chip, &config, out_result);
+    if (gbx_status_code(status) != GBX_BAD_GRAPH)
+        return status;
+    gbx_status_free(status);
+    gbx_graph_error error;
+    GBX_TRY(gbx_chip_read_message(chip, &error, sizeof error));
+    return gbx_graph_error_status(chip, request->runtime->name, &error);
+}
+
+/* --- orchestrations on the chip --- */
+
+/* What a run on the chip holds of global memory, to give back. */
+typedef struct holdings {
+    uint64_t addresses[GBX_MAX_RUN_TENSORS + 2];
+    uint32_t count;
+} holdings;
+
+static gbx_status take(const gbx_runtime_request *request, holdings *held, uint64_t bytes,
+                       uint64_t *out_address) {
+    GBX_TRY(gbx_gm_alloc(request->chip, bytes, out_address));
+    held->addresses[held->count++] = *out_address;
+    return NULL;
+}
+
+static gbx_status give_back(const gbx_runtime_request *request, holdings *held) {
+    gbx_status status = NULL;
+    while (held->count > 0)
+        status =
+            gbx_status_first(status, gbx_gm_free(request->chip, held->addresses[--held->count]));
+    return status;
+}
+
+static gbx_status put_tensors(const gbx_runtime_request *request, gbx_graph_launch *launch,
+                              holdings *held) {
+    const gbx_run *run = request->run;
+    for (uint32_t i = 0; i < run->tensor_count; ++i) {
+        const gbx_run_tensor *from = &run->tensors[i];
+        uint64_t bytes = gbx_tensor_payload_bytes(&from->tensor);
+        uint64_t address;
+        gbx_status status = take(request, held, bytes, &address);
+        if (status)
+            return gbx_status_annotate(status, "putting tensor %s on the chip", from->name);
+        launch->tensors[i] = from->tensor;
+        launch->tensors[i].data = address;
+        launch->tensors[i].buffer_bytes = bytes;
+        /* Outputs too: what a graph leaves untouched stays what it was. */
+        GBX_TRY(gbx_gm_copy_in(request->chip, address, (const void *)(uintptr_t)from->tensor.data,
+                               bytes));
+    }
+    if (run->scalar_count)
+        memcpy(launch->scalars, run->scalars, run->scalar_count * sizeof *run->scalars);
+    launch->tensor_count = run->tensor_count;
+    launch->scalar_count = run->scalar_count;
+    return NULL;
+}
+
+static gbx_status get_outputs(const gbx_runtime_request *request, const gbx_graph_launch *launch) {
+    const gbx_run *run = request->run;
+    for (uint32_t i = 0; i < run->tensor_count; ++i) {
+        const gbx_run_tensor *to = &run->tensors[i];
+        if (to->role != GBX_ROLE_INPUT)
+            GBX_TRY(gbx_gm_copy_out(request->chip, (void *)(uintptr_t)to->tensor.data,
+                                    launch->tensors[i].data,
+                                    gbx_tensor_payload_bytes(&to->tensor)));
+    }
+    return NULL;
+}
+
+static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch *launch,
+                           holdings *held, gbx_call_result *out_result) {
+    GBX_TRY(put_tensors(request, launch, held));
+    GBX_TRY(take(request, held, launch->storage_bytes, &launch->storage));
+    if (launch->heap_bytes)
+        GBX_TRY(take(request, held, launch->heap_bytes, &launch->heap));
+    GBX_TRY(gbx_runtime_launch(request, launch, out_result));
+    return get_outputs(request, launch);
+}
+
+static gbx_status name_orchestration(const gbx_runtime_request *request, gbx_graph_launch *launch) {
+    const gbx_run *run = request->run;
+    if (run->function) {
+        if (request->chip->device != GBX_DEVICE_THREAD)
+            return gbx_fail(GBX_UNSUPPORTED,
+                            "running on %s: a function pointer has no meaning in the chip's own "
+                            "process; open the chip with GBX_DEVICE_THREAD or give a source",
+                            request->runtime->name);
+        memcpy(&launch->function, &run->function, sizeof run->function);
+        return NULL;
+    }
+    if ((size_t)snprintf(launch->path, sizeof launch->path, "%s", request->object) >=
+            sizeof launch->path ||
+        (size_t)snprintf(launch->entry, sizeof launch->entry, "%s", request->entry) >=
+            sizeof launch->entry)
+        return gbx_fail(GBX_OUT_OF_RANGE, "running %s: its path or its entry is too long",
+                        request->object);
+    return NULL;
+}
+
+gbx_status gbx_runtime_run_on_chip(const gbx_runtime_request *request, gbx_graph_launch *launch,
+                                   gbx_call_result *out_result) {
+    holdings held = {.count = 0};
+    GBX_TRY(name_orchestration(request, launch));
+    gbx_status status = run_with(request, launch, &held, out_result);
+    return gbx_status_first(status, give_back(request, &held));
+}

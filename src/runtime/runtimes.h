@@ -1,0 +1,56 @@
+/* The three runtimes: what each is on the host and on the chip. */
+#ifndef GBX_RUNTIME_RUNTIMES_H
+#define GBX_RUNTIME_RUNTIMES_H
+
+#include <glassbox/runtime.h>
+
+#include "base/status.h"
+
+struct gbx_builder;
+
+/* A run, with its orchestration found: a function of this process, or a shared object. */
+typedef struct gbx_runtime_request {
+    gbx_chip *chip;
+    const gbx_run *run;
+    const gbx_call_config *config;
+    const char *object; /* absolute path, or NULL with run->function */
+    const char *entry;
+    struct gbx_runtime const *runtime;
+} gbx_runtime_request;
+
+typedef struct gbx_runtime {
+    const char *name;
+    const char *description;
+    uint32_t entry; /* of its program on the chip */
+    const struct gbx_builder *builder;
+    gbx_status (*run)(const gbx_runtime_request *request, gbx_call_result *out_result);
+} gbx_runtime;
+
+/* The runtime of a name, the default for NULL; NULL when there is none. */
+const gbx_runtime *gbx_runtime_find(const char *name);
+
+/* Each in its own folder. */
+extern const gbx_runtime gbx_host_build_graph;
+extern const gbx_runtime gbx_aicpu_build_graph;
+extern const gbx_runtime gbx_tensormap_and_ringbuffer;
+
+/* The builder of an entry; NULL where there is none. */
+const struct gbx_builder *gbx_runtime_builder(uint32_t entry);
+
+/* --- what runtimes share on the host --- */
+
+/* Launches a graph and waits; says what is wrong with it. Fills in what all launches share. */
+struct gbx_graph_launch;
+GBX_MUST_USE gbx_status gbx_runtime_launch(const gbx_runtime_request *request,
+                                           struct gbx_graph_launch *launch,
+                                           gbx_call_result *out_result);
+
+/*
+ * A run whose orchestration is on the chip: puts the tensors there, launches, brings the outputs
+ * back. The caller has set what is its own in `launch`; storage_bytes and heap_bytes are allocated.
+ */
+GBX_MUST_USE gbx_status gbx_runtime_run_on_chip(const gbx_runtime_request *request,
+                                                struct gbx_graph_launch *launch,
+                                                gbx_call_result *out_result);
+
+#endif

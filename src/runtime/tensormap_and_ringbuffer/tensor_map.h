@@ -1,0 +1,85 @@
+/*
+ * Which tasks in flight a new task depends on, by the bytes that tasks read and write: a read on
+ * the earlier writes that it overlaps, a write on the earlier reads and writes. Exact: no common
+ * byte is missed, and disjoint views of one buffer make no dependency (as gbx_tensor_overlaps).
+ *
+ * Views are kept by the buffer that they lie in and, in it, by their form (region.h). A tile that
+ * was read or written before is found by one hash lookup; a view of another form looks up the tiles
+ * that it touches, or goes through those in flight where they are fewer. A view that lies in no one
+ * buffer is a stray: found all the same, but compared with everything.
+ *
+ * An access that a later write covers wholly (the same region, or one run of bytes that holds it)
+ * is forgotten: whoever comes later depends on it through that write.
+ *
+ * Device code, used by one thread; the memory is handed in and nothing is allocated.
+ */
+#ifndef GBX_RUNTIME_TENSOR_MAP_H
+#define GBX_RUNTIME_TENSOR_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/orchestration.h>
+
+/* Buffers besides those of the heap; the arguments of a run fit. */
+#define GBX_TENSOR_MAP_MAX_BUFFERS GBX_MAX_RUN_TENSORS
+
+typedef struct gbx_tensor_map gbx_tensor_map;
+
+/* Called for every dependency; the same task may come several times. Must not call the map. */
+typedef void gbx_tensor_map_found(void *context, uint64_t task);
+
+/*
+ * `access_capacity`: tensors of all tasks in flight, at least GBX_MAX_TENSOR_ARGS.
+ * `heap_capacity`: allocations of the heap alive at a time; may be 0. About 360 bytes an access,
+ * of which pages are touched as they are needed.
+ */
+size_t gbx_tensor_map_bytes(uint32_t access_capacity, uint32_t heap_capacity);
+
+/* Makes an empty map of zeroed memory, aligned to 64 bytes; the map is that memory. */
+gbx_tensor_map *gbx_tensor_map_init(void *memory, uint32_t access_capacity, uint32_t heap_capacity);
+
+/* --- buffers: never overlap each other --- */
+
+/* Returns the buffer's number, for gbx_tensor_map_drop_buffer; 0 when there is no room for one
+ * more: then views of it are strays, which is slow but right. */
+uint32_t gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes);
+
+/* All tasks that use the buffer are done; those not retired yet are forgotten with it. */
+void gbx_tensor_map_drop_buffer(gbx_tensor_map *map, uint32_t buffer);
+
+/* Where the heap lies, before the first push. */
+void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes);
+
+/* A new allocation of the heap: addresses ascend, and begin again at the heap's base. False, and
+ * nothing done, when heap_capacity are alive. */
+bool gbx_tensor_map_heap_push(gbx_tensor_map *map, uint64_t address, uint64_t bytes);
+
+/* Forgets the oldest allocation; as gbx_tensor_map_drop_buffer. Nothing when there is none. */
+void gbx_tensor_map_heap_pop(gbx_tensor_map *map);
+
+/* --- tasks --- */
+
+/* How many more tensors fit. A task that has more waits for others to be retired. */
+uint32_t gbx_tensor_map_room(const gbx_tensor_map *map);
+
+/*
+ * Reports what a new task depends on, then keeps what it reads and writes. Tensors are valid
+ * (gbx_tensor_validate), borrowed for the call, and at most GBX_MAX_TENSOR_ARGS; they may overlap
+ * each other, which makes no dependency. `roles` are of gbx_role, one a tensor: all but
+ * GBX_ROLE_INPUT write. There is room for `count`; `task` is the number of no other in flight.
+ */
+void gbx_tensor_map_add_task(gbx_tensor_map *map, uint64_t task, const gbx_tensor *const *tensors,
+                             const uint8_t *roles, uint32_t count, gbx_tensor_map_found *found,
+                             void *context);
+
+/* Reports what a task with this one tensor would depend on; changes nothing. For one that only
+ * reads: the tasks that write it. */
+void gbx_tensor_map_find(gbx_tensor_map *map, const gbx_tensor *tensor, bool is_write,
+                         gbx_tensor_map_found *found, void *context);
+
+/* Forgets a task. Tasks are retired in the order they were added; one without tensors need not. */
+void gbx_tensor_map_retire(gbx_tensor_map *map, uint64_t task);
+
+#endif

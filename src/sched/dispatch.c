@@ -1,0 +1,214 @@
+#include "sched/internal.h"
+
+/* A gang's dispatch goes through its queue; a plain task has the class of its cores. */
+static bool has_core(gbx_sched *sched, uint32_t class_of) {
+    uint32_t avoided = atomic_load_explicit(&sched->reserved, memory_order_relaxed);
+    uint32_t free = class_of == GBX_CLASS_AIC
+                        ? gbx_core_set_free(&sched->cores, GBX_SUBTASK_AIC)
+                        : gbx_core_set_free(&sched->cores, GBX_SUBTASK_AIV0) |
+                              gbx_core_set_free(&sched->cores, GBX_SUBTASK_AIV1);
+    return free & ~avoided;
+}
+
+bool gbx_sched_has_work(gbx_sched *sched) {
+    if (!gbx_ready_queue_is_empty(&sched->assigned))
+        return true;
+    if (gbx_sched_is_cancelled(sched))
+        return false;
+    for (uint32_t c = 0; c < GBX_CLASS_GANG; ++c)
+        if (!gbx_ready_queue_is_empty(&sched->ready[c]) && has_core(sched, c))
+            return true;
+    return !gbx_ready_queue_is_empty(&sched->ready[GBX_CLASS_GANG]) &&
+           !atomic_load_explicit(&sched->is_gang_waiting, memory_order_seq_cst);
+}
+
+static void give_held_core(gbx_sched_worker *worker) {
+    if (worker->held_core == GBX_NO_FREE_CORE)
+        return;
+    gbx_core_set_give(&worker->sched->cores, worker->held_core);
+    worker->held_core = GBX_NO_FREE_CORE;
+}
+
+static uint32_t core_class(uint32_t core_id) {
+    return core_id % GBX_SUBTASK_COUNT == GBX_SUBTASK_AIC ? GBX_CLASS_AIC : GBX_CLASS_AIV;
+}
+
+/* The core it holds where that fits, else any. */
+static uint32_t take_core(gbx_sched_worker *worker, uint32_t class_of) {
+    gbx_core_set *cores = &worker->sched->cores;
+    uint32_t held = worker->held_core;
+    if (held != GBX_NO_FREE_CORE && core_class(held) == class_of) {
+        worker->held_core = GBX_NO_FREE_CORE;
+        return held;
+    }
+    give_held_core(worker);
+    uint32_t avoided = atomic_load_explicit(&worker->sched->reserved, memory_order_relaxed);
+    if (class_of == GBX_CLASS_AIC)
+        return gbx_core_set_take_any(cores, GBX_SUBTASK_AIC, avoided);
+    uint32_t core = gbx_core_set_take_any(cores, GBX_SUBTASK_AIV0, avoided);
+    return core != GBX_NO_FREE_CORE ? core
+                                    : gbx_core_set_take_any(cores, GBX_SUBTASK_AIV1, avoided);
+}
+
+gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
+                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
+    gbx_sched *sched = worker->sched;
+    gbx_sched_role *role = &sched->roles[worker->thread];
+    gbx_sched_dispatch *dispatch = &sched->dispatches[core_id];
+    dispatch->task = task;
+    dispatch->func_id = task->func_ids[subtask];
+    dispatch->core_id = core_id;
+    dispatch->block_idx = block_idx;
+    dispatch->subtask = subtask;
+    for (uint32_t i = 0; i < task->word_count; ++i)
+        dispatch->args[i] = task->words[i];
+    *dispatch->local = (gbx_local_context){.block_idx = block_idx,
+                                           .block_num = task->block_num,
+                                           .subtask = subtask,
+                                           .core_id = core_id};
+    dispatch->args[GBX_ARG_LOCAL_CONTEXT] = (uint64_t)(uintptr_t)dispatch->local;
+    dispatch->args[GBX_ARG_GLOBAL_CONTEXT] = sched->config.global_context;
+    atomic_store_explicit(&role->dispatched,
+                          atomic_load_explicit(&role->dispatched, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    const gbx_probe *probe = sched->config.probe;
+    if (probe)
+        probe->at_dispatch(probe->context, worker->thread, dispatch);
+    return dispatch;
+}
+
+/* Of a task of one dispatch; NULL when no core is free for it. */
+static gbx_sched_dispatch *start_plain(gbx_sched_worker *worker, gbx_sched_task *task) {
+    uint32_t core = take_core(worker, task->class_of);
+    if (core == GBX_NO_FREE_CORE)
+        return NULL;
+    const gbx_probe *probe = worker->sched->config.probe;
+    if (probe)
+        probe->before_dispatch(probe->context, worker->thread, task);
+    return gbx_sched_start(worker, task, core, task->first_subtask, 0);
+}
+
+static void push_ready(gbx_sched *sched, gbx_sched_task *task) {
+    gbx_ready_queue_push(&sched->ready[task->class_of], gbx_sched_index(sched, task));
+}
+
+/* Before it pops it sees that there is a core: what is popped runs. */
+static gbx_sched_dispatch *take_of_class(gbx_sched_worker *worker, uint32_t class_of) {
+    gbx_sched *sched = worker->sched;
+    uint32_t index;
+    if (gbx_ready_queue_is_empty(&sched->ready[class_of]))
+        return NULL;
+    uint32_t core = take_core(worker, class_of);
+    if (core == GBX_NO_FREE_CORE)
+        return NULL;
+    worker->held_core = core;
+    if (!gbx_ready_queue_pop(&sched->ready[class_of], &index))
+        return NULL;
+    return start_plain(worker, &sched->config.tasks[index]);
+}
+
+static gbx_sched_dispatch *take_next(gbx_sched_worker *worker) {
+    gbx_sched_task *task = worker->next;
+    worker->next = NULL;
+    gbx_sched_dispatch *dispatch = start_plain(worker, task);
+    if (!dispatch)
+        push_ready(worker->sched, task);
+    return dispatch;
+}
+
+/* More workers than processors: those that came for a gang leave the rest to the others. */
+static bool is_surplus(gbx_sched *sched) {
+    uint32_t awake = atomic_load_explicit(&sched->active, memory_order_relaxed) & GBX_SCHED_AWAKE;
+    return awake > atomic_load_explicit(&sched->limit, memory_order_relaxed);
+}
+
+static gbx_sched_dispatch *take_plain(gbx_sched_worker *worker) {
+    gbx_sched_dispatch *dispatch = NULL;
+    if (is_surplus(worker->sched)) {
+        if (worker->next)
+            push_ready(worker->sched, worker->next);
+        worker->next = NULL;
+        return NULL;
+    }
+    if (worker->next)
+        dispatch = take_next(worker);
+    for (uint32_t i = 0; !dispatch && i < GBX_CLASS_GANG; ++i)
+        dispatch = take_of_class(worker, worker->first_class ^ i);
+    worker->first_class ^= 1;
+    return dispatch;
+}
+
+static gbx_sched_dispatch *take_assigned(gbx_sched_worker *worker) {
+    uint32_t core_id;
+    if (!gbx_ready_queue_pop(&worker->sched->assigned, &core_id))
+        return NULL;
+    if (worker->next)
+        push_ready(worker->sched, worker->next);
+    worker->next = NULL;
+    return &worker->sched->dispatches[core_id];
+}
+
+static gbx_sched_dispatch *take_of_gang(gbx_sched_worker *worker) {
+    if (gbx_sched_has_gang(worker->sched)) {
+        give_held_core(worker);
+        gbx_sched_spread(worker);
+    }
+    return take_assigned(worker);
+}
+
+gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
+    gbx_sched *sched = worker->sched;
+    gbx_sched_dispatch *dispatch = take_of_gang(worker);
+    if (!dispatch && !gbx_sched_is_cancelled(sched))
+        dispatch = take_plain(worker);
+    if (!dispatch && worker->held_core != GBX_NO_FREE_CORE) {
+        give_held_core(worker);
+        /* A gang that came to wait since may want this very core. */
+        dispatch = take_of_gang(worker);
+    }
+    gbx_sched_wake_for_work(sched);
+    return dispatch;
+}
+
+/* One successor stays with the worker that released it: its inputs are in that one's cache. */
+static void release_successor(gbx_sched_worker *worker, gbx_sched_task *task) {
+    /* Release and acquire: the last predecessor hands on what all of them wrote. */
+    if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) != 1)
+        return;
+    if (!worker->next && task->class_of != GBX_CLASS_GANG)
+        worker->next = task;
+    else
+        push_ready(worker->sched, task);
+}
+
+static void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
+    gbx_sched *sched = worker->sched;
+    gbx_sched_role *role = &sched->roles[worker->thread];
+    const gbx_probe *probe = sched->config.probe;
+    if (probe)
+        probe->after_completion(probe->context, worker->thread, task);
+    /* From here on the builder may use the task's memory for another. */
+    gbx_sched_edge *edge =
+        atomic_exchange_explicit(&task->successors, GBX_SCHED_COMPLETED, memory_order_seq_cst);
+    while (edge) {
+        gbx_sched_edge *next = edge->next; /* before its successor can complete, and reuse it */
+        release_successor(worker, edge->successor);
+        edge = next;
+    }
+    atomic_store_explicit(&role->completed,
+                          atomic_load_explicit(&role->completed, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    /* Pairs with gbx_sched_await: it has named the task, or sees it completed. */
+    if (atomic_load_explicit(&sched->awaited, memory_order_seq_cst) == task)
+        gbx_doorbell_ring(&sched->builder_bell);
+}
+
+void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
+    gbx_sched_task *task = dispatch->task;
+    give_held_core(worker);
+    worker->held_core = dispatch->core_id;
+    /* Release and acquire: the last dispatch sees what all the others' kernels wrote. */
+    if (task->class_of != GBX_CLASS_GANG ||
+        atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) == 1)
+        complete_task(worker, task);
+}

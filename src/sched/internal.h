@@ -1,0 +1,67 @@
+/* What the parts of the scheduler share. */
+#ifndef GBX_SCHED_INTERNAL_H
+#define GBX_SCHED_INTERNAL_H
+
+#include "sched/sched.h"
+
+enum { GBX_SCHED_AWAKE = GBX_SCHED_BUILDING - 1 }; /* the part of `active` that counts workers */
+
+/* A worker while it is awake; on its own stack. */
+typedef struct gbx_sched_worker {
+    gbx_sched *sched;
+    uint32_t id;
+    uint32_t thread;      /* the AICPU thread it is, or was last */
+    uint32_t held_core;   /* a core kept from one dispatch to the next, or GBX_NO_FREE_CORE */
+    uint32_t first_class; /* which queue it looks into first */
+    gbx_sched_task *next; /* a task that its last completion released */
+} gbx_sched_worker;
+
+static inline uint32_t gbx_sched_index(const gbx_sched *sched, const gbx_sched_task *task) {
+    return (uint32_t)(task - sched->config.tasks);
+}
+
+static inline void gbx_sched_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* --- dispatch.c: with a role --- */
+
+/* The next dispatch for this worker; NULL when there is none for it. */
+gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker);
+
+/* Its kernel has ended. */
+void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch);
+
+/* Whether there is something that a worker could take now. Any thread. */
+bool gbx_sched_has_work(gbx_sched *sched);
+
+/* --- gang.c: with a role --- */
+
+/* Whether a gang is to be spread over cores. */
+bool gbx_sched_has_gang(gbx_sched *sched);
+
+/* Gives cores and workers to as many blocks of the gangs that are ready as there are free ones. */
+void gbx_sched_spread(gbx_sched_worker *worker);
+
+/* Fills in a dispatch of a core that was taken. */
+gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
+                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx);
+
+/* --- wake.c: any thread --- */
+
+/* Wakes a worker when there is work and a processor for it. */
+void gbx_sched_wake_for_work(gbx_sched *sched);
+
+/* Wakes a worker whatever the limit is, unless all are awake. */
+void gbx_sched_wake_for_gang(gbx_sched *sched);
+
+/* Wakes a worker for whom `active` was counted up already. */
+void gbx_sched_wake_counted(gbx_sched *sched);
+
+/* The last one out: ends the run, or keeps it up, with one worker counted, when there is work
+ * after all (false). */
+bool gbx_sched_end(gbx_sched *sched);
+
+#endif

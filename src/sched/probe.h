@@ -1,0 +1,37 @@
+/*
+ * What the scheduler tells whoever wants to see tasks: one table of functions, NULL when nobody
+ * listens. Every call runs on an AICPU thread (a number below the chip's count), of which each is
+ * one caller at a time: what a listener keeps per thread needs no protection.
+ */
+#ifndef GBX_SCHED_PROBE_H
+#define GBX_SCHED_PROBE_H
+
+#include "sched/task.h"
+
+/* One subtask of one block on one core: what kernel_entry is called with. */
+typedef struct gbx_sched_dispatch {
+    gbx_sched_task *task;
+    uint64_t *args;           /* GBX_ARG_SLOTS words in global memory */
+    gbx_local_context *local; /* in global memory */
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t subtask; /* gbx_subtask */
+} gbx_sched_dispatch;
+
+typedef struct gbx_probe {
+    void *context;
+    /* Once a task, before its first dispatch: its inputs are complete, nothing has run. */
+    void (*before_dispatch)(void *context, uint32_t thread, const gbx_sched_task *task);
+    /* At each dispatch, after its arguments were built, before the kernel runs. */
+    void (*at_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
+    /* Once a task, after its last dispatch, before any successor or reuse of its memory. A full
+     * fence stands between the last write of its kernels and this. */
+    void (*after_completion)(void *context, uint32_t thread, const gbx_sched_task *task);
+    /* Once an AICPU thread, when the run ends: well, with an error, or after a fault. */
+    void (*end_of_thread)(void *context, uint32_t thread);
+    /* For a dispatch whose kernel crashed or hung: it may have written some of its outputs. */
+    void (*on_fault)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
+} gbx_probe;
+
+#endif

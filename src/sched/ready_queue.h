@@ -1,0 +1,91 @@
+/*
+ * First in, first out, of small numbers, for many producers and many consumers. Owns neither locks
+ * nor storage: the cells are given, a power of two of them, at least as many as there can be
+ * entries at a time; so a push always finds room.
+ *
+ * Every cell has a turn: it says which push, or which pop, may use it next, less the cell's index;
+ * so cells that are zero are a queue that is empty. A producer that was interrupted between taking
+ * its cell and filling it makes the queue look empty for that moment.
+ */
+#ifndef GBX_SCHED_READY_QUEUE_H
+#define GBX_SCHED_READY_QUEUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct gbx_ready_cell {
+    _Atomic uint32_t turn;
+    uint32_t item;
+} gbx_ready_cell;
+
+typedef struct gbx_ready_queue {
+    _Alignas(64) _Atomic uint32_t head; /* consumers */
+    _Alignas(64) _Atomic uint32_t tail; /* producers */
+    _Alignas(64) gbx_ready_cell *cells;
+    uint32_t mask;
+} gbx_ready_queue;
+
+/* `capacity` is a power of two, at most 2^30; the cells are zero. */
+static inline void gbx_ready_queue_init(gbx_ready_queue *queue, gbx_ready_cell *cells,
+                                        uint32_t capacity) {
+    atomic_store_explicit(&queue->head, 0, memory_order_relaxed);
+    atomic_store_explicit(&queue->tail, 0, memory_order_relaxed);
+    queue->cells = cells;
+    queue->mask = capacity - 1;
+}
+
+/* Whether somebody has begun to push what nobody has popped. */
+static inline bool gbx_ready_queue_is_empty(gbx_ready_queue *queue) {
+    /* Sequentially consistent: stands beside the count of workers in the decision to sleep. */
+    uint32_t tail = atomic_load_explicit(&queue->tail, memory_order_seq_cst);
+    return tail == atomic_load_explicit(&queue->head, memory_order_relaxed);
+}
+
+/* Any thread. */
+static inline void gbx_ready_queue_push(gbx_ready_queue *queue, uint32_t item) {
+    uint32_t position = atomic_load_explicit(&queue->tail, memory_order_relaxed);
+    for (;;) {
+        uint32_t index = position & queue->mask;
+        gbx_ready_cell *cell = &queue->cells[index];
+        /* Pairs with the release of the pop that emptied the cell. */
+        uint32_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire) + index;
+        if (turn == position &&
+            atomic_compare_exchange_weak_explicit(&queue->tail, &position, position + 1,
+                                                  memory_order_seq_cst, memory_order_relaxed)) {
+            cell->item = item;
+            /* Pairs with the acquire of the pop. */
+            atomic_store_explicit(&cell->turn, position + 1 - index, memory_order_release);
+            return;
+        }
+        if (turn != position)
+            position = atomic_load_explicit(&queue->tail, memory_order_relaxed);
+    }
+}
+
+/* Any thread; false when there is nothing. */
+static inline bool gbx_ready_queue_pop(gbx_ready_queue *queue, uint32_t *out_item) {
+    uint32_t position = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    for (;;) {
+        uint32_t index = position & queue->mask;
+        gbx_ready_cell *cell = &queue->cells[index];
+        /* Pairs with the release of the push. */
+        uint32_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire) + index;
+        int32_t ahead = (int32_t)(turn - (position + 1));
+        if (ahead < 0)
+            return false;
+        if (ahead == 0 &&
+            atomic_compare_exchange_weak_explicit(&queue->head, &position, position + 1,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+            *out_item = cell->item;
+            /* Pairs with the acquire of the push that uses the cell next. */
+            atomic_store_explicit(&cell->turn, position + queue->mask + 1 - index,
+                                  memory_order_release);
+            return true;
+        }
+        if (ahead > 0)
+            position = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    }
+}
+
+#endif

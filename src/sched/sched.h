@@ -1,0 +1,153 @@
+/*
+ * The one scheduler, device code: no malloc, no stdio, no locks; all memory is given.
+ *
+ * Tasks wait for their predecessors, then in a ready queue for a core. *Workers* are threads that
+ * the chip lends: one that has run a kernel runs the scheduler's step itself (completes the task,
+ * releases its successors, takes the next dispatch), so nothing between a kernel's end and its
+ * successor's start waits for another thread. The step is done as one of the chip's AICPU threads:
+ * a *role*, held by one worker at a time, and so the number that probes get.
+ *
+ * Only as many workers are awake as there are processors, but for the dispatches of a gang (a mix,
+ * or a task of several blocks), whose kernels may wait for each other: every one of them gets a
+ * worker at once. One gang at a time is spread over the cores, the next when all of its blocks have
+ * theirs; so two gangs never wait for cores that the other holds.
+ */
+#ifndef GBX_SCHED_SCHED_H
+#define GBX_SCHED_SCHED_H
+
+#include "base/doorbell.h"
+#include "sched/core_set.h"
+#include "sched/probe.h"
+#include "sched/ready_queue.h"
+#include "sched/task.h"
+
+#define GBX_SCHED_MAX_CORES (GBX_SCHED_MAX_BLOCKS * GBX_SUBTASK_COUNT)
+enum { GBX_SCHED_MAX_BLOCKS = 24, GBX_SCHED_MAX_THREADS = 8, GBX_SCHED_ASSIGNED_CELLS = 128 };
+
+/* What the scheduler needs of the chip. */
+typedef struct gbx_sched_machine {
+    void *context;
+    /* Runs the kernel of a dispatch on the calling thread; a full fence follows the kernel. */
+    void (*run)(void *context, const gbx_sched_dispatch *dispatch);
+    /* Wakes a parked worker, which then calls gbx_sched_work. */
+    void (*wake)(void *context, uint32_t worker);
+    /* The run is over: called once, by the last thread in it, which does not come back to it. */
+    void (*finish)(void *context);
+} gbx_sched_machine;
+
+typedef struct gbx_sched_config {
+    gbx_sched_machine machine;
+    const gbx_probe *probe;  /* NULL: nobody listens */
+    uint64_t global_context; /* its address in global memory */
+    uint32_t blocks;
+    uint32_t thread_count;    /* AICPU threads */
+    uint32_t processor_count; /* how many workers make sense at a time */
+    bool is_gated;            /* nothing runs before gbx_sched_seal */
+    gbx_sched_task *tasks;    /* memory for all tasks that can be there at a time... */
+    uint32_t task_capacity;   /* ...of which there is a power of two */
+    gbx_ready_cell *cells;    /* GBX_CLASS_COUNT * task_capacity, zero */
+} gbx_sched_config;
+
+typedef struct gbx_sched_role {
+    _Alignas(64) _Atomic uint32_t is_taken;
+    _Atomic uint64_t completed;  /* tasks; the holder adds */
+    _Atomic uint64_t dispatched; /* likewise */
+} gbx_sched_role;
+
+typedef struct gbx_sched {
+    gbx_sched_config config;
+    uint32_t worker_count;
+
+    /* Workers awake in the low half; GBX_SCHED_BUILDING in the high one. 0: nothing goes on. */
+    _Alignas(64) _Atomic uint32_t active;
+    _Atomic uint32_t limit; /* how many workers may be awake for plain tasks */
+    _Atomic uint32_t is_cancelled;
+    _Alignas(64) _Atomic uint64_t parked[2]; /* a bit for each worker that sleeps; over all runs */
+
+    _Alignas(64) gbx_core_set cores;
+    _Atomic uint32_t reserved; /* blocks that only a gang may take cores of */
+    gbx_ready_queue ready[GBX_CLASS_COUNT];
+    gbx_ready_queue assigned; /* cores of gangs that wait for a worker */
+    gbx_ready_cell assigned_cells[GBX_SCHED_ASSIGNED_CELLS];
+
+    _Alignas(64) _Atomic uint32_t is_spreading; /* whoever set it owns `gang` */
+    _Atomic uint32_t spread_again;              /* something changed since the spreader looked */
+    _Atomic uint32_t is_gang_waiting;           /* for cores */
+    gbx_sched_task *gang;                       /* the one that is being spread */
+    bool is_gang_told;                          /* the probe knows of it */
+
+    _Alignas(64) _Atomic uint32_t role_waiters;
+    gbx_doorbell role_bell;
+    gbx_sched_role roles[GBX_SCHED_MAX_THREADS];
+
+    _Alignas(64) _Atomic(gbx_sched_task *) awaited; /* by the builder */
+    gbx_doorbell builder_bell;
+    _Atomic uint64_t submitted; /* tasks that were released; the builder adds */
+
+    gbx_sched_dispatch dispatches[GBX_SCHED_MAX_CORES]; /* of each core; args and local are given */
+} gbx_sched;
+
+enum { GBX_SCHED_BUILDING = 1u << 16 };
+
+/* --- a run, by the thread that starts it --- */
+
+/*
+ * Makes ready for a run, of which the caller is the builder until it seals. The dispatches' args
+ * and local are set, the workers parked (gbx_sched_park_first) before.
+ */
+void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config);
+
+/* --- the builder: one thread at a time --- */
+
+/* Fills in the scheduler's part of a task; it does not run before it is released. */
+void gbx_sched_prepare(gbx_sched_task *task, uint64_t id, const gbx_task_kernels *kernels,
+                       const gbx_task_arguments *arguments);
+
+/*
+ * `edge->successor`, not released yet, waits for the predecessor; false when that has completed
+ * already, and the edge is not used.
+ */
+bool gbx_sched_link(gbx_sched_task *predecessor, gbx_sched_edge *edge);
+
+/* All edges are there: the task runs when the last predecessor has completed. */
+void gbx_sched_release(gbx_sched *sched, gbx_sched_task *task);
+
+/* Sleeps until a task that was released has completed; false when the run is cancelled. */
+bool gbx_sched_await(gbx_sched *sched, gbx_sched_task *task);
+
+/* No task will follow. The run ends when those that can run have. */
+void gbx_sched_seal(gbx_sched *sched);
+
+/* --- workers --- */
+
+/* Takes work until there is none. Called by a worker that was woken. */
+void gbx_sched_work(gbx_sched *sched, uint32_t worker);
+
+/* A worker before its first sleep. */
+void gbx_sched_park_first(gbx_sched *sched, uint32_t worker);
+
+/* Whether nobody has woken this worker yet. */
+bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker);
+
+/* --- any thread --- */
+
+/* No further dispatch: kernels that run are the last. Signal handlers too. */
+void gbx_sched_cancel(gbx_sched *sched);
+
+static inline bool gbx_sched_is_cancelled(gbx_sched *sched) {
+    return atomic_load_explicit(&sched->is_cancelled, memory_order_acquire);
+}
+
+uint64_t gbx_sched_completed(gbx_sched *sched);
+uint64_t gbx_sched_dispatched(gbx_sched *sched);
+
+/* Workers that are awake. */
+uint32_t gbx_sched_awake(gbx_sched *sched);
+
+/*
+ * After a kernel of the run crashed or hung, by a thread that is no worker: tells the probe about
+ * it (`core_id` of the dispatch, or none when it is out of range) and of the end of all threads.
+ */
+void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id);
+
+#endif

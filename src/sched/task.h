@@ -1,0 +1,104 @@
+/*
+ * A task as the scheduler and its probe see it. The runtime that builds the graph fills one in and
+ * hands it over; from then on the scheduler alone changes it, until it has completed.
+ */
+#ifndef GBX_SCHED_TASK_H
+#define GBX_SCHED_TASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/orchestration.h>
+
+#define GBX_MAX_WORDS (GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS)
+
+/* What a word of a task is: a tensor with its role, or a scalar with its dtype. */
+#define GBX_WORD_TENSOR 0x80u
+#define GBX_WORD_ROLE 0x03u  /* of a tensor: gbx_role */
+#define GBX_WORD_DTYPE 0x1fu /* of a scalar: gbx_dtype; GBX_DTYPE_NONE where nobody declared it */
+
+/*
+ * The arguments of a task, in global memory; written by the builder before the task can run. The
+ * words follow at once, and the tensors at the next multiple of 64 bytes, in the order of the words
+ * that are tensors. The scheduler copies the words and reads nothing else of it.
+ */
+typedef struct gbx_task_arguments {
+    uint32_t word_count;
+    uint32_t tensor_count; /* tensors that follow */
+    uint32_t is_described; /* 0: nobody told which words are tensors */
+    uint32_t reserved;
+    uint64_t dumped_words; /* a bit for each word that the orchestration marked to be dumped */
+    uint64_t reserved_too;
+    uint8_t kinds[GBX_MAX_WORDS]; /* of each word, as above */
+    uint64_t words[];
+} gbx_task_arguments;
+_Static_assert(offsetof(gbx_task_arguments, words) == 96, "layout of a task's arguments");
+
+static inline uint64_t gbx_task_arguments_tensors_offset(uint32_t word_count) {
+    uint64_t end = offsetof(gbx_task_arguments, words) + (uint64_t)word_count * sizeof(uint64_t);
+    return (end + 63) & ~UINT64_C(63);
+}
+
+static inline uint64_t gbx_task_arguments_bytes(uint32_t word_count, uint32_t tensor_count) {
+    return gbx_task_arguments_tensors_offset(word_count) + tensor_count * sizeof(gbx_tensor);
+}
+
+static inline gbx_tensor *gbx_task_arguments_tensors(const gbx_task_arguments *arguments) {
+    return (gbx_tensor *)((uintptr_t)arguments +
+                          gbx_task_arguments_tensors_offset(arguments->word_count));
+}
+
+typedef struct gbx_sched_task gbx_sched_task;
+
+/* A task that waits for another. The memory is the successor's, and lives as long as it does. */
+typedef struct gbx_sched_edge gbx_sched_edge;
+struct gbx_sched_edge {
+    gbx_sched_edge *next;       /* of the same predecessor; scheduler */
+    gbx_sched_edge *next_input; /* of the same successor; builder */
+    gbx_sched_task *successor;
+    uint64_t predecessor; /* its number */
+};
+
+/* Which queue a task waits in: a gang is a task of more than one dispatch. */
+typedef enum gbx_sched_class {
+    GBX_CLASS_AIC = 0,
+    GBX_CLASS_AIV = 1,
+    GBX_CLASS_GANG = 2,
+    GBX_CLASS_COUNT = 3
+} gbx_sched_class;
+
+enum { GBX_INLINE_WORDS = 8 };
+
+struct gbx_sched_task {
+    /* One cache line for all that a worker needs. */
+    _Alignas(64) _Atomic uint32_t pending; /* predecessors to complete, and one for the builder */
+    _Atomic uint32_t left;                 /* dispatches to complete */
+    _Atomic(gbx_sched_edge *) successors;  /* GBX_SCHED_COMPLETED once it has completed */
+    uint64_t id;                           /* its number in order of submission */
+    const uint64_t *words;                 /* inline_words, or those of the arguments */
+    uint32_t func_ids[GBX_SUBTASK_COUNT];  /* GBX_NO_KERNEL for none */
+    uint32_t block_num;
+    uint32_t next_block; /* of a gang: the first that is not dispatched yet */
+    uint8_t word_count;
+    uint8_t class_of;      /* gbx_sched_class */
+    uint8_t first_subtask; /* the only one, unless it is a mix */
+    uint8_t subtask_count;
+    /* And one for the words, where they are few. */
+    _Alignas(64) uint64_t inline_words[GBX_INLINE_WORDS];
+    /* The rest is for probes and builders. */
+    _Alignas(64) const gbx_task_arguments *arguments;
+    gbx_sched_edge *inputs; /* the edges to its predecessors; builder */
+    uint64_t storage[4];    /* builder: what it keeps for the task */
+};
+_Static_assert(sizeof(gbx_sched_task) == 192, "a task is three cache lines");
+
+#define GBX_SCHED_COMPLETED ((gbx_sched_edge *)(uintptr_t)1)
+
+/* Pairs with the exchange that completes a task: what its kernels wrote is visible. */
+static inline bool gbx_sched_task_is_completed(gbx_sched_task *task) {
+    return atomic_load_explicit(&task->successors, memory_order_seq_cst) == GBX_SCHED_COMPLETED;
+}
+
+#endif

@@ -1,0 +1,191 @@
+#include "sched/internal.h"
+
+/*
+ * A worker that goes to sleep first shows its bit, then leaves the count; whoever wakes one first
+ * counts it, then takes a bit: so there is always a bit for everyone who was counted.
+ */
+static uint32_t claim_parked(gbx_sched *sched) {
+    for (uint32_t half = 0;; half ^= 1) {
+        uint64_t bits = atomic_load_explicit(&sched->parked[half], memory_order_seq_cst);
+        if (!bits)
+            continue;
+        uint64_t bit = bits & -bits;
+        if (atomic_fetch_and_explicit(&sched->parked[half], ~bit, memory_order_seq_cst) & bit)
+            return half * 64 + (uint32_t)__builtin_ctzll(bit);
+    }
+}
+
+/* Counts one worker more, below `limit`, in a run that is going on; false when there is no room. */
+static bool count_up(gbx_sched *sched, uint32_t limit) {
+    uint32_t active = atomic_load_explicit(&sched->active, memory_order_seq_cst);
+    while (active != 0 && (active & GBX_SCHED_AWAKE) < limit)
+        if (atomic_compare_exchange_weak_explicit(&sched->active, &active, active + 1,
+                                                  memory_order_seq_cst, memory_order_seq_cst))
+            return true;
+    return false;
+}
+
+static void wake_one(gbx_sched *sched) {
+    sched->config.machine.wake(sched->config.machine.context, claim_parked(sched));
+}
+
+void gbx_sched_wake_for_work(gbx_sched *sched) {
+    uint32_t awake = atomic_load_explicit(&sched->active, memory_order_seq_cst) & GBX_SCHED_AWAKE;
+    uint32_t limit = atomic_load_explicit(&sched->limit, memory_order_seq_cst);
+    if (awake < limit && gbx_sched_has_work(sched) && count_up(sched, limit))
+        wake_one(sched);
+}
+
+void gbx_sched_wake_for_gang(gbx_sched *sched) {
+    if (count_up(sched, sched->worker_count))
+        wake_one(sched);
+}
+
+void gbx_sched_wake_counted(gbx_sched *sched) {
+    wake_one(sched);
+}
+
+static void end_threads(gbx_sched *sched) {
+    const gbx_probe *probe = sched->config.probe;
+    for (uint32_t t = 0; probe && t < sched->config.thread_count; ++t)
+        probe->end_of_thread(probe->context, t);
+}
+
+bool gbx_sched_end(gbx_sched *sched) {
+    if (gbx_sched_has_work(sched)) {
+        /* Nobody but the caller can count up from 0. */
+        atomic_store_explicit(&sched->active, 1, memory_order_seq_cst);
+        return false;
+    }
+    end_threads(sched);
+    sched->config.machine.finish(sched->config.machine.context);
+    return true;
+}
+
+/* --- workers --- */
+
+enum { SPINS = 4000, SPINS_PER_YIELD = 64, ROLE_SPINS = 256 };
+
+static void take_role(gbx_sched_worker *worker) {
+    gbx_sched *sched = worker->sched;
+    uint32_t count = sched->config.thread_count;
+    for (uint32_t spins = 0;; ++spins) {
+        uint32_t seen = gbx_doorbell_read(&sched->role_bell);
+        for (uint32_t i = 0; i < count; ++i) {
+            gbx_sched_role *role = &sched->roles[worker->thread];
+            if (!atomic_load_explicit(&role->is_taken, memory_order_seq_cst) &&
+                !atomic_exchange_explicit(&role->is_taken, 1, memory_order_seq_cst))
+                return;
+            worker->thread = worker->thread + 1 == count ? 0 : worker->thread + 1;
+        }
+        gbx_sched_relax();
+        if (spins < ROLE_SPINS)
+            continue;
+        /* The holder is at something long: a listener may copy whole tensors. */
+        atomic_fetch_add_explicit(&sched->role_waiters, 1, memory_order_seq_cst);
+        bool is_free = false;
+        for (uint32_t i = 0; i < count; ++i)
+            is_free |= !atomic_load_explicit(&sched->roles[i].is_taken, memory_order_seq_cst);
+        if (!is_free)
+            gbx_doorbell_wait(&sched->role_bell, seen, GBX_FOREVER);
+        atomic_fetch_sub_explicit(&sched->role_waiters, 1, memory_order_seq_cst);
+    }
+}
+
+static void give_role(gbx_sched_worker *worker) {
+    gbx_sched *sched = worker->sched;
+    atomic_store_explicit(&sched->roles[worker->thread].is_taken, 0, memory_order_seq_cst);
+    if (atomic_load_explicit(&sched->role_waiters, memory_order_seq_cst))
+        gbx_doorbell_ring(&sched->role_bell);
+}
+
+static void show_parked(gbx_sched *sched, uint32_t worker) {
+    atomic_fetch_or_explicit(&sched->parked[worker / 64], UINT64_C(1) << worker % 64,
+                             memory_order_seq_cst);
+}
+
+/* False when somebody has taken the bit to wake this worker. */
+static bool hide_parked(gbx_sched *sched, uint32_t worker) {
+    uint64_t bit = UINT64_C(1) << worker % 64;
+    return atomic_fetch_and_explicit(&sched->parked[worker / 64], ~bit, memory_order_seq_cst) & bit;
+}
+
+void gbx_sched_park_first(gbx_sched *sched, uint32_t worker) {
+    show_parked(sched, worker);
+}
+
+bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker) {
+    return atomic_load_explicit(&sched->parked[worker / 64], memory_order_seq_cst) >> worker % 64 &
+           1;
+}
+
+/*
+ * Leaves the count of those awake; true when it is to go on after all. Leaving and looking once
+ * more stands against pushing and then looking at the count: at least one of the two sees the
+ * other.
+ */
+static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
+    show_parked(sched, worker);
+    if (atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst) == 1) {
+        if (gbx_sched_end(sched))
+            return false;
+        hide_parked(sched, worker);
+        return true;
+    }
+    /* A dispatch of a gang has a right to a worker, whatever the limit. */
+    uint32_t limit = gbx_ready_queue_is_empty(&sched->assigned)
+                         ? atomic_load_explicit(&sched->limit, memory_order_seq_cst)
+                         : sched->worker_count;
+    if (!gbx_sched_has_work(sched) || !count_up(sched, limit))
+        return false;
+    /* Somebody may have counted this one and taken its bit: then it is counted twice. */
+    if (!hide_parked(sched, worker))
+        atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst);
+    return true;
+}
+
+/* Whether a worker that has nothing to do has nothing to wait for either. */
+static bool is_superfluous(gbx_sched *sched) {
+    uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
+    uint32_t limit = atomic_load_explicit(&sched->limit, memory_order_relaxed);
+    return (active & GBX_SCHED_AWAKE) > limit || active == 1 || gbx_sched_is_cancelled(sched);
+}
+
+/* Looks out for work for a while; false when there is none to come soon. */
+static bool spin_for_work(gbx_sched *sched) {
+    for (uint32_t spins = 0; spins < SPINS && !is_superfluous(sched); ++spins) {
+        if (gbx_sched_has_work(sched))
+            return true;
+        gbx_sched_relax();
+        if (spins % SPINS_PER_YIELD == SPINS_PER_YIELD - 1)
+            sched_yield();
+    }
+    return false;
+}
+
+/* Kernel after kernel, as long as there is one to take at once. */
+static void run_chain(gbx_sched_worker *worker) {
+    const gbx_sched_machine *machine = &worker->sched->config.machine;
+    take_role(worker);
+    gbx_sched_dispatch *dispatch = gbx_sched_take(worker);
+    give_role(worker);
+    while (dispatch) {
+        machine->run(machine->context, dispatch);
+        take_role(worker);
+        gbx_sched_complete(worker, dispatch);
+        dispatch = gbx_sched_take(worker);
+        give_role(worker);
+    }
+}
+
+void gbx_sched_work(gbx_sched *sched, uint32_t worker_id) {
+    gbx_sched_worker worker = {.sched = sched,
+                               .id = worker_id,
+                               .thread = worker_id % sched->config.thread_count,
+                               .held_core = GBX_NO_FREE_CORE};
+    do {
+        do
+            run_chain(&worker);
+        while (spin_for_work(sched));
+    } while (is_needed_after_all(sched, worker_id));
+}
