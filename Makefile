@@ -36,7 +36,12 @@ test: build-tests
 stress: build-tests
 	@GLASSBOX_STRESS=1 $(CTEST) --timeout 7200
 
-bench: build
+# Configured anew each time: a peer installed meanwhile is to be found.
+bench:
+	@scripts/install-packages build bench
+	@rm -f $(BUILD)/configured-with
+	@$(CONFIGURE) -DBUILD_TESTING=OFF
+	@scripts/build $(BUILD)
 	@for program in $(BUILD)/bench_*; do $$program || exit; echo; done
 
 lint:

@@ -207,7 +207,7 @@ typedef struct gbx_tensor_info {
 typedef struct gbx_orchestration_ops {
     /* Remembers that this runtime has no such call. */
     void (*refuse)(gbx_orchestration *o, const char *call);
-    void (*fail)(gbx_orchestration *o, const char *message);
+    void (*report_failure)(gbx_orchestration *o, const char *message);
 
     gbx_task (*add_task)(gbx_orchestration *o, const gbx_task_kernels *kernels,
                          const uint64_t *words, uint32_t word_count, const gbx_tensor_info *infos,
@@ -238,7 +238,7 @@ struct gbx_orchestration {
 
 /* Ends the run with a sentence of the orchestration's own. */
 static inline void gbx_orchestration_fail(gbx_orchestration *o, const char *message) {
-    o->ops->fail(o, message);
+    o->ops->report_failure(o, message);
 }
 
 /* --- host_build_graph --- */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 512, MESSAGE_BYTES = 512, SHOWN_BYTES = 64, HEX_DIGITS_MAX = 16 };
+enum { KNOWN_BYTES = MESSAGE_BYTES - SHOWN_BYTES - 48 };
 
 /* Text that is cut at its capacity. */
 typedef struct line {
@@ -188,6 +189,37 @@ gbx_status gbx_cursor_string(const gbx_cursor *cursor, const char **out_text) {
     return NULL;
 }
 
+/* "in, out, inout" */
+static void join(const char *const *names, size_t count, char out_text[KNOWN_BYTES]) {
+    out_text[0] = '\0';
+    line list = {out_text, KNOWN_BYTES, 0};
+    for (size_t i = 0; i < count; ++i)
+        line_add(&list, "%s%s", i ? ", " : "", names[i]);
+}
+
+static bool is_among(const char *text, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (strcmp(text, names[i]) == 0)
+            return true;
+    return false;
+}
+
+gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names, size_t count) {
+    if (!json_is_object(object->value))
+        return fail_expected(object, "an object");
+    const char *name;
+    json_t *value;
+    json_object_foreach(object->value, name, value) {
+        if (is_among(name, names, count))
+            continue;
+        char known[KNOWN_BYTES];
+        join(names, count, known);
+        return gbx_cursor_fail(object, "\"%.*s\" is no member here; possible are %s", SHOWN_BYTES,
+                               name, known);
+    }
+    return NULL;
+}
+
 gbx_status gbx_cursor_choice(const gbx_cursor *cursor, const char *const *names, size_t count,
                              size_t *out_index) {
     const char *text = NULL;
@@ -200,10 +232,8 @@ gbx_status gbx_cursor_choice(const gbx_cursor *cursor, const char *const *names,
     }
     char shown[SHOWN_BYTES];
     show(cursor->value, shown);
-    char known[MESSAGE_BYTES - SHOWN_BYTES - 16] = "";
-    line list = {known, sizeof known, 0};
-    for (size_t i = 0; i < count; ++i)
-        line_add(&list, "%s%s", i ? ", " : "", names[i]);
+    char known[KNOWN_BYTES];
+    join(names, count, known);
     return gbx_cursor_fail(cursor, "%s is none of %s", shown, known);
 }
 

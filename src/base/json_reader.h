@@ -46,6 +46,10 @@ GBX_MUST_USE gbx_status gbx_cursor_member(const gbx_cursor *object, const char *
 GBX_MUST_USE gbx_status gbx_cursor_optional(const gbx_cursor *object, const char *name,
                                             gbx_cursor *out_member);
 
+/* Fails at the first member that is none of `names`, and lists them. */
+GBX_MUST_USE gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names,
+                                        size_t count);
+
 GBX_MUST_USE gbx_status gbx_cursor_count(const gbx_cursor *array, size_t *out_count);
 GBX_MUST_USE gbx_status gbx_cursor_element(const gbx_cursor *array, size_t index,
                                            gbx_cursor *out_element);

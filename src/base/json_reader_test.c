@@ -330,12 +330,32 @@ static void what_is_no_file_is_refused(void **state) {
     assert_null(document);
 }
 
+static void unknown_members_are_named(void **state) {
+    (void)state;
+    static const char *const names[] = {"name", "source"};
+    json_t *document = NULL;
+    gbx_cursor root = parse("{\"name\": 1, \"golden\": {\"sorce\": 2}, \"list\": []}", &document);
+    gbx_cursor at;
+    check_ok(gbx_cursor_member(&root, "golden", &at));
+    check_bad(gbx_cursor_only(&at, names, 2),
+              "scene.json: golden: \"sorce\" is no member here; possible are name, source");
+    check_bad(gbx_cursor_only(&root, names, 2),
+              "scene.json: \"golden\" is no member here; possible are name, source");
+    check_ok(gbx_cursor_member(&root, "list", &at));
+    check_bad(gbx_cursor_only(&at, names, 2), "scene.json: list: expected an object, got an array");
+    json_decref(document);
+    root = parse("{\"source\": null}", &document);
+    check_ok(gbx_cursor_only(&root, names, 2));
+    json_decref(document);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(choice_names_the_place_and_what_is_known),
         cmocka_unit_test(optional_member_may_be_absent_or_null),
         cmocka_unit_test(wrong_types_are_named),
+        cmocka_unit_test(unknown_members_are_named),
         cmocka_unit_test(integer_is_held_to_its_range),
         cmocka_unit_test(number_may_be_a_name_of_the_writer),
         cmocka_unit_test(hex_is_a_prefix_and_up_to_16_digits),

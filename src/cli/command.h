@@ -19,6 +19,7 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
 
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_platforms(int argc, char **argv);
+int gbx_command_run(int argc, char **argv);
 int gbx_command_version(int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ typedef struct command {
 static int command_help(int argc, char **argv);
 
 static const command commands[] = {
+    {"run", gbx_command_run, "run a scene and compare its outputs with what is expected"},
     {"platforms", gbx_command_platforms, "list the platforms a chip can be of"},
     {"version", gbx_command_version, "print the version"},
     {"help", command_help, "print this help"},
@@ -24,11 +25,11 @@ enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to) {
     fprintf(to, "usage: glassbox COMMAND [OPTIONS]\n\n"
-                "Runs kernels on a simulated accelerator.\n\ncommands:\n");
+                "Runs task graphs of kernels on a simulated accelerator.\n\ncommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; ++i)
         fprintf(to, "  %-10s  %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\nglassbox COMMAND --help tells about one command.\n\nexamples:\n"
-                "  glassbox platforms\n  glassbox platforms --json\n");
+                "  glassbox run examples/vector_example\n  glassbox platforms --json\n");
 }
 
 static int command_help(int argc, char **argv) {

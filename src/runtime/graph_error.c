@@ -182,6 +182,11 @@ static gbx_status of_rings(const gbx_graph_error *error, const char *task) {
     case GBX_GRAPH_SCOPE_END:
         return gbx_fail(GBX_BAD_GRAPH, "gbx_scope_end before task %" PRIu64 ": no scope is open",
                         error->task);
+    case GBX_GRAPH_SCOPE_LEFT:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "the orchestration returned after %" PRIu64 " tasks with %" PRId64
+                        " scopes open; call gbx_scope_end for each",
+                        error->task, v[0]);
     case GBX_GRAPH_SCOPE_DEPTH:
         return gbx_fail(GBX_BAD_GRAPH,
                         "gbx_scope_begin before task %" PRIu64 ": scopes nest at most %" PRId64
@@ -235,6 +240,7 @@ static gbx_status sentence(const gbx_chip *chip, const char *runtime,
     case GBX_GRAPH_HEAP:
     case GBX_GRAPH_NO_MEMORY:
     case GBX_GRAPH_SCOPE_END:
+    case GBX_GRAPH_SCOPE_LEFT:
     case GBX_GRAPH_SCOPE_DEPTH:
         return of_rings(error, task);
     case GBX_GRAPH_INDEX:

@@ -37,6 +37,7 @@ typedef enum gbx_graph_error_kind {
     GBX_GRAPH_HEAP_TENSOR,     /* values: index, bytes wanted, heap bytes */
     GBX_GRAPH_NEW_OUTPUT,      /* values: index; a runtime that has no heap */
     GBX_GRAPH_SCOPE_END,       /* an end without a begin */
+    GBX_GRAPH_SCOPE_LEFT,      /* values: how many are open at the end */
     GBX_GRAPH_SCOPE_DEPTH,     /* values: deepest there is */
     GBX_GRAPH_INDEX,           /* values: dimension, index, size */
     GBX_GRAPH_REFUSED,         /* text: a call that this runtime does not have */

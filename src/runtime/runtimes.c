@@ -13,7 +13,7 @@
 static const gbx_runtime *const runtimes[] = {&gbx_tensormap_and_ringbuffer, &gbx_host_build_graph,
                                               &gbx_aicpu_build_graph};
 
-enum { RUNTIME_COUNT = sizeof runtimes / sizeof runtimes[0] };
+enum { RUNTIME_COUNT = sizeof runtimes / sizeof runtimes[0], PAGE_BYTES = 4096 };
 
 const gbx_builder *gbx_runtime_builder(uint32_t entry) {
     for (size_t i = 0; i < RUNTIME_COUNT; ++i)
@@ -61,6 +61,22 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
 }
 
 /* --- orchestrations on the chip --- */
+
+gbx_status gbx_runtime_free_memory(const gbx_runtime_request *request, uint64_t *out_bytes) {
+    const gbx_run *run = request->run;
+    gbx_hal_caps caps;
+    uint64_t wanted = 0;
+    gbx_chip_ops(request->chip)->caps(request->chip->hal, &caps);
+    for (uint32_t i = 0; i < run->tensor_count; ++i)
+        wanted += gbx_tensor_payload_bytes(&run->tensors[i].tensor) + PAGE_BYTES;
+    if (wanted >= caps.gm_free)
+        return gbx_fail(GBX_EXHAUSTED,
+                        "running: the tensors take %" PRIu64 " bytes of global memory, %" PRIu64
+                        " are free; open the chip with more (--gm)",
+                        wanted, caps.gm_free);
+    *out_bytes = caps.gm_free - wanted;
+    return NULL;
+}
 
 /* What a run on the chip holds of global memory, to give back. */
 typedef struct holdings {

@@ -45,6 +45,13 @@ GBX_MUST_USE gbx_status gbx_runtime_launch(const gbx_runtime_request *request,
                                            struct gbx_graph_launch *launch,
                                            gbx_call_result *out_result);
 
+/* The most that a heap ring takes unless it is told. */
+#define GBX_MAX_DEFAULT_HEAP (UINT64_C(4) << 30)
+
+/* Global memory that is left once the run's tensors are there; fails when they do not fit. */
+GBX_MUST_USE gbx_status gbx_runtime_free_memory(const gbx_runtime_request *request,
+                                                uint64_t *out_bytes);
+
 /*
  * A run whose orchestration is on the chip: puts the tensors there, launches, brings the outputs
  * back. The caller has set what is its own in `launch`; storage_bytes and heap_bytes are allocated.

@@ -270,7 +270,8 @@ bool gbx_region_find_tiles(const gbx_region_form *form, bool is_aligned, uint64_
     out_tiles->level_count = form->dim_count + 1u;
     for (uint32_t level = 0; level <= form->dim_count; ++level) {
         gbx_region_dim dim = level_of(form, level);
-        uint64_t before = is_aligned ? 0 : low[level] < dim.count ? low[level] : dim.count - 1;
+        uint64_t most = is_aligned ? 0 : dim.count - 1;
+        uint64_t before = low[level] < most ? low[level] : most;
         out_tiles->low[level] = (low[level] - before) / dim.count;
         out_tiles->high[level] = high[level] / dim.count;
         out_tiles->bytes[level] = dim.count * dim.stride;

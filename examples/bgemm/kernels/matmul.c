@@ -1,0 +1,6 @@
+/* c = a . b: the first product of a tile. */
+#include "tile.h"
+
+void kernel_entry(const uint64_t *args) {
+    multiply_tile(gbx_arg_tensor(args, 0), gbx_arg_tensor(args, 1), gbx_arg_tensor(args, 2), 0);
+}

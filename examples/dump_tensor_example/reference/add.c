@@ -1,0 +1,13 @@
+/* sum = x + y, one element at a time, in double, wherever the views' strides lead. */
+#include <glassbox/kernel.h>
+
+void kernel_entry(const uint64_t *args) {
+    const gbx_tensor *x = gbx_arg_tensor(args, 0);
+    const gbx_tensor *y = gbx_arg_tensor(args, 1);
+    const gbx_tensor *sum = gbx_arg_tensor(args, 2);
+    for (int64_t i = 0; i < sum->shape[0]; ++i) {
+        double left = gbx_tensor_f32(x)[i * x->strides[0]];
+        double right = gbx_tensor_f32(y)[i * y->strides[0]];
+        gbx_tensor_f32(sum)[i * sum->strides[0]] = (float)(left + right);
+    }
+}

@@ -1,0 +1,274 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/option_values.h"
+#include "cli/progress.h"
+#include "cli/run_report.h"
+
+enum { CASES_MAX = 256, ROUNDS_MAX = 1000000 };
+
+enum {
+    KEY_CASE = 0x100, /* no letters: the long names alone */
+    KEY_RUNTIME,
+    KEY_BLOCKS,
+    KEY_THREADS,
+    KEY_DEVICE,
+    KEY_BUILD,
+    KEY_WINDOW,
+    KEY_GM,
+    KEY_NO_GOLDEN,
+    KEY_ROUNDS,
+    KEY_TIMEOUT,
+    KEY_JSON
+};
+
+static const struct argp_option options[] = {
+    {"case", KEY_CASE, "NAME", 0,
+     "The case to run; may be repeated; all: every one (default: the first)", 0},
+    {"platform", 'p', "NAME", 0, "a2a3sim (default) or a5sim", 0},
+    {"runtime", KEY_RUNTIME, "NAME", 0,
+     "tensormap_and_ringbuffer (default), aicpu_build_graph or host_build_graph", 0},
+    {"blocks", KEY_BLOCKS, "N", 0, "Blocks of the chip, 1 to 24 (default 8)", 0},
+    {"threads", KEY_THREADS, "N", 0, "AICPU threads, 1 to 8 (default 2)", 0},
+    {"device", KEY_DEVICE, "WHERE", 0,
+     "The chip is a process (default), or thread: inside this one", 0},
+    {"build", KEY_BUILD, "HOW", 0,
+     "aicpu_build_graph: concurrent (default), or sequential: tasks run once all are built", 0},
+    {"window", KEY_WINDOW, "N", 0, "tensormap_and_ringbuffer: tasks at a time (default 16384)", 0},
+    {"gm", KEY_GM, "SIZE", 0, "Global memory of the chip: 512M, 4G... (default 8G)", 0},
+    {"no-golden", KEY_NO_GOLDEN, NULL, 0, "Do not compare the outputs", 0},
+    {"rounds", KEY_ROUNDS, "N", 0, "Run each case N times on the open chip", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0,
+     "Seconds without progress that are taken for a hang (default 10)", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON document", 0},
+    {"verbose", 'v', NULL, 0, "Tell about outputs that are right, too", 0},
+    {0}};
+
+typedef struct command_line {
+    const char *scene;
+    const char *case_names[CASES_MAX];
+    size_t case_name_count;
+    gbx_scene_options run;
+    bool as_json;
+    bool is_verbose;
+} command_line;
+
+/* What the observer gets. */
+typedef struct run_output {
+    gbx_progress *progress;
+    gbx_run_layout layout;
+    gbx_run_report *report; /* NULL for text */
+    gbx_status failure;     /* of keeping a result */
+} run_output;
+
+static const char *choose_name(struct argp_state *state, const char *option, const char *text,
+                               const char *(*name_of)(uint32_t)) {
+    const char *names[GBX_SCENE_MAX_RUNTIMES + 1] = {NULL};
+    for (uint32_t i = 0; i < GBX_SCENE_MAX_RUNTIMES && name_of(i); ++i)
+        names[i] = name_of(i);
+    return names[gbx_option_choice(state, option, text, names)];
+}
+
+static error_t parse_scene(char *argument, struct argp_state *state, command_line *line) {
+    if (line->scene)
+        argp_error(state, "\"%s\" is not expected; one scene is run at a time", argument);
+    line->scene = argument;
+    return 0;
+}
+
+static void parse_case(char *argument, struct argp_state *state, command_line *line) {
+    if (line->case_name_count == CASES_MAX)
+        argp_error(state, "--case: more than %d cases", CASES_MAX);
+    line->case_names[line->case_name_count++] = argument;
+}
+
+/* Options of the chip and of the call. */
+static error_t parse_run(int key, char *argument, struct argp_state *state,
+                         gbx_scene_options *run) {
+    static const char *const devices[] = {"process", "thread", NULL};
+    static const char *const builds[] = {"concurrent", "sequential", NULL};
+    switch (key) {
+    case 'p':
+        run->chip.platform = choose_name(state, "--platform", argument, gbx_platform_name);
+        return 0;
+    case KEY_RUNTIME:
+        run->runtime = choose_name(state, "--runtime", argument, gbx_runtime_name);
+        return 0;
+    case KEY_BLOCKS:
+        run->chip.blocks =
+            (uint32_t)gbx_option_integer(state, "--blocks", argument, 1, GBX_MAX_BLOCKS);
+        return 0;
+    case KEY_THREADS:
+        run->chip.aicpu_threads =
+            (uint32_t)gbx_option_integer(state, "--threads", argument, 1, GBX_MAX_AICPU_THREADS);
+        return 0;
+    case KEY_DEVICE:
+        run->chip.device = (gbx_device_mode)gbx_option_choice(state, "--device", argument, devices);
+        return 0;
+    case KEY_BUILD:
+        run->call.build = (gbx_build_mode)gbx_option_choice(state, "--build", argument, builds);
+        return 0;
+    case KEY_WINDOW:
+        run->call.window =
+            (uint32_t)gbx_option_integer(state, "--window", argument, 1, GBX_MAX_WINDOW);
+        return 0;
+    case KEY_GM:
+        run->chip.gm_bytes = gbx_option_size(state, "--gm", argument, GBX_MAX_GM_BYTES);
+        return 0;
+    case KEY_ROUNDS:
+        run->rounds = (uint32_t)gbx_option_integer(state, "--rounds", argument, 1, ROUNDS_MAX);
+        return 0;
+    case KEY_TIMEOUT:
+        run->call.timeout_ms = gbx_option_seconds(state, "--timeout", argument);
+        return 0;
+    case KEY_NO_GOLDEN:
+        run->skips_golden = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return parse_scene(argument, state, line);
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which scene? A directory with a scene.json is expected");
+        return EINVAL;
+    case KEY_CASE:
+        parse_case(argument, state, line);
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
+    case 'v':
+        line->is_verbose = true;
+        return 0;
+    default:
+        return parse_run(key, argument, state, &line->run);
+    }
+}
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "SCENE",
+    .doc =
+        "Runs the task graph of a scene and compares its outputs with what is expected. SCENE is "
+        "a directory with a scene.json, or the file itself.\v"
+        "exit codes: 0 done, and outputs are as expected; 1 some differ; 2 usage, the scene, a "
+        "kernel or the graph is wrong; 3 the device failed.\n\n"
+        "examples:\n  glassbox run examples/vector_example\n"
+        "  glassbox run examples/vector_example --case all --runtime host_build_graph\n"
+        "  glassbox run examples/vector_example -p a5sim --blocks 24 --rounds 3 --json",
+};
+
+static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
+    run_output *output = context;
+    gbx_progress_phase(output->progress, of_case ? of_case->name : NULL, what);
+}
+
+static void on_progress(void *context, uint64_t tasks) {
+    run_output *output = context;
+    gbx_progress_tasks(output->progress, tasks);
+}
+
+static void on_result(void *context, const gbx_round_result *result) {
+    run_output *output = context;
+    gbx_progress_hide(output->progress);
+    if (!output->report) {
+        gbx_run_print_result(&output->layout, result);
+        return;
+    }
+    gbx_run_print_error(result);
+    output->failure = gbx_status_first(output->failure, gbx_run_report_add(output->report, result));
+}
+
+static gbx_status fail_no_case(const gbx_scene *scene, const char *name) {
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < scene->case_count && used < sizeof known; ++i)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 scene->cases[i].name);
+    return gbx_fail(GBX_NOT_FOUND, "%s: there is no case \"%s\"; there are %s", scene->path, name,
+                    known);
+}
+
+/* "all" is every case, unless one is called so. */
+static gbx_status add_cases(const gbx_scene *scene, const char *name, const gbx_scene_case **cases,
+                            size_t *count) {
+    const gbx_scene_case *one = gbx_scene_find_case(scene, name);
+    size_t first = one ? (size_t)(one - scene->cases) : 0;
+    size_t end = one ? first + 1 : scene->case_count;
+    if (!one && strcmp(name, "all") != 0)
+        return fail_no_case(scene, name);
+    for (size_t i = first; i < end && *count < CASES_MAX; ++i)
+        cases[(*count)++] = &scene->cases[i];
+    return NULL;
+}
+
+static gbx_status choose_cases(const command_line *line, const gbx_scene *scene,
+                               const gbx_scene_case **cases, size_t *out_count) {
+    *out_count = 0;
+    if (line->case_name_count == 0)
+        cases[(*out_count)++] = &scene->cases[0];
+    for (size_t i = 0; i < line->case_name_count; ++i)
+        GBX_TRY(add_cases(scene, line->case_names[i], cases, out_count));
+    return NULL;
+}
+
+static gbx_run_layout layout_of(const command_line *line, const gbx_scene_case *const *cases,
+                                size_t count) {
+    gbx_run_layout layout = {.rounds = line->run.rounds, .is_verbose = line->is_verbose};
+    for (size_t i = 0; i < count; ++i) {
+        int length = (int)strlen(cases[i]->name);
+        layout.name_width = length > layout.name_width ? length : layout.name_width;
+    }
+    return layout;
+}
+
+static gbx_status run_scene(const command_line *line, const gbx_scene *scene, int *out_exit_code) {
+    const gbx_scene_case *cases[CASES_MAX];
+    size_t count;
+    GBX_TRY(choose_cases(line, scene, cases, &count));
+    run_output output = {.layout = layout_of(line, cases, count)};
+    if (line->as_json && !(output.report = gbx_run_report_create()))
+        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", scene->name);
+    output.progress = gbx_progress_start();
+    gbx_scene_observer observer = {&output, on_phase, on_progress, on_result};
+    gbx_status status = gbx_scene_run(scene, cases, count, &line->run, &observer, out_exit_code);
+    gbx_progress_stop(output.progress);
+    status = gbx_status_first(status, output.failure);
+    if (!status && output.report)
+        status = gbx_run_report_print(output.report, scene, &line->run);
+    gbx_run_report_free(output.report);
+    return status;
+}
+
+int gbx_command_run(int argc, char **argv) {
+    command_line line = {.run = {.chip = {.platform = gbx_platform_name(0),
+                                          .blocks = GBX_DEFAULT_BLOCKS,
+                                          .aicpu_threads = GBX_DEFAULT_AICPU_THREADS},
+                                 .runtime = gbx_runtime_name(0),
+                                 .rounds = 1}};
+    gbx_command_parse(&parser, "run", argc, argv, &line);
+    gbx_scene *scene;
+    int exit_code = GBX_EXIT_OK;
+    gbx_status status = gbx_scene_load(line.scene, &scene);
+    if (!status)
+        status = run_scene(&line, scene, &exit_code);
+    if (status) {
+        const char *message = gbx_status_message(status);
+        size_t length = strlen(message);
+        fprintf(stderr, "glassbox run: %s%s", message,
+                length && message[length - 1] == '\n' ? "" : "\n");
+        exit_code = gbx_code_exit(gbx_status_code(status));
+    }
+    gbx_status_free(status);
+    gbx_scene_free(scene);
+    return exit_code;
+}

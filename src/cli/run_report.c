@@ -1,0 +1,228 @@
+#include "cli/run_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/float_text.h"
+#include "cli/json_output.h"
+
+static const char *const verdict_words[] = {"ok", "DIFFERS", "failed", "not compared"};
+static const char *const verdict_keys[] = {"ok", "differs", "failed", "not_compared"};
+
+/* --- text --- */
+
+/* "417 us", "12.3 ms", "1.23 s" */
+static void format_seconds(double seconds, char *out_text, size_t capacity) {
+    if (seconds < 1e-3)
+        snprintf(out_text, capacity, "%.3g us", seconds * 1e6);
+    else if (seconds < 1.0)
+        snprintf(out_text, capacity, "%.3g ms", seconds * 1e3);
+    else
+        snprintf(out_text, capacity, "%.2f s", seconds);
+}
+
+/* "950", "85.3k", "1.2M" */
+static void format_rate(uint64_t tasks, double seconds, char *out_text, size_t capacity) {
+    double rate = seconds > 0.0 ? (double)tasks / seconds : 0.0;
+    if (rate >= 1e6)
+        snprintf(out_text, capacity, "%.1fM", rate * 1e-6);
+    else if (rate >= 1e3)
+        snprintf(out_text, capacity, "%.1fk", rate * 1e-3);
+    else
+        snprintf(out_text, capacity, "%.0f", rate);
+}
+
+static void format_element(uint32_t dtype, uint64_t bits, char out_text[GBX_FLOAT_TEXT_BYTES]) {
+    double value = gbx_dtype_to_f64(dtype, bits);
+    if (dtype == GBX_FLOAT64)
+        gbx_f64_format(value, out_text);
+    else if (gbx_dtype_is_float(dtype))
+        gbx_f32_format((float)value, out_text);
+    else if (dtype == GBX_INT64)
+        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%" PRId64, (int64_t)bits);
+    else if (dtype == GBX_UINT64)
+        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%" PRIu64, bits);
+    else
+        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%.0f", value);
+}
+
+static void print_output(const gbx_output_result *output) {
+    const gbx_comparison *c = &output->comparison;
+    const gbx_tensor *tensor = &output->arg->tensor;
+    printf("  %s: ", output->arg->name);
+    if (c->mismatches == 0) {
+        printf("ok, max abs %.3g, max rel %.3g\n", c->max_abs, c->max_rel);
+        return;
+    }
+    int64_t index[GBX_MAX_DIMS];
+    char got[GBX_FLOAT_TEXT_BYTES];
+    char want[GBX_FLOAT_TEXT_BYTES];
+    gbx_compare_index(tensor, c->first_bad, index);
+    format_element(tensor->dtype, c->got_bits, got);
+    format_element(tensor->dtype, c->want_bits, want);
+    printf("%" PRIu64 " of %" PRIu64 " elements differ, max abs %.3g, max rel %.3g, first at [",
+           c->mismatches, c->elements, c->max_abs, c->max_rel);
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        printf("%s%" PRId64, d ? ", " : "", index[d]);
+    printf("]: got %s, want %s\n", got, want);
+}
+
+void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *result) {
+    char seconds[32] = "-";
+    char rate[32] = "-";
+    if (result->verdict != GBX_VERDICT_FAILED) {
+        format_seconds(result->seconds, seconds, sizeof seconds);
+        format_rate(result->tasks, result->seconds, rate, sizeof rate);
+    }
+    printf("%-*s  ", layout->name_width, result->of_case->name);
+    if (layout->rounds > 1)
+        printf("round %" PRIu32 " of %" PRIu32 "  ", result->round, layout->rounds);
+    printf("%8s  %7" PRIu64 " %s  %6s tasks/s  %s\n", seconds, result->tasks,
+           result->tasks == 1 ? "task " : "tasks", rate, verdict_words[result->verdict]);
+    for (size_t i = 0; i < result->output_count; ++i)
+        if (layout->is_verbose || result->outputs[i].comparison.mismatches > 0)
+            print_output(&result->outputs[i]);
+    fflush(stdout);
+    gbx_run_print_error(result);
+}
+
+void gbx_run_print_error(const gbx_round_result *result) {
+    const char *error = result->error;
+    if (!error)
+        return;
+    size_t length = strlen(error);
+    fprintf(stderr, "glassbox run: case %s: %s%s", result->of_case->name, error,
+            length && error[length - 1] == '\n' ? "" : "\n");
+}
+
+/* --- JSON --- */
+
+typedef struct kept_result {
+    gbx_round_result result; /* with copies of its own */
+    gbx_output_result *outputs;
+    char *error;
+} kept_result;
+
+struct gbx_run_report {
+    kept_result *results;
+    size_t count;
+};
+
+gbx_run_report *gbx_run_report_create(void) {
+    return calloc(1, sizeof(gbx_run_report));
+}
+
+void gbx_run_report_free(gbx_run_report *report) {
+    for (size_t i = 0; report && i < report->count; ++i) {
+        free(report->results[i].outputs);
+        free(report->results[i].error);
+    }
+    if (report)
+        free(report->results);
+    free(report);
+}
+
+gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result) {
+    kept_result *grown = realloc(report->results, (report->count + 1) * sizeof *grown);
+    if (!grown)
+        return gbx_fail(GBX_EXHAUSTED, "keeping results: the host is out of memory");
+    report->results = grown;
+    kept_result *kept = &grown[report->count];
+    size_t bytes = result->output_count * sizeof *result->outputs;
+    *kept = (kept_result){.result = *result, .outputs = malloc(bytes + 1)};
+    kept->error = result->error ? strdup(result->error) : NULL;
+    ++report->count;
+    if (!kept->outputs || (result->error && !kept->error))
+        return gbx_fail(GBX_EXHAUSTED, "keeping results: the host is out of memory");
+    if (bytes)
+        memcpy(kept->outputs, result->outputs, bytes);
+    return NULL;
+}
+
+static void write_output(gbx_json_writer *json, const gbx_output_result *output) {
+    const gbx_comparison *c = &output->comparison;
+    const gbx_tensor *tensor = &output->arg->tensor;
+    int64_t index[GBX_MAX_DIMS];
+    gbx_json_begin_object(json);
+    gbx_json_key(json, "name");
+    gbx_json_string(json, output->arg->name);
+    gbx_json_key(json, "ok");
+    gbx_json_bool(json, c->mismatches == 0);
+    gbx_json_key(json, "max_abs");
+    gbx_json_f64(json, c->max_abs);
+    gbx_json_key(json, "max_rel");
+    gbx_json_f64(json, c->max_rel);
+    gbx_json_key(json, "mismatches");
+    gbx_json_u64(json, c->mismatches);
+    gbx_json_key(json, "first_bad");
+    if (c->mismatches == 0) {
+        gbx_json_null(json);
+    } else {
+        gbx_compare_index(tensor, c->first_bad, index);
+        gbx_json_begin_array_inline(json);
+        for (uint32_t d = 0; d < tensor->ndims; ++d)
+            gbx_json_i64(json, index[d]);
+        gbx_json_end_array(json);
+    }
+    gbx_json_end_object(json);
+}
+
+static void write_result(gbx_json_writer *json, const kept_result *kept) {
+    const gbx_round_result *result = &kept->result;
+    gbx_json_begin_object(json);
+    gbx_json_key(json, "name");
+    gbx_json_string(json, result->of_case->name);
+    gbx_json_key(json, "round");
+    gbx_json_u64(json, result->round);
+    gbx_json_key(json, "status");
+    gbx_json_string(json, verdict_keys[result->verdict]);
+    gbx_json_key(json, "error");
+    gbx_json_string(json, kept->error);
+    gbx_json_key(json, "tasks");
+    gbx_json_u64(json, result->tasks);
+    gbx_json_key(json, "seconds");
+    gbx_json_f64(json, result->seconds);
+    gbx_json_key(json, "dump");
+    gbx_json_null(json);
+    gbx_json_key(json, "outputs");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < result->output_count; ++i)
+        write_output(json, &kept->outputs[i]);
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+}
+
+static gbx_status write_document(gbx_json_writer *json, const gbx_run_report *report,
+                                 const gbx_scene *scene, const gbx_scene_options *options) {
+    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(json);
+    gbx_json_key(json, "scene");
+    gbx_json_string(json, scene->name);
+    gbx_json_key(json, "platform");
+    gbx_json_string(json, options->chip.platform);
+    gbx_json_key(json, "runtime");
+    gbx_json_string(json, options->runtime);
+    gbx_json_key(json, "blocks");
+    gbx_json_u64(json, options->chip.blocks);
+    gbx_json_key(json, "threads");
+    gbx_json_u64(json, options->chip.aicpu_threads);
+    gbx_json_key(json, "cases");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < report->count; ++i)
+        write_result(json, &report->results[i]);
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+    return gbx_json_finish(json);
+}
+
+gbx_status gbx_run_report_print(const gbx_run_report *report, const gbx_scene *scene,
+                                const gbx_scene_options *options) {
+    gbx_json_writer *json = malloc(sizeof *json);
+    if (!json)
+        return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
+    gbx_status status = write_document(json, report, scene, options);
+    free(json);
+    return status;
+}

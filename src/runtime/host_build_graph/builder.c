@@ -1,0 +1,82 @@
+#include "runtime/host_build_graph/host_build_graph.h"
+
+/* What the table needs of the chip's private memory. */
+typedef struct layout {
+    uint32_t capacity; /* of the queues */
+    uint64_t edges_at;
+    uint64_t cells_at;
+    uint64_t bytes;
+} layout;
+
+static layout layout_of(const gbx_graph_launch *launch) {
+    layout at = {.capacity = 1};
+    while (at.capacity < launch->task_count)
+        at.capacity *= 2;
+    at.edges_at = launch->task_count * sizeof(gbx_sched_task);
+    at.cells_at = at.edges_at + launch->edge_count * sizeof(gbx_sched_edge);
+    at.bytes = at.cells_at + (uint64_t)at.capacity * GBX_CLASS_COUNT * sizeof(gbx_ready_cell);
+    return at;
+}
+
+static uint64_t memory_bytes(const gbx_graph *graph) {
+    return layout_of(graph->launch).bytes;
+}
+
+static void begin(gbx_graph *graph) {
+    layout at = layout_of(graph->launch);
+    char *memory = graph->memory;
+    gbx_graph_begin_sched(graph, (gbx_sched_task *)memory, at.capacity,
+                          (gbx_ready_cell *)(memory + at.cells_at), true);
+}
+
+/* The host has checked all this: what does not hold here is a defect of it. */
+static bool is_sound(const gbx_graph *graph, const gbx_host_task *task) {
+    gbx_graph_error ignored;
+    uint64_t offset = task->arguments - graph->limits.gm_base;
+    const gbx_task_arguments *arguments = (const gbx_task_arguments *)(uintptr_t)task->arguments;
+    return task->arguments >= graph->limits.gm_base && offset < graph->limits.gm_bytes &&
+           arguments->word_count <= GBX_MAX_WORDS &&
+           gbx_check_kernels(&graph->limits, 0, &task->kernels, &ignored);
+}
+
+/* On the control thread, before any kernel runs: nobody writes to global memory meanwhile. */
+static void build(gbx_graph *graph) {
+    const gbx_graph_launch *launch = graph->launch;
+    layout at = layout_of(launch);
+    const gbx_host_task *table = (const gbx_host_task *)(uintptr_t)launch->tasks;
+    const gbx_host_edge *edges = (const gbx_host_edge *)(uintptr_t)launch->edges;
+    gbx_sched_task *tasks = graph->memory;
+    gbx_sched_edge *nodes = (gbx_sched_edge *)((char *)graph->memory + at.edges_at);
+    for (uint64_t i = 0; i < launch->task_count; ++i) {
+        if (!is_sound(graph, &table[i])) {
+            gbx_graph_fail(graph, GBX_GRAPH_NO_KERNEL, i, GBX_NO_KERNEL, 0, 0);
+            return;
+        }
+        gbx_sched_prepare(&tasks[i], i, &table[i].kernels,
+                          (const gbx_task_arguments *)(uintptr_t)table[i].arguments);
+    }
+    for (uint64_t i = 0; i < launch->edge_count; ++i) {
+        gbx_sched_task *successor = &tasks[edges[i].successor];
+        nodes[i] = (gbx_sched_edge){.next_input = successor->inputs,
+                                    .successor = successor,
+                                    .predecessor = edges[i].predecessor};
+        successor->inputs = &nodes[i];
+        gbx_sched_link(&tasks[edges[i].predecessor], &nodes[i]);
+    }
+    graph->task_count = launch->task_count;
+    for (uint64_t i = 0; i < launch->task_count; ++i)
+        gbx_sched_release(&graph->sched, &tasks[i]);
+}
+
+/* The host has found all cycles before. */
+static void diagnose(gbx_graph *graph) {
+    gbx_graph_fail(graph, GBX_GRAPH_CYCLE, GBX_NO_TASK, GBX_NO_KERNEL, 0, 0);
+}
+
+const gbx_builder gbx_host_builder = {
+    .memory_bytes = memory_bytes,
+    .begin = begin,
+    .build = build,
+    .diagnose = diagnose,
+    .ops = NULL,
+};

@@ -1,0 +1,120 @@
+#include "runtime/host_build_graph/host_build_graph.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "chip/host/chip.h"
+
+static gbx_status find_entry(const gbx_runtime_request *request, void **out_object,
+                             gbx_orchestrate_function *out_function) {
+    *out_object = NULL;
+    *out_function = request->run->function;
+    if (*out_function)
+        return NULL;
+    *out_object = dlopen(request->object, RTLD_NOW | RTLD_LOCAL);
+    if (!*out_object)
+        return gbx_fail(GBX_BAD_KERNEL, "loading the orchestration: %s", dlerror());
+    void *symbol = dlsym(*out_object, request->entry);
+    if (!symbol) {
+        dlclose(*out_object);
+        return gbx_fail(GBX_BAD_KERNEL,
+                        "%s has no %s; an orchestration defines int %s(gbx_orchestration *, const "
+                        "gbx_run_args *)",
+                        request->object, request->entry, request->entry);
+    }
+    memcpy(out_function, &symbol, sizeof symbol); /* ISO C has no cast to a function */
+    return NULL;
+}
+
+static void orchestrate(const gbx_run *run, gbx_orchestrate_function function,
+                        gbx_host_graph *graph) {
+    gbx_tensor tensors[GBX_MAX_RUN_TENSORS];
+    for (uint32_t i = 0; i < run->tensor_count; ++i)
+        tensors[i] = run->tensors[i].tensor;
+    gbx_run_args args = {.tensors = tensors,
+                         .scalars = run->scalars,
+                         .tensor_count = run->tensor_count,
+                         .scalar_count = run->scalar_count};
+    int result = function(gbx_host_graph_orchestration(graph), &args);
+    gbx_graph_error *error = gbx_host_graph_error(graph);
+    if (result == 0 || error->kind != GBX_GRAPH_OK)
+        return;
+    *error = (gbx_graph_error){.kind = GBX_GRAPH_RETURNED,
+                               .func_id = GBX_NO_KERNEL,
+                               .task = gbx_host_graph_task_count(graph)};
+    error->values[0] = result;
+}
+
+static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_result) {
+    void *object;
+    gbx_orchestrate_function function;
+    gbx_host_graph *graph;
+    GBX_TRY(find_entry(request, &object, &function));
+    gbx_status status = gbx_host_graph_create(request, &graph);
+    if (!status) {
+        orchestrate(request->run, function, graph);
+        status = gbx_host_graph_launch(graph, out_result);
+        status = gbx_status_first(status, gbx_host_graph_destroy(graph));
+    }
+    if (object)
+        dlclose(object);
+    return status;
+}
+
+const gbx_runtime gbx_host_build_graph = {
+    .name = "host_build_graph",
+    .description = "the host builds the whole graph, then the chip runs it; explicit edges",
+    .entry = GBX_ENTRY_HOST_BUILD_GRAPH,
+    .builder = &gbx_host_builder,
+    .run = run,
+};
+
+/* --- one task --- */
+
+static gbx_status check_call(const gbx_call *call) {
+    if ((call->tensor_count && !call->tensors) || (call->scalar_count && !call->scalars))
+        return gbx_fail(GBX_INVALID_ARGUMENT, "calling: arguments are counted but not given");
+    return NULL;
+}
+
+/* The words of the call and what they are, as an orchestration would give them. */
+static void add_call(gbx_host_graph *graph, const gbx_call *call) {
+    gbx_orchestration *orchestration = gbx_host_graph_orchestration(graph);
+    gbx_task_kernels kernels =
+        gbx_spmd(gbx_mix(call->kernels[0], call->kernels[1], call->kernels[2]),
+                 call->block_num ? call->block_num : 1);
+    uint64_t words[GBX_MAX_WORDS];
+    gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
+    for (uint32_t i = 0; i < call->tensor_count; ++i) {
+        words[i] = gbx_device_tensor(orchestration, &call->tensors[i]);
+        infos[i] = (gbx_tensor_info){i, GBX_ROLE_INOUT, call->tensors[i]};
+    }
+    for (uint32_t i = 0; i < call->scalar_count; ++i)
+        words[call->tensor_count + i] = call->scalars[i];
+    gbx_add_task_with_tensor_info(orchestration, kernels, words,
+                                  call->tensor_count + call->scalar_count, infos,
+                                  call->tensor_count);
+}
+
+gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_config *config,
+                         gbx_call_result *out_result) {
+    static const gbx_call_config defaults;
+    static const gbx_run no_run;
+    gbx_runtime_request request = {.chip = chip,
+                                   .run = &no_run,
+                                   .config = config ? config : &defaults,
+                                   .runtime = &gbx_host_build_graph};
+    gbx_host_graph *graph;
+    GBX_TRY(gbx_chip_check_alive(chip, "calling"));
+    GBX_TRY(check_call(call));
+    if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS)
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "calling with %" PRIu32 " tensors and %" PRIu32
+                        " scalars: at most %d of each are possible",
+                        call->tensor_count, call->scalar_count, GBX_MAX_TENSOR_ARGS);
+    GBX_TRY(gbx_host_graph_create(&request, &graph));
+    add_call(graph, call);
+    gbx_status status = gbx_host_graph_launch(graph, out_result);
+    return gbx_status_first(status, gbx_host_graph_destroy(graph));
+}

@@ -1,0 +1,248 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "chip/host/chip.h"
+#include "runtime/host_build_graph/table.h"
+
+static gbx_host_graph *graph_of(gbx_orchestration *orchestration) {
+    return (gbx_host_graph *)orchestration; /* its first member */
+}
+
+static bool is_over(const gbx_host_graph *graph) {
+    return graph->error.kind != GBX_GRAPH_OK || graph->failure;
+}
+
+static void fail(gbx_host_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
+                 int64_t value, int64_t other) {
+    if (is_over(graph))
+        return;
+    graph->error = (gbx_graph_error){.kind = (uint32_t)kind, .func_id = func_id, .task = task};
+    graph->error.values[0] = value;
+    graph->error.values[1] = other;
+}
+
+static void fail_with_text(gbx_host_graph *graph, gbx_graph_error_kind kind, const char *text) {
+    bool is_first = !is_over(graph);
+    fail(graph, kind, graph->entries.count, GBX_NO_KERNEL, 0, 0);
+    for (size_t i = 0; is_first && text && text[i] && i + 1 < sizeof graph->error.text; ++i)
+        graph->error.text[i] = text[i];
+}
+
+static void refuse(gbx_orchestration *orchestration, const char *call) {
+    fail_with_text(graph_of(orchestration), GBX_GRAPH_REFUSED, call);
+}
+
+static void fail_by_user(gbx_orchestration *orchestration, const char *message) {
+    fail_with_text(graph_of(orchestration), GBX_GRAPH_FAILED, message);
+}
+
+/* --- memory --- */
+
+static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    return is_over(graph) ? 0 : gbx_host_graph_alloc(graph, bytes);
+}
+
+static void copy_to_device(gbx_orchestration *orchestration, uint64_t to, const void *from,
+                           uint64_t bytes) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    if (!is_over(graph))
+        gbx_host_graph_keep_failure(
+            graph, gbx_status_annotate(gbx_gm_copy_in(graph->request.chip, to, from, bytes),
+                                       "gbx_copy_to_device"));
+}
+
+static void return_to_host(gbx_orchestration *orchestration, void *to, uint64_t from,
+                           uint64_t bytes) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    if (is_over(graph))
+        return;
+    gbx_host_return *copy = gbx_table_add(&graph->returns, 1);
+    if (copy)
+        *copy = (gbx_host_return){.to = to, .from = from, .bytes = bytes};
+    else
+        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+}
+
+static gbx_host_page *page_with_room(gbx_host_graph *graph) {
+    gbx_host_page **pages = graph->pages.elements;
+    gbx_host_page *page = graph->pages.count ? pages[graph->pages.count - 1] : NULL;
+    if (page && page->count < sizeof page->tensors / sizeof page->tensors[0])
+        return page;
+    page = malloc(sizeof *page);
+    gbx_host_page **place = page ? gbx_table_add(&graph->pages, 1) : NULL;
+    if (!place) {
+        free(page);
+        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        return NULL;
+    }
+    *place = page;
+    page->count = 0;
+    page->address = gbx_host_graph_alloc(graph, sizeof page->tensors);
+    return page->address ? page : NULL;
+}
+
+/* Pages are copied when the graph is launched. */
+static uint64_t device_tensor(gbx_orchestration *orchestration, const gbx_tensor *tensor) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
+    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, &none, 0, tensor,
+                                            false, &graph->error))
+        return 0;
+    gbx_host_page *page = page_with_room(graph);
+    if (!page)
+        return 0;
+    uint64_t address = page->address + page->count * sizeof *tensor;
+    page->tensors[page->count++] = *tensor;
+    return address;
+}
+
+/* --- tasks --- */
+
+static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_info *infos,
+                        uint32_t count) {
+    const gbx_host_entry *entry = gbx_host_entry_at(graph, task);
+    const uint64_t *words = (const uint64_t *)graph->words.elements + entry->first_word;
+    uint32_t func_id = gbx_first_kernel(&entry->kernels);
+    uint64_t named = 0;
+    if (count > GBX_MAX_TENSOR_ARGS) {
+        fail(graph, GBX_GRAPH_TOO_MANY_ARGS, task, func_id, count, entry->word_count);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t index = infos[i].arg_index;
+        if (index >= entry->word_count || named >> index & 1)
+            fail(graph, GBX_GRAPH_TENSOR_INDEX, task, func_id, index, entry->word_count);
+        else if (infos[i].role > GBX_ROLE_INOUT)
+            fail(graph, GBX_GRAPH_ROLE, task, func_id, index, infos[i].role);
+        else if (words[index] == 0)
+            fail(graph, GBX_GRAPH_NULL_TENSOR, task, func_id, index, 0);
+        else
+            gbx_check_tensor(&graph->limits, task, &entry->kernels, index, &infos[i].tensor, false,
+                             &graph->error);
+        if (is_over(graph))
+            return false;
+        named |= UINT64_C(1) << index;
+    }
+    return true;
+}
+
+static void set_tensor_info(gbx_orchestration *orchestration, gbx_task task,
+                            const gbx_tensor_info *infos, uint32_t count) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    if (!is_over(graph) && task >= graph->entries.count)
+        fail(graph, GBX_GRAPH_UNKNOWN_TASK, GBX_NO_TASK, GBX_NO_KERNEL, (int64_t)task,
+             (int64_t)graph->entries.count);
+    if (is_over(graph) || !check_infos(graph, task, infos, count))
+        return;
+    gbx_host_entry *entry = gbx_host_entry_at(graph, task);
+    entry->first_info = graph->infos.count;
+    gbx_tensor_info *copies = gbx_table_add(&graph->infos, count);
+    if (!copies && count) {
+        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i)
+        copies[i] = infos[i];
+    entry->info_count = count;
+    entry->is_described = 1;
+}
+
+static bool append_entry(gbx_host_graph *graph, const gbx_task_kernels *kernels,
+                         const uint64_t *words, uint32_t word_count) {
+    uint64_t first_word = graph->words.count;
+    uint64_t *copies = gbx_table_add(&graph->words, word_count);
+    gbx_host_entry *entry = gbx_table_add(&graph->entries, 1);
+    if ((!copies && word_count) || !entry) {
+        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        return false;
+    }
+    if (word_count)
+        memcpy(copies, words, word_count * sizeof *words);
+    *entry =
+        (gbx_host_entry){.kernels = *kernels, .word_count = word_count, .first_word = first_word};
+    return true;
+}
+
+static gbx_task add_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                         const uint64_t *words, uint32_t word_count, const gbx_tensor_info *infos,
+                         uint32_t info_count) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    gbx_task task = graph->entries.count;
+    if (is_over(graph) || !gbx_check_kernels(&graph->limits, task, kernels, &graph->error))
+        return GBX_NO_TASK;
+    if (word_count > GBX_MAX_WORDS)
+        fail(graph, GBX_GRAPH_TOO_MANY_ARGS, task, gbx_first_kernel(kernels), word_count, -1);
+    if (task >= GBX_HOST_MAX_TASKS)
+        fail(graph, GBX_GRAPH_TOO_MANY_TASKS, task, gbx_first_kernel(kernels), GBX_HOST_MAX_TASKS,
+             0);
+    if (is_over(graph) || !append_entry(graph, kernels, words, word_count))
+        return GBX_NO_TASK;
+    if (infos)
+        set_tensor_info(orchestration, task, infos, info_count);
+    return is_over(graph) ? GBX_NO_TASK : task;
+}
+
+static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor, gbx_task successor,
+                         int is_conditional) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    uint64_t count = graph->entries.count;
+    if (is_conditional)
+        refuse(orchestration, "gbx_add_successor_conditional");
+    else if (predecessor >= count || successor >= count)
+        fail(graph, GBX_GRAPH_UNKNOWN_TASK, GBX_NO_TASK, GBX_NO_KERNEL,
+             (int64_t)(predecessor >= count ? predecessor : successor), (int64_t)count);
+    else if (predecessor == successor)
+        fail(graph, GBX_GRAPH_SELF_EDGE, successor,
+             gbx_first_kernel(&gbx_host_entry_at(graph, successor)->kernels), 0, 0);
+    if (is_over(graph))
+        return 0;
+    gbx_host_edge *edge = gbx_table_add(&graph->edges, 1);
+    if (edge)
+        *edge = (gbx_host_edge){(uint32_t)predecessor, (uint32_t)successor};
+    else
+        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+    return edge != NULL;
+}
+
+/* Of the run's own tensors, which lie in host memory; and of those on the chip, as they are now. */
+static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                const int64_t *indices) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    uint64_t bits = 0;
+    uint64_t element[2];
+    gbx_tensor copy = *tensor;
+    if (is_over(graph))
+        return 0;
+    if (tensor->data < graph->limits.gm_base ||
+        tensor->data - graph->limits.gm_base >= graph->limits.gm_bytes) {
+        gbx_read_element(graph->entries.count, tensor, indices, &bits, &graph->error);
+        return bits;
+    }
+    int64_t position = tensor->start_offset;
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        position += indices[d] * tensor->strides[d];
+    uint32_t width = gbx_dtype_bits(tensor->dtype);
+    uint64_t first_byte = (uint64_t)position * width / 8;
+    gbx_host_graph_keep_failure(graph, gbx_gm_copy_out(graph->request.chip, element,
+                                                       tensor->data + first_byte, (width + 7) / 8));
+    copy.data = (uint64_t)(uintptr_t)element - first_byte;
+    if (!is_over(graph))
+        gbx_read_element(graph->entries.count, &copy, indices, &bits, &graph->error);
+    return bits;
+}
+
+const gbx_orchestration_ops gbx_host_graph_ops = {
+    .refuse = refuse,
+    .report_failure = fail_by_user,
+    .add_task = add_task,
+    .set_tensor_info = set_tensor_info,
+    .add_successor = add_successor,
+    .get_tensor_data = get_tensor_data,
+    .device_malloc = device_malloc,
+    .copy_to_device = copy_to_device,
+    .return_to_host = return_to_host,
+    .device_tensor = device_tensor,
+};

@@ -1,0 +1,68 @@
+/* The tables that a graph on the host grows in. Host code. */
+#ifndef GBX_RUNTIME_HOST_TABLE_H
+#define GBX_RUNTIME_HOST_TABLE_H
+
+#include "runtime/host_build_graph/host_build_graph.h"
+
+/* Elements of one size, that grow; the memory moves when they do. */
+typedef struct gbx_table {
+    void *elements;
+    size_t element_bytes;
+    size_t count;
+    size_t capacity;
+} gbx_table;
+
+/* Room for `count` more elements at the end; NULL when memory is out. They are not cleared. */
+void *gbx_table_add(gbx_table *table, size_t count);
+
+/* A task while the graph is built: its words and what was told of its tensors lie in tables. */
+typedef struct gbx_host_entry {
+    gbx_task_kernels kernels;
+    uint32_t word_count;
+    uint32_t info_count;
+    uint32_t is_described;
+    uint64_t first_word;
+    uint64_t first_info;
+} gbx_host_entry;
+
+typedef struct gbx_host_return {
+    void *to;
+    uint64_t from;
+    uint64_t bytes;
+} gbx_host_return;
+
+/* Descriptions of tensors: a piece of global memory, and what is to be copied there. */
+typedef struct gbx_host_page {
+    uint64_t address;
+    uint32_t count;
+    gbx_tensor tensors[512];
+} gbx_host_page;
+
+struct gbx_host_graph {
+    gbx_orchestration orchestration;
+    gbx_runtime_request request;
+    gbx_graph_limits limits;
+    gbx_graph_error error;
+    gbx_status failure; /* of the host itself, which is no error of the graph */
+    gbx_table entries;  /* gbx_host_entry */
+    gbx_table words;    /* uint64_t */
+    gbx_table infos;    /* gbx_tensor_info */
+    gbx_table edges;    /* gbx_host_edge */
+    gbx_table returns;  /* gbx_host_return */
+    gbx_table pages;    /* gbx_host_page * */
+    gbx_table memory;   /* uint64_t: addresses to free */
+};
+
+static inline gbx_host_entry *gbx_host_entry_at(const gbx_host_graph *graph, uint64_t task) {
+    return (gbx_host_entry *)graph->entries.elements + task;
+}
+
+extern const gbx_orchestration_ops gbx_host_graph_ops;
+
+/* Global memory that is freed with the graph; 0, with the failure kept, when there is none. */
+uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes);
+
+/* Keeps the first failure; frees the others. */
+void gbx_host_graph_keep_failure(gbx_host_graph *graph, gbx_status status);
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * tensormap_and_ringbuffer: the orchestration runs on the chip and submits tasks; what they wait
+ * for follows from what they read and write. Tasks, their arguments and the outputs that the
+ * runtime allocates live in rings: memory does not grow with the graph.
+ */
+#include <glassbox/tensor.h>
+
+#include "runtime/runtimes.h"
+#include "runtime/tensormap_and_ringbuffer/window.h"
+
+enum {
+    ENTRY = GBX_ENTRY_FIRST_PROGRAM + 2,
+    HEAP_ALIGNMENT = 512,
+    ARGUMENT_BYTES_PER_TASK = 1024,
+    MIN_ARGUMENT_TASKS = 64, /* of the most arguments there can be */
+};
+
+static gbx_window *window_of(gbx_orchestration *orchestration) {
+    return gbx_graph_of(orchestration)->builder_state;
+}
+
+static uint64_t memory_bytes(const gbx_graph *graph) {
+    return gbx_window_bytes(graph->launch->window);
+}
+
+static void begin(gbx_graph *graph) {
+    graph->builder_state = gbx_window_begin(graph);
+}
+
+/* --- submitting --- */
+
+static uint64_t heap_bytes_of(const gbx_tensor *tensor) {
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    return (bytes + HEAP_ALIGNMENT - 1) & ~(uint64_t)(HEAP_ALIGNMENT - 1);
+}
+
+/* Every new output has an address of its own, one without elements too. */
+static uint64_t new_output_bytes(const gbx_tensor *tensor) {
+    uint64_t bytes = heap_bytes_of(tensor);
+    return bytes ? bytes : HEAP_ALIGNMENT;
+}
+
+/* What a task takes; new outputs of one task lie in one piece. False when they never fit. */
+static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+                       gbx_window_need *out_need) {
+    uint32_t words = args->tensor_count + args->scalar_count;
+    *out_need = (gbx_window_need){
+        .argument_bytes =
+            (gbx_task_arguments_bytes(words, args->tensor_count) + 63) & ~UINT64_C(63),
+        .tensor_count = args->tensor_count,
+        .func_id = gbx_first_kernel(kernels),
+    };
+    for (uint32_t news = args->new_outputs; news; news &= news - 1) {
+        uint32_t index = (uint32_t)__builtin_ctz(news);
+        uint64_t bytes = new_output_bytes(args->tensors[index]);
+        out_need->heap_bytes += bytes;
+        if (bytes > window->heap.bytes || out_need->heap_bytes > window->heap.bytes) {
+            gbx_graph_fail(window->graph, GBX_GRAPH_HEAP_TENSOR, window->head, out_need->func_id,
+                           index, (int64_t)out_need->heap_bytes);
+            window->graph->error.values[2] = (int64_t)window->heap.bytes;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* New outputs get memory, and row-major strides from their start. */
+static uint32_t allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
+    uint32_t count = 0;
+    if (!args->new_outputs)
+        return 0;
+    uint64_t address = gbx_ring_take(&window->heap, bytes);
+    for (uint32_t news = args->new_outputs; news; news &= news - 1) {
+        /* The orchestration handed it over to be filled in. */
+        gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[(uint32_t)__builtin_ctz(news)];
+        tensor->data = address;
+        tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
+        count += gbx_tensor_map_heap_push(window->map, address, new_output_bytes(tensor));
+        address += new_output_bytes(tensor);
+    }
+    return count;
+}
+
+typedef struct submission {
+    gbx_window *window;
+    gbx_sched_task *task;
+} submission;
+
+static void depend(void *context, uint64_t predecessor) {
+    submission *submitted = context;
+    gbx_window_depend(submitted->window, submitted->task, predecessor);
+}
+
+static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+                       const gbx_window_need *need) {
+    gbx_task id = window->head;
+    submission submitted = {.window = window, .task = gbx_window_place(window)};
+    uint32_t new_count = allocate_outputs(window, args, need->heap_bytes);
+    gbx_task_arguments *arguments =
+        (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
+    gbx_write_arguments(args, arguments);
+    gbx_sched_prepare(submitted.task, id, kernels, arguments);
+    if (args->tensor_count)
+        gbx_tensor_map_add_task(window->map, id, args->tensors, args->roles, args->tensor_count,
+                                depend, &submitted);
+    gbx_window_note(window, submitted.task, args->tensor_count, new_count);
+    window->graph->task_count = window->head;
+    gbx_sched_release(&window->graph->sched, submitted.task);
+    return id;
+}
+
+static bool check(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
+    gbx_graph *graph = window->graph;
+    gbx_graph_error error;
+    if (gbx_check_kernels(&graph->limits, window->head, kernels, &error) &&
+        gbx_check_args(&graph->limits, window->head, kernels, args, &error))
+        return true;
+    gbx_graph_fail_with(graph, &error);
+    return false;
+}
+
+/* The rest of a scope that does not fit, to tell how much it would take. */
+static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
+    gbx_window_need need;
+    if (window->is_counting && args->tensor_count <= GBX_MAX_TENSOR_ARGS &&
+        count_need(window, kernels, args, &need))
+        gbx_window_count_wanted(window, &need);
+}
+
+static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                            const gbx_args *args) {
+    gbx_window *window = window_of(orchestration);
+    gbx_window_need need;
+    if (gbx_graph_is_over(window->graph)) {
+        count_rest(window, kernels, args);
+        return GBX_NO_TASK;
+    }
+    if (!check(window, kernels, args) || !count_need(window, kernels, args, &need) ||
+        !gbx_window_make_room(window, &need))
+        return GBX_NO_TASK;
+    return submit(window, kernels, args, &need);
+}
+
+/* --- scopes --- */
+
+static void scope_begin(gbx_orchestration *orchestration) {
+    gbx_window *window = window_of(orchestration);
+    if (window->depth + 1 >= GBX_MAX_SCOPES) {
+        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_DEPTH, window->head, GBX_NO_KERNEL,
+                       GBX_MAX_SCOPES - 1, 0);
+        return;
+    }
+    window->scope_first[++window->depth] = window->head;
+}
+
+static void scope_end(gbx_orchestration *orchestration) {
+    gbx_window *window = window_of(orchestration);
+    if (window->depth == 0) {
+        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_END, window->head, GBX_NO_KERNEL, 0, 0);
+        return;
+    }
+    if (window->depth == window->full_depth)
+        window->is_counting = false;
+    --window->depth;
+}
+
+static void end(gbx_graph *graph) {
+    const gbx_window *window = graph->builder_state;
+    if (window->depth > 0)
+        gbx_graph_fail(graph, GBX_GRAPH_SCOPE_LEFT, window->head, GBX_NO_KERNEL, window->depth, 0);
+}
+
+/* --- reading --- */
+
+static void await_writer(void *context, uint64_t task) {
+    gbx_window *window = context;
+    gbx_sched_await(&window->graph->sched, &window->tasks[task & window->mask]);
+}
+
+static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                const int64_t *indices) {
+    gbx_window *window = window_of(orchestration);
+    gbx_graph *graph = window->graph;
+    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
+    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
+    uint64_t bits = 0;
+    if (gbx_graph_is_over(graph))
+        return 0;
+    if (!gbx_check_tensor(&graph->limits, window->head, &none, 0, tensor, false, &error)) {
+        gbx_graph_fail_with(graph, &error);
+        return 0;
+    }
+    gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
+    if (gbx_sched_is_cancelled(&graph->sched))
+        return 0;
+    if (!gbx_read_element(window->head, tensor, indices, &bits, &error))
+        gbx_graph_fail_with(graph, &error);
+    return bits;
+}
+
+/* Dependencies only point back: what is not cancelled completes. */
+static void diagnose(gbx_graph *graph) {
+    gbx_graph_fail(graph, GBX_GRAPH_CYCLE, GBX_NO_TASK, GBX_NO_KERNEL, 0, 0);
+}
+
+static const gbx_orchestration_ops ops = {
+    .refuse = gbx_graph_refuse,
+    .report_failure = gbx_graph_fail_by_user,
+    .submit_task = submit_task,
+    .scope_begin = scope_begin,
+    .scope_end = scope_end,
+    .get_tensor_data = get_tensor_data,
+};
+
+static const gbx_builder builder = {
+    .memory_bytes = memory_bytes,
+    .begin = begin,
+    .end = end,
+    .diagnose = diagnose,
+    .ops = &ops,
+};
+
+/* --- host --- */
+
+static uint64_t argument_ring_bytes(uint32_t window) {
+    uint64_t least =
+        MIN_ARGUMENT_TASKS * gbx_task_arguments_bytes(GBX_MAX_WORDS, GBX_MAX_TENSOR_ARGS);
+    uint64_t bytes = (uint64_t)window * ARGUMENT_BYTES_PER_TASK;
+    return (bytes > least ? bytes : least) & ~UINT64_C(63);
+}
+
+static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_result) {
+    const gbx_call_config *config = request->config;
+    gbx_graph_launch launch = {.window = config->window ? config->window : GBX_DEFAULT_WINDOW};
+    uint64_t free_bytes;
+    if (launch.window > GBX_MAX_WINDOW)
+        return gbx_fail(GBX_OUT_OF_RANGE, "running: a window of %u tasks, at most %u are possible",
+                        launch.window, GBX_MAX_WINDOW);
+    GBX_TRY(gbx_runtime_free_memory(request, &free_bytes));
+    launch.storage_bytes = argument_ring_bytes(launch.window);
+    launch.heap_bytes = config->heap_bytes ? config->heap_bytes : free_bytes / 2;
+    if (!config->heap_bytes && launch.heap_bytes > GBX_MAX_DEFAULT_HEAP)
+        launch.heap_bytes = GBX_MAX_DEFAULT_HEAP;
+    launch.heap_bytes &= ~(uint64_t)(HEAP_ALIGNMENT - 1);
+    return gbx_runtime_run_on_chip(request, &launch, out_result);
+}
+
+const gbx_runtime gbx_tensormap_and_ringbuffer = {
+    .name = "tensormap_and_ringbuffer",
+    .description = "the chip's orchestrator thread submits; edges follow from reads and writes",
+    .entry = ENTRY,
+    .builder = &builder,
+    .run = run,
+};

@@ -1,0 +1,229 @@
+#include "runtime/tensormap_and_ringbuffer/window.h"
+
+enum {
+    EDGES_PER_TASK = 4,
+    MIN_EDGES = 4096,
+    TENSORS_PER_TASK = 4,
+    MIN_TENSORS = 1024,
+    RETIRE_BATCH = 64,
+    SOFT_HEAP_BYTES = 64 << 20,
+};
+
+/* Which use a task's storage has here: positions of the rings after it, and the rest. */
+enum { ARGUMENTS_END = 0, HEAP_END = 1, EDGES_END = 2, DETAILS = 3 };
+
+static uint64_t pack_details(uint32_t depth, uint32_t tensor_count, uint32_t new_count) {
+    return (uint64_t)depth << 32 | (uint64_t)tensor_count << 16 | new_count;
+}
+
+static uint32_t power_of_two(uint64_t least) {
+    uint32_t power = 1;
+    while (power < least)
+        power *= 2;
+    return power;
+}
+
+static uint64_t at_least(uint64_t value, uint64_t least) {
+    return value > least ? value : least;
+}
+
+static uint64_t align(uint64_t bytes) {
+    return (bytes + 63) & ~UINT64_C(63);
+}
+
+/* --- memory --- */
+
+typedef struct layout {
+    uint32_t capacity;
+    uint32_t edge_capacity;
+    uint32_t access_capacity;
+    uint64_t tasks_at;
+    uint64_t cells_at;
+    uint64_t marks_at;
+    uint64_t edges_at;
+    uint64_t map_at;
+    uint64_t bytes;
+} layout;
+
+static layout layout_of(uint32_t size) {
+    layout at = {.capacity = power_of_two(size)};
+    at.edge_capacity = power_of_two(at_least((uint64_t)size * EDGES_PER_TASK, MIN_EDGES));
+    at.access_capacity = (uint32_t)at_least((uint64_t)size * TENSORS_PER_TASK, MIN_TENSORS);
+    at.tasks_at = align(sizeof(gbx_window));
+    at.cells_at = at.tasks_at + at.capacity * sizeof(gbx_sched_task);
+    at.marks_at =
+        align(at.cells_at + (uint64_t)at.capacity * GBX_CLASS_COUNT * sizeof(gbx_ready_cell));
+    at.edges_at = align(at.marks_at + at.capacity * sizeof(uint64_t));
+    at.map_at = align(at.edges_at + at.edge_capacity * sizeof(gbx_sched_edge));
+    at.bytes = at.map_at + gbx_tensor_map_bytes(at.access_capacity, at.access_capacity);
+    return at;
+}
+
+uint64_t gbx_window_bytes(uint32_t size) {
+    return layout_of(size).bytes;
+}
+
+static void begin_map(gbx_window *window, const layout *at, char *memory) {
+    const gbx_graph_launch *launch = window->graph->launch;
+    window->map =
+        gbx_tensor_map_init(memory + at->map_at, at->access_capacity, at->access_capacity);
+    for (uint32_t i = 0; i < launch->tensor_count; ++i)
+        gbx_tensor_map_add_buffer(window->map, launch->tensors[i].data,
+                                  launch->tensors[i].buffer_bytes);
+    gbx_tensor_map_set_heap(window->map, launch->heap, launch->heap_bytes);
+}
+
+gbx_window *gbx_window_begin(gbx_graph *graph) {
+    const gbx_graph_launch *launch = graph->launch;
+    layout at = layout_of(launch->window);
+    char *memory = graph->memory;
+    gbx_window *window = graph->memory;
+    window->graph = graph;
+    window->tasks = (gbx_sched_task *)(memory + at.tasks_at);
+    window->mask = at.capacity - 1;
+    window->size = launch->window;
+    window->marks = (uint64_t *)(memory + at.marks_at);
+    window->edges = (gbx_sched_edge *)(memory + at.edges_at);
+    window->edge_mask = at.edge_capacity - 1;
+    window->arguments = (gbx_ring){.base = launch->storage,
+                                   .bytes = launch->storage_bytes,
+                                   .soft_bytes = launch->storage_bytes};
+    window->heap = (gbx_ring){
+        .base = launch->heap, .bytes = launch->heap_bytes, .soft_bytes = SOFT_HEAP_BYTES};
+    begin_map(window, &at, memory);
+    gbx_graph_begin_sched(graph, window->tasks, at.capacity,
+                          (gbx_ready_cell *)(memory + at.cells_at), false);
+    return window;
+}
+
+/* --- giving back --- */
+
+static gbx_sched_task *task_at(gbx_window *window, uint64_t id) {
+    return &window->tasks[id & window->mask];
+}
+
+/*
+ * A task whose outputs the runtime has allocated stays while its scope is open. The scope at its
+ * depth is the one it was submitted in, unless that has ended and another began after the task.
+ */
+static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
+    uint32_t depth = (uint32_t)(task->storage[DETAILS] >> 32);
+    bool has_new = task->storage[DETAILS] & 0xffff;
+    return has_new && depth <= window->depth && window->scope_first[depth] <= task->id;
+}
+
+static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
+    uint64_t details = task->storage[DETAILS];
+    if (details >> 16 & 0xffff)
+        gbx_tensor_map_retire(window->map, window->tail);
+    for (uint64_t i = 0; i < (details & 0xffff); ++i)
+        gbx_tensor_map_heap_pop(window->map);
+    window->arguments.tail = task->storage[ARGUMENTS_END];
+    window->heap.tail = task->storage[HEAP_END];
+    window->edge_tail = task->storage[EDGES_END];
+    ++window->tail;
+}
+
+/* Retires what is done, oldest first; false when there was nothing. */
+static bool retire(gbx_window *window) {
+    uint64_t before = window->tail;
+    while (window->tail < window->head) {
+        gbx_sched_task *task = task_at(window, window->tail);
+        if (!gbx_sched_task_is_completed(task) || is_held(window, task))
+            break;
+        retire_oldest(window, task);
+    }
+    return window->tail != before;
+}
+
+/* --- room --- */
+
+static bool has_room(const gbx_window *window, const gbx_window_need *need) {
+    return window->head - window->tail < window->size &&
+           gbx_ring_has_room(&window->arguments, need->argument_bytes) &&
+           (need->heap_bytes == 0 || gbx_ring_has_room(&window->heap, need->heap_bytes)) &&
+           gbx_tensor_map_room(window->map) >= need->tensor_count;
+}
+
+/* Everything there is belongs to an open scope: it would wait for ever. */
+static void report_full(gbx_window *window, const gbx_window_need *need) {
+    bool is_heap = need->heap_bytes != 0 && !gbx_ring_has_room(&window->heap, need->heap_bytes);
+    uint64_t limit = is_heap ? window->heap.bytes : window->size;
+    window->full_depth = (uint32_t)(task_at(window, window->tail)->storage[DETAILS] >> 32);
+    window->is_counting = true;
+    window->wanted_tasks = window->head - window->tail;
+    window->wanted_bytes = window->heap.head - window->heap.tail;
+    gbx_graph_fail(window->graph, is_heap ? GBX_GRAPH_HEAP : GBX_GRAPH_WINDOW, window->head,
+                   need->func_id, (int64_t)limit, 0);
+    gbx_window_count_wanted(window, need);
+}
+
+void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need) {
+    if (!window->is_counting)
+        return;
+    ++window->wanted_tasks;
+    window->wanted_bytes += need->heap_bytes;
+    gbx_graph_error *error = &window->graph->error;
+    error->values[1] =
+        (int64_t)(error->kind == GBX_GRAPH_HEAP ? window->wanted_bytes : window->wanted_tasks);
+}
+
+/* Sleeps until a good part is done, so that it does not wake up for every single task. */
+static bool await_some(gbx_window *window) {
+    uint64_t quarter = (window->head - window->tail) / 4;
+    return gbx_sched_await(&window->graph->sched, task_at(window, window->tail + quarter)) &&
+           gbx_sched_await(&window->graph->sched, task_at(window, window->tail));
+}
+
+bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
+    /* Now and then: what is done is looked at while it is in no hurry, and in one go. */
+    if (window->head % RETIRE_BATCH == 0)
+        retire(window);
+    while (!has_room(window, need)) {
+        if (retire(window))
+            continue;
+        gbx_sched_task *oldest = task_at(window, window->tail);
+        if (window->tail == window->head || gbx_sched_task_is_completed(oldest)) {
+            report_full(window, need);
+            return false;
+        }
+        if (!await_some(window))
+            return false;
+    }
+    return true;
+}
+
+/* --- taking --- */
+
+gbx_sched_task *gbx_window_place(gbx_window *window) {
+    return task_at(window, window->head);
+}
+
+void gbx_window_note(gbx_window *window, gbx_sched_task *task, uint32_t tensor_count,
+                     uint32_t new_count) {
+    task->storage[ARGUMENTS_END] = window->arguments.head;
+    task->storage[HEAP_END] = window->heap.head;
+    task->storage[EDGES_END] = window->edge_head;
+    task->storage[DETAILS] = pack_details(window->depth, tensor_count, new_count);
+    ++window->head;
+}
+
+void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t predecessor) {
+    uint64_t *mark = &window->marks[predecessor & window->mask];
+    if (*mark == task->id + 1)
+        return;
+    *mark = task->id + 1;
+    gbx_sched_task *before = task_at(window, predecessor);
+    if (window->edge_head - window->edge_tail > window->edge_mask) {
+        /* No room for the edge: what it stands for can be waited for here. */
+        gbx_sched_await(&window->graph->sched, before);
+        return;
+    }
+    gbx_sched_edge *edge = &window->edges[window->edge_head & window->edge_mask];
+    *edge =
+        (gbx_sched_edge){.next_input = task->inputs, .successor = task, .predecessor = predecessor};
+    if (!gbx_sched_link(before, edge))
+        return; /* it is done */
+    task->inputs = edge;
+    ++window->edge_head;
+}

@@ -1,0 +1,392 @@
+#include "scene/npy.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { MAGIC_BYTES = 6, ALIGNMENT = 64, HEADER_BYTES_MAX = 65536, SHAPE_TEXT_BYTES = 256 };
+enum { CONVERTED_ELEMENTS = 4096 };
+
+static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+/* What numpy calls each dtype; those that it lacks go by their raw bits. */
+static const char *const descrs[GBX_DTYPE_COUNT] = {
+    [GBX_FLOAT32] = "<f4", [GBX_FLOAT16] = "<f2",     [GBX_BFLOAT16] = "<u2",
+    [GBX_FLOAT64] = "<f8", [GBX_INT8] = "|i1",        [GBX_UINT8] = "|u1",
+    [GBX_INT16] = "<i2",   [GBX_UINT16] = "<u2",      [GBX_INT32] = "<i4",
+    [GBX_UINT32] = "<u4",  [GBX_INT64] = "<i8",       [GBX_UINT64] = "<u8",
+    [GBX_BOOL] = "|b1",    [GBX_FLOAT8_E4M3] = "|u1", [GBX_FLOAT8_E5M2] = "|u1",
+    [GBX_INT4] = "|u1",
+};
+
+static bool is_raw(uint32_t dtype) {
+    return dtype == GBX_BFLOAT16 || dtype == GBX_FLOAT8_E4M3 || dtype == GBX_FLOAT8_E5M2 ||
+           dtype == GBX_INT4;
+}
+
+/* The numpy array that holds a tensor: int4 is packed, two a byte. */
+static void stored_shape(const gbx_tensor *tensor, int64_t out_shape[GBX_MAX_DIMS]) {
+    memcpy(out_shape, tensor->shape, sizeof tensor->shape);
+    if (tensor->dtype == GBX_INT4 && tensor->ndims > 0)
+        out_shape[tensor->ndims - 1] = (out_shape[tensor->ndims - 1] + 1) / 2;
+}
+
+/* "(3, 4)", "(3,)", "()" */
+static void format_shape(const int64_t *shape, uint32_t ndims, char out_text[SHAPE_TEXT_BYTES]) {
+    size_t used = 1;
+    out_text[0] = '(';
+    for (uint32_t d = 0; d < ndims; ++d)
+        used += (size_t)snprintf(out_text + used, SHAPE_TEXT_BYTES - used, "%s%" PRId64,
+                                 d ? ", " : "", shape[d]);
+    snprintf(out_text + used, SHAPE_TEXT_BYTES - used, ndims == 1 ? ",)" : ")");
+}
+
+/* --- the header: a Python dictionary with three entries --- */
+
+typedef struct header_text {
+    const char *path;
+    const char *at;
+} header_text;
+
+static gbx_status fail_header(const header_text *text) {
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "%s: the header of this .npy file is not a dictionary of descr, fortran_order "
+                    "and shape; it is wrong from \"%.20s\" on",
+                    text->path, text->at);
+}
+
+static void skip_blanks(header_text *text) {
+    while (isspace((unsigned char)*text->at))
+        ++text->at;
+}
+
+static bool take(header_text *text, const char *token) {
+    skip_blanks(text);
+    size_t length = strlen(token);
+    if (strncmp(text->at, token, length) != 0)
+        return false;
+    text->at += length;
+    return true;
+}
+
+static gbx_status take_string(header_text *text, char *out_text, size_t capacity) {
+    skip_blanks(text);
+    const char quote = *text->at;
+    const char *end = quote == '\'' || quote == '"' ? strchr(text->at + 1, quote) : NULL;
+    if (!end)
+        return fail_header(text);
+    size_t length = (size_t)(end - text->at - 1);
+    if (length >= capacity)
+        return fail_header(text);
+    memcpy(out_text, text->at + 1, length);
+    out_text[length] = '\0';
+    text->at = end + 1;
+    return NULL;
+}
+
+static gbx_status take_descr(header_text *text, gbx_npy_header *header) {
+    skip_blanks(text);
+    if (*text->at == '[')
+        return gbx_fail(GBX_BAD_FORMAT, "%s: an array of records; one of numbers is expected",
+                        text->path);
+    GBX_TRY(take_string(text, header->descr, sizeof header->descr));
+    if (header->descr[0] == '>')
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: the elements are big-endian (%s); little-endian ones are expected: "
+                        "save array.astype(array.dtype.newbyteorder('<'))",
+                        text->path, header->descr);
+    return NULL;
+}
+
+static gbx_status take_order(header_text *text) {
+    if (take(text, "False"))
+        return NULL;
+    if (!take(text, "True"))
+        return fail_header(text);
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "%s: the elements are in Fortran order; C order is expected: save "
+                    "numpy.ascontiguousarray(array)",
+                    text->path);
+}
+
+static gbx_status take_shape(header_text *text, gbx_npy_header *header) {
+    if (!take(text, "("))
+        return fail_header(text);
+    while (!take(text, ")")) {
+        char *end;
+        errno = 0;
+        int64_t dimension = strtoll(text->at, &end, 10);
+        if (end == text->at || errno || dimension < 0)
+            return fail_header(text);
+        if (header->ndims == GBX_MAX_DIMS)
+            return gbx_fail(GBX_BAD_FORMAT, "%s: more than %d dimensions", text->path,
+                            GBX_MAX_DIMS);
+        header->shape[header->ndims++] = dimension;
+        text->at = end;
+        take(text, ",");
+    }
+    return NULL;
+}
+
+static gbx_status parse_header(header_text *text, gbx_npy_header *header) {
+    char key[20];
+    bool has_descr = false;
+    bool has_shape = false;
+    bool has_order = false;
+    if (!take(text, "{"))
+        return fail_header(text);
+    while (!take(text, "}")) {
+        GBX_TRY(take_string(text, key, sizeof key));
+        if (!take(text, ":"))
+            return fail_header(text);
+        if (strcmp(key, "descr") == 0 && !has_descr) {
+            GBX_TRY(take_descr(text, header));
+            has_descr = true;
+        } else if (strcmp(key, "fortran_order") == 0 && !has_order) {
+            GBX_TRY(take_order(text));
+            has_order = true;
+        } else if (strcmp(key, "shape") == 0 && !has_shape) {
+            GBX_TRY(take_shape(text, header));
+            has_shape = true;
+        } else {
+            return fail_header(text);
+        }
+        take(text, ",");
+    }
+    return has_descr && has_order && has_shape ? NULL : fail_header(text);
+}
+
+/* --- reading --- */
+
+static gbx_status fail_read(const char *path, FILE *file) {
+    if (ferror(file))
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    return gbx_fail(GBX_BAD_FORMAT, "%s: the file is cut short", path);
+}
+
+static gbx_status read_header_length(const char *path, FILE *file, size_t *out_length) {
+    unsigned char start[MAGIC_BYTES + 2];
+    unsigned char length[4] = {0};
+    size_t got = fread(start, 1, sizeof start, file);
+    if (ferror(file))
+        return fail_read(path, file);
+    if (got != sizeof start || memcmp(start, magic, sizeof magic) != 0)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: this is no .npy file: it does not begin with \\x93NUMPY", path);
+    unsigned major = start[MAGIC_BYTES];
+    if ((major != 1 && major != 2) || start[MAGIC_BYTES + 1] != 0)
+        return gbx_fail(GBX_BAD_FORMAT, "%s: .npy version %u.%u; 1.0 or 2.0 is expected", path,
+                        major, start[MAGIC_BYTES + 1]);
+    if (fread(length, 1, major == 1 ? 2 : 4, file) != (major == 1 ? 2 : 4))
+        return fail_read(path, file);
+    *out_length = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 |
+                  (size_t)length[3] << 24;
+    if (*out_length > HEADER_BYTES_MAX)
+        return gbx_fail(GBX_BAD_FORMAT, "%s: a header of %zu bytes; at most %d are expected", path,
+                        *out_length, HEADER_BYTES_MAX);
+    return NULL;
+}
+
+/* Bytes of an element by the number in its descr: "<f4" has 4. */
+static uint64_t element_bytes(const gbx_npy_header *header) {
+    return header->descr[0] ? strtoull(header->descr + 2, NULL, 10) : 0;
+}
+
+static gbx_status measure(const char *path, FILE *file, gbx_npy_header *header) {
+    uint64_t bytes = element_bytes(header);
+    bool fits = true;
+    for (uint32_t d = 0; d < header->ndims; ++d)
+        fits = fits && gbx_checked_mul_u64(bytes, (uint64_t)header->shape[d], &bytes);
+    header->data_offset = (uint64_t)ftello(file);
+    header->data_bytes = bytes;
+    if (fseeko(file, 0, SEEK_END) != 0)
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    uint64_t there = (uint64_t)ftello(file) - header->data_offset;
+    if (!fits || bytes != there)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: %" PRIu64 " bytes of elements, but its header tells of %" PRIu64, path,
+                        there, fits ? bytes : UINT64_MAX);
+    if (fseeko(file, (off_t)header->data_offset, SEEK_SET) != 0)
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    return NULL;
+}
+
+static gbx_status read_header(const char *path, FILE *file, gbx_npy_header *header) {
+    size_t length = 0;
+    GBX_TRY(read_header_length(path, file, &length));
+    char *bytes = calloc(1, length + 1);
+    if (!bytes)
+        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+    gbx_status status = NULL;
+    if (fread(bytes, 1, length, file) != length)
+        status = fail_read(path, file);
+    header_text text = {path, bytes};
+    if (!status)
+        status = parse_header(&text, header);
+    free(bytes);
+    GBX_TRY(status);
+    return measure(path, file, header);
+}
+
+static gbx_status open_npy(const char *path, FILE **out_file, gbx_npy_header *out_header) {
+    *out_header = (gbx_npy_header){.descr = ""};
+    *out_file = fopen(path, "rbe");
+    if (!*out_file)
+        return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "cannot open %s: %s", path,
+                        strerror(errno));
+    gbx_status status = read_header(path, *out_file, out_header);
+    if (status)
+        fclose(*out_file);
+    return status;
+}
+
+static gbx_status check_shape(const char *path, const gbx_npy_header *header, const int64_t *shape,
+                              uint32_t ndims) {
+    if (header->ndims == ndims && memcmp(header->shape, shape, ndims * sizeof *shape) == 0)
+        return NULL;
+    char got[SHAPE_TEXT_BYTES];
+    char expected[SHAPE_TEXT_BYTES];
+    format_shape(header->shape, header->ndims, got);
+    format_shape(shape, ndims, expected);
+    return gbx_fail(GBX_BAD_FORMAT, "%s: shape %s; %s is expected", path, got, expected);
+}
+
+/* The first character, the byte order, says nothing about single bytes. */
+static bool is_same_descr(const char *got, const char *expected) {
+    bool is_byte = expected[2] == '1';
+    return (is_byte || got[0] == expected[0]) && strcmp(got + 1, expected + 1) == 0;
+}
+
+static gbx_status check_descr(const char *path, const gbx_npy_header *header, uint32_t dtype) {
+    const char *expected = descrs[dtype];
+    if (header->descr[0] && is_same_descr(header->descr, expected))
+        return NULL;
+    if (is_raw(dtype) && header->descr[0] && header->descr[1] == 'V' &&
+        strcmp(header->descr + 2, expected + 2) == 0)
+        return NULL;
+    return gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; %s%s is expected for %s", path,
+                    header->descr, expected, is_raw(dtype) ? " (raw bits)" : "",
+                    gbx_dtype_name(dtype));
+}
+
+static gbx_status check_fits(const char *path, const gbx_npy_header *header,
+                             const gbx_tensor *tensor) {
+    int64_t shape[GBX_MAX_DIMS];
+    stored_shape(tensor, shape);
+    GBX_TRY(check_descr(path, header, tensor->dtype));
+    return check_shape(path, header, shape, tensor->ndims);
+}
+
+gbx_status gbx_npy_check(const char *path, const gbx_tensor *tensor) {
+    FILE *file;
+    gbx_npy_header header;
+    GBX_TRY(open_npy(path, &file, &header));
+    fclose(file);
+    return check_fits(path, &header, tensor);
+}
+
+gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes) {
+    FILE *file;
+    gbx_npy_header header;
+    GBX_TRY(open_npy(path, &file, &header));
+    gbx_status status = check_fits(path, &header, tensor);
+    if (!status && fread(bytes, 1, header.data_bytes, file) != header.data_bytes)
+        status = fail_read(path, file);
+    fclose(file);
+    return status;
+}
+
+/* --- converting --- */
+
+/* The dtype of a file's numbers: never one of those that go by raw bits. */
+static gbx_dtype number_dtype(const gbx_npy_header *header) {
+    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
+        if (!is_raw(dtype) && header->descr[0] && is_same_descr(header->descr, descrs[dtype]))
+            return (gbx_dtype)dtype;
+    return GBX_DTYPE_NONE;
+}
+
+/* Rows of int4 start at a byte, so every row is converted by itself. */
+static gbx_status read_rows(const char *path, FILE *file, gbx_dtype from, const gbx_tensor *tensor,
+                            unsigned char *out) {
+    static _Thread_local double values[CONVERTED_ELEMENTS];
+    static _Thread_local unsigned char elements[CONVERTED_ELEMENTS * sizeof(double)];
+    const size_t width = gbx_dtype_bits(from) / 8;
+    const uint64_t total = (uint64_t)gbx_tensor_numel(tensor);
+    const uint64_t row = tensor->ndims && tensor->dtype == GBX_INT4
+                             ? (uint64_t)tensor->shape[tensor->ndims - 1]
+                             : total;
+    for (uint64_t done = 0; done < total;) {
+        uint64_t left = row - done % row;
+        size_t count = left < CONVERTED_ELEMENTS ? (size_t)left : CONVERTED_ELEMENTS;
+        if (fread(elements, width, count, file) != count)
+            return fail_read(path, file);
+        gbx_dtype_array_to_f64(from, elements, count, values);
+        gbx_dtype_array_from_f64(tensor->dtype, values, count, out);
+        out += (count * gbx_dtype_bits(tensor->dtype) + 7) / 8;
+        done += count;
+    }
+    return NULL;
+}
+
+gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor, void *bytes) {
+    FILE *file;
+    gbx_npy_header header;
+    GBX_TRY(open_npy(path, &file, &header));
+    gbx_dtype from = number_dtype(&header);
+    gbx_status status = check_shape(path, &header, tensor->shape, tensor->ndims);
+    if (!status && from == GBX_DTYPE_NONE)
+        status = gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; numbers are expected", path,
+                          header.descr);
+    /* The same dtype is taken as it is: 64-bit integers are not exact as float64. */
+    if (!status && from == (gbx_dtype)tensor->dtype) {
+        if (fread(bytes, 1, header.data_bytes, file) != header.data_bytes)
+            status = fail_read(path, file);
+    } else if (!status) {
+        status = read_rows(path, file, from, tensor, bytes);
+    }
+    fclose(file);
+    return status;
+}
+
+/* --- writing --- */
+
+static size_t format_header(const gbx_tensor *tensor, char *out_text, size_t capacity) {
+    char shape_text[SHAPE_TEXT_BYTES];
+    int64_t shape[GBX_MAX_DIMS];
+    stored_shape(tensor, shape);
+    format_shape(shape, tensor->ndims, shape_text);
+    size_t used = (size_t)snprintf(out_text, capacity,
+                                   "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                                   descrs[tensor->dtype], shape_text);
+    while ((MAGIC_BYTES + 4 + used + 1) % ALIGNMENT != 0)
+        out_text[used++] = ' ';
+    out_text[used++] = '\n';
+    return used;
+}
+
+gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor, const void *bytes) {
+    char text[SHAPE_TEXT_BYTES + 2 * ALIGNMENT];
+    size_t length = format_header(tensor, text, sizeof text - ALIGNMENT);
+    unsigned char start[MAGIC_BYTES + 4] = {[MAGIC_BYTES] = 1};
+    memcpy(start, magic, sizeof magic);
+    start[MAGIC_BYTES + 2] = (unsigned char)length;
+    start[MAGIC_BYTES + 3] = (unsigned char)(length >> 8);
+    FILE *file = fopen(path, "wbe");
+    if (!file)
+        return gbx_fail(GBX_IO, "cannot write %s: %s", path, strerror(errno));
+    uint64_t size = gbx_tensor_payload_bytes(tensor);
+    bool is_written = fwrite(start, 1, sizeof start, file) == sizeof start &&
+                      fwrite(text, 1, length, file) == length &&
+                      fwrite(bytes, 1, size, file) == size;
+    int error = errno;
+    if (fclose(file) == 0 && is_written)
+        return NULL;
+    return gbx_fail(GBX_IO, "cannot write %s: %s", path, strerror(is_written ? errno : error));
+}

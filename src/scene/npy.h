@@ -1,0 +1,43 @@
+/*
+ * Arrays in numpy's .npy files: versions 1.0 and 2.0, little-endian, C order. Anything else is
+ * refused with a sentence that names the file and what was expected.
+ */
+#ifndef GBX_SCENE_NPY_H
+#define GBX_SCENE_NPY_H
+
+#include <glassbox/tensor.h>
+
+#include "base/status.h"
+
+enum { GBX_NPY_DESCR_BYTES = 16 };
+
+typedef struct gbx_npy_header {
+    char descr[GBX_NPY_DESCR_BYTES]; /* "<f4", "|u1"... */
+    uint32_t ndims;
+    int64_t shape[GBX_MAX_DIMS];
+    uint64_t data_offset; /* of the elements in the file */
+    uint64_t data_bytes;
+} gbx_npy_header;
+
+/*
+ * Reads a file's elements into `bytes`, which holds gbx_tensor_payload_bytes. Its dtype and shape
+ * have to be the tensor's. numpy has no bfloat16, float8 and int4: they come as their raw uint16,
+ * uint8 and uint8 (or opaque V2, V1), int4 packed, so with a last dimension of half as many bytes.
+ */
+GBX_MUST_USE gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes);
+
+/*
+ * The same for an array of any number that numpy has: what it holds is converted to the tensor's
+ * dtype, rounded once. int4 comes as one element a number here.
+ */
+GBX_MUST_USE gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor,
+                                               void *bytes);
+
+/* Whether a file would be read by gbx_npy_read. */
+GBX_MUST_USE gbx_status gbx_npy_check(const char *path, const gbx_tensor *tensor);
+
+/* Writes a row-major tensor as gbx_npy_read reads it back. */
+GBX_MUST_USE gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor,
+                                      const void *bytes);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Runs cases of a scene: inputs are made, the graph runs on a chip, outputs are compared with the
+ * golden. One thread, which also calls the observer.
+ */
+#ifndef GBX_SCENE_RUNNER_H
+#define GBX_SCENE_RUNNER_H
+
+#include <glassbox/runtime.h>
+
+#include "scene/compare.h"
+#include "scene/scene.h"
+
+typedef struct gbx_scene_options {
+    gbx_chip_config chip;
+    gbx_call_config call; /* but for progress, which is the runner's */
+    const char *runtime;  /* NULL: the default */
+    bool skips_golden;
+    uint32_t rounds; /* how often each case runs; 0: once */
+} gbx_scene_options;
+
+typedef enum gbx_verdict {
+    GBX_VERDICT_OK = 0,
+    GBX_VERDICT_DIFFERS = 1,
+    GBX_VERDICT_FAILED = 2,
+    GBX_VERDICT_NOT_COMPARED = 3 /* no golden, or none wanted */
+} gbx_verdict;
+
+typedef struct gbx_output_result {
+    const gbx_scene_arg *arg;
+    gbx_comparison comparison;
+} gbx_output_result;
+
+/* One run of one case; borrowed while the observer looks at it. */
+typedef struct gbx_round_result {
+    const gbx_scene_case *of_case;
+    uint32_t round; /* 1 first */
+    gbx_verdict verdict;
+    const char *error; /* one sentence, or more; NULL when nothing failed */
+    uint64_t tasks;
+    double seconds; /* on the chip, by its clock */
+    const gbx_output_result *outputs;
+    size_t output_count; /* 0 when nothing was compared */
+} gbx_round_result;
+
+/* What it is told; every entry may be NULL. */
+typedef struct gbx_scene_observer {
+    void *context;
+    /* Something that may take long begins; `of_case` is NULL before the first. */
+    void (*phase)(void *context, const gbx_scene_case *of_case, const char *what);
+    /* Tasks that the run has completed so far. */
+    void (*progress)(void *context, uint64_t tasks);
+    void (*result)(void *context, const gbx_round_result *result);
+} gbx_scene_observer;
+
+/*
+ * Runs `cases` in turn. A case that fails is a result like others, and the rest still run, on a new
+ * chip where the device failed. *out_exit_code is that of the command: where several hold 2, then
+ * 3, then 1. Fails, with nothing run, when the scene has no orchestration for the runtime,
+ * something does not compile or no chip can be opened.
+ */
+GBX_MUST_USE gbx_status gbx_scene_run(const gbx_scene *scene, const gbx_scene_case *const *cases,
+                                      size_t case_count, const gbx_scene_options *options,
+                                      const gbx_scene_observer *observer, int *out_exit_code);
+
+#endif

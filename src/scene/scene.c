@@ -1,0 +1,196 @@
+#include "scene/scene.h"
+
+#include <errno.h>
+#include <glassbox/runtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scene/scene_fields.h"
+
+const char *const gbx_scene_role_names[4] = {"in", "out", "inout", "scalar"};
+
+static const char *const scene_members[] = {
+    "name", "description", "kernels", "orchestrations", "args", "cases", "golden",
+};
+static const char *const program_members[] = {"source", "entry"};
+
+gbx_status gbx_field_text(const gbx_cursor *object, const char *name, const char **out_text) {
+    gbx_cursor field;
+    GBX_TRY(gbx_cursor_optional(object, name, &field));
+    *out_text = NULL;
+    return field.value ? gbx_cursor_string(&field, out_text) : NULL;
+}
+
+gbx_status gbx_field_tolerance(const gbx_cursor *object, const char *name, double *out_value) {
+    gbx_cursor field;
+    GBX_TRY(gbx_cursor_optional(object, name, &field));
+    *out_value = -1.0;
+    if (!field.value)
+        return NULL;
+    GBX_TRY(gbx_cursor_number(&field, out_value));
+    if (*out_value >= 0.0)
+        return NULL;
+    return gbx_cursor_fail(&field, "a tolerance of %g; one of 0 or more is expected", *out_value);
+}
+
+gbx_status gbx_field_name(const gbx_cursor *field, const char **out_text) {
+    GBX_TRY(gbx_cursor_string(field, out_text));
+    if ((*out_text)[0])
+        return NULL;
+    return gbx_cursor_fail(field, "an empty string; a name is expected");
+}
+
+gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene, char **out_path) {
+    const char *given = NULL;
+    GBX_TRY(gbx_field_name(field, &given));
+    int length = given[0] == '/' ? asprintf(out_path, "%s", given)
+                                 : asprintf(out_path, "%s/%s", scene->directory, given);
+    if (length < 0) {
+        *out_path = NULL;
+        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", scene->path);
+    }
+    struct stat about;
+    if (stat(*out_path, &about) != 0)
+        return gbx_cursor_fail(field, "%s: %s", *out_path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return gbx_cursor_fail(field, "%s is no regular file", *out_path);
+    return NULL;
+}
+
+gbx_status gbx_field_allocate(size_t count, size_t size, const char *what, void *out_pointer) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for %zu %s", count, what);
+    memcpy(out_pointer, &memory, sizeof memory);
+    return NULL;
+}
+
+static gbx_status read_program(const gbx_cursor *at, const gbx_scene *scene,
+                               const char *default_entry, gbx_scene_program *out_program) {
+    gbx_cursor source;
+    GBX_TRY(gbx_cursor_only(at, program_members, GBX_COUNT_OF(program_members)));
+    GBX_TRY(gbx_cursor_member(at, "source", &source));
+    GBX_TRY(gbx_field_file(&source, scene, &out_program->source));
+    GBX_TRY(gbx_field_text(at, "entry", &out_program->entry));
+    if (!out_program->entry)
+        out_program->entry = default_entry;
+    return NULL;
+}
+
+static gbx_status read_orchestrations(const gbx_cursor *root, gbx_scene *scene) {
+    const char *names[GBX_SCENE_MAX_RUNTIMES];
+    uint32_t count = 0;
+    while (count < GBX_SCENE_MAX_RUNTIMES && gbx_runtime_name(count)) {
+        names[count] = gbx_runtime_name(count);
+        ++count;
+    }
+    gbx_cursor all;
+    GBX_TRY(gbx_cursor_member(root, "orchestrations", &all));
+    GBX_TRY(gbx_cursor_only(&all, names, count));
+    bool has_any = false;
+    for (uint32_t i = 0; i < count; ++i) {
+        gbx_cursor one;
+        GBX_TRY(gbx_cursor_optional(&all, names[i], &one));
+        if (!one.value)
+            continue;
+        has_any = true;
+        GBX_TRY(read_program(&one, scene, "orchestrate", &scene->orchestrations[i]));
+    }
+    if (has_any)
+        return NULL;
+    return gbx_cursor_fail(&all, "there is none; at least one runtime is expected");
+}
+
+/* The suffix says in what language it is. */
+static gbx_status read_golden(const gbx_cursor *root, gbx_scene *scene) {
+    gbx_cursor golden;
+    gbx_cursor source;
+    GBX_TRY(gbx_cursor_optional(root, "golden", &golden));
+    if (!golden.value)
+        return NULL;
+    GBX_TRY(read_program(&golden, scene, "golden", &scene->golden));
+    GBX_TRY(gbx_cursor_member(&golden, "source", &source));
+    const char *suffix = strrchr(scene->golden.source, '.');
+    if (suffix && (strcmp(suffix, ".c") == 0 || strcmp(suffix, ".py") == 0))
+        return NULL;
+    return gbx_cursor_fail(&source, "%s is neither a .c nor a .py file", scene->golden.source);
+}
+
+static gbx_status read_scene(gbx_scene *scene) {
+    GBX_TRY(gbx_json_load(scene->path, GBX_SCENE_MAX_BYTES, &scene->document));
+    gbx_cursor root = gbx_cursor_root(scene->document, scene->path);
+    gbx_cursor name;
+    GBX_TRY(gbx_cursor_only(&root, scene_members, GBX_COUNT_OF(scene_members)));
+    GBX_TRY(gbx_cursor_member(&root, "name", &name));
+    GBX_TRY(gbx_field_name(&name, &scene->name));
+    GBX_TRY(gbx_field_text(&root, "description", &scene->description));
+    GBX_TRY(gbx_scene_read_kernels(&root, scene));
+    GBX_TRY(read_orchestrations(&root, scene));
+    GBX_TRY(gbx_scene_read_cases(&root, scene));
+    return read_golden(&root, scene);
+}
+
+/* Finds scene.json, and the directory that it lies in. */
+static gbx_status locate(const char *path, gbx_scene *scene) {
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO,
+                        "cannot open %s: %s; a directory with a scene.json, or the file itself, is "
+                        "expected",
+                        path, strerror(errno));
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        --length;
+    const char *slash = memrchr(path, '/', length);
+    bool is_directory = S_ISDIR(about.st_mode);
+    int written = is_directory ? asprintf(&scene->path, "%.*s/scene.json", (int)length, path)
+                               : asprintf(&scene->path, "%s", path);
+    if (is_directory)
+        scene->directory = strndup(path, length);
+    else
+        scene->directory = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    if (written < 0)
+        scene->path = NULL;
+    if (written < 0 || !scene->directory)
+        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+    return NULL;
+}
+
+gbx_status gbx_scene_load(const char *path, gbx_scene **out_scene) {
+    gbx_scene *scene = NULL;
+    *out_scene = NULL;
+    GBX_TRY(gbx_field_allocate(1, sizeof *scene, "scene", &scene));
+    gbx_status status = locate(path, scene);
+    if (!status)
+        status = read_scene(scene);
+    if (status) {
+        gbx_scene_free(scene);
+        return status;
+    }
+    *out_scene = scene;
+    return NULL;
+}
+
+void gbx_scene_free(gbx_scene *scene) {
+    if (!scene)
+        return;
+    gbx_scene_free_kernels(scene);
+    gbx_scene_free_cases(scene);
+    for (size_t i = 0; i < GBX_SCENE_MAX_RUNTIMES; ++i)
+        free(scene->orchestrations[i].source);
+    free(scene->golden.source);
+    json_decref(scene->document);
+    free(scene->directory);
+    free(scene->path);
+    free(scene);
+}
+
+const gbx_scene_case *gbx_scene_find_case(const gbx_scene *scene, const char *name) {
+    for (size_t i = 0; i < scene->case_count; ++i)
+        if (strcmp(scene->cases[i].name, name) == 0)
+            return &scene->cases[i];
+    return NULL;
+}

@@ -1,0 +1,91 @@
+/*
+ * A scene: kernels, orchestrations, arguments, cases and golden, as scene.json tells of them.
+ * docs/scenes.md is the reference of the file. Read once, then constant: any thread may use it.
+ */
+#ifndef GBX_SCENE_SCENE_H
+#define GBX_SCENE_SCENE_H
+
+#include <glassbox/chip.h>
+#include <jansson.h>
+
+#include "base/status.h"
+#include "scene/fill.h"
+
+enum { GBX_SCENE_MAX_RUNTIMES = 8, GBX_SCENE_MAX_BYTES = 16 << 20 };
+
+typedef enum gbx_scene_role {
+    GBX_SCENE_IN = 0,
+    GBX_SCENE_OUT = 1,
+    GBX_SCENE_INOUT = 2,
+    GBX_SCENE_SCALAR = 3
+} gbx_scene_role;
+
+/* One argument of a kernel. */
+typedef struct gbx_scene_parameter {
+    gbx_scene_role role;
+    gbx_dtype dtype;  /* of a scalar, where the signature tells it; else GBX_DTYPE_NONE */
+    const char *name; /* NULL where the scene does not name it */
+} gbx_scene_parameter;
+
+typedef struct gbx_scene_kernel {
+    uint32_t func_id;
+    gbx_core_type core;
+    const char *name;
+    char *source;    /* paths are usable as they are, from the working directory */
+    char *reference; /* NULL when there is none */
+    gbx_scene_parameter *signature;
+    size_t parameter_count;
+    double rtol; /* negative where the scene does not say */
+    double atol;
+    const char *compile_flags; /* NULL when there are none */
+    const char *link_flags;
+} gbx_scene_kernel;
+
+typedef struct gbx_scene_program {
+    char *source; /* NULL: there is none */
+    const char *entry;
+} gbx_scene_program;
+
+/* An argument of the orchestration, with all that a case changes. */
+typedef struct gbx_scene_arg {
+    const char *name;
+    gbx_scene_role role;
+    gbx_tensor tensor; /* row-major, without data; of a scalar dtype alone */
+    gbx_fill fill;     /* of a scalar value_bits alone */
+    char *file;        /* what fill.file points at */
+    double rtol;       /* the scene's, else the default of the dtype */
+    double atol;
+} gbx_scene_arg;
+
+typedef struct gbx_scene_case {
+    const char *name;
+    const char *description; /* NULL when there is none */
+    gbx_scene_arg *args;     /* as many as the scene has, in its order */
+} gbx_scene_case;
+
+typedef struct gbx_scene {
+    char *path;      /* of scene.json */
+    char *directory; /* what its paths are relative to */
+    json_t *document;
+    const char *name;
+    const char *description; /* NULL when there is none */
+    gbx_scene_kernel *kernels;
+    size_t kernel_count;
+    gbx_scene_program orchestrations[GBX_SCENE_MAX_RUNTIMES]; /* by index of gbx_runtime_name */
+    size_t arg_count;
+    gbx_scene_case *cases;
+    size_t case_count; /* 1 and up; the first is the default */
+    gbx_scene_program golden;
+} gbx_scene;
+
+/*
+ * Reads a scene from its directory or its scene.json. What is wrong is named with file, field and
+ * what was expected; so are files that it names and that are not there. The caller frees it.
+ */
+GBX_MUST_USE gbx_status gbx_scene_load(const char *path, gbx_scene **out_scene);
+void gbx_scene_free(gbx_scene *scene);
+
+/* NULL when there is none of that name. */
+const gbx_scene_case *gbx_scene_find_case(const gbx_scene *scene, const char *name);
+
+#endif
