@@ -9,9 +9,10 @@ import sys
 
 HELP = """usage: glassbox COMMAND [OPTIONS]
 
-Runs kernels on a simulated accelerator.
+Runs task graphs of kernels on a simulated accelerator.
 
 commands:
+  run         run a scene and compare its outputs with what is expected
   platforms   list the platforms a chip can be of
   version     print the version
   help        print this help
@@ -19,7 +20,7 @@ commands:
 glassbox COMMAND --help tells about one command.
 
 examples:
-  glassbox platforms
+  glassbox run examples/vector_example
   glassbox platforms --json
 """
 

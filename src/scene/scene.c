@@ -145,16 +145,17 @@ static gbx_status locate(const char *path, gbx_scene *scene) {
     while (length > 1 && path[length - 1] == '/')
         --length;
     const char *slash = memrchr(path, '/', length);
-    bool is_directory = S_ISDIR(about.st_mode);
-    int written = is_directory ? asprintf(&scene->path, "%.*s/scene.json", (int)length, path)
-                               : asprintf(&scene->path, "%s", path);
-    if (is_directory)
+    if (S_ISDIR(about.st_mode))
         scene->directory = strndup(path, length);
     else
         scene->directory = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-    if (written < 0)
-        scene->path = NULL;
-    if (written < 0 || !scene->directory)
+    if (S_ISDIR(about.st_mode) && scene->directory) {
+        if (asprintf(&scene->path, "%s/scene.json", scene->directory) < 0)
+            scene->path = NULL;
+    } else {
+        scene->path = strdup(path);
+    }
+    if (!scene->path || !scene->directory)
         return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
     return NULL;
 }

@@ -16,13 +16,17 @@ typedef struct gbx_region_dim {
     uint64_t count;  /* 2 and up */
 } gbx_region_dim;
 
-/* A region but for where it begins. */
+/*
+ * A region but for where it begins. The small fields lie apart: compared next to each other they
+ * would be read in one piece, right after they were written in two, which stalls.
+ */
 typedef struct gbx_region_form {
-    uint64_t run;                      /* bytes without a gap at every step of the dimensions */
-    uint64_t span;                     /* bytes from the first to past the last */
-    uint16_t dim_count;                /* 0: one run and nothing else */
-    uint8_t is_nested;                 /* every stride is at least the span of the dims before it */
-    uint8_t halves;                    /* 0: bytes; 1, 2: int4 from the low, high half on */
+    uint64_t run;       /* bytes without a gap at every step of the dimensions */
+    uint32_t dim_count; /* 0: one run and nothing else */
+    uint32_t is_nested; /* every stride is at least the span of the dims before it */
+    uint64_t span;      /* bytes from the first to past the last */
+    uint32_t halves;    /* 0: bytes; 1, 2: int4 from the low, high half on */
+    uint32_t reserved;
     gbx_region_dim dims[GBX_MAX_DIMS]; /* strides ascend */
 } gbx_region_form;
 

@@ -55,7 +55,7 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
         uint64_t bytes = new_output_bytes(args->tensors[index]);
         out_need->heap_bytes += bytes;
         if (bytes > window->heap.bytes || out_need->heap_bytes > window->heap.bytes) {
-            gbx_graph_fail(window->graph, GBX_GRAPH_HEAP_TENSOR, window->head, out_need->func_id,
+            gbx_graph_fail(window->graph, GBX_GRAPH_HEAP_TENSOR, window->next_id, out_need->func_id,
                            index, (int64_t)out_need->heap_bytes);
             window->graph->error.values[2] = (int64_t)window->heap.bytes;
             return false;
@@ -86,25 +86,26 @@ typedef struct submission {
     gbx_sched_task *task;
 } submission;
 
-static void depend(void *context, uint64_t predecessor) {
+static void depend(void *context, uint64_t position) {
     submission *submitted = context;
-    gbx_window_depend(submitted->window, submitted->task, predecessor);
+    gbx_window_depend(submitted->window, submitted->task, position);
 }
 
 static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
                        const gbx_window_need *need) {
-    gbx_task id = window->head;
-    submission submitted = {.window = window, .task = gbx_window_place(window)};
+    gbx_task id = window->next_id;
+    uint64_t position;
+    submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     uint32_t new_count = allocate_outputs(window, args, need->heap_bytes);
     gbx_task_arguments *arguments =
         (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
     gbx_write_arguments(args, arguments);
     gbx_sched_prepare(submitted.task, id, kernels, arguments);
     if (args->tensor_count)
-        gbx_tensor_map_add_task(window->map, id, args->tensors, args->roles, args->tensor_count,
-                                depend, &submitted);
+        gbx_tensor_map_add_task(window->map, position, args->tensors, args->roles,
+                                args->tensor_count, depend, &submitted);
     gbx_window_note(window, submitted.task, args->tensor_count, new_count);
-    window->graph->task_count = window->head;
+    window->graph->task_count = window->next_id;
     gbx_sched_release(&window->graph->sched, submitted.task);
     return id;
 }
@@ -112,8 +113,8 @@ static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, cons
 static bool check(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_graph *graph = window->graph;
     gbx_graph_error error;
-    if (gbx_check_kernels(&graph->limits, window->head, kernels, &error) &&
-        gbx_check_args(&graph->limits, window->head, kernels, args, &error))
+    if (gbx_check_kernels(&graph->limits, window->next_id, kernels, &error) &&
+        gbx_check_args(&graph->limits, window->next_id, kernels, args, &error))
         return true;
     gbx_graph_fail_with(graph, &error);
     return false;
@@ -146,17 +147,17 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
 static void scope_begin(gbx_orchestration *orchestration) {
     gbx_window *window = window_of(orchestration);
     if (window->depth + 1 >= GBX_MAX_SCOPES) {
-        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_DEPTH, window->head, GBX_NO_KERNEL,
+        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_DEPTH, window->next_id, GBX_NO_KERNEL,
                        GBX_MAX_SCOPES - 1, 0);
         return;
     }
-    window->scope_first[++window->depth] = window->head;
+    window->scope_first[++window->depth] = window->next_id;
 }
 
 static void scope_end(gbx_orchestration *orchestration) {
     gbx_window *window = window_of(orchestration);
     if (window->depth == 0) {
-        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_END, window->head, GBX_NO_KERNEL, 0, 0);
+        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_END, window->next_id, GBX_NO_KERNEL, 0, 0);
         return;
     }
     if (window->depth == window->full_depth)
@@ -167,14 +168,15 @@ static void scope_end(gbx_orchestration *orchestration) {
 static void end(gbx_graph *graph) {
     const gbx_window *window = graph->builder_state;
     if (window->depth > 0)
-        gbx_graph_fail(graph, GBX_GRAPH_SCOPE_LEFT, window->head, GBX_NO_KERNEL, window->depth, 0);
+        gbx_graph_fail(graph, GBX_GRAPH_SCOPE_LEFT, window->next_id, GBX_NO_KERNEL, window->depth,
+                       0);
 }
 
 /* --- reading --- */
 
-static void await_writer(void *context, uint64_t task) {
+static void await_writer(void *context, uint64_t position) {
     gbx_window *window = context;
-    gbx_sched_await(&window->graph->sched, &window->tasks[task & window->mask]);
+    gbx_sched_await(&window->graph->sched, gbx_window_task(window, position));
 }
 
 static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
@@ -186,14 +188,14 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     uint64_t bits = 0;
     if (gbx_graph_is_over(graph))
         return 0;
-    if (!gbx_check_tensor(&graph->limits, window->head, &none, 0, tensor, false, &error)) {
+    if (!gbx_check_tensor(&graph->limits, window->next_id, &none, 0, tensor, false, &error)) {
         gbx_graph_fail_with(graph, &error);
         return 0;
     }
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
     if (gbx_sched_is_cancelled(&graph->sched))
         return 0;
-    if (!gbx_read_element(window->head, tensor, indices, &bits, &error))
+    if (!gbx_read_element(window->next_id, tensor, indices, &bits, &error))
         gbx_graph_fail_with(graph, &error);
     return bits;
 }

@@ -6,11 +6,21 @@ enum {
     TENSORS_PER_TASK = 4,
     MIN_TENSORS = 1024,
     RETIRE_BATCH = 64,
-    SOFT_HEAP_BYTES = 64 << 20,
+    /* How much of each ring is used while tasks complete as fast as they come: it stays in cache.
+     */
+    SOFT_TASKS = 1024,
+    SOFT_EDGES = 2048,
+    SOFT_ARGUMENT_BYTES = 512 << 10,
+    SOFT_HEAP_BYTES = 16 << 20,
 };
 
 /* Which use a task's storage has here: positions of the rings after it, and the rest. */
 enum { ARGUMENTS_END = 0, HEAP_END = 1, EDGES_END = 2, DETAILS = 3 };
+
+static gbx_ring ring_of(uint64_t base, uint64_t bytes, uint64_t soft_bytes) {
+    gbx_ring ring = {.base = base, .bytes = bytes, .soft_bytes = soft_bytes};
+    return ring;
+}
 
 static uint64_t pack_details(uint32_t depth, uint32_t tensor_count, uint32_t new_count) {
     return (uint64_t)depth << 32 | (uint64_t)tensor_count << 16 | new_count;
@@ -80,16 +90,13 @@ gbx_window *gbx_window_begin(gbx_graph *graph) {
     gbx_window *window = graph->memory;
     window->graph = graph;
     window->tasks = (gbx_sched_task *)(memory + at.tasks_at);
-    window->mask = at.capacity - 1;
     window->size = launch->window;
+    window->places = ring_of(0, at.capacity, SOFT_TASKS);
     window->marks = (uint64_t *)(memory + at.marks_at);
     window->edges = (gbx_sched_edge *)(memory + at.edges_at);
-    window->edge_mask = at.edge_capacity - 1;
-    window->arguments = (gbx_ring){.base = launch->storage,
-                                   .bytes = launch->storage_bytes,
-                                   .soft_bytes = launch->storage_bytes};
-    window->heap = (gbx_ring){
-        .base = launch->heap, .bytes = launch->heap_bytes, .soft_bytes = SOFT_HEAP_BYTES};
+    window->edge_places = ring_of(0, at.edge_capacity, SOFT_EDGES);
+    window->arguments = ring_of(launch->storage, launch->storage_bytes, SOFT_ARGUMENT_BYTES);
+    window->heap = ring_of(launch->heap, launch->heap_bytes, SOFT_HEAP_BYTES);
     begin_map(window, &at, memory);
     gbx_graph_begin_sched(graph, window->tasks, at.capacity,
                           (gbx_ready_cell *)(memory + at.cells_at), false);
@@ -98,8 +105,16 @@ gbx_window *gbx_window_begin(gbx_graph *graph) {
 
 /* --- giving back --- */
 
-static gbx_sched_task *task_at(gbx_window *window, uint64_t id) {
-    return &window->tasks[id & window->mask];
+/* The oldest task follows the one retired last, or begins the ring again. */
+static uint64_t oldest_position(const gbx_window *window) {
+    uint64_t position = window->places.tail;
+    if (gbx_window_task(window, position)->id == window->next_id - window->in_flight)
+        return position;
+    return (position | (window->places.bytes - 1)) + 1;
+}
+
+static gbx_sched_task *oldest_task(const gbx_window *window) {
+    return gbx_window_task(window, oldest_position(window));
 }
 
 /*
@@ -114,32 +129,34 @@ static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
 
 static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
     uint64_t details = task->storage[DETAILS];
+    uint64_t position = oldest_position(window);
     if (details >> 16 & 0xffff)
-        gbx_tensor_map_retire(window->map, window->tail);
+        gbx_tensor_map_retire(window->map, position);
     for (uint64_t i = 0; i < (details & 0xffff); ++i)
         gbx_tensor_map_heap_pop(window->map);
     window->arguments.tail = task->storage[ARGUMENTS_END];
     window->heap.tail = task->storage[HEAP_END];
-    window->edge_tail = task->storage[EDGES_END];
-    ++window->tail;
+    window->edge_places.tail = task->storage[EDGES_END];
+    window->places.tail = position + 1;
+    --window->in_flight;
 }
 
 /* Retires what is done, oldest first; false when there was nothing. */
 static bool retire(gbx_window *window) {
-    uint64_t before = window->tail;
-    while (window->tail < window->head) {
-        gbx_sched_task *task = task_at(window, window->tail);
+    uint64_t before = window->in_flight;
+    while (window->in_flight > 0) {
+        gbx_sched_task *task = oldest_task(window);
         if (!gbx_sched_task_is_completed(task) || is_held(window, task))
             break;
         retire_oldest(window, task);
     }
-    return window->tail != before;
+    return window->in_flight != before;
 }
 
 /* --- room --- */
 
 static bool has_room(const gbx_window *window, const gbx_window_need *need) {
-    return window->head - window->tail < window->size &&
+    return window->in_flight < window->size && gbx_ring_has_room(&window->places, 1) &&
            gbx_ring_has_room(&window->arguments, need->argument_bytes) &&
            (need->heap_bytes == 0 || gbx_ring_has_room(&window->heap, need->heap_bytes)) &&
            gbx_tensor_map_room(window->map) >= need->tensor_count;
@@ -149,11 +166,11 @@ static bool has_room(const gbx_window *window, const gbx_window_need *need) {
 static void report_full(gbx_window *window, const gbx_window_need *need) {
     bool is_heap = need->heap_bytes != 0 && !gbx_ring_has_room(&window->heap, need->heap_bytes);
     uint64_t limit = is_heap ? window->heap.bytes : window->size;
-    window->full_depth = (uint32_t)(task_at(window, window->tail)->storage[DETAILS] >> 32);
+    window->full_depth = (uint32_t)(oldest_task(window)->storage[DETAILS] >> 32);
     window->is_counting = true;
-    window->wanted_tasks = window->head - window->tail;
+    window->wanted_tasks = window->in_flight;
     window->wanted_bytes = window->heap.head - window->heap.tail;
-    gbx_graph_fail(window->graph, is_heap ? GBX_GRAPH_HEAP : GBX_GRAPH_WINDOW, window->head,
+    gbx_graph_fail(window->graph, is_heap ? GBX_GRAPH_HEAP : GBX_GRAPH_WINDOW, window->next_id,
                    need->func_id, (int64_t)limit, 0);
     gbx_window_count_wanted(window, need);
 }
@@ -170,20 +187,23 @@ void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need) {
 
 /* Sleeps until a good part is done, so that it does not wake up for every single task. */
 static bool await_some(gbx_window *window) {
-    uint64_t quarter = (window->head - window->tail) / 4;
-    return gbx_sched_await(&window->graph->sched, task_at(window, window->tail + quarter)) &&
-           gbx_sched_await(&window->graph->sched, task_at(window, window->tail));
+    gbx_sched *sched = &window->graph->sched;
+    uint64_t quarter = oldest_position(window) + window->in_flight / 4;
+    gbx_sched_task *task = gbx_window_task(window, quarter);
+    /* Over the end of the ring lies a task that is no longer, or not yet, in flight. */
+    bool is_in_flight = task->id >= window->next_id - window->in_flight;
+    return (!is_in_flight || gbx_sched_await(sched, task)) &&
+           gbx_sched_await(sched, oldest_task(window));
 }
 
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
     /* Now and then: what is done is looked at while it is in no hurry, and in one go. */
-    if (window->head % RETIRE_BATCH == 0)
+    if (window->next_id % RETIRE_BATCH == 0)
         retire(window);
     while (!has_room(window, need)) {
         if (retire(window))
             continue;
-        gbx_sched_task *oldest = task_at(window, window->tail);
-        if (window->tail == window->head || gbx_sched_task_is_completed(oldest)) {
+        if (window->in_flight == 0 || gbx_sched_task_is_completed(oldest_task(window))) {
             report_full(window, need);
             return false;
         }
@@ -195,35 +215,37 @@ bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
 
 /* --- taking --- */
 
-gbx_sched_task *gbx_window_place(gbx_window *window) {
-    return task_at(window, window->head);
+gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position) {
+    *out_position = gbx_ring_position(&window->places, 1);
+    return &window->tasks[gbx_ring_take(&window->places, 1)];
 }
 
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, uint32_t tensor_count,
                      uint32_t new_count) {
     task->storage[ARGUMENTS_END] = window->arguments.head;
     task->storage[HEAP_END] = window->heap.head;
-    task->storage[EDGES_END] = window->edge_head;
+    task->storage[EDGES_END] = window->edge_places.head;
     task->storage[DETAILS] = pack_details(window->depth, tensor_count, new_count);
-    ++window->head;
+    ++window->next_id;
+    ++window->in_flight;
 }
 
-void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t predecessor) {
-    uint64_t *mark = &window->marks[predecessor & window->mask];
+void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position) {
+    uint64_t *mark = &window->marks[position & (window->places.bytes - 1)];
     if (*mark == task->id + 1)
         return;
     *mark = task->id + 1;
-    gbx_sched_task *before = task_at(window, predecessor);
-    if (window->edge_head - window->edge_tail > window->edge_mask) {
+    gbx_sched_task *before = gbx_window_task(window, position);
+    if (gbx_sched_task_is_completed(before))
+        return;
+    if (!gbx_ring_has_room(&window->edge_places, 1)) {
         /* No room for the edge: what it stands for can be waited for here. */
         gbx_sched_await(&window->graph->sched, before);
         return;
     }
-    gbx_sched_edge *edge = &window->edges[window->edge_head & window->edge_mask];
+    gbx_sched_edge *edge = &window->edges[gbx_ring_take(&window->edge_places, 1)];
     *edge =
-        (gbx_sched_edge){.next_input = task->inputs, .successor = task, .predecessor = predecessor};
-    if (!gbx_sched_link(before, edge))
-        return; /* it is done */
+        (gbx_sched_edge){.next_input = task->inputs, .successor = task, .predecessor = before->id};
     task->inputs = edge;
-    ++window->edge_head;
+    gbx_sched_link(before, edge);
 }

@@ -14,18 +14,16 @@ enum { GBX_MAX_SCOPES = 64 };
 typedef struct gbx_window {
     gbx_graph *graph;
     gbx_sched_task *tasks;
-    uint64_t mask;   /* of the number of a task to its place */
-    uint64_t size;   /* tasks at a time */
-    uint64_t head;   /* number of the next task */
-    uint64_t tail;   /* the oldest that is not retired */
-    uint64_t *marks; /* by place: 1 + the last task that was found to depend on it */
+    uint64_t size;      /* tasks at a time */
+    uint64_t in_flight; /* tasks that are not retired */
+    uint64_t next_id;   /* number of the next task */
+    gbx_ring places;    /* of tasks, a power of two; the map knows tasks by their positions */
+    uint64_t *marks;    /* by place: 1 + the last task that was found to depend on it */
     gbx_tensor_map *map;
     gbx_ring arguments;
     gbx_ring heap;
-    gbx_sched_edge *edges; /* a ring of as many as edge_mask + 1 */
-    uint64_t edge_mask;
-    uint64_t edge_head;
-    uint64_t edge_tail;
+    gbx_ring edge_places;
+    gbx_sched_edge *edges;
     uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
     uint32_t depth;                       /* of the innermost; 0 is the orchestration itself */
     /* After a window, or heap, too small: how much the scope that holds it wants in all. */
@@ -53,15 +51,20 @@ gbx_window *gbx_window_begin(gbx_graph *graph);
  */
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need);
 
-/* Makes place for the next task, of which the pieces were taken from the rings before. */
-gbx_sched_task *gbx_window_place(gbx_window *window);
+/* A task at a position, as the map reports it. */
+static inline gbx_sched_task *gbx_window_task(const gbx_window *window, uint64_t position) {
+    return &window->tasks[position & (window->places.bytes - 1)];
+}
 
-/* Notes what the task has taken, for when it is retired. */
+/* Takes the place of the next task; its position is *out_position. */
+gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position);
+
+/* Notes what the task has taken of all rings, for when it is retired. */
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, uint32_t tensor_count,
                      uint32_t new_count);
 
-/* `task` waits for the task in flight of this number; at most once each. */
-void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t predecessor);
+/* `task` waits for the task in flight at this position; at most once each. */
+void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position);
 
 /* After an error: counts what would have been needed. */
 void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need);

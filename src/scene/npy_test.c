@@ -1,0 +1,210 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scene/npy.h"
+
+static char path[] = "/tmp/glassbox-npy-test-XXXXXX";
+
+static int make_file(void **state) {
+    (void)state;
+    int fd = mkstemp(path);
+    return fd < 0 || close(fd) != 0;
+}
+
+static int remove_file(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static gbx_tensor tensor_of(gbx_dtype dtype, uint32_t ndims, const int64_t *shape) {
+    gbx_tensor tensor;
+    gbx_status status = gbx_tensor_contiguous(0, dtype, ndims, shape, &tensor);
+    assert_null(status);
+    return tensor;
+}
+
+static void put(const char *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A version 1.0 file with this header and these elements. */
+static void put_npy(const char *header, const void *elements, size_t size) {
+    char bytes[512] = "\x93NUMPY\x01";
+    size_t length = strlen(header);
+    bytes[8] = (char)length;
+    memcpy(bytes + 10, header, length);
+    memcpy(bytes + 10 + length, elements, size);
+    put(bytes, 10 + length + size);
+}
+
+static void check_bad(gbx_status status, const char *part) {
+    assert_int_equal(gbx_status_code(status), GBX_BAD_FORMAT);
+    if (!strstr(gbx_status_message(status), part))
+        fail_msg("\"%s\" is not in \"%s\"", part, gbx_status_message(status));
+    gbx_status_free(status);
+}
+
+static void check_ok(gbx_status status) {
+    assert_string_equal(gbx_status_message(status), "");
+}
+
+static void what_is_written_reads_back(void **state) {
+    (void)state;
+    int64_t shape[] = {2, 3, 5};
+    unsigned char written[30 * 8];
+    unsigned char read[30 * 8];
+    for (size_t i = 0; i < sizeof written; ++i)
+        written[i] = (unsigned char)(i * 37 + 1);
+    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
+        for (uint32_t ndims = 0; ndims <= 3; ++ndims) {
+            gbx_tensor tensor = tensor_of((gbx_dtype)dtype, ndims, shape);
+            memset(read, 0, sizeof read);
+            check_ok(gbx_npy_write(path, &tensor, written));
+            check_ok(gbx_npy_read(path, &tensor, read));
+            assert_memory_equal(read, written, gbx_tensor_payload_bytes(&tensor));
+        }
+    }
+}
+
+/* To the byte what numpy.save writes. */
+static void file_is_that_of_numpy(void **state) {
+    (void)state;
+    int64_t shape[] = {2, 1};
+    const float values[] = {1.0f, -2.0f};
+    gbx_tensor tensor = tensor_of(GBX_FLOAT32, 2, shape);
+    char expected[128 + 8];
+    char got[sizeof expected + 1];
+    memset(expected, ' ', sizeof expected);
+    memcpy(expected, "\x93NUMPY\x01\x00\x76\x00", 10);
+    static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }";
+    memcpy(expected + 10, header, strlen(header));
+    expected[127] = '\n';
+    memcpy(expected + 128, values, sizeof values);
+    check_ok(gbx_npy_write(path, &tensor, values));
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(got, 1, sizeof got, file), sizeof expected);
+    fclose(file);
+    assert_memory_equal(got, expected, sizeof expected);
+}
+
+static void headers_are_read_in_any_order(void **state) {
+    (void)state;
+    int64_t shape[] = {2};
+    const uint16_t values[] = {7, 8};
+    uint16_t read[2] = {0, 0};
+    gbx_tensor tensor = tensor_of(GBX_UINT16, 1, shape);
+    put_npy("{ \"shape\":(2,),'fortran_order' : False, 'descr':'<u2'}\n", values, 4);
+    check_ok(gbx_npy_read(path, &tensor, read));
+    assert_memory_equal(read, values, 4);
+    /* Version 2.0 has four bytes of length. */
+    char bytes[128] = "\x93NUMPY\x02";
+    static const char header[] = "{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }\n";
+    bytes[8] = (char)strlen(header);
+    memcpy(bytes + 12, header, strlen(header));
+    memcpy(bytes + 12 + strlen(header), values, 4);
+    put(bytes, 12 + strlen(header) + 4);
+    memset(read, 0, sizeof read);
+    check_ok(gbx_npy_read(path, &tensor, read));
+    assert_memory_equal(read, values, 4);
+}
+
+static void raw_dtypes_come_opaque_too(void **state) {
+    (void)state;
+    int64_t shape[] = {2};
+    const uint16_t values[] = {0x3f80, 0x4000};
+    uint16_t read[2];
+    gbx_tensor tensor = tensor_of(GBX_BFLOAT16, 1, shape);
+    put_npy("{'descr': '|V2', 'fortran_order': False, 'shape': (2,), }\n", values, 4);
+    check_ok(gbx_npy_read(path, &tensor, read));
+    assert_memory_equal(read, values, 4);
+    tensor = tensor_of(GBX_FLOAT16, 1, shape);
+    check_bad(gbx_npy_read(path, &tensor, read), "elements of |V2; <f2 is expected for float16");
+}
+
+static void bad_headers_are_refused(void **state) {
+    (void)state;
+    int64_t shape[] = {2};
+    float read[2];
+    const float values[] = {1, 2};
+    gbx_tensor tensor = tensor_of(GBX_FLOAT32, 1, shape);
+    static const char *const headers[] = {
+        "",
+        "{",
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': maybe, 'shape': (2,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 2}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f4000000000000000000000000000000', 'fortran_order': False, 'shape': (2,)}",
+        "{'desc",
+        "{'other': 1}",
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; ++i) {
+        put_npy(headers[i], values, sizeof values);
+        check_bad(gbx_npy_read(path, &tensor, read), "the header of this .npy file is not");
+    }
+    put_npy("{'descr': '', 'fortran_order': False, 'shape': (2,)}", values, sizeof values);
+    check_bad(gbx_npy_read(path, &tensor, read), "bytes of elements");
+    put_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", values,
+            8);
+    check_bad(gbx_npy_read(path, &tensor, read), "8 bytes of elements, but its header tells of");
+    put_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}", values, 8);
+    check_bad(gbx_npy_read(path, &tensor, read), "more than 8 dimensions");
+    put("\x93NUMPY\x01\x00\xff\x00{", 11);
+    check_bad(gbx_npy_read(path, &tensor, read), "the file is cut short");
+    put("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13);
+    check_bad(gbx_npy_read(path, &tensor, read), "a header of 4294967295 bytes");
+    put("\x93NUM", 4);
+    check_bad(gbx_npy_read(path, &tensor, read), "this is no .npy file");
+}
+
+static void numbers_are_converted_once(void **state) {
+    (void)state;
+    int64_t shape[] = {2, 3};
+    /* 1 + 2^-8 + 2^-30 is above the middle of two bfloat16, and on it once rounded to float32. */
+    const double values[] = {1.0 + 0x1p-8 + 0x1p-30, 1.0 + 0x1p-8, -0.0, INFINITY, 3.0, 1e-45};
+    static const uint16_t expected[] = {0x3f81, 0x3f80, 0x8000, 0x7f80, 0x4040, 0};
+    uint16_t read[6];
+    gbx_tensor f64 = tensor_of(GBX_FLOAT64, 2, shape);
+    gbx_tensor bf16 = tensor_of(GBX_BFLOAT16, 2, shape);
+    check_ok(gbx_npy_write(path, &f64, values));
+    check_ok(gbx_npy_read_converted(path, &bf16, read));
+    assert_memory_equal(read, expected, sizeof read);
+    const signed char small[] = {1, -2, 3, -4, 5, -6};
+    static const unsigned char packed[] = {0xe1, 0x03, 0x5c, 0x0a};
+    unsigned char got[4];
+    gbx_tensor i8 = tensor_of(GBX_INT8, 2, shape);
+    gbx_tensor i4 = tensor_of(GBX_INT4, 2, shape);
+    check_ok(gbx_npy_write(path, &i8, small));
+    check_ok(gbx_npy_read_converted(path, &i4, got));
+    assert_memory_equal(got, packed, sizeof packed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(file_is_that_of_numpy),
+        cmocka_unit_test(headers_are_read_in_any_order),
+        cmocka_unit_test(raw_dtypes_come_opaque_too),
+        cmocka_unit_test(bad_headers_are_refused),
+        cmocka_unit_test(numbers_are_converted_once),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
