@@ -105,8 +105,9 @@ static void finish(void *context) {
     gbx_device *device = context;
     gbx_graph *graph = graph_of(device);
     uint64_t completed = gbx_sched_completed(&graph->sched);
-    if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count &&
-        !atomic_load_explicit(&device->has_failed, memory_order_acquire))
+    if (atomic_load_explicit(&device->has_failed, memory_order_acquire))
+        return; /* a kernel that hung has ended after all: the control thread reports */
+    if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count)
         graph->builder->diagnose(graph);
     gbx_code code = GBX_OK;
     if (graph->error.kind != GBX_GRAPH_OK) {

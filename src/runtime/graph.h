@@ -82,11 +82,18 @@ void gbx_graph_fail(gbx_graph *graph, gbx_graph_error_kind kind, uint64_t task, 
                     int64_t value, int64_t other);
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error);
 
-/* Whether a call of the orchestration is to do nothing; else it counts as progress. */
+/* Whether calls of the orchestration are to do nothing. */
 static inline bool gbx_graph_is_over(gbx_graph *graph) {
+    return graph->error.kind != GBX_GRAPH_OK || gbx_sched_is_cancelled(&graph->sched);
+}
+
+/* The same for a call that builds: one more that is done counts as progress. */
+static inline bool gbx_graph_builds_on(gbx_graph *graph) {
+    if (gbx_graph_is_over(graph))
+        return false;
     uint64_t calls = atomic_load_explicit(&graph->heartbeat, memory_order_relaxed);
     atomic_store_explicit(&graph->heartbeat, calls + 1, memory_order_relaxed);
-    return graph->error.kind != GBX_GRAPH_OK || gbx_sched_is_cancelled(&graph->sched);
+    return true;
 }
 
 /* Takes memory out of the storage, a multiple of 64 bytes; 0, and the error, when it is used up. */

@@ -33,6 +33,13 @@ static uint32_t blocks_free_for(gbx_sched *sched, const gbx_sched_task *task) {
     return free;
 }
 
+static uint32_t subtasks_of(const gbx_sched_task *task) {
+    uint32_t mask = 0;
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s)
+        mask |= (uint32_t)(task->func_ids[s] != GBX_NO_KERNEL) << s;
+    return mask;
+}
+
 /* Places one block of a mix; false when no block of the chip is free for it. */
 static bool place_mix(gbx_sched_worker *worker, gbx_sched_task *task) {
     gbx_sched *sched = worker->sched;
@@ -41,11 +48,11 @@ static bool place_mix(gbx_sched_worker *worker, gbx_sched_task *task) {
         uint32_t block = (uint32_t)__builtin_ctz(free);
         if (!take_block(sched, task, block))
             continue;
-        for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
-            if (task->func_ids[s] == GBX_NO_KERNEL)
-                continue;
-            uint32_t core = block * GBX_SUBTASK_COUNT + s;
-            gbx_sched_start(worker, task, core, s, task->next_block);
+        /* Before the last one is on its way: then the task may complete, and be another. */
+        for (uint32_t left = subtasks_of(task); left; left &= left - 1) {
+            uint32_t subtask = (uint32_t)__builtin_ctz(left);
+            uint32_t core = block * GBX_SUBTASK_COUNT + subtask;
+            gbx_sched_start(worker, task, core, subtask, task->next_block);
             gbx_ready_queue_push(&sched->assigned, core);
             gbx_sched_wake_for_gang(sched);
         }

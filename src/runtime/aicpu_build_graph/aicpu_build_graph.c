@@ -66,7 +66,7 @@ static bool check(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_a
 static gbx_task add_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
                          const gbx_args *args) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    if (gbx_graph_is_over(graph) || !check(graph, kernels, args))
+    if (!gbx_graph_builds_on(graph) || !check(graph, kernels, args))
         return GBX_NO_TASK;
     uint64_t place = gbx_graph_take_storage(
         graph,
@@ -94,7 +94,7 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task from, gbx_ta
     (void)is_conditional; /* a predecessor that is done is none in both calls */
     gbx_graph *graph = gbx_graph_of(orchestration);
     tables *all = tables_of(graph);
-    if (gbx_graph_is_over(graph))
+    if (!gbx_graph_builds_on(graph))
         return 0;
     gbx_sched_task *predecessor = find_task(graph, from);
     gbx_sched_task *successor = predecessor ? find_task(graph, to) : NULL;
@@ -117,7 +117,7 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task from, gbx_ta
 
 static void publish_task(gbx_orchestration *orchestration, gbx_task id) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    gbx_sched_task *task = gbx_graph_is_over(graph) ? NULL : find_task(graph, id);
+    gbx_sched_task *task = gbx_graph_builds_on(graph) ? find_task(graph, id) : NULL;
     if (!task)
         return;
     if (task->storage[IS_PUBLISHED]) {

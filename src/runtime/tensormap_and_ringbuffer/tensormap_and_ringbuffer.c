@@ -132,7 +132,7 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
                             const gbx_args *args) {
     gbx_window *window = window_of(orchestration);
     gbx_window_need need;
-    if (gbx_graph_is_over(window->graph)) {
+    if (!gbx_graph_builds_on(window->graph)) {
         count_rest(window, kernels, args);
         return GBX_NO_TASK;
     }
