@@ -166,6 +166,8 @@ gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
         /* A gang that came to wait since may want this very core. */
         dispatch = take_of_gang(worker);
     }
+    if (dispatch)
+        gbx_sched_wake_for_gang(sched);
     gbx_sched_wake_for_work(sched);
     return dispatch;
 }

@@ -54,7 +54,6 @@ static bool place_mix(gbx_sched_worker *worker, gbx_sched_task *task) {
             uint32_t core = block * GBX_SUBTASK_COUNT + subtask;
             gbx_sched_start(worker, task, core, subtask, task->next_block);
             gbx_ready_queue_push(&sched->assigned, core);
-            gbx_sched_wake_for_gang(sched);
         }
         return true;
     }
@@ -72,7 +71,6 @@ static bool place_single(gbx_sched_worker *worker, gbx_sched_task *task) {
         return false;
     gbx_sched_start(worker, task, core, task->first_subtask, task->next_block);
     gbx_ready_queue_push(&worker->sched->assigned, core);
-    gbx_sched_wake_for_gang(worker->sched);
     return true;
 }
 

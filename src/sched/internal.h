@@ -54,7 +54,10 @@ gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *ta
 /* Wakes a worker when there is work and a processor for it. */
 void gbx_sched_wake_for_work(gbx_sched *sched);
 
-/* Wakes a worker whatever the limit is, unless all are awake. */
+/*
+ * By a worker that is about to run a kernel: dispatches of a gang that are left need others, now,
+ * and whatever the limit is. Those on their way wake the next before they run theirs.
+ */
 void gbx_sched_wake_for_gang(gbx_sched *sched);
 
 /* Wakes a worker for whom `active` was counted up already. */

@@ -60,7 +60,9 @@ typedef struct gbx_sched {
 
     /* Workers awake in the low half; GBX_SCHED_BUILDING in the high one. 0: nothing goes on. */
     _Alignas(64) _Atomic uint32_t active;
-    _Atomic uint32_t limit; /* how many workers may be awake for plain tasks */
+    _Atomic uint32_t idle;   /* workers awake that look out for work */
+    _Atomic uint32_t coming; /* workers that were woken and have not looked around yet */
+    _Atomic uint32_t limit;  /* how many workers may be awake for plain tasks */
     _Atomic uint32_t is_cancelled;
     _Alignas(64) _Atomic uint64_t parked[2]; /* a bit for each worker that sleeps; over all runs */
 

@@ -1,5 +1,7 @@
 #include "sched/internal.h"
 
+enum { MAX_COMING = 2 };
+
 /*
  * A worker that goes to sleep first shows its bit, then leaves the count; whoever wakes one first
  * counts it, then takes a bit: so there is always a bit for everyone who was counted.
@@ -26,6 +28,7 @@ static bool count_up(gbx_sched *sched, uint32_t limit) {
 }
 
 static void wake_one(gbx_sched *sched) {
+    atomic_fetch_add_explicit(&sched->coming, 1, memory_order_seq_cst);
     sched->config.machine.wake(sched->config.machine.context, claim_parked(sched));
 }
 
@@ -36,8 +39,15 @@ void gbx_sched_wake_for_work(gbx_sched *sched) {
         wake_one(sched);
 }
 
+/*
+ * Short kernels are done before a woken worker arrives, so there are never more than a few on their
+ * way. One that arrives leaves `coming` first and looks then; whoever leaves a dispatch behind
+ * looks at `coming` after: one of them sees the other.
+ */
 void gbx_sched_wake_for_gang(gbx_sched *sched) {
-    if (count_up(sched, sched->worker_count))
+    while (!gbx_ready_queue_is_empty(&sched->assigned) &&
+           atomic_load_explicit(&sched->coming, memory_order_seq_cst) < MAX_COMING &&
+           count_up(sched, sched->worker_count))
         wake_one(sched);
 }
 
@@ -138,29 +148,40 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
                          : sched->worker_count;
     if (!gbx_sched_has_work(sched) || !count_up(sched, limit))
         return false;
-    /* Somebody may have counted this one and taken its bit: then it is counted twice. */
-    if (!hide_parked(sched, worker))
+    /* Somebody may have counted this one and taken its bit: then it is counted twice, and here. */
+    if (!hide_parked(sched, worker)) {
         atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst);
+        atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
+    }
     return true;
 }
 
-/* Whether a worker that has nothing to do has nothing to wait for either. */
+/*
+ * Whether a worker that has nothing to do has nothing to wait for either: there are too many, or
+ * none that could make work.
+ */
 static bool is_superfluous(gbx_sched *sched) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
     uint32_t limit = atomic_load_explicit(&sched->limit, memory_order_relaxed);
-    return (active & GBX_SCHED_AWAKE) > limit || active == 1 || gbx_sched_is_cancelled(sched);
+    return (active & GBX_SCHED_AWAKE) > limit ||
+           active == atomic_load_explicit(&sched->idle, memory_order_relaxed) ||
+           gbx_sched_is_cancelled(sched);
 }
 
 /* Looks out for work for a while; false when there is none to come soon. */
 static bool spin_for_work(gbx_sched *sched) {
+    bool has_work = false;
+    atomic_fetch_add_explicit(&sched->idle, 1, memory_order_relaxed);
     for (uint32_t spins = 0; spins < SPINS && !is_superfluous(sched); ++spins) {
-        if (gbx_sched_has_work(sched))
-            return true;
+        has_work = gbx_sched_has_work(sched);
+        if (has_work)
+            break;
         gbx_sched_relax();
         if (spins % SPINS_PER_YIELD == SPINS_PER_YIELD - 1)
             sched_yield();
     }
-    return false;
+    atomic_fetch_sub_explicit(&sched->idle, 1, memory_order_relaxed);
+    return has_work;
 }
 
 /* Kernel after kernel, as long as there is one to take at once. */
@@ -183,6 +204,7 @@ void gbx_sched_work(gbx_sched *sched, uint32_t worker_id) {
                                .id = worker_id,
                                .thread = worker_id % sched->config.thread_count,
                                .held_core = GBX_NO_FREE_CORE};
+    atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
     do {
         do
             run_chain(&worker);
