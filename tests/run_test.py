@@ -393,7 +393,7 @@ def broken_scenes():
     yield "case_shape", changed((["cases"], {"a": {}, "big": {"args": {"x": {"shape": "4"}}}})), 'cases.big.args.x.shape: expected an array, got "4"'
     yield "case_name", changed((["cases"], {"big": {"args": {"x": {"name": "q"}}}})), 'cases.big.args.x: "name" is no member here'
     yield "golden", changed((["golden", "source"], "golden.cc")), "golden.source: DIR/golden.cc: No such file or directory"
-    yield "golden_kind", changed((["golden", "source"], "scene.json")), "golden.source: DIR/scene.json is neither a .c nor a .py file"
+    yield "golden_kind", changed((["golden", "source"], "scene.json")), "golden.source: scene.json is neither a .c nor a .py file"
     file = arg + ["file"]
     from_file = (arg + ["fill"], "file")
     yield "no_file", changed(from_file), 'args[0]: "file" is missing'

@@ -140,14 +140,15 @@ gbx_comparison gbx_compare(const gbx_tensor *tensor, const void *got, const void
                              ? (uint64_t)tensor->shape[tensor->ndims - 1]
                              : elements;
     uint64_t offset = 0;
+    uint64_t left = row; /* of the row */
     for (uint64_t done = 0; done < elements;) {
-        uint64_t left = row - done % row;
         size_t count = left < BLOCK ? (size_t)left : BLOCK;
         stretch part = {tensor->dtype, (const unsigned char *)got + offset,
                         (const unsigned char *)want + offset, done, count};
         compare_block(&part, rtol, atol, &result);
         offset += (count * bits + 7) / 8;
         done += count;
+        left = left > count ? left - count : row;
     }
     return result;
 }

@@ -184,8 +184,10 @@ static void *fill_on_thread(void *context) {
 static uint64_t choose_threads(uint64_t count) {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t most = online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (uint64_t)online;
-    uint64_t useful = count / THREAD_ELEMENTS_MIN + 1;
-    return useful < most ? useful : most;
+    uint64_t threads = 1;
+    while (threads < most && threads * THREAD_ELEMENTS_MIN <= count)
+        ++threads;
+    return threads;
 }
 
 /* The caller's thread takes the first part, and the part of each thread that does not start. */

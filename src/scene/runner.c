@@ -45,11 +45,13 @@ static gbx_status fail_no_orchestration(const session *s) {
 
 static gbx_status choose_runtime(session *s) {
     s->runtime = s->options->runtime ? s->options->runtime : gbx_runtime_name(0);
-    for (uint32_t i = 0; i < GBX_SCENE_MAX_RUNTIMES && gbx_runtime_name(i); ++i)
-        if (strcmp(gbx_runtime_name(i), s->runtime) == 0)
-            s->orchestration = &s->scene->orchestrations[i];
-    if (s->orchestration && s->orchestration->source)
+    for (uint32_t i = 0; i < GBX_SCENE_MAX_RUNTIMES && gbx_runtime_name(i); ++i) {
+        const gbx_scene_program *program = &s->scene->orchestrations[i];
+        if (!program->source || strcmp(gbx_runtime_name(i), s->runtime) != 0)
+            continue;
+        s->orchestration = program;
         return NULL;
+    }
     return fail_no_orchestration(s);
 }
 

@@ -113,10 +113,12 @@ static gbx_status read_golden(const gbx_cursor *root, gbx_scene *scene) {
         return NULL;
     GBX_TRY(read_program(&golden, scene, "golden", &scene->golden));
     GBX_TRY(gbx_cursor_member(&golden, "source", &source));
-    const char *suffix = strrchr(scene->golden.source, '.');
+    const char *given = "";
+    GBX_TRY(gbx_cursor_string(&source, &given));
+    const char *suffix = strrchr(given, '.');
     if (suffix && (strcmp(suffix, ".c") == 0 || strcmp(suffix, ".py") == 0))
         return NULL;
-    return gbx_cursor_fail(&source, "%s is neither a .c nor a .py file", scene->golden.source);
+    return gbx_cursor_fail(&source, "%s is neither a .c nor a .py file", given);
 }
 
 static gbx_status read_scene(gbx_scene *scene) {

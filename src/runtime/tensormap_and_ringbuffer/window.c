@@ -203,7 +203,10 @@ bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
     while (!has_room(window, need)) {
         if (retire(window))
             continue;
-        if (window->in_flight == 0 || gbx_sched_task_is_completed(oldest_task(window))) {
+        gbx_sched_task *oldest = oldest_task(window);
+        /* It may have completed since: held as well, it is what nobody but the builder can end. */
+        if (window->in_flight == 0 ||
+            (is_held(window, oldest) && gbx_sched_task_is_completed(oldest))) {
             report_full(window, need);
             return false;
         }
