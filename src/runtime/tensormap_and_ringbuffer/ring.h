@@ -36,7 +36,7 @@ static inline bool gbx_ring_has_room(const gbx_ring *ring, uint64_t bytes) {
 /* The address of a piece that there is room for. */
 static inline uint64_t gbx_ring_take(gbx_ring *ring, uint64_t bytes) {
     uint64_t position = gbx_ring_position(ring, bytes);
-    if (position != ring->head)
+    if (position == ring->lap + ring->bytes) /* by skipping the rest, or by having filled it */
         ring->lap = position;
     ring->head = position + bytes;
     return ring->base + (position - ring->lap);
