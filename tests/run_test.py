@@ -4,6 +4,7 @@
 usage: run_test.py GLASSBOX
 """
 import copy
+import ctypes
 import json
 import os
 import pathlib
@@ -106,6 +107,19 @@ def run_json(directory, *arguments, code=0, environment=None):
     return json.loads(out) if out else None
 
 
+class Hash128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+def hash_of(array):
+    """XXH3-128 of an array's bytes as xxh128sum prints it, by the library itself."""
+    xxhash = ctypes.CDLL("libxxhash.so.0")
+    xxhash.XXH3_128bits.restype = Hash128
+    raw = np.ascontiguousarray(array).tobytes()
+    value = xxhash.XXH3_128bits(raw, ctypes.c_size_t(len(raw)))
+    return f"{value.high:016x}{value.low:016x}"
+
+
 def changed(*changes):
     """The usual scene with (path, value) set; a value of None takes the member away."""
     scene = copy.deepcopy(SCENE)
@@ -123,6 +137,7 @@ def changed(*changes):
 def test_results():
     directory = make("adder")
     document = run_json(directory)
+    first_hash = document["cases"][0]["outputs"][0].pop("hash")
     seconds = document["cases"][0].pop("seconds")
     expect("seconds", isinstance(seconds, float) and seconds > 0, True)
     expect("document", document, {
@@ -138,7 +153,9 @@ def test_results():
     document = run_json(directory, "-p", "a5sim", "--blocks", "3", "--threads", "1", "--gm", "64MiB", "--window", "64",
                         "--timeout", "5", "--no-golden")
     expect("chosen", (document["platform"], document["blocks"], document["threads"]), ("a5sim", 3, 1))
-    expect("not compared", [(c["status"], c["outputs"]) for c in document["cases"]], [("not_compared", [])])
+    expect("not compared", [(c["status"], c["outputs"]) for c in document["cases"]], [("not_compared", [
+        {"name": "y", "ok": None, "max_abs": None, "max_rel": None, "mismatches": None, "first_bad": None,
+         "hash": first_hash}])])
     document = run_json(make("no_golden", changed((["golden"], None))))
     expect("no golden", document["cases"][0]["status"], "not_compared")
 
@@ -150,7 +167,7 @@ def test_differences():
                      {"golden.c": wrong})
     output = run_json(directory, code=1)["cases"][0]["outputs"][0]
     expect("difference", output, {"name": "y", "ok": False, "max_abs": 4.0, "max_rel": 2.0, "mismatches": 2,
-                                  "first_bad": [2, 5]})
+                                  "first_bad": [2, 5], "hash": hash_of(np.full(32, 2.0, np.float32))})
     out, err = run(directory, "--rounds", "2", code=1)
     line = "  y: 2 of 32 elements differ, max abs 4, max rel 2, first at [2, 5]: got 2.0, want 3.0"
     expect("lines", [l for l in out.splitlines() if l.startswith(" ")], [line, line])

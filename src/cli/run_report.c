@@ -82,7 +82,8 @@ void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *
     printf("%8s  %7" PRIu64 " %s  %6s tasks/s  %s\n", seconds, result->tasks,
            result->tasks == 1 ? "task " : "tasks", rate, verdict_words[result->verdict]);
     for (size_t i = 0; i < result->output_count; ++i)
-        if (layout->is_verbose || result->outputs[i].comparison.mismatches > 0)
+        if (result->outputs[i].is_compared &&
+            (layout->is_verbose || result->outputs[i].comparison.mismatches > 0))
             print_output(&result->outputs[i]);
     fflush(stdout);
     gbx_run_print_error(result);
@@ -141,31 +142,50 @@ gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *re
     return NULL;
 }
 
-static void write_output(gbx_json_writer *json, const gbx_output_result *output) {
-    const gbx_comparison *c = &output->comparison;
+static void write_first_bad(gbx_json_writer *json, const gbx_output_result *output) {
     const gbx_tensor *tensor = &output->arg->tensor;
     int64_t index[GBX_MAX_DIMS];
+    gbx_compare_index(tensor, output->comparison.first_bad, index);
+    gbx_json_begin_array_inline(json);
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        gbx_json_i64(json, index[d]);
+    gbx_json_end_array(json);
+}
+
+/* What was not compared is null, not right. */
+static void write_comparison(gbx_json_writer *json, const gbx_output_result *output) {
+    static const char *const keys[] = {"ok", "max_abs", "max_rel", "mismatches", "first_bad"};
+    const gbx_comparison *c = &output->comparison;
+    for (size_t i = 0; !output->is_compared && i < sizeof keys / sizeof keys[0]; ++i) {
+        gbx_json_key(json, keys[i]);
+        gbx_json_null(json);
+    }
+    if (!output->is_compared)
+        return;
+    gbx_json_key(json, keys[0]);
+    gbx_json_bool(json, c->mismatches == 0);
+    gbx_json_key(json, keys[1]);
+    gbx_json_f64(json, c->max_abs);
+    gbx_json_key(json, keys[2]);
+    gbx_json_f64(json, c->max_rel);
+    gbx_json_key(json, keys[3]);
+    gbx_json_u64(json, c->mismatches);
+    gbx_json_key(json, keys[4]);
+    if (c->mismatches > 0)
+        write_first_bad(json, output);
+    else
+        gbx_json_null(json);
+}
+
+static void write_output(gbx_json_writer *json, const gbx_output_result *output) {
+    char hash[GBX_HASH_TEXT_BYTES];
+    gbx_hash_format(output->hash, hash);
     gbx_json_begin_object(json);
     gbx_json_key(json, "name");
     gbx_json_string(json, output->arg->name);
-    gbx_json_key(json, "ok");
-    gbx_json_bool(json, c->mismatches == 0);
-    gbx_json_key(json, "max_abs");
-    gbx_json_f64(json, c->max_abs);
-    gbx_json_key(json, "max_rel");
-    gbx_json_f64(json, c->max_rel);
-    gbx_json_key(json, "mismatches");
-    gbx_json_u64(json, c->mismatches);
-    gbx_json_key(json, "first_bad");
-    if (c->mismatches == 0) {
-        gbx_json_null(json);
-    } else {
-        gbx_compare_index(tensor, c->first_bad, index);
-        gbx_json_begin_array_inline(json);
-        for (uint32_t d = 0; d < tensor->ndims; ++d)
-            gbx_json_i64(json, index[d]);
-        gbx_json_end_array(json);
-    }
+    write_comparison(json, output);
+    gbx_json_key(json, "hash");
+    gbx_json_string(json, hash);
     gbx_json_end_object(json);
 }
 

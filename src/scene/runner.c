@@ -158,21 +158,25 @@ static gbx_status compute_golden(session *s, gbx_case_data *data) {
     return gbx_golden_run(&s->golden, data);
 }
 
-static void compare_outputs(const session *s, const gbx_case_data *data, gbx_output_result *outputs,
+static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_output_result *outputs,
                             gbx_round_result *result) {
-    result->verdict = s->golden.program ? GBX_VERDICT_OK : GBX_VERDICT_NOT_COMPARED;
-    if (!s->golden.program)
-        return;
+    bool is_compared = s->golden.program != NULL;
+    result->verdict = is_compared ? GBX_VERDICT_OK : GBX_VERDICT_NOT_COMPARED;
     tell_phase(s, data->source, "comparing");
     for (uint32_t i = 0; i < data->tensor_count; ++i) {
         if (!gbx_case_data_is_output(data, i))
             continue;
         const gbx_scene_arg *arg = data->args[i];
+        const void *got = (const void *)(uintptr_t)data->tensors[i].tensor.data;
         gbx_output_result *output = &outputs[result->output_count++];
-        output->arg = arg;
-        output->comparison =
-            gbx_compare(&arg->tensor, (const void *)(uintptr_t)data->tensors[i].tensor.data,
-                        (const void *)(uintptr_t)data->golden[i].data, arg->rtol, arg->atol);
+        *output =
+            (gbx_output_result){.arg = arg,
+                                .hash = gbx_hash_bytes(got, gbx_tensor_payload_bytes(&arg->tensor)),
+                                .is_compared = is_compared};
+        if (!is_compared)
+            continue;
+        output->comparison = gbx_compare(
+            &arg->tensor, got, (const void *)(uintptr_t)data->golden[i].data, arg->rtol, arg->atol);
         if (output->comparison.mismatches > 0)
             result->verdict = GBX_VERDICT_DIFFERS;
     }
@@ -216,7 +220,7 @@ static void run_rounds(session *s, gbx_case_data *data) {
         if (!error)
             error = compute_golden(s, data);
         if (!error)
-            compare_outputs(s, data, outputs, &result);
+            look_at_outputs(s, data, outputs, &result);
         has_failed = error != NULL;
         report(s, &result, error);
     }

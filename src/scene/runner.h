@@ -7,6 +7,7 @@
 
 #include <glassbox/runtime.h>
 
+#include "base/hash.h"
 #include "scene/compare.h"
 #include "scene/scene.h"
 
@@ -27,6 +28,8 @@ typedef enum gbx_verdict {
 
 typedef struct gbx_output_result {
     const gbx_scene_arg *arg;
+    gbx_hash128 hash; /* of the payload: two runs gave the same bytes when it is the same */
+    bool is_compared; /* with the golden, if there is one */
     gbx_comparison comparison;
 } gbx_output_result;
 
@@ -39,7 +42,7 @@ typedef struct gbx_round_result {
     uint64_t tasks;
     double seconds; /* on the chip, by its clock */
     const gbx_output_result *outputs;
-    size_t output_count; /* 0 when nothing was compared */
+    size_t output_count; /* 0 when the run failed */
 } gbx_round_result;
 
 /* What it is told; every entry may be NULL. */
