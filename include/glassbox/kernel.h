@@ -80,7 +80,7 @@ typedef struct gbx_local_context {
     uint32_t block_idx; /* 0 to block_num - 1 */
     uint32_t block_num; /* how many blocks the task runs as */
     uint32_t subtask;   /* gbx_subtask */
-    uint32_t core_id;   /* the core that this dispatch runs on: 3 * block of the chip + subtask */
+    uint32_t core_id;   /* the core it runs on: 3 * block of the chip + 0 (AIC), 1, 2 (AIV) */
 } gbx_local_context;
 
 /* What is the same for all dispatches of a run. */
