@@ -29,6 +29,9 @@ build-tests:
 
 demo: build
 	@$(BUILD)/vector_add
+	@for runtime in host_build_graph aicpu_build_graph tensormap_and_ringbuffer; do \
+		echo; echo "glassbox run examples/paged_attention --runtime $$runtime"; \
+		$(BUILD)/glassbox run examples/paged_attention --runtime $$runtime || exit; done
 
 test: build-tests
 	@$(CTEST) --timeout 600

@@ -64,21 +64,17 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
     return true;
 }
 
-/* New outputs get memory, and row-major strides from their start. */
-static uint32_t allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
-    uint32_t count = 0;
-    if (!args->new_outputs)
-        return 0;
+/* New outputs get memory: one piece of the heap for all of a task. */
+static void allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
+    gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         /* The orchestration handed it over to be filled in. */
         gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[(uint32_t)__builtin_ctz(news)];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
-        count += gbx_tensor_map_heap_push(window->map, address, new_output_bytes(tensor));
         address += new_output_bytes(tensor);
     }
-    return count;
 }
 
 typedef struct submission {
@@ -96,7 +92,8 @@ static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, cons
     gbx_task id = window->next_id;
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
-    uint32_t new_count = allocate_outputs(window, args, need->heap_bytes);
+    if (args->new_outputs)
+        allocate_outputs(window, args, need->heap_bytes);
     gbx_task_arguments *arguments =
         (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
     gbx_write_arguments(args, arguments);
@@ -104,7 +101,7 @@ static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, cons
     if (args->tensor_count)
         gbx_tensor_map_add_task(window->map, position, args->tensors, args->roles,
                                 args->tensor_count, depend, &submitted);
-    gbx_window_note(window, submitted.task, args->tensor_count, new_count);
+    gbx_window_note(window, submitted.task, args);
     window->graph->task_count = window->next_id;
     gbx_sched_release(&window->graph->sched, submitted.task);
     return id;

@@ -22,9 +22,8 @@ static gbx_ring ring_of(uint64_t base, uint64_t bytes, uint64_t soft_bytes) {
     return ring;
 }
 
-static uint64_t pack_details(uint32_t depth, uint32_t tensor_count, uint32_t new_count) {
-    return (uint64_t)depth << 32 | (uint64_t)tensor_count << 16 | new_count;
-}
+/* In the low half of the details; the depth of the scope is the high one. */
+enum { HAS_NEW = 1u << 0, HAS_TENSORS = 1u << 1 };
 
 static uint32_t power_of_two(uint64_t least) {
     uint32_t power = 1;
@@ -65,7 +64,7 @@ static layout layout_of(uint32_t size) {
         align(at.cells_at + (uint64_t)at.capacity * GBX_CLASS_COUNT * sizeof(gbx_ready_cell));
     at.edges_at = align(at.marks_at + at.capacity * sizeof(uint64_t));
     at.map_at = align(at.edges_at + at.edge_capacity * sizeof(gbx_sched_edge));
-    at.bytes = at.map_at + gbx_tensor_map_bytes(at.access_capacity, at.access_capacity);
+    at.bytes = at.map_at + gbx_tensor_map_bytes(at.access_capacity, size);
     return at;
 }
 
@@ -75,8 +74,7 @@ uint64_t gbx_window_bytes(uint32_t size) {
 
 static void begin_map(gbx_window *window, const layout *at, char *memory) {
     const gbx_graph_launch *launch = window->graph->launch;
-    window->map =
-        gbx_tensor_map_init(memory + at->map_at, at->access_capacity, at->access_capacity);
+    window->map = gbx_tensor_map_init(memory + at->map_at, at->access_capacity, launch->window);
     for (uint32_t i = 0; i < launch->tensor_count; ++i)
         gbx_tensor_map_add_buffer(window->map, launch->tensors[i].data,
                                   launch->tensors[i].buffer_bytes);
@@ -123,16 +121,16 @@ static gbx_sched_task *oldest_task(const gbx_window *window) {
  */
 static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
     uint32_t depth = (uint32_t)(task->storage[DETAILS] >> 32);
-    bool has_new = task->storage[DETAILS] & 0xffff;
-    return has_new && depth <= window->depth && window->scope_first[depth] <= task->id;
+    return task->storage[DETAILS] & HAS_NEW && depth <= window->depth &&
+           window->scope_first[depth] <= task->id;
 }
 
 static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
     uint64_t details = task->storage[DETAILS];
     uint64_t position = oldest_position(window);
-    if (details >> 16 & 0xffff)
+    if (details & HAS_TENSORS)
         gbx_tensor_map_retire(window->map, position);
-    for (uint64_t i = 0; i < (details & 0xffff); ++i)
+    if (details & HAS_NEW)
         gbx_tensor_map_heap_pop(window->map);
     window->arguments.tail = task->storage[ARGUMENTS_END];
     window->heap.tail = task->storage[HEAP_END];
@@ -223,12 +221,12 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position) {
     return &window->tasks[gbx_ring_take(&window->places, 1)];
 }
 
-void gbx_window_note(gbx_window *window, gbx_sched_task *task, uint32_t tensor_count,
-                     uint32_t new_count) {
+void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args) {
     task->storage[ARGUMENTS_END] = window->arguments.head;
     task->storage[HEAP_END] = window->heap.head;
     task->storage[EDGES_END] = window->edge_places.head;
-    task->storage[DETAILS] = pack_details(window->depth, tensor_count, new_count);
+    task->storage[DETAILS] = (uint64_t)window->depth << 32 | (args->new_outputs ? HAS_NEW : 0) |
+                             (args->tensor_count ? HAS_TENSORS : 0);
     ++window->next_id;
     ++window->in_flight;
 }

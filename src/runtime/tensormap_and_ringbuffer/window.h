@@ -60,8 +60,7 @@ static inline gbx_sched_task *gbx_window_task(const gbx_window *window, uint64_t
 gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position);
 
 /* Notes what the task has taken of all rings, for when it is retired. */
-void gbx_window_note(gbx_window *window, gbx_sched_task *task, uint32_t tensor_count,
-                     uint32_t new_count);
+void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args);
 
 /* `task` waits for the task in flight at this position; at most once each. */
 void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position);
