@@ -60,13 +60,11 @@ bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
         return fail(error, GBX_GRAPH_NULL_TENSOR, task, gbx_first_kernel(kernels), index, 0);
     if (!gbx_tensor_is_valid(tensor, &first, &end))
         kind = GBX_GRAPH_BAD_TENSOR;
-    else if (first == end || is_new)
-        return true; /* no elements, so they may be anywhere */
-    else if (tensor->data == 0)
-        kind = GBX_GRAPH_NULL_TENSOR;
-    else if (!is_inside(limits, tensor, first, end))
-        kind = GBX_GRAPH_OUTSIDE;
-    else
+    else if (first != end && !is_new) /* without elements it may be anywhere */
+        kind = tensor->data == 0                       ? GBX_GRAPH_NULL_TENSOR
+               : is_inside(limits, tensor, first, end) ? GBX_GRAPH_OK
+                                                       : GBX_GRAPH_OUTSIDE;
+    if (kind == GBX_GRAPH_OK)
         return true;
     fail(error, kind, task, gbx_first_kernel(kernels), index, 0);
     error->tensor = *tensor;

@@ -24,7 +24,9 @@ static inline void gbx_core_set_init(gbx_core_set *set, uint32_t blocks) {
 }
 
 static inline uint32_t gbx_core_set_free(gbx_core_set *set, uint32_t place) {
-    return atomic_load_explicit(&set->free[place], memory_order_relaxed);
+    /* Sequentially consistent: who gives a core back and then looks for work or a gang, and who
+     * shows one and then looks for a core, do not miss each other. */
+    return atomic_load_explicit(&set->free[place], memory_order_seq_cst);
 }
 
 static inline bool gbx_core_set_take(gbx_core_set *set, uint32_t place, uint32_t block) {

@@ -153,7 +153,14 @@ static gbx_sched_dispatch *take_of_gang(gbx_sched_worker *worker) {
         give_held_core(worker);
         gbx_sched_spread(worker);
     }
-    return take_assigned(worker);
+    gbx_sched_dispatch *dispatch = take_assigned(worker);
+    if (dispatch && worker->held_core != GBX_NO_FREE_CORE) {
+        /* The rest of its gang may want the core, and its kernel wait for the rest. */
+        give_held_core(worker);
+        if (gbx_sched_has_gang(worker->sched))
+            gbx_sched_spread(worker);
+    }
+    return dispatch;
 }
 
 gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
@@ -161,9 +168,9 @@ gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
     gbx_sched_dispatch *dispatch = take_of_gang(worker);
     if (!dispatch && !gbx_sched_is_cancelled(sched))
         dispatch = take_plain(worker);
-    if (!dispatch && worker->held_core != GBX_NO_FREE_CORE) {
+    if (!dispatch) {
         give_held_core(worker);
-        /* A gang that came to wait since may want this very core. */
+        /* A gang that came to wait since may want a core that was given back here or before. */
         dispatch = take_of_gang(worker);
     }
     if (dispatch)

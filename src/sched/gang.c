@@ -124,10 +124,14 @@ static void spread_gangs(gbx_sched_worker *worker) {
             sched->gang = &sched->config.tasks[index];
             sched->is_gang_told = false;
         }
+        bool was_waiting = atomic_load_explicit(&sched->is_gang_waiting, memory_order_relaxed);
         if (!place_blocks(worker, sched->gang)) {
             reserve(sched, sched->gang);
             atomic_store_explicit(&sched->is_gang_waiting, 1, memory_order_seq_cst);
-            return;
+            if (was_waiting)
+                return;
+            /* Again: a core may have come back before anyone could see that a gang waits for it. */
+            continue;
         }
         sched->gang = NULL;
         atomic_store_explicit(&sched->is_gang_waiting, 0, memory_order_seq_cst);

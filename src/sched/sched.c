@@ -21,6 +21,9 @@ static uint32_t limit_beside_builder(const gbx_sched *sched) {
 void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     sched->config = *config;
     sched->worker_count = config->blocks * GBX_SUBTASK_COUNT;
+    /* Never more are counted than there are to wake. */
+    if (sched->config.processor_count > sched->worker_count)
+        sched->config.processor_count = sched->worker_count;
     sched->gang = NULL;
     gbx_core_set_init(&sched->cores, config->blocks);
     for (uint32_t c = 0; c < GBX_CLASS_COUNT; ++c)

@@ -139,21 +139,29 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
     if (atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst) == 1) {
         if (gbx_sched_end(sched))
             return false;
-        hide_parked(sched, worker);
+        /* One that left before may be back, and have counted and claimed this one: not twice. */
+        if (!hide_parked(sched, worker)) {
+            atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst);
+            atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
+        }
         return true;
     }
     /* A dispatch of a gang has a right to a worker, whatever the limit. */
     uint32_t limit = gbx_ready_queue_is_empty(&sched->assigned)
                          ? atomic_load_explicit(&sched->limit, memory_order_seq_cst)
                          : sched->worker_count;
-    if (!gbx_sched_has_work(sched) || !count_up(sched, limit))
+    if (!gbx_sched_has_work(sched))
         return false;
-    /* Somebody may have counted this one and taken its bit: then it is counted twice, and here. */
+    /* Whoever took the bit has counted this worker. It is not counted twice, not for a moment: a
+     * gang would find all workers awake where one is not. */
     if (!hide_parked(sched, worker)) {
-        atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst);
         atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
+        return true;
     }
-    return true;
+    if (count_up(sched, limit))
+        return true;
+    show_parked(sched, worker);
+    return false;
 }
 
 /*

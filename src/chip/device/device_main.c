@@ -129,6 +129,13 @@ static void attend(gbx_device *device) {
         end_failed_launch(device);
 }
 
+/* False when the event is no longer there to be heard. */
+static bool hear_attention(const gbx_device *device) {
+    uint64_t rings;
+    return read(device->attention_fd, &rings, sizeof rings) == (ssize_t)sizeof rings ||
+           errno == EAGAIN || errno == EINTR;
+}
+
 /*
  * Serves the host until it closes the link. While a launch runs the thread wakes up now and then to
  * show that the chip is alive; between launches it sleeps.
@@ -141,11 +148,7 @@ static void serve(gbx_device *device) {
         int ready = poll(watched, 2, is_running ? HEARTBEAT_MS : -1);
         if (ready < 0 && errno != EINTR)
             return;
-        uint64_t rings;
-        if (ready > 0 && watched[1].revents & POLLIN &&
-            read(device->attention_fd, &rings, sizeof rings) < 0)
-            watched[1].fd = -1;
-        else if (ready > 0 && watched[1].revents & POLLNVAL)
+        if (ready > 0 && watched[1].revents && !hear_attention(device))
             watched[1].fd = -1; /* closed by a kernel: looking now and then remains */
         if (ready > 0 && watched[0].revents) {
             gbx_launch_args launch;
