@@ -69,18 +69,22 @@ static void print_output(const gbx_output_result *output) {
     printf("]: got %s, want %s\n", got, want);
 }
 
+static void print_counts(const gbx_round_result *result) {
+    char seconds[32];
+    char rate[32];
+    format_seconds(result->seconds, seconds, sizeof seconds);
+    format_rate(result->tasks, result->seconds, rate, sizeof rate);
+    printf("%8s  %7" PRIu64 " %s  %6s tasks/s  ", seconds, result->tasks,
+           result->tasks == 1 ? "task " : "tasks", rate);
+}
+
 void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *result) {
-    char seconds[32] = "-";
-    char rate[32] = "-";
-    if (result->verdict != GBX_VERDICT_FAILED) {
-        format_seconds(result->seconds, seconds, sizeof seconds);
-        format_rate(result->tasks, result->seconds, rate, sizeof rate);
-    }
     printf("%-*s  ", layout->name_width, result->of_case->name);
     if (layout->rounds > 1)
         printf("round %" PRIu32 " of %" PRIu32 "  ", result->round, layout->rounds);
-    printf("%8s  %7" PRIu64 " %s  %6s tasks/s  %s\n", seconds, result->tasks,
-           result->tasks == 1 ? "task " : "tasks", rate, verdict_words[result->verdict]);
+    if (result->verdict != GBX_VERDICT_FAILED)
+        print_counts(result);
+    printf("%s\n", verdict_words[result->verdict]);
     for (size_t i = 0; i < result->output_count; ++i)
         if (result->outputs[i].is_compared &&
             (layout->is_verbose || result->outputs[i].comparison.mismatches > 0))
