@@ -69,52 +69,69 @@ static void test_kernel_sees_views(void **state) {
     gbx_chip_close(chip);
 }
 
+enum {
+    SLOT_BLOCKS = 5,
+    SLOT_TENSORS = 4,
+    SLOT_SCALARS = 3,
+    TENSORS_AT = GBX_ARG_SLOTS + 2 + 3,
+    TENSOR_WORDS = sizeof(gbx_tensor) / sizeof(uint64_t),
+    ROW = TENSORS_AT + SLOT_TENSORS * TENSOR_WORDS
+};
+
+static void check_row(const uint64_t *row, const uint64_t *first_row, uint32_t number,
+                      const gbx_tensor *tensors, const uint64_t *scalars) {
+    gbx_local_context local;
+    gbx_global_context global;
+    memcpy(&local, &row[GBX_ARG_SLOTS], sizeof local);
+    memcpy(&global, &row[GBX_ARG_SLOTS + 2], sizeof global);
+    assert_int_equal(local.block_idx, number / 3);
+    assert_int_equal(local.block_num, SLOT_BLOCKS);
+    assert_int_equal(local.subtask, number % 3);
+    assert_int_equal(local.core_id % 3, number % 3);
+    assert_in_range(local.core_id / 3, 0, 1);
+    assert_int_equal(global.blocks, 2);
+    assert_int_equal(global.gm_bytes, 64 << 20);
+    assert_in_range(tensors[0].data, global.gm_base, global.gm_base + global.gm_bytes);
+    for (int s = 0; s < SLOT_SCALARS; ++s)
+        assert_int_equal(row[SLOT_TENSORS + s], scalars[s]);
+    for (int t = 0; t < SLOT_TENSORS; ++t) {
+        assert_in_range(row[t], global.gm_base, global.gm_base + global.gm_bytes);
+        assert_int_equal(row[t], first_row[t]); /* one description for all dispatches */
+        assert_memory_equal(&row[TENSORS_AT + t * TENSOR_WORDS], &tensors[t], sizeof tensors[t]);
+    }
+}
+
 /* All slots of all dispatches of a mix are what the contract of kernel.h says. */
 static void test_every_argument_slot_is_right(void **state) {
-    enum { BLOCKS = 5, ROW = GBX_ARG_SLOTS + 2 + 3, TENSORS = 4, SCALARS = 3 };
-    static uint64_t rows[BLOCKS * 3][ROW];
-    const uint64_t scalars[SCALARS] = {0x3f800000, UINT64_MAX, 7};
+    static uint64_t rows[SLOT_BLOCKS * 3][ROW];
+    const uint64_t scalars[SLOT_SCALARS] = {0x3f800000, UINT64_MAX, 7};
     gbx_chip *chip = open_chip(*state, 2);
     register_kernel(chip, SAVE_ARGS_AIC, GBX_CORE_AIC, "save_args.c");
     register_kernel(chip, SAVE_ARGS_AIV, GBX_CORE_AIV, "save_args.c");
     memset(rows, 0xee, sizeof rows);
     uint64_t address = put(chip, rows, sizeof rows);
-    const int64_t shape[2] = {BLOCKS * 3, ROW};
-    gbx_tensor tensors[TENSORS];
-    for (int i = 0; i < TENSORS; ++i)
+    const int64_t shape[2] = {SLOT_BLOCKS * 3, ROW};
+    gbx_tensor tensors[SLOT_TENSORS];
+    for (int i = 0; i < SLOT_TENSORS; ++i) {
         assert_ok(gbx_tensor_contiguous(address, GBX_UINT64, 2, shape, &tensors[i]));
+        tensors[i].start_offset = i * ROW;
+        tensors[i].shape[0] -= i;
+    }
     gbx_call call = {.kernels = {SAVE_ARGS_AIC, SAVE_ARGS_AIV, SAVE_ARGS_AIV},
-                     .block_num = BLOCKS,
+                     .block_num = SLOT_BLOCKS,
                      .tensors = tensors,
-                     .tensor_count = TENSORS,
+                     .tensor_count = SLOT_TENSORS,
                      .scalars = scalars,
-                     .scalar_count = SCALARS};
+                     .scalar_count = SLOT_SCALARS};
     assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
     assert_ok(gbx_gm_copy_out(chip, rows, address, sizeof rows));
-    for (int t = 0; t < TENSORS; ++t) {
-        gbx_tensor seen;
-        assert_ok(gbx_gm_copy_out(chip, &seen, rows[0][t], sizeof seen));
-        assert_memory_equal(&seen, &tensors[t], sizeof seen);
-    }
-    for (uint32_t r = 0; r < BLOCKS * 3; ++r) {
+    for (uint32_t r = 0; r < SLOT_BLOCKS * 3; ++r) {
         gbx_local_context local;
-        gbx_global_context global;
+        gbx_local_context of_block;
+        check_row(rows[r], rows[0], r, tensors, scalars);
         memcpy(&local, &rows[r][GBX_ARG_SLOTS], sizeof local);
-        memcpy(&global, &rows[r][GBX_ARG_SLOTS + 2], sizeof global);
-        assert_int_equal(local.block_idx, r / 3);
-        assert_int_equal(local.block_num, BLOCKS);
-        assert_int_equal(local.subtask, r % 3);
-        assert_int_equal(local.core_id % 3, r % 3);
-        assert_in_range(local.core_id / 3, 0, 1);
-        assert_int_equal(global.blocks, 2);
-        assert_int_equal(global.gm_bytes, 64 << 20);
-        assert_in_range(address, global.gm_base, global.gm_base + global.gm_bytes);
-        for (int s = 0; s < SCALARS; ++s)
-            assert_int_equal(rows[r][TENSORS + s], scalars[s]);
-        for (int t = 0; t < TENSORS; ++t) {
-            assert_in_range(rows[r][t], global.gm_base, global.gm_base + global.gm_bytes);
-            assert_int_equal(rows[r][t], rows[0][0] + (uint64_t)t * sizeof(gbx_tensor));
-        }
+        memcpy(&of_block, &rows[r / 3 * 3][GBX_ARG_SLOTS], sizeof of_block);
+        assert_int_equal(local.core_id / 3, of_block.core_id / 3);
     }
     gbx_chip_close(chip);
 }
@@ -229,27 +246,42 @@ static void test_wrong_calls_are_named(void **state) {
     register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
     float bytes[4] = {0};
     gbx_tensor tensor = vector_at(put(chip, bytes, sizeof bytes), GBX_FLOAT32, 4);
+    const uint64_t scalars[33] = {0};
     gbx_tensor tensors[40];
     for (int i = 0; i < 40; ++i)
         tensors[i] = tensor;
     gbx_call call = call_of(OTHER, GBX_CORE_AIV, 1, tensors, 3);
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_NOT_FOUND, "func 9", "registered");
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0: func 9: no kernel is registered");
     call = call_of(ADD, GBX_CORE_AIC, 1, tensors, 3);
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "add.c", "AIV",
-                 "AIC");
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): it is registered for AIV cores and named for an AIC core");
     call = call_of(GBX_NO_KERNEL, GBX_CORE_AIV, 1, tensors, 3);
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "none of the three");
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0: none of its three subtasks names a kernel");
+    call = call_of(ADD, GBX_CORE_AIV, GBX_MAX_BLOCK_NUM + 1, tensors, 3);
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): block_num is 65537, expected 1 to 65536");
     call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 33);
     assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_OUT_OF_RANGE, "33 tensors", "32");
+    call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 3);
+    call.scalars = scalars;
+    call.scalar_count = 33;
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_OUT_OF_RANGE, "33 scalars", "32");
     call = call_of(ADD, GBX_CORE_AIV, 1, NULL, 3);
     assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "not given");
     call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 3);
     tensors[1].data = 0;
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_OUT_OF_RANGE, "tensor 1",
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): argument 1 is a null tensor");
+    tensors[1].data = 0x1000;
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): argument 1: its elements from 0x1000 to 0x1010",
                  "not in the chip's global memory");
     tensors[1] = tensor;
     tensors[2].dtype = 99;
-    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_INVALID_ARGUMENT, "tensor 2", "99");
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): argument 2: ", "99");
     for (int i = 0; i < 3; ++i) /* no elements: nothing that could be out of place */
         tensors[i] = vector_at(0, GBX_FLOAT32, 0);
     assert_ok(gbx_chip_call(chip, &call, NULL, NULL));

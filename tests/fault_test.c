@@ -100,16 +100,21 @@ typedef enum address_check {
     ADDRESS_NONE   /* none is printed */
 } address_check;
 
-/* The sentence names the core that the kernel told of, by number and by name, and the address. */
+/*
+ * The sentence names the core that the kernel told of, by number and by name, and the address. A
+ * task of one vector subtask runs on any vector core.
+ */
 static void check_place(gbx_chip *chip, const gbx_tensor *output, const char *message,
                         gbx_subtask subtask, address_check check) {
     static const char *const names[] = {"AIC", "AIV0", "AIV1"};
     uint64_t told[OUTPUTS];
     char place[128];
     assert_ok(gbx_gm_copy_out(chip, told, output->data, sizeof told));
-    snprintf(place, sizeof place, " on core %d (%s of chip block %d), task block 5 of 6 raised ",
-             (int)told[CORE_AT], names[subtask], (int)told[CORE_AT] / 3);
-    assert_int_equal(told[CORE_AT] % 3, subtask);
+    snprintf(place, sizeof place,
+             " of task 0 on core %d (%s of chip block %d), task block 5 of 6 raised ",
+             (int)told[CORE_AT], names[told[CORE_AT] % 3], (int)told[CORE_AT] / 3);
+    assert_in_range(told[CORE_AT], 0, 3 * BLOCKS - 1);
+    assert_int_equal(told[CORE_AT] % 3 == GBX_SUBTASK_AIC, subtask == GBX_SUBTASK_AIC);
     assert_non_null(strstr(message, place));
     const char *at = strstr(message, " at address 0x");
     assert_int_equal(at == NULL, check == ADDRESS_NONE);

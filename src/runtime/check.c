@@ -107,18 +107,26 @@ void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments) {
     }
 }
 
+bool gbx_check_indices(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
+                       gbx_graph_error *error) {
+    for (uint32_t d = 0; d < tensor->ndims; ++d) {
+        if (indices[d] >= 0 && indices[d] < tensor->shape[d])
+            continue;
+        fail(error, GBX_GRAPH_INDEX, task, GBX_NO_KERNEL, d, indices[d]);
+        error->values[2] = tensor->shape[d];
+        return false;
+    }
+    return true;
+}
+
 bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
                       uint64_t *out_bits, gbx_graph_error *error) {
     int64_t position = tensor->start_offset;
     *out_bits = 0;
-    for (uint32_t d = 0; d < tensor->ndims; ++d) {
-        if (indices[d] < 0 || indices[d] >= tensor->shape[d]) {
-            fail(error, GBX_GRAPH_INDEX, task, GBX_NO_KERNEL, d, indices[d]);
-            error->values[2] = tensor->shape[d];
-            return false;
-        }
+    if (!gbx_check_indices(task, tensor, indices, error))
+        return false;
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
         position += indices[d] * tensor->strides[d];
-    }
     uint32_t bits = gbx_dtype_bits(tensor->dtype);
     const uint8_t *data = (const uint8_t *)(uintptr_t)tensor->data;
     if (bits == 4)

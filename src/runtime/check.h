@@ -28,7 +28,8 @@ bool gbx_check_kernels(const gbx_graph_limits *limits, uint64_t task,
 bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
                     const gbx_args *args, gbx_graph_error *error);
 
-/* Of one tensor, argument `index`. `is_new`: its memory is still to be allocated. */
+/* Of one tensor, argument `index`, or GBX_NO_ARGUMENT. `is_new`: its memory is still to be
+ * allocated. */
 bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
                       const gbx_task_kernels *kernels, uint32_t index, const gbx_tensor *tensor,
                       bool is_new, gbx_graph_error *error);
@@ -38,6 +39,10 @@ void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments);
 
 /* The first kernel of a task, for messages. */
 uint32_t gbx_first_kernel(const gbx_task_kernels *kernels);
+
+/* Whether an element is there. */
+bool gbx_check_indices(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
+                       gbx_graph_error *error);
 
 /* The raw bits of one element; false, with the error, when an index is out of range. */
 bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,

@@ -27,29 +27,38 @@ static void describe_task(const gbx_chip *chip, const gbx_graph_error *error,
         snprintf(text, TASK_BYTES, "task %" PRIu64, error->task);
 }
 
+/* "task 3 (kernel add): argument 1" */
+static void describe_argument(const gbx_graph_error *error, const char *task,
+                              char text[TASK_BYTES]) {
+    if (error->values[0] == GBX_NO_ARGUMENT)
+        snprintf(text, TASK_BYTES, "before task %" PRIu64 ": the tensor of a call", error->task);
+    else
+        snprintf(text, TASK_BYTES, "%.120s: argument %" PRId64, task, error->values[0]);
+}
+
 static const char *core_name(uint32_t subtask) {
     return subtask == GBX_SUBTASK_AIC ? "AIC" : "AIV";
 }
 
-static gbx_status bad_tensor(const gbx_graph_error *error, const char *task) {
+static gbx_status bad_tensor(const gbx_graph_error *error, const char *argument) {
     gbx_status reason = gbx_tensor_validate(&error->tensor);
     if (!reason)
         reason = gbx_fail(GBX_BAD_GRAPH, "tensor: it is not valid");
-    gbx_status status = gbx_fail(GBX_BAD_GRAPH, "%s: argument %" PRId64 ": %s", task,
-                                 error->values[0], gbx_status_message(reason));
+    gbx_status status = gbx_fail(GBX_BAD_GRAPH, "%s: %s", argument, gbx_status_message(reason));
     gbx_status_free(reason);
     return status;
 }
 
-static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error, const char *task) {
+static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error,
+                          const char *argument) {
     gbx_hal_caps caps;
     int64_t first, end;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
     gbx_tensor_extent(&error->tensor, &first, &end);
     return gbx_fail(GBX_BAD_GRAPH,
-                    "%s: argument %" PRId64 ": its elements from 0x%" PRIx64 " to 0x%" PRIx64
+                    "%s: its elements from 0x%" PRIx64 " to 0x%" PRIx64
                     " are not in the chip's global memory (0x%" PRIx64 " to 0x%" PRIx64 ")",
-                    task, error->values[0], error->tensor.data + (uint64_t)first,
+                    argument, error->tensor.data + (uint64_t)first,
                     error->tensor.data + (uint64_t)end, caps.gm_base, caps.gm_base + caps.gm_bytes);
 }
 
@@ -80,6 +89,8 @@ static gbx_status of_kernels(const gbx_chip *chip, const gbx_graph_error *error,
 static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *error,
                                const char *task) {
     const int64_t *v = error->values;
+    char argument[TASK_BYTES];
+    describe_argument(error, task, argument);
     switch (error->kind) {
     case GBX_GRAPH_TOO_MANY_ARGS:
         if (v[1] < 0)
@@ -91,11 +102,11 @@ static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *erro
                         " scalars, at most %d of each are possible",
                         task, v[0], v[1], GBX_MAX_TENSOR_ARGS);
     case GBX_GRAPH_NULL_TENSOR:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: argument %" PRId64 " is a null tensor", task, v[0]);
+        return gbx_fail(GBX_BAD_GRAPH, "%s is a null tensor", argument);
     case GBX_GRAPH_BAD_TENSOR:
-        return bad_tensor(error, task);
+        return bad_tensor(error, argument);
     case GBX_GRAPH_OUTSIDE:
-        return outside(chip, error, task);
+        return outside(chip, error, argument);
     case GBX_GRAPH_TENSOR_INDEX:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: tensor info names argument %" PRId64 ", the task has %" PRId64
@@ -168,10 +179,10 @@ static gbx_status of_rings(const gbx_graph_error *error, const char *task) {
     case GBX_GRAPH_WINDOW:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: no room in the window of %" PRId64
-                        " tasks, all of which an open scope keeps; it keeps %" PRId64
+                        " tasks, which an open scope keeps; it keeps %" PRId64
                         " in all: run with --window %" PRId64
                         ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
-                        task, v[0], v[1], v[1]);
+                        task, v[0], v[1], v[2]);
     case GBX_GRAPH_HEAP:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: no room in the heap ring of %" PRId64

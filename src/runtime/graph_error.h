@@ -10,6 +10,9 @@
 
 #include "base/status.h"
 
+/* The index of a tensor that is no argument of a task. */
+#define GBX_NO_ARGUMENT UINT32_MAX
+
 typedef enum gbx_graph_error_kind {
     GBX_GRAPH_OK = 0,
     GBX_GRAPH_NO_KERNEL,       /* none of the subtasks names one */
@@ -32,7 +35,7 @@ typedef enum gbx_graph_error_kind {
     GBX_GRAPH_TOO_MANY_TASKS,  /* values: how many fit */
     GBX_GRAPH_TOO_MANY_EDGES,  /* values: how many fit */
     GBX_GRAPH_NO_MEMORY,       /* values: bytes wanted, bytes there are */
-    GBX_GRAPH_WINDOW,          /* values: window, tasks that the scope holds in all */
+    GBX_GRAPH_WINDOW,          /* values: window, tasks that the scope holds, window that will do */
     GBX_GRAPH_HEAP,            /* values: heap bytes, bytes that the scope holds in all */
     GBX_GRAPH_HEAP_TENSOR,     /* values: index, bytes wanted, heap bytes */
     GBX_GRAPH_NEW_OUTPUT,      /* values: index; a runtime that has no heap */

@@ -1,6 +1,7 @@
 /*
  * Saves all that kernel_entry received: row block_idx * 3 + subtask of the first tensor gets the
- * slots of args[], then the local and the global context as they are in memory.
+ * slots of args[], then the local and the global context as they are in memory, then the tensors
+ * that the first arguments point at, as many as a row holds.
  */
 #include <glassbox/kernel.h>
 
@@ -12,4 +13,10 @@ void kernel_entry(const uint64_t *args) {
     memcpy(row, args, GBX_ARG_SLOTS * sizeof *args);
     memcpy(row + GBX_ARG_SLOTS, local, sizeof *local);
     memcpy(row + GBX_ARG_SLOTS + 2, gbx_global(args), sizeof(gbx_global_context));
+    uint64_t *tensors = row + GBX_ARG_SLOTS + 2 + 3;
+    size_t tensor_words = sizeof(gbx_tensor) / sizeof *tensors;
+    for (unsigned i = 0; tensors + tensor_words <= row + out->strides[0]; ++i) {
+        memcpy(tensors, gbx_arg_tensor(args, i), sizeof(gbx_tensor));
+        tensors += tensor_words;
+    }
 }

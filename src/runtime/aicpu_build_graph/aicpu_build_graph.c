@@ -141,7 +141,8 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     uint64_t bits = 0;
     if (gbx_graph_is_over(graph))
         return 0;
-    if (!gbx_check_tensor(&graph->limits, graph->task_count, &none, 0, tensor, false, &error) ||
+    if (!gbx_check_tensor(&graph->limits, graph->task_count, &none, GBX_NO_ARGUMENT, tensor, false,
+                          &error) ||
         !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
         gbx_graph_fail_with(graph, &error);
     return bits;

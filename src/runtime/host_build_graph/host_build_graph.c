@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chip/host/chip.h"
+#include "runtime/host_build_graph/table.h"
 
 static gbx_status find_entry(const gbx_runtime_request *request, void **out_object,
                              gbx_orchestrate_function *out_function) {
@@ -87,6 +88,10 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
     uint64_t words[GBX_MAX_WORDS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
     for (uint32_t i = 0; i < call->tensor_count; ++i) {
+        /* Here the tensor is known to be an argument of the task. */
+        if (!gbx_check_tensor(&graph->limits, 0, &kernels, i, &call->tensors[i], false,
+                              &graph->error))
+            return;
         words[i] = gbx_device_tensor(orchestration, &call->tensors[i]);
         infos[i] = (gbx_tensor_info){i, GBX_ROLE_INOUT, call->tensors[i]};
     }

@@ -88,8 +88,8 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
 static uint64_t device_tensor(gbx_orchestration *orchestration, const gbx_tensor *tensor) {
     gbx_host_graph *graph = graph_of(orchestration);
     gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, &none, 0, tensor,
-                                            false, &graph->error))
+    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, &none,
+                                            GBX_NO_ARGUMENT, tensor, false, &graph->error))
         return 0;
     gbx_host_page *page = page_with_room(graph);
     if (!page)
@@ -207,20 +207,12 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor,
     return edge != NULL;
 }
 
-/* Of the run's own tensors, which lie in host memory; and of those on the chip, as they are now. */
-static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
-                                const int64_t *indices) {
-    gbx_host_graph *graph = graph_of(orchestration);
+/* Of a tensor on the chip, as it is now. */
+static uint64_t copy_element(gbx_host_graph *graph, const gbx_tensor *tensor,
+                             const int64_t *indices) {
+    uint64_t element[2] = {0};
     uint64_t bits = 0;
-    uint64_t element[2];
     gbx_tensor copy = *tensor;
-    if (is_over(graph))
-        return 0;
-    if (tensor->data < graph->limits.gm_base ||
-        tensor->data - graph->limits.gm_base >= graph->limits.gm_bytes) {
-        gbx_read_element(graph->entries.count, tensor, indices, &bits, &graph->error);
-        return bits;
-    }
     int64_t position = tensor->start_offset;
     for (uint32_t d = 0; d < tensor->ndims; ++d)
         position += indices[d] * tensor->strides[d];
@@ -231,6 +223,24 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     copy.data = (uint64_t)(uintptr_t)element - first_byte;
     if (!is_over(graph))
         gbx_read_element(graph->entries.count, &copy, indices, &bits, &graph->error);
+    return bits;
+}
+
+/* The run's own tensors lie in host memory, all others on the chip. */
+static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                const int64_t *indices) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    uint64_t task = graph->entries.count;
+    uint64_t bits = 0;
+    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
+    if (is_over(graph) ||
+        !gbx_check_tensor(&graph->limits, task, &none, GBX_NO_ARGUMENT, tensor, true,
+                          &graph->error) ||
+        !gbx_check_indices(task, tensor, indices, &graph->error))
+        return 0;
+    if (tensor->data - graph->limits.gm_base < graph->limits.gm_bytes)
+        return copy_element(graph, tensor, indices);
+    gbx_read_element(task, tensor, indices, &bits, &graph->error);
     return bits;
 }
 

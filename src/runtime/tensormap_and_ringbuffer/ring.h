@@ -15,6 +15,8 @@ typedef struct gbx_ring {
     uint64_t head;       /* position of the next piece */
     uint64_t tail;       /* position of the oldest one */
     uint64_t lap;        /* position at which the head was last at the base */
+    uint64_t skipped;    /* where the lap before it ended; nothing lies from there to `lap` */
+    bool is_kept; /* pieces stay for long: all of the ring counts, no beginning again early */
 } gbx_ring;
 
 /* Where a piece would begin. */
@@ -23,12 +25,14 @@ static inline uint64_t gbx_ring_position(const gbx_ring *ring, uint64_t bytes) {
     uint64_t start_over = ring->lap + ring->bytes;
     if (at + bytes > ring->bytes)
         return start_over;
-    if (at >= ring->soft_bytes && start_over + bytes - ring->tail <= ring->bytes)
+    if (at >= ring->soft_bytes && !ring->is_kept && start_over + bytes - ring->tail <= ring->bytes)
         return start_over;
     return ring->head;
 }
 
 static inline bool gbx_ring_has_room(const gbx_ring *ring, uint64_t bytes) {
+    if (ring->tail == ring->head)
+        return bytes <= ring->bytes; /* it is empty, wherever it stands */
     return bytes <= ring->bytes &&
            gbx_ring_position(ring, bytes) + bytes - ring->tail <= ring->bytes;
 }
@@ -36,10 +40,19 @@ static inline bool gbx_ring_has_room(const gbx_ring *ring, uint64_t bytes) {
 /* The address of a piece that there is room for. */
 static inline uint64_t gbx_ring_take(gbx_ring *ring, uint64_t bytes) {
     uint64_t position = gbx_ring_position(ring, bytes);
-    if (position == ring->lap + ring->bytes) /* by skipping the rest, or by having filled it */
+    if (position == ring->lap + ring->bytes) { /* by skipping the rest, or by having filled it */
         ring->lap = position;
+        ring->skipped = ring->head;
+        if (ring->tail == ring->head)
+            ring->tail = position;
+    }
     ring->head = position + bytes;
     return ring->base + (position - ring->lap);
+}
+
+/* Gives back all up to where a piece ended, and what was skipped after it. */
+static inline void gbx_ring_give(gbx_ring *ring, uint64_t end) {
+    ring->tail = end == ring->skipped ? ring->lap : end;
 }
 
 #endif

@@ -11,7 +11,6 @@
 enum {
     ENTRY = GBX_ENTRY_FIRST_PROGRAM + 2,
     HEAP_ALIGNMENT = 512,
-    ARGUMENT_BYTES_PER_TASK = 1024,
     MIN_ARGUMENT_TASKS = 64, /* of the most arguments there can be */
 };
 
@@ -157,9 +156,7 @@ static void scope_end(gbx_orchestration *orchestration) {
         gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_END, window->next_id, GBX_NO_KERNEL, 0, 0);
         return;
     }
-    if (window->depth == window->full_depth)
-        window->is_counting = false;
-    --window->depth;
+    gbx_window_end_scope(window);
 }
 
 static void end(gbx_graph *graph) {
@@ -185,7 +182,8 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     uint64_t bits = 0;
     if (gbx_graph_is_over(graph))
         return 0;
-    if (!gbx_check_tensor(&graph->limits, window->next_id, &none, 0, tensor, false, &error)) {
+    if (!gbx_check_tensor(&graph->limits, window->next_id, &none, GBX_NO_ARGUMENT, tensor, false,
+                          &error)) {
         gbx_graph_fail_with(graph, &error);
         return 0;
     }
@@ -224,7 +222,7 @@ static const gbx_builder builder = {
 static uint64_t argument_ring_bytes(uint32_t window) {
     uint64_t least =
         MIN_ARGUMENT_TASKS * gbx_task_arguments_bytes(GBX_MAX_WORDS, GBX_MAX_TENSOR_ARGS);
-    uint64_t bytes = (uint64_t)window * ARGUMENT_BYTES_PER_TASK;
+    uint64_t bytes = (uint64_t)window * GBX_ARGUMENT_BYTES_PER_TASK;
     return (bytes > least ? bytes : least) & ~UINT64_C(63);
 }
 

@@ -6,6 +6,7 @@ enum {
     TENSORS_PER_TASK = 4,
     MIN_TENSORS = 1024,
     RETIRE_BATCH = 64,
+    LARGEST_ARGUMENT_BYTES = 8192, /* that the end of a ring can waste */
     /* How much of each ring is used while tasks complete as fast as they come: it stays in cache.
      */
     SOFT_TASKS = 1024,
@@ -89,6 +90,7 @@ gbx_window *gbx_window_begin(gbx_graph *graph) {
     window->graph = graph;
     window->tasks = (gbx_sched_task *)(memory + at.tasks_at);
     window->size = launch->window;
+    window->access_capacity = at.access_capacity;
     window->places = ring_of(0, at.capacity, SOFT_TASKS);
     window->marks = (uint64_t *)(memory + at.marks_at);
     window->edges = (gbx_sched_edge *)(memory + at.edges_at);
@@ -132,10 +134,10 @@ static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
         gbx_tensor_map_retire(window->map, position);
     if (details & HAS_NEW)
         gbx_tensor_map_heap_pop(window->map);
-    window->arguments.tail = task->storage[ARGUMENTS_END];
-    window->heap.tail = task->storage[HEAP_END];
-    window->edge_places.tail = task->storage[EDGES_END];
-    window->places.tail = position + 1;
+    gbx_ring_give(&window->arguments, task->storage[ARGUMENTS_END]);
+    gbx_ring_give(&window->heap, task->storage[HEAP_END]);
+    gbx_ring_give(&window->edge_places, task->storage[EDGES_END]);
+    gbx_ring_give(&window->places, position + 1);
     --window->in_flight;
 }
 
@@ -160,6 +162,19 @@ static bool has_room(const gbx_window *window, const gbx_window_need *need) {
            gbx_tensor_map_room(window->map) >= need->tensor_count;
 }
 
+/* The window with room for all that the scope keeps: tasks of many tensors take more of it. */
+static uint64_t enough_window(const gbx_window *window) {
+    uint64_t for_tensors = window->wanted_tensors / TENSORS_PER_TASK + 1;
+    uint64_t for_arguments =
+        (window->wanted_argument_bytes + LARGEST_ARGUMENT_BYTES) / GBX_ARGUMENT_BYTES_PER_TASK + 1;
+    uint64_t enough = window->wanted_tasks;
+    if (window->wanted_tensors > MIN_TENSORS)
+        enough = at_least(enough, for_tensors);
+    if (window->wanted_argument_bytes > window->arguments.bytes)
+        enough = at_least(enough, for_arguments);
+    return enough;
+}
+
 /* Everything there is belongs to an open scope: it would wait for ever. */
 static void report_full(gbx_window *window, const gbx_window_need *need) {
     bool is_heap = need->heap_bytes != 0 && !gbx_ring_has_room(&window->heap, need->heap_bytes);
@@ -167,6 +182,8 @@ static void report_full(gbx_window *window, const gbx_window_need *need) {
     window->full_depth = (uint32_t)(oldest_task(window)->storage[DETAILS] >> 32);
     window->is_counting = true;
     window->wanted_tasks = window->in_flight;
+    window->wanted_tensors = window->access_capacity - gbx_tensor_map_room(window->map);
+    window->wanted_argument_bytes = window->arguments.head - window->arguments.tail;
     window->wanted_bytes = window->heap.head - window->heap.tail;
     gbx_graph_fail(window->graph, is_heap ? GBX_GRAPH_HEAP : GBX_GRAPH_WINDOW, window->next_id,
                    need->func_id, (int64_t)limit, 0);
@@ -177,10 +194,13 @@ void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need) {
     if (!window->is_counting)
         return;
     ++window->wanted_tasks;
+    window->wanted_tensors += need->tensor_count;
+    window->wanted_argument_bytes += need->argument_bytes;
     window->wanted_bytes += need->heap_bytes;
     gbx_graph_error *error = &window->graph->error;
     error->values[1] =
         (int64_t)(error->kind == GBX_GRAPH_HEAP ? window->wanted_bytes : window->wanted_tasks);
+    error->values[2] = (int64_t)enough_window(window);
 }
 
 /* Sleeps until a good part is done, so that it does not wake up for every single task. */
@@ -221,12 +241,35 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position) {
     return &window->tasks[gbx_ring_take(&window->places, 1)];
 }
 
+/*
+ * What an open scope keeps may come to fill the rings: nothing is skipped after it has begun. What
+ * was skipped before goes with tasks that only have to complete.
+ */
+static void set_keeping(gbx_window *window, uint64_t scopes) {
+    if ((scopes != 0) == (window->keeping_scopes != 0)) {
+        window->keeping_scopes = scopes;
+        return;
+    }
+    window->keeping_scopes = scopes;
+    window->places.is_kept = window->arguments.is_kept = scopes != 0;
+    window->heap.is_kept = window->edge_places.is_kept = scopes != 0;
+}
+
+void gbx_window_end_scope(gbx_window *window) {
+    if (window->depth == window->full_depth)
+        window->is_counting = false;
+    set_keeping(window, window->keeping_scopes & ~(UINT64_C(1) << window->depth));
+    --window->depth;
+}
+
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args) {
     task->storage[ARGUMENTS_END] = window->arguments.head;
     task->storage[HEAP_END] = window->heap.head;
     task->storage[EDGES_END] = window->edge_places.head;
     task->storage[DETAILS] = (uint64_t)window->depth << 32 | (args->new_outputs ? HAS_NEW : 0) |
                              (args->tensor_count ? HAS_TENSORS : 0);
+    if (args->new_outputs)
+        set_keeping(window, window->keeping_scopes | UINT64_C(1) << window->depth);
     ++window->next_id;
     ++window->in_flight;
 }

@@ -9,7 +9,7 @@
 #include "runtime/tensormap_and_ringbuffer/ring.h"
 #include "runtime/tensormap_and_ringbuffer/tensor_map.h"
 
-enum { GBX_MAX_SCOPES = 64 };
+enum { GBX_MAX_SCOPES = 64, GBX_ARGUMENT_BYTES_PER_TASK = 1024 };
 
 typedef struct gbx_window {
     gbx_graph *graph;
@@ -20,16 +20,20 @@ typedef struct gbx_window {
     gbx_ring places;    /* of tasks, a power of two; the map knows tasks by their positions */
     uint64_t *marks;    /* by place: 1 + the last task that was found to depend on it */
     gbx_tensor_map *map;
+    uint32_t access_capacity; /* of the map: arguments that it can know */
     gbx_ring arguments;
     gbx_ring heap;
     gbx_ring edge_places;
     gbx_sched_edge *edges;
     uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
     uint32_t depth;                       /* of the innermost; 0 is the orchestration itself */
+    uint64_t keeping_scopes;              /* a bit for each open one that keeps tasks */
     /* After a window, or heap, too small: how much the scope that holds it wants in all. */
     uint32_t full_depth;
     bool is_counting;
     uint64_t wanted_tasks;
+    uint64_t wanted_tensors;
+    uint64_t wanted_argument_bytes;
     uint64_t wanted_bytes;
 } gbx_window;
 
@@ -61,6 +65,9 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position);
 
 /* Notes what the task has taken of all rings, for when it is retired. */
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args);
+
+/* The innermost scope ends: what it kept can go. */
+void gbx_window_end_scope(gbx_window *window);
 
 /* `task` waits for the task in flight at this position; at most once each. */
 void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position);
