@@ -138,9 +138,12 @@ static gbx_status get_outputs(const gbx_runtime_request *request, const gbx_grap
 static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch *launch,
                            holdings *held, gbx_call_result *out_result) {
     GBX_TRY(put_tensors(request, launch, held));
-    GBX_TRY(take(request, held, launch->storage_bytes, &launch->storage));
-    if (launch->heap_bytes)
-        GBX_TRY(take(request, held, launch->heap_bytes, &launch->heap));
+    gbx_status status = take(request, held, launch->storage_bytes, &launch->storage);
+    if (!status && launch->heap_bytes)
+        status = take(request, held, launch->heap_bytes, &launch->heap);
+    if (status)
+        return gbx_status_annotate(status, "making room for %s's own memory (--gm, --window)",
+                                   request->runtime->name);
     GBX_TRY(gbx_runtime_launch(request, launch, out_result));
     return get_outputs(request, launch);
 }
