@@ -53,7 +53,8 @@ static void test_hang_is_reported_and_outlived(void **state) {
     gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
     gbx_call_config config = {.timeout_ms = 200};
     assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG,
-                 "kernel wait_for_release (func 1)", "no progress");
+                 "kernel wait_for_release (func 1) of task 0 on core ", "task block 0 of 1",
+                 "no progress");
     gbx_chip_close(chip);
     atomic_store(&is_released, 1);
     for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)

@@ -179,10 +179,10 @@ static gbx_status of_rings(const gbx_graph_error *error, const char *task) {
     case GBX_GRAPH_WINDOW:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: no room in the window of %" PRId64
-                        " tasks, which an open scope keeps; it keeps %" PRId64
+                        " tasks, %swhich an open scope keeps; it keeps %" PRId64
                         " in all: run with --window %" PRId64
                         ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
-                        task, v[0], v[1], v[2]);
+                        task, v[0], v[1] == v[2] ? "all of " : "", v[1], v[2]);
     case GBX_GRAPH_HEAP:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: no room in the heap ring of %" PRId64

@@ -149,10 +149,11 @@ static size_t count_files(const workshop *shop, const char *pattern, const char 
     return count;
 }
 
-/* Compiled kernels, one header, and nothing that was on its way to become one of them. */
+/* Compiled kernels, the two headers, and nothing that was on its way to become one of them. */
 static void assert_cache_holds(const workshop *shop, size_t kernel_count) {
     assert_int_equal(count_files(shop, "cache/kernels/*", ".so"), kernel_count);
-    assert_int_equal(count_files(shop, "cache/include/*/glassbox/*", "/kernel.h"), 1);
+    assert_int_equal(count_files(shop, "cache/include/*/glassbox/kernel*", "/kernel.h"), 1);
+    assert_int_equal(count_files(shop, "cache/include/*/glassbox/*", ".h"), 2);
 }
 
 /* Fails to compile the source with this code; gives the status, which the caller frees. */

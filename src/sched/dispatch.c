@@ -166,7 +166,9 @@ static gbx_sched_dispatch *take_of_gang(gbx_sched_worker *worker) {
 gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
     gbx_sched_dispatch *dispatch = take_of_gang(worker);
-    if (!dispatch && !gbx_sched_is_cancelled(sched))
+    if (gbx_sched_is_cancelled(sched))
+        worker->next = NULL; /* not later either: this worker may find itself in the next run */
+    else if (!dispatch)
         dispatch = take_plain(worker);
     if (!dispatch) {
         give_held_core(worker);

@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "chip/host/chip.h"
 #include "hal/sim.h"
+#include "scene/kernel_compiler.h"
 
 static const chip_variant variants[] = {
     {"a2a3sim", GBX_DEVICE_PROCESS, "a2a3sim in a process"},
@@ -56,9 +58,26 @@ gbx_kernel test_kernel(uint32_t func_id, gbx_core_type core, const char *file, c
     return kernel;
 }
 
-void register_kernel(gbx_chip *chip, uint32_t func_id, gbx_core_type core, const char *file) {
+const char *compiled_object(const char *file) {
+    static struct {
+        char name[32];
+        char *path;
+    } known[16];
     char path[4096];
-    gbx_kernel kernel = test_kernel(func_id, core, file, path);
+    size_t i = 0;
+    while (known[i].path && strcmp(known[i].name, file) != 0)
+        ++i;
+    if (!known[i].path) {
+        gbx_kernel kernel = test_kernel(0, GBX_CORE_AIV, file, path);
+        assert_ok(gbx_kernel_compile(kernel.source, NULL, NULL, &known[i].path));
+        snprintf(known[i].name, sizeof known[i].name, "%s", file);
+    }
+    return known[i].path;
+}
+
+void register_kernel(gbx_chip *chip, uint32_t func_id, gbx_core_type core, const char *file) {
+    gbx_kernel kernel = {
+        .func_id = func_id, .name = file, .core = core, .shared_object = compiled_object(file)};
     assert_ok(gbx_kernel_register(chip, &kernel));
 }
 

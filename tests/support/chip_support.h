@@ -24,6 +24,9 @@ int run_over_process_variants(const struct CMUnitTest *tests, size_t count);
 /* A chip of the variant with little memory; `blocks` 0 for the default. */
 gbx_chip *open_chip(const chip_variant *variant, uint32_t blocks);
 gbx_kernel test_kernel(uint32_t func_id, gbx_core_type core, const char *file, char path[4096]);
+
+/* The shared object of a file of tests/kernels, compiled once in the life of the program. */
+const char *compiled_object(const char *file);
 void register_kernel(gbx_chip *chip, uint32_t func_id, gbx_core_type core, const char *file);
 
 /* Memory on the chip with these bytes in it. */

@@ -106,6 +106,9 @@ void gbx_fault_record_thread_end(gbx_device *device) {
         fill_core(fault, current_core);
     publish(fault, GBX_FAULT_THREAD);
     gbx_device_fail(device);
+    /* Like a thread that faults: what its end would run has nothing to stand on any more. */
+    while (device == caught_device)
+        pause();
 }
 
 void gbx_fault_record_link(gbx_device *device) {

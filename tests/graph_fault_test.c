@@ -1,0 +1,157 @@
+/*
+ * Failures of the device amid a graph, on every runtime: kernels and orchestrations that crash,
+ * hang and end their thread are named, memory can still be read, the host runs again at once and
+ * nothing stays behind. Of chips in a process.
+ */
+#include "graph_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernels/fault_ways.h"
+
+enum { BEFORE = 300, AFTER = 300, MARK = 0x6d61726b };
+
+typedef struct failing {
+    gbx_chip *chip;
+    uint64_t marked; /* memory of the test's own */
+    size_t files;
+    size_t mappings;
+} failing;
+
+static failing begin_failing(const chip_variant *variant) {
+    const uint64_t mark = MARK;
+    failing it = {.files = count_open_files(), .mappings = count_mappings_of("glassbox-gm")};
+    it.chip = open_graph_chip(variant, 0);
+    it.marked = put(it.chip, &mark, sizeof mark);
+    return it;
+}
+
+/* The chip is over, its memory is not; another one runs, beside it and after it. */
+static void end_failing(const chip_variant *variant, failing *it) {
+    uint64_t mark = 0;
+    assert_ok(gbx_gm_copy_out(it->chip, &mark, it->marked, sizeof mark));
+    assert_int_equal(mark, MARK);
+    for (int mode = 0; mode < GRAPH_MODES; ++mode) {
+        graph_run again = graph_of(mode, "chain", 0, 0, 1);
+        assert_fails(run_graph(it->chip, &again), GBX_DEVICE_LOST, "failed before", "open another");
+    }
+    gbx_chip *beside = open_graph_chip(variant, 0);
+    assert_chip_runs_graphs(beside);
+    gbx_chip_close(it->chip);
+    assert_chip_runs_graphs(beside);
+    gbx_chip_close(beside);
+    assert_int_equal(count_open_files(), it->files);
+    assert_int_equal(count_mappings_of("glassbox-gm"), it->mappings);
+    assert_false(has_children());
+}
+
+/* A kernel that fails in its way, as task BEFORE of a graph, in each mode. */
+static void check_kernel(const chip_variant *variant, uint64_t way, gbx_code code,
+                         const char *how) {
+    for (int mode = 0; mode < GRAPH_MODES; ++mode) {
+        failing it = begin_failing(variant);
+        graph_run run = graph_of(mode, "fault_amid", BEFORE, way, AFTER);
+        run.config.timeout_ms = code == GBX_DEVICE_HUNG ? 300 : 10000;
+        int64_t start_ns = gbx_clock_ns();
+        gbx_status status = run_graph(it.chip, &run);
+        assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
+        const char *on_core = strstr(gbx_status_message(status), " on core ");
+        assert_non_null(on_core);
+        /* A vector core of the 4 blocks, and by the same name. */
+        unsigned core = (unsigned)strtoul(on_core + strlen(" on core "), NULL, 10);
+        char place[128];
+        assert_in_range(core, 0, 11);
+        assert_int_not_equal(core % 3, GBX_SUBTASK_AIC);
+        snprintf(place, sizeof place,
+                 "kernel fault.c (func 7) of task 300 on core %u (AIV%u of chip block %u), task "
+                 "block 2 of 3",
+                 core, core % 3 - 1, core / 3);
+        assert_fails(status, code, place, how);
+        end_failing(variant, &it);
+    }
+}
+
+static void test_kernel_that_crashes(void **state) {
+    check_kernel(*state, FAIL_STORE, GBX_DEVICE_FAULT,
+                 "raised SIGSEGV (Segmentation fault) at address 0x10");
+    check_kernel(*state, FAIL_ABORT, GBX_DEVICE_FAULT, "SIGABRT");
+}
+
+static void test_kernel_that_hangs(void **state) {
+    check_kernel(*state, FAIL_HANG, GBX_DEVICE_HUNG, "made no progress for ");
+}
+
+static void test_kernel_that_ends_its_thread(void **state) {
+    check_kernel(*state, FAIL_THREAD_EXIT, GBX_DEVICE_FAULT, "pthread_exit");
+}
+
+/* All that runs ends with the process: which of them it was, the chip cannot tell. */
+static void test_kernel_that_ends_the_chip(void **state) {
+    for (int mode = 0; mode < GRAPH_MODES; ++mode) {
+        failing it = begin_failing(*state);
+        graph_run run = graph_of(mode, "fault_amid", BEFORE, FAIL_EXIT, AFTER);
+        assert_fails(run_graph(it.chip, &run), GBX_DEVICE_LOST,
+                     "the chip process exited with code 7 while running kernel ", " of task ",
+                     " on core ");
+        end_failing(*state, &it);
+    }
+}
+
+/* Three kernels that wait for a fourth which is not there: one of them is named, the others
+ * counted. */
+static void test_mix_that_waits_for_ever(void **state) {
+    for (int mode = 0; mode < GRAPH_MODES; ++mode) {
+        failing it = begin_failing(*state);
+        graph_run run = graph_of(mode, "mix_that_waits", 50, 0, 0);
+        memset(run.cells, 0, PRELUDE_AT * sizeof run.cells[0]);
+        run.config.timeout_ms = 300;
+        assert_fails(run_graph(it.chip, &run), GBX_DEVICE_HUNG, "kernel meet.c (func ",
+                     ") of task 50 on core ", "task block 0 of 1", "nor did 2 other cores",
+                     "a wait that never ends");
+        end_failing(*state, &it);
+    }
+}
+
+static void check_orchestration(const chip_variant *variant, uint64_t way, gbx_code code,
+                                const char *how) {
+    for (int mode = CONCURRENT_MODE; mode < GRAPH_MODES; ++mode) {
+        failing it = begin_failing(variant);
+        graph_run run = graph_of(mode, "fault_of_its_own", BEFORE, way, 0);
+        run.config.timeout_ms = code == GBX_DEVICE_HUNG ? 300 : 10000;
+        int64_t start_ns = gbx_clock_ns();
+        assert_fails(run_graph(it.chip, &run), code, "the orchestration ", how);
+        assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
+        end_failing(variant, &it);
+    }
+}
+
+static void test_orchestration_that_crashes(void **state) {
+    check_orchestration(*state, ORCHESTRATION_STORE, GBX_DEVICE_FAULT,
+                        "raised SIGSEGV (Segmentation fault) at address 0x18");
+}
+
+static void test_orchestration_that_never_ends(void **state) {
+    check_orchestration(*state, ORCHESTRATION_LOOP, GBX_DEVICE_HUNG, "made no progress for ");
+}
+
+static void test_orchestration_that_ends_its_thread(void **state) {
+    check_orchestration(*state, ORCHESTRATION_THREAD_EXIT, GBX_DEVICE_FAULT,
+                        "ended the thread it ran on (pthread_exit)");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_that_crashes),
+        cmocka_unit_test(test_kernel_that_hangs),
+        cmocka_unit_test(test_kernel_that_ends_its_thread),
+        cmocka_unit_test(test_kernel_that_ends_the_chip),
+        cmocka_unit_test(test_mix_that_waits_for_ever),
+        cmocka_unit_test(test_orchestration_that_crashes),
+        cmocka_unit_test(test_orchestration_that_never_ends),
+        cmocka_unit_test(test_orchestration_that_ends_its_thread),
+    };
+    return RUN_OVER_PROCESS_VARIANTS(tests);
+}
