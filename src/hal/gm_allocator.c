@@ -129,18 +129,21 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator) {
     free(allocator);
 }
 
-static gbx_status exhausted(const gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment) {
+static uint64_t largest_piece(const gbx_gm_allocator *allocator) {
     uint64_t largest = 0;
-    for (uint64_t step = UINT64_C(1) << 63; step >= GRANULE; step >>= 1) {
-        const span *found = best_fit(allocator, largest + step);
-        if (found)
+    for (uint64_t step = UINT64_C(1) << 63; step >= GRANULE; step >>= 1)
+        if (best_fit(allocator, largest + step))
             largest += step;
-    }
+    return largest;
+}
+
+static gbx_status exhausted(const gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment) {
     return gbx_fail(GBX_EXHAUSTED,
                     "allocating %" PRIu64 " bytes (aligned to %" PRIu64
                     ") of global memory: %" PRIu64 " of %" PRIu64 " bytes are free, %" PRIu64
                     " in one piece; free something or open the chip with more",
-                    bytes, alignment, allocator->free_bytes, allocator->bytes, largest);
+                    bytes, alignment, allocator->free_bytes, allocator->bytes,
+                    largest_piece(allocator));
 }
 
 /* Puts what is left of a free span back. Without memory for it, that part of GM is lost, and said.
@@ -296,6 +299,13 @@ gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing
 uint64_t gbx_gm_allocator_free_bytes(gbx_gm_allocator *allocator) {
     pthread_mutex_lock(&allocator->mutex);
     uint64_t bytes = allocator->free_bytes;
+    pthread_mutex_unlock(&allocator->mutex);
+    return bytes;
+}
+
+uint64_t gbx_gm_allocator_largest_piece(gbx_gm_allocator *allocator) {
+    pthread_mutex_lock(&allocator->mutex);
+    uint64_t bytes = largest_piece(allocator);
     pthread_mutex_unlock(&allocator->mutex);
     return bytes;
 }

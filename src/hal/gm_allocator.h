@@ -36,4 +36,7 @@ GBX_MUST_USE gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, cons
 
 uint64_t gbx_gm_allocator_free_bytes(gbx_gm_allocator *allocator);
 
+/* The most that is free in one piece. */
+uint64_t gbx_gm_allocator_largest_piece(gbx_gm_allocator *allocator);
+
 #endif

@@ -28,10 +28,11 @@ typedef struct gbx_hal_config {
 } gbx_hal_config;
 
 typedef struct gbx_hal_caps {
-    bool can_map;      /* the host reads and writes global memory in place, while kernels run */
-    uint64_t gm_base;  /* first device address */
-    uint64_t gm_bytes; /* size of global memory */
-    uint64_t gm_free;  /* bytes that are not allocated */
+    bool can_map;        /* the host reads and writes global memory in place, while kernels run */
+    uint64_t gm_base;    /* first device address */
+    uint64_t gm_bytes;   /* size of global memory */
+    uint64_t gm_free;    /* bytes that are not allocated */
+    uint64_t gm_largest; /* ...the most of them in one piece */
 } gbx_hal_caps;
 
 typedef enum gbx_hal_event_kind {

@@ -204,7 +204,8 @@ void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {
     *out_caps = (gbx_hal_caps){.can_map = hal->ops->map != NULL,
                                .gm_base = sim->gm_base,
                                .gm_bytes = sim->gm_bytes,
-                               .gm_free = gbx_gm_allocator_free_bytes(sim->allocator)};
+                               .gm_free = gbx_gm_allocator_free_bytes(sim->allocator),
+                               .gm_largest = gbx_gm_allocator_largest_piece(sim->allocator)};
 }
 
 /* --- running --- */

@@ -71,6 +71,19 @@ bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
     return false;
 }
 
+/* A new output gets as much memory as its elements take: none of them lies beyond that. */
+static bool check_new_output(uint64_t task, const gbx_task_kernels *kernels, uint32_t index,
+                             const gbx_tensor *tensor, gbx_graph_error *error) {
+    int64_t first, end;
+    gbx_tensor allocated = *tensor;
+    allocated.buffer_bytes = gbx_tensor_payload_bytes(tensor);
+    if (gbx_tensor_is_valid(&allocated, &first, &end))
+        return true;
+    fail(error, GBX_GRAPH_BAD_TENSOR, task, gbx_first_kernel(kernels), index, 0);
+    error->tensor = allocated;
+    return false;
+}
+
 bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
                     const gbx_args *args, gbx_graph_error *error) {
     if (args->tensor_count > GBX_MAX_TENSOR_ARGS || args->scalar_count > GBX_MAX_SCALAR_ARGS)
@@ -79,8 +92,9 @@ bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_tas
     for (uint32_t i = 0; i < args->tensor_count; ++i) {
         if (args->roles[i] > GBX_ROLE_INOUT)
             return fail(error, GBX_GRAPH_ROLE, task, gbx_first_kernel(kernels), i, args->roles[i]);
-        if (!gbx_check_tensor(limits, task, kernels, i, args->tensors[i],
-                              args->new_outputs >> i & 1, error))
+        bool is_new = args->new_outputs >> i & 1;
+        if (!gbx_check_tensor(limits, task, kernels, i, args->tensors[i], is_new, error) ||
+            (is_new && !check_new_output(task, kernels, i, args->tensors[i], error)))
             return false;
     }
     return true;

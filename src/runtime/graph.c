@@ -16,8 +16,11 @@ static gbx_graph *graph_of(gbx_device *device) {
 /* --- errors --- */
 
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
-    if (gbx_graph_error_is_new(&graph->error))
+    if (gbx_graph_error_is_new(&graph->error)) {
         graph->error = *error;
+        /* Pairs with report_fault, on the control thread. */
+        atomic_store_explicit(&graph->has_error, true, memory_order_release);
+    }
     gbx_sched_cancel(&graph->sched);
 }
 
@@ -179,6 +182,7 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->builder = gbx_runtime_builder(device->launch.entry);
     graph->orchestration.ops = graph->builder->ops;
     graph->error.kind = GBX_GRAPH_OK;
+    atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
     graph->task_count = graph->storage_used = 0;
     fill_limits(graph);
     gbx_code code = take_memory(graph);
@@ -235,8 +239,12 @@ static uint32_t awake(gbx_device *device) {
     return gbx_sched_awake(&graph_of(device)->sched);
 }
 
+/* An error of the graph that came before is told beside the fault. */
 static void report_fault(gbx_device *device, uint32_t core_id) {
-    gbx_sched_report_fault(&graph_of(device)->sched, core_id);
+    gbx_graph *graph = graph_of(device);
+    if (atomic_load_explicit(&graph->has_error, memory_order_acquire))
+        memcpy(device->control->message, &graph->error, sizeof graph->error);
+    gbx_sched_report_fault(&graph->sched, core_id);
 }
 
 static const gbx_program graph_program = {

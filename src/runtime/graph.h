@@ -57,7 +57,8 @@ struct gbx_graph {
     const gbx_builder *builder;
     const gbx_graph_launch *launch; /* in the device's copy */
     gbx_graph_limits limits;
-    gbx_graph_error error; /* the builder's thread, then the last one */
+    gbx_graph_error error;  /* the builder's thread, then the last one */
+    _Atomic bool has_error; /* it is filled in */
     uint32_t processor_count;
     void *memory; /* private to the chip; of the last launch until the next begins */
     uint64_t memory_bytes;

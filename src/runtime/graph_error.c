@@ -7,6 +7,7 @@
 #include <glassbox/tensor.h>
 
 #include "chip/host/chip.h"
+#include "tensor/view.h"
 
 enum { TASK_BYTES = 160, SENTENCE_BYTES = 1024 };
 
@@ -54,7 +55,8 @@ static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error,
     gbx_hal_caps caps;
     int64_t first, end;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
-    gbx_tensor_extent(&error->tensor, &first, &end);
+    if (!gbx_tensor_is_valid(&error->tensor, &first, &end))
+        return bad_tensor(error, argument);
     return gbx_fail(GBX_BAD_GRAPH,
                     "%s: its elements from 0x%" PRIx64 " to 0x%" PRIx64
                     " are not in the chip's global memory (0x%" PRIx64 " to 0x%" PRIx64 ")",
@@ -119,9 +121,9 @@ static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *erro
                         task, v[0]);
     case GBX_GRAPH_HEAP_TENSOR:
         return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: argument %" PRId64 ": %" PRId64
-                        " bytes do not fit into the heap ring of %" PRId64
-                        " bytes; open the chip with more global memory (--gm)",
+                        "%s: argument %" PRId64 ": its new outputs up to this one take %" PRId64
+                        " bytes, the heap ring has %" PRId64
+                        "; open the chip with more global memory (--gm)",
                         task, v[0], v[1], v[2]);
     default: /* GBX_GRAPH_ROLE */
         return gbx_fail(GBX_BAD_GRAPH,

@@ -52,12 +52,19 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
                                      .progress = request->config->progress,
                                      .progress_context = request->config->progress_context};
     gbx_status status = gbx_chip_launch(chip, &config, out_result);
-    if (gbx_status_code(status) != GBX_BAD_GRAPH)
+    gbx_code code = gbx_status_code(status);
+    if (code != GBX_BAD_GRAPH && code != GBX_DEVICE_HUNG && code != GBX_DEVICE_FAULT)
         return status;
-    gbx_status_free(status);
-    gbx_graph_error error;
-    GBX_TRY(gbx_chip_read_message(chip, &error, sizeof error));
-    return gbx_graph_error_status(chip, request->runtime->name, &error);
+    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
+    gbx_status read = gbx_chip_read_message(chip, &error, sizeof error);
+    if (code != GBX_BAD_GRAPH && (read || error.kind == GBX_GRAPH_OK))
+        return gbx_status_first(status, read);
+    gbx_status wrong = read ? read : gbx_graph_error_status(chip, request->runtime->name, &error);
+    if (code != GBX_BAD_GRAPH)
+        status = gbx_status_annotate(status, "after an error of the graph (%s)",
+                                     gbx_status_message(wrong));
+    gbx_status_free(code == GBX_BAD_GRAPH ? status : wrong);
+    return code == GBX_BAD_GRAPH ? wrong : status;
 }
 
 /* --- orchestrations on the chip --- */
@@ -74,7 +81,10 @@ gbx_status gbx_runtime_free_memory(const gbx_runtime_request *request, uint64_t 
                         "running: the tensors take %" PRIu64 " bytes of global memory, %" PRIu64
                         " are free; open the chip with more (--gm)",
                         wanted, caps.gm_free);
-    *out_bytes = caps.gm_free - wanted;
+    /* Tensors go where they fit best; what is left for one large piece is at least this. */
+    *out_bytes = caps.gm_largest > wanted ? caps.gm_largest - wanted : 0;
+    if (*out_bytes < caps.gm_largest / 2 && caps.gm_free - wanted > caps.gm_largest)
+        *out_bytes = caps.gm_largest / 2;
     return NULL;
 }
 
@@ -108,7 +118,8 @@ static gbx_status put_tensors(const gbx_runtime_request *request, gbx_graph_laun
         uint64_t address;
         gbx_status status = take(request, held, bytes, &address);
         if (status)
-            return gbx_status_annotate(status, "putting tensor %s on the chip", from->name);
+            return gbx_status_annotate(status, "putting tensor %s on the chip",
+                                       from->name ? from->name : "without a name");
         launch->tensors[i] = from->tensor;
         launch->tensors[i].data = address;
         launch->tensors[i].buffer_bytes = bytes;

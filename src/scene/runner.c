@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chip/host/chip.h"
 #include "scene/case_data.h"
 #include "scene/golden.h"
 #include "scene/guard.h"
@@ -202,7 +203,7 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
     /* A chip that failed runs nothing more. */
-    if (code == EXIT_DEVICE) {
+    if (s->chip && s->chip->failure != GBX_OK) {
         gbx_chip_close(s->chip);
         s->chip = NULL;
     }

@@ -170,6 +170,9 @@ gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
         worker->next = NULL; /* not later either: this worker may find itself in the next run */
     else if (!dispatch)
         dispatch = take_plain(worker);
+    /* On the way to it a core may have been given back that a gang came to wait for. */
+    if (dispatch && atomic_load_explicit(&sched->is_gang_waiting, memory_order_seq_cst))
+        gbx_sched_spread(worker);
     if (!dispatch) {
         give_held_core(worker);
         /* A gang that came to wait since may want a core that was given back here or before. */

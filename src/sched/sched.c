@@ -41,6 +41,7 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     atomic_store_explicit(&sched->awaited, NULL, memory_order_relaxed);
     atomic_store_explicit(&sched->submitted, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->is_cancelled, 0, memory_order_relaxed);
+    atomic_store_explicit(&sched->is_told, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->limit, config->is_gated ? 0 : limit_beside_builder(sched),
                           memory_order_relaxed);
     /* Last: a worker on its way to sleep in the run before looks at this first. */
@@ -169,8 +170,10 @@ uint32_t gbx_sched_awake(gbx_sched *sched) {
 
 void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
     const gbx_probe *probe = sched->config.probe;
-    if (!probe)
+    if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
         return;
+    for (uint32_t t = 0; t < sched->config.thread_count; ++t)
+        gbx_sched_seize_role(sched, t);
     if (core_id < sched->worker_count)
         probe->on_fault(probe->context, 0, &sched->dispatches[core_id]);
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)

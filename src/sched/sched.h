@@ -64,6 +64,7 @@ typedef struct gbx_sched {
     _Atomic uint32_t coming; /* workers that were woken and have not looked around yet */
     _Atomic uint32_t limit;  /* how many workers may be awake for plain tasks */
     _Atomic uint32_t is_cancelled;
+    _Atomic uint32_t is_told; /* whoever set it tells the probe of the end of all threads */
     _Alignas(64) _Atomic uint64_t parked[2]; /* a bit for each worker that sleeps; over all runs */
 
     _Alignas(64) gbx_core_set cores;

@@ -57,7 +57,9 @@ void gbx_sched_wake_counted(gbx_sched *sched) {
 
 static void end_threads(gbx_sched *sched) {
     const gbx_probe *probe = sched->config.probe;
-    for (uint32_t t = 0; probe && t < sched->config.thread_count; ++t)
+    if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
+        return;
+    for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         probe->end_of_thread(probe->context, t);
 }
 
@@ -74,7 +76,7 @@ bool gbx_sched_end(gbx_sched *sched) {
 
 /* --- workers --- */
 
-enum { SPINS = 4000, SPINS_PER_YIELD = 64, ROLE_SPINS = 256 };
+enum { SPINS = 4000, SPINS_PER_YIELD = 64, ROLE_SPINS = 256, SEIZE_SPINS = 100000 };
 
 static void take_role(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
@@ -100,6 +102,15 @@ static void take_role(gbx_sched_worker *worker) {
             gbx_doorbell_wait(&sched->role_bell, seen, GBX_FOREVER);
         atomic_fetch_sub_explicit(&sched->role_waiters, 1, memory_order_seq_cst);
     }
+}
+
+/* A holder that does not come back, for the scheduler itself has failed, is not waited for. */
+void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
+    for (uint32_t spins = 0;
+         atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst) &&
+         spins < SEIZE_SPINS;
+         ++spins)
+        sched_yield();
 }
 
 static void give_role(gbx_sched_worker *worker) {

@@ -73,13 +73,16 @@ struct gbx_device {
 
     _Atomic bool is_stopping;
     _Atomic bool is_fault_claimed; /* by the thread that fills in the fault */
-    _Atomic bool has_failed;       /* the fault is filled in: take no other launch */
-    _Atomic bool is_running;       /* a launch is under way */
-    _Atomic bool is_finishing;     /* somebody has begun to report its end */
+    _Atomic uint32_t fault_core;   /* what the fault says, out of the reach of kernels */
+    _Atomic uint32_t fault_kind;
+    _Atomic bool has_failed;   /* the fault is filled in: take no other launch */
+    _Atomic bool is_running;   /* a launch is under way */
+    _Atomic bool is_finishing; /* somebody has begun to report its end */
 
     /* Watchdog, on the control thread. */
     uint64_t seen_progress;
     int64_t progress_ns;
+    int64_t looked_ns;
 
     void *program_state;
     gbx_loaded_kernel kernels[GBX_MAX_KERNELS]; /* control thread, between launches */
@@ -151,6 +154,8 @@ void gbx_fault_stack_destroy(void *stack);
 /* Each records a fault, unless one was recorded before, and ends the launch. */
 void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
 void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns);
+/* No kernel runs, and nothing goes on. */
+void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns);
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 

@@ -98,7 +98,7 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
 }
 
 static gbx_code fault_code(gbx_device *device) {
-    uint32_t kind = atomic_load_explicit(&device->control->fault.kind, memory_order_acquire);
+    uint32_t kind = atomic_load_explicit(&device->fault_kind, memory_order_relaxed);
     bool is_hang = kind == GBX_FAULT_HANG || kind == GBX_FAULT_ORCHESTRATION_HANG;
     return is_hang ? GBX_DEVICE_HUNG : GBX_DEVICE_FAULT;
 }
@@ -106,11 +106,13 @@ static gbx_code fault_code(gbx_device *device) {
 /* Ends a launch that has failed: gives the other kernels a moment to end, then reports. */
 static void end_failed_launch(gbx_device *device) {
     const gbx_program *program = device->program;
-    for (int waited_ms = 0; program && waited_ms < FAULT_GRACE_MS && program->awake(device) > 1;
-         ++waited_ms)
+    uint32_t core_id = atomic_load_explicit(&device->fault_core, memory_order_relaxed);
+    uint32_t lost_count = core_id < device->core_count; /* the worker that will not come back */
+    for (int waited_ms = 0;
+         program && waited_ms < FAULT_GRACE_MS && program->awake(device) > lost_count; ++waited_ms)
         poll(NULL, 0, 1);
     if (program)
-        program->report_fault(device, device->control->fault.core_id);
+        program->report_fault(device, core_id);
     gbx_device_finish(device, fault_code(device), program ? program->tasks_completed(device) : 0,
                       0);
 }

@@ -72,7 +72,9 @@ static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
 }
 
 /* Pairs with the acquire of whoever looks at the fault: the rest is filled in. */
-static void publish(gbx_fault *fault, gbx_fault_kind kind) {
+static void publish(gbx_device *device, gbx_fault *fault, gbx_fault_kind kind) {
+    atomic_store_explicit(&device->fault_core, fault->core_id, memory_order_relaxed);
+    atomic_store_explicit(&device->fault_kind, (uint32_t)kind, memory_order_relaxed);
     atomic_store_explicit(&fault->kind, (uint32_t)kind, memory_order_release);
 }
 
@@ -83,18 +85,26 @@ void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_co
     fill_core(fault, core);
     fault->running_ns = running_ns;
     fault->other_cores = other_cores;
-    publish(fault, GBX_FAULT_HANG);
+    publish(core->device, fault, GBX_FAULT_HANG);
     gbx_device_fail(core->device);
 }
 
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns) {
+static void record_hang_of_no_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
     gbx_fault *fault = claim(device);
     if (!fault)
         return;
     fault->core_id = GBX_NO_CORE;
     fault->running_ns = running_ns;
-    publish(fault, GBX_FAULT_ORCHESTRATION_HANG);
+    publish(device, fault, kind);
     gbx_device_fail(device);
+}
+
+void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns) {
+    record_hang_of_no_core(device, GBX_FAULT_ORCHESTRATION_HANG, running_ns);
+}
+
+void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns) {
+    record_hang_of_no_core(device, GBX_FAULT_HANG, running_ns);
 }
 
 void gbx_fault_record_thread_end(gbx_device *device) {
@@ -104,7 +114,7 @@ void gbx_fault_record_thread_end(gbx_device *device) {
     fault->core_id = GBX_NO_CORE;
     if (current_core)
         fill_core(fault, current_core);
-    publish(fault, GBX_FAULT_THREAD);
+    publish(device, fault, GBX_FAULT_THREAD);
     gbx_device_fail(device);
     /* Like a thread that faults: what its end would run has nothing to stand on any more. */
     while (device == caught_device)
@@ -114,7 +124,7 @@ void gbx_fault_record_thread_end(gbx_device *device) {
 void gbx_fault_record_link(gbx_device *device) {
     gbx_fault *fault = claim(device);
     if (fault)
-        publish(fault, GBX_FAULT_LINK);
+        publish(device, fault, GBX_FAULT_LINK);
 }
 
 /*
@@ -127,7 +137,7 @@ static _Noreturn void park(gbx_device *device, const siginfo_t *info) {
         fill_signal(fault, info);
         if (current_core)
             fill_core(fault, current_core);
-        publish(fault, current_core ? GBX_FAULT_SIGNAL : GBX_FAULT_ORCHESTRATION);
+        publish(device, fault, current_core ? GBX_FAULT_SIGNAL : GBX_FAULT_ORCHESTRATION);
         gbx_device_fail(device);
     }
     for (;;)
@@ -144,7 +154,7 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     gbx_fault *fault = is_chip ? claim(caught_device) : NULL;
     if (fault) {
         fill_signal(fault, info);
-        publish(fault, current_loader ? GBX_FAULT_LOADING : GBX_FAULT_OUTSIDE);
+        publish(caught_device, fault, current_loader ? GBX_FAULT_LOADING : GBX_FAULT_OUTSIDE);
     }
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */

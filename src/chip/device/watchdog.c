@@ -1,8 +1,11 @@
 #include "base/clock.h"
 #include "chip/device/device.h"
 
+/* Looks are 50 ms apart; on a machine that is busy, somewhat more. */
+#define MOST_BETWEEN_LOOKS_NS (500 * GBX_NS_PER_MS)
+
 void gbx_watchdog_begin(gbx_device *device) {
-    device->progress_ns = gbx_clock_ns();
+    device->progress_ns = device->looked_ns = gbx_clock_ns();
     device->seen_progress = 0;
     for (uint32_t i = 0; i < device->core_count; ++i) {
         gbx_core *core = &device->cores[i];
@@ -38,12 +41,25 @@ static void report_hang(gbx_device *device, int64_t now_ns) {
         gbx_fault_record_hang(oldest, now_ns - oldest->seen_ns, busy_count - 1);
     else if (gbx_orchestrator_is_inside(device))
         gbx_fault_record_orchestration_hang(device, now_ns - device->progress_ns);
-    else
-        device->progress_ns = now_ns; /* all has ended in this moment: look again */
+    else if (device->program->awake(device) > 0 &&
+             now_ns - device->progress_ns > 2 * (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS)
+        gbx_fault_record_scheduler_hang(device, now_ns - device->progress_ns);
+}
+
+/* Time in which this thread did not run either, for the process was stopped, is nobody's hang. */
+static void forgive_absence(gbx_device *device, int64_t now_ns) {
+    int64_t away_ns = now_ns - device->looked_ns - MOST_BETWEEN_LOOKS_NS;
+    device->looked_ns = now_ns;
+    if (away_ns <= 0)
+        return;
+    device->progress_ns += away_ns;
+    for (uint32_t i = 0; i < device->core_count; ++i)
+        device->cores[i].seen_ns += away_ns;
 }
 
 void gbx_watchdog_look(gbx_device *device) {
     int64_t now_ns = gbx_clock_ns();
+    forgive_absence(device, now_ns);
     uint64_t progress = device->program->progress(device);
     note_cores(device, now_ns);
     if (progress != device->seen_progress) {

@@ -68,6 +68,10 @@ static gbx_status is_scribbled(gbx_chip *chip, bool *out_is_scribbled) {
 static void describe_faulty(const gbx_chip *chip, const gbx_fault *fault,
                             char out_text[PLACE_BYTES]) {
     uint32_t kind = fault->kind;
+    if (kind == GBX_FAULT_HANG && fault->core_id == GBX_NO_CORE) {
+        snprintf(out_text, PLACE_BYTES, "the chip's scheduler");
+        return;
+    }
     if (kind == GBX_FAULT_ORCHESTRATION || kind == GBX_FAULT_ORCHESTRATION_HANG ||
         (kind == GBX_FAULT_THREAD && fault->core_id == GBX_NO_CORE))
         snprintf(out_text, PLACE_BYTES, "the orchestration");

@@ -31,7 +31,7 @@ static gbx_status clear_control(gbx_chip *chip) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
                          sizeof(gbx_fault)));
-    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 1);
+    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 8);
 }
 
 /*
@@ -109,6 +109,11 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     case GBX_EXHAUSTED:
         GBX_TRY(read_message(chip, message, sizeof message));
         return gbx_fail((gbx_code)header->code, "%s", message);
+    case GBX_DEVICE_LOST:
+        chip->failure = GBX_DEVICE_LOST;
+        return gbx_fail(GBX_DEVICE_LOST,
+                        "launching: the chip has failed in the launch before, as that ended; open "
+                        "another");
     case GBX_BAD_GRAPH:
         return gbx_fail(GBX_BAD_GRAPH, "the chip found the graph to be wrong");
     default:

@@ -130,7 +130,7 @@ static void publish_task(gbx_orchestration *orchestration, gbx_task id) {
 
 static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    return gbx_graph_is_over(graph) ? 0 : gbx_graph_take_storage(graph, bytes ? bytes : 1);
+    return gbx_graph_builds_on(graph) ? gbx_graph_take_storage(graph, bytes ? bytes : 1) : 0;
 }
 
 static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
@@ -139,7 +139,7 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
     gbx_graph_error error = {.kind = GBX_GRAPH_OK};
     uint64_t bits = 0;
-    if (gbx_graph_is_over(graph))
+    if (!gbx_graph_builds_on(graph))
         return 0;
     if (!gbx_check_tensor(&graph->limits, graph->task_count, &none, GBX_NO_ARGUMENT, tensor, false,
                           &error) ||

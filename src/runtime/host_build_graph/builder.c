@@ -39,6 +39,12 @@ static bool is_sound(const gbx_graph *graph, const gbx_host_task *task) {
            gbx_check_kernels(&graph->limits, 0, &task->kernels, &ignored);
 }
 
+/* The control thread has no time for its heartbeat while it builds. */
+static void show_life(gbx_graph *graph, uint64_t step) {
+    if (step % 65536 == 0)
+        atomic_fetch_add_explicit(&graph->device->control->heartbeat, 1, memory_order_relaxed);
+}
+
 /* On the control thread, before any kernel runs: nobody writes to global memory meanwhile. */
 static void build(gbx_graph *graph) {
     const gbx_graph_launch *launch = graph->launch;
@@ -48,6 +54,7 @@ static void build(gbx_graph *graph) {
     gbx_sched_task *tasks = graph->memory;
     gbx_sched_edge *nodes = (gbx_sched_edge *)((char *)graph->memory + at.edges_at);
     for (uint64_t i = 0; i < launch->task_count; ++i) {
+        show_life(graph, i);
         if (!is_sound(graph, &table[i])) {
             gbx_graph_fail(graph, GBX_GRAPH_NO_KERNEL, i, GBX_NO_KERNEL, 0, 0);
             return;
@@ -56,6 +63,7 @@ static void build(gbx_graph *graph) {
                           (const gbx_task_arguments *)(uintptr_t)table[i].arguments);
     }
     for (uint64_t i = 0; i < launch->edge_count; ++i) {
+        show_life(graph, i);
         gbx_sched_task *successor = &tasks[edges[i].successor];
         nodes[i] = (gbx_sched_edge){.next_input = successor->inputs,
                                     .successor = successor,

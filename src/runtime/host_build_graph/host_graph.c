@@ -199,6 +199,15 @@ static void write_arguments(const gbx_host_graph *graph, const gbx_host_entry *e
                 *tensors++ = infos[entry->first_info + i].tensor;
 }
 
+static gbx_status take_failure(gbx_host_graph *graph) {
+    gbx_status failure = graph->failure;
+    graph->failure = NULL;
+    if (!failure && graph->error.kind != GBX_GRAPH_OK)
+        failure = gbx_graph_error_status(graph->request.chip, graph->request.runtime->name,
+                                         &graph->error);
+    return failure;
+}
+
 /* All arguments, then the table of tasks, then that of edges: one block of memory. */
 static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
     size_t count = graph->entries.count;
@@ -208,7 +217,9 @@ static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
     uint64_t edges_at = tasks_at + count * sizeof(gbx_host_task);
     uint64_t bytes = edges_at + graph->edges.count * sizeof(gbx_host_edge);
     uint64_t base = gbx_host_graph_alloc(graph, bytes + 64);
-    char *image = base ? malloc(bytes + 64) : NULL;
+    if (!base)
+        return take_failure(graph);
+    char *image = malloc(bytes + 64);
     if (!image)
         return gbx_fail(GBX_EXHAUSTED, "copying the graph: out of memory for %" PRIu64 " bytes",
                         bytes);
@@ -246,15 +257,6 @@ static gbx_status copy_back(gbx_host_graph *graph) {
             gbx_gm_copy_out(graph->request.chip, returns[i].to, returns[i].from, returns[i].bytes),
             "gbx_return_to_host"));
     return NULL;
-}
-
-static gbx_status take_failure(gbx_host_graph *graph) {
-    gbx_status failure = graph->failure;
-    graph->failure = NULL;
-    if (!failure && graph->error.kind != GBX_GRAPH_OK)
-        failure = gbx_graph_error_status(graph->request.chip, graph->request.runtime->name,
-                                         &graph->error);
-    return failure;
 }
 
 gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_result) {

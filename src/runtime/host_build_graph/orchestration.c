@@ -108,7 +108,8 @@ static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_i
     uint32_t func_id = gbx_first_kernel(&entry->kernels);
     uint64_t named = 0;
     if (count > GBX_MAX_TENSOR_ARGS) {
-        fail(graph, GBX_GRAPH_TOO_MANY_ARGS, task, func_id, count, entry->word_count);
+        fail(graph, GBX_GRAPH_TOO_MANY_ARGS, task, func_id, count,
+             entry->word_count > count ? entry->word_count - count : 0);
         return false;
     }
     for (uint32_t i = 0; i < count; ++i) {
@@ -238,6 +239,10 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
                           &graph->error) ||
         !gbx_check_indices(task, tensor, indices, &graph->error))
         return 0;
+    if (tensor->data == 0) {
+        fail(graph, GBX_GRAPH_NULL_TENSOR, task, GBX_NO_KERNEL, GBX_NO_ARGUMENT, 0);
+        return 0;
+    }
     if (tensor->data - graph->limits.gm_base < graph->limits.gm_bytes)
         return copy_element(graph, tensor, indices);
     gbx_read_element(task, tensor, indices, &bits, &graph->error);

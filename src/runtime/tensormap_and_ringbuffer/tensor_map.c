@@ -418,6 +418,14 @@ void gbx_tensor_map_heap_pop(gbx_tensor_map *map) {
         map->heap_oldest = 0;
 }
 
+gbx_tensor gbx_tensor_map_heap_oldest(const gbx_tensor_map *map) {
+    const buffer *b = &map->buffers[heap_buffer(map, 0)];
+    gbx_tensor tensor = {.data = b->base, .dtype = GBX_UINT8, .ndims = 1};
+    tensor.shape[0] = (int64_t)(b->end - b->base);
+    tensor.strides[0] = 1;
+    return tensor;
+}
+
 /* The last buffer that begins at or before an address. */
 static uint32_t search_fixed(const gbx_tensor_map *map, uint64_t address) {
     uint32_t low = 0, high = map->fixed_count;

@@ -59,6 +59,9 @@ bool gbx_tensor_map_heap_push(gbx_tensor_map *map, uint64_t address, uint64_t by
 /* Forgets the oldest allocation; as gbx_tensor_map_drop_buffer. Nothing when there is none. */
 void gbx_tensor_map_heap_pop(gbx_tensor_map *map);
 
+/* The oldest allocation, as one run of bytes; there is one. */
+gbx_tensor gbx_tensor_map_heap_oldest(const gbx_tensor_map *map);
+
 /* --- tasks --- */
 
 /* How many more tensors fit. A task that has more waits for others to be retired. */

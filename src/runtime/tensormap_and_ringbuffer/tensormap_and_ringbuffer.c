@@ -7,6 +7,7 @@
 
 #include "runtime/runtimes.h"
 #include "runtime/tensormap_and_ringbuffer/window.h"
+#include "tensor/view.h"
 
 enum {
     ENTRY = GBX_ENTRY_FIRST_PROGRAM + 2,
@@ -54,9 +55,12 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
         uint64_t bytes = new_output_bytes(args->tensors[index]);
         out_need->heap_bytes += bytes;
         if (bytes > window->heap.bytes || out_need->heap_bytes > window->heap.bytes) {
-            gbx_graph_fail(window->graph, GBX_GRAPH_HEAP_TENSOR, window->next_id, out_need->func_id,
-                           index, (int64_t)out_need->heap_bytes);
-            window->graph->error.values[2] = (int64_t)window->heap.bytes;
+            gbx_graph_error error = {
+                .kind = GBX_GRAPH_HEAP_TENSOR,
+                .func_id = out_need->func_id,
+                .task = window->next_id,
+                .values = {index, (int64_t)out_need->heap_bytes, (int64_t)window->heap.bytes}};
+            gbx_graph_fail_with(window->graph, &error);
             return false;
         }
     }
@@ -119,8 +123,13 @@ static bool check(gbx_window *window, const gbx_task_kernels *kernels, const gbx
 /* The rest of a scope that does not fit, to tell how much it would take. */
 static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_window_need need;
-    if (window->is_counting && args->tensor_count <= GBX_MAX_TENSOR_ARGS &&
-        count_need(window, kernels, args, &need))
+    int64_t first, end;
+    bool is_sound = args->tensor_count <= GBX_MAX_TENSOR_ARGS;
+    for (uint32_t news = is_sound ? args->new_outputs : 0; news; news &= news - 1) {
+        const gbx_tensor *tensor = args->tensors[(uint32_t)__builtin_ctz(news)];
+        is_sound = is_sound && tensor && gbx_tensor_is_valid(tensor, &first, &end);
+    }
+    if (window->is_counting && is_sound && count_need(window, kernels, args, &need))
         gbx_window_count_wanted(window, &need);
 }
 
@@ -180,7 +189,7 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
     gbx_graph_error error = {.kind = GBX_GRAPH_OK};
     uint64_t bits = 0;
-    if (gbx_graph_is_over(graph))
+    if (!gbx_graph_builds_on(graph))
         return 0;
     if (!gbx_check_tensor(&graph->limits, window->next_id, &none, GBX_NO_ARGUMENT, tensor, false,
                           &error)) {

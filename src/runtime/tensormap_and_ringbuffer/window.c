@@ -127,6 +127,31 @@ static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
            window->scope_first[depth] <= task->id;
 }
 
+/* What still uses the outputs of the oldest task; `awaits`: sleeps until each has completed. */
+typedef struct use {
+    gbx_window *window;
+    bool awaits;
+    bool is_used;
+} use;
+
+static void find_user(void *context, uint64_t position) {
+    use *of = context;
+    gbx_sched_task *user = gbx_window_task(of->window, position);
+    if (of->awaits)
+        gbx_sched_await(&of->window->graph->sched, user);
+    of->is_used |= !gbx_sched_task_is_completed(user);
+}
+
+/* Whether the heap's oldest piece, the oldest task's, is still read or written by a later one. */
+static bool is_used(gbx_window *window, const gbx_sched_task *oldest, bool awaits) {
+    use of = {.window = window, .awaits = awaits};
+    if (!(oldest->storage[DETAILS] & HAS_NEW))
+        return false;
+    gbx_tensor piece = gbx_tensor_map_heap_oldest(window->map);
+    gbx_tensor_map_find(window->map, &piece, true, find_user, &of);
+    return of.is_used;
+}
+
 static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
     uint64_t details = task->storage[DETAILS];
     uint64_t position = oldest_position(window);
@@ -146,7 +171,8 @@ static bool retire(gbx_window *window) {
     uint64_t before = window->in_flight;
     while (window->in_flight > 0) {
         gbx_sched_task *task = oldest_task(window);
-        if (!gbx_sched_task_is_completed(task) || is_held(window, task))
+        if (!gbx_sched_task_is_completed(task) || is_held(window, task) ||
+            is_used(window, task, false))
             break;
         retire_oldest(window, task);
     }
@@ -210,8 +236,10 @@ static bool await_some(gbx_window *window) {
     gbx_sched_task *task = gbx_window_task(window, quarter);
     /* Over the end of the ring lies a task that is no longer, or not yet, in flight. */
     bool is_in_flight = task->id >= window->next_id - window->in_flight;
-    return (!is_in_flight || gbx_sched_await(sched, task)) &&
-           gbx_sched_await(sched, oldest_task(window));
+    gbx_sched_task *oldest = oldest_task(window);
+    if ((is_in_flight && !gbx_sched_await(sched, task)) || !gbx_sched_await(sched, oldest))
+        return false;
+    return is_held(window, oldest) || !is_used(window, oldest, true);
 }
 
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
