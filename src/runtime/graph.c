@@ -79,6 +79,12 @@ static gbx_code take_memory(gbx_graph *graph) {
     void *memory = mmap(NULL, graph->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) {
+        uint64_t hot_bytes = graph->builder->hot_bytes;
+        if (hot_bytes > graph->memory_bytes)
+            hot_bytes = graph->memory_bytes;
+        /* A kernel that cannot does without: pages come as they are touched. */
+        if (hot_bytes)
+            (void)madvise(memory, hot_bytes, MADV_POPULATE_WRITE);
         graph->memory = memory;
         return GBX_OK;
     }

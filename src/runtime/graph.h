@@ -39,6 +39,8 @@ typedef struct gbx_graph gbx_graph;
 typedef struct gbx_builder {
     /* Private memory that it wants for a launch: zero, taken as it is touched. */
     uint64_t (*memory_bytes)(const gbx_graph *graph);
+    /* How much of it, from its start, is touched all over: taken in one go, not page by page. */
+    uint64_t hot_bytes;
     /* Lays out the memory and begins with the scheduler. Control thread. */
     void (*begin)(gbx_graph *graph);
     /* Builds without an orchestration on the chip; NULL where there is one. Control thread. */

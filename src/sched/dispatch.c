@@ -10,6 +10,13 @@ static bool has_core(gbx_sched *sched, uint32_t class_of) {
     return free & ~avoided;
 }
 
+bool gbx_sched_sees_work(gbx_sched *sched) {
+    for (uint32_t c = 0; c < GBX_CLASS_COUNT; ++c)
+        if (gbx_ready_queue_has_item(&sched->ready[c]))
+            return gbx_sched_has_work(sched);
+    return gbx_ready_queue_has_item(&sched->assigned);
+}
+
 bool gbx_sched_has_work(gbx_sched *sched) {
     if (!gbx_ready_queue_is_empty(&sched->assigned))
         return true;
@@ -96,7 +103,7 @@ static void push_ready(gbx_sched *sched, gbx_sched_task *task) {
 static gbx_sched_dispatch *take_of_class(gbx_sched_worker *worker, uint32_t class_of) {
     gbx_sched *sched = worker->sched;
     uint32_t index;
-    if (gbx_ready_queue_is_empty(&sched->ready[class_of]))
+    if (!gbx_ready_queue_has_item(&sched->ready[class_of]))
         return NULL;
     uint32_t core = take_core(worker, class_of);
     if (core == GBX_NO_FREE_CORE)

@@ -37,6 +37,10 @@ void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch);
 /* Whether there is something that a worker could take now. Any thread. */
 bool gbx_sched_has_work(gbx_sched *sched);
 
+/* The same for one that looks again and again: cheap when there is nothing, and may miss what is
+ * just being pushed. */
+bool gbx_sched_sees_work(gbx_sched *sched);
+
 /* --- gang.c: with a role --- */
 
 /* Whether a gang is to be spread over cores. */

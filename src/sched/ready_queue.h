@@ -42,6 +42,17 @@ static inline bool gbx_ready_queue_is_empty(gbx_ready_queue *queue) {
     return tail == atomic_load_explicit(&queue->head, memory_order_relaxed);
 }
 
+/*
+ * Whether a pop would find something. Unlike the above it does not look at the producers' side,
+ * whose cache line would travel with every look; nor does it see a push that is on its way.
+ */
+static inline bool gbx_ready_queue_has_item(gbx_ready_queue *queue) {
+    uint32_t position = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    uint32_t index = position & queue->mask;
+    uint32_t turn = atomic_load_explicit(&queue->cells[index].turn, memory_order_relaxed) + index;
+    return (int32_t)(turn - (position + 1)) >= 0;
+}
+
 /* Any thread. */
 static inline void gbx_ready_queue_push(gbx_ready_queue *queue, uint32_t item) {
     uint32_t position = atomic_load_explicit(&queue->tail, memory_order_relaxed);

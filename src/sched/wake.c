@@ -76,7 +76,13 @@ bool gbx_sched_end(gbx_sched *sched) {
 
 /* --- workers --- */
 
-enum { SPINS = 4000, SPINS_PER_YIELD = 64, ROLE_SPINS = 256, SEIZE_SPINS = 100000 };
+enum {
+    LOOKS = 50,
+    LOOKS_PER_YIELD = 4,
+    PAUSES_PER_LOOK = 128,
+    ROLE_SPINS = 256,
+    SEIZE_SPINS = 100000,
+};
 
 static void take_role(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
@@ -187,16 +193,20 @@ static bool is_superfluous(gbx_sched *sched) {
            gbx_sched_is_cancelled(sched);
 }
 
-/* Looks out for work for a while; false when there is none to come soon. */
+/*
+ * Looks out for work for a while; false when there is none to come soon. With a pause between two
+ * looks: what a builder submits meanwhile is then taken in one go, and its cache lines travel once.
+ */
 static bool spin_for_work(gbx_sched *sched) {
     bool has_work = false;
     atomic_fetch_add_explicit(&sched->idle, 1, memory_order_relaxed);
-    for (uint32_t spins = 0; spins < SPINS && !is_superfluous(sched); ++spins) {
-        has_work = gbx_sched_has_work(sched);
+    for (uint32_t looks = 0; looks < LOOKS && !is_superfluous(sched); ++looks) {
+        has_work = gbx_sched_sees_work(sched);
         if (has_work)
             break;
-        gbx_sched_relax();
-        if (spins % SPINS_PER_YIELD == SPINS_PER_YIELD - 1)
+        for (uint32_t i = 0; i < PAUSES_PER_LOOK; ++i)
+            gbx_sched_relax();
+        if (looks % LOOKS_PER_YIELD == LOOKS_PER_YIELD - 1)
             sched_yield();
     }
     atomic_fetch_sub_explicit(&sched->idle, 1, memory_order_relaxed);

@@ -12,6 +12,7 @@
 enum {
     ENTRY = GBX_ENTRY_FIRST_PROGRAM + 2,
     HEAP_ALIGNMENT = 512,
+    HOT_BYTES = 1 << 20,
     MIN_ARGUMENT_TASKS = 64, /* of the most arguments there can be */
 };
 
@@ -220,6 +221,7 @@ static const gbx_orchestration_ops ops = {
 
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
+    .hot_bytes = HOT_BYTES,
     .begin = begin,
     .end = end,
     .diagnose = diagnose,

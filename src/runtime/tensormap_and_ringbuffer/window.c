@@ -59,13 +59,14 @@ static layout layout_of(uint32_t size) {
     layout at = {.capacity = power_of_two(size)};
     at.edge_capacity = power_of_two(at_least((uint64_t)size * EDGES_PER_TASK, MIN_EDGES));
     at.access_capacity = (uint32_t)at_least((uint64_t)size * TENSORS_PER_TASK, MIN_TENSORS);
-    at.tasks_at = align(sizeof(gbx_window));
+    /* First the map, which begins with its hash tables: they are touched all over. */
+    at.map_at = align(sizeof(gbx_window));
+    at.tasks_at = align(at.map_at + gbx_tensor_map_bytes(at.access_capacity, size));
     at.cells_at = at.tasks_at + at.capacity * sizeof(gbx_sched_task);
     at.marks_at =
         align(at.cells_at + (uint64_t)at.capacity * GBX_CLASS_COUNT * sizeof(gbx_ready_cell));
     at.edges_at = align(at.marks_at + at.capacity * sizeof(uint64_t));
-    at.map_at = align(at.edges_at + at.edge_capacity * sizeof(gbx_sched_edge));
-    at.bytes = at.map_at + gbx_tensor_map_bytes(at.access_capacity, size);
+    at.bytes = at.edges_at + at.edge_capacity * sizeof(gbx_sched_edge);
     return at;
 }
 
