@@ -365,6 +365,31 @@ static void test_killed_while_running(void **state) {
     assert_nothing_left(before);
 }
 
+static void *stop_for_a_while(void *argument) {
+    const int *pid = argument;
+    usleep(100 * 1000);
+    kill(*pid, SIGSTOP);
+    usleep(2000 * 1000);
+    kill(*pid, SIGCONT);
+    return NULL;
+}
+
+/* As under a debugger: time in which the chip was stopped is not its kernel's. */
+static void test_stopped_chip_goes_on(void **state) {
+    leftovers before = count_leftovers();
+    gbx_chip *chip = open_chip(*state, BLOCKS);
+    register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
+    gbx_tensor output = output_of(chip);
+    int pid = chip_pid(chip);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, stop_for_a_while, &pid), 0);
+    gbx_status status = call_fault(chip, &output, FAIL_SLEEP, 900);
+    pthread_join(thread, NULL);
+    assert_ok(status);
+    gbx_chip_close(chip);
+    assert_nothing_left(before);
+}
+
 /* A chip that is stopped cannot find out that it hangs: the host does. */
 static void test_chip_that_no_longer_answers(void **state) {
     leftovers before = count_leftovers();
@@ -560,6 +585,7 @@ int main(void) {
         cmocka_unit_test(test_killed_while_idle),
         cmocka_unit_test(test_killed_while_running),
         cmocka_unit_test(test_chip_that_no_longer_answers),
+        cmocka_unit_test(test_stopped_chip_goes_on),
         cmocka_unit_test(test_constructor_that_crashes),
         cmocka_unit_test(test_chip_ends_with_its_host),
         cmocka_unit_test(test_process_of_a_kernel_ends),

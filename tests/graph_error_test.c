@@ -118,7 +118,9 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_memory", HUGE_MALLOC, 0, A, "task @: 8589934592 bytes are wanted of the ",
      "more global memory (--gm)"},
     {"bad_memory", HUGE_OUTPUT, 0, T,
-     STEP_AT ": argument 1: its new outputs up to this one take 8589934592 bytes, the heap ring has ", "--gm"},
+     STEP_AT
+     ": argument 1: its new outputs up to this one take 8589934592 bytes, the heap ring has ",
+     "--gm"},
 };
 
 /* The text with numbers in it. */

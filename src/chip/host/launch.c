@@ -53,6 +53,7 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
                             control_header *out_header) {
     int64_t patience_ns = (int64_t)config->timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
     int64_t heard_ns = gbx_clock_ns();
+    int64_t looked_ns = heard_ns;
     uint64_t last_heartbeat = 0;
     for (;;) {
         gbx_hal_event event;
@@ -72,6 +73,11 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
         if (config->progress)
             config->progress(config->progress_context, tasks_so_far);
         int64_t now_ns = gbx_clock_ns();
+        /* Time in which the host itself was stopped is not the chip's silence. */
+        int64_t away_ns = now_ns - looked_ns - 5 * LOOK_NS;
+        looked_ns = now_ns;
+        if (away_ns > 0)
+            heard_ns += away_ns;
         if (heartbeat != last_heartbeat) {
             last_heartbeat = heartbeat;
             heard_ns = now_ns;
