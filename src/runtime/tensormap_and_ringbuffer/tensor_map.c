@@ -1,99 +1,15 @@
 /*
- * An access is an entry of a ring, in order of submission. Entries of the same region hang on one
- * cell: one writer, and a queue of readers whose oldest is the first to be retired. Cells are
- * hashed by group and home tile. A group is all cells of one form in one buffer; it lives as long
- * as the ring holds an entry that was made for it, so it is never freed while a task is added.
- * Index 0 means none everywhere; buffer 0 is the one of strays, whose base is address 0.
+ * How a task is looked up and kept. A group is all cells of one form in one buffer; it lives as
+ * long as the ring holds an entry that was made for it, so it is never freed while a task is added.
  */
 #include "runtime/tensormap_and_ringbuffer/tensor_map.h"
 
 #include <string.h>
 
-#include "runtime/tensormap_and_ringbuffer/region.h"
+#include "runtime/tensormap_and_ringbuffer/tensor_map_cells.h"
 
-#define LINE_BYTES 64
-#define STRAYS 0
-#define FIRST_HEAP_BUFFER (1 + GBX_TENSOR_MAP_MAX_BUFFERS)
 /* Up to so many cells are gone through without asking which tiles could matter. */
 #define FEW_CELLS 4
-
-enum { WRITERS = 0, READERS = 1, LISTS = 2 };
-
-typedef struct entry {
-    uint64_t task;
-    uint32_t cell; /* 0 once it is covered by a later write */
-    uint32_t group;
-    uint32_t next; /* the next younger reader of the cell */
-} entry;
-
-typedef struct cell {
-    _Alignas(LINE_BYTES) uint64_t first; /* offset in the buffer */
-    uint64_t home;                       /* of its tile; `first` where the group is no grid */
-    uint32_t group;
-    uint32_t chain; /* next of the same hash, or next free cell */
-    uint32_t writer;
-    uint32_t oldest_reader;
-    uint32_t youngest_reader;
-    uint32_t next[LISTS]; /* in the group's lists of cells with a writer, with readers */
-    uint32_t prev[LISTS];
-} cell;
-
-typedef struct group {
-    _Alignas(LINE_BYTES) uint64_t low; /* offsets in the buffer that all its cells lie between */
-    uint64_t high;
-    uint32_t buffer;
-    uint32_t chain; /* next of the same hash, or next free group */
-    uint32_t next;  /* in the buffer */
-    uint32_t prev;
-    uint32_t cells[LISTS];
-    uint32_t counts[LISTS];
-    uint32_t loose_count; /* cells that do not begin where a tile begins */
-    uint32_t entry_count;
-    uint32_t hash;
-    bool is_grid; /* its regions are nested and do not wrap */
-    bool is_detached;
-    gbx_region_form form;
-} group;
-
-typedef struct buffer {
-    uint64_t base;
-    uint64_t end;
-    uint32_t groups; /* the first of the list */
-    uint32_t recent; /* the group that was found last */
-} buffer;
-
-struct gbx_tensor_map {
-    entry *entries; /* ring; from `oldest` on `entry_count` are used */
-    cell *cells;
-    group *groups;
-    buffer *buffers; /* strays, fixed ones, ring of the heap's */
-    uint32_t *cell_buckets;
-    uint32_t *group_buckets;
-    uint32_t *address_cache; /* by tensor.data: the buffer that it was found in */
-    uint32_t bucket_mask;    /* of both hash tables */
-    uint32_t cache_shift;
-    uint32_t capacity;
-    uint32_t oldest;
-    uint32_t entry_count;
-    uint32_t free_cell, used_cells; /* a list of those given back, then those never used */
-    uint32_t free_group, used_groups;
-    uint32_t heap_capacity, heap_oldest, heap_count;
-    uint64_t heap_base, heap_bytes;
-    uint32_t fixed_count;
-    uint32_t fixed[GBX_TENSOR_MAP_MAX_BUFFERS]; /* numbers of buffers by ascending base */
-};
-
-/* One tensor of a task on its way into the map. */
-typedef struct access {
-    gbx_region region; /* `first` is the offset in the buffer */
-    uint64_t home;
-    uint32_t buffer;
-    uint32_t group; /* 0 when there is none yet */
-    uint32_t hash;  /* of the group */
-    uint32_t bucket;
-    bool is_write;
-    bool is_grid;
-} access;
 
 typedef struct lookup {
     gbx_tensor_map *map;
@@ -136,8 +52,9 @@ static size_t lay_out(gbx_tensor_map *map, char *memory, uint32_t access_capacit
     (void)take(memory, &used, 1, sizeof *map);
     map->cell_buckets = take(memory, &used, bucket_count(access_capacity), sizeof(uint32_t));
     map->group_buckets = take(memory, &used, bucket_count(access_capacity), sizeof(uint32_t));
-    map->address_cache = take(memory, &used, cache_count(heap_capacity), sizeof(uint32_t));
-    map->buffers = take(memory, &used, FIRST_HEAP_BUFFER + (size_t)heap_capacity, sizeof(buffer));
+    map->table.address_cache = take(memory, &used, cache_count(heap_capacity), sizeof(uint32_t));
+    map->table.buffers =
+        take(memory, &used, GBX_FIRST_HEAP_BUFFER + (size_t)heap_capacity, sizeof(gbx_buffer));
     map->entries = take(memory, &used, capacity + 1, sizeof(entry));
     map->cells = take(memory, &used, capacity + 1, sizeof(cell));
     map->groups = take(memory, &used, capacity + 1, sizeof(group));
@@ -154,112 +71,10 @@ gbx_tensor_map *gbx_tensor_map_init(void *memory, uint32_t access_capacity,
     gbx_tensor_map *map = memory;
     lay_out(map, memory, access_capacity, heap_capacity);
     map->bucket_mask = bucket_count(access_capacity) - 1;
-    map->cache_shift = 64 - (uint32_t)__builtin_ctz(cache_count(heap_capacity));
     map->capacity = access_capacity;
-    map->heap_capacity = heap_capacity;
     map->oldest = 1;
-    map->buffers[STRAYS].end = UINT64_MAX;
+    gbx_buffer_table_init(&map->table, heap_capacity, cache_count(heap_capacity));
     return map;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
-/* --- cells and the lists they are in --- */
-
-static uint32_t cell_bucket(const gbx_tensor_map *map, uint32_t group_index, uint64_t home) {
-    return (uint32_t)mix(group_index * UINT64_C(0xd6e8feb86659fd93), home) & map->bucket_mask;
-}
-
-static void list_cell(gbx_tensor_map *map, uint32_t index, int list) {
-    cell *c = &map->cells[index];
-    group *g = &map->groups[c->group];
-    uint64_t end = c->first + g->form.span;
-    bool is_only = g->counts[WRITERS] + g->counts[READERS] == 0;
-    g->low = is_only || c->first < g->low ? c->first : g->low;
-    g->high = is_only || end > g->high ? end : g->high;
-    c->prev[list] = 0;
-    c->next[list] = g->cells[list];
-    if (c->next[list])
-        map->cells[c->next[list]].prev[list] = index;
-    g->cells[list] = index;
-    ++g->counts[list];
-}
-
-static void unlist_cell(gbx_tensor_map *map, uint32_t index, int list) {
-    cell *c = &map->cells[index];
-    group *g = &map->groups[c->group];
-    if (c->prev[list])
-        map->cells[c->prev[list]].next[list] = c->next[list];
-    else
-        g->cells[list] = c->next[list];
-    if (c->next[list])
-        map->cells[c->next[list]].prev[list] = c->prev[list];
-    --g->counts[list];
-}
-
-static uint32_t find_cell(const gbx_tensor_map *map, uint32_t bucket, uint32_t group_index,
-                          uint64_t first) {
-    uint32_t index = map->cell_buckets[bucket];
-    while (index && (map->cells[index].first != first || map->cells[index].group != group_index))
-        index = map->cells[index].chain;
-    return index;
-}
-
-static uint32_t make_cell(gbx_tensor_map *map, const access *a) {
-    uint32_t index = map->free_cell;
-    if (index)
-        map->free_cell = map->cells[index].chain;
-    else
-        index = ++map->used_cells;
-    cell *c = &map->cells[index];
-    group *g = &map->groups[a->group];
-    *c = (cell){.first = a->region.first, .home = a->home, .group = a->group};
-    c->chain = map->cell_buckets[a->bucket];
-    map->cell_buckets[a->bucket] = index;
-    g->loose_count += c->home != c->first;
-    return index;
-}
-
-/* Gives a cell back once it has neither writer nor readers. */
-static void free_if_empty(gbx_tensor_map *map, uint32_t index) {
-    cell *c = &map->cells[index];
-    if (c->writer || c->oldest_reader)
-        return;
-    uint32_t *link = &map->cell_buckets[cell_bucket(map, c->group, c->home)];
-    while (*link != index)
-        link = &map->cells[*link].chain;
-    *link = c->chain;
-    map->groups[c->group].loose_count -= c->home != c->first;
-    c->group = 0;
-    c->chain = map->free_cell;
-    map->free_cell = index;
-}
-
-static void remove_writer(gbx_tensor_map *map, uint32_t index) {
-    cell *c = &map->cells[index];
-    map->entries[c->writer].cell = 0;
-    c->writer = 0;
-    unlist_cell(map, index, WRITERS);
-}
-
-static void remove_readers(gbx_tensor_map *map, uint32_t index) {
-    cell *c = &map->cells[index];
-    for (uint32_t e = c->oldest_reader; e; e = map->entries[e].next)
-        map->entries[e].cell = 0;
-    c->oldest_reader = c->youngest_reader = 0;
-    unlist_cell(map, index, READERS);
-}
-
-static void remove_oldest_reader(gbx_tensor_map *map, uint32_t index) {
-    cell *c = &map->cells[index];
-    c->oldest_reader = map->entries[c->oldest_reader].next;
-    if (c->oldest_reader)
-        return;
-    c->youngest_reader = 0;
-    unlist_cell(map, index, READERS);
 }
 
 /* --- groups --- */
@@ -278,7 +93,7 @@ static bool is_group_of(const group *g, const access *a) {
 }
 
 static uint32_t find_group(gbx_tensor_map *map, access *a) {
-    uint32_t index = map->buffers[a->buffer].recent;
+    uint32_t index = map->table.buffers[a->buffer].recent;
     if (index && is_group_of(&map->groups[index], a))
         return index;
     a->hash = group_hash(a);
@@ -286,7 +101,7 @@ static uint32_t find_group(gbx_tensor_map *map, access *a) {
     while (index && !(map->groups[index].hash == a->hash && is_group_of(&map->groups[index], a)))
         index = map->groups[index].chain;
     if (index)
-        map->buffers[a->buffer].recent = index;
+        map->table.buffers[a->buffer].recent = index;
     return index;
 }
 
@@ -297,7 +112,7 @@ static uint32_t make_group(gbx_tensor_map *map, const access *a) {
     else
         index = ++map->used_groups;
     group *g = &map->groups[index];
-    buffer *b = &map->buffers[a->buffer];
+    gbx_buffer *b = &map->table.buffers[a->buffer];
     uint32_t *bucket = &map->group_buckets[a->hash & map->bucket_mask];
     const gbx_region_form *form = &a->region.form;
     memset(g, 0, offsetof(group, form));
@@ -317,7 +132,7 @@ static uint32_t make_group(gbx_tensor_map *map, const access *a) {
 /* Takes a group out of its buffer and the hash table. */
 static void detach_group(gbx_tensor_map *map, uint32_t index) {
     group *g = &map->groups[index];
-    buffer *b = &map->buffers[g->buffer];
+    gbx_buffer *b = &map->table.buffers[g->buffer];
     uint32_t *link = &map->group_buckets[g->hash & map->bucket_mask];
     while (*link != index)
         link = &map->groups[*link].chain;
@@ -352,121 +167,43 @@ static void forget_cells(gbx_tensor_map *map, group *g) {
 
 /* --- buffers --- */
 
-static void forget_buffer(gbx_tensor_map *map, buffer *b) {
+static void forget_groups(gbx_tensor_map *map, uint32_t number) {
+    const gbx_buffer *b = &map->table.buffers[number];
     while (b->groups) {
         forget_cells(map, &map->groups[b->groups]);
         detach_group(map, b->groups);
     }
-    *b = (buffer){0};
 }
 
 uint32_t gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
-    uint32_t number = 1, at = map->fixed_count;
-    if (bytes == 0 || at == GBX_TENSOR_MAP_MAX_BUFFERS)
-        return 0;
-    while (map->buffers[number].end)
-        ++number;
-    map->buffers[number] = (buffer){.base = base, .end = base + bytes};
-    for (; at > 0 && map->buffers[map->fixed[at - 1]].base > base; --at)
-        map->fixed[at] = map->fixed[at - 1];
-    map->fixed[at] = number;
-    ++map->fixed_count;
-    return number;
+    return gbx_buffer_table_add(&map->table, base, bytes);
 }
 
 void gbx_tensor_map_drop_buffer(gbx_tensor_map *map, uint32_t number) {
-    uint32_t at = 0;
-    while (at < map->fixed_count && map->fixed[at] != number)
-        ++at;
-    if (at == map->fixed_count)
-        return;
-    forget_buffer(map, &map->buffers[number]);
-    for (--map->fixed_count; at < map->fixed_count; ++at)
-        map->fixed[at] = map->fixed[at + 1];
+    if (gbx_buffer_table_drop(&map->table, number))
+        forget_groups(map, number);
 }
 
 void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
-    map->heap_base = base;
-    map->heap_bytes = bytes;
-}
-
-/* The number of the allocation that is the n-th oldest. */
-static uint32_t heap_buffer(const gbx_tensor_map *map, uint32_t n) {
-    uint32_t at = map->heap_oldest + n;
-    return FIRST_HEAP_BUFFER + (at < map->heap_capacity ? at : at - map->heap_capacity);
-}
-
-static uint32_t *cache_slot(const gbx_tensor_map *map, uint64_t data) {
-    return &map->address_cache[data * UINT64_C(0x9e3779b97f4a7c15) >> map->cache_shift];
+    map->table.heap_base = base;
+    map->table.heap_bytes = bytes;
 }
 
 bool gbx_tensor_map_heap_push(gbx_tensor_map *map, uint64_t address, uint64_t bytes) {
-    if (map->heap_count == map->heap_capacity)
-        return false;
-    uint32_t number = heap_buffer(map, map->heap_count++);
-    map->buffers[number] = (buffer){.base = address, .end = address + bytes};
-    *cache_slot(map, address) = number;
-    return true;
+    return gbx_buffer_table_push(&map->table, address, bytes);
 }
 
 void gbx_tensor_map_heap_pop(gbx_tensor_map *map) {
-    if (map->heap_count == 0)
-        return;
-    forget_buffer(map, &map->buffers[heap_buffer(map, 0)]);
-    --map->heap_count;
-    if (++map->heap_oldest == map->heap_capacity)
-        map->heap_oldest = 0;
+    if (map->table.heap_count > 0)
+        forget_groups(map, gbx_buffer_table_pop(&map->table));
 }
 
 gbx_tensor gbx_tensor_map_heap_oldest(const gbx_tensor_map *map) {
-    const buffer *b = &map->buffers[heap_buffer(map, 0)];
+    const gbx_buffer *b = &map->table.buffers[gbx_buffer_table_heap(&map->table, 0)];
     gbx_tensor tensor = {.data = b->base, .dtype = GBX_UINT8, .ndims = 1};
     tensor.shape[0] = (int64_t)(b->end - b->base);
     tensor.strides[0] = 1;
     return tensor;
-}
-
-/* The last buffer that begins at or before an address. */
-static uint32_t search_fixed(const gbx_tensor_map *map, uint64_t address) {
-    uint32_t low = 0, high = map->fixed_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (map->buffers[map->fixed[middle]].base <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? map->fixed[low - 1] : STRAYS;
-}
-
-/* Likewise of the heap: counted from the oldest allocation on, round the heap, bases ascend. */
-static uint32_t search_heap(const gbx_tensor_map *map, uint64_t address) {
-    uint64_t oldest = map->heap_count ? map->buffers[heap_buffer(map, 0)].base : 0;
-    uint64_t wanted = address - oldest + (address < oldest ? map->heap_bytes : 0);
-    uint32_t low = 0, high = map->heap_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        uint64_t base = map->buffers[heap_buffer(map, middle)].base;
-        if (base - oldest + (base < oldest ? map->heap_bytes : 0) <= wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? heap_buffer(map, low - 1) : STRAYS;
-}
-
-/* The buffer that holds all of [first, end), or that of strays. */
-static uint32_t find_buffer(gbx_tensor_map *map, uint64_t data, uint64_t first, uint64_t end) {
-    uint32_t *slot = cache_slot(map, data);
-    const buffer *cached = &map->buffers[*slot];
-    if (*slot && first >= cached->base && end <= cached->end)
-        return *slot;
-    bool is_heap = first - map->heap_base < map->heap_bytes;
-    uint32_t number = is_heap ? search_heap(map, first) : search_fixed(map, first);
-    if (first < map->buffers[number].base || end > map->buffers[number].end)
-        return STRAYS;
-    *slot = number;
-    return number;
 }
 
 /* --- looking up --- */
@@ -617,9 +354,9 @@ static void visit_buffer(lookup *find, uint32_t number) {
     gbx_tensor_map *map = find->map;
     const access *a = find->access;
     find->is_foreign = number != a->buffer;
-    find->first = a->region.first + (find->is_foreign ? map->buffers[a->buffer].base : 0);
-    find->origin = find->is_foreign ? map->buffers[number].base : 0;
-    for (uint32_t index = map->buffers[number].groups; index; index = map->groups[index].next)
+    find->first = a->region.first + (find->is_foreign ? map->table.buffers[a->buffer].base : 0);
+    find->origin = find->is_foreign ? map->table.buffers[number].base : 0;
+    for (uint32_t index = map->table.buffers[number].groups; index; index = map->groups[index].next)
         if (index != a->group)
             visit_group(find, index);
 }
@@ -629,10 +366,11 @@ static void visit_all_buffers(lookup *find) {
     const gbx_tensor_map *map = find->map;
     uint64_t first = find->access->region.first;
     uint64_t end = first + find->access->region.form.span;
-    for (uint32_t k = 0; k < map->fixed_count + map->heap_count; ++k) {
-        uint32_t number =
-            k < map->fixed_count ? map->fixed[k] : heap_buffer(map, k - map->fixed_count);
-        if (first < map->buffers[number].end && map->buffers[number].base < end)
+    for (uint32_t k = 0; k < map->table.fixed_count + map->table.heap_count; ++k) {
+        uint32_t number = k < map->table.fixed_count
+                              ? map->table.fixed[k]
+                              : gbx_buffer_table_heap(&map->table, k - map->table.fixed_count);
+        if (first < map->table.buffers[number].end && map->table.buffers[number].base < end)
             visit_buffer(find, number);
     }
 }
@@ -645,12 +383,12 @@ static void find_dependencies(lookup *find) {
     find->is_foreign = false;
     if (a->group)
         visit_own_group(find);
-    if (map->buffers[a->buffer].groups != a->group || map->groups[a->group].next)
+    if (map->table.buffers[a->buffer].groups != a->group || map->groups[a->group].next)
         visit_buffer(find, a->buffer);
-    if (a->buffer == STRAYS)
+    if (a->buffer == GBX_STRAYS)
         visit_all_buffers(find);
-    else if (map->buffers[STRAYS].groups)
-        visit_buffer(find, STRAYS);
+    else if (map->table.buffers[GBX_STRAYS].groups)
+        visit_buffer(find, GBX_STRAYS);
 }
 
 /* --- tasks --- */
@@ -661,8 +399,9 @@ static bool resolve(gbx_tensor_map *map, const gbx_tensor *tensor, bool is_write
         return false;
     uint64_t first = a->region.first;
     a->is_write = is_write;
-    a->buffer = find_buffer(map, tensor->data, first, first + a->region.form.span);
-    a->region.first = first - map->buffers[a->buffer].base;
+    a->buffer =
+        gbx_buffer_table_find(&map->table, tensor->data, first, first + a->region.form.span);
+    a->region.first = first - map->table.buffers[a->buffer].base;
     a->is_grid = gbx_region_place(&a->region.form, a->region.first, &a->home);
     if (!a->is_grid)
         a->home = a->region.first;
