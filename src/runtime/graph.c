@@ -275,7 +275,7 @@ const uint64_t gbx_program_state_bytes = sizeof(gbx_graph);
 void gbx_program_state_init(void *state, uint32_t worker_count) {
     gbx_graph *graph = state;
     cpu_set_t processors;
-    graph->sched.worker_count = worker_count;
+    atomic_store_explicit(&graph->sched.worker_count, worker_count, memory_order_relaxed);
     graph->processor_count = 2;
     if (sched_getaffinity(0, sizeof processors, &processors) == 0)
         graph->processor_count = (uint32_t)CPU_COUNT(&processors);

@@ -20,10 +20,11 @@ static uint32_t limit_beside_builder(const gbx_sched *sched) {
 
 void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     sched->config = *config;
-    sched->worker_count = config->blocks * GBX_SUBTASK_COUNT;
+    uint32_t worker_count = config->blocks * GBX_SUBTASK_COUNT;
+    atomic_store_explicit(&sched->worker_count, worker_count, memory_order_relaxed);
     /* Never more are counted than there are to wake. */
-    if (sched->config.processor_count > sched->worker_count)
-        sched->config.processor_count = sched->worker_count;
+    if (sched->config.processor_count > worker_count)
+        sched->config.processor_count = worker_count;
     sched->gang = NULL;
     gbx_core_set_init(&sched->cores, config->blocks);
     for (uint32_t c = 0; c < GBX_CLASS_COUNT; ++c)
@@ -174,7 +175,7 @@ void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         gbx_sched_seize_role(sched, t);
-    if (core_id < sched->worker_count)
+    if (core_id < atomic_load_explicit(&sched->worker_count, memory_order_relaxed))
         probe->on_fault(probe->context, 0, &sched->dispatches[core_id]);
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         probe->end_of_thread(probe->context, t);

@@ -56,7 +56,7 @@ typedef struct gbx_sched_role {
 
 typedef struct gbx_sched {
     gbx_sched_config config;
-    uint32_t worker_count;
+    _Atomic uint32_t worker_count; /* the same over all runs; one that comes late reads it too */
 
     /* Workers awake in the low half; GBX_SCHED_BUILDING in the high one. 0: nothing goes on. */
     _Alignas(64) _Atomic uint32_t active;

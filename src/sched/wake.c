@@ -47,7 +47,7 @@ void gbx_sched_wake_for_work(gbx_sched *sched) {
 void gbx_sched_wake_for_gang(gbx_sched *sched) {
     while (!gbx_ready_queue_is_empty(&sched->assigned) &&
            atomic_load_explicit(&sched->coming, memory_order_seq_cst) < MAX_COMING &&
-           count_up(sched, sched->worker_count))
+           count_up(sched, atomic_load_explicit(&sched->worker_count, memory_order_relaxed)))
         wake_one(sched);
 }
 
@@ -166,7 +166,7 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
     /* A dispatch of a gang has a right to a worker, whatever the limit. */
     uint32_t limit = gbx_ready_queue_is_empty(&sched->assigned)
                          ? atomic_load_explicit(&sched->limit, memory_order_seq_cst)
-                         : sched->worker_count;
+                         : atomic_load_explicit(&sched->worker_count, memory_order_relaxed);
     if (!gbx_sched_has_work(sched))
         return false;
     /* Whoever took the bit has counted this worker. It is not counted twice, not for a moment: a
