@@ -116,9 +116,12 @@ static void finish(void *context) {
     uint64_t completed = gbx_sched_completed(&graph->sched);
     if (atomic_load_explicit(&device->has_failed, memory_order_acquire))
         return; /* a kernel that hung has ended after all: the control thread reports */
-    if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count)
-        graph->builder->diagnose(graph);
     gbx_code code = GBX_OK;
+    if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count) {
+        code = GBX_INTERNAL;
+        if (graph->builder->diagnose)
+            graph->builder->diagnose(graph);
+    }
     if (graph->error.kind != GBX_GRAPH_OK) {
         memcpy(device->control->message, &graph->error, sizeof graph->error);
         code = GBX_BAD_GRAPH;

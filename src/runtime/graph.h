@@ -47,7 +47,8 @@ typedef struct gbx_builder {
     void (*build)(gbx_graph *graph);
     /* The orchestration has returned. Orchestrator thread; may be NULL. */
     void (*end)(gbx_graph *graph);
-    /* Nothing can run and tasks are left: finds out why. The last thread. */
+    /* Nothing can run and tasks are left: finds out why. The last thread. NULL where that would be
+     * a defect of ours. */
     void (*diagnose)(gbx_graph *graph);
     const gbx_orchestration_ops *ops;
 } gbx_builder;

@@ -123,15 +123,9 @@ static gbx_sched_dispatch *take_next(gbx_sched_worker *worker) {
     return dispatch;
 }
 
-/* More workers than processors: those that came for a gang leave the rest to the others. */
-static bool is_surplus(gbx_sched *sched) {
-    uint32_t awake = atomic_load_explicit(&sched->active, memory_order_relaxed) & GBX_SCHED_AWAKE;
-    return awake > atomic_load_explicit(&sched->limit, memory_order_relaxed);
-}
-
 static gbx_sched_dispatch *take_plain(gbx_sched_worker *worker) {
     gbx_sched_dispatch *dispatch = NULL;
-    if (is_surplus(worker->sched)) {
+    if (gbx_sched_is_surplus(worker->sched)) {
         if (worker->next)
             push_ready(worker->sched, worker->next);
         worker->next = NULL;

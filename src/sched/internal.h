@@ -26,6 +26,12 @@ static inline void gbx_sched_relax(void) {
 #endif
 }
 
+/* More workers than processors: those that came for a gang leave the rest to the others. */
+static inline bool gbx_sched_is_surplus(gbx_sched *sched) {
+    uint32_t awake = atomic_load_explicit(&sched->active, memory_order_relaxed) & GBX_SCHED_AWAKE;
+    return awake > atomic_load_explicit(&sched->limit, memory_order_relaxed);
+}
+
 /* --- dispatch.c: with a role --- */
 
 /* The next dispatch for this worker; NULL when there is none for it. */

@@ -187,8 +187,7 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
  */
 static bool is_superfluous(gbx_sched *sched) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
-    uint32_t limit = atomic_load_explicit(&sched->limit, memory_order_relaxed);
-    return (active & GBX_SCHED_AWAKE) > limit ||
+    return gbx_sched_is_surplus(sched) ||
            active == atomic_load_explicit(&sched->idle, memory_order_relaxed) ||
            gbx_sched_is_cancelled(sched);
 }

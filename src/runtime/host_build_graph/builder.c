@@ -53,12 +53,11 @@ static void build(gbx_graph *graph) {
     const gbx_host_edge *edges = (const gbx_host_edge *)(uintptr_t)launch->edges;
     gbx_sched_task *tasks = graph->memory;
     gbx_sched_edge *nodes = (gbx_sched_edge *)((char *)graph->memory + at.edges_at);
+    graph->task_count = launch->task_count;
     for (uint64_t i = 0; i < launch->task_count; ++i) {
         show_life(graph, i);
-        if (!is_sound(graph, &table[i])) {
-            gbx_graph_fail(graph, GBX_GRAPH_NO_KERNEL, i, GBX_NO_KERNEL, 0, 0);
-            return;
-        }
+        if (!is_sound(graph, &table[i]))
+            return; /* the tasks that are left tell */
         gbx_sched_prepare(&tasks[i], i, &table[i].kernels,
                           (const gbx_task_arguments *)(uintptr_t)table[i].arguments);
     }
@@ -71,20 +70,12 @@ static void build(gbx_graph *graph) {
         successor->inputs = &nodes[i];
         gbx_sched_link(&tasks[edges[i].predecessor], &nodes[i]);
     }
-    graph->task_count = launch->task_count;
     for (uint64_t i = 0; i < launch->task_count; ++i)
         gbx_sched_release(&graph->sched, &tasks[i]);
-}
-
-/* The host has found all cycles before. */
-static void diagnose(gbx_graph *graph) {
-    gbx_graph_fail(graph, GBX_GRAPH_CYCLE, GBX_NO_TASK, GBX_NO_KERNEL, 0, 0);
 }
 
 const gbx_builder gbx_host_builder = {
     .memory_bytes = memory_bytes,
     .begin = begin,
     .build = build,
-    .diagnose = diagnose,
-    .ops = NULL,
 };

@@ -205,11 +205,6 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     return bits;
 }
 
-/* Dependencies only point back: what is not cancelled completes. */
-static void diagnose(gbx_graph *graph) {
-    gbx_graph_fail(graph, GBX_GRAPH_CYCLE, GBX_NO_TASK, GBX_NO_KERNEL, 0, 0);
-}
-
 static const gbx_orchestration_ops ops = {
     .refuse = gbx_graph_refuse,
     .report_failure = gbx_graph_fail_by_user,
@@ -224,7 +219,6 @@ static const gbx_builder builder = {
     .hot_bytes = HOT_BYTES,
     .begin = begin,
     .end = end,
-    .diagnose = diagnose,
     .ops = &ops,
 };
 

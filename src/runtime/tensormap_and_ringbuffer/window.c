@@ -275,10 +275,6 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position) {
  * was skipped before goes with tasks that only have to complete.
  */
 static void set_keeping(gbx_window *window, uint64_t scopes) {
-    if ((scopes != 0) == (window->keeping_scopes != 0)) {
-        window->keeping_scopes = scopes;
-        return;
-    }
     window->keeping_scopes = scopes;
     window->places.is_kept = window->arguments.is_kept = scopes != 0;
     window->heap.is_kept = window->edge_places.is_kept = scopes != 0;
