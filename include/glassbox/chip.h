@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glassbox/dump.h>
 #include <glassbox/kernel.h>
 #include <glassbox/orchestration.h>
 #include <glassbox/status.h>
@@ -92,6 +93,10 @@ typedef struct gbx_kernel {
     const char *link_flags;       /* with source: libraries, by blanks; may be NULL; -lm is there */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
+    /* For dumps; all may be NULL. Both lists are in the order of the signature. */
+    const char *signature; /* "in,inout,out,scalar:float32": tells the dtypes of scalars */
+    const char *arg_names; /* "query,state,output,scale" */
+    const char *origin;    /* with shared_object: the source that it was made of */
 } gbx_kernel;
 
 /*
@@ -126,6 +131,10 @@ typedef struct gbx_call_config {
     uint32_t window;     /* tensormap_and_ringbuffer: tasks at a time; 0: GBX_DEFAULT_WINDOW */
     uint64_t heap_bytes; /* ...: its heap ring; 0: half of the memory that is free, at most 4 GiB */
     gbx_build_mode build; /* aicpu_build_graph */
+    /* A dump of the run: either alone makes one, into dump.directory. */
+    gbx_dump_level enable_dump_tensor; /* GBX_DUMP_OFF: no tensors */
+    bool enable_dump_args;             /* what the orchestration and every dispatch was called with */
+    gbx_dump_options dump;
     /* Called now and then while the run lasts, on the thread that waits for it; may be NULL. */
     void (*progress)(void *context, uint64_t tasks_completed);
     void *progress_context;
@@ -135,6 +144,7 @@ typedef struct gbx_call_result {
     int64_t device_ns;   /* of the whole run on the chip, by its clock */
     uint64_t tasks;      /* that were completed */
     uint64_t dispatches; /* that they took */
+    gbx_dump_totals dump;
 } gbx_call_result;
 
 /* A call of one block without arguments yet, of a kernel on AIC or on AIV0, or of a mix of three.

@@ -30,7 +30,8 @@ typedef enum gbx_code {
     GBX_DEVICE_HUNG = 10,     /* a kernel or the chip made no progress within the timeout */
     GBX_DEVICE_LOST = 11,     /* the chip process ended, or had failed before */
     GBX_INTERNAL = 12,        /* a defect of glassbox */
-    GBX_BAD_GRAPH = 13        /* a task graph, or the orchestration that builds it, is wrong */
+    GBX_BAD_GRAPH = 13,       /* a task graph, or the orchestration that builds it, is wrong */
+    GBX_LOST = 14             /* the run is done, but its dump lacks records, or the disk failed */
 } gbx_code;
 
 /* NULL is success. Anything else is owned by whoever holds it, until gbx_status_free. */

@@ -122,6 +122,8 @@ const char *gbx_code_name(gbx_code code) {
         return "internal error";
     case GBX_BAD_GRAPH:
         return "bad graph";
+    case GBX_LOST:
+        return "records lost";
     }
     return "unknown code";
 }
@@ -134,6 +136,8 @@ int gbx_code_exit(gbx_code code) {
     case GBX_DEVICE_HUNG:
     case GBX_DEVICE_LOST:
         return 3;
+    case GBX_LOST:
+        return 4;
     default:
         return 2;
     }

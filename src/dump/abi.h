@@ -1,0 +1,219 @@
+/*
+ * What host and device agree on for a dump: the memory at dump_data_base. Identical on all
+ * platforms.
+ *
+ *     setup | lane 0 | lane 1 | ... | buffers of lane 0 | ... | arena of lane 0 | ...
+ *
+ * Each AICPU thread has a lane: a ring of metadata buffers, which the device fills with lines and
+ * the host empties, and a circular arena for payload. Positions in an arena count up and never
+ * wrap; the place of one is its remainder by arena_bytes. The host trusts nothing that it reads
+ * here, and the device nothing but the setup as it was when the run began.
+ */
+#ifndef GBX_DUMP_ABI_H
+#define GBX_DUMP_ABI_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/chip.h>
+#include <glassbox/dump.h>
+
+#include "base/spsc_ring.h"
+#include "dump/select.h"
+
+#define GBX_DUMP_MAGIC UINT64_C(0x31504d5544584247) /* "GBXDUMP1" */
+#define GBX_DUMP_PAGE_BYTES 4096u
+#define GBX_DUMP_LINE_BYTES 64u
+#define GBX_DUMP_LINE_WORDS 8u
+#define GBX_DUMP_BUFFER_LINES 1024u
+
+/* Flags of the setup. */
+enum {
+    GBX_DUMP_HAS_TENSORS = 1u << 0, /* arguments are captured */
+    GBX_DUMP_HAS_ARGS = 1u << 1,    /* dispatches are captured */
+    GBX_DUMP_HAS_STATS = 1u << 2,
+    GBX_DUMP_BY_BATCH = 1u << 3 /* the host reads only while the device does not write */
+};
+
+/* Host, before the launch, all of it. */
+typedef struct gbx_dump_setup {
+    uint64_t magic;
+    uint32_t flags;
+    uint32_t level; /* gbx_dump_level */
+    uint32_t lane_count;
+    uint32_t buffer_count; /* of each lane; a power of two */
+    uint64_t lanes;        /* address of gbx_dump_lane[lane_count] */
+    uint64_t buffers;      /* address; each GBX_DUMP_BUFFER_LINES lines */
+    uint64_t arenas;       /* address, aligned to pages */
+    uint64_t arena_bytes;  /* of each lane; a multiple of pages */
+    uint64_t max_tensor_bytes; /* 0: no limit */
+    uint64_t stall_timeout_ns;
+    uint32_t filter_count;
+    uint32_t reserved;
+    gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
+    /* BY_BATCH: the device asks for a copy by counting `asked` up, and rings; the host copies and
+     * then sets `done` to what it saw. */
+    _Alignas(64) _Atomic uint64_t asked; /* device */
+    _Alignas(64) _Atomic uint64_t done;  /* host */
+} gbx_dump_setup;
+static_assert(offsetof(gbx_dump_setup, lanes) == 24, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_setup, filters) == 80, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_setup, asked) == 13184, "layout shared by host and device");
+static_assert(sizeof(gbx_dump_setup) == 13312, "layout shared by host and device");
+
+/* A ready buffer as the queue holds it: its number, and how many lines it has. */
+static inline uint64_t gbx_dump_ready_item(uint32_t buffer, uint32_t lines) {
+    return (uint64_t)lines << 32 | buffer;
+}
+
+typedef struct gbx_dump_lane {
+    gbx_spsc_ring free;  /* host to device: numbers of buffers */
+    gbx_spsc_ring ready; /* device to host: gbx_dump_ready_item */
+    uint64_t free_slots[GBX_MAX_DUMP_BUFFERS];
+    uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
+    /* Device: the buffer it is filling, as a ready item, so that a chip that died leaves it. */
+    _Alignas(64) _Atomic uint64_t open_item;
+    /* Device, at the end of the thread; also while it goes on, now and then. */
+    uint64_t stall_ns;
+    uint64_t longest_capture_ns;
+    uint64_t lost[4];        /* records, by gbx_loss_cause (store/format.h) */
+    uint64_t has_ended;      /* 1 when the thread has flushed */
+    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+    /* Host: positions below it are free to be used again. */
+    _Alignas(64) _Atomic uint64_t arena_head;
+} gbx_dump_lane;
+static_assert(offsetof(gbx_dump_lane, ready) == 256, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_lane, free_slots) == 512, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_lane, open_item) == 1536, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_lane, arena_head) == 1856, "layout shared by host and device");
+static_assert(sizeof(gbx_dump_lane) == 1920, "layout shared by host and device");
+
+/* --- records: one or more lines in a buffer, never across its end --- */
+
+typedef enum gbx_dump_kind {
+    GBX_DUMP_TASK = 1,
+    GBX_DUMP_EDGES = 2,
+    GBX_DUMP_DONE = 3,
+    GBX_DUMP_SCALAR = 4,
+    GBX_DUMP_TENSOR = 5,
+    GBX_DUMP_PIECE = 6, /* bytes of a tensor that is too large for the arena; its TENSOR follows */
+    GBX_DUMP_DISPATCH = 7,
+    GBX_DUMP_LOSS = 8,
+    GBX_DUMP_SKIPPED = 9
+} gbx_dump_kind;
+
+/* Flags of a record. */
+enum {
+    GBX_DUMP_PAYLOAD = 1u << 0,
+    GBX_DUMP_STATISTICS = 1u << 1,
+    GBX_DUMP_TRUNCATED = 1u << 2,
+    GBX_DUMP_IN_FLIGHT = 1u << 3,
+    GBX_DUMP_PIECES = 1u << 4,
+    GBX_DUMP_HASH = 1u << 5
+};
+
+typedef struct gbx_dump_record {
+    uint8_t kind;  /* gbx_dump_kind */
+    uint8_t lines; /* of the whole record */
+    uint8_t stage; /* 0 before, 1 after */
+    uint8_t role;
+    uint8_t arg_index;
+    uint8_t dtype;
+    uint8_t ndims;
+    uint8_t flags; /* GBX_DUMP_... */
+    uint64_t task;
+    uint64_t time_ns; /* of the hook, since the start of the run */
+} gbx_dump_record;
+static_assert(sizeof(gbx_dump_record) == 24, "layout shared by host and device");
+
+typedef struct gbx_dump_task {
+    gbx_dump_record head;
+    uint32_t func_ids[GBX_SUBTASK_COUNT];
+    uint32_t block_num;
+    uint64_t predecessor_count;
+    uint64_t reserved[2];
+} gbx_dump_task;
+static_assert(sizeof(gbx_dump_task) == 64, "layout shared by host and device");
+
+enum { GBX_DUMP_EDGES_MAX = 5 };
+typedef struct gbx_dump_edges {
+    gbx_dump_record head; /* arg_index: how many */
+    uint64_t predecessors[GBX_DUMP_EDGES_MAX];
+} gbx_dump_edges;
+static_assert(sizeof(gbx_dump_edges) == 64, "layout shared by host and device");
+
+/* DONE is the head alone. */
+typedef struct gbx_dump_scalar {
+    gbx_dump_record head; /* dtype: GBX_DTYPE_NONE where the call did not say */
+    uint64_t bits;
+    uint64_t reserved[4];
+} gbx_dump_scalar;
+static_assert(sizeof(gbx_dump_scalar) == 64, "layout shared by host and device");
+
+/* `words` go on over further lines: shape, strides, then with STATISTICS seven words. */
+typedef struct gbx_dump_tensor {
+    gbx_dump_record head;
+    uint64_t data;
+    uint64_t position; /* in the arena, where it has PAYLOAD and no PIECES */
+    uint64_t hash_low;
+    uint64_t hash_high;
+    int64_t start_offset;
+    uint64_t words[];
+} gbx_dump_tensor;
+static_assert(sizeof(gbx_dump_tensor) == 64, "layout shared by host and device");
+
+typedef struct gbx_dump_piece {
+    gbx_dump_record head;
+    uint64_t position; /* a multiple of pages */
+    uint64_t bytes;    /* a multiple of pages, but for the last */
+    uint64_t offset;   /* in the payload of the tensor */
+    uint64_t total_bytes;
+    uint64_t reserved;
+} gbx_dump_piece;
+static_assert(sizeof(gbx_dump_piece) == 64, "layout shared by host and device");
+
+/* `words` go on over further lines: for each of word_count slots a gbx_dump_slot, and after that
+ * of a tensor data, start_offset, shape, strides. */
+typedef struct gbx_dump_dispatch {
+    gbx_dump_record head; /* arg_index: how many slots */
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+    uint32_t subtask;
+    uint32_t word_count; /* of `words` */
+    uint64_t local_context;
+    uint64_t global_context;
+    uint64_t words[];
+} gbx_dump_dispatch;
+static_assert(sizeof(gbx_dump_dispatch) == 64, "layout shared by host and device");
+
+typedef struct gbx_dump_slot {
+    uint8_t is_tensor;
+    uint8_t role;
+    uint8_t dtype;
+    uint8_t ndims;
+    uint8_t reserved[4];
+    uint64_t bits;
+} gbx_dump_slot;
+static_assert(sizeof(gbx_dump_slot) == 16, "layout shared by host and device");
+
+typedef struct gbx_dump_loss {
+    gbx_dump_record head; /* of the first */
+    uint64_t cause;       /* gbx_loss_cause (store/format.h) */
+    uint64_t count;
+    uint64_t reserved[3];
+} gbx_dump_loss;
+static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
+
+typedef struct gbx_dump_skipped {
+    gbx_dump_record head; /* arg_index: 0xff for the whole task */
+    uint64_t reason;      /* gbx_skip_reason (store/format.h) */
+    uint64_t func_id;
+    uint64_t reserved[3];
+} gbx_dump_skipped;
+static_assert(sizeof(gbx_dump_skipped) == 64, "layout shared by host and device");
+
+#endif
