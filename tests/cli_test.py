@@ -63,6 +63,8 @@ def main():
     check(glassbox, ["platforms", "a2a3sim"], 2, "", '..."a2a3sim" is not expected')
     check(glassbox, ["platforms", "--nonsense"], 2, "", "...unrecognized option '--nonsense'")
     check(glassbox, ["run", "--help"], 0, "...glassbox run examples/vector_example", "")
+    check(glassbox, ["run", "--help"], 0, "...\n Dumps:\n      --dump-args  ", "")
+    check(glassbox, ["run", "--help"], 0, "...\n  glassbox run examples/paged_attention --dump-tensor=stats\n", "")
     check(glassbox, ["run"], 2, "", "...which scene? A directory with a scene.json is expected")
     check(glassbox, ["run", "/dev/null"], 2, "", "...cannot read /dev/null: it is not a regular file")
     check(glassbox, ["version", "extra"], 2, "", '..."extra" is not expected')

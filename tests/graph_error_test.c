@@ -70,6 +70,18 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_tensor_info", INFO_COUNT, 0, H, STEP_AT ": it has 33 tensors", "at most 32"},
     {"bad_tensor_info", INFO_NULL_WORD, 0, H, STEP_AT ": argument 1 is a null tensor", NULL},
     {"bad_tensor_info", INFO_TASK, 0, H, "task 123456 does not exist; there are @+1 tasks", NULL},
+    {"bad_mark", MARK_BEYOND, 0, A | T,
+     STEP_AT ": argument 4 is marked to be dumped where there are 4",
+     "only those that were added can be marked"},
+    {"bad_mark", MARK_TOO_SOON, 0, A | T,
+     STEP_AT ": argument 3 is marked to be dumped where there are 2", NULL},
+    {"bad_mark", MARK_FAR, 0, A | T,
+     STEP_AT ": argument 4294967295 is marked to be dumped where there are 4", NULL},
+    {"bad_mark", MARK_WORD, 0, H, STEP_AT ": argument 4 is marked to be dumped where there are 4",
+     NULL},
+    {"bad_mark", MARK_LAST_WORD, 0, H,
+     STEP_AT ": argument 63 is marked to be dumped where there are 4", NULL},
+    {"bad_mark", MARK_NOWHERE, 0, H, "task 4321 does not exist; there are @+1 tasks", NULL},
     {"own_error", RETURN_7, 0, ALL, "the orchestration returned error 7 after @ tasks", NULL},
     {"own_error", RETURN_MINUS_3, 0, ALL, "the orchestration returned error -3 after @ tasks",
      NULL},
@@ -203,6 +215,7 @@ static void test_calls_that_are_not_there(void **state) {
         {CALL_SUBMIT_TASK, H | A, "gbx_submit_task"},
         {CALL_SCOPE_BEGIN, H | A, "gbx_scope_begin"},
         {CALL_SCOPE_END, H | A, "gbx_scope_end"},
+        {CALL_DUMP_TASK_WORDS, A | T, "gbx_dump_task_words"},
     };
     gbx_chip *chip = open_graph_chip(*state, 0);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i)
@@ -436,6 +449,18 @@ static void test_empty_graph(void **state) {
     gbx_chip_close(chip);
 }
 
+/* Marks without a dump are nothing that a graph sees. */
+static void test_marks_without_a_dump(void **state) {
+    gbx_chip *chip = open_graph_chip(*state, 0);
+    for (int mode = 0; mode < GRAPH_MODES; ++mode) {
+        graph_run run = graph_of(mode, "good_marks", 0, 0, 30);
+        assert_ok(run_graph(chip, &run));
+        assert_int_equal(run.cells[0], stepped_often(0, 0, 1, 30));
+        assert_int_equal(run.result.tasks, 30);
+    }
+    gbx_chip_close(chip);
+}
+
 /* All cores of the chip at once, time and again, amid plain tasks. */
 static void test_mixes_that_meet(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
@@ -562,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_orchestrations_that_cannot_be_had),
         cmocka_unit_test(test_orchestration_by_source),
         cmocka_unit_test(test_empty_graph),
+        cmocka_unit_test(test_marks_without_a_dump),
         cmocka_unit_test(test_mixes_that_meet),
         cmocka_unit_test(test_two_hundred_thousand_tasks),
         cmocka_unit_test(test_back_pressure),

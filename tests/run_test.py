@@ -8,7 +8,10 @@ import ctypes
 import json
 import os
 import pathlib
+import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,25 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_args_add_output(&args, &run->tensors[1]);
     gbx_args_add_scalar(&args, GBX_FLOAT32, run->scalars[0]);
     gbx_submit_task(o, gbx_aiv(0), &args);
+    return 0;
+}
+"""
+ORCHESTRATION_ON_HOST = """#include <glassbox/orchestration.h>
+int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
+    gbx_tensor_info infos[2];
+    uint64_t words[3] = {0, 0, run->scalars[0]};
+    for (uint32_t i = 0; i < 2; ++i) {
+        gbx_tensor_info info = {i, i ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT, run->tensors[i]};
+        uint64_t bytes = (uint64_t)gbx_tensor_numel(&run->tensors[i]) * sizeof(float);
+        info.tensor.data = gbx_device_malloc(o, bytes);
+        gbx_copy_to_device(o, info.tensor.data, (void *)(uintptr_t)run->tensors[i].data, bytes);
+        words[i] = gbx_device_tensor(o, &info.tensor);
+        infos[i] = info;
+        if (i) gbx_return_to_host(o, (void *)(uintptr_t)run->tensors[i].data, info.tensor.data, bytes);
+    }
+    gbx_task task = gbx_add_task_with_tensor_info(o, gbx_aiv(0), words, 3, infos, 2);
+    gbx_dump_task_words(o, task, 1u << 1);
+    gbx_dump_task_words(o, task, 1u << 2);
     return 0;
 }
 """
@@ -61,7 +83,7 @@ SCENE = {
 FILES = {"kernels/add.c": ADD, "orchestration.c": ORCHESTRATION, "golden.c": GOLDEN_C, "golden.py": GOLDEN_PY}
 
 failed = passed = 0
-glassbox = sys.argv[1]
+glassbox = os.path.abspath(sys.argv[1])
 root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-run-test-"))
 
 
@@ -94,16 +116,21 @@ def make(name, scene=SCENE, files=None):
     return directory
 
 
-def run(directory, *arguments, code=0, environment=None):
-    result = subprocess.run([glassbox, "run", str(directory), *arguments], text=True, capture_output=True,
-                            timeout=120, env={**os.environ, **(environment or {})})
+def run(directory, *arguments, code=0, environment=None, cwd=None, limit_bytes=None):
+    """`limit_bytes`: no file may grow beyond that, as if the disk were full."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+    result = subprocess.run([glassbox, "run", str(directory), *arguments], text=True, capture_output=True, cwd=cwd,
+                            timeout=120, env={**os.environ, **(environment or {})},
+                            preexec_fn=limit if limit_bytes else None)
     what = f"glassbox run {directory.name} {' '.join(arguments)}"
     expect(f"{what}: exit code (stderr: {result.stderr.strip()})", result.returncode, code)
     return result.stdout, result.stderr
 
 
-def run_json(directory, *arguments, code=0, environment=None):
-    out, _ = run(directory, "--json", *arguments, code=code, environment=environment)
+def run_json(directory, *arguments, **options):
+    out, _ = run(directory, "--json", *arguments, **options)
     return json.loads(out) if out else None
 
 
@@ -143,6 +170,7 @@ def test_results():
     expect("document", document, {
         "scene": "adder", "platform": "a2a3sim", "runtime": TENSORMAP, "blocks": 8, "threads": 2,
         "cases": [{"name": "default", "round": 1, "status": "ok", "error": None, "tasks": 1, "dump": None,
+                   "dump_totals": None,
                    "outputs": [{"name": "y", "ok": True, "max_abs": 0.0, "max_rel": 0.0, "mismatches": 0,
                                 "first_bad": None}]}]})
     out, err = run(directory / "scene.json", "-v", "--device", "thread")
@@ -458,10 +486,190 @@ def test_usage():
         expect_in("usage", says, run(directory, *arguments, code=2)[1])
 
 
+def test_usage_of_dumps():
+    directory = make("adder")
+    tensor, nothing = ["--dump-tensor"], "means nothing without --dump-tensor"
+    where = root / "usage"
+    where.mkdir()
+    for arguments, says in (
+            (["--dump-tensor=all"], '--dump-tensor: "all" is none of full, partial, hybrid, stats'),
+            (["--dump-tensor="], '--dump-tensor: "" is none of full'),
+            (["--dump-filter", "kernel=add"], "--dump-filter " + nothing),
+            (["--dump-filter", "kernel=add", "--dump-args"], "--dump-filter " + nothing),
+            (["--dump-stats"], "--dump-stats " + nothing),
+            (["--no-dedup", "--dump-args"], "--no-dedup " + nothing),
+            (["--dump-max-tensor", "1K"], "--dump-max-tensor " + nothing),
+            (["-o", "here"], "--output means nothing without --dump-tensor or --dump-args"),
+            (["--dump-arena", "1M"], "--dump-arena means nothing without --dump-tensor or --dump-args"),
+            (["--dump-buffers", "4"], "--dump-buffers means nothing without"),
+            (["--dump-stall-timeout", "4"], "--dump-stall-timeout means nothing without"),
+            (tensor + ["-o", ""], "--output: an empty name"),
+            (tensor + ["--dump-arena", "63K"], '--dump-arena: "63K" is no size from 65536 to 4294967296 bytes'),
+            (tensor + ["--dump-arena", "5G"], '--dump-arena: "5G" is no size'),
+            (tensor + ["--dump-buffers", "1"], '--dump-buffers: "1" is no integer from 2 to 64'),
+            (tensor + ["--dump-buffers", "65"], '--dump-buffers: "65" is no integer from 2 to 64'),
+            (tensor + ["--dump-max-tensor", "0"], '--dump-max-tensor: "0" is no size from 1 to'),
+            (tensor + ["--dump-stall-timeout", "0"], '--dump-stall-timeout: "0" is no number of seconds'),
+            (tensor + ["--dump-filter", "task=1"] * 33, "--dump-filter: more than 32 filters"),
+            (tensor + ["--dump-filter", "kernl=add"], 'dump filter "kernl=add": "kernl" is none of the keys kernel, func'),
+            (tensor + ["--dump-filter", "role=in", "--dump-filter", "kernel=ad"],
+             'dump filter "kernel=ad": kernel "ad" matches no kernel; registered are (func and name) 0 add')):
+        out, err = run(directory, *arguments, code=2, cwd=where)
+        expect_in("usage of dumps", says, err)
+        expect("usage of dumps: nothing ran", out, "")
+    expect("usage of dumps: nothing was made", list(where.iterdir()), [])
+    (where / "file").write_text("")
+    _, err = run(directory, *tensor, "-o", "file/below", code=2, cwd=where)
+    expect_in("no directory", "making the directory file for a dump: Not a directory", err)
+
+
+# --- dumps ---
+
+ALL_RECORDS = [("x", "before_dispatch"), ("addend", "before_dispatch"), ("y", "after_completion")]
+
+
+def dump_of(path):
+    """The manifest of a dump, and the payload of each record by (arg_name, stage)."""
+    inside = pathlib.Path(path) / "tensor_dump"
+    manifest = json.loads((inside / "tensor_dump.json").read_text())
+    raw = (inside / manifest["bin_file"]).read_bytes() if (inside / manifest["bin_file"]).exists() else b""
+    return manifest, {(t["arg_name"], t["stage"]): raw[t["bin_offset"]:t["bin_offset"] + t["bin_size"]]
+                      for t in manifest["tensors"] if t["kind"] == "tensor"}
+
+
+def named(manifest):
+    return sorted((t["arg_name"], t["stage"]) for t in manifest["tensors"])
+
+
+def inputs_of(shape=(4, 8)):
+    count = int(np.prod(shape))
+    return (uniform(1, count) * 2 - 1).astype(np.float32).reshape(shape)
+
+
+def test_dumps():
+    directory = make("adder")
+    x = inputs_of()
+    for platform in ("a2a3sim", "a5sim"):
+        where = root / ("dump_" + platform)
+        case = run_json(directory, "--dump-tensor", "--dump-args", "-o", str(where), "-p", platform)["cases"][0]
+        expect("dump", (case["status"], case["error"], case["dump"]), ("ok", None, str(where)))
+        totals = case["dump_totals"]
+        got = {key: totals[key] for key in totals if key not in ("stall_ns", "longest_capture_ns", "stored_bytes")}
+        expect("totals", got, {"records": 3, "tensors": 2, "dispatches": 1, "payload_bytes": 256, "deduplicated": 0,
+                               "truncated": 0, "in_flight": 0, "dropped": 0, "skipped": 0, "unmatched_filters": 0})
+        manifest, payload = dump_of(where)
+        expect("records", named(manifest), sorted(ALL_RECORDS))
+        expect("x", payload["x", "before_dispatch"], x.tobytes())
+        expect("y", payload["y", "after_completion"], (x + np.float32(1.5)).tobytes())
+        expect("addend", [t["value"] for t in manifest["tensors"] if t["kind"] == "scalar"], [1.5])
+        about = manifest["run"]
+        expect("about", (about["scene"], about["case"], about["platform"], about["runtime"]),
+               ("adder", "default", platform, TENSORMAP))
+        document = json.loads((where / "run.json").read_text())
+        expect_in("command", f"glassbox run {directory} --json --dump-tensor --dump-args -o {where}", json.dumps(document))
+        kept = list((where / "kernels").rglob("*"))
+        expect("kernels", [any(k.read_bytes() == ADD.encode() for k in kept if k.is_file())], [True])
+    out, err = run(directory, "--dump-tensor", "-o", str(root / "text"))
+    expect("dump line", out.splitlines()[-1], f"dump  {root}/text: 3 records, 256 bytes")
+    expect("dump stderr", err, "")
+    _, err = run(directory, "--dump-tensor", "-o", str(root / "text"), code=2)
+    expect_in("a dump is not written over", str(root / "text"), err)
+    _, payload = dump_of(root / "text")
+    expect("the dump that was there", payload["x", "before_dispatch"], x.tobytes())
+
+
+def test_dump_places():
+    directory = make("adder", changed((["cases"], {"one": {}, "two": {"args": {"addend": {"value": 2}}}})))
+    where = root / "places"
+    where.mkdir()
+    pattern = re.compile(r"outputs/adder_one_\d{8}_\d{6}(_\d)?$")
+    paths = [run_json(directory, "--dump-tensor", cwd=where)["cases"][0]["dump"] for _ in range(3)]
+    expect("names", [bool(pattern.match(p)) for p in paths], [True] * 3)
+    expect("no two alike", len(set(paths)), 3)
+    expect("latest", (where / "outputs" / "latest").resolve(), (where / paths[2]).resolve())
+    expect("latest is relative", os.readlink(where / "outputs" / "latest"), pathlib.Path(paths[2]).name)
+    cases = run_json(directory, "--dump-tensor=stats", "--case", "all", "--rounds", "2", cwd=where)["cases"]
+    ends = [c["dump"].split("/")[1] for c in cases]
+    expect("each its own", [(e[:10], e[-3:]) for e in ends],
+           [("adder_one_", "_r1"), ("adder_one_", "_r2"), ("adder_two_", "_r1"), ("adder_two_", "_r2")])
+    expect("rounds", [dump_of(where / c["dump"])[0]["run"]["round"] for c in cases], [1, 2, 1, 2])
+    cases = run_json(directory, "--dump-tensor", "--case", "all", "-o", "mine/", cwd=where)["cases"]
+    expect("chosen", [c["dump"] for c in cases], ["mine/one", "mine/two"])
+    values = [[t["value"] for t in dump_of(where / c["dump"])[0]["tensors"] if t["kind"] == "scalar"] for c in cases]
+    expect("of its own case", values, [[1.5], [2.0]])
+    cases = run_json(directory, "--dump-tensor", "--rounds", "2", "-o", "mine", cwd=where)["cases"]
+    expect("chosen rounds", [c["dump"] for c in cases], ["mine/one_r1", "mine/one_r2"])
+    expect("link stays", os.readlink(where / "outputs" / "latest"), ends[3])
+
+
+def test_dump_selection():
+    marked = ORCHESTRATION.replace("    gbx_submit", "    gbx_args_dump(&args, 1);\n    gbx_submit")
+    directory = make("marked", files={"orchestration.c": marked})
+    y = (inputs_of() + np.float32(1.5)).tobytes()
+    only_y = [("y", "after_completion")]
+    for name, arguments, records, payload in (
+            ("marks partial", ["--dump-tensor=partial"], only_y, {only_y[0]: y}),
+            ("marks hybrid", ["--dump-tensor=hybrid"], ALL_RECORDS, {("x", "before_dispatch"): b"", only_y[0]: y}),
+            ("stats", ["--dump-tensor=stats"], ALL_RECORDS, {("x", "before_dispatch"): b"", only_y[0]: b""}),
+            ("filter", ["--dump-tensor", "--dump-filter", "kernel=a*,role=output"], only_y, {only_y[0]: y}),
+            ("either filter", ["--dump-tensor", "--dump-filter", "arg=1", "--dump-filter", "kind=scalar"],
+             [("addend", "before_dispatch")] + only_y, {only_y[0]: y}),
+            ("a filter replaces marks", ["--dump-tensor=partial", "--dump-filter", "arg=0"], [("x", "before_dispatch")],
+             {("x", "before_dispatch"): inputs_of().tobytes()})):
+        where = root / ("select_" + name.replace(" ", "_"))
+        case = run_json(directory, *arguments, "-o", str(where))["cases"][0]
+        manifest, got = dump_of(where)
+        expect(f"{name}: records", named(manifest), sorted(records))
+        expect(f"{name}: payload", got, payload)
+        expect(f"{name}: counted", case["dump_totals"]["records"], len(records))
+    for filters, says in ((["task=99"], 'the dump filter "task=99" matched nothing'),
+                          (["task=99", "arg=0", "dtype=int8"], "2 of the 3 dump filters matched nothing")):
+        arguments = [word for text in filters for word in ("--dump-filter", text)]
+        where = root / f"unmatched_{len(filters)}"
+        out, err = run(directory, "--dump-tensor", *arguments, "-o", str(where), code=1)
+        expect("unmatched", err, f"glassbox run: case default: {says}\n")
+        expect_in("unmatched, and compared", " ok\n", out)
+    host = ORCHESTRATION_ON_HOST
+    directory = make("marked_host", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})),
+                     {"orchestration.c": host})
+    where = root / "select_host"
+    run(directory, "--runtime", "host_build_graph", "--dump-tensor=partial", "-o", str(where))
+    manifest, got = dump_of(where)
+    expect("words that are marked", named(manifest), [("addend", "before_dispatch"), ("y", "after_completion")])
+    expect("words: payload", got, {only_y[0]: y})
+
+
+def test_dumps_that_fail():
+    crash = ADD.replace("float *y =", "*(volatile int *)8 = 1;\n    float *y =")
+    where = root / "crash_dump"
+    case = run_json(make("crash_dump_scene", files={"kernels/add.c": crash}), "--dump-tensor", "-o", str(where),
+                    code=3)["cases"][0]
+    expect("crash", (case["status"], case["dump"]), ("failed", str(where)))
+    expect("crash: in flight", case["dump_totals"]["in_flight"], 1)
+    expect("crash: input", dump_of(where)[1]["x", "before_dispatch"], inputs_of().tobytes())
+    # A file that may not grow: the run is done and compared, the dump is not whole.
+    many = ORCHESTRATION.replace("gbx_submit_task(o, gbx_aiv(0), &args);",
+                                 "for (int i = 0; i < 12; ++i) gbx_submit_task(o, gbx_aiv(0), &args);")
+    shape = [2 << 20]
+    scene = changed((["args", 0, "shape"], shape), (["args", 1, "shape"], shape))
+    where = root / "full_dump"
+    arguments = ["--dump-tensor", "--no-dedup", "--gm", "96M", "--dump-arena", "1M", "-o", str(where)]
+    out, err = run(make("full_scene", scene, {"orchestration.c": many}), *arguments, code=4, limit_bytes=96 << 20)
+    expect_in("lost: compared", " ok\n", out)
+    expect_in("lost: told", "LOST", out)
+    expect("lost: one sentence", (err.count("\n"), err[:27]), (1, "glassbox run: case default:"))
+    manifest, _ = dump_of(where)
+    expect("lost: in the manifest", (manifest["complete"], manifest["dropped_records"] > 0), (False, True))
+    wrong = GOLDEN_C.replace("x[i] + addend", "0")
+    shutil.rmtree(where)
+    run(make("full_wrong", scene, {"orchestration.c": many, "golden.c": wrong}), *arguments, code=4, limit_bytes=96 << 20)
+
+
 def main():
     try:
         for test in (test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures,
-                     test_broken_scenes, test_usage):
+                     test_broken_scenes, test_usage, test_usage_of_dumps, test_dumps, test_dump_places,
+                     test_dump_selection, test_dumps_that_fail):
             test()
     finally:
         shutil.rmtree(root, ignore_errors=True)

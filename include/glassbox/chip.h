@@ -133,7 +133,7 @@ typedef struct gbx_call_config {
     gbx_build_mode build; /* aicpu_build_graph */
     /* A dump of the run: either alone makes one, into dump.directory. */
     gbx_dump_level enable_dump_tensor; /* GBX_DUMP_OFF: no tensors */
-    bool enable_dump_args;             /* what the orchestration and every dispatch was called with */
+    bool enable_dump_args; /* what the orchestration and every dispatch was called with */
     gbx_dump_options dump;
     /* Called now and then while the run lasts, on the thread that waits for it; may be NULL. */
     void (*progress)(void *context, uint64_t tasks_completed);

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define GBX_DEFAULT_DUMP_ARENA_BYTES (UINT64_C(32) << 20)
+#define GBX_DEFAULT_DUMP_ARENA_BYTES (UINT64_C(16) << 20)
 #define GBX_MIN_DUMP_ARENA_BYTES (UINT64_C(64) << 10)
 #define GBX_MAX_DUMP_ARENA_BYTES (UINT64_C(4) << 30)
 #define GBX_DEFAULT_DUMP_BUFFERS 16
@@ -55,17 +55,17 @@ typedef struct gbx_dump_options {
 
 /* What a dump holds, known when the run has ended. All zero when there was none. */
 typedef struct gbx_dump_totals {
-    uint64_t records;       /* tensors and scalars, at their stages */
-    uint64_t tensors;       /* of them, tensors */
-    uint64_t dispatches;    /* with enable_dump_args */
-    uint64_t payload_bytes; /* of all records, as if each were stored */
-    uint64_t stored_bytes;  /* that were written */
-    uint64_t deduplicated;  /* records that point at bytes stored before */
-    uint64_t truncated;     /* by max_tensor_bytes */
-    uint64_t in_flight;     /* outputs of a task that did not complete */
-    uint64_t dropped;       /* lost, itemised in the dump */
-    uint64_t skipped;       /* tasks or arguments that could not be described */
-    uint64_t stall_ns;      /* AICPU threads waited for room, all together */
+    uint64_t records;            /* tensors and scalars, at their stages */
+    uint64_t tensors;            /* of them, tensors */
+    uint64_t dispatches;         /* with enable_dump_args */
+    uint64_t payload_bytes;      /* of all records, as if each were stored */
+    uint64_t stored_bytes;       /* that were written */
+    uint64_t deduplicated;       /* records that point at bytes stored before */
+    uint64_t truncated;          /* by max_tensor_bytes */
+    uint64_t in_flight;          /* outputs of a task that did not complete */
+    uint64_t dropped;            /* lost, itemised in the dump */
+    uint64_t skipped;            /* tasks or arguments that could not be described */
+    uint64_t stall_ns;           /* AICPU threads waited for room, all together */
     uint64_t longest_capture_ns; /* that held an AICPU thread */
     uint64_t unmatched_filters;  /* filters that nothing matched */
 } gbx_dump_totals;

@@ -101,12 +101,15 @@ typedef struct gbx_args {
                                                  */
     const gbx_tensor *tensors[GBX_MAX_TENSOR_ARGS];
     uint64_t scalars[GBX_MAX_SCALAR_ARGS];
+    uint32_t wrong_mark;       /* the first index that gbx_args_dump did not find */
+    uint32_t wrong_mark_bound; /* and 1 + how many arguments there were; 0: it found all */
 } gbx_args;
 
 /* Makes arguments empty, to begin with or to use them again. */
 static inline void gbx_args_clear(gbx_args *args) {
     args->tensor_count = args->scalar_count = 0;
     args->new_outputs = args->dumped_tensors = args->dumped_scalars = 0;
+    args->wrong_mark = args->wrong_mark_bound = 0;
 }
 
 static inline gbx_args gbx_args_begin(void) {
@@ -195,6 +198,29 @@ static inline void gbx_args_add_bool(gbx_args *args, int value) {
     gbx_args_add_scalar(args, GBX_BOOL, value != 0);
 }
 
+/*
+ * Marks an argument to be dumped (docs/tensor-dump.md: levels partial and hybrid) by its slot among
+ * those added so far: tensors first, then scalars. Before all are added slots of scalars may still
+ * move; the mark stays with its argument. An index that is not there is an error when the task is
+ * added.
+ */
+static inline void gbx_args_dump(gbx_args *args, uint32_t index) {
+    uint32_t count = args->tensor_count + args->scalar_count;
+    if (index >= count && !args->wrong_mark_bound) {
+        args->wrong_mark = index;
+        args->wrong_mark_bound = 1 + count;
+    }
+    if (index < args->tensor_count && index < GBX_MAX_TENSOR_ARGS)
+        args->dumped_tensors |= 1u << index;
+    else if (index < count && index - args->tensor_count < GBX_MAX_SCALAR_ARGS)
+        args->dumped_scalars |= 1u << (index - args->tensor_count);
+}
+
+/* Marks all arguments, also those that are added later. */
+static inline void gbx_args_dump_all(gbx_args *args) {
+    args->dumped_tensors = args->dumped_scalars = UINT32_MAX;
+}
+
 /* host_build_graph: which word of a task is which tensor. */
 typedef struct gbx_tensor_info {
     uint32_t arg_index; /* the word */
@@ -230,6 +256,7 @@ typedef struct gbx_orchestration_ops {
     void (*copy_to_device)(gbx_orchestration *o, uint64_t to, const void *from, uint64_t bytes);
     void (*return_to_host)(gbx_orchestration *o, void *to, uint64_t from, uint64_t bytes);
     uint64_t (*device_tensor)(gbx_orchestration *o, const gbx_tensor *tensor);
+    void (*dump_task_words)(gbx_orchestration *o, gbx_task task, uint64_t words);
 } gbx_orchestration_ops;
 
 struct gbx_orchestration {
@@ -308,6 +335,18 @@ static inline gbx_task gbx_add_task_with_tensor_info(gbx_orchestration *o, gbx_t
         return o->ops->add_task(o, &kernels, words, word_count, infos, info_count);
     o->ops->refuse(o, "gbx_add_task_with_tensor_info");
     return GBX_NO_TASK;
+}
+
+/*
+ * Marks words of a task to be dumped, a bit for each (1 << 2 is the word at index 2); all ones for
+ * the whole task. Marks of several calls add up. A bit beyond the words of the task is an error,
+ * unless all are set.
+ */
+static inline void gbx_dump_task_words(gbx_orchestration *o, gbx_task task, uint64_t words) {
+    if (o->ops->dump_task_words)
+        o->ops->dump_task_words(o, task, words);
+    else
+        o->ops->refuse(o, "gbx_dump_task_words");
 }
 
 /* `successor` starts after `predecessor` has completed. aicpu_build_graph: see below. */

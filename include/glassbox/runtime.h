@@ -36,6 +36,9 @@ typedef struct gbx_run {
     uint32_t tensor_count;
     const uint64_t *scalars; /* up to GBX_MAX_RUN_SCALARS */
     uint32_t scalar_count;
+    /* For dumps: one for each scalar; either may be NULL. */
+    const char *const *scalar_names;
+    const gbx_dtype *scalar_dtypes;
 } gbx_run;
 
 /*

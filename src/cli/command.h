@@ -5,7 +5,7 @@
 #include <argp.h>
 
 /* Exit codes that every command shares. */
-enum { GBX_EXIT_OK = 0, GBX_EXIT_USAGE = 2 };
+enum { GBX_EXIT_OK = 0, GBX_EXIT_DIFFERS = 1, GBX_EXIT_USAGE = 2 };
 
 /*
  * Parses the options of a command called "glassbox NAME"; exits with GBX_EXIT_USAGE and one
@@ -19,7 +19,9 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
 
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_platforms(int argc, char **argv);
+int gbx_command_recover(int argc, char **argv);
 int gbx_command_run(int argc, char **argv);
+int gbx_command_verify(int argc, char **argv);
 int gbx_command_version(int argc, char **argv);
 
 #endif

@@ -16,6 +16,8 @@ static int command_help(int argc, char **argv);
 
 static const command commands[] = {
     {"run", gbx_command_run, "run a scene and compare its outputs with what is expected"},
+    {"verify", gbx_command_verify, "check every hash, size and count of a dump"},
+    {"recover", gbx_command_recover, "make the dump of a run that was killed whole"},
     {"platforms", gbx_command_platforms, "list the platforms a chip can be of"},
     {"version", gbx_command_version, "print the version"},
     {"help", command_help, "print this help"},

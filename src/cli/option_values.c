@@ -45,17 +45,17 @@ static int suffix_shift(const char *suffix) {
 }
 
 uint64_t gbx_option_size(struct argp_state *state, const char *option, const char *text,
-                         uint64_t max) {
+                         uint64_t min, uint64_t max) {
     uint64_t value = 0;
     const char *end = text;
     bool is_number = read_digits(text, &value, &end);
     int shift = is_number ? suffix_shift(end) : -1;
-    if (shift < 0 || !gbx_checked_mul_u64(value, UINT64_C(1) << shift, &value) || value == 0 ||
+    if (shift < 0 || !gbx_checked_mul_u64(value, UINT64_C(1) << shift, &value) || value < min ||
         value > max)
         argp_error(state,
-                   "%s: \"%s\" is no size from 1 to %" PRIu64
+                   "%s: \"%s\" is no size from %" PRIu64 " to %" PRIu64
                    " bytes; a number is expected, with K, M or G behind it for powers of 1024",
-                   option, text, max);
+                   option, text, min, max);
     return value;
 }
 

@@ -14,7 +14,7 @@ uint64_t gbx_option_integer(struct argp_state *state, const char *option, const 
 
 /* Bytes: "4096", "512M", "4G", "1GiB"; powers of 1024. */
 uint64_t gbx_option_size(struct argp_state *state, const char *option, const char *text,
-                         uint64_t max);
+                         uint64_t min, uint64_t max);
 
 /* Seconds, with a fraction, as milliseconds from 1 to UINT32_MAX. */
 uint32_t gbx_option_seconds(struct argp_state *state, const char *option, const char *text);

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
+#include "cli/run_dump.h"
 #include "cli/run_report.h"
 
 enum { CASES_MAX = 256, ROUNDS_MAX = 1000000 };
@@ -51,6 +52,7 @@ typedef struct command_line {
     const char *case_names[CASES_MAX];
     size_t case_name_count;
     gbx_scene_options run;
+    gbx_run_dump dump;
     bool as_json;
     bool is_verbose;
 } command_line;
@@ -115,7 +117,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state,
             (uint32_t)gbx_option_integer(state, "--window", argument, 1, GBX_MAX_WINDOW);
         return 0;
     case KEY_GM:
-        run->chip.gm_bytes = gbx_option_size(state, "--gm", argument, GBX_MAX_GM_BYTES);
+        run->chip.gm_bytes = gbx_option_size(state, "--gm", argument, 1, GBX_MAX_GM_BYTES);
         return 0;
     case KEY_ROUNDS:
         run->rounds = (uint32_t)gbx_option_integer(state, "--rounds", argument, 1, ROUNDS_MAX);
@@ -134,6 +136,9 @@ static error_t parse_run(int key, char *argument, struct argp_state *state,
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &line->dump;
+        return 0;
     case ARGP_KEY_ARG:
         return parse_scene(argument, state, line);
     case ARGP_KEY_NO_ARGS:
@@ -153,18 +158,27 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
+static const struct argp_child children[] = {{&gbx_run_dump_parser, 0, "Dumps:", 1}, {0}};
+
 static const struct argp parser = {
     .options = options,
     .parser = parse,
+    .children = children,
     .args_doc = "SCENE",
     .doc =
         "Runs the task graph of a scene and compares its outputs with what is expected. SCENE is "
         "a directory with a scene.json, or the file itself.\v"
-        "exit codes: 0 done, and outputs are as expected; 1 some differ; 2 usage, the scene, a "
-        "kernel or the graph is wrong; 3 the device failed.\n\n"
+        "exit codes: 0 done, and outputs are as expected; 1 some differ, or a filter matched "
+        "nothing; 2 usage, the scene, a kernel or the graph is wrong; 3 the device failed; 4 "
+        "records of a dump were lost, or the disk failed.\n\n"
         "examples:\n  glassbox run examples/vector_example\n"
         "  glassbox run examples/vector_example --case all --runtime host_build_graph\n"
-        "  glassbox run examples/vector_example -p a5sim --blocks 24 --rounds 3 --json",
+        "  glassbox run examples/vector_example -p a5sim --blocks 24 --rounds 3 --json\n"
+        "  glassbox run examples/vector_example --dump-tensor --dump-args -o /tmp/dump\n"
+        "  glassbox run examples/paged_attention --dump-tensor=stats\n"
+        "  glassbox run examples/paged_attention --dump-tensor \\\n"
+        "      --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"
+        "      --dump-filter task=10..20",
 };
 
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
@@ -255,7 +269,10 @@ int gbx_command_run(int argc, char **argv) {
                                           .aicpu_threads = GBX_DEFAULT_AICPU_THREADS},
                                  .runtime = gbx_runtime_name(0),
                                  .rounds = 1}};
+    line.dump.run = &line.run;
+    char *command = gbx_run_command_text(argc, argv); /* before options move to the front */
     gbx_command_parse(&parser, "run", argc, argv, &line);
+    line.run.call.dump.about.command = command;
     gbx_scene *scene;
     int exit_code = GBX_EXIT_OK;
     gbx_status status = gbx_scene_load(line.scene, &scene);
@@ -270,5 +287,6 @@ int gbx_command_run(int argc, char **argv) {
     }
     gbx_status_free(status);
     gbx_scene_free(scene);
+    free(command);
     return exit_code;
 }

@@ -1,5 +1,6 @@
 #include "cli/run_report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,68 @@ static void print_output(const gbx_output_result *output) {
     printf("]: got %s, want %s\n", got, want);
 }
 
+/* "1,024" */
+static void format_count(uint64_t count, char out_text[32]) {
+    char digits[24];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count);
+    size_t used = 0;
+    for (size_t i = 0; i < length; ++i) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out_text[used++] = ',';
+        out_text[used++] = digits[i];
+    }
+    out_text[used] = '\0';
+}
+
+/* "17 bytes", "3.2 MiB" */
+static void format_bytes(uint64_t bytes, char *out_text, size_t capacity) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes / 1024.0;
+    size_t unit = 0;
+    for (; unit + 1 < sizeof units / sizeof units[0] && value >= 1023.95; ++unit)
+        value /= 1024.0;
+    if (bytes < 1024)
+        snprintf(out_text, capacity, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+    else
+        snprintf(out_text, capacity, "%.1f %s", value, units[unit]);
+}
+
+/* "; 3 records lost", where there are any. */
+static void print_some(uint64_t count, const char *one, const char *many) {
+    char text[32];
+    if (count == 0)
+        return;
+    format_count(count, text);
+    printf("; %s %s", text, count == 1 ? one : many);
+}
+
+/* Where the dump is, what is in it, and all that is not as one would think. */
+static void print_dump(const gbx_round_result *result) {
+    const gbx_dump_totals *totals = &result->totals;
+    char count[32];
+    char payload[32];
+    char stored[32];
+    format_count(totals->records, count);
+    format_bytes(totals->payload_bytes, payload, sizeof payload);
+    format_bytes(totals->stored_bytes, stored, sizeof stored);
+    printf("dump  %s: %s record%s, %s", result->dump, count, totals->records == 1 ? "" : "s",
+           payload);
+    if (totals->stored_bytes != totals->payload_bytes)
+        printf(" (%s stored)", stored);
+    print_some(totals->dispatches, "dispatch", "dispatches");
+    print_some(totals->dropped, "record LOST", "records LOST");
+    print_some(totals->skipped, "skipped for lack of a description",
+               "skipped for lack of a description");
+    print_some(totals->truncated, "tensor cut off", "tensors cut off");
+    print_some(totals->in_flight, "output of a task that did not complete",
+               "outputs of tasks that did not complete");
+    if (totals->stall_ns) {
+        format_seconds((double)totals->stall_ns * 1e-9, count, sizeof count);
+        printf("; waited %s for room", count);
+    }
+    printf("\n");
+}
+
 static void print_counts(const gbx_round_result *result) {
     char seconds[32];
     char rate[32];
@@ -89,6 +152,8 @@ void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *
         if (result->outputs[i].is_compared &&
             (layout->is_verbose || result->outputs[i].comparison.mismatches > 0))
             print_output(&result->outputs[i]);
+    if (result->dump)
+        print_dump(result);
     fflush(stdout);
     gbx_run_print_error(result);
 }
@@ -108,6 +173,7 @@ typedef struct kept_result {
     gbx_round_result result; /* with copies of its own */
     gbx_output_result *outputs;
     char *error;
+    char *dump;
 } kept_result;
 
 struct gbx_run_report {
@@ -123,6 +189,7 @@ void gbx_run_report_free(gbx_run_report *report) {
     for (size_t i = 0; report && i < report->count; ++i) {
         free(report->results[i].outputs);
         free(report->results[i].error);
+        free(report->results[i].dump);
     }
     if (report)
         free(report->results);
@@ -138,8 +205,9 @@ gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *re
     size_t bytes = result->output_count * sizeof *result->outputs;
     *kept = (kept_result){.result = *result, .outputs = malloc(bytes + 1)};
     kept->error = result->error ? strdup(result->error) : NULL;
+    kept->dump = result->dump ? strdup(result->dump) : NULL;
     ++report->count;
-    if (!kept->outputs || (result->error && !kept->error))
+    if (!kept->outputs || (result->error && !kept->error) || (result->dump && !kept->dump))
         return gbx_fail(GBX_EXHAUSTED, "keeping results: the host is out of memory");
     if (bytes)
         memcpy(kept->outputs, result->outputs, bytes);
@@ -193,6 +261,32 @@ static void write_output(gbx_json_writer *json, const gbx_output_result *output)
     gbx_json_end_object(json);
 }
 
+static void write_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
+    const struct {
+        const char *key;
+        uint64_t value;
+    } fields[] = {{"records", totals->records},
+                  {"tensors", totals->tensors},
+                  {"dispatches", totals->dispatches},
+                  {"payload_bytes", totals->payload_bytes},
+                  {"stored_bytes", totals->stored_bytes},
+                  {"deduplicated", totals->deduplicated},
+                  {"truncated", totals->truncated},
+                  {"in_flight", totals->in_flight},
+                  {"dropped", totals->dropped},
+                  {"skipped", totals->skipped},
+                  {"stall_ns", totals->stall_ns},
+                  {"longest_capture_ns", totals->longest_capture_ns},
+                  {"unmatched_filters", totals->unmatched_filters}};
+    static_assert(sizeof *totals == 13 * sizeof(uint64_t), "every total is written");
+    gbx_json_begin_object(json);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {
+        gbx_json_key(json, fields[i].key);
+        gbx_json_u64(json, fields[i].value);
+    }
+    gbx_json_end_object(json);
+}
+
 static void write_result(gbx_json_writer *json, const kept_result *kept) {
     const gbx_round_result *result = &kept->result;
     gbx_json_begin_object(json);
@@ -209,7 +303,12 @@ static void write_result(gbx_json_writer *json, const kept_result *kept) {
     gbx_json_key(json, "seconds");
     gbx_json_f64(json, result->seconds);
     gbx_json_key(json, "dump");
-    gbx_json_null(json);
+    gbx_json_string(json, kept->dump);
+    gbx_json_key(json, "dump_totals");
+    if (kept->dump)
+        write_totals(json, &result->totals);
+    else
+        gbx_json_null(json);
     gbx_json_key(json, "outputs");
     gbx_json_begin_array(json);
     for (size_t i = 0; i < result->output_count; ++i)

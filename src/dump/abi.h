@@ -29,6 +29,17 @@
 #define GBX_DUMP_LINE_WORDS 8u
 #define GBX_DUMP_BUFFER_LINES 1024u
 
+/* Why a record is lost, and why one is skipped: the journal has the same numbers. */
+enum {
+    GBX_DUMP_LOST_STALL = 0,
+    GBX_DUMP_LOST_DISK = 1,
+    GBX_DUMP_LOST_CORRUPT = 2,
+    GBX_DUMP_LOST_DEVICE = 3,
+    GBX_DUMP_CAUSES = 4
+};
+enum { GBX_DUMP_SKIP_NOT_DESCRIBED = 0, GBX_DUMP_SKIP_MISMATCH = 1, GBX_DUMP_SKIPS = 2 };
+enum { GBX_DUMP_BEFORE = 0, GBX_DUMP_AFTER = 1, GBX_DUMP_NO_ARG = 0xff };
+
 /* Flags of the setup. */
 enum {
     GBX_DUMP_HAS_TENSORS = 1u << 0, /* arguments are captured */
@@ -37,19 +48,23 @@ enum {
     GBX_DUMP_BY_BATCH = 1u << 3 /* the host reads only while the device does not write */
 };
 
+/* What the signature of a kernel says of its scalars; GBX_DTYPE_NONE where it says nothing. */
+typedef uint8_t gbx_dump_scalar_dtypes[GBX_MAX_SCALAR_ARGS];
+
 /* Host, before the launch, all of it. */
 typedef struct gbx_dump_setup {
     uint64_t magic;
     uint32_t flags;
     uint32_t level; /* gbx_dump_level */
     uint32_t lane_count;
-    uint32_t buffer_count; /* of each lane; a power of two */
-    uint64_t lanes;        /* address of gbx_dump_lane[lane_count] */
-    uint64_t buffers;      /* address; each GBX_DUMP_BUFFER_LINES lines */
-    uint64_t arenas;       /* address, aligned to pages */
-    uint64_t arena_bytes;  /* of each lane; a multiple of pages */
+    uint32_t buffer_count;     /* of each lane; a power of two */
+    uint64_t lanes;            /* address of gbx_dump_lane[lane_count] */
+    uint64_t buffers;          /* address; each GBX_DUMP_BUFFER_LINES lines */
+    uint64_t arenas;           /* address, aligned to pages */
+    uint64_t arena_bytes;      /* of each lane; a multiple of pages */
     uint64_t max_tensor_bytes; /* 0: no limit */
     uint64_t stall_timeout_ns;
+    uint64_t scalar_dtypes; /* address of gbx_dump_scalar_dtypes[GBX_MAX_KERNELS] */
     uint32_t filter_count;
     uint32_t reserved;
     gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
@@ -59,27 +74,54 @@ typedef struct gbx_dump_setup {
     _Alignas(64) _Atomic uint64_t done;  /* host */
 } gbx_dump_setup;
 static_assert(offsetof(gbx_dump_setup, lanes) == 24, "layout shared by host and device");
-static_assert(offsetof(gbx_dump_setup, filters) == 80, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_setup, filters) == 88, "layout shared by host and device");
 static_assert(offsetof(gbx_dump_setup, asked) == 13184, "layout shared by host and device");
 static_assert(sizeof(gbx_dump_setup) == 13312, "layout shared by host and device");
 
-/* A ready buffer as the queue holds it: its number, and how many lines it has. */
-static inline uint64_t gbx_dump_ready_item(uint32_t buffer, uint32_t lines) {
-    return (uint64_t)lines << 32 | buffer;
+/* A buffer as the queues hold it: its number, how many lines it has, and which of all the buffers
+ * that the lane ever filled it is. */
+static inline uint64_t gbx_dump_item(uint32_t buffer, uint32_t lines, uint32_t turn) {
+    return (uint64_t)turn << 32 | (uint64_t)lines << 16 | buffer;
+}
+
+static inline uint32_t gbx_dump_item_buffer(uint64_t item) {
+    return item & 0xffff;
+}
+
+static inline uint32_t gbx_dump_item_lines(uint64_t item) {
+    return item >> 16 & 0xffff;
+}
+
+static inline uint32_t gbx_dump_item_turn(uint64_t item) {
+    return (uint32_t)(item >> 32);
+}
+
+#define GBX_DUMP_NO_ITEM UINT64_MAX
+
+/* How much of a payload is kept: whole elements of any dtype. */
+static inline uint64_t gbx_dump_kept_bytes(uint64_t payload_bytes, uint64_t max_tensor_bytes) {
+    if (max_tensor_bytes == 0 || payload_bytes <= max_tensor_bytes)
+        return payload_bytes;
+    return max_tensor_bytes & ~UINT64_C(7);
+}
+
+/* The most that goes through an arena in one piece. */
+static inline uint64_t gbx_dump_piece_bytes(uint64_t arena_bytes) {
+    return (arena_bytes / 4) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
 }
 
 typedef struct gbx_dump_lane {
     gbx_spsc_ring free;  /* host to device: numbers of buffers */
-    gbx_spsc_ring ready; /* device to host: gbx_dump_ready_item */
+    gbx_spsc_ring ready; /* device to host: gbx_dump_item */
     uint64_t free_slots[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
-    /* Device: the buffer it is filling, as a ready item, so that a chip that died leaves it. */
+    /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, so that a chip that died leaves it. */
     _Alignas(64) _Atomic uint64_t open_item;
     /* Device, at the end of the thread; also while it goes on, now and then. */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
-    uint64_t lost[4];        /* records, by gbx_loss_cause (store/format.h) */
-    uint64_t has_ended;      /* 1 when the thread has flushed */
+    uint64_t lost[GBX_DUMP_CAUSES]; /* records, by cause */
+    uint64_t has_ended;             /* 1 when the thread has flushed */
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     /* Host: positions below it are free to be used again. */
     _Alignas(64) _Atomic uint64_t arena_head;
@@ -202,15 +244,15 @@ static_assert(sizeof(gbx_dump_slot) == 16, "layout shared by host and device");
 
 typedef struct gbx_dump_loss {
     gbx_dump_record head; /* of the first */
-    uint64_t cause;       /* gbx_loss_cause (store/format.h) */
+    uint64_t cause;       /* GBX_DUMP_LOST_... */
     uint64_t count;
     uint64_t reserved[3];
 } gbx_dump_loss;
 static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_skipped {
-    gbx_dump_record head; /* arg_index: 0xff for the whole task */
-    uint64_t reason;      /* gbx_skip_reason (store/format.h) */
+    gbx_dump_record head; /* arg_index: GBX_DUMP_NO_ARG for the whole task */
+    uint64_t reason;      /* GBX_DUMP_SKIP_... */
     uint64_t func_id;
     uint64_t reserved[3];
 } gbx_dump_skipped;

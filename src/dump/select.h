@@ -31,11 +31,11 @@ enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1 };
 typedef struct gbx_dump_filter {
     uint32_t keys; /* GBX_FILTER_... */
     uint32_t range_count;
-    uint64_t args;                      /* a bit for each slot */
-    uint32_t dtypes;                    /* a bit for each gbx_dtype */
-    uint8_t roles;                      /* a bit for each gbx_role */
-    uint8_t stages;                     /* bit 0 before, bit 1 after */
-    uint8_t kinds;                      /* a bit for each GBX_KIND_... */
+    uint64_t args;   /* a bit for each slot */
+    uint32_t dtypes; /* a bit for each gbx_dtype */
+    uint8_t roles;   /* a bit for each gbx_role */
+    uint8_t stages;  /* bit 0 before, bit 1 after */
+    uint8_t kinds;   /* a bit for each GBX_KIND_... */
     uint8_t reserved;
     uint64_t funcs[GBX_MAX_KERNELS / 64]; /* a bit for each func_id */
     struct {

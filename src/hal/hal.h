@@ -62,7 +62,8 @@ typedef struct gbx_hal_ops {
 
     /*
      * The range must lie inside one allocation. Any thread, also after the chip has failed. An
-     * aligned copy out of 8 bytes is one acquire load where the host maps, one read call elsewhere.
+     * aligned copy of 8 bytes is one acquire load, or one release store, where the host maps, and
+     * one call of the system elsewhere.
      */
     gbx_status (*copy_in)(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes);
     gbx_status (*copy_out)(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes);

@@ -12,7 +12,7 @@
 #include "base/status.h"
 
 #define GBX_LINK_MAGIC UINT32_C(0x4c584247) /* "GBXL" */
-#define GBX_LINK_VERSION UINT32_C(1)
+#define GBX_LINK_VERSION UINT32_C(2)
 #define GBX_LINK_SOCKET_FD 3 /* where the chip process finds its end of the link */
 
 /* The chip is a process of its own; else it is threads of the host, where GM is mapped already. */
@@ -48,10 +48,13 @@ typedef struct gbx_launch_args {
     uint64_t control_block; /* where the chip reports */
     uint64_t payload;       /* what the entry works on */
     uint64_t payload_bytes;
-    uint32_t entry;      /* which program of the chip */
-    uint32_t timeout_ms; /* of the chip's watchdog */
+    uint32_t entry;          /* which program of the chip */
+    uint32_t timeout_ms;     /* of the chip's watchdog */
+    uint64_t dump_data_base; /* what the chip tells of the run goes there; 0: it tells nothing */
+    uint32_t dump_flags;     /* what of it */
+    uint32_t reserved;
 } gbx_launch_args;
-_Static_assert(sizeof(gbx_launch_args) == 40, "layout of the launch arguments");
+_Static_assert(sizeof(gbx_launch_args) == 56, "layout of the launch arguments");
 
 /* Sends one message, with `fd_count` (up to 2) descriptors. */
 GBX_MUST_USE gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const int *fds,

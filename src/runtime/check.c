@@ -89,6 +89,9 @@ bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_tas
     if (args->tensor_count > GBX_MAX_TENSOR_ARGS || args->scalar_count > GBX_MAX_SCALAR_ARGS)
         return fail(error, GBX_GRAPH_TOO_MANY_ARGS, task, gbx_first_kernel(kernels),
                     args->tensor_count, args->scalar_count);
+    if (args->wrong_mark_bound)
+        return fail(error, GBX_GRAPH_MARK, task, gbx_first_kernel(kernels), args->wrong_mark,
+                    args->wrong_mark_bound - 1);
     for (uint32_t i = 0; i < args->tensor_count; ++i) {
         if (args->roles[i] > GBX_ROLE_INOUT)
             return fail(error, GBX_GRAPH_ROLE, task, gbx_first_kernel(kernels), i, args->roles[i]);
@@ -100,6 +103,13 @@ bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_tas
     return true;
 }
 
+/* Marks of all arguments have bits beyond those that there are. */
+static uint64_t marked_words(const gbx_args *args) {
+    uint64_t tensors = args->dumped_tensors & ((UINT64_C(1) << args->tensor_count) - 1);
+    uint64_t scalars = args->dumped_scalars & ((UINT64_C(1) << args->scalar_count) - 1);
+    return tensors | scalars << args->tensor_count;
+}
+
 void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments) {
     uint32_t tensor_count = args->tensor_count;
     arguments->word_count = tensor_count + args->scalar_count;
@@ -107,8 +117,7 @@ void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments) {
     arguments->is_described = 1;
     arguments->reserved = 0;
     arguments->reserved_too = 0;
-    arguments->dumped_words = (uint64_t)args->dumped_tensors | (uint64_t)args->dumped_scalars
-                                                                   << tensor_count;
+    arguments->dumped_words = marked_words(args);
     gbx_tensor *tensors = gbx_task_arguments_tensors(arguments);
     for (uint32_t i = 0; i < tensor_count; ++i) {
         tensors[i] = *args->tensors[i];

@@ -68,30 +68,64 @@ static void free_memory(gbx_graph *graph) {
     if (graph->memory)
         munmap(graph->memory, graph->memory_bytes);
     graph->memory = NULL;
+    if (graph->probe_state)
+        munmap(graph->probe_state, gbx_probe_state_bytes);
+    graph->probe_state = NULL;
+    graph->probe = NULL;
     if (graph->object)
         dlclose(graph->object);
     graph->object = NULL;
 }
 
-static gbx_code take_memory(gbx_graph *graph) {
-    gbx_device *device = graph->device;
-    graph->memory_bytes = graph->builder->memory_bytes(graph);
-    void *memory = mmap(NULL, graph->memory_bytes, PROT_READ | PROT_WRITE,
+/* NULL, and the reason in the control block, when there is none. */
+static void *map_memory(gbx_graph *graph, uint64_t bytes) {
+    gbx_control_block *control = graph->device->control;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) {
-        uint64_t hot_bytes = graph->builder->hot_bytes;
-        if (hot_bytes > graph->memory_bytes)
-            hot_bytes = graph->memory_bytes;
-        /* A kernel that cannot does without: pages come as they are touched. */
-        if (hot_bytes)
-            (void)madvise(memory, hot_bytes, MADV_POPULATE_WRITE);
-        graph->memory = memory;
-        return GBX_OK;
-    }
-    snprintf(device->control->message, sizeof device->control->message,
+    if (memory != MAP_FAILED)
+        return memory;
+    snprintf(control->message, sizeof control->message,
              "starting the graph: the chip is out of memory (%" PRIu64 " bytes were wanted)",
-             graph->memory_bytes);
-    return GBX_EXHAUSTED;
+             bytes);
+    return NULL;
+}
+
+static gbx_code take_memory(gbx_graph *graph) {
+    graph->memory_bytes = graph->builder->memory_bytes(graph);
+    graph->memory = map_memory(graph, graph->memory_bytes);
+    if (!graph->memory)
+        return GBX_EXHAUSTED;
+    uint64_t hot_bytes = graph->builder->hot_bytes;
+    if (hot_bytes > graph->memory_bytes)
+        hot_bytes = graph->memory_bytes;
+    /* A kernel that cannot does without: pages come as they are touched. */
+    if (hot_bytes)
+        (void)madvise(graph->memory, hot_bytes, MADV_POPULATE_WRITE);
+    return GBX_OK;
+}
+
+/* --- whoever listens --- */
+
+static void ring_host(void *context) {
+    gbx_device_ring(context);
+}
+
+static gbx_code attach_probe(gbx_graph *graph) {
+    gbx_device *device = graph->device;
+    if (!device->launch.dump_data_base)
+        return GBX_OK;
+    gbx_probe_request request = {.data_base = device->launch.dump_data_base,
+                                 .flags = device->launch.dump_flags,
+                                 .thread_count = device->boot.aicpu_threads,
+                                 .gm_base = device->boot.gm_base,
+                                 .gm_bytes = device->boot.gm_bytes,
+                                 .ring = ring_host,
+                                 .ring_context = device};
+    graph->probe_state = map_memory(graph, gbx_probe_state_bytes);
+    if (!graph->probe_state)
+        return GBX_EXHAUSTED;
+    graph->probe = gbx_probe_attach(graph->probe_state, &request);
+    return graph->probe ? GBX_OK : GBX_INTERNAL;
 }
 
 /* --- what the scheduler asks of the chip --- */
@@ -139,6 +173,7 @@ void gbx_graph_begin_sched(gbx_graph *graph, gbx_sched_task *tasks, uint32_t tas
     }
     gbx_sched_config config = {
         .machine = {device, run_dispatch, wake_worker, finish},
+        .probe = graph->probe,
         .global_context = device->launch.payload + offsetof(gbx_graph_launch, global),
         .blocks = device->boot.blocks,
         .thread_count = device->boot.aicpu_threads,
@@ -195,6 +230,8 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->task_count = graph->storage_used = 0;
     fill_limits(graph);
     gbx_code code = take_memory(graph);
+    if (code == GBX_OK)
+        code = attach_probe(graph);
     if (code == GBX_OK && !graph->builder->build)
         code = load_orchestration(graph);
     if (code != GBX_OK)
@@ -236,8 +273,10 @@ static uint64_t tasks_completed(gbx_device *device) {
 
 static uint64_t progress(gbx_device *device) {
     gbx_graph *graph = graph_of(device);
+    const gbx_probe *probe = graph->probe;
     return gbx_sched_completed(&graph->sched) + gbx_sched_dispatched(&graph->sched) +
-           atomic_load_explicit(&graph->heartbeat, memory_order_relaxed);
+           atomic_load_explicit(&graph->heartbeat, memory_order_relaxed) +
+           (probe ? probe->progress(probe->context) : 0);
 }
 
 static void cancel(gbx_device *device) {

@@ -65,7 +65,9 @@ struct gbx_graph {
     uint32_t processor_count;
     void *memory; /* private to the chip; of the last launch until the next begins */
     uint64_t memory_bytes;
-    void *object; /* of the orchestration; likewise */
+    const gbx_probe *probe; /* NULL: nobody listens */
+    void *probe_state;      /* likewise */
+    void *object;           /* of the orchestration; likewise */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */

@@ -114,6 +114,11 @@ static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *erro
                         "%s: tensor info names argument %" PRId64 ", the task has %" PRId64
                         " (each may be named once)",
                         task, v[0], v[1]);
+    case GBX_GRAPH_MARK:
+        return gbx_fail(GBX_BAD_GRAPH,
+                        "%s: argument %" PRId64 " is marked to be dumped where there are %" PRId64
+                        "; only those that were added can be marked",
+                        task, v[0], v[1]);
     case GBX_GRAPH_NEW_OUTPUT:
         return gbx_fail(GBX_BAD_GRAPH,
                         "%s: argument %" PRId64 " is to be allocated by the runtime, which only "

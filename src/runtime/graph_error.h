@@ -26,6 +26,7 @@ typedef enum gbx_graph_error_kind {
     GBX_GRAPH_OUTSIDE,         /* values: index; tensor; other: base and bytes of memory */
     GBX_GRAPH_TENSOR_INDEX,    /* values: arg_index, words; tensor info beyond the words */
     GBX_GRAPH_ROLE,            /* values: index, role */
+    GBX_GRAPH_MARK,            /* values: index, arguments; marked to be dumped and not there */
     GBX_GRAPH_UNKNOWN_TASK,    /* values: which is not there, how many there are */
     GBX_GRAPH_SELF_EDGE,       /* a task that waits for itself */
     GBX_GRAPH_CYCLE,           /* values: another task of it, its length */

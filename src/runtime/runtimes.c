@@ -50,7 +50,8 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
                                      .payload = launch,
                                      .payload_bytes = sizeof *launch,
                                      .progress = request->config->progress,
-                                     .progress_context = request->config->progress_context};
+                                     .progress_context = request->config->progress_context,
+                                     .listener = request->listener};
     gbx_status status = gbx_chip_launch(chip, &config, out_result);
     gbx_code code = gbx_status_code(status);
     if (code != GBX_BAD_GRAPH && code != GBX_DEVICE_HUNG && code != GBX_DEVICE_FAULT)
@@ -155,6 +156,13 @@ static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch 
     if (status)
         return gbx_status_annotate(status, "making room for %s's own memory (--gm, --window)",
                                    request->runtime->name);
+    if (request->listener) {
+        gbx_run_args received = {.tensors = launch->tensors,
+                                 .scalars = launch->scalars,
+                                 .tensor_count = launch->tensor_count,
+                                 .scalar_count = launch->scalar_count};
+        GBX_TRY(request->listener->receive(request->listener->context, &received));
+    }
     GBX_TRY(gbx_runtime_launch(request, launch, out_result));
     return get_outputs(request, launch);
 }

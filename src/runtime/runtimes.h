@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 struct gbx_builder;
+struct gbx_chip_listener;
 
 /* A run, with its orchestration found: a function of this process, or a shared object. */
 typedef struct gbx_runtime_request {
@@ -16,6 +17,7 @@ typedef struct gbx_runtime_request {
     const char *object; /* absolute path, or NULL with run->function */
     const char *entry;
     struct gbx_runtime const *runtime;
+    const struct gbx_chip_listener *listener; /* NULL: nobody listens */
 } gbx_runtime_request;
 
 typedef struct gbx_runtime {
@@ -36,6 +38,10 @@ extern const gbx_runtime gbx_tensormap_and_ringbuffer;
 
 /* The builder of an entry; NULL where there is none. */
 const struct gbx_builder *gbx_runtime_builder(uint32_t entry);
+
+/* One task on the chip, as a graph of host_build_graph: request->run is empty. */
+GBX_MUST_USE gbx_status gbx_runtime_call(const gbx_runtime_request *request, const gbx_call *call,
+                                         gbx_call_result *out_result);
 
 /* --- what runtimes share on the host --- */
 

@@ -8,6 +8,7 @@
 #include "chip/host/chip.h"
 #include "runtime/runtimes.h"
 #include "scene/kernel_compiler.h"
+#include "scene/run_dump.h"
 
 static gbx_status check_runtime(const char *name, const gbx_runtime **out_runtime) {
     *out_runtime = gbx_runtime_find(name);
@@ -64,6 +65,34 @@ static gbx_status find_object(const gbx_run *run, char **out_path) {
                : gbx_fail(GBX_NOT_FOUND, "running %s: %s", run->shared_object, strerror(errno));
 }
 
+/* Runs it with a dump around it, where one is wanted. `run` may be of one call alone. */
+typedef gbx_status (*run_function)(const gbx_runtime_request *request, const void *what,
+                                   gbx_call_result *out_result);
+
+static gbx_status run_graph(const gbx_runtime_request *request, const void *what,
+                            gbx_call_result *out_result) {
+    (void)what;
+    return request->runtime->run(request, out_result);
+}
+
+static gbx_status run_call(const gbx_runtime_request *request, const void *what,
+                           gbx_call_result *out_result) {
+    return gbx_runtime_call(request, what, out_result);
+}
+
+static gbx_status run_with_dump(gbx_runtime_request *request, run_function function,
+                                const void *what, gbx_call_result *out_result) {
+    gbx_call_result result = {0};
+    gbx_run_dump dump;
+    GBX_TRY(gbx_run_dump_begin(request, &dump));
+    request->listener = gbx_run_dump_listener(&dump);
+    gbx_status status = function(request, what, &result);
+    status = gbx_run_dump_end(&dump, status, &result);
+    if (out_result)
+        *out_result = result;
+    return status;
+}
+
 gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run, const gbx_call_config *config,
                         gbx_call_result *out_result) {
     static const gbx_call_config defaults;
@@ -77,7 +106,19 @@ gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run, const gbx_call_confi
     GBX_TRY(check_run(run));
     GBX_TRY(find_object(run, &object));
     request.object = object;
-    gbx_status status = request.runtime->run(&request, out_result);
+    gbx_status status = run_with_dump(&request, run_graph, NULL, out_result);
     free(object);
     return status;
+}
+
+gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_config *config,
+                         gbx_call_result *out_result) {
+    static const gbx_call_config defaults;
+    static const gbx_run no_run;
+    gbx_runtime_request request = {.chip = chip,
+                                   .run = &no_run,
+                                   .config = config ? config : &defaults,
+                                   .runtime = gbx_runtime_find("host_build_graph")};
+    GBX_TRY(gbx_chip_check_alive(chip, "calling"));
+    return run_with_dump(&request, run_call, call, out_result);
 }

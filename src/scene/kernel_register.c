@@ -17,8 +17,7 @@ static gbx_status check_one_form(const gbx_kernel *kernel) {
 }
 
 gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
-    GBX_TRY(
-        gbx_chip_check_kernel(chip, kernel->func_id, kernel->name, kernel->core, kernel->function));
+    GBX_TRY(gbx_chip_check_kernel(chip, kernel));
     GBX_TRY(check_one_form(kernel));
     char *path = NULL;
     gbx_status status = NULL;
@@ -34,8 +33,7 @@ gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
                               kernel->shared_object, strerror(errno));
     }
     if (!status)
-        status = gbx_chip_load_kernel(chip, kernel->func_id, kernel->name, kernel->core, path,
-                                      kernel->function);
+        status = gbx_chip_load_kernel(chip, kernel, path);
     free(path);
     return status;
 }

@@ -1,16 +1,20 @@
 #include "scene/runner.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chip/host/chip.h"
+#include "dump/host/filter.h"
 #include "scene/case_data.h"
 #include "scene/golden.h"
 #include "scene/guard.h"
 #include "scene/kernel_compiler.h"
+#include "scene/output_directory.h"
 
-enum { EXIT_DIFFERS = 1, EXIT_INPUT = 2, EXIT_DEVICE = 3 };
+enum { EXIT_DIFFERS = 1, EXIT_INPUT = 2, EXIT_DEVICE = 3, EXIT_LOST = 4 };
 
 typedef struct session {
     const gbx_scene *scene;
@@ -21,7 +25,9 @@ typedef struct session {
     char *orchestration_path; /* compiled */
     char **kernel_paths;
     gbx_golden golden;
-    gbx_chip *chip; /* NULL when it has to be opened */
+    gbx_chip *chip;     /* NULL when it has to be opened */
+    uint64_t run_count; /* cases times rounds */
+    time_t start_time;
     int exit_code;
 } session;
 
@@ -56,6 +62,23 @@ static gbx_status choose_runtime(session *s) {
     return fail_no_orchestration(s);
 }
 
+/* Before anything is compiled; what they mean is found out again by the dump. */
+static gbx_status check_filters(const session *s) {
+    const gbx_dump_options *dump = &s->options->call.dump;
+    const gbx_scene *scene = s->scene;
+    gbx_dump_kernel_name *names = calloc(scene->kernel_count, sizeof *names);
+    gbx_status status = NULL;
+    gbx_dump_filter ignored;
+    if (!names)
+        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", scene->name);
+    for (size_t i = 0; i < scene->kernel_count; ++i)
+        names[i] = (gbx_dump_kernel_name){scene->kernels[i].func_id, scene->kernels[i].name};
+    for (size_t i = 0; i < dump->filter_count && !status; ++i)
+        status = gbx_dump_filter_parse(dump->filters[i], names, scene->kernel_count, &ignored);
+    free(names);
+    return status;
+}
+
 static gbx_status compile_all(session *s) {
     tell_phase(s, NULL, "compiling");
     s->kernel_paths = calloc(s->scene->kernel_count, sizeof *s->kernel_paths);
@@ -72,17 +95,49 @@ static gbx_status compile_all(session *s) {
     return gbx_golden_open(&s->scene->golden, &s->golden);
 }
 
-static gbx_status register_kernels(session *s) {
-    for (size_t i = 0; i < s->scene->kernel_count; ++i) {
-        const gbx_scene_kernel *from = &s->scene->kernels[i];
-        gbx_kernel kernel = {.func_id = from->func_id,
-                             .name = from->name,
-                             .core = from->core,
-                             .shared_object = s->kernel_paths[i]};
-        gbx_status status = gbx_kernel_register(s->chip, &kernel);
-        if (status)
-            return gbx_status_annotate(status, "%s", from->source);
+/* "in,out,scalar:float32" and "x,y,addend"; out of memory when either is NULL. */
+static void join_parameters(const gbx_scene_kernel *kernel, char **out_signature,
+                            char **out_names) {
+    static const char *const roles[] = {"in", "out", "inout", "scalar"};
+    size_t signature_bytes;
+    size_t names_bytes;
+    FILE *signature = open_memstream(out_signature, &signature_bytes);
+    FILE *names = open_memstream(out_names, &names_bytes);
+    for (size_t i = 0; signature && names && i < kernel->parameter_count; ++i) {
+        const gbx_scene_parameter *parameter = &kernel->signature[i];
+        fprintf(signature, "%s%s", i ? "," : "", roles[parameter->role]);
+        if (parameter->dtype != GBX_DTYPE_NONE)
+            fprintf(signature, ":%s", gbx_dtype_name(parameter->dtype));
+        fprintf(names, "%s%s", i ? "," : "", parameter->name ? parameter->name : "");
     }
+    if (signature)
+        fclose(signature);
+    if (names)
+        fclose(names);
+}
+
+static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, const char *path) {
+    char *signature = NULL;
+    char *names = NULL;
+    join_parameters(from, &signature, &names);
+    bool has_names = from->parameter_count > 0 && from->signature[0].name;
+    gbx_kernel kernel = {.func_id = from->func_id,
+                         .name = from->name,
+                         .core = from->core,
+                         .shared_object = path,
+                         .signature = signature,
+                         .arg_names = has_names ? names : NULL,
+                         .origin = from->source};
+    gbx_status status = signature && names ? gbx_kernel_register(s->chip, &kernel)
+                                           : gbx_fail(GBX_EXHAUSTED, "the host is out of memory");
+    free(signature);
+    free(names);
+    return gbx_status_annotate(status, "%s", from->source);
+}
+
+static gbx_status register_kernels(session *s) {
+    for (size_t i = 0; i < s->scene->kernel_count; ++i)
+        GBX_TRY(register_kernel(s, &s->scene->kernels[i], s->kernel_paths[i]));
     return NULL;
 }
 
@@ -116,23 +171,61 @@ static void on_progress(void *context, uint64_t tasks) {
         s->observer->progress(s->observer->context, tasks);
 }
 
+static bool has_dump(const session *s) {
+    return s->options->call.enable_dump_tensor != GBX_DUMP_OFF || s->options->call.enable_dump_args;
+}
+
 /* Only on host_build_graph does the orchestration run in this process. */
-static gbx_status call_chip(session *s, const gbx_run *run, gbx_call_result *out_result) {
-    gbx_call_config config = s->options->call;
-    config.progress = on_progress;
-    config.progress_context = s;
+static gbx_status call_chip(session *s, const gbx_run *run, const gbx_call_config *config,
+                            gbx_call_result *out_result) {
     if (strcmp(s->runtime, "host_build_graph") != 0)
-        return gbx_chip_run(s->chip, run, &config, out_result);
+        return gbx_chip_run(s->chip, run, config, out_result);
     char what[256];
     gbx_guard guard;
     snprintf(what, sizeof what, "%s: %s()", s->orchestration->source, s->orchestration->entry);
     GBX_TRY(gbx_guard_begin(&guard, what));
-    gbx_status status = gbx_chip_run(s->chip, run, &config, out_result);
+    gbx_status status = gbx_chip_run(s->chip, run, config, out_result);
     gbx_guard_end(&guard);
     return status;
 }
 
-static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *result) {
+/* Where several runs follow each other, each knows its round. */
+static gbx_status make_output(const session *s, const gbx_round_result *result,
+                              gbx_output_directory *out) {
+    gbx_output_place place = {.chosen = s->options->output,
+                              .scene = s->scene->name,
+                              .case_name = result->of_case->name,
+                              .round = s->options->rounds > 1 ? result->round : 0,
+                              .is_only = s->run_count == 1,
+                              .time = s->start_time};
+    *out = (gbx_output_directory){0};
+    return has_dump(s) ? gbx_output_directory_create(&place, out) : NULL;
+}
+
+/* With a dump around it, whose directory stays where there is anything in it. */
+static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_result *result,
+                                   gbx_output_directory *output) {
+    gbx_call_result counts = {0};
+    gbx_call_config config = s->options->call;
+    GBX_TRY(make_output(s, result, output));
+    config.progress = on_progress;
+    config.progress_context = s;
+    config.dump.directory = output->path;
+    config.dump.about.scene = s->scene->name;
+    config.dump.about.case_name = result->of_case->name;
+    config.dump.about.round = s->options->rounds > 1 ? result->round : 0;
+    gbx_status status = call_chip(s, run, &config, &counts);
+    if (status)
+        gbx_output_directory_discard(output);
+    result->tasks = counts.tasks;
+    result->seconds = (double)counts.device_ns * 1e-9;
+    result->totals = counts.dump;
+    result->dump = output->path;
+    return status;
+}
+
+static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *result,
+                           gbx_output_directory *output) {
     gbx_run run = {.runtime = s->runtime,
                    .shared_object = s->orchestration_path,
                    .entry = s->orchestration->entry,
@@ -140,13 +233,10 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
                    .tensor_count = data->tensor_count,
                    .scalars = data->scalars,
                    .scalar_count = data->scalar_count};
-    gbx_call_result counts = {0};
     GBX_TRY(open_chip(s));
     GBX_TRY(gbx_case_data_restore(data));
     tell_phase(s, data->source, "running");
-    gbx_status status = call_chip(s, &run, &counts);
-    result->tasks = counts.tasks;
-    result->seconds = (double)counts.device_ns * 1e-9;
+    gbx_status status = call_with_output(s, &run, result, output);
     bool names_file = gbx_status_code(status) == GBX_BAD_KERNEL;
     return names_file ? gbx_status_annotate(status, "%s", s->orchestration->source) : status;
 }
@@ -184,22 +274,52 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
 }
 
 static void note_exit_code(session *s, int code) {
-    static const int rank[] = {[0] = 0, [EXIT_DIFFERS] = 1, [EXIT_INPUT] = 3, [EXIT_DEVICE] = 2};
+    static const int rank[] = {
+        [0] = 0, [EXIT_DIFFERS] = 1, [EXIT_LOST] = 2, [EXIT_DEVICE] = 3, [EXIT_INPUT] = 4};
     if (rank[code] > rank[s->exit_code])
         s->exit_code = code;
 }
 
-/* Consumes `error`. */
+/* A run that is done, whose dump lacks records. */
+static bool is_done(gbx_status error) {
+    return !error || gbx_status_code(error) == GBX_LOST;
+}
+
+/* Both sentences, with the code of the second; consumes both. */
+static gbx_status join_errors(gbx_status first, gbx_status second) {
+    if (!first || !second)
+        return first ? first : second;
+    gbx_status both = gbx_fail(gbx_status_code(second), "%s; and %s", gbx_status_message(first),
+                               gbx_status_message(second));
+    gbx_status_free(first);
+    gbx_status_free(second);
+    return both;
+}
+
+static gbx_status find_unmatched(const session *s, const gbx_round_result *result) {
+    const gbx_dump_options *dump = &s->options->call.dump;
+    uint64_t count = result->totals.unmatched_filters;
+    if (count == 0)
+        return NULL;
+    if (dump->filter_count == 1)
+        return gbx_fail(GBX_NOT_FOUND, "the dump filter \"%s\" matched nothing", dump->filters[0]);
+    return gbx_fail(GBX_NOT_FOUND, "%" PRIu64 " of the %zu dump filters matched nothing", count,
+                    dump->filter_count);
+}
+
+/* Consumes `error`, which stands beside the verdict where the run is done. */
 static void report(session *s, gbx_round_result *result, gbx_status error) {
-    int code = gbx_code_exit(gbx_status_code(error));
-    if (error) {
+    bool has_failed = !is_done(error);
+    note_exit_code(s, gbx_code_exit(gbx_status_code(error)));
+    if (has_failed) {
         result->verdict = GBX_VERDICT_FAILED;
-        result->error = gbx_status_message(error);
         result->output_count = 0;
-    } else if (result->verdict == GBX_VERDICT_DIFFERS) {
-        code = EXIT_DIFFERS;
+    } else {
+        error = join_errors(error, find_unmatched(s, result));
+        if (result->totals.unmatched_filters || result->verdict == GBX_VERDICT_DIFFERS)
+            note_exit_code(s, EXIT_DIFFERS);
     }
-    note_exit_code(s, code);
+    result->error = error ? gbx_status_message(error) : NULL;
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
     /* A chip that failed runs nothing more. */
@@ -217,13 +337,15 @@ static void run_rounds(session *s, gbx_case_data *data) {
     bool has_failed = false;
     for (uint32_t round = 1; round <= rounds && !has_failed; ++round) {
         gbx_round_result result = {.of_case = data->source, .round = round, .outputs = outputs};
-        gbx_status error = run_once(s, data, &result);
-        if (!error)
-            error = compute_golden(s, data);
-        if (!error)
+        gbx_output_directory output = {0};
+        gbx_status error = run_once(s, data, &result, &output);
+        if (is_done(error))
+            error = join_errors(error, compute_golden(s, data));
+        has_failed = !is_done(error);
+        if (!has_failed)
             look_at_outputs(s, data, outputs, &result);
-        has_failed = error != NULL;
         report(s, &result, error);
+        gbx_output_directory_free(&output);
     }
 }
 
@@ -241,8 +363,14 @@ static void run_case(session *s, const gbx_scene_case *one) {
 gbx_status gbx_scene_run(const gbx_scene *scene, const gbx_scene_case *const *cases,
                          size_t case_count, const gbx_scene_options *options,
                          const gbx_scene_observer *observer, int *out_exit_code) {
-    session s = {.scene = scene, .options = options, .observer = observer};
+    session s = {.scene = scene,
+                 .options = options,
+                 .observer = observer,
+                 .run_count = case_count * (options->rounds ? options->rounds : 1),
+                 .start_time = time(NULL)};
     gbx_status status = choose_runtime(&s);
+    if (!status)
+        status = check_filters(&s);
     if (!status)
         status = compile_all(&s);
     if (!status)

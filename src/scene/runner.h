@@ -13,8 +13,10 @@
 
 typedef struct gbx_scene_options {
     gbx_chip_config chip;
-    gbx_call_config call; /* but for progress, which is the runner's */
-    const char *runtime;  /* NULL: the default */
+    /* But for progress, and the dump's directory, scene, case and round, which are the runner's. */
+    gbx_call_config call;
+    const char *output;  /* where dumps go (scene/output_directory.h); NULL: below outputs/ */
+    const char *runtime; /* NULL: the default */
     bool skips_golden;
     uint32_t rounds; /* how often each case runs; 0: once */
 } gbx_scene_options;
@@ -39,6 +41,8 @@ typedef struct gbx_round_result {
     uint32_t round; /* 1 first */
     gbx_verdict verdict;
     const char *error; /* one sentence, or more; NULL when nothing failed */
+    const char *dump;  /* the directory; NULL where there is none */
+    gbx_dump_totals totals;
     uint64_t tasks;
     double seconds; /* on the chip, by its clock */
     const gbx_output_result *outputs;
@@ -57,9 +61,10 @@ typedef struct gbx_scene_observer {
 
 /*
  * Runs `cases` in turn. A case that fails is a result like others, and the rest still run, on a new
- * chip where the device failed. *out_exit_code is that of the command: where several hold 2, then
- * 3, then 1. Fails, with nothing run, when the scene has no orchestration for the runtime,
- * something does not compile or no chip can be opened.
+ * chip where the device failed. A dump that lacks records, or a filter that matched nothing, is an
+ * error beside the verdict. *out_exit_code is that of the command: where several hold 2, then 3,
+ * then 4, then 1. Fails, with nothing run, when the scene has no orchestration for the runtime, a
+ * filter is wrong, something does not compile or no chip can be opened.
  */
 GBX_MUST_USE gbx_status gbx_scene_run(const gbx_scene *scene, const gbx_scene_case *const *cases,
                                       size_t case_count, const gbx_scene_options *options,

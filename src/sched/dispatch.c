@@ -78,7 +78,7 @@ gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *ta
     atomic_store_explicit(&role->dispatched,
                           atomic_load_explicit(&role->dispatched, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    const gbx_probe *probe = sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(sched);
     if (probe)
         probe->at_dispatch(probe->context, worker->thread, dispatch);
     return dispatch;
@@ -89,7 +89,7 @@ static gbx_sched_dispatch *start_plain(gbx_sched_worker *worker, gbx_sched_task 
     uint32_t core = take_core(worker, task->class_of);
     if (core == GBX_NO_FREE_CORE)
         return NULL;
-    const gbx_probe *probe = worker->sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(worker->sched);
     if (probe)
         probe->before_dispatch(probe->context, worker->thread, task);
     return gbx_sched_start(worker, task, core, task->first_subtask, 0);
@@ -199,7 +199,7 @@ static void release_successor(gbx_sched_worker *worker, gbx_sched_task *task) {
 static void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
     gbx_sched *sched = worker->sched;
     gbx_sched_role *role = &sched->roles[worker->thread];
-    const gbx_probe *probe = sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(sched);
     if (probe)
         probe->after_completion(probe->context, worker->thread, task);
     /* From here on the builder may use the task's memory for another. */

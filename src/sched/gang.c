@@ -93,7 +93,7 @@ static void reserve(gbx_sched *sched, const gbx_sched_task *task) {
 
 /* Places what can be placed; true when the gang has all of its blocks. */
 static bool place_blocks(gbx_sched_worker *worker, gbx_sched_task *task) {
-    const gbx_probe *probe = worker->sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(worker->sched);
     /* Once it is on its way its memory is not this thread's any more. */
     uint32_t block_num = task->block_num;
     while (task->next_block < block_num) {

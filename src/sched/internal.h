@@ -6,6 +6,14 @@
 
 enum { GBX_SCHED_AWAKE = GBX_SCHED_BUILDING - 1 }; /* the part of `active` that counts workers */
 
+/* Whoever listens; a build for measuring what the hooks cost has none. */
+#ifndef GBX_SCHED_HAS_PROBE
+#    define GBX_SCHED_HAS_PROBE 1
+#endif
+static inline const gbx_probe *gbx_sched_probe(const gbx_sched *sched) {
+    return GBX_SCHED_HAS_PROBE ? sched->config.probe : NULL;
+}
+
 /* A worker while it is awake; on its own stack. */
 typedef struct gbx_sched_worker {
     gbx_sched *sched;

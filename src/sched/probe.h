@@ -32,6 +32,28 @@ typedef struct gbx_probe {
     void (*end_of_thread)(void *context, uint32_t thread);
     /* For a dispatch whose kernel crashed or hung: it may have written some of its outputs. */
     void (*on_fault)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
+    /* Counts up while any of these is at something long, or waits. Any thread. */
+    uint64_t (*progress)(void *context);
 } gbx_probe;
+
+/* --- the listener of a run: defined by the layer above --- */
+
+/* What it is told at the start. */
+typedef struct gbx_probe_request {
+    uint64_t data_base; /* what the launch says: an address in global memory, not 0 */
+    uint32_t flags;     /* likewise */
+    uint32_t thread_count;
+    uint64_t gm_base;
+    uint64_t gm_bytes;
+    /* Rings for the host. Any thread. */
+    void (*ring)(void *context);
+    void *ring_context;
+} gbx_probe_request;
+
+/* The private memory that it wants for a run: zero, taken as it is touched. */
+extern const uint64_t gbx_probe_state_bytes;
+
+/* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
+const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request);
 
 #endif

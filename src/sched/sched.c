@@ -170,7 +170,7 @@ uint32_t gbx_sched_awake(gbx_sched *sched) {
 }
 
 void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
-    const gbx_probe *probe = sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(sched);
     if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)

@@ -56,7 +56,7 @@ void gbx_sched_wake_counted(gbx_sched *sched) {
 }
 
 static void end_threads(gbx_sched *sched) {
-    const gbx_probe *probe = sched->config.probe;
+    const gbx_probe *probe = gbx_sched_probe(sched);
     if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
@@ -110,13 +110,21 @@ static void take_role(gbx_sched_worker *worker) {
     }
 }
 
-/* A holder that does not come back, for the scheduler itself has failed, is not waited for. */
+/* A holder that does not come back, for the scheduler itself has failed, is not waited for; one
+ * that copies whole tensors, or waits for room for them, is. */
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
+    const gbx_probe *probe = gbx_sched_probe(sched);
+    uint64_t progress = 0;
     for (uint32_t spins = 0;
          atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst) &&
          spins < SEIZE_SPINS;
-         ++spins)
+         ++spins) {
+        uint64_t now = probe ? probe->progress(probe->context) : 0;
+        if (now != progress)
+            spins = 0;
+        progress = now;
         sched_yield();
+    }
 }
 
 static void give_role(gbx_sched_worker *worker) {

@@ -32,8 +32,8 @@ typedef struct gbx_block_header {
     uint32_t magic;
     uint32_t record_bytes; /* of all records in the block */
     uint32_t record_count;
-    uint32_t sequence;  /* 0 for the first block, then counting up */
-    uint64_t checksum;  /* XXH3-64 of the records */
+    uint32_t sequence;   /* 0 for the first block, then counting up */
+    uint64_t checksum;   /* XXH3-64 of the records */
     uint64_t head_check; /* XXH3-64 of the 24 bytes before */
 } gbx_block_header;
 static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
@@ -183,10 +183,10 @@ typedef struct gbx_record_slot {
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
 
 typedef enum gbx_loss_cause {
-    GBX_LOSS_STALL = 0,    /* no room within the stall timeout */
-    GBX_LOSS_DISK = 1,     /* the bytes could not be written */
-    GBX_LOSS_CORRUPT = 2,  /* what the device said of it does not hold */
-    GBX_LOSS_DEVICE = 3,   /* the chip ended before it was handed over */
+    GBX_LOSS_STALL = 0,   /* no room within the stall timeout */
+    GBX_LOSS_DISK = 1,    /* the bytes could not be written */
+    GBX_LOSS_CORRUPT = 2, /* what the device said of it does not hold */
+    GBX_LOSS_DEVICE = 3,  /* the chip ended before it was handed over */
     GBX_LOSS_CAUSE_COUNT = 4
 } gbx_loss_cause;
 
@@ -208,7 +208,7 @@ typedef enum gbx_skip_reason {
 /* SKIPPED: head.arg_index is GBX_ARG_NONE for a whole task. */
 typedef struct gbx_record_skipped {
     gbx_record head;
-    uint32_t reason; /* gbx_skip_reason */
+    uint32_t reason;  /* gbx_skip_reason */
     uint32_t func_id; /* the first kernel of the task */
 } gbx_record_skipped;
 static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
@@ -216,7 +216,7 @@ static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
 /* END: what the writer counted; `bytes` of text follow, zero padded: the status ("ok", or why the
  * run failed). */
 typedef struct gbx_record_end {
-    gbx_record head; /* GBX_FLAG_COMPLETE */
+    gbx_record head;       /* GBX_FLAG_COMPLETE */
     uint64_t record_count; /* tensors and scalars */
     uint64_t task_count;
     uint64_t dispatch_count;

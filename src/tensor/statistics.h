@@ -14,8 +14,14 @@
 
 /*
  * min and max: the bits of a double for floats, of an int64_t for signed integers, of a uint64_t
- * for unsigned ones and bool. NaNs count in `nan_count` alone; infinities in min, max and
- * inf_count, not in the mean. Where no element counts, min, max and mean are NaN (floats) or 0.
+ * for unsigned ones and bool. -0.0 is a zero, and less than 0.0. NaNs count in `nan_count` alone;
+ * infinities in min, max and inf_count, not in the mean. Where no element counts, min, max and mean
+ * are NaN (floats) or 0. Every NaN here is the one with bits 0x7ff8000000000000.
+ *
+ * The mean of integers is their exact sum, rounded to a double, divided by their number. Floats are
+ * summed in 32 lanes of double: the element at position i in lane i modulo 32, in ascending order;
+ * then, for w = 16, 8, 4, 2, 1, lane i + w is added to each lane i below w. As with any such sum,
+ * float64 values near the largest may add up to an infinity.
  */
 typedef struct gbx_statistics {
     uint64_t min_bits;
@@ -27,26 +33,38 @@ typedef struct gbx_statistics {
     uint64_t subnormal_count;
 } gbx_statistics;
 
-/* Gathers over pieces of one tensor. The fields are the function's. */
+/* Sums of floats are kept in so many lanes. */
+#define GBX_STATISTICS_LANES 32
+
+/*
+ * Gathers over pieces of one tensor. The fields are the functions'. A key orders as its element
+ * does, without a sign: the sign bit of signed integers is flipped, of floats all bits if it is set
+ * and the sign alone if not. float8 elements are counted as the float16 of the same digits.
+ */
 typedef struct gbx_statistics_state {
     uint32_t dtype;
-    uint32_t has_values;
-    uint64_t count;
-    uint64_t min_bits;
-    uint64_t max_bits;
+    uint32_t reserved;
+    uint64_t bytes;   /* so far */
+    uint64_t count;   /* of elements so far */
+    uint64_t min_key; /* above max_key while there is none */
+    uint64_t max_key;
     uint64_t nan_count;
     uint64_t inf_count;
     uint64_t zero_count;
     uint64_t subnormal_count;
-    double sums[64];
+    uint64_t part_low;  /* integers: sum of the low 32 bits of keys, in one call of a kernel */
+    uint64_t part_high; /* likewise of the others */
+    uint64_t sum_low;   /* integers: sum of keys, 128 bits */
+    uint64_t sum_high;
+    double sums[GBX_STATISTICS_LANES];
 } gbx_statistics_state;
 
 /* Pieces are multiples of this many bytes, but for the last. */
 enum { GBX_STATISTICS_STEP_BYTES = 4096 };
 
 void gbx_statistics_begin(gbx_statistics_state *state, uint32_t dtype);
-/* `elements` are packed as in a row-major payload. int4: `row_elements` is the last dimension, so
- * that the padding of odd rows is not counted; others ignore it. */
+/* `elements` are at any address and packed as in a row-major payload. int4: `row_elements` is the
+ * last dimension, so that the padding of odd rows is not counted; others ignore it. */
 void gbx_statistics_update(gbx_statistics_state *state, const void *elements, size_t bytes,
                            uint64_t row_elements);
 void gbx_statistics_end(const gbx_statistics_state *state, gbx_statistics *out_statistics);

@@ -281,6 +281,55 @@ int bad_tensor_info(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
+static void bad_mark_on_host(const builder *b) {
+    gbx_task task = add_step(b, BAD_AT, BAD_AT, 1);
+    uint64_t which = scalar(b, CASE_AT);
+    gbx_dump_task_words(b->o, which == MARK_NOWHERE ? 4321 : task,
+                        which == MARK_LAST_WORD ? UINT64_C(1) << 63 : UINT64_C(0x31));
+}
+
+int bad_mark(gbx_orchestration *o, const gbx_run_args *run) {
+    builder b = begin(o, run);
+    prelude(&b);
+    if (is_on(&b, ON_HOST)) {
+        bad_mark_on_host(&b);
+        return 0;
+    }
+    gbx_tensor cell = cells_at(&b, BAD_AT, 1);
+    gbx_args args = gbx_args_begin();
+    gbx_args_add_input(&args, &cell);
+    gbx_args_add_output(&args, &cell);
+    if (scalar(&b, CASE_AT) == MARK_TOO_SOON)
+        gbx_args_dump(&args, 3);
+    gbx_args_add_u64(&args, 1);
+    gbx_args_add_u64(&args, 0);
+    gbx_args_dump(&args, 0);
+    gbx_args_dump(&args, scalar(&b, CASE_AT) == MARK_FAR ? UINT32_MAX : 4); /* the first counts */
+    publish(&b, add(&b, gbx_aiv(STEP), &args));
+    return 0;
+}
+
+/* Every way to mark, none of them wrong: COUNT steps of cell 0. */
+int good_marks(gbx_orchestration *o, const gbx_run_args *run) {
+    builder b = begin(o, run);
+    gbx_tensor cell = cells_at(&b, 0, 1);
+    gbx_task last = GBX_NO_TASK;
+    for (uint64_t i = 0; i < scalar(&b, COUNT_AT); ++i) {
+        gbx_args args = step_args(&cell, &cell, i, 0);
+        if (i % 3 == 0)
+            gbx_args_dump_all(&args);
+        for (uint32_t index = 0; i % 3 == 1 && index < 4; ++index)
+            gbx_args_dump(&args, index);
+        gbx_task task = add(&b, gbx_aiv(STEP), &args);
+        if (is_on(&b, ON_HOST))
+            gbx_dump_task_words(o, task, i % 3 ? 0xf : UINT64_MAX);
+        follow(&b, last, task);
+        publish(&b, task);
+        last = task;
+    }
+    return 0;
+}
+
 int own_error(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     prelude(&b);
@@ -363,6 +412,9 @@ static void call(const builder *b, uint64_t which) {
         break;
     case CALL_SCOPE_END:
         gbx_scope_end(o);
+        break;
+    case CALL_DUMP_TASK_WORDS:
+        gbx_dump_task_words(o, 0, 1);
         break;
     }
 }

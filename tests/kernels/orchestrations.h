@@ -33,6 +33,8 @@ enum { BAD_AT = 8, PRELUDE_AT = 32, PRELUDE_CELLS = 64, CELLS = 128 };
     X(bad_tensor)                                                                                  \
     X(too_many_arguments)                                                                          \
     X(bad_tensor_info)                                                                             \
+    X(bad_mark)                                                                                    \
+    X(good_marks)                                                                                  \
     X(own_error)                                                                                   \
     X(bad_index)                                                                                   \
     X(refused)                                                                                     \
@@ -58,6 +60,7 @@ enum { NOT_REGISTERED, FAR_FUNC, WRONG_CORE, NO_KERNEL, NO_BLOCKS, MANY_BLOCKS, 
 enum { NULL_POINTER, NULL_DATA, BAD_DTYPE, NEGATIVE_SHAPE, BEFORE_MEMORY, BEYOND_MEMORY, BAD_ROLE };
 enum { MANY_TENSORS, MANY_SCALARS, MANY_WORDS };
 enum { INFO_BEYOND, INFO_TWICE, INFO_ROLE, INFO_COUNT, INFO_NULL_WORD, INFO_TASK };
+enum { MARK_BEYOND, MARK_TOO_SOON, MARK_FAR, MARK_WORD, MARK_LAST_WORD, MARK_NOWHERE };
 enum { RETURN_7, RETURN_MINUS_3, FAIL_WITH_TEXT, FIRST_ERROR_COUNTS };
 enum { INDEX_AT_SIZE, INDEX_NEGATIVE, INDEX_ON_CHIP, NULL_READ, NULL_DEVICE_TENSOR };
 enum { SELF_EDGE, EDGE_FROM_NOWHERE, EDGE_TO_NOWHERE, EDGE_OF_NO_TASK };
@@ -82,7 +85,8 @@ enum {
     CALL_PUBLISH_TASK,
     CALL_SUBMIT_TASK,
     CALL_SCOPE_BEGIN,
-    CALL_SCOPE_END
+    CALL_SCOPE_END,
+    CALL_DUMP_TASK_WORDS
 };
 
 #endif

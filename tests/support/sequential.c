@@ -230,6 +230,9 @@ static node *node_of_args(sequential_model *model, const gbx_task_kernels *kerne
                           const gbx_args *args) {
     if (args->tensor_count > GBX_MAX_TENSOR_ARGS || args->scalar_count > GBX_MAX_SCALAR_ARGS)
         set_error(model, "task %llu: too many arguments", (unsigned long long)model->made);
+    if (args->wrong_mark_bound)
+        set_error(model, "task %llu: a mark of argument %u, of %u", (unsigned long long)model->made,
+                  args->wrong_mark, args->wrong_mark_bound - 1);
     if (!kernels_are_right(model, kernels))
         return NULL;
     node *made = make_node(model, kernels, args->tensor_count + args->scalar_count);
@@ -372,6 +375,19 @@ static void op_set_tensor_info(gbx_orchestration *o, gbx_task task, const gbx_te
         describe(model_of(o), found, infos, info_count);
 }
 
+static void op_dump_task_words(gbx_orchestration *o, gbx_task task, uint64_t words) {
+    node *found = find_node(model_of(o), task, "gbx_dump_task_words");
+    for (uint32_t i = 0; found && i < 64; ++i) {
+        if (!(words >> i & 1))
+            continue;
+        if (i < found->task.arg_count)
+            found->args[i].is_marked = true;
+        else if (words != UINT64_MAX)
+            set_error(model_of(o), "task %llu: a mark of word %u, which it does not have",
+                      (unsigned long long)task, i);
+    }
+}
+
 static void op_copy_to_device(gbx_orchestration *o, uint64_t to, const void *from, uint64_t bytes) {
     if (!has_failed(model_of(o)))
         memcpy((void *)(uintptr_t)to, from, (size_t)bytes);
@@ -464,7 +480,8 @@ static const struct {
       .device_malloc = op_device_malloc,
       .copy_to_device = op_copy_to_device,
       .return_to_host = op_return_to_host,
-      .device_tensor = op_device_tensor}},
+      .device_tensor = op_device_tensor,
+      .dump_task_words = op_dump_task_words}},
     {"aicpu_build_graph",
      {.refuse = op_refuse,
       .report_failure = op_fail,

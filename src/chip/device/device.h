@@ -106,6 +106,9 @@ bool gbx_device_main(int link_socket);
  */
 void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches);
 
+/* Rings the host's doorbell. Any thread. */
+void gbx_device_ring(gbx_device *device);
+
 /* A fault is recorded: stops the program and calls the control thread. Signal handlers too. */
 void gbx_device_fail(gbx_device *device);
 

@@ -32,6 +32,10 @@ void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64
     atomic_store_explicit(&device->is_running, false, memory_order_release);
     /* Pairs with the host's look at the control block: the rest is filled in. */
     atomic_store_explicit(&control->finished_launch, launch_id, memory_order_release);
+    gbx_device_ring(device);
+}
+
+void gbx_device_ring(gbx_device *device) {
     uint64_t one = 1;
     ssize_t rung = write(device->doorbell_fd, &one, sizeof one);
     (void)rung; /* a host that does not hear it, for a kernel has closed it, looks by itself */

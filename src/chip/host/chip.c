@@ -74,6 +74,7 @@ gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip) {
         return gbx_fail(GBX_EXHAUSTED, "opening a chip: the host is out of memory");
     chip->device = config->device;
     chip->blocks = hal_config.blocks;
+    chip->aicpu_threads = hal_config.aicpu_threads;
     gbx_status status = ops->open(&hal_config, &chip->hal);
     if (!status)
         status = prepare_control(chip);
@@ -90,6 +91,7 @@ void gbx_chip_close(gbx_chip *chip) {
         return;
     if (chip->hal)
         gbx_chip_ops(chip)->close(chip->hal);
+    gbx_chip_forget_kernels(chip);
     free(chip);
 }
 

@@ -8,12 +8,18 @@
 typedef struct gbx_kernel_entry {
     char name[GBX_MAX_KERNEL_NAME + 1]; /* empty: not registered */
     gbx_core_type core;
+    /* For dumps, as gbx_kernel has them; each may be NULL. */
+    char *signature;
+    char *arg_names;
+    char *object_path; /* absolute; NULL for a function */
+    char *origin;      /* the source that the object was made of */
 } gbx_kernel_entry;
 
 struct gbx_chip {
     gbx_hal *hal;
     gbx_device_mode device;
     uint32_t blocks;
+    uint32_t aicpu_threads;
     uint64_t control;  /* device address of the gbx_control_block */
     uint64_t scratch;  /* device address of the payload of a launch */
     uint64_t launches; /* how many there were */
@@ -33,6 +39,17 @@ GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *d
 
 /* --- launch.c --- */
 
+/* Who listens to what the chip tells of a run. */
+typedef struct gbx_chip_listener {
+    void *context;
+    uint64_t dump_data_base; /* goes with the launch, as do the flags */
+    uint32_t dump_flags;
+    /* The chip has rung, or some time has passed: on the thread that waits for the launch. */
+    void (*attend)(void *context);
+    /* What the orchestration is called with, before it is. A failure ends the run. */
+    gbx_status (*receive)(void *context, const gbx_run_args *run);
+} gbx_chip_listener;
+
 /* One entry of the chip, on a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in before. */
 typedef struct gbx_chip_launch_config {
     uint32_t entry;
@@ -41,6 +58,7 @@ typedef struct gbx_chip_launch_config {
     uint64_t payload_bytes;
     void (*progress)(void *context, uint64_t tasks_completed); /* may be NULL */
     void *progress_context;
+    const gbx_chip_listener *listener; /* NULL: nobody listens */
 } gbx_chip_launch_config;
 
 /*
@@ -67,13 +85,13 @@ GBX_MUST_USE gbx_status gbx_chip_report_silence(gbx_chip *chip, int64_t silent_n
 /* --- kernel.c --- */
 
 /* Whether a kernel can be registered like this, before anything is compiled for it. */
-GBX_MUST_USE gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id,
-                                              const char *name, gbx_core_type core,
-                                              gbx_kernel_function function);
+GBX_MUST_USE gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel);
 
 /* Loads a kernel that was checked: `path` is absolute, or NULL with a function. */
-GBX_MUST_USE gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *name,
-                                             gbx_core_type core, const char *path,
-                                             gbx_kernel_function function);
+GBX_MUST_USE gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel,
+                                             const char *path);
+
+/* Frees what the chip keeps of its kernels. */
+void gbx_chip_forget_kernels(gbx_chip *chip);
 
 #endif

@@ -1,12 +1,15 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <glassbox/tensor.h>
 
 #include "chip/host/chip.h"
 
-gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id, const char *name,
-                                 gbx_core_type core, gbx_kernel_function function) {
-    GBX_TRY(gbx_chip_check_alive(chip, "registering a kernel"));
+static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel) {
+    const char *name = kernel->name;
+    uint32_t func_id = kernel->func_id;
     if (!name || !name[0] || strlen(name) > GBX_MAX_KERNEL_NAME)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "registering func %" PRIu32 ": a kernel needs a name of 1 to %d bytes",
@@ -19,27 +22,121 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, uint32_t func_id, const c
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "registering kernel %s: func_id %" PRIu32 " is taken by kernel %s", name,
                         func_id, chip->kernels[func_id].name);
-    if (core != GBX_CORE_AIC && core != GBX_CORE_AIV)
+    if (kernel->core != GBX_CORE_AIC && kernel->core != GBX_CORE_AIV)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "registering kernel %s: core type %d is neither AIC nor AIV", name,
-                        (int)core);
-    if (function && chip->device != GBX_DEVICE_THREAD)
-        return gbx_fail(GBX_UNSUPPORTED,
-                        "registering kernel %s: a function pointer has no meaning in the chip's "
-                        "own process; open the chip with GBX_DEVICE_THREAD or give a source",
-                        name);
+                        (int)kernel->core);
     return NULL;
 }
 
-gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *name,
-                                gbx_core_type core, const char *path,
-                                gbx_kernel_function function) {
-    gbx_load_block block = {.func_id = func_id, .core = (uint32_t)core};
-    if (function)
-        memcpy(&block.function, &function, sizeof function);
+/* --- signature and names --- */
+
+/* The next of a list by commas, and how long it is; NULL at its end. An empty list has one. */
+static const char *next_item(const char **rest, size_t *out_length) {
+    const char *item = *rest;
+    if (!item)
+        return NULL;
+    *out_length = strcspn(item, ",");
+    *rest = item[*out_length] ? item + *out_length + 1 : NULL;
+    return item;
+}
+
+static bool is_word(const char *item, size_t length, const char *word) {
+    return strlen(word) == length && memcmp(item, word, length) == 0;
+}
+
+/* "scalar" or "scalar:float32" */
+static bool is_scalar(const char *item, size_t length) {
+    static const char prefix[] = "scalar:";
+    char dtype[32];
+    if (is_word(item, length, "scalar"))
+        return true;
+    if (length < sizeof prefix || memcmp(item, prefix, sizeof prefix - 1) != 0)
+        return false;
+    int dtype_length = (int)(length - (sizeof prefix - 1));
+    int written = snprintf(dtype, sizeof dtype, "%.*s", dtype_length, item + sizeof prefix - 1);
+    return written < (int)sizeof dtype && gbx_dtype_parse(dtype) != GBX_DTYPE_NONE;
+}
+
+static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
+    const char *rest = kernel->signature;
+    const char *item;
+    size_t length = 0;
+    size_t tensors = 0;
+    size_t scalars = 0;
+    /* A kernel without arguments has an empty signature. */
+    while ((item = kernel->signature[0] ? next_item(&rest, &length) : NULL)) {
+        if (is_scalar(item, length))
+            ++scalars;
+        else if (is_word(item, length, "in") || is_word(item, length, "out") ||
+                 is_word(item, length, "inout"))
+            ++tensors;
+        else
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "registering kernel %s: signature \"%s\": \"%.*s\" is none of in, out, "
+                            "inout, scalar, scalar:DTYPE",
+                            kernel->name, kernel->signature, (int)length, item);
+    }
+    *out_count = tensors + scalars;
+    if (tensors <= GBX_MAX_TENSOR_ARGS && scalars <= GBX_MAX_SCALAR_ARGS)
+        return NULL;
+    return gbx_fail(GBX_INVALID_ARGUMENT,
+                    "registering kernel %s: its signature has %zu tensors and %zu scalars, at most "
+                    "%d and %d are possible",
+                    kernel->name, tensors, scalars, GBX_MAX_TENSOR_ARGS, GBX_MAX_SCALAR_ARGS);
+}
+
+static gbx_status check_names(const gbx_kernel *kernel, size_t expected) {
+    const char *rest = kernel->arg_names;
+    size_t length = 0;
+    size_t count = 0;
+    while (kernel->arg_names[0] && next_item(&rest, &length)) {
+        ++count;
+        if (length == 0)
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "registering kernel %s: arg_names \"%s\": a name is empty",
+                            kernel->name, kernel->arg_names);
+    }
+    if (count == expected)
+        return NULL;
+    return gbx_fail(GBX_INVALID_ARGUMENT,
+                    "registering kernel %s: arg_names \"%s\" are %zu, the signature has %zu; one "
+                    "for each is expected, by commas",
+                    kernel->name, kernel->arg_names, count, expected);
+}
+
+static gbx_status check_description(const gbx_kernel *kernel) {
+    size_t count = 0;
+    if (kernel->signature)
+        GBX_TRY(check_signature(kernel, &count));
+    else if (kernel->arg_names)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "registering kernel %s: arg_names without a signature; both are in its "
+                        "order",
+                        kernel->name);
+    return kernel->arg_names ? check_names(kernel, count) : NULL;
+}
+
+gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel) {
+    GBX_TRY(gbx_chip_check_alive(chip, "registering a kernel"));
+    GBX_TRY(check_identity(chip, kernel));
+    if (kernel->function && chip->device != GBX_DEVICE_THREAD)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "registering kernel %s: a function pointer has no meaning in the chip's "
+                        "own process; open the chip with GBX_DEVICE_THREAD or give a source",
+                        kernel->name);
+    return check_description(kernel);
+}
+
+/* --- loading and keeping --- */
+
+static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
+    gbx_load_block block = {.func_id = kernel->func_id, .core = (uint32_t)kernel->core};
+    if (kernel->function)
+        memcpy(&block.function, &kernel->function, sizeof kernel->function);
     else if ((size_t)snprintf(block.path, sizeof block.path, "%s", path) >= sizeof block.path)
-        return gbx_fail(GBX_OUT_OF_RANGE, "registering kernel %s: the path %s is too long", name,
-                        path);
+        return gbx_fail(GBX_OUT_OF_RANGE, "registering kernel %s: the path %s is too long",
+                        kernel->name, path);
     gbx_chip_launch_config launch = {.entry = GBX_ENTRY_LOAD_KERNEL,
                                      .timeout_ms = GBX_DEFAULT_TIMEOUT_MS,
                                      .payload = &block,
@@ -47,11 +144,49 @@ gbx_status gbx_chip_load_kernel(gbx_chip *chip, uint32_t func_id, const char *na
     gbx_status status = gbx_chip_launch(chip, &launch, NULL);
     if (gbx_status_code(status) == GBX_DEVICE_HUNG)
         return gbx_status_annotate(
-            status, "registering kernel %s, of which a constructor may never end", name);
-    if (status)
-        return gbx_status_annotate(status, "registering kernel %s", name);
-    gbx_kernel_entry *entry = &chip->kernels[func_id];
-    snprintf(entry->name, sizeof entry->name, "%s", name);
-    entry->core = core;
+            status, "registering kernel %s, of which a constructor may never end", kernel->name);
+    return gbx_status_annotate(status, "registering kernel %s", kernel->name);
+}
+
+static void forget(gbx_kernel_entry *entry) {
+    free(entry->signature);
+    free(entry->arg_names);
+    free(entry->object_path);
+    free(entry->origin);
+    *entry = (gbx_kernel_entry){0};
+}
+
+/* True also where there is nothing to copy. */
+static bool copy_text(const char *text, char **out_copy) {
+    *out_copy = text ? strdup(text) : NULL;
+    return !text || *out_copy;
+}
+
+static gbx_status keep(gbx_kernel_entry *entry, const gbx_kernel *kernel, const char *path) {
+    const char *origin = kernel->source ? kernel->source : kernel->origin;
+    *entry = (gbx_kernel_entry){.core = kernel->core};
+    if (!copy_text(kernel->signature, &entry->signature) ||
+        !copy_text(kernel->arg_names, &entry->arg_names) || !copy_text(path, &entry->object_path) ||
+        !copy_text(origin, &entry->origin)) {
+        forget(entry);
+        return gbx_fail(GBX_EXHAUSTED, "registering kernel %s: the host is out of memory",
+                        kernel->name);
+    }
     return NULL;
+}
+
+gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
+    gbx_kernel_entry *entry = &chip->kernels[kernel->func_id];
+    GBX_TRY(keep(entry, kernel, path));
+    gbx_status status = load(chip, kernel, path);
+    if (status)
+        forget(entry);
+    else /* the name is what makes it registered */
+        snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
+    return status;
+}
+
+void gbx_chip_forget_kernels(gbx_chip *chip) {
+    for (size_t i = 0; i < GBX_MAX_KERNELS; ++i)
+        forget(&chip->kernels[i]);
 }

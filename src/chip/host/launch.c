@@ -64,6 +64,8 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
             return NULL;
         if (event.kind == GBX_HAL_LOST)
             return gbx_chip_report_ending(chip, &event);
+        if (config->listener)
+            config->listener->attend(config->listener->context);
         uint64_t heartbeat;
         uint64_t tasks_so_far;
         GBX_TRY(read_control(chip, offsetof(gbx_control_block, heartbeat), &heartbeat,
@@ -144,6 +146,10 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
                               .payload_bytes = config->payload_bytes,
                               .entry = config->entry,
                               .timeout_ms = config->timeout_ms};
+    if (config->listener) {
+        launch.dump_data_base = config->listener->dump_data_base;
+        launch.dump_flags = config->listener->dump_flags;
+    }
     gbx_status status = ops->launch(chip->hal, &launch);
     /* A chip that is gone is described by its ending, which the wait finds at once. */
     if (status && gbx_status_code(status) != GBX_DEVICE_LOST)

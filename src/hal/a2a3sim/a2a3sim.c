@@ -16,6 +16,12 @@ static void *host_pointer(uint64_t address) {
 
 static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes) {
     GBX_TRY(gbx_sim_check_range((gbx_sim *)hal, "copying in to", to, bytes));
+    if (bytes == sizeof(uint64_t) && to % sizeof(uint64_t) == 0) {
+        uint64_t word;
+        memcpy(&word, from, sizeof word);
+        atomic_store_explicit((_Atomic uint64_t *)host_pointer(to), word, memory_order_release);
+        return NULL;
+    }
     memcpy(host_pointer(to), from, bytes);
     return NULL;
 }

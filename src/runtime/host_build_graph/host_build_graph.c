@@ -28,8 +28,9 @@ static gbx_status find_entry(const gbx_runtime_request *request, void **out_obje
     return NULL;
 }
 
-static void orchestrate(const gbx_run *run, gbx_orchestrate_function function,
+static gbx_status orchestrate(const gbx_runtime_request *request, gbx_orchestrate_function function,
                         gbx_host_graph *graph) {
+    const gbx_run *run = request->run;
     gbx_tensor tensors[GBX_MAX_RUN_TENSORS];
     for (uint32_t i = 0; i < run->tensor_count; ++i)
         tensors[i] = run->tensors[i].tensor;
@@ -37,14 +38,17 @@ static void orchestrate(const gbx_run *run, gbx_orchestrate_function function,
                          .scalars = run->scalars,
                          .tensor_count = run->tensor_count,
                          .scalar_count = run->scalar_count};
+    if (request->listener)
+        GBX_TRY(request->listener->receive(request->listener->context, &args));
     int result = function(gbx_host_graph_orchestration(graph), &args);
     gbx_graph_error *error = gbx_host_graph_error(graph);
     if (result == 0 || error->kind != GBX_GRAPH_OK)
-        return;
+        return NULL;
     *error = (gbx_graph_error){.kind = GBX_GRAPH_RETURNED,
                                .func_id = GBX_NO_KERNEL,
                                .task = gbx_host_graph_task_count(graph)};
     error->values[0] = result;
+    return NULL;
 }
 
 static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_result) {
@@ -54,8 +58,9 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
     GBX_TRY(find_entry(request, &object, &function));
     gbx_status status = gbx_host_graph_create(request, &graph);
     if (!status) {
-        orchestrate(request->run, function, graph);
-        status = gbx_host_graph_launch(graph, out_result);
+        status = orchestrate(request, function, graph);
+        if (!status)
+            status = gbx_host_graph_launch(graph, out_result);
         status = gbx_status_first(status, gbx_host_graph_destroy(graph));
     }
     if (object)
@@ -102,23 +107,16 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
                                   call->tensor_count);
 }
 
-gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_config *config,
-                         gbx_call_result *out_result) {
-    static const gbx_call_config defaults;
-    static const gbx_run no_run;
-    gbx_runtime_request request = {.chip = chip,
-                                   .run = &no_run,
-                                   .config = config ? config : &defaults,
-                                   .runtime = &gbx_host_build_graph};
+gbx_status gbx_runtime_call(const gbx_runtime_request *request, const gbx_call *call,
+                            gbx_call_result *out_result) {
     gbx_host_graph *graph;
-    GBX_TRY(gbx_chip_check_alive(chip, "calling"));
     GBX_TRY(check_call(call));
     if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS)
         return gbx_fail(GBX_OUT_OF_RANGE,
                         "calling with %" PRIu32 " tensors and %" PRIu32
                         " scalars: at most %d of each are possible",
                         call->tensor_count, call->scalar_count, GBX_MAX_TENSOR_ARGS);
-    GBX_TRY(gbx_host_graph_create(&request, &graph));
+    GBX_TRY(gbx_host_graph_create(request, &graph));
     add_call(graph, call);
     gbx_status status = gbx_host_graph_launch(graph, out_result);
     return gbx_status_first(status, gbx_host_graph_destroy(graph));

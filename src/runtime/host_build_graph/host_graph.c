@@ -184,6 +184,7 @@ static void write_arguments(const gbx_host_graph *graph, const gbx_host_entry *e
     arguments->word_count = entry->word_count;
     arguments->tensor_count = entry->info_count;
     arguments->is_described = entry->is_described;
+    arguments->dumped_words = entry->dumped_words;
     if (entry->word_count)
         memcpy(arguments->words, (const uint64_t *)graph->words.elements + entry->first_word,
                entry->word_count * sizeof(uint64_t));

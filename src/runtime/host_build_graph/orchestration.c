@@ -130,13 +130,18 @@ static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_i
     return true;
 }
 
+/* Whether the graph goes on, and has that task. */
+static bool has_task(gbx_host_graph *graph, gbx_task task) {
+    if (task >= graph->entries.count)
+        fail(graph, GBX_GRAPH_UNKNOWN_TASK, GBX_NO_TASK, GBX_NO_KERNEL, (int64_t)task,
+             (int64_t)graph->entries.count);
+    return !is_over(graph);
+}
+
 static void set_tensor_info(gbx_orchestration *orchestration, gbx_task task,
                             const gbx_tensor_info *infos, uint32_t count) {
     gbx_host_graph *graph = graph_of(orchestration);
-    if (!is_over(graph) && task >= graph->entries.count)
-        fail(graph, GBX_GRAPH_UNKNOWN_TASK, GBX_NO_TASK, GBX_NO_KERNEL, (int64_t)task,
-             (int64_t)graph->entries.count);
-    if (is_over(graph) || !check_infos(graph, task, infos, count))
+    if (!has_task(graph, task) || !check_infos(graph, task, infos, count))
         return;
     gbx_host_entry *entry = gbx_host_entry_at(graph, task);
     entry->first_info = graph->infos.count;
@@ -149,6 +154,20 @@ static void set_tensor_info(gbx_orchestration *orchestration, gbx_task task,
         copies[i] = infos[i];
     entry->info_count = count;
     entry->is_described = 1;
+}
+
+static void dump_task_words(gbx_orchestration *orchestration, gbx_task task, uint64_t words) {
+    gbx_host_graph *graph = graph_of(orchestration);
+    if (!has_task(graph, task))
+        return;
+    gbx_host_entry *entry = gbx_host_entry_at(graph, task);
+    uint64_t all = entry->word_count < 64 ? (UINT64_C(1) << entry->word_count) - 1 : UINT64_MAX;
+    uint64_t beyond = words & ~all;
+    if (beyond && words != UINT64_MAX)
+        fail(graph, GBX_GRAPH_MARK, task, gbx_first_kernel(&entry->kernels),
+             __builtin_ctzll(beyond), entry->word_count);
+    else
+        entry->dumped_words |= words & all;
 }
 
 static bool append_entry(gbx_host_graph *graph, const gbx_task_kernels *kernels,
@@ -260,4 +279,5 @@ const gbx_orchestration_ops gbx_host_graph_ops = {
     .copy_to_device = copy_to_device,
     .return_to_host = return_to_host,
     .device_tensor = device_tensor,
+    .dump_task_words = dump_task_words,
 };

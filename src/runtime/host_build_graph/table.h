@@ -21,6 +21,7 @@ typedef struct gbx_host_entry {
     uint32_t word_count;
     uint32_t info_count;
     uint32_t is_described;
+    uint64_t dumped_words; /* a bit for each word that is marked */
     uint64_t first_word;
     uint64_t first_info;
 } gbx_host_entry;

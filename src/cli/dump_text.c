@@ -1,0 +1,99 @@
+#include "cli/dump_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "store/format.h"
+
+enum { LINES_MAX = 20 };
+
+const char *gbx_text_count(uint64_t count, char out_text[GBX_COUNT_TEXT_BYTES]) {
+    char digits[GBX_COUNT_TEXT_BYTES];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    size_t used = 0;
+    for (int i = 0; i < length; ++i) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out_text[used++] = ',';
+        out_text[used++] = digits[i];
+    }
+    out_text[used] = '\0';
+    return out_text;
+}
+
+const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (bytes < 1024) {
+        snprintf(out_text, GBX_COUNT_TEXT_BYTES, "%" PRIu64 " byte%s", bytes,
+                 bytes == 1 ? "" : "s");
+        return out_text;
+    }
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]; ++unit)
+        value /= 1024;
+    snprintf(out_text, GBX_COUNT_TEXT_BYTES, "%.1f %s", value, units[unit]);
+    return out_text;
+}
+
+const char *gbx_text_stage(uint8_t stage) {
+    return stage == GBX_STAGE_BEFORE  ? "before_dispatch"
+           : stage == GBX_STAGE_AFTER ? "after_completion"
+                                      : NULL;
+}
+
+static void print_finding(FILE *to, const gbx_finding *finding) {
+    if (finding->has_place)
+        fprintf(to, "  record %" PRIu64 ": task %" PRIu64 ", kernel %s, arg %u, %s: ",
+                finding->place.index, finding->place.task,
+                finding->kernel ? finding->kernel : "unknown", finding->place.arg_index,
+                gbx_text_stage(finding->place.stage));
+    else
+        fprintf(to, "  %s: ", gbx_finding_kind_name(finding->kind));
+    fputs(finding->what, to);
+    if (finding->expected)
+        fprintf(to, ": expected %s, got %s", finding->expected, finding->got);
+    fputc('\n', to);
+}
+
+void gbx_text_findings(FILE *to, const gbx_findings *findings, const char *more) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
+        print_finding(to, &findings->items[i]);
+    if (findings->count > LINES_MAX)
+        fprintf(to, "  and %s more%s\n", gbx_text_count(findings->count - LINES_MAX, count), more);
+}
+
+static void write_number(gbx_json_writer *json, const char *key, bool is_there, uint64_t value) {
+    gbx_json_key(json, key);
+    if (is_there)
+        gbx_json_u64(json, value);
+    else
+        gbx_json_null(json);
+}
+
+static void write_text(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void write_finding(gbx_json_writer *json, const gbx_finding *finding) {
+    const gbx_finding_place *place = &finding->place;
+    gbx_json_begin_object_inline(json);
+    write_text(json, "kind", gbx_finding_kind_name(finding->kind));
+    write_number(json, "index", finding->has_place, place->index);
+    write_number(json, "task_seq", finding->has_place, place->task);
+    write_text(json, "kernel", finding->kernel);
+    write_number(json, "arg_index", finding->has_place, place->arg_index);
+    write_text(json, "stage", finding->has_place ? gbx_text_stage(place->stage) : NULL);
+    write_text(json, "what", finding->what);
+    write_text(json, "expected", finding->expected);
+    write_text(json, "got", finding->got);
+    gbx_json_end_object(json);
+}
+
+void gbx_json_findings(gbx_json_writer *json, const gbx_findings *findings) {
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < findings->count && !gbx_json_has_failed(json); ++i)
+        write_finding(json, &findings->items[i]);
+    gbx_json_end_array(json);
+}

@@ -1,0 +1,28 @@
+/* How commands that read dumps print counts, sizes and what is wrong. */
+#ifndef GBX_CLI_DUMP_TEXT_H
+#define GBX_CLI_DUMP_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/json_writer.h"
+#include "store/findings.h"
+
+enum { GBX_COUNT_TEXT_BYTES = 32 };
+
+/* "1,024"; the text is `out_text`. */
+const char *gbx_text_count(uint64_t count, char out_text[GBX_COUNT_TEXT_BYTES]);
+
+/* "17 bytes", "3.2 MiB"; the text is `out_text`. */
+const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]);
+
+/* "before_dispatch", "after_completion"; NULL for neither. */
+const char *gbx_text_stage(uint8_t stage);
+
+/* One line each, indented; at most 20, then how many more there are and `more`, where they are. */
+void gbx_text_findings(FILE *to, const gbx_findings *findings, const char *more);
+
+/* An array of objects. */
+void gbx_json_findings(gbx_json_writer *json, const gbx_findings *findings);
+
+#endif

@@ -1,0 +1,281 @@
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/dump_text.h"
+#include "cli/json_output.h"
+#include "cli/progress.h"
+#include "store/dump_path.h"
+#include "store/verify.h"
+
+enum { KEY_JSON = 0x100, LINES_MAX = 20 }; /* no letter: the long name alone */
+
+typedef struct command_line {
+    const char *dump;
+    bool as_json;
+} command_line;
+
+/* As in the manifest. */
+static const char *const skip_reasons[GBX_SKIP_REASON_COUNT] = {
+    "nobody told which words of the task are tensors",
+    "what was told of the argument is not what the kernel gets"};
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
+    if (key == KEY_JSON) {
+        line->as_json = true;
+        return 0;
+    }
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    if (line->dump)
+        argp_error(state, "\"%s\" is not expected; one dump is checked at a time", argument);
+    line->dump = argument;
+    return 0;
+}
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, NULL, 0, "Print one JSON document, with everything that is wrong", 0}, {0}};
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[DUMP]",
+    .doc = "Computes every checksum, hash, size and count of a dump again and compares its "
+           "manifests with its journal. DUMP is a dump directory, its parent or its tensor_dump "
+           "(default: " GBX_DUMP_PATH_DEFAULT ").\v"
+           "exit codes: 0 all that is there is right; 1 something is wrong; 2 usage, or there is "
+           "no dump that can be read.\n\n"
+           "examples:\n  glassbox verify\n  glassbox verify outputs/vector_example_default\n"
+           "  glassbox verify outputs --json",
+};
+
+static void on_progress(void *context, const char *what, uint64_t done_bytes, uint64_t bytes) {
+    gbx_progress *progress = context;
+    char text[128], done[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
+    if (!progress)
+        return;
+    snprintf(text, sizeof text, "checking %s, %s of %s", what, gbx_text_bytes(done_bytes, done),
+             gbx_text_bytes(bytes, all));
+    gbx_progress_phase(progress, NULL, text);
+}
+
+/* --- text --- */
+
+static void print_verdict(const gbx_verification *verification, const char *directory) {
+    char records[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES], wrong[GBX_COUNT_TEXT_BYTES];
+    size_t count = verification->findings.count;
+    gbx_text_count(verification->records, records);
+    gbx_text_bytes(verification->payload_bytes, bytes);
+    const char *plural = verification->records == 1 ? "" : "s";
+    if (count == 0)
+        printf("good: %s record%s, %s of payload, every hash, size and count holds\n", records,
+               plural, bytes);
+    else
+        printf("bad: %s thing%s wrong with %s (%s record%s, %s of payload)\n",
+               gbx_text_count(count, wrong), count == 1 ? " is" : "s are", directory, records,
+               plural, bytes);
+}
+
+/* Of a run that did not end well, and of what the dump has no bytes of. */
+static void print_state(const gbx_verification *verification) {
+    const char *status = gbx_reader_end_text(verification->reader);
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
+        printf("not complete: %s\n", status);
+    else if (gbx_reader_end(verification->reader) && strcmp(status, "ok") != 0)
+        printf("the run failed: %s\n", status);
+    if (verification->unhashed_tensors > 0)
+        printf("without payload: %s tensors, whose hashes cannot be computed again\n",
+               gbx_text_count(verification->unhashed_tensors, count));
+}
+
+static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
+    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {
+        "there was no room within the stall timeout", "they could not be written to the disk",
+        "what the device said of them does not hold",
+        "the chip ended before they were handed over"};
+    char count[GBX_COUNT_TEXT_BYTES];
+    const gbx_record *record;
+    GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, position, &record));
+    const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+    printf("lost: %s record%s", gbx_text_count(loss->count, count), loss->count == 1 ? "" : "s");
+    printf(", the first of task %" PRIu64, record->task);
+    if (record->arg_index != GBX_ARG_NONE)
+        printf(", arg %u", record->arg_index);
+    if (gbx_text_stage(record->stage))
+        printf(", %s", gbx_text_stage(record->stage));
+    printf(": %s\n", causes[loss->cause]);
+    return NULL;
+}
+
+static gbx_status print_skipped(gbx_reader *reader, uint64_t position) {
+    const gbx_record *record;
+    GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, position, &record));
+    const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
+    printf("skipped: task %" PRIu64 ", kernel %s", record->task, kernel ? kernel->name : "unknown");
+    if (record->arg_index != GBX_ARG_NONE)
+        printf(", arg %u", record->arg_index);
+    printf(": %s\n", skip_reasons[skipped->reason]);
+    return NULL;
+}
+
+static gbx_status print_list(gbx_reader *reader, gbx_reader_list list, const char *what,
+                             gbx_status (*print)(gbx_reader *, uint64_t)) {
+    char text[GBX_COUNT_TEXT_BYTES];
+    uint64_t count = gbx_reader_list_count(reader, list);
+    for (uint64_t i = 0; i < count && i < LINES_MAX; ++i)
+        GBX_TRY(print(reader, i));
+    if (count > LINES_MAX)
+        printf("%s: and %s more entries; --json lists all\n", what,
+               gbx_text_count(count - LINES_MAX, text));
+    return NULL;
+}
+
+static gbx_status print_text(const gbx_verification *verification, const char *directory) {
+    print_verdict(verification, directory);
+    gbx_text_findings(stdout, &verification->findings, "; --json lists all");
+    print_state(verification);
+    GBX_TRY(print_list(verification->reader, GBX_LIST_LOSSES, "lost", print_loss));
+    GBX_TRY(print_list(verification->reader, GBX_LIST_SKIPPED, "skipped", print_skipped));
+    if (verification->can_be_recovered)
+        printf("glassbox recover %s keeps what is readable and writes what is missing\n",
+               directory);
+    return NULL;
+}
+
+/* --- JSON --- */
+
+static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+static void write_text(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+/* The task and, where there is one, the argument that a record is about. */
+static void write_place(gbx_json_writer *json, const gbx_record *record) {
+    write_number(json, "task_seq", record->task);
+    gbx_json_key(json, "arg_index");
+    if (record->arg_index == GBX_ARG_NONE)
+        gbx_json_null(json);
+    else
+        gbx_json_u64(json, record->arg_index);
+}
+
+static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
+    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device"};
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
+    gbx_json_key(json, "losses");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
+        const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+        gbx_json_begin_object_inline(json);
+        write_place(json, record);
+        write_text(json, "stage", gbx_text_stage(record->stage));
+        write_text(json, "cause", causes[loss->cause]);
+        write_number(json, "count", loss->count);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    return NULL;
+}
+
+static gbx_status write_skipped(gbx_json_writer *json, gbx_reader *reader) {
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
+    gbx_json_key(json, "skipped");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
+        const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
+        const gbx_run_kernel *kernel =
+            gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
+        gbx_json_begin_object_inline(json);
+        write_place(json, record);
+        write_text(json, "kernel", kernel ? kernel->name : NULL);
+        write_text(json, "reason", skip_reasons[skipped->reason]);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    return NULL;
+}
+
+static void write_totals(gbx_json_writer *json, const gbx_verification *verification,
+                         const char *directory) {
+    const gbx_reader_totals *totals = gbx_reader_get_totals(verification->reader);
+    bool has_end = gbx_reader_end(verification->reader) != NULL;
+    write_text(json, "dump", directory);
+    gbx_json_key(json, "good");
+    gbx_json_bool(json, verification->findings.count == 0);
+    gbx_json_key(json, "complete");
+    gbx_json_bool(json, gbx_reader_is_complete(verification->reader));
+    write_text(json, "status", has_end ? gbx_reader_end_text(verification->reader) : NULL);
+    gbx_json_key(json, "can_be_recovered");
+    gbx_json_bool(json, verification->can_be_recovered);
+    write_number(json, "records", verification->records);
+    write_number(json, "bytes", verification->payload_bytes);
+    write_number(json, "stored_bytes", totals->stored_bytes);
+    write_number(json, "tasks", totals->tasks);
+    write_number(json, "dispatches", totals->dispatches);
+    write_number(json, "hashed_records", verification->hashed_records);
+    write_number(json, "tensors_without_payload", verification->unhashed_tensors);
+}
+
+static gbx_status print_json(const gbx_verification *verification, const char *directory) {
+    static gbx_json_writer json; /* too large for a stack */
+    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(&json);
+    write_totals(&json, verification, directory);
+    gbx_json_key(&json, "bad");
+    gbx_json_findings(&json, &verification->findings);
+    gbx_status status = write_losses(&json, verification->reader);
+    if (!status)
+        status = write_skipped(&json, verification->reader);
+    gbx_json_end_object(&json);
+    gbx_status finished = gbx_json_finish(&json);
+    return gbx_status_first(status, finished);
+}
+
+/* --- the command --- */
+
+static gbx_status verify(const command_line *line, const char *directory, int *out_exit_code) {
+    gbx_verification verification;
+    gbx_progress *progress = gbx_progress_start();
+    gbx_verify_observer observer = {.context = progress, .on_progress = on_progress};
+    gbx_progress_phase(progress, NULL, "reading the journal");
+    gbx_status status = gbx_dump_verify(directory, &observer, &verification);
+    gbx_progress_stop(progress);
+    GBX_TRY(status);
+    status =
+        line->as_json ? print_json(&verification, directory) : print_text(&verification, directory);
+    *out_exit_code = verification.findings.count > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK;
+    gbx_verification_free(&verification);
+    return status;
+}
+
+int gbx_command_verify(int argc, char **argv) {
+    command_line line = {0};
+    gbx_command_parse(&parser, "verify", argc, argv, &line);
+    char *directory;
+    int exit_code = GBX_EXIT_OK;
+    gbx_status status = gbx_dump_path_find(line.dump, &directory);
+    if (!status)
+        status = verify(&line, directory, &exit_code);
+    if (status) {
+        fprintf(stderr, "glassbox verify: %s\n", gbx_status_message(status));
+        exit_code = GBX_EXIT_USAGE;
+    }
+    gbx_status_free(status);
+    free(directory);
+    return exit_code;
+}

@@ -1,0 +1,221 @@
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "dump/device/writer.h"
+#include "tensor/gather_range.h"
+#include "tensor/statistics.h"
+#include "tensor/view.h"
+
+/* Shorter captures are not worth the time it takes to measure them. */
+enum { TIMED_BYTES = 65536, STATISTICS_WORDS = 7 };
+_Static_assert(sizeof(gbx_statistics) == STATISTICS_WORDS * sizeof(uint64_t), "layout of a record");
+
+/* One tensor on its way. */
+typedef struct capture {
+    gbx_lane *lane;
+    gbx_dump_record head;
+    const gbx_tensor *tensor;
+    const void *buffer; /* where its data lies */
+    bool is_contiguous;
+    bool has_statistics;
+    bool has_hash;
+    bool is_hash_known; /* it was all in one step */
+    uint64_t bytes;     /* that count: all, or those that are kept */
+    uint64_t position;
+    gbx_hash128 hash;
+    gbx_hash_state hashing;
+    gbx_statistics_state counting;
+} capture;
+
+/* Kernels can write to the descriptions of tensors: what they say is checked at every look. */
+static bool is_sound(const gbx_lane *lane, const gbx_tensor *tensor) {
+    const gbx_probe_request *request = &lane->writer->request;
+    int64_t first;
+    int64_t end;
+    if (!gbx_tensor_is_valid(tensor, &first, &end))
+        return false;
+    if (first == end)
+        return true;
+    uint64_t offset = tensor->data + (uint64_t)first - request->gm_base;
+    return offset < request->gm_bytes && (uint64_t)(end - first) <= request->gm_bytes - offset;
+}
+
+/* --- reading --- */
+
+/* The bytes from `first` on, where they lie or gathered to `to`. */
+static const void *fetch(const capture *c, uint64_t first, uint64_t bytes, void *to) {
+    if (!to && c->is_contiguous) {
+        uint64_t start = (uint64_t)c->tensor->start_offset * gbx_dtype_bits(c->tensor->dtype) / 8;
+        return (const unsigned char *)c->buffer + start + first;
+    }
+    unsigned char *place = to ? to : c->lane->scratch;
+    gbx_tensor_gather_range(c->tensor, c->buffer, first, bytes, place);
+    return place;
+}
+
+static void look_at(capture *c, const void *bytes, uint64_t count) {
+    uint32_t ndims = c->tensor->ndims;
+    if (c->has_hash && count == c->bytes) {
+        c->hash = gbx_hash_bytes(bytes, count);
+        c->is_hash_known = true;
+    } else if (c->has_hash) {
+        gbx_hash_update(&c->hashing, bytes, count);
+    }
+    if (c->has_statistics)
+        gbx_statistics_update(&c->counting, bytes, count,
+                              ndims ? (uint64_t)c->tensor->shape[ndims - 1] : 1);
+}
+
+static void begin_looking(capture *c) {
+    if (c->has_hash && c->bytes > GBX_WRITER_STEP_BYTES)
+        gbx_hash_begin(&c->hashing);
+    if (c->has_statistics)
+        gbx_statistics_begin(&c->counting, c->tensor->dtype);
+    if (c->bytes == 0)
+        look_at(c, "", 0);
+}
+
+static void end_looking(capture *c) {
+    if (c->has_hash && !c->is_hash_known)
+        c->hash = gbx_hash_end(&c->hashing);
+}
+
+/* Bytes `first` to `end`, in steps that stay in the cache; to `to` unless it is NULL. */
+static void sweep(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
+    uint64_t step = c->is_contiguous ? GBX_WRITER_STEP_BYTES : GBX_WRITER_VIEW_STEP_BYTES;
+    for (uint64_t at = first; at < end; at += step) {
+        uint64_t count = end - at < step ? end - at : step;
+        look_at(c, fetch(c, at, count, to ? to + (at - first) : NULL), count);
+        if ((at - first) % (UINT64_C(1) << 20) == 0)
+            gbx_lane_show_life(c->lane);
+    }
+}
+
+/* --- writing --- */
+
+static bool copy_in_one(capture *c) {
+    if (!gbx_lane_reserve(c->lane, c->bytes, GBX_DUMP_LINE_BYTES, &c->position))
+        return false;
+    sweep(c, 0, c->bytes, gbx_lane_at(c->lane, c->position));
+    return true;
+}
+
+static bool copy_piece(capture *c, uint64_t offset, uint64_t bytes) {
+    gbx_lane *lane = c->lane;
+    uint64_t position;
+    if (!gbx_lane_reserve(lane, bytes, GBX_DUMP_PAGE_BYTES, &position))
+        return false;
+    sweep(c, offset, offset + bytes, gbx_lane_at(lane, position));
+    gbx_dump_piece *piece = gbx_lane_begin(lane, GBX_DUMP_PIECE, 0, &c->head);
+    if (!piece)
+        return false;
+    *piece = (gbx_dump_piece){.head = piece->head,
+                              .position = position,
+                              .bytes = bytes,
+                              .offset = offset,
+                              .total_bytes = c->bytes};
+    gbx_lane_commit(lane);
+    gbx_lane_use(lane, position, bytes);
+    return true;
+}
+
+static bool copy_in_pieces(capture *c) {
+    uint64_t most = gbx_dump_piece_bytes(c->lane->writer->setup.arena_bytes);
+    c->head.flags |= GBX_DUMP_PIECES;
+    for (uint64_t at = 0; at < c->bytes; at += most)
+        if (!copy_piece(c, at, c->bytes - at < most ? c->bytes - at : most))
+            return false;
+    return true;
+}
+
+static bool copy_payload(capture *c) {
+    if (c->bytes > gbx_dump_piece_bytes(c->lane->writer->setup.arena_bytes))
+        return copy_in_pieces(c);
+    return copy_in_one(c);
+}
+
+static void fill_words(const capture *c, uint64_t *words) {
+    const gbx_tensor *tensor = c->tensor;
+    uint32_t ndims = tensor->ndims;
+    memcpy(words, tensor->shape, ndims * sizeof *words);
+    memcpy(words + ndims, tensor->strides, ndims * sizeof *words);
+    if (c->has_statistics) {
+        gbx_statistics statistics;
+        gbx_statistics_end(&c->counting, &statistics);
+        memcpy(words + 2 * (size_t)ndims, &statistics, sizeof statistics);
+    }
+}
+
+static void record(capture *c) {
+    gbx_lane *lane = c->lane;
+    uint32_t words = 2 * c->tensor->ndims + (c->has_statistics ? STATISTICS_WORDS : 0);
+    gbx_dump_tensor *to = gbx_lane_begin(lane, GBX_DUMP_TENSOR, words, &c->head);
+    if (!to)
+        return;
+    to->data = c->tensor->data;
+    to->position = c->position;
+    to->hash_low = c->hash.low;
+    to->hash_high = c->hash.high;
+    to->start_offset = c->tensor->start_offset;
+    fill_words(c, to->words);
+    gbx_lane_commit(lane);
+    if ((c->head.flags & (GBX_DUMP_PAYLOAD | GBX_DUMP_PIECES)) == GBX_DUMP_PAYLOAD)
+        gbx_lane_use(lane, c->position, c->bytes);
+}
+
+static void describe(capture *c, gbx_capture_wish wish) {
+    const gbx_tensor *tensor = c->tensor;
+    uint64_t all_bytes = gbx_tensor_payload_bytes(tensor);
+    c->head.dtype = (uint8_t)tensor->dtype;
+    c->head.ndims = (uint8_t)tensor->ndims;
+    c->buffer = (const void *)(uintptr_t)tensor->data;
+    c->is_contiguous = gbx_tensor_is_contiguous(tensor);
+    c->has_statistics = wish.statistics;
+    c->has_hash = wish.statistics || wish.payload;
+    c->bytes = all_bytes;
+    if (wish.payload)
+        c->bytes = gbx_dump_kept_bytes(all_bytes, c->lane->writer->setup.max_tensor_bytes);
+    if (c->bytes < all_bytes)
+        c->head.flags |= GBX_DUMP_TRUNCATED;
+    if (wish.payload && c->bytes > 0)
+        c->head.flags |= GBX_DUMP_PAYLOAD;
+    if (c->has_hash)
+        c->head.flags |= GBX_DUMP_HASH;
+    if (c->has_statistics)
+        c->head.flags |= GBX_DUMP_STATISTICS;
+}
+
+void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_tensor *tensor,
+                        gbx_capture_wish wish) {
+    gbx_tensor seen = *tensor; /* as it is now: what is checked is what is used */
+    capture c;
+    c.lane = lane;
+    c.head = *head;
+    c.tensor = &seen;
+    c.position = 0;
+    c.hash = (gbx_hash128){0};
+    c.is_hash_known = false;
+    if (!is_sound(lane, &seen)) {
+        gbx_lane_lose(lane, head, GBX_DUMP_LOST_CORRUPT);
+        return;
+    }
+    describe(&c, wish);
+    bool is_timed = c.has_hash && c.bytes >= TIMED_BYTES;
+    int64_t start_ns = is_timed ? gbx_clock_ns() : 0;
+    begin_looking(&c);
+    bool is_whole = true;
+    if (c.head.flags & GBX_DUMP_PAYLOAD)
+        is_whole = copy_payload(&c);
+    else if (c.has_hash)
+        sweep(&c, 0, c.bytes, NULL);
+    end_looking(&c);
+    if (is_whole)
+        record(&c);
+    else
+        gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+    if (is_timed)
+        gbx_lane_note_duration(lane, gbx_clock_ns() - start_ns);
+}

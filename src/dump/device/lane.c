@@ -1,0 +1,183 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "dump/device/writer.h"
+
+/* Records do not stay with the device for longer than this while tasks go on. */
+#define PUBLISH_NS (50 * GBX_NS_PER_MS)
+
+/* --- metadata --- */
+
+static bool has_buffer(gbx_lane *lane, uint64_t unused) {
+    uint64_t number;
+    (void)unused;
+    if (lane->lines)
+        return true;
+    /* Numbers come through global memory, where kernels can write. */
+    if (!gbx_spsc_try_pop(&lane->shared->free, lane->shared->free_slots,
+                          lane->writer->setup.buffer_count, &number) ||
+        number >= lane->writer->setup.buffer_count)
+        return false;
+    lane->buffer = (uint32_t)number;
+    lane->lines = lane->buffers + number * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
+    lane->used = 0;
+    ++lane->turn;
+    return true;
+}
+
+static void show_open(gbx_lane *lane) {
+    uint64_t item =
+        lane->lines ? gbx_dump_item(lane->buffer, lane->used, lane->turn) : GBX_DUMP_NO_ITEM;
+    /* Release: the lines are there before they are counted, also for a host that looks at what a
+     * dead chip left. */
+    atomic_store_explicit(&lane->shared->open_item, item, memory_order_release);
+}
+
+void gbx_lane_publish(gbx_lane *lane) {
+    lane->published = lane->tail;
+    lane->published_ns = lane->hook_ns;
+    if (!lane->lines || lane->used == 0)
+        return;
+    /* There are as many cells as buffers: the queue is never full. */
+    gbx_spsc_try_push(&lane->shared->ready, lane->shared->ready_slots,
+                      lane->writer->setup.buffer_count,
+                      gbx_dump_item(lane->buffer, lane->used, lane->turn));
+    lane->lines = NULL;
+    show_open(lane);
+}
+
+static void *take_lines(gbx_lane *lane, uint32_t count) {
+    if (lane->lines && lane->used + count > GBX_DUMP_BUFFER_LINES)
+        gbx_lane_publish(lane);
+    if (!gbx_lane_await(lane, has_buffer, 0))
+        return NULL;
+    return lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
+}
+
+/* The losses so far, now that there is a buffer; those that find no room wait on. */
+static void tell_losses(gbx_lane *lane) {
+    uint32_t told = 0;
+    while (told < lane->loss_count && lane->lines && lane->used < GBX_DUMP_BUFFER_LINES) {
+        const gbx_writer_loss *loss = &lane->losses[told++];
+        gbx_dump_loss *line =
+            (gbx_dump_loss *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+        *line = (gbx_dump_loss){.head = loss->first, .cause = loss->cause, .count = loss->count};
+        line->head.kind = GBX_DUMP_LOSS;
+        line->head.lines = 1;
+        ++lane->used;
+    }
+    lane->loss_count -= told;
+    memmove(lane->losses, lane->losses + told, lane->loss_count * sizeof lane->losses[0]);
+}
+
+void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
+                     const gbx_dump_record *head) {
+    uint32_t count = 1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS;
+    gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
+    if (!record) {
+        gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+        return NULL;
+    }
+    if (lane->loss_count) {
+        tell_losses(lane);
+        record = (gbx_dump_record *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+    }
+    *record = *head;
+    record->kind = (uint8_t)kind;
+    record->lines = (uint8_t)count;
+    record->time_ns = lane->time_ns;
+    return record;
+}
+
+void gbx_lane_commit(gbx_lane *lane) {
+    const gbx_dump_record *record =
+        (const gbx_dump_record *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+    lane->used += record->lines;
+    show_open(lane);
+}
+
+/* --- payload --- */
+
+/* Payload lies in one piece: what does not fit before the end of the arena goes to its start. */
+static uint64_t place(const gbx_lane *lane, uint64_t bytes, uint64_t alignment) {
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    uint64_t position = (lane->tail + alignment - 1) & ~(alignment - 1);
+    uint64_t at = position % arena_bytes;
+    return at + bytes > arena_bytes ? position + (arena_bytes - at) : position;
+}
+
+static bool has_space(gbx_lane *lane, uint64_t end) {
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    if (end - lane->seen_head <= arena_bytes)
+        return true;
+    /* Acquire pairs with the host's release: it has read what lay below. One that is beyond what
+     * was written is no head. */
+    uint64_t head = atomic_load_explicit(&lane->shared->arena_head, memory_order_acquire);
+    if (head > lane->seen_head && head <= lane->tail)
+        lane->seen_head = head;
+    return end - lane->seen_head <= arena_bytes;
+}
+
+bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position) {
+    *out_position = place(lane, bytes, alignment);
+    return gbx_lane_await(lane, has_space, *out_position + bytes);
+}
+
+void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes) {
+    lane->tail = position + bytes;
+    /* Early enough that the host writes while this lane fills the rest of its arena. */
+    if (lane->tail - lane->published >= lane->writer->setup.arena_bytes / 8)
+        gbx_lane_publish(lane);
+}
+
+/* --- losses --- */
+
+void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) {
+    ++lane->lost[cause];
+    uint32_t last = lane->loss_count;
+    while (last > 0 && lane->losses[last - 1].cause != cause)
+        --last;
+    gbx_writer_loss *known = last > 0 ? &lane->losses[last - 1] : NULL;
+    bool is_same = known && known->first.task == head->task && known->first.stage == head->stage &&
+                   known->first.arg_index == head->arg_index;
+    if (is_same || (known && lane->loss_count == GBX_WRITER_LOSSES)) {
+        ++known->count;
+    } else if (lane->loss_count < GBX_WRITER_LOSSES) {
+        lane->losses[lane->loss_count] =
+            (gbx_writer_loss){.first = *head, .cause = cause, .count = 1};
+        lane->losses[lane->loss_count++].first.time_ns = lane->time_ns;
+    }
+    /* Else the host finds the difference between what it was told and lost[]. */
+}
+
+/* --- hooks --- */
+
+void gbx_lane_enter(gbx_lane *lane) {
+    gbx_lane_go_inside(lane);
+    lane->hook_ns = gbx_clock_ns();
+    int64_t since_start = lane->hook_ns - lane->writer->start_ns;
+    lane->time_ns = since_start > 0 ? (uint64_t)since_start : 0;
+}
+
+void gbx_lane_leave(gbx_lane *lane) {
+    if (lane->lines && lane->hook_ns - lane->published_ns > PUBLISH_NS)
+        gbx_lane_publish(lane);
+    if (lane->writer->setup.flags & GBX_DUMP_BY_BATCH)
+        atomic_store_explicit(&lane->inside, GBX_LANE_OUTSIDE, memory_order_release);
+}
+
+void gbx_lane_end(gbx_lane *lane) {
+    gbx_dump_lane *shared = lane->shared;
+    if (lane->loss_count && gbx_lane_await(lane, has_buffer, 0)) {
+        if (lane->used + lane->loss_count > GBX_DUMP_BUFFER_LINES)
+            gbx_lane_publish(lane);
+        if (gbx_lane_await(lane, has_buffer, 0))
+            tell_losses(lane);
+    }
+    gbx_lane_publish(lane);
+    shared->stall_ns = lane->stall_ns;
+    shared->longest_capture_ns = lane->longest_capture_ns;
+    memcpy(shared->lost, lane->lost, sizeof shared->lost);
+    memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);
+    shared->has_ended = 1;
+}

@@ -1,0 +1,390 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "dump/device/writer.h"
+
+const uint64_t gbx_probe_state_bytes = sizeof(gbx_writer);
+
+/* --- which arguments --- */
+
+/* A task as selection sees it. */
+typedef struct selection {
+    const gbx_dump_setup *setup;
+    uint64_t marks;
+    uint32_t filters; /* a bit for each whose keys about tasks match */
+} selection;
+
+static selection select_task(const gbx_lane *lane, const gbx_sched_task *task) {
+    const gbx_dump_setup *setup = &lane->writer->setup;
+    selection s = {.setup = setup, .marks = task->arguments->dumped_words};
+    for (uint32_t i = 0; i < setup->filter_count; ++i)
+        if (gbx_dump_filter_matches_task(&setup->filters[i], task->id, task->func_ids))
+            s.filters |= 1u << i;
+    return s;
+}
+
+static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candidate *candidate) {
+    if (s->setup->filter_count == 0)
+        return s->setup->level == GBX_DUMP_FULL || s->setup->level == GBX_DUMP_STATS ||
+               s->marks >> candidate->arg_index & 1;
+    bool is_match = false;
+    for (uint32_t i = 0; i < s->setup->filter_count; ++i) {
+        if (!(s->filters >> i & 1) ||
+            !gbx_dump_filter_matches_argument(&s->setup->filters[i], candidate))
+            continue;
+        ++lane->filter_hits[i];
+        is_match = true;
+    }
+    return is_match;
+}
+
+static bool has_all_metadata(const gbx_dump_setup *setup) {
+    return setup->level == GBX_DUMP_HYBRID || setup->level == GBX_DUMP_STATS;
+}
+
+/* --- a task's arguments --- */
+
+/* What the call said, else the signature of the first kernel that says it, else plain bits. */
+static uint8_t scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
+                            uint32_t scalar) {
+    const gbx_dump_scalar_dtypes *dtypes =
+        (const gbx_dump_scalar_dtypes *)(uintptr_t)lane->writer->setup.scalar_dtypes;
+    uint32_t dtype = declared;
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT && dtype == GBX_DTYPE_NONE; ++s)
+        if (task->func_ids[s] < GBX_MAX_KERNELS && scalar < GBX_MAX_SCALAR_ARGS)
+            dtype = dtypes[task->func_ids[s]][scalar];
+    return dtype == GBX_DTYPE_NONE || dtype >= GBX_DTYPE_COUNT ? GBX_UINT64 : (uint8_t)dtype;
+}
+
+static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
+    size_t dims_bytes = (a->ndims <= GBX_MAX_DIMS ? a->ndims : GBX_MAX_DIMS) * sizeof a->shape[0];
+    return a->data == b->data && a->dtype == b->dtype && a->ndims == b->ndims &&
+           a->start_offset == b->start_offset && !memcmp(a->shape, b->shape, dims_bytes) &&
+           !memcmp(a->strides, b->strides, dims_bytes);
+}
+
+/* The description that the kernel finds behind a word; NULL where a word can be none. */
+static const gbx_tensor *described_by(const gbx_lane *lane, uint64_t word) {
+    const gbx_probe_request *request = &lane->writer->request;
+    uint64_t offset = word - request->gm_base;
+    if (word % _Alignof(gbx_tensor) || word < request->gm_base || offset > request->gm_bytes ||
+        request->gm_bytes - offset < sizeof(gbx_tensor))
+        return NULL;
+    return (const gbx_tensor *)(uintptr_t)word;
+}
+
+static bool is_as_told(const gbx_lane *lane, uint64_t word, const gbx_tensor *told) {
+    if (word == (uint64_t)(uintptr_t)told)
+        return true;
+    const gbx_tensor *got = described_by(lane, word);
+    return got && are_alike(got, told);
+}
+
+static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index, uint32_t reason) {
+    gbx_dump_record head = {.task = task->id, .arg_index = (uint8_t)arg_index};
+    gbx_dump_skipped *to = gbx_lane_begin(lane, GBX_DUMP_SKIPPED, 0, &head);
+    if (!to)
+        return;
+    to->reason = reason;
+    to->func_id = task->func_ids[task->first_subtask];
+    memset(to->reserved, 0, sizeof to->reserved);
+    gbx_lane_commit(lane);
+}
+
+static void record_scalar(gbx_lane *lane, const gbx_dump_record *head, uint64_t bits) {
+    gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_SCALAR, 0, head);
+    if (!to)
+        return;
+    to->bits = bits;
+    memset(to->reserved, 0, sizeof to->reserved);
+    gbx_lane_commit(lane);
+}
+
+static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_record *head,
+                          const gbx_tensor *tensor, bool is_wanted) {
+    const gbx_dump_setup *setup = &lane->writer->setup;
+    uint64_t word = task->words[head->arg_index];
+    if (!is_as_told(lane, word, tensor)) {
+        if (head->stage == GBX_DUMP_BEFORE || head->role == GBX_ROLE_OUTPUT)
+            skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+        return;
+    }
+    gbx_capture_wish wish = {
+        .payload = is_wanted && setup->level != GBX_DUMP_STATS,
+        .statistics =
+            (is_wanted && setup->level == GBX_DUMP_STATS) || (setup->flags & GBX_DUMP_HAS_STATS),
+    };
+    gbx_capture_tensor(lane, head, tensor, wish);
+}
+
+/* All that is to be captured of a task at a stage. */
+static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_t stage,
+                             uint32_t flags) {
+    const gbx_task_arguments *arguments = task->arguments;
+    /* By the task's own count: a kernel can write to the one in global memory. */
+    const gbx_tensor *tensor =
+        (const gbx_tensor *)((uintptr_t)arguments +
+                             gbx_task_arguments_tensors_offset(task->word_count));
+    const gbx_dump_setup *setup = &lane->writer->setup;
+    selection s = select_task(lane, task);
+    uint32_t scalar = 0;
+    for (uint32_t i = 0; i < task->word_count; ++i) {
+        uint32_t kind = arguments->kinds[i];
+        bool is_tensor = kind & GBX_WORD_TENSOR;
+        gbx_dump_record head = {.stage = (uint8_t)stage,
+                                .role = is_tensor ? kind & GBX_WORD_ROLE : GBX_ROLE_INPUT,
+                                .arg_index = (uint8_t)i,
+                                .flags = (uint8_t)flags,
+                                .task = task->id};
+        const gbx_tensor *mine = is_tensor ? tensor++ : NULL;
+        if (!is_tensor)
+            head.dtype = scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
+        if (head.role == (stage == GBX_DUMP_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
+            continue;
+        gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
+                                        .kind = is_tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR,
+                                        .role = head.role,
+                                        .stage = (uint8_t)stage,
+                                        .dtype = is_tensor ? (uint8_t)mine->dtype : head.dtype};
+        bool is_wanted = is_selected(lane, &s, &candidate);
+        if (!is_wanted && !has_all_metadata(setup))
+            continue;
+        if (is_tensor)
+            record_tensor(lane, task, &head, mine, is_wanted);
+        else
+            record_scalar(lane, &head, task->words[i]);
+    }
+}
+
+/* --- the task itself --- */
+
+static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
+    const gbx_sched_edge *edge = task->inputs;
+    while (edge) {
+        gbx_dump_record head = {.task = task->id};
+        gbx_dump_edges *to = gbx_lane_begin(lane, GBX_DUMP_EDGES, 0, &head);
+        if (!to)
+            return;
+        memset(to->predecessors, 0, sizeof to->predecessors);
+        uint32_t count = 0;
+        for (; edge && count < GBX_DUMP_EDGES_MAX; edge = edge->next_input)
+            to->predecessors[count++] = edge->predecessor;
+        to->head.arg_index = (uint8_t)count;
+        gbx_lane_commit(lane);
+    }
+}
+
+static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_task *to = gbx_lane_begin(lane, GBX_DUMP_TASK, 0, &head);
+    if (!to)
+        return;
+    memcpy(to->func_ids, task->func_ids, sizeof to->func_ids);
+    to->block_num = task->block_num;
+    to->predecessor_count = 0;
+    for (const gbx_sched_edge *edge = task->inputs; edge; edge = edge->next_input)
+        ++to->predecessor_count;
+    memset(to->reserved, 0, sizeof to->reserved);
+    gbx_lane_commit(lane);
+    record_edges(lane, task);
+}
+
+static void record_done(gbx_lane *lane, const gbx_sched_task *task) {
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_DONE, 0, &head);
+    if (!to)
+        return;
+    to->bits = 0;
+    memset(to->reserved, 0, sizeof to->reserved);
+    gbx_lane_commit(lane);
+}
+
+/* --- a dispatch --- */
+
+enum { SLOT_WORDS = sizeof(gbx_dump_slot) / sizeof(uint64_t), TENSOR_SLOT_WORDS = 2 };
+
+/* What stands in a slot, as the kernel finds it. */
+static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
+                             uint32_t *scalar) {
+    const gbx_task_arguments *arguments = dispatch->task->arguments;
+    uint32_t kind = arguments->is_described ? arguments->kinds[i] : GBX_UINT64;
+    gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
+    if (kind & GBX_WORD_TENSOR) {
+        const gbx_tensor *tensor = described_by(lane, slot.bits);
+        slot.is_tensor = tensor && tensor->ndims <= GBX_MAX_DIMS;
+        slot.role = kind & GBX_WORD_ROLE;
+        slot.dtype = slot.is_tensor ? (uint8_t)tensor->dtype : GBX_UINT64;
+        slot.ndims = slot.is_tensor ? (uint8_t)tensor->ndims : 0;
+        return slot;
+    }
+    slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
+    return slot;
+}
+
+static uint32_t put_slot(uint64_t *words, const gbx_dump_slot *slot) {
+    memcpy(words, slot, sizeof *slot);
+    if (!slot->is_tensor)
+        return SLOT_WORDS;
+    const gbx_tensor *tensor = (const gbx_tensor *)(uintptr_t)slot->bits;
+    words[SLOT_WORDS] = tensor->data;
+    words[SLOT_WORDS + 1] = (uint64_t)tensor->start_offset;
+    uint32_t at = SLOT_WORDS + TENSOR_SLOT_WORDS;
+    memcpy(words + at, tensor->shape, slot->ndims * sizeof *words);
+    memcpy(words + at + slot->ndims, tensor->strides, slot->ndims * sizeof *words);
+    return at + 2u * slot->ndims;
+}
+
+static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
+    const gbx_sched_task *task = dispatch->task;
+    gbx_dump_slot slots[GBX_MAX_WORDS];
+    uint32_t words = 0;
+    uint32_t scalar = 0;
+    for (uint32_t i = 0; i < task->word_count; ++i) {
+        slots[i] = slot_of(lane, dispatch, i, &scalar);
+        words += SLOT_WORDS + (slots[i].is_tensor ? TENSOR_SLOT_WORDS + 2u * slots[i].ndims : 0);
+    }
+    gbx_dump_record head = {.task = task->id, .arg_index = task->word_count};
+    gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
+    if (!to)
+        return;
+    to->func_id = dispatch->func_id;
+    to->core_id = dispatch->core_id;
+    to->block_idx = dispatch->block_idx;
+    to->block_num = task->block_num;
+    to->subtask = dispatch->subtask;
+    to->word_count = words;
+    to->local_context = dispatch->args[GBX_ARG_LOCAL_CONTEXT];
+    to->global_context = dispatch->args[GBX_ARG_GLOBAL_CONTEXT];
+    uint64_t *at = to->words;
+    for (uint32_t i = 0; i < task->word_count; ++i)
+        at += put_slot(at, &slots[i]);
+    gbx_lane_commit(lane);
+}
+
+/* --- hooks --- */
+
+static gbx_lane *lane_of(void *context, uint32_t thread) {
+    return &((gbx_writer *)context)->lanes[thread];
+}
+
+static bool captures_tensors(const gbx_lane *lane) {
+    return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS;
+}
+
+static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task *task) {
+    gbx_lane *lane = lane_of(context, thread);
+    gbx_lane_enter(lane);
+    record_task(lane, task);
+    if (!task->arguments->is_described)
+        skip(lane, task, GBX_DUMP_NO_ARG, GBX_DUMP_SKIP_NOT_DESCRIBED);
+    else if (captures_tensors(lane))
+        record_arguments(lane, task, GBX_DUMP_BEFORE, 0);
+    gbx_lane_leave(lane);
+}
+
+static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+    gbx_lane *lane = lane_of(context, thread);
+    if (!(lane->writer->setup.flags & GBX_DUMP_HAS_ARGS))
+        return;
+    gbx_lane_enter(lane);
+    record_dispatch(lane, dispatch);
+    gbx_lane_leave(lane);
+}
+
+static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
+    gbx_lane *lane = lane_of(context, thread);
+    gbx_lane_enter(lane);
+    if (task->arguments->is_described && captures_tensors(lane))
+        record_arguments(lane, task, GBX_DUMP_AFTER, 0);
+    record_done(lane, task);
+    gbx_lane_leave(lane);
+}
+
+static void end_of_thread(void *context, uint32_t thread) {
+    gbx_lane *lane = lane_of(context, thread);
+    gbx_lane_enter(lane);
+    gbx_lane_end(lane);
+    gbx_lane_leave(lane);
+}
+
+static void on_fault(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+    gbx_lane *lane = lane_of(context, thread);
+    const gbx_sched_task *task = dispatch->task;
+    if (!task || !captures_tensors(lane) || !task->arguments->is_described)
+        return;
+    gbx_lane_enter(lane);
+    record_arguments(lane, task, GBX_DUMP_AFTER, GBX_DUMP_IN_FLIGHT);
+    gbx_lane_leave(lane);
+}
+
+static uint64_t progress(void *context) {
+    gbx_writer *writer = context;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
+        sum += atomic_load_explicit(&writer->lanes[i].heartbeat, memory_order_relaxed);
+    return sum;
+}
+
+/* --- the start --- */
+
+static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64_t bytes) {
+    uint64_t offset = address - request->gm_base;
+    return address >= request->gm_base && offset <= request->gm_bytes &&
+           bytes <= request->gm_bytes - offset;
+}
+
+static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setup *setup) {
+    uint64_t buffer_bytes = (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES *
+                            GBX_DUMP_LINE_BYTES * setup->lane_count;
+    return setup->magic == GBX_DUMP_MAGIC && setup->lane_count == request->thread_count &&
+           setup->lane_count <= GBX_WRITER_MAX_LANES &&
+           setup->buffer_count >= GBX_MIN_DUMP_BUFFERS &&
+           setup->buffer_count <= GBX_MAX_DUMP_BUFFERS &&
+           (setup->buffer_count & (setup->buffer_count - 1)) == 0 &&
+           setup->filter_count <= GBX_MAX_DUMP_FILTERS &&
+           setup->arena_bytes >= GBX_MIN_DUMP_ARENA_BYTES &&
+           setup->arena_bytes <= GBX_MAX_DUMP_ARENA_BYTES &&
+           setup->arena_bytes % GBX_DUMP_PAGE_BYTES == 0 &&
+           setup->arenas % GBX_DUMP_PAGE_BYTES == 0 &&
+           is_inside(request, setup->lanes, setup->lane_count * sizeof(gbx_dump_lane)) &&
+           is_inside(request, setup->buffers, buffer_bytes) &&
+           is_inside(request, setup->arenas, setup->arena_bytes * setup->lane_count) &&
+           is_inside(request, setup->scalar_dtypes,
+                     sizeof(gbx_dump_scalar_dtypes) * GBX_MAX_KERNELS);
+}
+
+static void init_lane(gbx_writer *writer, uint32_t index) {
+    const gbx_dump_setup *setup = &writer->setup;
+    gbx_lane *lane = &writer->lanes[index];
+    uint64_t buffers_bytes =
+        (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
+    lane->writer = writer;
+    lane->shared = (gbx_dump_lane *)(uintptr_t)setup->lanes + index;
+    lane->buffers = (unsigned char *)(uintptr_t)(setup->buffers + index * buffers_bytes);
+    lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + index * setup->arena_bytes);
+    lane->scratch = writer->scratch[index];
+    lane->published_ns = writer->start_ns;
+}
+
+const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request) {
+    gbx_writer *writer = state;
+    if (!is_inside(request, request->data_base, sizeof(gbx_dump_setup)) ||
+        request->data_base % _Alignof(gbx_dump_setup))
+        return NULL;
+    writer->request = *request;
+    writer->shared = (gbx_dump_setup *)(uintptr_t)request->data_base;
+    memcpy(&writer->setup, writer->shared, sizeof writer->setup);
+    if (!is_setup_sound(request, &writer->setup))
+        return NULL;
+    writer->start_ns = gbx_clock_ns();
+    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
+        init_lane(writer, i);
+    writer->probe = (gbx_probe){.context = writer,
+                                .before_dispatch = before_dispatch,
+                                .at_dispatch = at_dispatch,
+                                .after_completion = after_completion,
+                                .end_of_thread = end_of_thread,
+                                .on_fault = on_fault,
+                                .progress = progress};
+    return &writer->probe;
+}

@@ -1,0 +1,103 @@
+#include "base/clock.h"
+#include "dump/device/writer.h"
+
+#define NAP_NS 50000
+
+static void nap(gbx_lane *lane) {
+    struct timespec duration = {.tv_nsec = NAP_NS};
+    gbx_lane_show_life(lane);
+    nanosleep(&duration, NULL);
+}
+
+/* --- by batch: the host copies while no lane writes --- */
+
+static bool is_by_batch(const gbx_lane *lane) {
+    return lane->writer->setup.flags & GBX_DUMP_BY_BATCH;
+}
+
+static bool is_pausing(gbx_writer *writer) {
+    return atomic_load_explicit(&writer->is_pausing, memory_order_seq_cst);
+}
+
+/* A lane first says that it is inside, then looks whether another wants all to stay out; that one
+ * first says so, then looks who is inside: one of them sees the other. */
+void gbx_lane_go_inside(gbx_lane *lane) {
+    if (!is_by_batch(lane))
+        return;
+    for (;;) {
+        atomic_store_explicit(&lane->inside, GBX_LANE_INSIDE, memory_order_seq_cst);
+        if (!is_pausing(lane->writer))
+            return;
+        atomic_store_explicit(&lane->inside, GBX_LANE_PARKED, memory_order_seq_cst);
+        while (is_pausing(lane->writer))
+            nap(lane);
+    }
+}
+
+static bool is_another_inside(const gbx_lane *lane) {
+    gbx_writer *writer = lane->writer;
+    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
+        if (&writer->lanes[i] != lane &&
+            atomic_load_explicit(&writer->lanes[i].inside, memory_order_seq_cst) == GBX_LANE_INSIDE)
+            return true;
+    return false;
+}
+
+static bool is_past(int64_t deadline_ns) {
+    return gbx_clock_ns() >= deadline_ns;
+}
+
+/* Stops the other lanes at the door, asks the host, and waits until it has copied. */
+static void ask_host(gbx_lane *lane, int64_t deadline_ns) {
+    gbx_writer *writer = lane->writer;
+    while (is_another_inside(lane) && !is_past(deadline_ns))
+        nap(lane);
+    /* Release: all that was published before is visible to the host that sees the count. */
+    uint64_t asked = atomic_fetch_add_explicit(&writer->shared->asked, 1, memory_order_release) + 1;
+    writer->request.ring(writer->request.ring_context);
+    /* Acquire pairs with the host's write: what it gave back can be taken. */
+    while (atomic_load_explicit(&writer->shared->done, memory_order_acquire) < asked &&
+           !is_past(deadline_ns))
+        nap(lane);
+}
+
+static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
+    gbx_writer *writer = lane->writer;
+    uint32_t nobody = 0;
+    if (atomic_compare_exchange_strong_explicit(&writer->is_pausing, &nobody, 1,
+                                                memory_order_seq_cst, memory_order_seq_cst)) {
+        ask_host(lane, deadline_ns);
+        atomic_store_explicit(&writer->is_pausing, 0, memory_order_seq_cst);
+    } else {
+        gbx_lane_go_inside(lane);
+    }
+}
+
+/* --- all platforms --- */
+
+bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted) {
+    if (has_room(lane, wanted)) {
+        lane->is_dropping = false;
+        return true;
+    }
+    if (lane->is_dropping)
+        return false;
+    /* What this lane holds back may be all that the host waits for. */
+    gbx_lane_publish(lane);
+    int64_t start_ns = gbx_clock_ns();
+    int64_t now_ns = start_ns;
+    int64_t deadline_ns = start_ns + (int64_t)lane->writer->setup.stall_timeout_ns;
+    bool is_there = has_room(lane, wanted);
+    while (!is_there && now_ns < deadline_ns) {
+        if (is_by_batch(lane))
+            pause_for_host(lane, deadline_ns);
+        else
+            nap(lane);
+        is_there = has_room(lane, wanted);
+        now_ns = gbx_clock_ns();
+    }
+    lane->stall_ns += (uint64_t)(now_ns - start_ns);
+    gbx_lane_note_duration(lane, now_ns - start_ns);
+    lane->is_dropping = !is_there;
+    return is_there;
+}

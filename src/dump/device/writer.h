@@ -1,0 +1,140 @@
+/*
+ * The device writer: what listens to the scheduler and writes into the memory of dump/abi.h. Device
+ * code: no malloc, no stdio, no locks. All of this is private to the chip.
+ */
+#ifndef GBX_DUMP_DEVICE_WRITER_H
+#define GBX_DUMP_DEVICE_WRITER_H
+
+#include <stdbool.h>
+
+#include "dump/abi.h"
+#include "sched/probe.h"
+
+enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
+/* Copies and hashes go in steps that stay in the cache; views that are not contiguous in larger
+ * ones, for whole tiles are faster to gather. */
+enum { GBX_WRITER_STEP_BYTES = 16384, GBX_WRITER_VIEW_STEP_BYTES = 262144 };
+
+typedef struct gbx_writer gbx_writer;
+
+/* Where a lane is with a batch platform, which copies only while no lane writes. */
+enum { GBX_LANE_OUTSIDE = 0, GBX_LANE_INSIDE = 1, GBX_LANE_PARKED = 2 };
+
+/* A loss that waits for room to be told. */
+typedef struct gbx_writer_loss {
+    gbx_dump_record first;
+    uint32_t cause;
+    uint64_t count;
+} gbx_writer_loss;
+
+enum { GBX_WRITER_LOSSES = 16 };
+
+/* What one AICPU thread writes into; one caller at a time. */
+typedef struct gbx_lane {
+    _Alignas(64) gbx_writer *writer;
+    gbx_dump_lane *shared;
+    unsigned char *buffers;
+    unsigned char *arena;
+    /* The buffer that is being filled; NULL for none. */
+    unsigned char *lines;
+    uint32_t buffer;
+    uint32_t used; /* lines */
+    uint32_t turn; /* of the next buffer */
+    /* Positions in the arena. */
+    uint64_t tail;
+    uint64_t seen_head;
+    uint64_t published;
+    int64_t published_ns;
+    /* Of the hook under way. */
+    int64_t hook_ns;
+    uint64_t time_ns;
+    /* What is told at the end. */
+    uint64_t stall_ns;
+    uint64_t longest_capture_ns;
+    uint64_t lost[GBX_DUMP_CAUSES];
+    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+    gbx_writer_loss losses[GBX_WRITER_LOSSES];
+    uint32_t loss_count;
+    bool is_dropping; /* a wait has timed out: do not wait again before there is room */
+    _Alignas(64) _Atomic uint64_t heartbeat;
+    _Atomic uint32_t inside; /* GBX_LANE_... */
+    unsigned char *scratch;  /* GBX_WRITER_VIEW_STEP_BYTES */
+} gbx_lane;
+
+struct gbx_writer {
+    gbx_probe probe;
+    gbx_probe_request request;
+    gbx_dump_setup *shared; /* in global memory */
+    gbx_dump_setup setup;   /* as it was at the start */
+    int64_t start_ns;
+    _Alignas(64) _Atomic uint32_t is_pausing; /* a lane waits for the host to copy */
+    gbx_lane lanes[GBX_WRITER_MAX_LANES];
+    _Alignas(64) unsigned char scratch[GBX_WRITER_MAX_LANES][GBX_WRITER_VIEW_STEP_BYTES];
+};
+
+/* --- lane.c --- */
+
+/* Around every hook: one timestamp, and a wait while the host copies. */
+void gbx_lane_enter(gbx_lane *lane);
+void gbx_lane_leave(gbx_lane *lane);
+
+/*
+ * Room for a record of `words` beyond its first line; NULL when there is none, and the record is
+ * lost. `head` has all but kind, lines and time. It counts once it is committed.
+ */
+void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
+                     const gbx_dump_record *head);
+void gbx_lane_commit(gbx_lane *lane);
+
+/* Hands the buffer over as it is. */
+void gbx_lane_publish(gbx_lane *lane);
+
+/* A place for `bytes` (at most gbx_dump_piece_bytes) in the arena, a multiple of `alignment`; false
+ * when there was no room in time. It counts once gbx_lane_use has taken it. */
+bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position);
+void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes);
+
+static inline unsigned char *gbx_lane_at(const gbx_lane *lane, uint64_t position) {
+    return lane->arena + position % lane->writer->setup.arena_bytes;
+}
+
+/* A record that cannot be told: counted, and told when there is room. */
+void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause);
+
+/* Nothing more will come. */
+void gbx_lane_end(gbx_lane *lane);
+
+static inline void gbx_lane_show_life(gbx_lane *lane) {
+    atomic_store_explicit(&lane->heartbeat,
+                          atomic_load_explicit(&lane->heartbeat, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
+    if (duration_ns > 0 && (uint64_t)duration_ns > lane->longest_capture_ns)
+        lane->longest_capture_ns = (uint64_t)duration_ns;
+}
+
+/* --- room.c --- */
+
+typedef bool (*gbx_lane_condition)(gbx_lane *lane, uint64_t wanted);
+
+/* Waits until there is room, at most for the stall timeout; false when there is none. */
+bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted);
+
+/* Lets a batch platform's host copy: waits while another lane has asked for it. */
+void gbx_lane_go_inside(gbx_lane *lane);
+
+/* --- capture.c --- */
+
+/* What is wanted of a tensor beside its description. */
+typedef struct gbx_capture_wish {
+    bool payload;
+    bool statistics;
+} gbx_capture_wish;
+
+/* Records a tensor; `head` has task, stage, role, arg_index and flags. */
+void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_tensor *tensor,
+                        gbx_capture_wish wish);
+
+#endif

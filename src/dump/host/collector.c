@@ -1,0 +1,300 @@
+#include "dump/host/collector.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "dump/host/collector_internal.h"
+
+/* --- global memory --- */
+
+static bool read_at(const gbx_collector *c, uint64_t address, void *to, uint64_t bytes) {
+    gbx_status status = c->hal->ops->copy_out(c->hal, to, address, bytes);
+    bool is_read = status == NULL;
+    if (status)
+        gbx_log_error("reading a dump from the chip: %s", gbx_status_message(status));
+    gbx_status_free(status);
+    return is_read;
+}
+
+static uint64_t read_word(const gbx_collector *c, uint64_t address) {
+    uint64_t word = 0;
+    return read_at(c, address, &word, sizeof word) ? word : 0;
+}
+
+/* A release where the host maps; elsewhere one call, after all that came before it. */
+static void write_word(const gbx_collector *c, uint64_t address, uint64_t word) {
+    gbx_status status = c->hal->ops->copy_in(c->hal, address, &word, sizeof word);
+    if (status)
+        gbx_log_error("writing to the chip: %s", gbx_status_message(status));
+    gbx_status_free(status);
+}
+
+#define LANE_FIELD(lane, field) ((lane)->address + offsetof(gbx_dump_lane, field))
+
+/* --- making one --- */
+
+static gbx_status map_arena(gbx_collector *c, gbx_lane_source *lane) {
+    uint64_t bytes = c->setup->arena_bytes;
+    if (c->is_mapped) {
+        void *pointer;
+        GBX_TRY(c->hal->ops->map(c->hal, lane->arena, bytes, &pointer));
+        lane->payload = pointer;
+        return NULL;
+    }
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return gbx_fail(GBX_EXHAUSTED,
+                        "preparing a dump: the host is out of memory for copies of an arena; take "
+                        "a smaller one (--dump-arena)");
+    lane->payload = memory;
+    return NULL;
+}
+
+static gbx_status init_lanes(gbx_collector *c) {
+    const gbx_dump_setup *setup = c->setup;
+    for (uint32_t i = 0; i < setup->lane_count; ++i) {
+        gbx_lane_source *lane = &c->lanes[i];
+        *lane = (gbx_lane_source){.index = i,
+                                  .address = setup->lanes + i * sizeof(gbx_dump_lane),
+                                  .buffers = setup->buffers + (uint64_t)i * setup->buffer_count *
+                                                                  GBX_COLLECTED_BYTES,
+                                  .arena = setup->arenas + i * setup->arena_bytes,
+                                  .free_tail = setup->buffer_count};
+        GBX_TRY(map_arena(c, lane));
+    }
+    return NULL;
+}
+
+gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
+                                bool is_deduplicated, gbx_collector **out_collector) {
+    gbx_collector *c = calloc(1, sizeof *c);
+    *out_collector = c;
+    if (!c)
+        return gbx_fail(GBX_EXHAUSTED, "preparing a dump: the host is out of memory");
+    c->hal = region->hal;
+    c->setup = &region->setup;
+    c->address = region->address;
+    c->store = store;
+    c->is_deduplicated = is_deduplicated;
+    c->is_mapped = region->hal->ops->map != NULL;
+    c->plan_capacity = c->is_mapped ? 1 : c->setup->lane_count * c->setup->buffer_count;
+    c->plans = aligned_alloc(64, c->plan_capacity * sizeof *c->plans);
+    c->pack.bytes = aligned_alloc(GBX_DUMP_PAGE_BYTES, GBX_PACK_BYTES);
+    if (c->pack.bytes)
+        memset(c->pack.bytes, 0, GBX_PACK_BYTES);
+    gbx_status status =
+        c->plans && c->pack.bytes
+            ? init_lanes(c)
+            : gbx_fail(GBX_EXHAUSTED, "preparing a dump: the host is out of memory");
+    if (status) {
+        gbx_collector_destroy(c);
+        *out_collector = NULL;
+    }
+    return status;
+}
+
+void gbx_collector_destroy(gbx_collector *c) {
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < GBX_MAX_AICPU_THREADS && !c->is_mapped; ++i)
+        if (c->lanes[i].payload)
+            munmap(c->lanes[i].payload, c->setup->arena_bytes);
+    free(c->plans);
+    free(c->pack.bytes);
+    free(c);
+}
+
+/* --- one buffer --- */
+
+static void break_lane(gbx_collector *c, gbx_lane_source *lane) {
+    gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
+    if (!lane->is_broken)
+        gbx_collector_lose(c, &nothing, lane->index, GBX_DUMP_LOST_CORRUPT, 1);
+    lane->is_broken = true;
+}
+
+/* Copies the lines first: what is checked is what is used. */
+static void take_item(gbx_collector *c, gbx_lane_source *lane, uint64_t item) {
+    gbx_plan *plan = &c->plans[c->plan_count];
+    uint32_t buffer = gbx_dump_item_buffer(item);
+    uint32_t lines = gbx_dump_item_lines(item);
+    lane->last_turn = gbx_dump_item_turn(item);
+    if (buffer >= c->setup->buffer_count || lines > GBX_DUMP_BUFFER_LINES ||
+        !read_at(c, lane->buffers + (uint64_t)buffer * GBX_COLLECTED_BYTES, plan->copy,
+                 (uint64_t)lines * GBX_DUMP_LINE_BYTES)) {
+        break_lane(c, lane);
+        return;
+    }
+    plan->lane = lane;
+    plan->buffer = buffer;
+    plan->lines = lines;
+    gbx_plan_make(c, plan);
+    ++c->plan_count;
+}
+
+/* Plans the next buffer of a lane; false when there is none. */
+static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
+    if (lane->is_broken)
+        return false;
+    uint64_t ready = read_word(c, LANE_FIELD(lane, ready.tail)) - lane->ready_head;
+    if (ready == 0)
+        return false;
+    if (ready > c->setup->buffer_count) {
+        break_lane(c, lane);
+        return false;
+    }
+    uint64_t cell = lane->ready_head % c->setup->buffer_count;
+    uint64_t item = read_word(c, LANE_FIELD(lane, ready_slots) + cell * sizeof(uint64_t));
+    ++lane->ready_head;
+    take_item(c, lane, item);
+    return true;
+}
+
+/* The device may use the arena and the buffer again. */
+static void give_back(gbx_collector *c, const gbx_plan *plan) {
+    gbx_lane_source *lane = plan->lane;
+    if (plan->position != lane->given)
+        write_word(c, LANE_FIELD(lane, arena_head), plan->position);
+    lane->given = plan->position;
+    write_word(c, LANE_FIELD(lane, ready.head), lane->ready_head);
+    uint64_t cell = lane->free_tail % c->setup->buffer_count;
+    write_word(c, LANE_FIELD(lane, free_slots) + cell * sizeof(uint64_t), plan->buffer);
+    write_word(c, LANE_FIELD(lane, free.tail), ++lane->free_tail);
+}
+
+/* --- mapped --- */
+
+static void settle_and_give_back(gbx_collector *c) {
+    for (uint32_t i = 0; i < c->plan_count; ++i) {
+        gbx_plan_settle(c, &c->plans[i]);
+        give_back(c, &c->plans[i]);
+    }
+    c->plan_count = 0;
+}
+
+bool gbx_collector_drain(gbx_collector *c) {
+    bool is_any = false;
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
+        is_any |= take_ready(c, &c->lanes[i]);
+        settle_and_give_back(c);
+    }
+    return is_any;
+}
+
+/* --- by batch --- */
+
+bool gbx_collector_is_asked(const gbx_collector *c) {
+    return read_word(c, c->address + offsetof(gbx_dump_setup, asked)) !=
+           read_word(c, c->address + offsetof(gbx_dump_setup, done));
+}
+
+/* Payloads that lie this close together are copied with what is between them. */
+enum { FETCHED_GAP_BYTES = 64 << 10 };
+
+static void fetch_pages(gbx_collector *c, gbx_lane_source *lane, uint64_t first, uint64_t end) {
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    uint64_t start = first / page * page;
+    uint64_t at = start % c->setup->arena_bytes;
+    if (end > first &&
+        !read_at(c, lane->arena + at, lane->payload + at, (end + page - 1) / page * page - start))
+        break_lane(c, lane);
+}
+
+static void fetch_payload(gbx_collector *c, const gbx_plan *plan) {
+    uint64_t arena_bytes = c->setup->arena_bytes;
+    uint64_t first = 0;
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < plan->run_count; ++i) {
+        const gbx_plan_run *run = &plan->runs[i];
+        if (end && run->first - end <= FETCHED_GAP_BYTES &&
+            run->first / arena_bytes == first / arena_bytes) {
+            end = run->end;
+            continue;
+        }
+        fetch_pages(c, plan->lane, first, end);
+        first = run->first;
+        end = run->end;
+    }
+    fetch_pages(c, plan->lane, first, end);
+}
+
+static void take_all(gbx_collector *c) {
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i)
+        while (c->plan_count < c->plan_capacity && take_ready(c, &c->lanes[i]))
+            continue;
+    for (uint32_t i = 0; i < c->plan_count && !c->is_mapped; ++i)
+        fetch_payload(c, &c->plans[i]);
+}
+
+void gbx_collector_copy(gbx_collector *c) {
+    uint64_t asked = read_word(c, c->address + offsetof(gbx_dump_setup, asked));
+    take_all(c);
+    for (uint32_t i = 0; i < c->plan_count; ++i)
+        give_back(c, &c->plans[i]);
+    write_word(c, c->address + offsetof(gbx_dump_setup, done), asked);
+    /* The device goes on while this goes to the disk. */
+    for (uint32_t i = 0; i < c->plan_count; ++i)
+        gbx_plan_settle(c, &c->plans[i]);
+    c->plan_count = 0;
+}
+
+/* --- the end --- */
+
+/* The buffer that the device was filling when it ended. */
+static void take_open(gbx_collector *c, gbx_lane_source *lane) {
+    uint64_t item = read_word(c, LANE_FIELD(lane, open_item));
+    if (lane->is_broken || item == GBX_DUMP_NO_ITEM ||
+        gbx_dump_item_turn(item) - lane->last_turn - 1 > UINT32_MAX / 2)
+        return;
+    take_item(c, lane, item);
+    for (uint32_t i = 0; i < c->plan_count; ++i) {
+        if (!c->is_mapped)
+            fetch_payload(c, &c->plans[i]);
+        gbx_plan_settle(c, &c->plans[i]);
+    }
+    c->plan_count = 0;
+}
+
+/* What a lane counted as lost, and had no room to tell. */
+static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx_dump_lane *end) {
+    for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause) {
+        gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
+        if (end->lost[cause] > lane->told_losses[cause])
+            gbx_collector_lose(c, &nothing, lane->index, cause,
+                               end->lost[cause] - lane->told_losses[cause]);
+    }
+}
+
+static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
+    gbx_dump_lane end;
+    if (!read_at(c, lane->address, &end, sizeof end) || end.has_ended != 1) {
+        c->totals.has_ended = false;
+        return;
+    }
+    tell_untold(c, lane, &end);
+    c->totals.dump.stall_ns += end.stall_ns;
+    if (end.longest_capture_ns > c->totals.dump.longest_capture_ns)
+        c->totals.dump.longest_capture_ns = end.longest_capture_ns;
+    for (uint32_t i = 0; i < GBX_MAX_DUMP_FILTERS; ++i)
+        c->totals.filter_hits[i] += end.filter_hits[i];
+}
+
+void gbx_collector_finish(gbx_collector *c) {
+    c->totals.has_ended = true;
+    if (c->is_mapped)
+        while (gbx_collector_drain(c))
+            continue;
+    else
+        gbx_collector_copy(c);
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
+        take_open(c, &c->lanes[i]);
+        take_counts(c, &c->lanes[i]);
+    }
+}
+
+const gbx_collector_totals *gbx_collector_totals_of(const gbx_collector *c) {
+    return &c->totals;
+}

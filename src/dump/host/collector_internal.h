@@ -1,0 +1,138 @@
+/* What the parts of the collector share. */
+#ifndef GBX_DUMP_HOST_COLLECTOR_INTERNAL_H
+#define GBX_DUMP_HOST_COLLECTOR_INTERNAL_H
+
+#include "dump/host/collector.h"
+
+enum {
+    GBX_COLLECTED_BYTES = GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES,
+    /* Numbers of tasks that the journal can sort. */
+    GBX_COLLECTED_TASK_BITS = 44,
+    GBX_FAILED_RANGES = 64
+};
+
+/* What becomes of one record. */
+typedef enum gbx_plan_fate {
+    GBX_FATE_JOURNAL,   /* nothing but its lines */
+    GBX_FATE_STORE,     /* with payload in a run of its buffer */
+    GBX_FATE_DUPLICATE, /* with payload that is stored already */
+    GBX_FATE_REPEATED,  /* ...that an earlier entry of the same buffer stores */
+    GBX_FATE_PIECE,     /* a piece of a tensor: no record of its own */
+    GBX_FATE_LOST
+} gbx_plan_fate;
+
+typedef struct gbx_plan_entry {
+    uint16_t line;
+    uint8_t fate;  /* gbx_plan_fate */
+    uint8_t cause; /* of a loss */
+    uint32_t run;  /* of a stored one; of a repeated one the entry that stores it */
+    uint64_t bin_offset;
+    uint64_t bytes; /* of payload */
+} gbx_plan_entry;
+
+#define GBX_NOT_PLACED UINT64_MAX /* a run that is too short: its payloads are packed */
+
+/* Payload that is written with one call: it lies together in the arena and in the file. */
+typedef struct gbx_plan_run {
+    uint64_t first; /* positions in the arena */
+    uint64_t end;
+    uint64_t file_offset; /* of the page that `first` lies in */
+} gbx_plan_run;
+
+struct gbx_lane_source;
+
+/* One buffer on its way. */
+typedef struct gbx_plan {
+    struct gbx_lane_source *lane;
+    uint32_t buffer;
+    uint32_t entry_count;
+    uint32_t run_count;
+    uint64_t position; /* the arena is free up to here once it is settled */
+    uint32_t lines;
+    _Alignas(64) unsigned char copy[GBX_COLLECTED_BYTES];
+    gbx_plan_entry entries[GBX_DUMP_BUFFER_LINES];
+    gbx_plan_run runs[GBX_DUMP_BUFFER_LINES];
+    uint16_t by_hash[2 * GBX_DUMP_BUFFER_LINES]; /* 1 + entry, by hash; 0: none */
+} gbx_plan;
+
+/* A tensor that comes in pieces. */
+typedef struct gbx_piece_series {
+    bool is_open;
+    uint64_t task;
+    uint64_t file_offset;
+    uint64_t next;
+    uint64_t total_bytes;
+} gbx_piece_series;
+
+typedef struct gbx_lane_source {
+    uint32_t index;
+    uint64_t address; /* of its gbx_dump_lane */
+    uint64_t buffers;
+    uint64_t arena;
+    unsigned char *payload; /* the arena as the host sees it: mapped, or copies */
+    uint64_t ready_head;
+    uint64_t free_tail;
+    uint64_t position; /* end of the payload that was planned */
+    uint64_t given;    /* ...and that was given back */
+    uint32_t last_turn;
+    bool is_broken; /* its rings make no sense any more */
+    gbx_piece_series pieces;
+    uint64_t told_losses[GBX_DUMP_CAUSES];
+} gbx_lane_source;
+
+/*
+ * Payloads that lie alone or between duplicates are copied together before they are written: many
+ * small writes would be slower than the copies. Places are given out when a buffer is planned,
+ * bytes follow in the same order when it is settled.
+ */
+typedef struct gbx_pack {
+    uint64_t cursor; /* in the file: the next place, and the end of what is reserved */
+    uint64_t limit;
+    uint64_t base; /* of the file, where the buffer lies; a multiple of pages */
+    uint64_t written;
+    uint64_t end;
+    unsigned char *bytes; /* GBX_PACK_BYTES, aligned to pages */
+} gbx_pack;
+
+enum { GBX_PACK_BYTES = 1 << 20, GBX_PACKED_BELOW_BYTES = 128 << 10 };
+
+struct gbx_collector {
+    gbx_hal *hal;
+    const gbx_dump_setup *setup;
+    uint64_t address; /* of the setup */
+    gbx_store *store;
+    bool is_mapped;
+    bool is_deduplicated;
+    bool has_disk_failed; /* equal payload is not looked for any more */
+    struct {
+        uint64_t first;
+        uint64_t end;
+    } failed[GBX_FAILED_RANGES]; /* of the file; the last grows when there are more */
+    uint32_t failed_count;
+    gbx_lane_source lanes[GBX_MAX_AICPU_THREADS];
+    gbx_pack pack;
+    gbx_plan *plans;
+    uint32_t plan_capacity;
+    uint32_t plan_count;
+    gbx_collector_totals totals;
+};
+
+static inline gbx_dump_record gbx_plan_record(const gbx_plan *plan, uint32_t line) {
+    return *(const gbx_dump_record *)(plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES);
+}
+
+/* --- plan.c --- */
+
+/* Checks every record of a buffer whose lines were copied, and finds places for the payload. */
+void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
+
+/* --- settle.c --- */
+
+/* Writes the payload and journals the records. */
+void gbx_plan_settle(gbx_collector *collector, gbx_plan *plan);
+
+/* Journals a loss, and counts it. */
+void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, uint32_t thread,
+                        uint32_t cause, uint64_t count);
+
+#endif

@@ -1,0 +1,282 @@
+#include "dump/host/filter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
+
+/* Sets of func_ids, a bit for each. */
+typedef struct kernel_set {
+    uint64_t bits[GBX_MAX_KERNELS / 64];
+    bool is_given;
+} kernel_set;
+
+typedef struct parse_state {
+    const char *text; /* the whole filter, for messages */
+    const gbx_dump_kernel_name *kernels;
+    size_t kernel_count;
+    gbx_dump_filter *filter;
+    kernel_set by_name;
+    kernel_set by_func;
+} parse_state;
+
+typedef struct word_bit {
+    const char *word;
+    uint32_t bit;
+} word_bit;
+
+static const word_bit role_words[] = {{"input", GBX_ROLE_INPUT}, {"output", GBX_ROLE_OUTPUT},
+                                      {"inout", GBX_ROLE_INOUT}, {"in", GBX_ROLE_INPUT},
+                                      {"out", GBX_ROLE_OUTPUT},  {NULL, 0}};
+static const word_bit stage_words[] = {
+    {"before_dispatch", 0}, {"after_completion", 1}, {"before", 0}, {"after", 1}, {NULL, 0}};
+static const word_bit kind_words[] = {
+    {"tensor", GBX_KIND_TENSOR}, {"scalar", GBX_KIND_SCALAR}, {NULL, 0}};
+
+/* --- values --- */
+
+/* Decimal, or hexadecimal after 0x, up to the end of the text or "..". */
+static bool read_number(const char *text, uint64_t *out_value, const char **out_end) {
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = is_hex ? text + 2 : text;
+    if (is_hex ? !isxdigit((unsigned char)digits[0]) : !isdigit((unsigned char)digits[0]))
+        return false;
+    char *end;
+    errno = 0;
+    *out_value = strtoull(digits, &end, is_hex ? 16 : 10);
+    *out_end = end;
+    return errno == 0;
+}
+
+/* "7" or "10..20", both ends included, not above `max`. */
+static bool read_range(const char *text, uint64_t max, uint64_t *out_first, uint64_t *out_last) {
+    const char *end;
+    if (!read_number(text, out_first, &end))
+        return false;
+    *out_last = *out_first;
+    if (end[0] == '.' && end[1] == '.' && !read_number(end + 2, out_last, &end))
+        return false;
+    return *end == '\0' && *out_first <= *out_last && *out_last <= max;
+}
+
+static gbx_status parse_word(const parse_state *state, const char *key, const char *value,
+                             const word_bit *words, uint8_t *bits) {
+    char known[128] = "";
+    size_t used = 0;
+    for (const word_bit *w = words; w->word; ++w) {
+        if (strcmp(w->word, value) == 0) {
+            *bits |= (uint8_t)(1u << w->bit);
+            return NULL;
+        }
+        used +=
+            (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", w->word);
+    }
+    return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
+                    state->text, key, value, known);
+}
+
+static gbx_status parse_role(parse_state *state, const char *value) {
+    return parse_word(state, "role", value, role_words, &state->filter->roles);
+}
+
+static gbx_status parse_stage(parse_state *state, const char *value) {
+    return parse_word(state, "stage", value, stage_words, &state->filter->stages);
+}
+
+static gbx_status parse_kind(parse_state *state, const char *value) {
+    return parse_word(state, "kind", value, kind_words, &state->filter->kinds);
+}
+
+static gbx_status parse_dtype(parse_state *state, const char *value) {
+    gbx_dtype dtype = gbx_dtype_parse(value);
+    if (dtype == GBX_DTYPE_NONE)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": dtype \"%s\" is none; float32, bfloat16, int8 and "
+                        "their like are expected",
+                        state->text, value);
+    state->filter->dtypes |= 1u << dtype;
+    return NULL;
+}
+
+static gbx_status parse_arg(parse_state *state, const char *value) {
+    uint64_t first;
+    uint64_t last;
+    if (!read_range(value, ARGS_MAX - 1, &first, &last))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": arg \"%s\" is neither a slot from 0 to %d nor a range "
+                        "of them such as 0..3",
+                        state->text, value, ARGS_MAX - 1);
+    for (uint64_t i = first; i <= last; ++i)
+        state->filter->args |= UINT64_C(1) << i;
+    return NULL;
+}
+
+static gbx_status parse_task(parse_state *state, const char *value) {
+    gbx_dump_filter *filter = state->filter;
+    uint64_t first;
+    uint64_t last;
+    if (!read_range(value, UINT64_MAX, &first, &last))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": task \"%s\" is neither a number such as 17 or 0x11 "
+                        "nor a range of them such as 10..20",
+                        state->text, value);
+    if (filter->range_count == GBX_FILTER_RANGES)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": it has more than %d values of task; take ranges, or "
+                        "a second filter",
+                        state->text, GBX_FILTER_RANGES);
+    filter->tasks[filter->range_count].first = first;
+    filter->tasks[filter->range_count++].last = last;
+    return NULL;
+}
+
+/* --- kernels --- */
+
+/* "the kernels are 0 add, 1 mul"; as many as fit. */
+static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
+    char known[512] = "";
+    size_t used = 0;
+    size_t told = 0;
+    for (; told < state->kernel_count && used + GBX_MAX_KERNEL_NAME + 16 < sizeof known; ++told)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%" PRIu32 " %s",
+                                 told ? ", " : "", state->kernels[told].func_id,
+                                 state->kernels[told].name);
+    char rest[48] = "";
+    if (told < state->kernel_count)
+        snprintf(rest, sizeof rest, " and %zu more", state->kernel_count - told);
+    if (told == 0)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": %s no kernel; none is registered", state->text, what);
+    return gbx_fail(GBX_INVALID_ARGUMENT,
+                    "dump filter \"%s\": %s no kernel; registered are (func and name) %s%s",
+                    state->text, what, known, rest);
+}
+
+static void add_kernel(kernel_set *set, uint32_t func_id) {
+    set->bits[func_id / 64] |= UINT64_C(1) << func_id % 64;
+}
+
+static gbx_status parse_kernel(parse_state *state, const char *value) {
+    bool is_found = false;
+    for (size_t i = 0; i < state->kernel_count; ++i) {
+        if (fnmatch(value, state->kernels[i].name, 0) != 0)
+            continue;
+        add_kernel(&state->by_name, state->kernels[i].func_id);
+        is_found = true;
+    }
+    state->by_name.is_given = true;
+    if (is_found)
+        return NULL;
+    char what[128];
+    snprintf(what, sizeof what, "kernel \"%.80s\" matches", value);
+    return fail_no_kernel(state, what);
+}
+
+static gbx_status parse_func(parse_state *state, const char *value) {
+    uint64_t first;
+    uint64_t last;
+    if (!read_range(value, UINT64_MAX, &first, &last))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": func \"%s\" is neither a func_id such as 3 nor a "
+                        "range of them such as 0..3",
+                        state->text, value);
+    bool is_found = false;
+    for (size_t i = 0; i < state->kernel_count; ++i) {
+        uint32_t func_id = state->kernels[i].func_id;
+        if (func_id < first || func_id > last)
+            continue;
+        add_kernel(&state->by_func, func_id);
+        is_found = true;
+    }
+    state->by_func.is_given = true;
+    if (is_found)
+        return NULL;
+    char what[128];
+    snprintf(what, sizeof what, "func \"%.80s\" is of", value);
+    return fail_no_kernel(state, what);
+}
+
+static gbx_status join_kernels(const parse_state *state) {
+    gbx_dump_filter *filter = state->filter;
+    uint64_t any = 0;
+    for (size_t i = 0; i < GBX_MAX_KERNELS / 64; ++i) {
+        uint64_t named = state->by_name.is_given ? state->by_name.bits[i] : UINT64_MAX;
+        uint64_t numbered = state->by_func.is_given ? state->by_func.bits[i] : UINT64_MAX;
+        filter->funcs[i] = named & numbered;
+        any |= filter->funcs[i];
+    }
+    if ((filter->keys & GBX_FILTER_FUNC) && !any)
+        return fail_no_kernel(state, "its kernel and func together match");
+    return NULL;
+}
+
+/* --- keys --- */
+
+typedef struct filter_key {
+    const char *name;
+    uint32_t bit;
+    gbx_status (*parse)(parse_state *state, const char *value);
+} filter_key;
+
+static const filter_key filter_keys[] = {
+    {"kernel", GBX_FILTER_FUNC, parse_kernel}, {"func", GBX_FILTER_FUNC, parse_func},
+    {"task", GBX_FILTER_TASK, parse_task},     {"arg", GBX_FILTER_ARG, parse_arg},
+    {"role", GBX_FILTER_ROLE, parse_role},     {"stage", GBX_FILTER_STAGE, parse_stage},
+    {"kind", GBX_FILTER_KIND, parse_kind},     {"dtype", GBX_FILTER_DTYPE, parse_dtype}};
+
+/* Without the blanks around it. */
+static char *trim(char *text) {
+    while (isspace((unsigned char)*text))
+        ++text;
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+static gbx_status parse_pair(parse_state *state, char *pair) {
+    char *value = strchr(pair, '=');
+    if (value)
+        *value++ = '\0';
+    char *key = trim(pair);
+    value = value ? trim(value) : NULL;
+    if (!value || !*value)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": \"%s\" has no value; KEY=VALUE[,KEY=VALUE...] is "
+                        "expected, such as kernel=softmax*,stage=after_completion",
+                        state->text, key);
+    for (size_t i = 0; i < sizeof filter_keys / sizeof filter_keys[0]; ++i) {
+        if (strcmp(filter_keys[i].name, key) != 0)
+            continue;
+        state->filter->keys |= filter_keys[i].bit;
+        return filter_keys[i].parse(state, value);
+    }
+    return gbx_fail(GBX_INVALID_ARGUMENT,
+                    "dump filter \"%s\": \"%s\" is none of the keys kernel, func, task, arg, role, "
+                    "stage, kind, dtype",
+                    state->text, key);
+}
+
+gbx_status gbx_dump_filter_parse(const char *text, const gbx_dump_kernel_name *kernels,
+                                 size_t kernel_count, gbx_dump_filter *out_filter) {
+    parse_state state = {
+        .text = text, .kernels = kernels, .kernel_count = kernel_count, .filter = out_filter};
+    *out_filter = (gbx_dump_filter){0};
+    char *copy = strdup(text);
+    if (!copy)
+        return gbx_fail(GBX_EXHAUSTED, "dump filter \"%s\": the host is out of memory", text);
+    gbx_status status = NULL;
+    for (char *rest = copy; rest && !status;)
+        status = parse_pair(&state, strsep(&rest, ","));
+    free(copy);
+    if (status)
+        return status;
+    return join_kernels(&state);
+}

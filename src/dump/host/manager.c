@@ -1,0 +1,115 @@
+#include "dump/host/manager.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/doorbell.h"
+#include "base/log.h"
+
+/* How long it sleeps when there was nothing: ever longer, while nothing comes. */
+#define SHORTEST_NAP_NS 50000
+#define LONGEST_NAP_NS GBX_NS_PER_MS
+
+struct gbx_dump_manager {
+    gbx_collector *collector;
+    gbx_store *store;
+    bool is_by_batch;
+    _Atomic bool is_stopping;
+    gbx_doorbell bell;
+    pthread_t thread;
+};
+
+/* What was taken outlives this process from here on. The first failure is told at the end. */
+static void flush(gbx_dump_manager *manager) {
+    gbx_status status = gbx_store_flush(manager->store);
+    gbx_status_free(status);
+}
+
+static bool is_stopping(gbx_dump_manager *manager) {
+    return atomic_load_explicit(&manager->is_stopping, memory_order_acquire);
+}
+
+static void drain_while_it_runs(gbx_dump_manager *manager) {
+    int64_t nap_ns = SHORTEST_NAP_NS;
+    while (!is_stopping(manager)) {
+        uint32_t seen = gbx_doorbell_read(&manager->bell);
+        if (gbx_collector_drain(manager->collector)) {
+            nap_ns = SHORTEST_NAP_NS;
+            continue;
+        }
+        flush(manager);
+        if (!is_stopping(manager))
+            gbx_doorbell_wait(&manager->bell, seen, nap_ns);
+        nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : LONGEST_NAP_NS;
+    }
+}
+
+static void copy_when_asked(gbx_dump_manager *manager) {
+    while (!is_stopping(manager)) {
+        uint32_t seen = gbx_doorbell_read(&manager->bell);
+        if (gbx_collector_is_asked(manager->collector)) {
+            gbx_collector_copy(manager->collector);
+            flush(manager);
+        } else if (!is_stopping(manager)) {
+            gbx_doorbell_wait(&manager->bell, seen, GBX_FOREVER);
+        }
+    }
+}
+
+static void *manage(void *context) {
+    gbx_dump_manager *manager = context;
+    if (manager->is_by_batch)
+        copy_when_asked(manager);
+    else
+        drain_while_it_runs(manager);
+    gbx_collector_finish(manager->collector);
+    flush(manager);
+    return NULL;
+}
+
+/* Signals of the program go to its own threads. */
+static int start_thread(gbx_dump_manager *manager) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&manager->thread, NULL, manage, manager);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bool is_by_batch,
+                                  gbx_dump_manager **out_manager) {
+    gbx_dump_manager *manager = calloc(1, sizeof *manager);
+    *out_manager = NULL;
+    if (!manager)
+        return gbx_fail(GBX_EXHAUSTED, "starting a dump: the host is out of memory");
+    manager->collector = collector;
+    manager->store = store;
+    manager->is_by_batch = is_by_batch;
+    int error = start_thread(manager);
+    if (error) {
+        free(manager);
+        return gbx_fail(GBX_EXHAUSTED, "starting the thread of a dump: %s", strerror(error));
+    }
+    *out_manager = manager;
+    return NULL;
+}
+
+void gbx_dump_manager_attend(gbx_dump_manager *manager) {
+    if (manager->is_by_batch && gbx_collector_is_asked(manager->collector))
+        gbx_doorbell_ring(&manager->bell);
+}
+
+void gbx_dump_manager_stop(gbx_dump_manager *manager) {
+    if (!manager)
+        return;
+    /* Release: the device has ended before. */
+    atomic_store_explicit(&manager->is_stopping, true, memory_order_release);
+    gbx_doorbell_ring(&manager->bell);
+    pthread_join(manager->thread, NULL);
+    free(manager);
+}

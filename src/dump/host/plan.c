@@ -1,0 +1,287 @@
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "dump/host/collector_internal.h"
+#include "tensor/view.h"
+
+/* Two payloads with so little between them that is not stored go out in one piece. */
+enum { MERGED_GAP_BYTES = 512, STATISTICS_WORDS = 7 };
+
+/* --- is it what a device writer writes? --- */
+
+static uint32_t lines_of_words(uint64_t words) {
+    return (uint32_t)(1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS);
+}
+
+static bool is_tensor_sound(const gbx_dump_tensor *record) {
+    const gbx_dump_record *head = &record->head;
+    gbx_tensor tensor = {
+        .dtype = head->dtype, .ndims = head->ndims, .start_offset = record->start_offset};
+    int64_t first;
+    int64_t end;
+    uint32_t words = 2u * head->ndims + (head->flags & GBX_DUMP_STATISTICS ? STATISTICS_WORDS : 0);
+    if (head->ndims > GBX_MAX_DIMS || head->lines != lines_of_words(words))
+        return false;
+    memcpy(tensor.shape, record->words, head->ndims * sizeof(uint64_t));
+    memcpy(tensor.strides, record->words + head->ndims, head->ndims * sizeof(uint64_t));
+    return gbx_tensor_is_valid(&tensor, &first, &end);
+}
+
+static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
+    uint64_t at = 0;
+    if (record->head.lines != lines_of_words(record->word_count) ||
+        record->head.arg_index > GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS ||
+        record->subtask >= GBX_SUBTASK_COUNT || record->block_idx >= GBX_MAX_BLOCK_NUM)
+        return false;
+    for (uint32_t i = 0; i < record->head.arg_index; ++i) {
+        gbx_dump_slot slot;
+        if (at + 2 > record->word_count)
+            return false;
+        memcpy(&slot, record->words + at, sizeof slot);
+        if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.role > GBX_ROLE_INOUT)
+            return false;
+        at += 2 + (slot.is_tensor ? 2 + 2u * slot.ndims : 0);
+    }
+    return at == record->word_count;
+}
+
+static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
+    const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
+    const gbx_dump_record *head = at;
+    if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
+        head->role > GBX_ROLE_INOUT)
+        return false;
+    switch (head->kind) {
+    case GBX_DUMP_TENSOR:
+        return is_tensor_sound(at);
+    case GBX_DUMP_DISPATCH:
+        return is_dispatch_sound(at);
+    case GBX_DUMP_EDGES:
+        return head->lines == 1 && head->arg_index <= GBX_DUMP_EDGES_MAX;
+    case GBX_DUMP_SCALAR:
+        return head->lines == 1 && gbx_dtype_is_valid(head->dtype);
+    case GBX_DUMP_LOSS:
+        return head->lines == 1 && ((const gbx_dump_loss *)at)->cause < GBX_DUMP_CAUSES;
+    case GBX_DUMP_SKIPPED:
+        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS;
+    case GBX_DUMP_TASK:
+    case GBX_DUMP_DONE:
+    case GBX_DUMP_PIECE:
+        return head->lines == 1;
+    default:
+        return false;
+    }
+}
+
+/* --- where its payload goes --- */
+
+static uint64_t payload_bytes(const gbx_collector *c, const gbx_dump_tensor *record) {
+    gbx_tensor tensor = {.dtype = record->head.dtype, .ndims = record->head.ndims};
+    memcpy(tensor.shape, record->words, record->head.ndims * sizeof(uint64_t));
+    return gbx_dump_kept_bytes(gbx_tensor_payload_bytes(&tensor), c->setup->max_tensor_bytes);
+}
+
+/* Positions only grow, and reach no further than the arena does. */
+static bool is_place_sound(const gbx_collector *c, const gbx_lane_source *lane, uint64_t position,
+                           uint64_t bytes) {
+    uint64_t arena_bytes = c->setup->arena_bytes;
+    return position >= lane->position && position - lane->given <= arena_bytes &&
+           bytes <= gbx_dump_piece_bytes(arena_bytes) &&
+           position + bytes - lane->given <= arena_bytes &&
+           position % arena_bytes + bytes <= arena_bytes;
+}
+
+/* The last run goes on where payload lies close behind it in the arena, but for its end. */
+static gbx_plan_run *run_for(const gbx_collector *c, gbx_plan *plan, uint64_t position,
+                             uint64_t bytes) {
+    gbx_plan_run *last = plan->run_count ? &plan->runs[plan->run_count - 1] : NULL;
+    uint64_t arena_bytes = c->setup->arena_bytes;
+    if (last && last->file_offset == GBX_NOT_PLACED && position - last->end <= MERGED_GAP_BYTES &&
+        position / arena_bytes == last->first / arena_bytes) {
+        last->end = position + bytes;
+        return last;
+    }
+    last = &plan->runs[plan->run_count++];
+    *last =
+        (gbx_plan_run){.first = position, .end = position + bytes, .file_offset = GBX_NOT_PLACED};
+    return last;
+}
+
+static const gbx_dump_tensor *tensor_at(const gbx_plan *plan, uint32_t line) {
+    return (const gbx_dump_tensor *)(plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES);
+}
+
+/* The cell of an entry of this buffer with the same payload, or the free one for it. */
+static uint16_t *find_in_plan(gbx_plan *plan, gbx_hash128 hash, uint64_t bytes) {
+    uint32_t mask = sizeof plan->by_hash / sizeof plan->by_hash[0] - 1;
+    for (uint32_t at = (uint32_t)hash.low & mask;; at = (at + 1) & mask) {
+        if (plan->by_hash[at] == 0)
+            return &plan->by_hash[at];
+        const gbx_plan_entry *entry = &plan->entries[plan->by_hash[at] - 1];
+        const gbx_dump_tensor *record = tensor_at(plan, entry->line);
+        if (record->hash_low == hash.low && record->hash_high == hash.high && entry->bytes == bytes)
+            return &plan->by_hash[at];
+    }
+}
+
+static bool is_shareable(const gbx_collector *c, const gbx_dump_record *head) {
+    return c->is_deduplicated && !c->has_disk_failed && !(head->flags & GBX_DUMP_IN_FLIGHT);
+}
+
+static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
+                       const gbx_dump_tensor *record) {
+    gbx_hash128 hash = {.low = record->hash_low, .high = record->hash_high};
+    bool is_shared = is_shareable(c, &record->head);
+    if (!is_place_sound(c, plan->lane, record->position, entry->bytes) ||
+        record->position % GBX_DUMP_LINE_BYTES) {
+        entry->fate = GBX_FATE_LOST;
+        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        return;
+    }
+    plan->lane->position = record->position + entry->bytes;
+    if (is_shared && gbx_store_find(c->store, hash, entry->bytes, &entry->bin_offset)) {
+        entry->fate = GBX_FATE_DUPLICATE;
+        return;
+    }
+    uint16_t *cell = is_shared ? find_in_plan(plan, hash, entry->bytes) : NULL;
+    if (cell && *cell) {
+        entry->fate = GBX_FATE_REPEATED;
+        entry->run = *cell - 1u;
+        return;
+    }
+    if (cell)
+        *cell = (uint16_t)(entry - plan->entries + 1);
+    /* Where in the file is known when the run is whole. */
+    gbx_plan_run *run = run_for(c, plan, record->position, entry->bytes);
+    entry->fate = GBX_FATE_STORE;
+    entry->run = (uint32_t)(run - plan->runs);
+}
+
+static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
+                                  const gbx_dump_tensor *record) {
+    gbx_piece_series *pieces = &plan->lane->pieces;
+    bool is_whole = pieces->is_open && pieces->task == record->head.task &&
+                    pieces->next == entry->bytes && pieces->total_bytes == entry->bytes;
+    entry->fate = GBX_FATE_DUPLICATE; /* its bytes are stored, by its pieces */
+    entry->bin_offset = pieces->file_offset;
+    if (!is_whole) {
+        entry->fate = GBX_FATE_LOST;
+        entry->cause = GBX_DUMP_LOST_CORRUPT;
+    }
+    pieces->is_open = false;
+}
+
+static void plan_piece(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
+                       const gbx_dump_piece *piece) {
+    gbx_piece_series *pieces = &plan->lane->pieces;
+    entry->fate = GBX_FATE_PIECE;
+    entry->bytes = piece->bytes;
+    if (piece->offset == 0 && piece->total_bytes <= INT64_MAX / 2) {
+        *pieces = (gbx_piece_series){
+            .is_open = true, .task = piece->head.task, .total_bytes = piece->total_bytes};
+        pieces->file_offset = gbx_store_reserve(c->store, piece->total_bytes);
+    }
+    if (!pieces->is_open || pieces->next != piece->offset || pieces->task != piece->head.task ||
+        piece->bytes > pieces->total_bytes - pieces->next ||
+        piece->position % GBX_DUMP_PAGE_BYTES || piece->offset % GBX_DUMP_PAGE_BYTES ||
+        !is_place_sound(c, plan->lane, piece->position, piece->bytes)) {
+        pieces->is_open = false; /* its tensor finds out */
+        entry->bytes = 0;
+        return;
+    }
+    gbx_plan_run *run = &plan->runs[plan->run_count];
+    *run = (gbx_plan_run){.first = piece->position,
+                          .end = piece->position + piece->bytes,
+                          .file_offset = pieces->file_offset + piece->offset};
+    entry->run = plan->run_count++;
+    pieces->next += piece->bytes;
+    plan->lane->position = piece->position + piece->bytes;
+}
+
+static void plan_record(gbx_collector *c, gbx_plan *plan, uint32_t line) {
+    const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
+    const gbx_dump_record *head = at;
+    gbx_plan_entry *entry = &plan->entries[plan->entry_count++];
+    *entry = (gbx_plan_entry){.line = (uint16_t)line, .fate = GBX_FATE_JOURNAL};
+    if (head->kind == GBX_DUMP_PIECE) {
+        plan_piece(c, plan, entry, at);
+        return;
+    }
+    if (head->kind != GBX_DUMP_TENSOR)
+        return;
+    entry->bytes = payload_bytes(c, at);
+    if (!(head->flags & GBX_DUMP_PAYLOAD))
+        return;
+    if (head->flags & GBX_DUMP_PIECES)
+        plan_tensor_of_pieces(plan, entry, at);
+    else
+        plan_whole(c, plan, entry, at);
+}
+
+static uint64_t place_in_pack(gbx_collector *c, uint64_t bytes) {
+    gbx_pack *pack = &c->pack;
+    uint64_t align = GBX_PAYLOAD_ALIGNMENT;
+    uint64_t at = (pack->cursor + align - 1) / align * align;
+    if (at + bytes > pack->limit) {
+        at = gbx_store_reserve(c->store, GBX_PACK_BYTES);
+        pack->limit = at + GBX_PACK_BYTES;
+    }
+    pack->cursor = at + bytes;
+    return at;
+}
+
+/* Congruent with the arena, so that pages go out as they lie. */
+static void place_run(gbx_collector *c, gbx_plan_run *run) {
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    if (run->file_offset == GBX_NOT_PLACED && run->end - run->first >= GBX_PACKED_BELOW_BYTES)
+        run->file_offset = gbx_store_reserve(c->store, run->end - run->first / page * page);
+}
+
+static void place_entry(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry) {
+    const gbx_dump_tensor *record = tensor_at(plan, entry->line);
+    const gbx_plan_run *run = &plan->runs[entry->run];
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    if (run->file_offset == GBX_NOT_PLACED)
+        entry->bin_offset = place_in_pack(c, entry->bytes);
+    else
+        entry->bin_offset = run->file_offset + (record->position - run->first / page * page);
+    if (is_shareable(c, &record->head))
+        gbx_store_remember(c->store,
+                           (gbx_hash128){.low = record->hash_low, .high = record->hash_high},
+                           entry->bytes, entry->bin_offset);
+}
+
+static void place_payload(gbx_collector *c, gbx_plan *plan) {
+    for (uint32_t i = 0; i < plan->run_count; ++i)
+        place_run(c, &plan->runs[i]);
+    for (uint32_t i = 0; i < plan->entry_count; ++i) {
+        gbx_plan_entry *entry = &plan->entries[i];
+        if (entry->fate == GBX_FATE_STORE)
+            place_entry(c, plan, entry);
+        else if (entry->fate == GBX_FATE_REPEATED)
+            entry->bin_offset = plan->entries[entry->run].bin_offset;
+    }
+}
+
+/* A record that makes no sense ends the buffer: where the next begins is not known. */
+static void lose_rest(gbx_plan *plan, uint32_t line) {
+    plan->entries[plan->entry_count++] = (gbx_plan_entry){
+        .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_DUMP_LOST_CORRUPT};
+}
+
+void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
+    plan->entry_count = plan->run_count = 0;
+    memset(plan->by_hash, 0, sizeof plan->by_hash);
+    for (uint32_t line = 0; line < plan->lines;) {
+        gbx_dump_record head = gbx_plan_record(plan, line);
+        if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(plan, line)) {
+            lose_rest(plan, line);
+            break;
+        }
+        plan_record(c, plan, line);
+        line += head.lines;
+    }
+    place_payload(c, plan);
+    plan->position = plan->lane->position;
+}

@@ -1,0 +1,345 @@
+#include "dump/host/run_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json_writer.h"
+
+static const char *const level_names[] = {NULL, "full", "partial", "hybrid", "stats"};
+
+void gbx_run_identity_make(gbx_run_identity *identity) {
+    struct timespec now;
+    struct tm utc;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t seed[3] = {(int64_t)now.tv_sec * GBX_NS_PER_SECOND + now.tv_nsec, gbx_clock_ns(),
+                       getpid()};
+    snprintf(identity->run_id, sizeof identity->run_id, "%016" PRIx64,
+             gbx_hash_bytes(seed, sizeof seed).low);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(identity->started_at, sizeof identity->started_at, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* --- what both have --- */
+
+static void put(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void put_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+static void put_run(gbx_json_writer *json, const gbx_dump_session_config *config,
+                    const gbx_run_identity *identity) {
+    const gbx_dump_about *about = &config->options->about;
+    gbx_json_key(json, "run");
+    gbx_json_begin_object(json);
+    put(json, "run_id", identity->run_id);
+    put(json, "scene", about->scene);
+    put(json, "case", about->case_name);
+    put(json, "platform", config->hal->ops->name);
+    put(json, "runtime", config->runtime);
+    put_number(json, "rank", about->rank);
+    put_number(json, "round", about->round);
+    put(json, "started_at", identity->started_at);
+    gbx_json_end_object(json);
+}
+
+static void put_options(gbx_json_writer *json, const gbx_dump_session_config *config) {
+    put(json, "dump_level", level_names[config->level]);
+    gbx_json_key(json, "has_args");
+    gbx_json_bool(json, config->has_args);
+    gbx_json_key(json, "filters");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < config->options->filter_count; ++i)
+        gbx_json_string(json, config->options->filters[i]);
+    gbx_json_end_array(json);
+}
+
+/* Words between commas. */
+static void put_list(gbx_json_writer *json, const char *key, const char *list) {
+    gbx_json_key(json, key);
+    gbx_json_begin_array_inline(json);
+    while (list && *list) {
+        size_t length = strcspn(list, ",");
+        gbx_json_string_of(json, list, length);
+        list += length + (list[length] == ',');
+    }
+    gbx_json_end_array(json);
+}
+
+static void put_kernel(gbx_json_writer *json, const gbx_dump_kernel *kernel) {
+    put_number(json, "func_id", kernel->func_id);
+    put(json, "name", kernel->name);
+    put(json, "core_type", kernel->core == GBX_CORE_AIC ? "aic" : "aiv");
+    put_list(json, "signature", kernel->signature);
+    if (kernel->arg_names)
+        put_list(json, "arg_names", kernel->arg_names);
+}
+
+/* --- the RUN record --- */
+
+typedef struct text_sink {
+    char *text;
+    size_t length;
+} text_sink;
+
+static gbx_status add_text(void *context, const void *bytes, size_t size) {
+    text_sink *sink = context;
+    char *grown = realloc(sink->text, sink->length + size + 1);
+    if (!grown)
+        return gbx_fail(GBX_EXHAUSTED, "describing a run: the host is out of memory");
+    memcpy(grown + sink->length, bytes, size);
+    sink->text = grown;
+    sink->length += size;
+    grown[sink->length] = '\0';
+    return NULL;
+}
+
+static void put_run_args(gbx_json_writer *json, const gbx_dump_session_config *config) {
+    gbx_json_key(json, "run_args");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < config->run_arg_count; ++i) {
+        gbx_json_begin_object(json);
+        put(json, "name", config->run_args[i].name);
+        put(json, "role", config->run_args[i].role);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+}
+
+gbx_status gbx_run_record_make(const gbx_dump_session_config *config,
+                               const gbx_run_identity *identity, char **out_text) {
+    text_sink sink = {NULL, 0};
+    gbx_json_writer *json = malloc(sizeof *json);
+    *out_text = NULL;
+    if (!json)
+        return gbx_fail(GBX_EXHAUSTED, "describing a run: the host is out of memory");
+    gbx_json_start(json, add_text, &sink, GBX_JSON_ONE_LINE);
+    gbx_json_begin_object(json);
+    put(json, "generator", "glassbox " GBX_VERSION);
+    put_run(json, config, identity);
+    put_options(json, config);
+    gbx_json_key(json, "kernels");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < config->kernel_count; ++i) {
+        gbx_json_begin_object(json);
+        put_kernel(json, &config->kernels[i]);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    put_run_args(json, config);
+    gbx_json_end_object(json);
+    gbx_status status = gbx_json_finish(json);
+    free(json);
+    if (status)
+        free(sink.text);
+    else
+        *out_text = sink.text;
+    return status;
+}
+
+/* --- kernels/ --- */
+
+enum { PATH_BYTES = 4096, NAME_BYTES = 128 };
+
+/* "softmax_1a2b3c4d.so": the name of a file's copy; empty when there is no such file. */
+static gbx_status name_copy(const gbx_dump_kernel *kernel, const char *path, char *out_name) {
+    unsigned char bytes[65536];
+    gbx_hash_state state;
+    out_name[0] = '\0';
+    if (!path)
+        return NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gbx_fail(GBX_IO, "keeping kernel %s with the dump: %s: %s", kernel->name, path,
+                        strerror(errno));
+    gbx_hash_begin(&state);
+    ssize_t count;
+    while ((count = read(fd, bytes, sizeof bytes)) > 0)
+        gbx_hash_update(&state, bytes, (size_t)count);
+    int error = errno;
+    close(fd);
+    if (count < 0)
+        return gbx_fail(GBX_IO, "keeping kernel %s with the dump: %s: %s", kernel->name, path,
+                        strerror(error));
+    const char *dot = strrchr(path, '.');
+    bool has_suffix = dot && !strchr(dot, '/') && strlen(dot) < 8;
+    snprintf(out_name, NAME_BYTES, "%s_%08" PRIx32 "%s", kernel->name,
+             (uint32_t)gbx_hash_end(&state).low, has_suffix ? dot : "");
+    return NULL;
+}
+
+static gbx_status copy_bytes(int from, int to, const char *path) {
+    char bytes[65536];
+    ssize_t count;
+    while ((count = read(from, bytes, sizeof bytes)) != 0) {
+        if (count < 0)
+            return gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
+        for (ssize_t at = 0; at < count;) {
+            ssize_t written = write(to, bytes + at, (size_t)(count - at));
+            if (written < 0)
+                return gbx_fail(GBX_IO, "writing a copy of %s: %s", path, strerror(errno));
+            at += written;
+        }
+    }
+    return NULL;
+}
+
+static gbx_status copy_file(const char *directory, const char *name, const char *path) {
+    char to_path[PATH_BYTES];
+    snprintf(to_path, sizeof to_path, "%s/kernels/%s", directory, name);
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    gbx_status status = NULL;
+    if (from < 0 || to < 0)
+        status = gbx_fail(GBX_IO, "copying %s to %s: %s", path, to_path, strerror(errno));
+    else
+        status = copy_bytes(from, to, path);
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    return status;
+}
+
+gbx_status gbx_run_kernels_copy(const gbx_dump_session_config *config) {
+    const char *directory = config->options->directory;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/kernels", directory);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+    for (size_t i = 0; i < config->kernel_count; ++i) {
+        const gbx_dump_kernel *kernel = &config->kernels[i];
+        const char *files[] = {kernel->object_path, kernel->origin};
+        for (size_t f = 0; f < sizeof files / sizeof files[0]; ++f) {
+            char name[NAME_BYTES];
+            GBX_TRY(name_copy(kernel, files[f], name));
+            if (name[0])
+                GBX_TRY(copy_file(directory, name, files[f]));
+        }
+    }
+    return NULL;
+}
+
+/* --- run.json --- */
+
+static void put_copies(gbx_json_writer *json, const gbx_dump_kernel *kernel) {
+    const char *keys[] = {"object", "source"};
+    const char *files[] = {kernel->object_path, kernel->origin};
+    for (size_t f = 0; f < sizeof files / sizeof files[0]; ++f) {
+        char name[NAME_BYTES] = "";
+        char path[NAME_BYTES + 16];
+        gbx_status status = name_copy(kernel, files[f], name);
+        gbx_status_free(status); /* the copy itself has told */
+        snprintf(path, sizeof path, "kernels/%s", name);
+        put(json, keys[f], name[0] ? path : NULL);
+    }
+}
+
+static void put_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
+    gbx_json_key(json, "dump");
+    gbx_json_begin_object(json);
+    put_number(json, "records", totals->records);
+    put_number(json, "dispatches", totals->dispatches);
+    put_number(json, "payload_bytes", totals->payload_bytes);
+    put_number(json, "stored_bytes", totals->stored_bytes);
+    put_number(json, "dropped", totals->dropped);
+    put_number(json, "skipped", totals->skipped);
+    put_number(json, "stall_ns", totals->stall_ns);
+    gbx_json_end_object(json);
+}
+
+static void put_result(gbx_json_writer *json, const gbx_dump_ending *ending,
+                       const gbx_dump_totals *totals) {
+    gbx_json_key(json, "result");
+    gbx_json_begin_object(json);
+    put(json, "status", !ending ? "running" : ending->error ? "failed" : "ok");
+    if (ending) {
+        put(json, "error", ending->error);
+        put_number(json, "tasks", ending->tasks);
+        put_number(json, "dispatches", ending->dispatches);
+        gbx_json_key(json, "seconds");
+        gbx_json_f64(json, (double)ending->device_ns * 1e-9);
+        put_totals(json, totals);
+    }
+    gbx_json_end_object(json);
+}
+
+static void put_document(gbx_json_writer *json, const gbx_dump_session_config *config,
+                         const gbx_run_identity *identity, const gbx_dump_ending *ending,
+                         const gbx_dump_totals *totals) {
+    gbx_json_begin_object(json);
+    put_number(json, "schema_version", 1);
+    put(json, "generator", "glassbox " GBX_VERSION);
+    put(json, "command", config->options->about.command);
+    put_run(json, config, identity);
+    put(json, "device", config->device);
+    put_number(json, "blocks", config->blocks);
+    put_number(json, "threads", config->aicpu_threads);
+    put_options(json, config);
+    gbx_json_key(json, "kernels");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < config->kernel_count; ++i) {
+        gbx_json_begin_object(json);
+        put_kernel(json, &config->kernels[i]);
+        put_copies(json, &config->kernels[i]);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    put_result(json, ending, totals);
+    gbx_json_end_object(json);
+}
+
+static gbx_status write_text(void *context, const void *bytes, size_t size) {
+    if (fwrite(bytes, 1, size, context) != size)
+        return gbx_fail(GBX_IO, "writing run.json: %s", strerror(errno));
+    return NULL;
+}
+
+static gbx_status write_file(const char *path, const gbx_dump_session_config *config,
+                             const gbx_run_identity *identity, const gbx_dump_ending *ending,
+                             const gbx_dump_totals *totals) {
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+    gbx_json_writer *json = malloc(sizeof *json);
+    gbx_status status = NULL;
+    if (json) {
+        gbx_json_start(json, write_text, file, GBX_JSON_PRETTY);
+        put_document(json, config, identity, ending, totals);
+        status = gbx_json_finish(json);
+    } else {
+        status = gbx_fail(GBX_EXHAUSTED, "writing %s: the host is out of memory", path);
+    }
+    free(json);
+    if (fclose(file) != 0 && !status)
+        status = gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
+    return status;
+}
+
+gbx_status gbx_run_file_write(const gbx_dump_session_config *config,
+                              const gbx_run_identity *identity, const gbx_dump_ending *ending,
+                              const gbx_dump_totals *totals) {
+    char temporary[PATH_BYTES];
+    char path[PATH_BYTES];
+    snprintf(temporary, sizeof temporary, "%s/run.json.tmp", config->options->directory);
+    snprintf(path, sizeof path, "%s/run.json", config->options->directory);
+    gbx_status status = write_file(temporary, config, identity, ending, totals);
+    if (!status && rename(temporary, path) != 0)
+        status = gbx_fail(GBX_IO, "putting %s in place: %s", path, strerror(errno));
+    if (status)
+        unlink(temporary);
+    return status;
+}

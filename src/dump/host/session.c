@@ -1,0 +1,294 @@
+#include "dump/host/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "dump/host/filter.h"
+#include "dump/host/manager.h"
+#include "dump/host/run_file.h"
+
+struct gbx_dump_session {
+    gbx_dump_session_config config;
+    gbx_run_identity identity;
+    gbx_dump_region region;
+    gbx_store *store;
+    gbx_collector *collector;
+    gbx_dump_manager *manager; /* NULL before the launch */
+    gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
+    gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
+};
+
+/* --- what the options mean --- */
+
+static gbx_status check_options(const gbx_dump_session_config *config) {
+    const gbx_dump_options *options = config->options;
+    if (config->level < GBX_DUMP_OFF || config->level > GBX_DUMP_STATS)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "dumping: %d is no level of a dump",
+                        (int)config->level);
+    if (!options->directory || !options->directory[0])
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dumping: no directory is given; set gbx_call_config.dump.directory");
+    if (options->filter_count > GBX_MAX_DUMP_FILTERS)
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %zu filters; at most %d are possible",
+                        options->filter_count, GBX_MAX_DUMP_FILTERS);
+    if (options->filter_count && config->level == GBX_DUMP_OFF)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dumping: filters choose among tensors, and no tensors are dumped; set "
+                        "enable_dump_tensor (--dump-tensor)");
+    if (options->arena_bytes && (options->arena_bytes < GBX_MIN_DUMP_ARENA_BYTES ||
+                                 options->arena_bytes > GBX_MAX_DUMP_ARENA_BYTES))
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "dumping: an arena of %" PRIu64 " bytes is not within %" PRIu64
+                        " to %" PRIu64,
+                        options->arena_bytes, GBX_MIN_DUMP_ARENA_BYTES, GBX_MAX_DUMP_ARENA_BYTES);
+    if (options->buffer_count && (options->buffer_count < GBX_MIN_DUMP_BUFFERS ||
+                                  options->buffer_count > GBX_MAX_DUMP_BUFFERS))
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %" PRIu32 " buffers are not within %d to %d",
+                        options->buffer_count, GBX_MIN_DUMP_BUFFERS, GBX_MAX_DUMP_BUFFERS);
+    return NULL;
+}
+
+static gbx_status parse_filters(gbx_dump_session *session) {
+    const gbx_dump_session_config *config = &session->config;
+    gbx_dump_kernel_name *names = calloc(config->kernel_count + 1, sizeof *names);
+    if (!names)
+        return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    for (size_t i = 0; i < config->kernel_count; ++i)
+        names[i] = (gbx_dump_kernel_name){config->kernels[i].func_id, config->kernels[i].name};
+    gbx_status status = NULL;
+    for (size_t i = 0; i < config->options->filter_count && !status; ++i)
+        status = gbx_dump_filter_parse(config->options->filters[i], names, config->kernel_count,
+                                       &session->filters[i]);
+    free(names);
+    return status;
+}
+
+/* The dtypes of scalars that signatures tell, by their place among the scalars. */
+static void note_scalar_dtypes(gbx_dump_session *session) {
+    static const char prefix[] = "scalar";
+    for (size_t i = 0; i < session->config.kernel_count; ++i) {
+        const gbx_dump_kernel *kernel = &session->config.kernels[i];
+        uint32_t scalar = 0;
+        for (const char *at = kernel->signature; at && *at;) {
+            size_t length = strcspn(at, ",");
+            if (strncmp(at, prefix, sizeof prefix - 1) == 0 && scalar < GBX_MAX_SCALAR_ARGS) {
+                char name[32] = "";
+                if (length > sizeof prefix && length - sizeof prefix < sizeof name)
+                    memcpy(name, at + sizeof prefix, length - sizeof prefix);
+                session->scalar_dtypes[kernel->func_id][scalar++] = (uint8_t)gbx_dtype_parse(name);
+            }
+            at += length + (at[length] == ',');
+        }
+    }
+}
+
+/* --- the beginning --- */
+
+static gbx_status create_region(gbx_dump_session *session) {
+    const gbx_dump_session_config *config = &session->config;
+    const gbx_dump_options *options = config->options;
+    uint32_t stall_ms =
+        options->stall_timeout_ms ? options->stall_timeout_ms : GBX_DEFAULT_DUMP_STALL_TIMEOUT_MS;
+    gbx_dump_region_config region = {
+        .hal = config->hal,
+        .flags = (config->level ? GBX_DUMP_HAS_TENSORS : 0u) |
+                 (config->has_args ? GBX_DUMP_HAS_ARGS : 0u) |
+                 (options->has_stats ? GBX_DUMP_HAS_STATS : 0u),
+        .level = config->level,
+        .lane_count = config->aicpu_threads,
+        .buffer_count = options->buffer_count ? options->buffer_count : GBX_DEFAULT_DUMP_BUFFERS,
+        .arena_bytes = options->arena_bytes ? options->arena_bytes : GBX_DEFAULT_DUMP_ARENA_BYTES,
+        .max_tensor_bytes = options->max_tensor_bytes,
+        .stall_timeout_ns = (uint64_t)stall_ms * (uint64_t)GBX_NS_PER_MS,
+        .filters = session->filters,
+        .filter_count = (uint32_t)options->filter_count,
+        .scalar_dtypes = (const gbx_dump_scalar_dtypes *)session->scalar_dtypes,
+    };
+    return gbx_dump_region_create(&region, &session->region);
+}
+
+static gbx_status create_store(gbx_dump_session *session) {
+    const gbx_dump_session_config *config = &session->config;
+    char *run_json;
+    GBX_TRY(gbx_run_record_make(config, &session->identity, &run_json));
+    gbx_store_config store = {.directory = config->options->directory,
+                              .run_json = run_json,
+                              .has_tensors = config->level != GBX_DUMP_OFF,
+                              .has_args = config->has_args,
+                              .is_deduplicated = !config->options->keeps_duplicates};
+    gbx_status status = gbx_store_create(&store, &session->store);
+    free(run_json);
+    return status;
+}
+
+static gbx_status start_manager(gbx_dump_session *session) {
+    return gbx_dump_manager_start(session->collector, session->store,
+                                  session->region.setup.flags & GBX_DUMP_BY_BATCH,
+                                  &session->manager);
+}
+
+static gbx_status begin(gbx_dump_session *session) {
+    const gbx_dump_session_config *config = &session->config;
+    gbx_run_identity_make(&session->identity);
+    GBX_TRY(check_options(config));
+    GBX_TRY(parse_filters(session));
+    note_scalar_dtypes(session);
+    GBX_TRY(create_store(session));
+    GBX_TRY(gbx_run_kernels_copy(config));
+    GBX_TRY(gbx_run_file_write(config, &session->identity, NULL, NULL));
+    GBX_TRY(create_region(session));
+    GBX_TRY(gbx_collector_create(&session->region, session->store,
+                                 !config->options->keeps_duplicates, &session->collector));
+    return config->has_orchestration ? NULL : start_manager(session);
+}
+
+static gbx_status destroy(gbx_dump_session *session) {
+    gbx_collector_destroy(session->collector);
+    gbx_store_destroy(session->store);
+    gbx_status status = gbx_dump_region_destroy(&session->region);
+    free(session);
+    return status;
+}
+
+gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
+                                  gbx_dump_session **out_session) {
+    gbx_dump_session *session = calloc(1, sizeof *session);
+    *out_session = NULL;
+    if (!session)
+        return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    session->config = *config;
+    gbx_status status = begin(session);
+    if (status)
+        return gbx_status_first(status, destroy(session));
+    *out_session = session;
+    return NULL;
+}
+
+uint64_t gbx_dump_session_data_base(const gbx_dump_session *session) {
+    return session->region.address;
+}
+
+uint32_t gbx_dump_session_flags(const gbx_dump_session *session) {
+    return session->region.setup.flags;
+}
+
+/* --- while it lasts --- */
+
+static void receive_tensor(gbx_dump_session *session, uint32_t index, const gbx_tensor *tensor) {
+    uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t) + tensor->ndims;
+    gbx_record_run_arg *to = gbx_store_append(session->store, GBX_RECORD_RUN_ARG, words);
+    if (!to)
+        return;
+    to->head = (gbx_record){.type = GBX_RECORD_RUN_ARG,
+                            .stage = GBX_STAGE_NONE,
+                            .arg_index = (uint8_t)index,
+                            .dtype = (uint8_t)tensor->dtype,
+                            .ndims = (uint8_t)tensor->ndims,
+                            .words = words};
+    to->is_tensor = 1;
+    to->bits = tensor->data;
+    memcpy(to + 1, tensor->shape, tensor->ndims * sizeof(uint64_t));
+}
+
+static void receive_scalar(gbx_dump_session *session, uint32_t index, uint64_t bits,
+                           uint32_t dtype) {
+    uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t);
+    gbx_record_run_arg *to = gbx_store_append(session->store, GBX_RECORD_RUN_ARG, words);
+    if (!to)
+        return;
+    to->head = (gbx_record){.type = GBX_RECORD_RUN_ARG,
+                            .stage = GBX_STAGE_NONE,
+                            .arg_index = (uint8_t)index,
+                            .dtype = (uint8_t)dtype,
+                            .words = words};
+    to->is_tensor = 0;
+    to->bits = bits;
+}
+
+gbx_status gbx_dump_session_receive(gbx_dump_session *session, const gbx_run_args *run) {
+    for (uint32_t i = 0; session->config.has_args && i < run->tensor_count; ++i)
+        receive_tensor(session, i, &run->tensors[i]);
+    for (uint32_t i = 0; session->config.has_args && i < run->scalar_count; ++i) {
+        uint32_t index = run->tensor_count + i;
+        uint32_t dtype = index < session->config.run_arg_count
+                             ? session->config.run_args[index].dtype
+                             : GBX_DTYPE_NONE;
+        receive_scalar(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64);
+    }
+    return start_manager(session);
+}
+
+void gbx_dump_session_attend(gbx_dump_session *session) {
+    if (session->manager)
+        gbx_dump_manager_attend(session->manager);
+}
+
+/* --- the end --- */
+
+/* A run that failed need not have come to what a filter names. */
+static void count_unmatched(gbx_dump_session *session, const gbx_collector_totals *totals,
+                            const gbx_dump_ending *ending, gbx_dump_totals *out_totals) {
+    const gbx_dump_options *options = session->config.options;
+    for (size_t i = 0; i < options->filter_count && totals->has_ended && !ending->error; ++i)
+        out_totals->unmatched_filters += totals->filter_hits[i] == 0;
+}
+
+static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
+                               const gbx_dump_totals *totals, uint64_t tasks) {
+    gbx_record_end end = {.head = {.stage = GBX_STAGE_NONE, .flags = GBX_FLAG_COMPLETE},
+                          .record_count = totals->records,
+                          .task_count = tasks,
+                          .dispatch_count = totals->dispatches,
+                          .payload_bytes = totals->payload_bytes,
+                          .stored_bytes = totals->stored_bytes,
+                          .deduplicated = totals->deduplicated,
+                          .dropped = totals->dropped,
+                          .stall_ns = totals->stall_ns};
+    return gbx_store_finish(session->store, &end, ending->error ? ending->error : "ok");
+}
+
+static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dump_totals *totals) {
+    const char *directory = session->config.options->directory;
+    if (totals->skipped)
+        gbx_log_warning("dumping to %s: %" PRIu64
+                        " tasks or arguments were skipped, for nobody told which tensors they "
+                        "have, or not truly; \"skipped\" in tensor_dump.json lists them",
+                        directory, totals->skipped);
+    if (!totals->dropped)
+        return NULL;
+    return gbx_fail(GBX_LOST,
+                    "dumping to %s: %" PRIu64
+                    " records were lost; \"losses\" in tensor_dump.json says which and why",
+                    directory, totals->dropped);
+}
+
+gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,
+                                gbx_dump_totals *out_totals) {
+    if (session->manager)
+        gbx_dump_manager_stop(session->manager);
+    else
+        gbx_collector_finish(session->collector);
+    const gbx_collector_totals *totals = gbx_collector_totals_of(session->collector);
+    *out_totals = totals->dump;
+    count_unmatched(session, totals, ending, out_totals);
+    gbx_status status = finish_store(session, ending, out_totals, totals->tasks);
+    status = gbx_status_first(
+        status, gbx_run_file_write(&session->config, &session->identity, ending, out_totals));
+    if (status) {
+        const char *directory = session->config.options->directory;
+        gbx_status lost = gbx_fail(GBX_LOST,
+                                   "finishing the dump in %s: %s; `glassbox recover %s` keeps what "
+                                   "was written",
+                                   directory, gbx_status_message(status), directory);
+        gbx_status_free(status);
+        status = lost;
+    }
+    status = gbx_status_first(status, describe_losses(session, out_totals));
+    return gbx_status_first(status, destroy(session));
+}

@@ -1,0 +1,324 @@
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/log.h"
+#include "dump/host/collector_internal.h"
+#include "tensor/view.h"
+
+static_assert((int)GBX_DUMP_LOST_STALL == GBX_LOSS_STALL &&
+                  (int)GBX_DUMP_LOST_DISK == GBX_LOSS_DISK &&
+                  (int)GBX_DUMP_LOST_CORRUPT == GBX_LOSS_CORRUPT &&
+                  (int)GBX_DUMP_LOST_DEVICE == GBX_LOSS_DEVICE &&
+                  (int)GBX_DUMP_CAUSES == GBX_LOSS_CAUSE_COUNT,
+              "causes have the same numbers on the device and in the journal");
+static_assert((int)GBX_DUMP_SKIP_NOT_DESCRIBED == GBX_SKIP_NOT_DESCRIBED &&
+                  (int)GBX_DUMP_SKIP_MISMATCH == GBX_SKIP_MISMATCH &&
+                  (int)GBX_DUMP_SKIPS == GBX_SKIP_REASON_COUNT,
+              "reasons have the same numbers on the device and in the journal");
+static_assert((int)GBX_DUMP_BEFORE == GBX_STAGE_BEFORE && (int)GBX_DUMP_AFTER == GBX_STAGE_AFTER &&
+                  (int)GBX_DUMP_NO_ARG == GBX_ARG_NONE,
+              "stages and arguments have the same numbers on the device and in the journal");
+
+enum { WORD = sizeof(uint64_t) };
+
+/* --- payload --- */
+
+static void note_failure(gbx_collector *c, uint64_t first, uint64_t end) {
+    if (c->failed_count < GBX_FAILED_RANGES) {
+        c->failed[c->failed_count].first = first;
+        c->failed[c->failed_count++].end = end;
+        return;
+    }
+    uint32_t last = GBX_FAILED_RANGES - 1;
+    if (first < c->failed[last].first)
+        c->failed[last].first = first;
+    if (end > c->failed[last].end)
+        c->failed[last].end = end;
+}
+
+static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, uint64_t bytes) {
+    gbx_status status = gbx_store_write(c->store, offset, pages, bytes);
+    if (!status)
+        return;
+    if (!c->has_disk_failed)
+        gbx_log_error("%s; what cannot be written is counted as lost", gbx_status_message(status));
+    c->has_disk_failed = true;
+    note_failure(c, offset, offset + bytes);
+    gbx_status_free(status);
+}
+
+static void write_run(gbx_collector *c, const gbx_plan *plan, const gbx_plan_run *run) {
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    uint64_t first = run->first / page * page;
+    uint64_t bytes = (run->end + page - 1) / page * page - first;
+    write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes, bytes);
+}
+
+/* The last page is written again when more comes to lie in it. */
+static void write_pack(gbx_collector *c) {
+    gbx_pack *pack = &c->pack;
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    uint64_t first = pack->written / page * page;
+    if (pack->end > pack->written)
+        write_pages(c, first, pack->bytes + (first - pack->base),
+                    (pack->end + page - 1) / page * page - first);
+    pack->written = pack->end;
+}
+
+static void pack_payload(gbx_collector *c, const gbx_plan *plan, const gbx_plan_entry *entry) {
+    gbx_pack *pack = &c->pack;
+    const gbx_dump_tensor *record =
+        (const gbx_dump_tensor *)(plan->copy + (size_t)entry->line * GBX_DUMP_LINE_BYTES);
+    if (entry->bin_offset < pack->end || entry->bin_offset >= pack->base + GBX_PACK_BYTES ||
+        entry->bin_offset + entry->bytes > pack->base + GBX_PACK_BYTES) {
+        write_pack(c);
+        pack->base = pack->written = pack->end = entry->bin_offset;
+        memset(pack->bytes, 0, GBX_PACK_BYTES);
+    }
+    memcpy(pack->bytes + (entry->bin_offset - pack->base),
+           plan->lane->payload + record->position % c->setup->arena_bytes, entry->bytes);
+    pack->end = entry->bin_offset + entry->bytes;
+}
+
+static void write_payload(gbx_collector *c, const gbx_plan *plan) {
+    for (uint32_t i = 0; i < plan->run_count; ++i)
+        if (plan->runs[i].file_offset != GBX_NOT_PLACED)
+            write_run(c, plan, &plan->runs[i]);
+    for (uint32_t i = 0; i < plan->entry_count; ++i) {
+        const gbx_plan_entry *entry = &plan->entries[i];
+        if (entry->fate == GBX_FATE_STORE && plan->runs[entry->run].file_offset == GBX_NOT_PLACED)
+            pack_payload(c, plan, entry);
+    }
+    write_pack(c);
+}
+
+/* --- records --- */
+
+/* A record with its head; NULL when the journal has failed. */
+static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32_t thread,
+                    const gbx_dump_record *from) {
+    gbx_record *head = gbx_store_append(c->store, type, (uint32_t)(bytes / WORD));
+    if (!head)
+        return NULL;
+    head->stage = from->stage;
+    head->role = from->role;
+    head->arg_index = from->arg_index;
+    head->dtype = from->dtype;
+    head->ndims = 0;
+    head->flags = from->flags & GBX_DUMP_IN_FLIGHT ? GBX_FLAG_IN_FLIGHT : 0;
+    head->thread = (uint16_t)thread;
+    head->reserved = 0;
+    head->task = from->task;
+    head->time_ns = from->time_ns;
+    return head;
+}
+
+void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t thread,
+                        uint32_t cause, uint64_t count) {
+    c->totals.dump.dropped += count;
+    gbx_record_loss *to = append(c, GBX_RECORD_LOSS, sizeof *to, thread, first);
+    if (!to)
+        return;
+    to->head.flags = 0;
+    to->cause = cause;
+    to->reserved = 0;
+    to->count = count;
+}
+
+static void journal_task(gbx_collector *c, uint32_t thread, const gbx_dump_task *from) {
+    gbx_record_task *to = append(c, GBX_RECORD_TASK, sizeof *to, thread, &from->head);
+    if (!to)
+        return;
+    to->head.stage = GBX_STAGE_NONE;
+    to->task_id = from->head.task;
+    memcpy(to->func_ids, from->func_ids, sizeof to->func_ids);
+    to->block_num = from->block_num;
+    to->predecessor_count = (uint32_t)from->predecessor_count;
+    to->reserved = 0;
+    ++c->totals.tasks;
+}
+
+static void journal_edges(gbx_collector *c, uint32_t thread, const gbx_dump_edges *from) {
+    size_t bytes = from->head.arg_index * sizeof from->predecessors[0];
+    gbx_record *to = append(c, GBX_RECORD_EDGES, sizeof *to + bytes, thread, &from->head);
+    if (!to)
+        return;
+    to->stage = GBX_STAGE_NONE;
+    to->arg_index = GBX_ARG_NONE;
+    memcpy(to + 1, from->predecessors, bytes);
+}
+
+static void journal_done(gbx_collector *c, uint32_t thread, const gbx_dump_record *from) {
+    gbx_record *to = append(c, GBX_RECORD_DONE, sizeof *to, thread, from);
+    if (to)
+        to->stage = GBX_STAGE_NONE;
+}
+
+static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_scalar *from) {
+    gbx_record_scalar *to = append(c, GBX_RECORD_SCALAR, sizeof *to, thread, &from->head);
+    if (!to)
+        return;
+    to->bits = from->bits;
+    ++c->totals.dump.records;
+}
+
+static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *entry) {
+    gbx_tensor tensor = {.dtype = from->head.dtype, .ndims = from->head.ndims};
+    uint32_t flags = 0;
+    memcpy(tensor.shape, from->words, from->head.ndims * sizeof(uint64_t));
+    memcpy(tensor.strides, from->words + from->head.ndims, from->head.ndims * sizeof(uint64_t));
+    if (gbx_tensor_is_contiguous(&tensor))
+        flags |= GBX_FLAG_CONTIGUOUS;
+    if (from->head.flags & GBX_DUMP_PAYLOAD)
+        flags |= GBX_FLAG_HAS_PAYLOAD;
+    if (from->head.flags & GBX_DUMP_HASH)
+        flags |= GBX_FLAG_HAS_HASH;
+    if (from->head.flags & GBX_DUMP_STATISTICS)
+        flags |= GBX_FLAG_HAS_STATS;
+    if (from->head.flags & GBX_DUMP_TRUNCATED)
+        flags |= GBX_FLAG_TRUNCATED;
+    if (from->head.flags & GBX_DUMP_IN_FLIGHT)
+        flags |= GBX_FLAG_IN_FLIGHT;
+    if (from->head.flags & GBX_DUMP_PIECES)
+        flags |= GBX_FLAG_PIECES;
+    else if (entry->fate == GBX_FATE_DUPLICATE || entry->fate == GBX_FATE_REPEATED)
+        flags |= GBX_FLAG_DUPLICATE;
+    return (uint16_t)flags;
+}
+
+static void count_tensor(gbx_collector *c, uint16_t flags, uint64_t bytes) {
+    gbx_dump_totals *totals = &c->totals.dump;
+    ++totals->records;
+    ++totals->tensors;
+    totals->payload_bytes += bytes;
+    totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : bytes;
+    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
+    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
+    totals->in_flight += (flags & GBX_FLAG_IN_FLIGHT) != 0;
+}
+
+static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
+                           const gbx_plan_entry *entry) {
+    size_t words = 2 * (size_t)from->head.ndims;
+    if (from->head.flags & GBX_DUMP_STATISTICS)
+        words += sizeof(gbx_record_stats) / WORD;
+    gbx_record_tensor *to =
+        append(c, GBX_RECORD_TENSOR, sizeof *to + words * WORD, thread, &from->head);
+    if (!to)
+        return;
+    bool has_payload = from->head.flags & GBX_DUMP_PAYLOAD;
+    to->head.ndims = from->head.ndims;
+    to->head.flags = tensor_flags(from, entry);
+    to->buffer_addr = from->data;
+    to->bin_offset = has_payload ? entry->bin_offset : 0;
+    to->bin_size = has_payload ? entry->bytes : 0;
+    to->hash_low = from->hash_low;
+    to->hash_high = from->hash_high;
+    to->start_offset = from->start_offset;
+    memcpy(to + 1, from->words, words * WORD);
+    count_tensor(c, to->head.flags, to->bin_size);
+}
+
+static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_dispatch *from) {
+    gbx_record_dispatch *to = append(
+        c, GBX_RECORD_DISPATCH, sizeof *to + from->word_count * (size_t)WORD, thread, &from->head);
+    if (!to)
+        return;
+    to->head.arg_index = GBX_ARG_NONE;
+    to->task_id = from->head.task;
+    to->func_id = from->func_id;
+    to->core_id = from->core_id;
+    to->block_idx = from->block_idx;
+    to->block_num = from->block_num;
+    to->subtask = from->subtask;
+    to->slot_count = from->head.arg_index;
+    to->local_context = from->local_context;
+    to->global_context = from->global_context;
+    uint64_t *words = (uint64_t *)(to + 1);
+    memcpy(words, from->words, from->word_count * (size_t)WORD);
+    /* The heads of slots have one field more in the journal. */
+    for (uint32_t i = 0, at = 0; i < to->slot_count; ++i) {
+        gbx_dump_slot slot;
+        memcpy(&slot, words + at, sizeof slot);
+        gbx_record_slot kept = {.arg_index = (uint8_t)i,
+                                .is_tensor = slot.is_tensor,
+                                .role = slot.role,
+                                .dtype = slot.dtype,
+                                .ndims = slot.ndims,
+                                .bits = slot.bits};
+        memcpy(words + at, &kept, sizeof kept);
+        at += 2 + (slot.is_tensor ? 2 + 2u * slot.ndims : 0);
+    }
+    ++c->totals.dump.dispatches;
+}
+
+static void journal_skipped(gbx_collector *c, uint32_t thread, const gbx_dump_skipped *from) {
+    gbx_record_skipped *to = append(c, GBX_RECORD_SKIPPED, sizeof *to, thread, &from->head);
+    ++c->totals.dump.skipped;
+    if (!to)
+        return;
+    to->head.stage = GBX_STAGE_NONE;
+    to->reason = (uint32_t)from->reason;
+    to->func_id = (uint32_t)from->func_id;
+}
+
+static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entry) {
+    const void *at = plan->copy + (size_t)entry->line * GBX_DUMP_LINE_BYTES;
+    uint32_t thread = plan->lane->index;
+    switch (((const gbx_dump_record *)at)->kind) {
+    case GBX_DUMP_TASK:
+        journal_task(c, thread, at);
+        break;
+    case GBX_DUMP_EDGES:
+        journal_edges(c, thread, at);
+        break;
+    case GBX_DUMP_DONE:
+        journal_done(c, thread, at);
+        break;
+    case GBX_DUMP_SCALAR:
+        journal_scalar(c, thread, at);
+        break;
+    case GBX_DUMP_TENSOR:
+        journal_tensor(c, thread, at, entry);
+        break;
+    case GBX_DUMP_DISPATCH:
+        journal_dispatch(c, thread, at);
+        break;
+    case GBX_DUMP_LOSS: {
+        const gbx_dump_loss *loss = at;
+        plan->lane->told_losses[loss->cause] += loss->count;
+        gbx_collector_lose(c, &loss->head, thread, (uint32_t)loss->cause, loss->count);
+        break;
+    }
+    default:
+        journal_skipped(c, thread, at);
+    }
+}
+
+/* Whether bytes of an entry did not get to the file, now or when an equal one was stored. */
+static bool is_unwritten(const gbx_collector *c, const gbx_plan_entry *entry) {
+    if (entry->fate == GBX_FATE_JOURNAL)
+        return false;
+    for (uint32_t i = 0; i < c->failed_count; ++i)
+        if (entry->bin_offset < c->failed[i].end &&
+            entry->bin_offset + entry->bytes > c->failed[i].first)
+            return true;
+    return false;
+}
+
+void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
+    write_payload(c, plan);
+    for (uint32_t i = 0; i < plan->entry_count; ++i) {
+        gbx_plan_entry *entry = &plan->entries[i];
+        gbx_dump_record head = gbx_plan_record(plan, entry->line);
+        if (entry->fate == GBX_FATE_PIECE)
+            continue;
+        if (entry->fate == GBX_FATE_LOST)
+            gbx_collector_lose(c, &head, plan->lane->index, entry->cause, 1);
+        else if (is_unwritten(c, entry))
+            gbx_collector_lose(c, &head, plan->lane->index, GBX_DUMP_LOST_DISK, 1);
+        else
+            journal(c, plan, entry);
+    }
+}

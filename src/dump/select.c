@@ -1,0 +1,42 @@
+#include "dump/select.h"
+
+static bool has_bit(uint64_t bits, uint32_t index) {
+    return index < 64 && (bits >> index & 1) != 0;
+}
+
+static bool matches_func(const gbx_dump_filter *filter, const uint32_t *func_ids) {
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s)
+        if (func_ids[s] < GBX_MAX_KERNELS &&
+            has_bit(filter->funcs[func_ids[s] / 64], func_ids[s] % 64))
+            return true;
+    return false;
+}
+
+static bool matches_number(const gbx_dump_filter *filter, uint64_t task) {
+    /* The count comes through global memory. */
+    uint32_t count =
+        filter->range_count < GBX_FILTER_RANGES ? filter->range_count : GBX_FILTER_RANGES;
+    for (uint32_t i = 0; i < count; ++i)
+        if (task >= filter->tasks[i].first && task <= filter->tasks[i].last)
+            return true;
+    return false;
+}
+
+bool gbx_dump_filter_matches_task(const gbx_dump_filter *filter, uint64_t task,
+                                  const uint32_t *func_ids) {
+    if ((filter->keys & GBX_FILTER_FUNC) && !matches_func(filter, func_ids))
+        return false;
+    return !(filter->keys & GBX_FILTER_TASK) || matches_number(filter, task);
+}
+
+bool gbx_dump_filter_matches_argument(const gbx_dump_filter *filter,
+                                      const gbx_dump_candidate *candidate) {
+    uint32_t keys = filter->keys;
+    /* A scalar that nobody declared is a uint64. */
+    uint32_t dtype = candidate->dtype == GBX_DTYPE_NONE ? GBX_UINT64 : candidate->dtype;
+    return (!(keys & GBX_FILTER_ARG) || has_bit(filter->args, candidate->arg_index)) &&
+           (!(keys & GBX_FILTER_ROLE) || has_bit(filter->roles, candidate->role)) &&
+           (!(keys & GBX_FILTER_STAGE) || has_bit(filter->stages, candidate->stage)) &&
+           (!(keys & GBX_FILTER_KIND) || has_bit(filter->kinds, candidate->kind)) &&
+           (!(keys & GBX_FILTER_DTYPE) || has_bit(filter->dtypes, dtype));
+}

@@ -1,0 +1,204 @@
+#include "scene/output_directory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define DEFAULT_PARENT "outputs"
+#define LATEST DEFAULT_PARENT "/latest"
+
+/* A part of a name: the whole stays below what file systems take. */
+enum { PART_BYTES = 81, NAME_BYTES = 2 * PART_BYTES + 64, TRIES_MAX = 1000000 };
+
+/* --- names --- */
+
+/* What is safe in a file name everywhere stays, and letters beyond ASCII; no hidden names. */
+static void clean_part(const char *text, char out_part[PART_BYTES]) {
+    size_t used = 0;
+    for (; text[used] && used + 1 < PART_BYTES; ++used) {
+        unsigned char c = (unsigned char)text[used];
+        bool is_kept = c >= 0x80 || isalnum(c) || strchr("_-+=@%,", c) || (c == '.' && used > 0);
+        out_part[used] = is_kept ? (char)c : '_';
+    }
+    /* A letter of several bytes is not cut. */
+    while (text[used] && used > 0 && ((unsigned char)text[used] & 0xc0) == 0x80)
+        --used;
+    out_part[used] = '\0';
+    if (used == 0)
+        snprintf(out_part, PART_BYTES, "_");
+}
+
+static void format_name(const gbx_output_place *place, char out_name[NAME_BYTES]) {
+    char scene[PART_BYTES];
+    char of_case[PART_BYTES];
+    char stamp[32] = "";
+    char round[16] = "";
+    struct tm local;
+    clean_part(place->scene, scene);
+    clean_part(place->case_name, of_case);
+    if (localtime_r(&place->time, &local))
+        strftime(stamp, sizeof stamp, "%Y%m%d_%H%M%S", &local);
+    if (place->round)
+        snprintf(round, sizeof round, "_r%" PRIu32, place->round);
+    if (place->chosen)
+        snprintf(out_name, NAME_BYTES, "%s%s", of_case, round);
+    else
+        snprintf(out_name, NAME_BYTES, "%s_%s_%s%s", scene, of_case, stamp, round);
+}
+
+/* --- directories --- */
+
+static gbx_status fail_to_make(const char *path, int error) {
+    return gbx_fail(GBX_IO,
+                    "making the directory %s for a dump: %s; give one that can be written with -o",
+                    path, strerror(error));
+}
+
+/* What is there already is fine, if it is a directory. */
+static gbx_status make_one(const char *path, bool *out_is_made) {
+    struct stat info;
+    *out_is_made = mkdir(path, 0777) == 0;
+    if (*out_is_made)
+        return NULL;
+    int error = errno;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return NULL;
+    return fail_to_make(path, error == EEXIST ? ENOTDIR : error);
+}
+
+/* With all parents; `path` is as before when it returns. */
+static gbx_status make_all(char *path, bool *out_is_made) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        gbx_status status = make_one(path, out_is_made);
+        *slash = '/';
+        GBX_TRY(status);
+    }
+    return make_one(path, out_is_made);
+}
+
+/* mkdir decides who has a name: of two that want it, one goes on to the next. */
+static gbx_status make_new(const char *parent, const char *name, char **out_path) {
+    for (uint32_t i = 1; i < TRIES_MAX; ++i) {
+        char suffix[16] = "";
+        if (i > 1)
+            snprintf(suffix, sizeof suffix, "_%" PRIu32, i);
+        if (asprintf(out_path, "%s/%s%s", parent, name, suffix) < 0) {
+            *out_path = NULL;
+            return gbx_fail(GBX_EXHAUSTED, "making a directory for a dump: out of memory");
+        }
+        if (mkdir(*out_path, 0777) == 0)
+            return NULL;
+        if (errno != EEXIST)
+            return fail_to_make(*out_path, errno);
+        free(*out_path);
+        *out_path = NULL;
+    }
+    return gbx_fail(GBX_IO, "making a directory for a dump: %s/%s and all names after it are taken",
+                    parent, name);
+}
+
+/* --- outputs/latest --- */
+
+/* A link under another name, then a rename: there is never a moment without one. */
+static bool set_latest(const char *target) {
+    char temporary[sizeof LATEST + 48];
+    for (int i = 0; i < TRIES_MAX; ++i) {
+        snprintf(temporary, sizeof temporary, DEFAULT_PARENT "/.latest.%d.%d", (int)getpid(), i);
+        if (symlink(target, temporary) == 0)
+            break;
+        if (errno != EEXIST)
+            return false;
+    }
+    if (rename(temporary, LATEST) == 0)
+        return true;
+    int error = errno;
+    unlink(temporary);
+    errno = error;
+    return false;
+}
+
+static char *read_latest(void) {
+    char target[PATH_MAX];
+    ssize_t length = readlink(LATEST, target, sizeof target - 1);
+    return length > 0 ? strndup(target, (size_t)length) : NULL;
+}
+
+static void link_latest(gbx_output_directory *directory) {
+    directory->previous = read_latest();
+    directory->is_linked = set_latest(directory->path + sizeof DEFAULT_PARENT);
+    if (!directory->is_linked)
+        gbx_log_warning("pointing " LATEST " at %s: %s", directory->path, strerror(errno));
+}
+
+/* --- the whole --- */
+
+static gbx_status create_by_default(const gbx_output_place *place, gbx_output_directory *out) {
+    char parent[] = DEFAULT_PARENT;
+    char name[NAME_BYTES];
+    bool is_made;
+    format_name(place, name);
+    GBX_TRY(make_all(parent, &is_made));
+    GBX_TRY(make_new(parent, name, &out->path));
+    out->is_made = true;
+    link_latest(out);
+    return NULL;
+}
+
+static gbx_status create_chosen(const gbx_output_place *place, gbx_output_directory *out) {
+    char name[NAME_BYTES];
+    char *parent = strdup(place->chosen);
+    size_t length = parent ? strlen(parent) : 0;
+    if (!parent)
+        return gbx_fail(GBX_EXHAUSTED, "making a directory for a dump: out of memory");
+    while (length > 1 && parent[length - 1] == '/')
+        parent[--length] = '\0';
+    gbx_status status = make_all(parent, &out->is_made);
+    if (!status && place->is_only) {
+        out->path = parent;
+        return NULL;
+    }
+    format_name(place, name);
+    if (!status) {
+        status = make_new(parent, name, &out->path);
+        out->is_made = true;
+    }
+    free(parent);
+    return status;
+}
+
+gbx_status gbx_output_directory_create(const gbx_output_place *place, gbx_output_directory *out) {
+    *out = (gbx_output_directory){0};
+    gbx_status status = place->chosen ? create_chosen(place, out) : create_by_default(place, out);
+    if (status)
+        gbx_output_directory_free(out);
+    return status;
+}
+
+void gbx_output_directory_discard(gbx_output_directory *directory) {
+    /* Fails where there is something in it, which is then kept. */
+    if (!directory->path || !directory->is_made || rmdir(directory->path) != 0)
+        return;
+    char *now = directory->is_linked ? read_latest() : NULL;
+    bool is_ours = now && strcmp(now, directory->path + sizeof DEFAULT_PARENT) == 0;
+    if (is_ours && !(directory->previous && set_latest(directory->previous)))
+        unlink(LATEST);
+    if (directory->is_linked)
+        rmdir(DEFAULT_PARENT); /* where nothing else is in it */
+    free(now);
+    gbx_output_directory_free(directory);
+}
+
+void gbx_output_directory_free(gbx_output_directory *directory) {
+    free(directory->path);
+    free(directory->previous);
+    *directory = (gbx_output_directory){0};
+}

@@ -1,0 +1,112 @@
+#include "scene/run_dump.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static void attend(void *context) {
+    gbx_dump_session_attend(context);
+}
+
+static gbx_status receive(void *context, const gbx_run_args *run) {
+    return gbx_dump_session_receive(context, run);
+}
+
+static size_t list_kernels(const gbx_chip *chip, gbx_dump_kernel *kernels) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i) {
+        const gbx_kernel_entry *entry = &chip->kernels[i];
+        if (!entry->name[0])
+            continue;
+        kernels[count++] = (gbx_dump_kernel){.func_id = i,
+                                             .core = entry->core,
+                                             .name = entry->name,
+                                             .signature = entry->signature,
+                                             .arg_names = entry->arg_names,
+                                             .object_path = entry->object_path,
+                                             .origin = entry->origin};
+    }
+    return count;
+}
+
+static size_t list_run_args(const gbx_run *run, gbx_dump_run_arg *args) {
+    static const char *const roles[] = {"input", "output", "inout"};
+    size_t count = 0;
+    for (uint32_t i = 0; i < run->tensor_count; ++i)
+        args[count++] =
+            (gbx_dump_run_arg){.name = run->tensors[i].name, .role = roles[run->tensors[i].role]};
+    for (uint32_t i = 0; i < run->scalar_count; ++i)
+        args[count++] = (gbx_dump_run_arg){.name = run->scalar_names ? run->scalar_names[i] : NULL,
+                                           .role = "scalar",
+                                           .dtype = run->scalar_dtypes ? run->scalar_dtypes[i] : 0};
+    return count;
+}
+
+static gbx_status begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
+    gbx_chip *chip = request->chip;
+    bool is_process = chip->device == GBX_DEVICE_PROCESS;
+    gbx_dump_session_config config = {
+        .hal = chip->hal,
+        .level = request->config->enable_dump_tensor,
+        .has_args = request->config->enable_dump_args,
+        .options = &request->config->dump,
+        .runtime = request->runtime->name,
+        .device = is_process ? "process" : "thread",
+        .blocks = chip->blocks,
+        .aicpu_threads = chip->aicpu_threads,
+        .kernels = dump->kernels,
+        .kernel_count = list_kernels(chip, dump->kernels),
+        .run_args = dump->run_args,
+        .run_arg_count = list_run_args(request->run, dump->run_args),
+        .has_orchestration = request->entry != NULL,
+    };
+    return gbx_dump_session_begin(&config, &dump->session);
+}
+
+static void free_lists(gbx_run_dump *dump) {
+    free(dump->kernels);
+    free(dump->run_args);
+}
+
+gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
+    *dump = (gbx_run_dump){.session = NULL};
+    if (!request->config->enable_dump_tensor && !request->config->enable_dump_args)
+        return NULL;
+    dump->kernels = calloc(GBX_MAX_KERNELS, sizeof *dump->kernels);
+    dump->run_args = calloc(GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS, sizeof *dump->run_args);
+    gbx_status status = dump->kernels && dump->run_args
+                            ? begin(request, dump)
+                            : gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    if (status) {
+        free_lists(dump);
+        return status;
+    }
+    dump->listener = (gbx_chip_listener){
+        .context = dump->session,
+        .dump_data_base = gbx_dump_session_data_base(dump->session),
+        .dump_flags = gbx_dump_session_flags(dump->session),
+        .attend = attend,
+        .receive = receive,
+    };
+    return NULL;
+}
+
+const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump) {
+    return dump->session ? &dump->listener : NULL;
+}
+
+gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_result *result) {
+    if (!dump->session)
+        return status;
+    gbx_dump_ending ending = {.error = status ? gbx_status_message(status) : NULL,
+                              .tasks = result->tasks,
+                              .dispatches = result->dispatches,
+                              .device_ns = result->device_ns};
+    gbx_status lost = gbx_dump_session_end(dump->session, &ending, &result->dump);
+    free_lists(dump);
+    /* The run's own failure comes first; what its dump lacks is told beside it. */
+    if (status && lost)
+        gbx_log_error("%s", gbx_status_message(lost));
+    return gbx_status_first(status, lost);
+}

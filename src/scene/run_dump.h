@@ -1,0 +1,27 @@
+/* A dump around a run, where the run's configuration asks for one. */
+#ifndef GBX_SCENE_RUN_DUMP_H
+#define GBX_SCENE_RUN_DUMP_H
+
+#include "chip/host/chip.h"
+#include "dump/host/session.h"
+#include "runtime/runtimes.h"
+
+typedef struct gbx_run_dump {
+    gbx_dump_session *session; /* NULL: none is wanted */
+    gbx_chip_listener listener;
+    gbx_dump_kernel *kernels;
+    gbx_dump_run_arg *run_args;
+} gbx_run_dump;
+
+/* `request` is borrowed until the end. */
+GBX_MUST_USE gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump);
+
+/* NULL when none is wanted. */
+const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump);
+
+/* Takes the status of the run and gives it back, or that of the dump where only that failed; fills
+ * in result->dump. */
+GBX_MUST_USE gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status,
+                                         gbx_call_result *result);
+
+#endif

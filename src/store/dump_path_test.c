@@ -1,0 +1,140 @@
+#include "checks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/dump_path.h"
+
+static char root[64];
+
+static int enter_directory(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/glassbox-path-XXXXXX");
+    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
+}
+
+static int leave_directory(void **state) {
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static void make_directory(const char *path) {
+    assert_int_equal(mkdir(path, 0777), 0);
+}
+
+static void make_file(const char *path) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void make_dump(const char *path) {
+    char inner[128];
+    make_directory(path);
+    snprintf(inner, sizeof inner, "%s/tensor_dump", path);
+    make_directory(inner);
+    snprintf(inner, sizeof inner, "%s/tensor_dump/tensor_dump.rec", path);
+    make_file(inner);
+}
+
+static void check_found(const char *given, const char *expected) {
+    char *found;
+    assert_ok(gbx_dump_path_find(given, &found));
+    assert_string_equal(found, expected);
+    free(found);
+}
+
+/* In the root of the test, which is a path without links. */
+static void check_found_below_root(const char *given, const char *name) {
+    char *resolved = realpath(root, NULL);
+    char *expected = gbx_dump_path_join(resolved, name);
+    check_found(given, expected);
+    free(expected);
+    free(resolved);
+}
+
+static void a_dump_is_found_from_around_it_and_inside_it(void **state) {
+    (void)state;
+    char *found;
+    make_directory("many");
+    make_dump("many/one");
+    make_file("many/notes.txt");
+    check_found("many/one", "many/one");
+    check_found("many/one/", "many/one/");
+    check_found("many", "many/one");
+    check_found("many//", "many/one");
+    check_found_below_root("many/one/tensor_dump", "many/one");
+    check_found_below_root("many/one/tensor_dump/", "many/one");
+    assert_int_equal(symlink("many/one/tensor_dump", "link"), 0);
+    check_found_below_root("link", "many/one");
+    assert_int_equal(chdir("many/one/tensor_dump"), 0);
+    check_found_below_root(".", "many/one");
+    assert_int_equal(chdir(root), 0);
+    make_dump("many/two");
+    make_dump("many/three");
+    assert_fails(gbx_dump_path_find("many", &found), GBX_INVALID_ARGUMENT,
+                 "3 dumps are inside (one, three...)", "name one");
+    assert_null(found);
+    assert_int_equal(symlink("two", "many/latest"), 0);
+    check_found("many", "many/latest");
+}
+
+static void the_latest_is_found_without_a_name(void **state) {
+    (void)state;
+    char *found;
+    assert_fails(gbx_dump_path_find(NULL, &found), GBX_NOT_FOUND, "no dump at outputs/latest",
+                 "glassbox run SCENE --dump-tensor");
+    assert_null(found);
+    make_directory("outputs");
+    assert_int_equal(symlink("gone", "outputs/latest"), 0);
+    assert_fails(gbx_dump_path_find(NULL, &found), GBX_NOT_FOUND, "no dump at outputs/latest");
+    make_dump("outputs/gone");
+    check_found(NULL, "outputs/latest");
+}
+
+static void what_is_no_dump_is_told(void **state) {
+    (void)state;
+    char *found;
+    make_directory("empty");
+    make_file("file");
+    make_directory("tensor_dump");
+    make_directory("holder");
+    assert_int_equal(symlink("nowhere", "holder/latest"), 0);
+    assert_fails(gbx_dump_path_find("gone", &found), GBX_NOT_FOUND, "at gone: No such file",
+                 "glassbox run SCENE --dump-tensor");
+    assert_fails(gbx_dump_path_find("file", &found), GBX_INVALID_ARGUMENT, "file", "no directory");
+    assert_fails(gbx_dump_path_find("empty", &found), GBX_NOT_FOUND, "empty: there is no dump",
+                 "neither tensor_dump/ nor latest", "glassbox run SCENE --dump-tensor");
+    assert_fails(gbx_dump_path_find("holder", &found), GBX_NOT_FOUND, "holder: there is no dump");
+    assert_fails(gbx_dump_path_find("tensor_dump", &found), GBX_NOT_FOUND, "there is no dump");
+    assert_fails(gbx_dump_path_find("", &found), GBX_NOT_FOUND, "looking for a dump at");
+    assert_null(found);
+}
+
+static void paths_are_joined_with_one_slash(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a", "a/x"}, {"a/", "a/x"}, {"a//", "a/x"}, {"/", "/x"}, {"/a", "/a/x"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char *path = gbx_dump_path_join(cases[i][0], "x");
+        assert_string_equal(path, cases[i][1]);
+        free(path);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_dump_is_found_from_around_it_and_inside_it,
+                                        enter_directory, leave_directory),
+        cmocka_unit_test_setup_teardown(the_latest_is_found_without_a_name, enter_directory,
+                                        leave_directory),
+        cmocka_unit_test_setup_teardown(what_is_no_dump_is_told, enter_directory, leave_directory),
+        cmocka_unit_test(paths_are_joined_with_one_slash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+#include "store/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <glassbox/orchestration.h>
+
+#include "store/journal_blocks.h"
+#include "store/journal_pages.h"
+#include "store/record_index.h"
+
+struct gbx_reader {
+    int fd;
+    char path[PATH_MAX];
+    unsigned indexed;
+    gbx_reader_extent extent;
+    gbx_reader_totals totals;
+    bool has_run;
+    gbx_run_info run;
+    gbx_record_end *end; /* with its text and a zero after it; NULL for none */
+    gbx_record_index index;
+    gbx_record_index lists[GBX_LIST_COUNT];
+    gbx_journal_block block; /* the one that gbx_reader_next is in */
+    uint64_t block_next;     /* offset of the block after it */
+    uint32_t block_sequence; /* of that one */
+    uint64_t word;           /* of the next record in the block */
+    gbx_journal_pages pages;
+};
+
+/* --- counting --- */
+
+static void add(uint64_t *sum, uint64_t value) {
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = UINT64_MAX;
+}
+
+static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
+    unsigned flags = record->type == GBX_RECORD_TENSOR ? record->flags : 0;
+    if (flags & GBX_FLAG_HAS_PAYLOAD) {
+        uint64_t bytes = ((const gbx_record_tensor *)record)->bin_size;
+        add(&totals->payload_bytes, bytes);
+        add(&totals->stored_bytes, flags & GBX_FLAG_DUPLICATE ? 0 : bytes);
+    }
+    if (record->flags & GBX_FLAG_IN_FLIGHT) {
+        totals->in_flight++;
+        return;
+    }
+    totals->records++;
+    totals->tensors += record->type == GBX_RECORD_TENSOR;
+    totals->before_dispatch += record->stage == GBX_STAGE_BEFORE;
+    totals->after_completion += record->stage == GBX_STAGE_AFTER;
+    totals->inputs += record->role == GBX_ROLE_INPUT;
+    totals->outputs += record->role == GBX_ROLE_OUTPUT;
+    totals->inouts += record->role == GBX_ROLE_INOUT;
+    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
+    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
+}
+
+static void count_record(gbx_reader_totals *totals, const gbx_record *record) {
+    switch (record->type) {
+    case GBX_RECORD_SCALAR:
+    case GBX_RECORD_TENSOR:
+        count_argument(totals, record);
+        break;
+    case GBX_RECORD_TASK:
+        totals->tasks++;
+        break;
+    case GBX_RECORD_DISPATCH:
+        totals->dispatches++;
+        totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
+        break;
+    case GBX_RECORD_RUN_ARG:
+        totals->run_args++;
+        break;
+    case GBX_RECORD_LOSS:
+        totals->losses++;
+        add(&totals->dropped, ((const gbx_record_loss *)record)->count);
+        break;
+    case GBX_RECORD_SKIPPED:
+        totals->skipped++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- taking in a block that has been checked --- */
+
+/* The list that a type belongs to; GBX_LIST_COUNT for none. */
+static gbx_reader_list list_of(uint8_t type) {
+    return type == GBX_RECORD_RUN_ARG   ? GBX_LIST_RUN_ARGS
+           : type == GBX_RECORD_LOSS    ? GBX_LIST_LOSSES
+           : type == GBX_RECORD_SKIPPED ? GBX_LIST_SKIPPED
+                                        : GBX_LIST_COUNT;
+}
+
+static bool is_indexed(unsigned indexed, uint8_t type) {
+    switch (type) {
+    case GBX_RECORD_SCALAR:
+    case GBX_RECORD_TENSOR:
+        return indexed & GBX_INDEX_ARGUMENTS;
+    case GBX_RECORD_TASK:
+        return indexed != GBX_INDEX_NOTHING;
+    case GBX_RECORD_DISPATCH:
+        return indexed & GBX_INDEX_DISPATCHES;
+    case GBX_RECORD_EDGES:
+    case GBX_RECORD_DONE:
+        return indexed & GBX_INDEX_GRAPH;
+    default:
+        return false;
+    }
+}
+
+static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
+    size_t size = (size_t)record->head.words * 8;
+    reader->end = malloc(size + 1);
+    if (!reader->end)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for the last record of %s", reader->path);
+    memcpy(reader->end, record, size);
+    ((char *)(reader->end + 1))[record->bytes] = '\0';
+    return NULL;
+}
+
+static gbx_status take_run(gbx_reader *reader, const gbx_record_run *record) {
+    GBX_TRY(gbx_run_info_parse(reader->path, gbx_record_run_text(record), (size_t)record->bytes,
+                               &reader->run));
+    reader->has_run = true;
+    return NULL;
+}
+
+static gbx_status take_listed(gbx_reader *reader, gbx_reader_list list, const gbx_record *record,
+                              uint64_t offset) {
+    GBX_TRY(gbx_record_index_reserve(&reader->lists[list], 1));
+    uint64_t key = list == GBX_LIST_RUN_ARGS ? record->arg_index : 0;
+    gbx_record_index_add(&reader->lists[list], key, offset);
+    return NULL;
+}
+
+static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint64_t offset) {
+    count_record(&reader->totals, record);
+    if (is_indexed(reader->indexed, record->type)) {
+        gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
+        return NULL;
+    }
+    gbx_reader_list list = list_of(record->type);
+    if (list != GBX_LIST_COUNT)
+        return take_listed(reader, list, record, offset);
+    if (record->type == GBX_RECORD_RUN)
+        return take_run(reader, (const gbx_record_run *)record);
+    if (record->type == GBX_RECORD_END)
+        return take_end(reader, (const gbx_record_end *)record);
+    return NULL;
+}
+
+static const gbx_record *record_at(const gbx_journal_block *block, uint64_t word) {
+    return (const gbx_record *)(const void *)(block->records + word);
+}
+
+static gbx_status take_block(gbx_reader *reader) {
+    const gbx_journal_block *block = &reader->block;
+    GBX_TRY(gbx_record_index_reserve(&reader->index, block->record_count));
+    for (uint64_t word = 0; word < block->record_bytes / 8;) {
+        const gbx_record *record = record_at(block, word);
+        uint64_t offset = block->offset + sizeof(gbx_block_header) + word * 8;
+        GBX_TRY(take_record(reader, record, offset));
+        word += record->words;
+    }
+    return NULL;
+}
+
+/* RUN comes first and once, END last: what else is wrong with a block that is whole by itself. */
+static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
+    const gbx_journal_block *block = &reader->block;
+    bool has_end = reader->end != NULL;
+    for (uint64_t word = 0; word < block->record_bytes / 8;) {
+        const gbx_record *record = record_at(block, word);
+        bool is_first = reader->extent.block_count == 0 && word == 0;
+        problem->offset = block->offset + sizeof(gbx_block_header) + word * 8;
+        if ((record->type == GBX_RECORD_RUN) != is_first) {
+            problem->stop = GBX_STOP_BAD_RECORD;
+            snprintf(problem->text, sizeof problem->text, "%s",
+                     is_first ? "the first record is not that of the run"
+                              : "the record of the run comes once more");
+            return false;
+        }
+        if (has_end) {
+            problem->stop = GBX_STOP_AFTER_END;
+            snprintf(problem->text, sizeof problem->text, "a record follows the last one");
+            return false;
+        }
+        has_end = record->type == GBX_RECORD_END;
+        word += record->words;
+    }
+    return true;
+}
+
+/* --- opening --- */
+
+/* The block after the current one. *out_is_whole false at the end, or where something is wrong. */
+static gbx_status load_next(gbx_reader *reader, uint64_t end, bool *out_is_whole,
+                            gbx_block_problem *out_problem) {
+    GBX_TRY(gbx_journal_read_block(reader->fd, reader->path, reader->block_next, end,
+                                   reader->block_sequence, &reader->block, out_is_whole,
+                                   out_problem));
+    if (!*out_is_whole)
+        return NULL;
+    reader->block_next += sizeof(gbx_block_header) + reader->block.record_bytes;
+    reader->block_sequence++;
+    reader->word = 0;
+    return NULL;
+}
+
+static gbx_status scan(gbx_reader *reader) {
+    gbx_reader_extent *extent = &reader->extent;
+    gbx_block_problem problem = {0};
+    gbx_reader_rewind(reader);
+    for (;;) {
+        bool is_whole = false;
+        extent->good_bytes = reader->block_next;
+        GBX_TRY(load_next(reader, extent->file_bytes, &is_whole, &problem));
+        if (!is_whole || !check_order(reader, &problem))
+            break;
+        GBX_TRY(take_block(reader));
+        extent->block_count++;
+        extent->record_count += reader->block.record_count;
+    }
+    extent->stop = problem.stop;
+    extent->stop_offset = problem.offset;
+    memcpy(extent->stop_text, problem.text, sizeof problem.text);
+    return NULL;
+}
+
+static gbx_status open_file(gbx_reader *reader, const char *directory) {
+    int length =
+        snprintf(reader->path, sizeof reader->path, "%s/tensor_dump/tensor_dump.rec", directory);
+    if (length < 0 || (size_t)length >= sizeof reader->path)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "the path of the dump %.64s... is too long",
+                        directory);
+    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (reader->fd < 0)
+        return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
+                        "cannot open the journal %s: %s", reader->path, strerror(errno));
+    struct stat about;
+    if (fstat(reader->fd, &about) != 0)
+        return gbx_fail(GBX_IO, "cannot read %s: %s", reader->path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return gbx_fail(GBX_IO, "cannot read %s: it is not a regular file", reader->path);
+    reader->extent.file_bytes = (uint64_t)about.st_size;
+    return gbx_journal_check_header(reader->fd, reader->path);
+}
+
+static gbx_status open_journal(gbx_reader *reader, const char *directory) {
+    GBX_TRY(open_file(reader, directory));
+    GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path));
+    reader->block.records = malloc(GBX_BLOCK_MAX_BYTES);
+    if (!reader->block.records)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for reading %s", reader->path);
+    GBX_TRY(scan(reader));
+    if (!reader->has_run)
+        return gbx_fail(
+            GBX_BAD_FORMAT, "%s has no block that can be read: at offset %" PRIu64 ", %s",
+            reader->path, reader->extent.stop_offset,
+            reader->extent.stop == GBX_STOP_END ? "the file ends" : reader->extent.stop_text);
+    reader->pages.end = reader->extent.good_bytes;
+    gbx_record_index_sort(&reader->index);
+    gbx_record_index_sort(&reader->lists[GBX_LIST_RUN_ARGS]);
+    gbx_reader_rewind(reader);
+    return NULL;
+}
+
+gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader **out_reader) {
+    gbx_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for reading the dump %s", directory);
+    reader->fd = -1;
+    reader->indexed = indexed;
+    gbx_status status = open_journal(reader, directory);
+    if (status)
+        gbx_reader_close(reader);
+    else
+        *out_reader = reader;
+    return status;
+}
+
+void gbx_reader_close(gbx_reader *reader) {
+    if (!reader)
+        return;
+    gbx_record_index_free(&reader->index);
+    for (size_t i = 0; i < GBX_LIST_COUNT; ++i)
+        gbx_record_index_free(&reader->lists[i]);
+    if (reader->has_run)
+        gbx_run_info_free(&reader->run);
+    gbx_journal_pages_destroy(&reader->pages);
+    free(reader->block.records);
+    free(reader->end);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader);
+}
+
+/* --- what is known of the whole --- */
+
+const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader) {
+    return &reader->extent;
+}
+
+const gbx_run_info *gbx_reader_run(const gbx_reader *reader) {
+    return &reader->run;
+}
+
+const gbx_record_end *gbx_reader_end(const gbx_reader *reader) {
+    return reader->end;
+}
+
+const char *gbx_reader_end_text(const gbx_reader *reader) {
+    return reader->end ? gbx_record_end_text(reader->end) : "";
+}
+
+bool gbx_reader_is_complete(const gbx_reader *reader) {
+    bool is_good = reader->extent.stop == GBX_STOP_END;
+    return is_good && reader->end && (reader->end->head.flags & GBX_FLAG_COMPLETE);
+}
+
+const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader) {
+    return &reader->totals;
+}
+
+/* --- records --- */
+
+static gbx_status fail_changed(const gbx_reader *reader, uint64_t offset) {
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "%s was changed while it was read: at offset %" PRIu64
+                    " lies another record than before",
+                    reader->path, offset);
+}
+
+void gbx_reader_rewind(gbx_reader *reader) {
+    reader->block_next = sizeof(gbx_journal_header);
+    reader->block_sequence = 0;
+    reader->block.record_bytes = 0;
+    reader->word = 0;
+}
+
+gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
+                           uint64_t *out_offset) {
+    if (reader->word == reader->block.record_bytes / 8) {
+        bool is_whole = false;
+        gbx_block_problem problem = {0};
+        *out_record = NULL;
+        if (reader->block_next >= reader->extent.good_bytes)
+            return NULL;
+        GBX_TRY(load_next(reader, reader->extent.good_bytes, &is_whole, &problem));
+        if (!is_whole)
+            return fail_changed(reader, reader->block_next);
+    }
+    const gbx_record *record = record_at(&reader->block, reader->word);
+    *out_offset = reader->block.offset + sizeof(gbx_block_header) + reader->word * 8;
+    reader->word += record->words;
+    *out_record = record;
+    return NULL;
+}
+
+/* Reads a record once more, and checks it once more: the file may have changed. */
+static gbx_status read_record(gbx_reader *reader, uint64_t offset, const gbx_record **out_record) {
+    const void *bytes = NULL;
+    GBX_TRY(gbx_journal_pages_get(&reader->pages, offset, sizeof(gbx_record), &bytes));
+    uint32_t words = ((const gbx_record *)bytes)->words;
+    if (words < sizeof(gbx_record) / 8 || words > GBX_BLOCK_MAX_BYTES / 8)
+        return fail_changed(reader, offset);
+    GBX_TRY(gbx_journal_pages_get(&reader->pages, offset, (size_t)words * 8, &bytes));
+    if (gbx_record_check(bytes, words))
+        return fail_changed(reader, offset);
+    *out_record = bytes;
+    return NULL;
+}
+
+uint64_t gbx_reader_count(const gbx_reader *reader) {
+    return reader->index.count;
+}
+
+gbx_status gbx_reader_at(gbx_reader *reader, uint64_t position, const gbx_record **out_record) {
+    const gbx_index_entry *entry = &reader->index.entries[position];
+    const gbx_record *record = NULL;
+    GBX_TRY(read_record(reader, entry->offset, &record));
+    if (!is_indexed(reader->indexed, record->type) || gbx_record_key(record) != entry->key)
+        return fail_changed(reader, entry->offset);
+    *out_record = record;
+    return NULL;
+}
+
+unsigned gbx_reader_kind(const gbx_reader *reader, uint64_t position) {
+    static const unsigned kinds[] = {[GBX_CLASS_TASK] = 0,
+                                     [GBX_CLASS_ARGUMENT] = GBX_INDEX_ARGUMENTS,
+                                     [GBX_CLASS_DISPATCH] = GBX_INDEX_DISPATCHES,
+                                     [GBX_CLASS_GRAPH] = GBX_INDEX_GRAPH};
+    return kinds[gbx_index_class(&reader->index.entries[position])];
+}
+
+uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task) {
+    if (task >= GBX_RECORD_TASK_END)
+        return reader->index.count;
+    return gbx_record_index_find(&reader->index, task << GBX_TASK_SHIFT);
+}
+
+gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task, gbx_record_task *out_task,
+                                bool *out_is_found) {
+    *out_is_found = false;
+    uint64_t position = gbx_reader_find(reader, task);
+    if (position == reader->index.count ||
+        reader->index.entries[position].key != task << GBX_TASK_SHIFT)
+        return NULL;
+    const gbx_record *record = NULL;
+    GBX_TRY(gbx_reader_at(reader, position, &record));
+    if (record->type != GBX_RECORD_TASK)
+        return fail_changed(reader, reader->index.entries[position].offset);
+    memcpy(out_task, record, sizeof *out_task);
+    *out_is_found = true;
+    return NULL;
+}
+
+uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list) {
+    return reader->lists[list].count;
+}
+
+gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t position,
+                              const gbx_record **out_record) {
+    uint64_t offset = reader->lists[list].entries[position].offset;
+    const gbx_record *record = NULL;
+    GBX_TRY(read_record(reader, offset, &record));
+    if (list_of(record->type) != list)
+        return fail_changed(reader, offset);
+    *out_record = record;
+    return NULL;
+}

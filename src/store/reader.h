@@ -1,0 +1,161 @@
+/*
+ * Reads the journal of a dump: DIR/tensor_dump/tensor_dump.rec, the form of which is in format.h.
+ *
+ * A journal is untrusted input. Opening it walks over all of it once: every block has its checksum
+ * recomputed and every record its sizes checked, up to the first place that does not hold. What
+ * lies before that place can be read; what is wrong there is told by gbx_reader_extent. A reader
+ * keeps 16 bytes for each record that it indexes and a few MiB besides, whatever the journal's
+ * size.
+ *
+ * One thread uses a reader. Records handed out are whole and checked: the fixed part of their type
+ * and all words that ndims, flags and counts announce lie inside of `words`. They live in the
+ * reader's memory until its next call.
+ */
+#ifndef GBX_STORE_READER_H
+#define GBX_STORE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "store/format.h"
+#include "store/record.h"
+#include "store/run_info.h"
+
+typedef struct gbx_reader gbx_reader;
+
+/* What goes into the index of gbx_reader_at, with TASK records wherever it is not empty. */
+enum {
+    GBX_INDEX_NOTHING = 0,
+    GBX_INDEX_ARGUMENTS = 1u << 0,  /* SCALAR, TENSOR */
+    GBX_INDEX_DISPATCHES = 1u << 1, /* DISPATCH */
+    GBX_INDEX_GRAPH = 1u << 2       /* EDGES, DONE */
+};
+
+/*
+ * `directory` is that of the dump, which holds tensor_dump/. Fails with GBX_NOT_FOUND when there is
+ * no journal, GBX_IO when the system refuses, and GBX_BAD_FORMAT when it is no journal of this
+ * version or not even its first block, with the RUN record, can be read.
+ */
+GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
+                                        gbx_reader **out_reader);
+void gbx_reader_close(gbx_reader *reader); /* takes NULL */
+
+/* --- how much of it is good --- */
+
+typedef enum gbx_reader_stop {
+    GBX_STOP_END = 0,          /* the file ends after a whole block: nothing is wrong */
+    GBX_STOP_CUT = 1,          /* the file ends inside of a block, or zeros follow */
+    GBX_STOP_BAD_MAGIC = 2,    /* no block begins where one has to */
+    GBX_STOP_BAD_CHECKSUM = 3, /* a block's head or records are not what was written */
+    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or the sequence make no sense */
+    GBX_STOP_BAD_RECORD = 5,   /* checksums hold, but a record makes no sense */
+    GBX_STOP_AFTER_END = 6     /* records follow the END record */
+} gbx_reader_stop;
+
+enum { GBX_STOP_TEXT_BYTES = 160 };
+
+typedef struct gbx_reader_extent {
+    uint64_t block_count;  /* whole blocks that can be read */
+    uint64_t record_count; /* in them, of all types */
+    uint64_t good_bytes;   /* of the file: its header and these blocks */
+    uint64_t file_bytes;   /* when it was opened */
+    gbx_reader_stop stop;
+    uint64_t stop_offset;                /* of the block or record that is wrong; good_bytes
+                                            for GBX_STOP_END */
+    char stop_text[GBX_STOP_TEXT_BYTES]; /* one sentence; "" for GBX_STOP_END */
+} gbx_reader_extent;
+
+/* Borrowed, like all that follows, until gbx_reader_close. */
+const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader);
+
+/* --- what was run --- */
+
+const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
+
+/* NULL when there is none: the run was killed. The text is zero terminated. */
+const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
+const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
+
+/* The END record is there, says so, and no block is broken. */
+bool gbx_reader_is_complete(const gbx_reader *reader);
+
+/* --- totals, counted from the records --- */
+
+/* Those of the first group leave out in-flight records, which `in_flight` counts. Byte totals have
+ * all records. Sums that do not fit stay at UINT64_MAX. */
+typedef struct gbx_reader_totals {
+    uint64_t records; /* SCALAR and TENSOR */
+    uint64_t tensors; /* of them, TENSOR */
+    uint64_t before_dispatch;
+    uint64_t after_completion;
+    uint64_t inputs;
+    uint64_t outputs;
+    uint64_t inouts;
+    uint64_t truncated;
+    uint64_t deduplicated;
+
+    uint64_t in_flight;
+    uint64_t payload_bytes; /* bin_size of all, as if each were stored */
+    uint64_t stored_bytes;  /* without duplicates */
+    uint64_t tasks;         /* TASK records */
+    uint64_t dispatches;
+    uint64_t dispatch_args; /* slots of all dispatches */
+    uint64_t run_args;
+    uint64_t losses;  /* LOSS records */
+    uint64_t dropped; /* what they count */
+    uint64_t skipped; /* SKIPPED records */
+} gbx_reader_totals;
+
+const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
+
+/* --- records in the order of the journal --- */
+
+/* Starts over at the first record. */
+void gbx_reader_rewind(gbx_reader *reader);
+
+/*
+ * The next record of the good blocks, of whatever type, and where it lies in the file; NULL after
+ * the last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
+ */
+GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
+                                        uint64_t *out_offset);
+
+/* --- records in the order of the manifest --- */
+
+/*
+ * The index, sorted by task, then TASK, then arguments by stage and arg_index, then dispatches by
+ * block and subtask, then DONE, then EDGES; what is equal in all of it, in the journal's order.
+ */
+uint64_t gbx_reader_count(const gbx_reader *reader);
+GBX_MUST_USE gbx_status gbx_reader_at(gbx_reader *reader, uint64_t position,
+                                      const gbx_record **out_record);
+
+/* Of a record of the index, without reading it: GBX_INDEX_..., 0 for TASK. */
+unsigned gbx_reader_kind(const gbx_reader *reader, uint64_t position);
+
+/* The place in the index of the first record of a task, or of the first one after it. */
+uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task);
+
+/*
+ * What the TASK record says of a task; *out_is_found false, and the task untouched, where it has
+ * none (it was lost) or nothing is indexed. Does not disturb gbx_reader_next.
+ */
+GBX_MUST_USE gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task,
+                                             gbx_record_task *out_task, bool *out_is_found);
+
+/* --- the few that are about no argument, in the order of the journal --- */
+
+typedef enum gbx_reader_list {
+    GBX_LIST_RUN_ARGS = 0, /* gbx_record_run_arg, sorted by arg_index */
+    GBX_LIST_LOSSES = 1,   /* gbx_record_loss */
+    GBX_LIST_SKIPPED = 2,  /* gbx_record_skipped */
+    GBX_LIST_COUNT = 3
+} gbx_reader_list;
+
+uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);
+GBX_MUST_USE gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list,
+                                           uint64_t position, const gbx_record **out_record);
+
+#endif

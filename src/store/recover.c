@@ -1,0 +1,321 @@
+#include "store/recover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "base/descriptor.h"
+#include "store/disk.h"
+#include "store/dump_path.h"
+#include "store/journal_lock.h"
+#include "store/manifest.h"
+
+#define TAIL_NAME "tensor_dump.rec.broken"
+#define TEXT_KILLED "killed before the dump was complete; recovered"
+#define TEXT_DAMAGED "the end of the journal was damaged; recovered up to there"
+
+enum { TAIL_FILES_MAX = 1000, COPY_BYTES = 1 << 16, KERNEL_TEXT_BYTES = 256 };
+
+typedef struct repair {
+    const char *directory; /* of the dump */
+    char *folder;          /* tensor_dump/ in it */
+    int folder_fd;
+    int journal; /* locked */
+    gbx_reader *reader;
+    gbx_recovery *out;
+    uint64_t last_time_ns;
+} repair;
+
+static gbx_status fail_io(const repair *repair, const char *doing, const char *name, int error) {
+    return gbx_fail(GBX_IO, "%s %s/%s: %s; %s", doing, repair->folder, name, strerror(error),
+                    gbx_disk_advice(error));
+}
+
+static bool is_there(const repair *repair, const char *name) {
+    struct stat about;
+    return fstatat(repair->folder_fd, name, &about, 0) == 0;
+}
+
+/* --- the broken end of the journal --- */
+
+/* A file of a name that no earlier recovery took. */
+static gbx_status create_tail(const repair *repair, char *name, size_t capacity, int *out_fd) {
+    for (int i = 1; i <= TAIL_FILES_MAX; ++i) {
+        if (i == 1)
+            snprintf(name, capacity, TAIL_NAME);
+        else
+            snprintf(name, capacity, TAIL_NAME ".%d", i);
+        int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+        *out_fd = gbx_above_standard_streams(openat(repair->folder_fd, name, flags, 0666));
+        if (*out_fd >= 0)
+            return NULL;
+        if (errno != EEXIST)
+            break;
+    }
+    return fail_io(repair, "making", name, errno);
+}
+
+static gbx_status copy_tail(const repair *repair, int to, const char *name) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    uint64_t at = extent->good_bytes;
+    while (at < extent->file_bytes) {
+        char bytes[COPY_BYTES];
+        size_t written;
+        ssize_t got = pread(repair->journal, bytes, sizeof bytes, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return fail_io(repair, "reading", "tensor_dump.rec", got < 0 ? errno : EIO);
+        int error = gbx_disk_write(to, bytes, (size_t)got, at - extent->good_bytes, &written);
+        if (error)
+            return fail_io(repair, "writing", name, error);
+        at += (uint64_t)got;
+    }
+    int error = gbx_disk_sync(to);
+    return error ? fail_io(repair, "writing", name, error) : NULL;
+}
+
+static gbx_status keep_tail(repair *repair) {
+    char name[64];
+    int fd;
+    GBX_TRY(create_tail(repair, name, sizeof name, &fd));
+    gbx_status status = copy_tail(repair, fd, name);
+    close(fd);
+    if (status) {
+        (void)unlinkat(repair->folder_fd, name, 0);
+        return status;
+    }
+    repair->out->tail_path = gbx_dump_path_join(repair->folder, name);
+    return repair->out->tail_path ? NULL
+                                  : gbx_fail(GBX_EXHAUSTED,
+                                             "recovering %s: the host is out of "
+                                             "memory",
+                                             repair->directory);
+}
+
+/* The copy is on the disk, and so is its name, before a byte is cut off. */
+static gbx_status cut_tail(repair *repair) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    if (extent->file_bytes <= extent->good_bytes)
+        return NULL;
+    GBX_TRY(keep_tail(repair));
+    if (fsync(repair->folder_fd) != 0 || ftruncate(repair->journal, (off_t)extent->good_bytes) != 0)
+        return fail_io(repair, "cutting off the end of", "tensor_dump.rec", errno);
+    repair->out->cut_bytes = extent->file_bytes - extent->good_bytes;
+    snprintf(repair->out->stop_text, sizeof repair->out->stop_text, "%s", extent->stop_text);
+    return NULL;
+}
+
+/* --- the END record --- */
+
+enum { END_TEXT_BYTES = 64 };
+
+typedef struct end_block {
+    gbx_block_header header;
+    gbx_record_end record;
+    char text[END_TEXT_BYTES];
+} end_block;
+static_assert(sizeof(TEXT_KILLED) <= END_TEXT_BYTES, "room for the text");
+static_assert(sizeof(TEXT_DAMAGED) <= END_TEXT_BYTES, "room for the text");
+static_assert(offsetof(end_block, text) == sizeof(gbx_block_header) + sizeof(gbx_record_end),
+              "records lie back to back");
+
+static void fill_end(const repair *repair, const char *text, end_block *block) {
+    const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
+    *block = (end_block){.record = {.head = {.type = GBX_RECORD_END,
+                                             .stage = GBX_STAGE_NONE,
+                                             .arg_index = GBX_ARG_NONE,
+                                             .words = (sizeof block->record + END_TEXT_BYTES) / 8,
+                                             .time_ns = repair->last_time_ns},
+                                    .record_count = repair->out->records,
+                                    .task_count = totals->tasks,
+                                    .dispatch_count = totals->dispatches,
+                                    .payload_bytes = totals->payload_bytes,
+                                    .stored_bytes = totals->stored_bytes,
+                                    .deduplicated = totals->deduplicated,
+                                    .dropped = totals->dropped,
+                                    .bytes = strlen(text)}};
+    memcpy(block->text, text, strlen(text));
+    size_t record_bytes = sizeof block->record + sizeof block->text;
+    block->header =
+        (gbx_block_header){.magic = GBX_BLOCK_MAGIC,
+                           .record_bytes = (uint32_t)record_bytes,
+                           .record_count = 1,
+                           .sequence = (uint32_t)gbx_reader_get_extent(repair->reader)->block_count,
+                           .checksum = XXH3_64bits(&block->record, record_bytes)};
+    block->header.head_check = XXH3_64bits(&block->header, offsetof(gbx_block_header, head_check));
+}
+
+/* What is counted now, so that nothing can get lost unseen later. */
+static gbx_status append_end(repair *repair) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    bool is_killed = extent->stop == GBX_STOP_END || extent->stop == GBX_STOP_CUT;
+    if (!gbx_reader_end(repair->reader)) {
+        end_block block;
+        size_t written;
+        fill_end(repair, is_killed ? TEXT_KILLED : TEXT_DAMAGED, &block);
+        int error =
+            gbx_disk_write(repair->journal, &block, sizeof block, extent->good_bytes, &written);
+        if (error)
+            return fail_io(repair, "ending", "tensor_dump.rec", error);
+        repair->out->has_ended = true;
+    }
+    int error = gbx_disk_sync(repair->journal);
+    return error ? fail_io(repair, "ending", "tensor_dump.rec", error) : NULL;
+}
+
+/* --- payload --- */
+
+static uint64_t payload_file_bytes(const repair *repair) {
+    struct stat about;
+    return fstatat(repair->folder_fd, "tensor_dump.bin", &about, 0) == 0 ? (uint64_t)about.st_size
+                                                                         : 0;
+}
+
+static gbx_status check_payload(repair *repair, const gbx_record_tensor *tensor, uint64_t index,
+                                uint64_t file_bytes) {
+    char expected[64], got[64], kernel[KERNEL_TEXT_BYTES];
+    if (!(tensor->head.flags & GBX_FLAG_HAS_PAYLOAD) || tensor->bin_size == 0 ||
+        gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, file_bytes))
+        return NULL;
+    gbx_finding_place place = {.index = index,
+                               .task = tensor->head.task,
+                               .arg_index = tensor->head.arg_index,
+                               .stage = tensor->head.stage};
+    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of tensor_dump.bin",
+             file_bytes);
+    snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, tensor->bin_size,
+             tensor->bin_offset);
+    GBX_TRY(gbx_finding_kernel(repair->reader, place.task, kernel, sizeof kernel));
+    gbx_findings_add(&repair->out->findings, GBX_FINDING_OFFSET, &place, kernel, "payload",
+                     expected, got);
+    return NULL;
+}
+
+static gbx_status walk_records(repair *repair) {
+    uint64_t file_bytes = payload_file_bytes(repair);
+    uint64_t count = gbx_reader_count(repair->reader);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record;
+        gbx_record_tensor tensor;
+        GBX_TRY(gbx_reader_at(repair->reader, i, &record));
+        if (record->time_ns > repair->last_time_ns)
+            repair->last_time_ns = record->time_ns;
+        if (record->type != GBX_RECORD_TENSOR && record->type != GBX_RECORD_SCALAR)
+            continue;
+        uint64_t index = repair->out->records++;
+        if (record->type != GBX_RECORD_TENSOR)
+            continue;
+        memcpy(&tensor, record, sizeof tensor);
+        GBX_TRY(check_payload(repair, &tensor, index, file_bytes));
+    }
+    return NULL;
+}
+
+/* --- manifests and what was left behind --- */
+
+/* What gbx_manifest_write leaves behind when it is killed. */
+static gbx_status remove_temporary(repair *repair) {
+    static const char *const names[] = {"tensor_dump.json.tmp", "args_dump.json.tmp",
+                                        "kernel_args_dump.json.tmp"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        if (unlinkat(repair->folder_fd, names[i], 0) == 0)
+            ++repair->out->removed_files;
+        else if (errno != ENOENT)
+            return fail_io(repair, "removing", names[i], errno);
+    }
+    return NULL;
+}
+
+/* Those that the run was asked for and that are missing, or older than the journal is now. */
+static void choose_manifests(repair *repair) {
+    const gbx_run_info *run = gbx_reader_run(repair->reader);
+    gbx_recovery *out = repair->out;
+    bool has_changed = out->has_ended || out->cut_bytes > 0;
+    out->has_tensor_manifest =
+        run->dump_level && (has_changed || !is_there(repair, "tensor_dump.json"));
+    out->has_args_manifests =
+        run->has_args && (has_changed || !is_there(repair, "args_dump.json") ||
+                          !is_there(repair, "kernel_args_dump.json"));
+}
+
+static gbx_status write_manifests(repair *repair) {
+    gbx_recovery *out = repair->out;
+    choose_manifests(repair);
+    if (!out->has_tensor_manifest && !out->has_args_manifests)
+        return NULL;
+    return gbx_manifest_write(repair->directory, out->has_tensor_manifest, out->has_args_manifests);
+}
+
+/* --- all of it --- */
+
+static gbx_status repair_journal(repair *repair) {
+    gbx_recovery *out = repair->out;
+    const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
+    out->tasks = totals->tasks;
+    out->dispatches = totals->dispatches;
+    out->payload_bytes = totals->payload_bytes;
+    GBX_TRY(walk_records(repair));
+    GBX_TRY(cut_tail(repair));
+    GBX_TRY(append_end(repair));
+    GBX_TRY(remove_temporary(repair));
+    const gbx_record_end *end = gbx_reader_end(repair->reader);
+    out->is_complete = end && (end->head.flags & GBX_FLAG_COMPLETE);
+    GBX_TRY(write_manifests(repair));
+    out->was_whole = out->cut_bytes == 0 && !out->has_ended && !out->has_tensor_manifest &&
+                     !out->has_args_manifests && out->removed_files == 0;
+    return NULL;
+}
+
+static gbx_status open_folder(repair *repair) {
+    repair->folder = gbx_dump_path_join(repair->directory, "tensor_dump");
+    if (!repair->folder)
+        return gbx_fail(GBX_EXHAUSTED, "recovering %s: the host is out of memory",
+                        repair->directory);
+    repair->folder_fd = open(repair->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (repair->folder_fd < 0)
+        return gbx_fail(GBX_IO, "opening %s: %s", repair->folder, strerror(errno));
+    return NULL;
+}
+
+static gbx_status recover_locked(repair *repair) {
+    GBX_TRY(open_folder(repair));
+    gbx_status status = gbx_reader_open(repair->directory, GBX_INDEX_ARGUMENTS, &repair->reader);
+    if (status)
+        return gbx_status_annotate(status, "recovering %s: there is no record to keep",
+                                   repair->directory);
+    status = repair_journal(repair);
+    if (!status && repair->out->findings.has_failed)
+        status =
+            gbx_fail(GBX_EXHAUSTED, "recovering %s: the host is out of memory", repair->directory);
+    return status;
+}
+
+gbx_status gbx_dump_recover(const char *directory, gbx_recovery *out_recovery) {
+    *out_recovery = (gbx_recovery){0};
+    repair repair = {.directory = directory, .folder_fd = -1, .journal = -1, .out = out_recovery};
+    GBX_TRY(gbx_journal_lock(directory, GBX_JOURNAL_REPAIRS, &repair.journal));
+    gbx_status status = recover_locked(&repair);
+    gbx_reader_close(repair.reader);
+    if (repair.folder_fd >= 0)
+        close(repair.folder_fd);
+    close(repair.journal);
+    free(repair.folder);
+    if (status)
+        gbx_recovery_free(out_recovery);
+    return status;
+}
+
+void gbx_recovery_free(gbx_recovery *recovery) {
+    free(recovery->tail_path);
+    gbx_findings_free(&recovery->findings);
+    *recovery = (gbx_recovery){0};
+}

@@ -1,0 +1,312 @@
+#include "store/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/descriptor.h"
+#include "store/dedup.h"
+#include "store/disk.h"
+#include "store/journal_writer.h"
+#include "store/manifest.h"
+#include "store/payload.h"
+
+#define FOLDER "tensor_dump"
+
+struct gbx_store {
+    char *directory; /* of the dump */
+    char *folder;    /* tensor_dump/ in it */
+    int folder_fd;
+    bool has_tensors;
+    bool has_args;
+    bool is_finished;
+    gbx_payload payload;
+    gbx_journal_writer journal;
+    gbx_dedup dedup;
+    gbx_status failure; /* the first */
+};
+
+/* --- making it --- */
+
+static bool is_directory(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static gbx_status make_directory(const char *path) {
+    if (mkdir(path, 0777) == 0)
+        return NULL;
+    int error = errno;
+    if (is_directory(path))
+        return NULL;
+    return gbx_fail(GBX_IO, "making the directory %s: %s; choose another directory", path,
+                    error == EEXIST ? "a file of that name is there" : strerror(error));
+}
+
+/* `path` is changed for the time of the call. */
+static gbx_status make_directories(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        gbx_status status = make_directory(path);
+        *slash = '/';
+        GBX_TRY(status);
+    }
+    return make_directory(path);
+}
+
+/* Files of ours, and of other tools that write the same names. */
+static gbx_status check_is_free(const gbx_store *store) {
+    static const char *const names[] = {GBX_JOURNAL_FILE, "tensor_dump.json", GBX_PAYLOAD_FILE,
+                                        "args_dump.json", "kernel_args_dump.json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        struct stat found;
+        if (fstatat(store->folder_fd, names[i], &found, AT_SYMLINK_NOFOLLOW) == 0)
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "creating a dump: %s/%s is there, so %s holds a dump already; choose "
+                            "another directory",
+                            store->folder, names[i], store->directory);
+    }
+    return NULL;
+}
+
+static gbx_status open_folder(gbx_store *store, const char *directory) {
+    if (!directory || directory[0] == '\0')
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "creating a dump: no directory is named; name one for it");
+    store->directory = strdup(directory);
+    if (!store->directory || asprintf(&store->folder, "%s/" FOLDER, directory) < 0) {
+        store->folder = NULL;
+        return gbx_fail(GBX_EXHAUSTED, "creating a dump: the host is out of memory; free some");
+    }
+    GBX_TRY(make_directories(store->folder));
+    store->folder_fd =
+        gbx_above_standard_streams(open(store->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (store->folder_fd < 0)
+        return gbx_fail(GBX_IO, "opening the directory %s: %s; choose another directory",
+                        store->folder, strerror(errno));
+    return check_is_free(store);
+}
+
+static uint32_t words_with_text(size_t fixed_bytes, size_t text_bytes) {
+    return (uint32_t)((fixed_bytes + text_bytes + 7) / 8);
+}
+
+/* In a block of its own, at once: a run that is killed early can be told by it. */
+static gbx_status append_run(gbx_store *store, const char *json) {
+    size_t bytes = json ? strlen(json) : 0;
+    if (bytes > GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "creating a dump: the description of the run has %zu bytes, and the "
+                        "journal takes %zu; shorten names and signatures of kernels",
+                        bytes, GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run));
+    gbx_record_run *run =
+        gbx_store_append(store, GBX_RECORD_RUN, words_with_text(sizeof *run, bytes));
+    if (run) {
+        run->head.stage = GBX_STAGE_NONE;
+        run->head.arg_index = GBX_ARG_NONE;
+        run->bytes = bytes;
+        if (bytes)
+            memcpy(run + 1, json, bytes);
+    }
+    gbx_status status = gbx_store_flush(store);
+    if (!status)
+        return NULL;
+    gbx_status refused = gbx_fail(GBX_IO, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    return refused;
+}
+
+/* Takes away again what was made before the failure. */
+static gbx_status open_files(gbx_store *store, const gbx_store_config *config) {
+    gbx_status status = gbx_journal_writer_open(&store->journal, store->folder_fd, store->folder);
+    if (status)
+        return status;
+    status = append_run(store, config->run_json);
+    if (!status && config->has_tensors)
+        status = gbx_payload_open(&store->payload, store->folder_fd, store->folder);
+    if (!status && config->has_tensors && config->is_deduplicated)
+        status = gbx_dedup_open(&store->dedup);
+    if (!status)
+        return NULL;
+    if (store->payload.fd >= 0)
+        unlinkat(store->folder_fd, GBX_PAYLOAD_FILE, 0);
+    unlinkat(store->folder_fd, GBX_JOURNAL_FILE, 0);
+    return status;
+}
+
+gbx_status gbx_store_create(const gbx_store_config *config, gbx_store **out_store) {
+    *out_store = NULL;
+    gbx_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return gbx_fail(GBX_EXHAUSTED, "creating a dump: the host is out of memory; free some");
+    store->folder_fd = -1;
+    store->has_tensors = config->has_tensors;
+    store->has_args = config->has_args;
+    gbx_payload_init(&store->payload);
+    gbx_journal_writer_init(&store->journal);
+    gbx_status status = open_folder(store, config->directory);
+    if (!status)
+        status = open_files(store, config);
+    if (status)
+        gbx_store_destroy(store);
+    else
+        *out_store = store;
+    return status;
+}
+
+void gbx_store_destroy(gbx_store *store) {
+    if (!store)
+        return;
+    gbx_payload_close(&store->payload);
+    gbx_journal_writer_close(&store->journal);
+    gbx_dedup_close(&store->dedup);
+    if (store->folder_fd >= 0)
+        close(store->folder_fd);
+    gbx_status_free(store->failure);
+    free(store->folder);
+    free(store->directory);
+    free(store);
+}
+
+/* --- failures --- */
+
+/* Keeps a copy, when it is the first. */
+static void keep_failure(gbx_store *store, gbx_status failure) {
+    if (failure && !store->failure)
+        store->failure = gbx_fail(gbx_status_code(failure), "%s", gbx_status_message(failure));
+}
+
+gbx_status gbx_store_failure(const gbx_store *store) {
+    return store->failure;
+}
+
+/* --- payload --- */
+
+uint64_t gbx_store_reserve(gbx_store *store, uint64_t bytes) {
+    return gbx_payload_reserve(&store->payload, bytes);
+}
+
+static bool is_writable(const gbx_store *store, uint64_t offset, const void *pages,
+                        uint64_t bytes) {
+    uint64_t bits = offset | bytes | (uint64_t)(uintptr_t)pages;
+    return store->payload.fd >= 0 && bits % GBX_STORE_PAGE_BYTES == 0 &&
+           gbx_range_is_inside(offset, bytes, store->payload.reserved_bytes);
+}
+
+gbx_status gbx_store_write(gbx_store *store, uint64_t offset, const void *pages, uint64_t bytes) {
+    gbx_status status;
+    if (is_writable(store, offset, pages, bytes))
+        status = gbx_payload_write(&store->payload, offset, pages, bytes);
+    else
+        status = gbx_fail(GBX_INTERNAL,
+                          "writing payload, %" PRIu64 " bytes at offset %" PRIu64 " from %p: "
+                          "no whole pages of a reserved range of %s; report this",
+                          bytes, offset, pages, store->folder);
+    keep_failure(store, status);
+    return status;
+}
+
+bool gbx_store_find(gbx_store *store, gbx_hash128 hash, uint64_t bytes, uint64_t *out_offset) {
+    return gbx_dedup_find(&store->dedup, hash, bytes, out_offset);
+}
+
+void gbx_store_remember(gbx_store *store, gbx_hash128 hash, uint64_t bytes, uint64_t offset) {
+    gbx_dedup_remember(&store->dedup, hash, bytes, offset);
+}
+
+/* --- journal --- */
+
+void *gbx_store_append(gbx_store *store, gbx_record_type type, uint32_t words) {
+    void *record = gbx_journal_writer_append(&store->journal, type, words);
+    if (!record)
+        keep_failure(store, store->journal.failure);
+    return record;
+}
+
+gbx_status gbx_store_flush(gbx_store *store) {
+    gbx_status status = gbx_journal_writer_flush(&store->journal);
+    keep_failure(store, status);
+    return status;
+}
+
+/* --- the end --- */
+
+/* Where it fails, the sync of the journal tells. */
+static void append_end(gbx_store *store, const gbx_record_end *end, const char *text,
+                       bool is_durable) {
+    size_t bytes = text ? strlen(text) : 0;
+    if (bytes > GBX_BLOCK_MAX_BYTES - sizeof *end)
+        bytes = GBX_BLOCK_MAX_BYTES - sizeof *end;
+    uint32_t words = words_with_text(sizeof *end, bytes);
+    gbx_record_end *record = gbx_store_append(store, GBX_RECORD_END, words);
+    if (!record)
+        return;
+    *record = *end;
+    record->head.type = GBX_RECORD_END;
+    record->head.words = words;
+    if (!is_durable)
+        record->head.flags &= (uint16_t)~GBX_FLAG_COMPLETE;
+    record->bytes = bytes;
+    if (bytes)
+        memcpy(record + 1, text, bytes);
+}
+
+/* A directory that cannot be opened or synced on this file system is left. */
+static gbx_status sync_directory(const gbx_store *store, const char *relative) {
+    int fd = openat(store->folder_fd, relative, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    int error = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    if (error == 0 || error == EINVAL || error == EROFS || error == EOPNOTSUPP)
+        return NULL;
+    return gbx_fail(GBX_LOST, "making the directory %s/%s durable: %s; %s", store->folder, relative,
+                    strerror(error), gbx_disk_advice(error));
+}
+
+/* The folder, the dump's directory and the entry of that one: all three may be new. */
+static gbx_status sync_directories(const gbx_store *store) {
+    GBX_TRY(sync_directory(store, "."));
+    GBX_TRY(sync_directory(store, ".."));
+    return sync_directory(store, "../..");
+}
+
+/* Its memory is not needed any more when the manifests are made, which take some. */
+static gbx_status write_manifests(gbx_store *store) {
+    gbx_dedup_close(&store->dedup);
+    gbx_status status = gbx_manifest_write(store->directory, store->has_tensors, store->has_args);
+    if (!status)
+        return NULL;
+    gbx_code code = gbx_status_code(status);
+    gbx_status lasting = gbx_fail(code == GBX_IO ? GBX_LOST : code,
+                                  "%s; the records are kept in %s/" GBX_JOURNAL_FILE
+                                  ": run glassbox recover %s when that is mended",
+                                  gbx_status_message(status), store->folder, store->directory);
+    gbx_status_free(status);
+    return lasting;
+}
+
+gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text) {
+    if (store->is_finished)
+        return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is finished; report this",
+                        store->directory);
+    store->is_finished = true;
+    gbx_status status = gbx_payload_sync(&store->payload);
+    append_end(store, end, status_text, status == NULL);
+    gbx_status step = gbx_journal_writer_sync(&store->journal);
+    status = gbx_status_first(status, step);
+    step = sync_directories(store);
+    status = gbx_status_first(status, step);
+    step = write_manifests(store);
+    status = gbx_status_first(status, step);
+    step = sync_directory(store, ".");
+    status = gbx_status_first(status, step);
+    keep_failure(store, status);
+    return status;
+}

@@ -1,0 +1,173 @@
+/*
+ * Dumps of runs that the device did not survive: what was recorded by then is there, opens, and is
+ * true. A kernel that crashes or hangs amid its outputs leaves its inputs and, in flight, the bytes
+ * that it had written; all of the tasks before it; nothing of those after it. Of chips in a
+ * process.
+ */
+#include "dump_scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEFORE = 12, AFTER = 4, STOP_ELEMENT = 13 };
+
+static gbx_tensor matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns) {
+    const int64_t shape[] = {rows, columns};
+    return scene_tensor(scene, dtype, 2, shape);
+}
+
+/* Outputs before the one where it ends are whole, those after it as they were. */
+static void add_failing(dump_scene *scene, step_mode mode, gbx_tensor chain) {
+    gbx_tensor wide = matrix(scene, GBX_INT16, 6, 12);
+    plan_task *task = scene_add(scene, gbx_aiv(DECLARED), mode);
+    scene_arg(scene, task, GBX_ROLE_INPUT, chain);
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT32, 3, 5));
+    scene_arg(scene, task, GBX_ROLE_INOUT, gbx_view_slice(&wide, 1, 2, 7));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_UINT8, 10, 10));
+    scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_INT64, 2, 2));
+    scene_scalar(task, GBX_DTYPE_NONE, gbx_word_f32(0.25f));
+    scene_control(scene, task)->stop_tensor = 3;
+    scene_control(scene, task)->stop_element = STOP_ELEMENT;
+}
+
+static void make_graph(dump_scene *scene, step_mode mode) {
+    scene_clear(scene);
+    gbx_tensor chain = matrix(scene, GBX_FLOAT32, 8, 8);
+    for (int i = 0; i < BEFORE + 1 + AFTER; ++i) {
+        if (i == BEFORE) {
+            add_failing(scene, mode, chain);
+            continue;
+        }
+        plan_task *task = scene_add(scene, i % 2 ? gbx_aic(STEP_AIC) : gbx_aiv(STEP), STEP_WRITE);
+        scene_arg(scene, task, GBX_ROLE_INOUT, chain);
+        scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_INT32, 4, 9));
+        scene_scalar(task, GBX_INT32, (uint64_t)i);
+    }
+    /* Tasks after it read what it writes: none of them can run before it. */
+    for (int i = BEFORE + 1; i < BEFORE + 1 + AFTER; ++i)
+        scene_arg(scene, &scene->graph->tasks[i], GBX_ROLE_INPUT,
+                  scene->graph->tasks[BEFORE].tensors[2].view);
+}
+
+/* In flight: argument 2 is whole, of 3 some elements are new, 4 and 5 are as they were. */
+static void check_in_flight(const dump_scene *scene, const dump_files *files) {
+    const plan_task *task = &scene->graph->tasks[BEFORE];
+    for (uint32_t arg = 4; arg <= 5; ++arg) {
+        const json_t *entry = dump_find(files, BEFORE, arg, true);
+        const gbx_tensor *view = &task->tensors[arg].view;
+        assert_true(dump_bool(entry, "in_flight"));
+        assert_memory_equal(dump_payload(files, entry), scene->initial + view->data,
+                            view->buffer_bytes);
+    }
+    const json_t *before = dump_find(files, BEFORE, 3, false);
+    const json_t *amid = dump_find(files, BEFORE, 3, true);
+    const int16_t *old = (const int16_t *)(const void *)dump_payload(files, before);
+    const int16_t *now = (const int16_t *)(const void *)dump_payload(files, amid);
+    size_t changed = 0;
+    for (size_t i = 0; i < STOP_ELEMENT; ++i)
+        changed += now[i] != old[i];
+    assert_true(changed > STOP_ELEMENT / 2);
+    assert_memory_equal(now + STOP_ELEMENT, old + STOP_ELEMENT,
+                        dump_number(amid, "bin_size") - STOP_ELEMENT * sizeof *now);
+    assert_false(dump_bool(before, "in_flight"));
+}
+
+static void check_way(const chip_variant *variant, step_mode mode, gbx_code code,
+                      uint32_t timeout_ms) {
+    dump_scene *scene = scene_create(1 << 17);
+    make_graph(scene, mode);
+    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
+        gbx_chip *chip = scene_chip(scene, variant, 0);
+        gbx_call_config config = scene_full_config();
+        dump_rules rules = scene_full_rules(scene);
+        char directory[DUMP_PATH_BYTES];
+        gbx_call_result result;
+        char *log;
+        dump_files files;
+        config.timeout_ms = timeout_ms;
+        rules.has_fault = true;
+        rules.fault_task = BEFORE;
+        gbx_status status = scene_run(scene, chip, runtime, config, directory, &result, &log);
+        assert_fails(status, code, "declared", "task 12");
+        free(log);
+        dump_files_open(directory, &files);
+        scene_compare(scene, runtime, &files, &rules);
+        check_in_flight(scene, &files);
+        assert_int_equal(result.dump.in_flight, 4);
+        assert_int_equal(result.dump.records, dump_number(files.tensors, "total_tensors"));
+        assert_non_null(strstr(dump_text(files.tensors, "status"), "declared"));
+        scene_drop(&files);
+        gbx_chip_close(chip);
+    }
+    scene_destroy(scene);
+}
+
+static void test_kernel_that_crashes(void **state) {
+    check_way(*state, STEP_CRASH, GBX_DEVICE_FAULT, 20000);
+}
+
+static void test_kernel_that_hangs(void **state) {
+    check_way(*state, STEP_HANG, GBX_DEVICE_HUNG, 1000);
+}
+
+/* The chip ends at once: nobody is left to look at the outputs, but all that was recorded lies in
+ * global memory. */
+static void test_kernel_that_ends_the_chip(void **state) {
+    dump_scene *scene = scene_create(1 << 17);
+    make_graph(scene, STEP_EXIT);
+    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
+        gbx_chip *chip = scene_chip(scene, *state, 0);
+        dump_rules rules = scene_full_rules(scene);
+        char directory[DUMP_PATH_BYTES];
+        gbx_call_result result;
+        char *log;
+        dump_files files;
+        rules.has_fault = rules.is_device_lost = true;
+        rules.fault_task = BEFORE;
+        gbx_status status =
+            scene_run(scene, chip, runtime, scene_full_config(), directory, &result, &log);
+        assert_fails(status, GBX_DEVICE_LOST, "exited with code 9");
+        free(log);
+        dump_files_open(directory, &files);
+        scene_compare(scene, runtime, &files, &rules);
+        assert_int_equal(result.dump.in_flight, 0);
+        scene_drop(&files);
+        gbx_chip_close(chip);
+    }
+    scene_destroy(scene);
+}
+
+/* A chip that runs after one that failed: its dump knows nothing of the other's. */
+static void test_chip_after_one_that_crashed(void **state) {
+    dump_scene *scene = scene_create(1 << 17);
+    gbx_chip *chip = scene_chip(scene, *state, 0);
+    dump_rules rules = scene_full_rules(scene);
+    gbx_call_config config = scene_full_config();
+    char directory[DUMP_PATH_BYTES];
+    gbx_call_result result;
+    char *log;
+    dump_files files;
+    make_graph(scene, STEP_CRASH);
+    assert_fails(scene_run(scene, chip, PLAN_TENSORMAP, config, directory, &result, &log),
+                 GBX_DEVICE_FAULT, "SIGSEGV");
+    free(log);
+    dump_directory_remove(directory);
+    gbx_chip *other = scene_chip(scene, *state, 0);
+    make_graph(scene, STEP_WRITE);
+    scene_check(scene, other, PLAN_TENSORMAP, &config, &rules, &files);
+    scene_drop(&files);
+    gbx_chip_close(other);
+    gbx_chip_close(chip);
+    scene_destroy(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_that_crashes),
+        cmocka_unit_test(test_kernel_that_hangs),
+        cmocka_unit_test(test_kernel_that_ends_the_chip),
+        cmocka_unit_test(test_chip_after_one_that_crashed),
+    };
+    return RUN_OVER_PROCESS_VARIANTS(tests);
+}

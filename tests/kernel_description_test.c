@@ -1,0 +1,147 @@
+/* What a registered kernel keeps for dumps, and which descriptions are refused. */
+#include "chip_support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chip/host/chip.h"
+#include "scene/kernel_compiler.h"
+
+static const chip_variant in_a_thread = {.platform = "a2a3sim", .device = GBX_DEVICE_THREAD};
+
+static void do_nothing(const uint64_t *args) {
+    (void)args;
+}
+
+static gbx_kernel described(const char *signature, const char *arg_names) {
+    gbx_kernel kernel = {.func_id = 3,
+                         .name = "nothing",
+                         .core = GBX_CORE_AIV,
+                         .function = do_nothing,
+                         .signature = signature,
+                         .arg_names = arg_names};
+    return kernel;
+}
+
+static void test_descriptions_are_copied(void **state) {
+    (void)state;
+    char signature[] = "in,out,inout,scalar,scalar:float32,scalar:BF16";
+    char names[] = "a,b,c,d,e,f";
+    char origin[] = "somewhere/nothing.c";
+    gbx_chip *chip = open_chip(&in_a_thread, 1);
+    gbx_kernel kernel = described(signature, names);
+    kernel.origin = origin;
+    assert_ok(gbx_kernel_register(chip, &kernel));
+    memset(signature, 'x', sizeof signature - 1);
+    memset(names, 'x', sizeof names - 1);
+    memset(origin, 'x', sizeof origin - 1);
+    const gbx_kernel_entry *entry = &chip->kernels[3];
+    assert_string_equal(entry->signature, "in,out,inout,scalar,scalar:float32,scalar:BF16");
+    assert_string_equal(entry->arg_names, "a,b,c,d,e,f");
+    assert_string_equal(entry->origin, "somewhere/nothing.c");
+    assert_null(entry->object_path);
+    gbx_chip_close(chip);
+}
+
+static void test_nothing_is_needed(void **state) {
+    (void)state;
+    gbx_chip *chip = open_chip(&in_a_thread, 1);
+    gbx_kernel plain = described(NULL, NULL);
+    gbx_kernel without_arguments = described("", "");
+    without_arguments.func_id = 4;
+    assert_ok(gbx_kernel_register(chip, &plain));
+    assert_ok(gbx_kernel_register(chip, &without_arguments));
+    assert_null(chip->kernels[3].signature);
+    assert_null(chip->kernels[3].arg_names);
+    assert_null(chip->kernels[3].origin);
+    assert_string_equal(chip->kernels[4].signature, "");
+    gbx_chip_close(chip);
+}
+
+static void test_wrong_descriptions(void **state) {
+    (void)state;
+    static char many[33 * 3 + 1];
+    for (int i = 0; i < 33; ++i)
+        memcpy(many + 3 * i, i < 32 ? "in," : "in", i < 32 ? 3 : 2);
+    const struct {
+        const char *signature;
+        const char *arg_names;
+        const char *says;
+    } cases[] = {
+        {"in,inn", NULL, "signature \"in,inn\": \"inn\" is none of in, out, inout, scalar"},
+        {"in,", NULL, "\"\" is none of"},
+        {"in, out", NULL, "\" out\" is none of"},
+        {"scalar:", NULL, "\"scalar:\" is none of"},
+        {"scalar:f33", NULL, "\"scalar:f33\" is none of"},
+        {"scalars", NULL, "\"scalars\" is none of"},
+        {"scalar:float32float32float32float32float32", NULL, "is none of"},
+        {"in,out", "a", "arg_names \"a\" are 1, the signature has 2"},
+        {"in,out", "a,b,c", "arg_names \"a,b,c\" are 3, the signature has 2"},
+        {"in", "", "are 0, the signature has 1"},
+        {"in,out", "a,", "arg_names \"a,\": a name is empty"},
+        {NULL, "a", "arg_names without a signature"},
+        {many, NULL, "33 tensors and 0 scalars, at most 32 and 32"},
+    };
+    gbx_chip *chip = open_chip(&in_a_thread, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        gbx_kernel kernel = described(cases[i].signature, cases[i].arg_names);
+        assert_fails(gbx_kernel_register(chip, &kernel), GBX_INVALID_ARGUMENT,
+                     "registering kernel nothing: ", cases[i].says);
+        assert_int_equal(chip->kernels[3].name[0], 0);
+    }
+    gbx_kernel right = described("in,out", "a,b");
+    assert_ok(gbx_kernel_register(chip, &right));
+    gbx_chip_close(chip);
+}
+
+/* A source is its own origin; the object is that of the cache. */
+static void test_paths_of_sources_and_objects(void **state) {
+    (void)state;
+    char source[4096];
+    char *compiled;
+    gbx_chip *chip = open_chip(&in_a_thread, 1);
+    gbx_kernel kernel = test_kernel(5, GBX_CORE_AIV, "add.c", source);
+    kernel.origin = "not this";
+    assert_ok(gbx_kernel_compile(kernel.source, NULL, NULL, &compiled));
+    assert_ok(gbx_kernel_register(chip, &kernel));
+    assert_string_equal(chip->kernels[5].origin, source);
+    assert_string_equal(chip->kernels[5].object_path, compiled);
+    assert_int_equal(compiled[0], '/');
+    gbx_kernel object = {.func_id = 6,
+                         .name = "object",
+                         .core = GBX_CORE_AIV,
+                         .shared_object = compiled,
+                         .origin = "add.c"};
+    assert_ok(gbx_kernel_register(chip, &object));
+    assert_string_equal(chip->kernels[6].origin, "add.c");
+    assert_string_equal(chip->kernels[6].object_path, compiled);
+    free(compiled);
+    gbx_chip_close(chip);
+}
+
+/* What did not load is not there, and its number is free. */
+static void test_a_kernel_that_does_not_load_leaves_nothing(void **state) {
+    (void)state;
+    char source[4096];
+    gbx_chip *chip = open_chip(&in_a_thread, 1);
+    gbx_kernel kernel = test_kernel(3, GBX_CORE_AIV, "no_entry.c", source);
+    kernel.signature = "in";
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "no_entry");
+    assert_null(chip->kernels[3].signature);
+    assert_null(chip->kernels[3].object_path);
+    gbx_kernel right = described("out", NULL);
+    assert_ok(gbx_kernel_register(chip, &right));
+    assert_string_equal(chip->kernels[3].signature, "out");
+    gbx_chip_close(chip);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descriptions_are_copied),
+        cmocka_unit_test(test_nothing_is_needed),
+        cmocka_unit_test(test_wrong_descriptions),
+        cmocka_unit_test(test_paths_of_sources_and_objects),
+        cmocka_unit_test(test_a_kernel_that_does_not_load_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
