@@ -27,9 +27,9 @@
 #define PIECE_BYTES ((size_t)16 << 10)
 #define SLOTS 32
 #define REPETITIONS 11
-#define TARGET 0.6 /* of memcpy, at the highest level */
+#define TARGET 0.6 /* of memcpy */
 
-/* What is measured: two things once, two for each dtype. */
+/* What is measured, side by side for each dtype. */
 typedef enum bench_kind { BENCH_MEMCPY, BENCH_HASH, BENCH_STATISTICS, BENCH_BOTH } bench_kind;
 #define KINDS 4
 
@@ -89,10 +89,8 @@ static void measure(gbx_cpu_level level, unsigned char *copies, const unsigned c
     size_t slot = 0;
     bench_results results;
     for (int r = 0; r < REPETITIONS; ++r)
-        for (bench_kind kind = BENCH_MEMCPY; kind < KINDS; ++kind)
-            for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
-                if (kind < BENCH_STATISTICS && dtype > 1)
-                    break;
+        for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
+            for (bench_kind kind = BENCH_MEMCPY; kind < KINDS; ++kind) {
                 slot = (slot + 1) % SLOTS;
                 const unsigned char *payload = payloads + PAYLOAD_BYTES * slot;
                 int64_t start_ns = gbx_clock_ns();
@@ -122,24 +120,26 @@ static bool has_target(uint32_t dtype) {
     return false;
 }
 
-static void print_table(gbx_cpu_level level) {
-    double memcpy_speed = median_gb_per_s(BENCH_MEMCPY, 1);
-    double hash_speed = median_gb_per_s(BENCH_HASH, 1);
+/* The target is for the level that is in use. */
+static void print_table(gbx_cpu_level level, bool is_in_use) {
     bool is_met = true;
     printf("16 MiB of payload in pieces of 16 KiB, in no cache, GB/s, %s\n", level_names[level]);
     printf("%-14s %10s %8s %8s %8s %8s\n", "dtype", "statistics", "hash", "both", "memcpy",
            "/memcpy");
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
         double both = median_gb_per_s(BENCH_BOTH, dtype);
-        bool is_below = has_target(dtype) && both / memcpy_speed < TARGET;
+        double memcpy_speed = median_gb_per_s(BENCH_MEMCPY, dtype);
+        bool is_below = is_in_use && has_target(dtype) && both / memcpy_speed < TARGET;
         printf("%-14s %10.2f %8.2f %8.2f %8.2f %8.2f%s\n", gbx_dtype_name(dtype),
-               median_gb_per_s(BENCH_STATISTICS, dtype), hash_speed, both, memcpy_speed,
-               both / memcpy_speed, is_below ? "  BELOW" : "");
+               median_gb_per_s(BENCH_STATISTICS, dtype), median_gb_per_s(BENCH_HASH, dtype), both,
+               memcpy_speed, both / memcpy_speed, is_below ? "  BELOW" : "");
         is_met = is_met && !is_below;
     }
-    printf("statistics and hash together >= %.2f of memcpy for float32, bfloat16, float16, int32, "
-           "int8: %s\n",
-           TARGET, is_met ? "ok" : "BELOW");
+    if (is_in_use)
+        printf(
+            "statistics and hash together >= %.2f of memcpy for float32, bfloat16, float16, int32, "
+            "int8: %s\n",
+            TARGET, is_met ? "ok" : "BELOW");
 }
 
 int main(int argc, char **argv) {
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
                 return 1;
             }
         measure(level, copies, payloads);
-        print_table(level);
+        print_table(level, level == highest);
         ++printed;
     }
     if (printed == 0)

@@ -5,7 +5,6 @@
  */
 #include "dump_scene.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,6 +334,7 @@ static void check_args(dump_scene *scene, gbx_chip *chip, int runtime, gbx_dump_
     check_files(&files, level != GBX_DUMP_OFF, true);
     check_dispatches(scene, &files, runtime);
     check_run_args(&files, &run);
+    dump_assert_python_reads(&files);
     assert_int_equal(result.dump.dispatches, dump_number(files.kernel_args, "total_dispatches"));
     if (level == GBX_DUMP_OFF)
         assert_int_equal(result.dump.records, 0);

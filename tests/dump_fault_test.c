@@ -20,7 +20,7 @@ static gbx_tensor matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64
 /* Outputs before the one where it ends are whole, those after it as they were. */
 static void add_failing(dump_scene *scene, step_mode mode, gbx_tensor chain) {
     gbx_tensor wide = matrix(scene, GBX_INT16, 6, 12);
-    plan_task *task = scene_add(scene, gbx_aiv(DECLARED), mode);
+    plan_task *task = scene_add(scene, gbx_aiv(STEP), mode);
     scene_arg(scene, task, GBX_ROLE_INPUT, chain);
     scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT32, 3, 5));
     scene_arg(scene, task, GBX_ROLE_INOUT, gbx_view_slice(&wide, 1, 2, 7));
@@ -89,14 +89,14 @@ static void check_way(const chip_variant *variant, step_mode mode, gbx_code code
         rules.has_fault = true;
         rules.fault_task = BEFORE;
         gbx_status status = scene_run(scene, chip, runtime, config, directory, &result, &log);
-        assert_fails(status, code, "declared", "task 12");
+        assert_fails(status, code, "step", "task 12");
         free(log);
         dump_files_open(directory, &files);
         scene_compare(scene, runtime, &files, &rules);
         check_in_flight(scene, &files);
         assert_int_equal(result.dump.in_flight, 4);
         assert_int_equal(result.dump.records, dump_number(files.tensors, "total_tensors"));
-        assert_non_null(strstr(dump_text(files.tensors, "status"), "declared"));
+        assert_non_null(strstr(dump_text(files.tensors, "status"), "step"));
         scene_drop(&files);
         gbx_chip_close(chip);
     }

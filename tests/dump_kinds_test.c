@@ -20,6 +20,8 @@ static void check_everywhere(dump_scene *scene, const chip_variant *variant, uin
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
         dump_files files;
         scene_check(scene, chip, runtime, &config, &rules, &files);
+        if (runtime == 0)
+            dump_assert_python_reads(&files);
         scene_drop(&files);
     }
     gbx_chip_close(chip);
@@ -101,7 +103,7 @@ static gbx_tensor broadcast(dump_scene *scene) {
 }
 
 static gbx_tensor sliding_windows(dump_scene *scene) {
-    gbx_tensor view = matrix(scene, GBX_BFLOAT16, 1, 20);
+    gbx_tensor view = matrix(scene, GBX_BFLOAT16, 1, 22);
     view.shape[0] = 9;
     view.shape[1] = 6;
     view.strides[0] = 2;
@@ -292,9 +294,9 @@ static void test_mixes_and_blocks(void **state) {
     static const uint32_t block_nums[] = {1, 3, 7};
     dump_scene *scene = scene_create(2 * LITTLE);
     for (int i = 0; i < 3; ++i) {
-        gbx_task_kernels kernels[] = {gbx_mix(STEP_AIC, STEP, DECLARED),
+        gbx_task_kernels kernels[] = {gbx_mix(STEP_AIC, STEP, WIDE),
                                       gbx_mix(STEP_AIC, GBX_NO_KERNEL, STEP), gbx_aiv(STEP),
-                                      gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, DECLARED)};
+                                      gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, WIDE)};
         for (int k = 0; k < 4; ++k) {
             plan_task *task = scene_add(scene, gbx_spmd(kernels[k], block_nums[i]), STEP_WRITE);
             scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_FLOAT16, 9, 11));
@@ -413,7 +415,7 @@ static void test_duplicates(void **state) {
 static void add_marked(dump_scene *scene) {
     for (int i = 0; i < 6; ++i) {
         gbx_task_kernels kernels[] = {gbx_aiv(STEP), gbx_mix(STEP_AIC, STEP, GBX_NO_KERNEL),
-                                      gbx_aiv(DECLARED)};
+                                      gbx_aiv(WIDE)};
         plan_task *task = scene_add(scene, kernels[i % 3], STEP_WRITE);
         scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_FLOAT16, 5, 9));
         scene_arg(scene, task, GBX_ROLE_INPUT, matrix(scene, GBX_INT64, 3, 3));
@@ -439,8 +441,10 @@ static void check_level(dump_scene *scene, gbx_chip *chip, int runtime, int leve
     config.enable_dump_tensor = rules.level = levels[level];
     scene_check(scene, chip, runtime, &config, &rules, &files);
     assert_string_equal(dump_text(files.tensors, "dump_level"), level_names[level]);
-    if (levels[level] == GBX_DUMP_STATS)
+    if (levels[level] == GBX_DUMP_STATS) {
         assert_int_equal(dump_number(files.tensors, "payload_bytes"), 0);
+        dump_assert_python_reads(&files);
+    }
     scene_drop(&files);
 }
 
@@ -501,8 +505,8 @@ static uint32_t filter_dtype(const sequential_task *task, uint32_t arg) {
         return one->tensor.dtype;
     if (one->dtype)
         return one->dtype;
-    /* DECLARED says that its first scalar is a float32, its second a float16. */
-    if (!runs(task, DECLARED))
+    /* WIDE says that its first scalar is a float32, its second a float16. */
+    if (!runs(task, WIDE))
         return GBX_UINT64;
     return arg == task->arg_count - 2 ? GBX_FLOAT32 : GBX_FLOAT16;
 }
@@ -523,7 +527,7 @@ static bool by_tasks_or_dtype(const sequential_task *task, uint32_t arg, bool is
 
 static bool by_func_and_arg(const sequential_task *task, uint32_t arg, bool is_after) {
     (void)is_after;
-    return runs(task, DECLARED) && (arg == 1 || arg == 3);
+    return runs(task, WIDE) && (arg == 1 || arg == 3);
 }
 
 static bool by_inout(const sequential_task *task, uint32_t arg, bool is_after) {
@@ -541,7 +545,7 @@ static const filter_case filter_cases[] = {
     {{"task=1..3,kind=scalar", "role=input,dtype=int64", "role=input,dtype=float16"},
      3,
      by_tasks_or_dtype},
-    {{"func=7,arg=1", "kernel=decl?red,arg=3"}, 2, by_func_and_arg},
+    {{"func=11,arg=1", "kernel=w?de,arg=3"}, 2, by_func_and_arg},
     {{"role=inout,stage=before_dispatch,task=5"}, 1, by_inout},
 };
 
@@ -555,7 +559,9 @@ static void test_levels_by_filters(void **state) {
         config.dump.filters = filter_cases[i].filters;
         config.dump.filter_count = filter_cases[i].count;
         rules.matches = filter_cases[i].matches;
-        check_levels(scene, chip, config, rules);
+        for (int level = 0; level < LEVELS; ++level)
+            check_level(scene, chip, (int)(i + (size_t)level) % SCENE_RUNTIMES, level, config,
+                        rules);
     }
     gbx_chip_close(chip);
     scene_destroy(scene);
@@ -799,28 +805,30 @@ static void test_directory_that_holds_a_dump(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest everywhere[] = {
         cmocka_unit_test(test_views),
-        cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_typed_scalars),
-        cmocka_unit_test(test_declared_scalars),
         cmocka_unit_test(test_one_is_one),
         cmocka_unit_test(test_read_modify_write),
         cmocka_unit_test(test_mixes_and_blocks),
-        cmocka_unit_test(test_most_arguments),
         cmocka_unit_test(test_free_tasks),
+        cmocka_unit_test(test_levels_by_marks),
+        cmocka_unit_test(test_runs_in_turn),
+    };
+    const struct CMUnitTest in_processes[] = {
+        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_declared_scalars),
+        cmocka_unit_test(test_most_arguments),
         cmocka_unit_test(test_nothing_done),
         cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_levels_by_marks),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_levels_by_filters),
         cmocka_unit_test(test_filter_that_matches_nothing),
         cmocka_unit_test(test_longest_payload),
         cmocka_unit_test(test_least_arena),
+        cmocka_unit_test(test_tensors_larger_than_the_arena),
         cmocka_unit_test(test_tasks_without_description),
-        cmocka_unit_test(test_runs_in_turn),
         cmocka_unit_test(test_directory_that_holds_a_dump),
     };
-    const struct CMUnitTest large[] = {cmocka_unit_test(test_tensors_larger_than_the_arena)};
-    return RUN_OVER_ALL_VARIANTS(tests) + RUN_OVER_PROCESS_VARIANTS(large);
+    return RUN_OVER_ALL_VARIANTS(everywhere) + RUN_OVER_PROCESS_VARIANTS(in_processes);
 }

@@ -578,6 +578,66 @@ def test_dumps():
     expect("the dump that was there", payload["x", "before_dispatch"], x.tobytes())
 
 
+def test_dump_options():
+    """Those that change how much is kept, by what is in the dump and what the line says."""
+    same = ORCHESTRATION.replace("gbx_submit_task(o, gbx_aiv(0), &args);",
+                                 "for (int i = 0; i < 3; ++i) gbx_submit_task(o, gbx_aiv(0), &args);")
+    directory = make("same", files={"orchestration.c": same})
+    x = inputs_of()
+
+    def line(name, *arguments):
+        out, err = run(directory, *arguments, "-o", str(root / name))
+        expect(f"{name}: stderr", err, "")
+        return re.sub(r"; waited .*", "", out.splitlines()[-1]).replace(f"dump  {root / name}: ", "")
+
+    expect("args alone", line("args_alone", "--dump-args"), "3 dispatches")
+    expect("args alone: files", sorted(p.name for p in (root / "args_alone/tensor_dump").glob("*.json")),
+           ["args_dump.json", "kernel_args_dump.json"])
+    expect("both", line("both", "--dump-args", "--dump-tensor=stats"), "9 records, 0 bytes, 3 dispatches")
+    expect("stored once", line("once", "--dump-tensor"), "9 records, 768 bytes (256 bytes stored)")
+    expect("stored each time", line("each", "--dump-tensor", "--no-dedup"), "9 records, 768 bytes")
+    expect("cut off", line("cut", "--dump-tensor", "--dump-max-tensor", "40", "--no-dedup"),
+           "9 records, 240 bytes; 6 tensors cut off")
+    expect("cut off: bytes", dump_of(root / "cut")[1]["x", "before_dispatch"], x.tobytes()[:40])
+    line("little_room", "--dump-tensor", "--dump-arena", "64K", "--dump-buffers", "2", "--dump-stall-timeout", "60")
+    expect("little room", dump_of(root / "little_room")[1], dump_of(root / "once")[1])
+    line("statistics", "--dump-tensor", "--dump-stats")
+    stats = [t["stats"] for t in dump_of(root / "statistics")[0]["tensors"] if t["arg_name"] == "x"]
+    expect("statistics", [(np.float32(s["min"]), np.float32(s["max"]), s["nan"]) for s in stats],
+           [(x.min(), x.max(), 0)] * 3)
+
+
+def test_small_payloads_after_large_ones():
+    """Large ones, duplicates, then small ones: they are written in different ways, beside each other."""
+    more = ORCHESTRATION.replace("    return 0;", """    gbx_submit_task(o, gbx_aiv(0), &args);
+    for (int64_t first = 0; first < 24; first += 8) {
+        gbx_tensor in = gbx_view_slice(&run->tensors[0], 0, first, 8);
+        gbx_tensor out = gbx_view_slice(&run->tensors[1], 0, first, 8);
+        gbx_args_clear(&args);
+        gbx_args_add_input(&args, &in);
+        gbx_args_add_output(&args, &out);
+        gbx_args_add_scalar(&args, GBX_FLOAT32, run->scalars[0]);
+        gbx_submit_task(o, gbx_aiv(0), &args);
+    }
+    return 0;""")
+    count = 1 << 16
+    directory = make("sizes", changed((["args", 0, "shape"], [count]), (["args", 1, "shape"], [count])),
+                     {"orchestration.c": more})
+    x = inputs_of((count,))
+    y = x + np.float32(1.5)
+    for platform in ("a2a3sim", "a5sim"):
+        where = root / ("sizes_" + platform)
+        run(directory, "--dump-tensor", "-p", platform, "-o", str(where))
+        manifest, _ = dump_of(where)
+        raw = (where / "tensor_dump/tensor_dump.bin").read_bytes()
+        for t in (t for t in manifest["tensors"] if t["kind"] == "tensor"):
+            whole = x if t["arg_name"] == "x" else y
+            wanted = whole[t["start_offset"]:t["start_offset"] + t["numel"]].tobytes()
+            got = raw[t["bin_offset"]:t["bin_offset"] + t["bin_size"]]
+            expect(f"{platform}: task {t['task_seq']}, {t['arg_name']}", got == wanted, True)
+        expect(f"{platform}: all", len(manifest["tensors"]), 5 * 3)
+
+
 def test_dump_places():
     directory = make("adder", changed((["cases"], {"one": {}, "two": {"args": {"addend": {"value": 2}}}})))
     where = root / "places"
@@ -657,9 +717,14 @@ def test_dumps_that_fail():
     out, err = run(make("full_scene", scene, {"orchestration.c": many}), *arguments, code=4, limit_bytes=96 << 20)
     expect_in("lost: compared", " ok\n", out)
     expect_in("lost: told", "LOST", out)
-    expect("lost: one sentence", (err.count("\n"), err[:27]), (1, "glassbox run: case default:"))
+    expect_in("lost: what the disk said", "File too large", err.splitlines()[0])
+    expect_in("lost: one sentence", "glassbox run: case default: ", err.splitlines()[1])
     manifest, _ = dump_of(where)
-    expect("lost: in the manifest", (manifest["complete"], manifest["dropped_records"] > 0), (False, True))
+    dropped = manifest["dropped_records"]
+    expect("lost: all is accounted for", (dropped > 0, len(manifest["tensors"]) + dropped), (True, 12 * 3))
+    expect("lost: itemised", (sum(l["count"] for l in manifest["losses"]), {l["cause"] for l in manifest["losses"]}),
+           (dropped, {"disk"}))
+    expect_in("lost: as many", f" {dropped} records LOST", out)
     wrong = GOLDEN_C.replace("x[i] + addend", "0")
     shutil.rmtree(where)
     run(make("full_wrong", scene, {"orchestration.c": many, "golden.c": wrong}), *arguments, code=4, limit_bytes=96 << 20)
@@ -668,7 +733,8 @@ def test_dumps_that_fail():
 def main():
     try:
         for test in (test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures,
-                     test_broken_scenes, test_usage, test_usage_of_dumps, test_dumps, test_dump_places,
+                     test_broken_scenes, test_usage, test_usage_of_dumps, test_dumps, test_dump_options,
+                     test_small_payloads_after_large_ones, test_dump_places,
                      test_dump_selection, test_dumps_that_fail):
             test()
     finally:

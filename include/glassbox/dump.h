@@ -58,7 +58,7 @@ typedef struct gbx_dump_totals {
     uint64_t records;            /* tensors and scalars, at their stages */
     uint64_t tensors;            /* of them, tensors */
     uint64_t dispatches;         /* with enable_dump_args */
-    uint64_t payload_bytes;      /* of all records, as if each were stored */
+    uint64_t payload_bytes;      /* of all records that have payload, as if each were stored */
     uint64_t stored_bytes;       /* that were written */
     uint64_t deduplicated;       /* records that point at bytes stored before */
     uint64_t truncated;          /* by max_tensor_bytes */

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
      1},
     {NULL, 0, NULL, 0, "Room for what is not on disk yet:", 2},
     {"dump-arena", KEY_DUMP_ARENA, "SIZE", 0,
-     "Room for payload on the chip, for each AICPU thread: 64K to 4G (default 32M)", 2},
+     "Room for payload on the chip, for each AICPU thread: 64K to 4G (default 16M)", 2},
     {"dump-buffers", KEY_DUMP_BUFFERS, "N", 0,
      "Buffers of records for each AICPU thread, 2 to 64 (default 16)", 2},
     {"dump-stall-timeout", KEY_DUMP_STALL_TIMEOUT, "S", 0,

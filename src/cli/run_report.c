@@ -105,29 +105,39 @@ static void print_some(uint64_t count, const char *one, const char *many) {
     printf("; %s %s", text, count == 1 ? one : many);
 }
 
-/* Where the dump is, what is in it, and all that is not as one would think. */
-static void print_dump(const gbx_round_result *result) {
-    const gbx_dump_totals *totals = &result->totals;
+/* "3 records, 3.2 MiB (1.1 MiB stored)", "12 dispatches" or both. */
+static void print_contents(const gbx_dump_totals *totals) {
     char count[32];
     char payload[32];
     char stored[32];
+    bool has_records = totals->records > 0 || totals->dispatches == 0;
     format_count(totals->records, count);
     format_bytes(totals->payload_bytes, payload, sizeof payload);
     format_bytes(totals->stored_bytes, stored, sizeof stored);
-    printf("dump  %s: %s record%s, %s", result->dump, count, totals->records == 1 ? "" : "s",
-           payload);
-    if (totals->stored_bytes != totals->payload_bytes)
+    if (has_records)
+        printf("%s record%s, %s", count, totals->records == 1 ? "" : "s", payload);
+    if (has_records && totals->stored_bytes != totals->payload_bytes)
         printf(" (%s stored)", stored);
-    print_some(totals->dispatches, "dispatch", "dispatches");
+    format_count(totals->dispatches, count);
+    if (totals->dispatches)
+        printf("%s%s dispatch%s", has_records ? ", " : "", count,
+               totals->dispatches == 1 ? "" : "es");
+}
+
+/* Where the dump is, what is in it, and all that is not as one would think. */
+static void print_dump(const gbx_round_result *result) {
+    const gbx_dump_totals *totals = &result->totals;
+    printf("dump  %s: ", result->dump);
+    print_contents(totals);
     print_some(totals->dropped, "record LOST", "records LOST");
-    print_some(totals->skipped, "skipped for lack of a description",
-               "skipped for lack of a description");
+    print_some(totals->skipped, "argument or task skipped", "arguments or tasks skipped");
     print_some(totals->truncated, "tensor cut off", "tensors cut off");
     print_some(totals->in_flight, "output of a task that did not complete",
                "outputs of tasks that did not complete");
     if (totals->stall_ns) {
-        format_seconds((double)totals->stall_ns * 1e-9, count, sizeof count);
-        printf("; waited %s for room", count);
+        char seconds[32];
+        format_seconds((double)totals->stall_ns * 1e-9, seconds, sizeof seconds);
+        printf("; waited %s for room", seconds);
     }
     printf("\n");
 }

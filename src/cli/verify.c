@@ -65,19 +65,30 @@ static void on_progress(void *context, const char *what, uint64_t done_bytes, ui
 
 /* --- text --- */
 
+/* "44 records, 40.0 KiB of payload", and dispatches where there are some. */
+static void print_contents(const gbx_verification *verification) {
+    char records[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
+    uint64_t dispatches = gbx_reader_get_totals(verification->reader)->dispatches;
+    printf("%s record%s, %s of payload", gbx_text_count(verification->records, records),
+           verification->records == 1 ? "" : "s",
+           gbx_text_bytes(verification->payload_bytes, bytes));
+    if (dispatches > 0)
+        printf(", %s dispatch%s", gbx_text_count(dispatches, records), dispatches == 1 ? "" : "es");
+}
+
 static void print_verdict(const gbx_verification *verification, const char *directory) {
-    char records[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES], wrong[GBX_COUNT_TEXT_BYTES];
+    char wrong[GBX_COUNT_TEXT_BYTES];
     size_t count = verification->findings.count;
-    gbx_text_count(verification->records, records);
-    gbx_text_bytes(verification->payload_bytes, bytes);
-    const char *plural = verification->records == 1 ? "" : "s";
-    if (count == 0)
-        printf("good: %s record%s, %s of payload, every hash, size and count holds\n", records,
-               plural, bytes);
-    else
-        printf("bad: %s thing%s wrong with %s (%s record%s, %s of payload)\n",
-               gbx_text_count(count, wrong), count == 1 ? " is" : "s are", directory, records,
-               plural, bytes);
+    if (count == 0) {
+        printf("good: ");
+        print_contents(verification);
+        printf(", every hash, size and count holds\n");
+        return;
+    }
+    printf("bad: %s thing%s wrong with %s (", gbx_text_count(count, wrong),
+           count == 1 ? " is" : "s are", directory);
+    print_contents(verification);
+    printf(")\n");
 }
 
 /* Of a run that did not end well, and of what the dump has no bytes of. */

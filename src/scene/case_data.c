@@ -53,6 +53,13 @@ static gbx_status add_tensor(gbx_case_data *data, const gbx_scene_arg *arg) {
     return NULL;
 }
 
+static void add_scalar(gbx_case_data *data, const gbx_scene_arg *arg) {
+    uint32_t index = data->scalar_count++;
+    data->scalars[index] = arg->fill.value_bits;
+    data->scalar_names[index] = arg->name;
+    data->scalar_dtypes[index] = (gbx_dtype)arg->tensor.dtype;
+}
+
 gbx_status gbx_case_data_create(const gbx_scene *scene, const gbx_scene_case *one,
                                 gbx_case_data *out_data) {
     memset(out_data, 0, sizeof *out_data);
@@ -60,7 +67,7 @@ gbx_status gbx_case_data_create(const gbx_scene *scene, const gbx_scene_case *on
     for (size_t i = 0; i < scene->arg_count; ++i) {
         const gbx_scene_arg *arg = &one->args[i];
         if (arg->role == GBX_SCENE_SCALAR)
-            out_data->scalars[out_data->scalar_count++] = arg->fill.value_bits;
+            add_scalar(out_data, arg);
         else
             GBX_TRY(add_tensor(out_data, arg));
     }

@@ -15,6 +15,8 @@ typedef struct gbx_case_data {
     gbx_run_tensor tensors[GBX_MAX_RUN_TENSORS];
     gbx_tensor golden[GBX_MAX_RUN_TENSORS]; /* inputs are those of the run */
     uint64_t scalars[GBX_MAX_RUN_SCALARS];
+    const char *scalar_names[GBX_MAX_RUN_SCALARS];
+    gbx_dtype scalar_dtypes[GBX_MAX_RUN_SCALARS];
     uint32_t tensor_count;
     uint32_t scalar_count;
     bool has_golden; /* the golden's outputs have memory */

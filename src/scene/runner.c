@@ -232,7 +232,9 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
                    .tensors = data->tensors,
                    .tensor_count = data->tensor_count,
                    .scalars = data->scalars,
-                   .scalar_count = data->scalar_count};
+                   .scalar_count = data->scalar_count,
+                   .scalar_names = data->scalar_names,
+                   .scalar_dtypes = data->scalar_dtypes};
     GBX_TRY(open_chip(s));
     GBX_TRY(gbx_case_data_restore(data));
     tell_phase(s, data->source, "running");

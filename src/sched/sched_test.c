@@ -287,6 +287,11 @@ static void end_of_thread(void *context, uint32_t thread) {
     leave_thread(m, thread);
 }
 
+static uint64_t no_progress(void *context) {
+    (void)context;
+    return 0;
+}
+
 static void on_fault(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
     (void)context;
     (void)thread;
@@ -331,8 +336,8 @@ static machine *create_machine(uint32_t blocks, uint32_t threads, uint32_t proce
     machine *m = aligned_alloc(64, (sizeof *m + 63) & ~(size_t)63);
     assert_non_null(m);
     memset(m, 0, sizeof *m);
-    m->probe =
-        (gbx_probe){m, before_dispatch, at_dispatch, after_completion, end_of_thread, on_fault};
+    m->probe = (gbx_probe){m,        before_dispatch, at_dispatch, after_completion, end_of_thread,
+                           on_fault, no_progress};
     m->config = (gbx_sched_config){.machine = {m, run_kernel, wake, finish},
                                    .probe = has_probe ? &m->probe : NULL,
                                    .global_context = GLOBAL_CONTEXT,

@@ -62,7 +62,7 @@ enum {
     GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
     GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
     GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
-    GBX_FLAG_COMPLETE = 1u << 8     /* end: the run ended by itself and its result was known */
+    GBX_FLAG_COMPLETE = 1u << 8     /* end: the run ended by itself, and nothing was lost */
 };
 
 /* stage and role in a record; GBX_STAGE_NONE where there is none. */

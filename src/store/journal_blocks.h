@@ -11,7 +11,7 @@ typedef struct gbx_journal_block {
     uint64_t offset;       /* of its header in the file */
     uint64_t record_bytes; /* of `records` */
     uint32_t record_count;
-    uint64_t *records; /* room for GBX_BLOCK_MAX_BYTES, owned */
+    uint64_t *records; /* room for GBX_BLOCK_MAX_BYTES, or for the file; the caller's */
 } gbx_journal_block;
 
 /* Why a block cannot be read; the text is set for all but GBX_STOP_END. */

@@ -9,11 +9,14 @@
 
 #include "base/checked.h"
 
-gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd, const char *path) {
-    memset(pages, 0, sizeof *pages);
+gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd, const char *path,
+                                    uint64_t end) {
+    uint64_t count = (end + GBX_PAGE_BYTES - 1) / GBX_PAGE_BYTES;
     pages->fd = fd;
     pages->path = path;
-    pages->pages = aligned_alloc(GBX_PAGE_BYTES, (size_t)GBX_PAGE_COUNT * GBX_PAGE_BYTES);
+    pages->end = end;
+    pages->count = count < GBX_PAGES_MAX ? (size_t)count : GBX_PAGES_MAX;
+    pages->pages = aligned_alloc(GBX_PAGE_BYTES, pages->count * GBX_PAGE_BYTES);
     return pages->pages ? NULL : gbx_fail(GBX_EXHAUSTED, "no memory for reading %s", path);
 }
 
@@ -43,7 +46,7 @@ static gbx_status load(gbx_journal_pages *pages, uint64_t number, unsigned char 
 
 static gbx_status get_page(gbx_journal_pages *pages, uint64_t number,
                            const unsigned char **out_page) {
-    size_t place = number % GBX_PAGE_COUNT;
+    size_t place = pages->count == GBX_PAGES_MAX ? number % GBX_PAGES_MAX : number % pages->count;
     unsigned char *page = pages->pages + place * GBX_PAGE_BYTES;
     if (pages->tags[place] != number + 1) {
         pages->tags[place] = 0;

@@ -10,20 +10,22 @@
 
 #include "base/status.h"
 
-enum { GBX_PAGE_SHIFT = 12, GBX_PAGE_BYTES = 1 << GBX_PAGE_SHIFT, GBX_PAGE_COUNT = 1024 };
+enum { GBX_PAGE_SHIFT = 12, GBX_PAGE_BYTES = 1 << GBX_PAGE_SHIFT, GBX_PAGES_MAX = 1024 };
 
 typedef struct gbx_journal_pages {
-    int fd;                        /* borrowed */
-    const char *path;              /* borrowed, for messages */
-    uint64_t end;                  /* of what may be read */
-    unsigned char *pages;          /* GBX_PAGE_COUNT of them */
-    uint64_t tags[GBX_PAGE_COUNT]; /* number of the page that lies there, plus 1; 0: none */
-    unsigned char *scratch;        /* what lies across pages is put together here */
+    int fd;                       /* borrowed */
+    const char *path;             /* borrowed, for messages */
+    uint64_t end;                 /* of what may be read */
+    size_t count;                 /* of pages: as many as there are, up to GBX_PAGES_MAX */
+    unsigned char *pages;         /* aligned */
+    uint64_t tags[GBX_PAGES_MAX]; /* number of the page that lies there, plus 1; 0: none */
+    unsigned char *scratch;       /* what lies across pages is put together here */
     size_t scratch_bytes;
 } gbx_journal_pages;
 
-GBX_MUST_USE gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd,
-                                                 const char *path);
+/* Zero before. */
+GBX_MUST_USE gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd, const char *path,
+                                                 uint64_t end);
 void gbx_journal_pages_destroy(gbx_journal_pages *pages);
 
 /* `size` bytes at `offset`, until the next call, aligned as in the file, to a page at most. Fails

@@ -214,15 +214,18 @@ typedef struct dump {
     char directory[128]; /* root/run_1 */
 } dump;
 
-static inline void make_dump(dump *d) {
-    bool has_memory = access("/dev/shm", W_OK) == 0;
-    snprintf(d->root, sizeof d->root, "%s/gbx_store_XXXXXX", has_memory ? "/dev/shm" : "/tmp");
+static inline void make_dump_in(dump *d, const char *place) {
+    snprintf(d->root, sizeof d->root, "%s/gbx_store_XXXXXX", place);
     assert_non_null(mkdtemp(d->root));
     snprintf(d->directory, sizeof d->directory, "%s/run_1", d->root);
     assert_int_equal(mkdir(d->directory, 0777), 0);
     char files[256];
     snprintf(files, sizeof files, "%s/tensor_dump", d->directory);
     assert_int_equal(mkdir(files, 0777), 0);
+}
+
+static inline void make_dump(dump *d) {
+    make_dump_in(d, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 }
 
 static inline void path_in(const dump *d, const char *name, char out_path[256]) {

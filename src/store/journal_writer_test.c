@@ -198,6 +198,9 @@ static void failed_block_is_taken_away_and_the_failure_stays(void **state) {
     scratch_limit_files(UINT64_MAX);
     assert_fails(status, GBX_LOST, "writing block 1, 2 records", PATH, "File too large",
                  "ulimit -f");
+    struct stat found;
+    assert_int_equal(stat(PATH, &found), 0);
+    assert_int_equal(found.st_size, good_bytes);
     assert_null(gbx_journal_writer_append(&writer, GBX_RECORD_DONE, 4));
     assert_fails(gbx_journal_writer_flush(&writer), GBX_LOST, "writing block 1");
     assert_fails(gbx_journal_writer_sync(&writer), GBX_LOST, "writing block 1");

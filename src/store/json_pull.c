@@ -6,23 +6,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { VALUE_BYTES_MAX = 64 << 20, FILE_BUFFER_BYTES = 1 << 18 };
+enum { VALUE_BYTES_MAX = 64 << 20, BUFFER_BYTES = 1 << 18 };
 
 /* --- bytes --- */
 
-static int next_byte(gbx_json_pull *pull) {
-    int byte = getc_unlocked(pull->file);
+static bool fill_buffer(gbx_json_pull *pull) {
+    pull->buffer_start += pull->buffer_bytes;
+    pull->buffer_bytes = fread(pull->buffer, 1, BUFFER_BYTES, pull->file);
+    pull->buffer_at = 0;
+    return pull->buffer_bytes > 0;
+}
+
+static inline int next_byte(gbx_json_pull *pull) {
+    if (pull->buffer_at == pull->buffer_bytes && !fill_buffer(pull))
+        return EOF;
+    int byte = pull->buffer[pull->buffer_at++];
     pull->line += byte == '\n';
-    pull->offset += byte != EOF;
     return byte;
 }
 
+/* The byte that was taken last. */
 static void put_back(gbx_json_pull *pull, int byte) {
     if (byte == EOF)
         return;
-    ungetc(byte, pull->file);
+    --pull->buffer_at;
     pull->line -= byte == '\n';
-    --pull->offset;
 }
 
 static int next_visible(gbx_json_pull *pull) {
@@ -36,10 +44,10 @@ static gbx_status fail_at(const gbx_json_pull *pull, const char *expected) {
     if (ferror(pull->file))
         return gbx_fail(GBX_IO, "reading %s: %s", pull->name, strerror(errno));
     return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s is expected",
-                    pull->name, pull->line, pull->offset, expected);
+                    pull->name, pull->line, gbx_json_pull_offset(pull), expected);
 }
 
-static bool keep(gbx_json_pull *pull, int byte) {
+static inline bool keep(gbx_json_pull *pull, int byte) {
     if (pull->size == pull->capacity) {
         size_t capacity = pull->capacity ? 2 * pull->capacity : 4096;
         char *text = capacity <= VALUE_BYTES_MAX ? realloc(pull->text, capacity) : NULL;
@@ -60,9 +68,12 @@ gbx_status gbx_json_pull_open(gbx_json_pull *pull, const char *path, const char 
     *out_is_there = pull->file != NULL;
     if (!pull->file && errno != ENOENT)
         return gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
-    if (pull->file)
-        setvbuf(pull->file, NULL, _IOFBF, FILE_BUFFER_BYTES);
-    return NULL;
+    if (!pull->file)
+        return NULL;
+    setvbuf(pull->file, NULL, _IONBF, 0);
+    pull->buffer = malloc(BUFFER_BYTES);
+    return pull->buffer ? NULL
+                        : gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
 }
 
 uint64_t gbx_json_pull_size(const gbx_json_pull *pull) {
@@ -70,10 +81,15 @@ uint64_t gbx_json_pull_size(const gbx_json_pull *pull) {
     return fstat(fileno(pull->file), &about) == 0 ? (uint64_t)about.st_size : 0;
 }
 
+uint64_t gbx_json_pull_offset(const gbx_json_pull *pull) {
+    return pull->buffer_start + pull->buffer_at;
+}
+
 void gbx_json_pull_close(gbx_json_pull *pull) {
     if (pull->file)
         fclose(pull->file);
     free(pull->text);
+    free(pull->buffer);
     *pull = (gbx_json_pull){0};
 }
 
@@ -126,7 +142,7 @@ gbx_status gbx_json_pull_next_key(gbx_json_pull *pull, char out_key[GBX_JSON_PUL
 
 /* --- values --- */
 
-static gbx_status keep_or_fail(gbx_json_pull *pull, int byte) {
+static inline gbx_status keep_or_fail(gbx_json_pull *pull, int byte) {
     return keep(pull, byte) ? NULL : fail_at(pull, "a value of at most 64 MiB");
 }
 

@@ -26,11 +26,14 @@ enum { GBX_JSON_PULL_KEY_BYTES = 64 };
 /* The fields are the functions'. */
 typedef struct gbx_json_pull {
     FILE *file;
-    const char *name; /* for messages; borrowed */
+    const char *name;      /* for messages; borrowed */
+    unsigned char *buffer; /* what was read of the file */
+    size_t buffer_bytes;
+    size_t buffer_at; /* the next byte */
     char *text;       /* of the value that is being taken */
     size_t size;
     size_t capacity;
-    uint64_t offset;
+    uint64_t buffer_start; /* of the buffer in the file */
     uint64_t line;
     bool is_first; /* nothing was taken yet of what was begun last */
 } gbx_json_pull;
@@ -39,7 +42,9 @@ typedef struct gbx_json_pull {
  * no such file. */
 GBX_MUST_USE gbx_status gbx_json_pull_open(gbx_json_pull *pull, const char *path, const char *name,
                                            bool *out_is_there);
-uint64_t gbx_json_pull_size(const gbx_json_pull *pull); /* of the file, for progress */
+/* For progress: of the file, and of what was taken of it. */
+uint64_t gbx_json_pull_size(const gbx_json_pull *pull);
+uint64_t gbx_json_pull_offset(const gbx_json_pull *pull);
 void gbx_json_pull_close(gbx_json_pull *pull);
 
 /* '{' or '['. */

@@ -16,23 +16,30 @@ static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                             "50515253545556575859606162636465666768697071727374"
                             "75767778798081828384858687888990919293949596979899";
 
+/* How many digits: four at a time, for most numbers are short. */
+static size_t count_digits(uint64_t value) {
+    size_t count = 1;
+    for (; value >= 10000; value /= 10000)
+        count += 4;
+    return count + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
 char *gbx_put_u64(char *at, uint64_t value) {
-    char digits[20];
-    char *first = digits + sizeof digits;
-    while (value >= 100) {
-        first -= 2;
-        memcpy(first, pairs + value % 100 * 2, 2);
-        value /= 100;
+    if (value < 10) {
+        *at = (char)('0' + value);
+        return at + 1;
     }
-    if (value >= 10) {
-        first -= 2;
-        memcpy(first, pairs + value * 2, 2);
-    } else {
-        *--first = (char)('0' + value);
+    char *end = at + count_digits(value);
+    char *next = end;
+    for (; value >= 100; value /= 100) {
+        next -= 2;
+        memcpy(next, pairs + value % 100 * 2, 2);
     }
-    size_t count = (size_t)(digits + sizeof digits - first);
-    memcpy(at, first, count);
-    return at + count;
+    if (value >= 10)
+        memcpy(next - 2, pairs + value * 2, 2);
+    else
+        next[-1] = (char)('0' + value);
+    return end;
 }
 
 char *gbx_put_i64(char *at, int64_t value) {
@@ -77,69 +84,128 @@ char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count) {
 
 /* --- floats --- */
 
-static const double powers[] = {1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,
-                                1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17};
-
-/* `number` is that many units of 10^-decimals: "12.5" of 1250 and 2. Zeros at the end go. */
+/* `number` is that many units of 10^-decimals: "12.5" of 125 and 1. */
 static char *put_decimal(char *at, uint64_t number, unsigned decimals) {
-    while (decimals > 0 && number % 10 == 0) {
-        number /= 10;
-        --decimals;
-    }
+    char digits[GBX_VALUE_TEXT_BYTES];
+    size_t count = (size_t)(gbx_put_u64(digits, number) - digits);
     if (decimals == 0) {
-        at = gbx_put_u64(at, number);
-        return GBX_PUT(at, ".0");
+        memcpy(at, digits, count);
+        return GBX_PUT(at + count, ".0");
     }
-    uint64_t unit = (uint64_t)powers[decimals];
-    at = gbx_put_u64(at, number / unit);
-    *at++ = '.';
-    uint64_t fraction = number % unit;
-    for (unsigned i = decimals; i-- > 0;) {
-        at[i] = (char)('0' + fraction % 10);
-        fraction /= 10;
+    if (count <= decimals) {
+        size_t zeros = decimals - count;
+        at = GBX_PUT(at, "0.");
+        memset(at, '0', zeros);
+        memcpy(at + zeros, digits, count);
+        return at + decimals;
     }
-    return at + decimals;
+    size_t whole = count - decimals;
+    memcpy(at, digits, whole);
+    at[whole] = '.';
+    memcpy(at + whole + 1, digits + whole, decimals);
+    return at + count + 1;
 }
 
-/* Digits before the point of a value from 0.001 to 1e7; 0 for 0.1..., -1 for 0.01... */
+/* Digits before the point of a value from 0.0001 to 1e15; 0 for 0.1..., -1 for 0.01... */
 static int magnitude_of(double value) {
-    static const double bounds[] = {0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7};
+    static const double bounds[] = {1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3,  1e4,  1e5, 1e6,
+                                    1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     int passed = 0;
     while (value >= bounds[passed])
         ++passed;
-    return passed - 2;
+    return passed - 3;
+}
+
+static const uint64_t powers_of_five[] = {1,
+                                          5,
+                                          25,
+                                          125,
+                                          625,
+                                          3125,
+                                          15625,
+                                          78125,
+                                          390625,
+                                          1953125,
+                                          9765625,
+                                          48828125,
+                                          244140625,
+                                          1220703125,
+                                          6103515625,
+                                          30517578125,
+                                          152587890625,
+                                          762939453125,
+                                          3814697265625,
+                                          19073486328125,
+                                          95367431640625};
+
+/* A float as fraction * 2^exponent, and how many digits always tell two of its format apart. */
+typedef struct binary {
+    uint64_t fraction;
+    int exponent;
+    int digits;
+} binary;
+
+/* The nearest whole number to value / unit, a power of ten; `rest` is what lies behind the units of
+ * value, in 1/2^shift. False half way between two. */
+static bool round_off(uint64_t value, unsigned __int128 rest, int shift, uint64_t unit,
+                      uint64_t *out_number) {
+    unsigned __int128 one = (unsigned __int128)1 << shift;
+    unsigned __int128 behind = (unsigned __int128)(value % unit) << shift | rest;
+    unsigned __int128 half = unit == 1 ? one >> 1 : one * (unit / 2);
+    *out_number = value / unit + (behind > half);
+    return behind != half;
 }
 
 /*
- * float32 from 0.001 to 1e7, the range of most values. The value times 10^decimals is exact in a
- * double: 24 bits and 5^11, of 26. Six digits, where they read back, are the only ones of six or
- * fewer that do; seven to nine are the nearest of their length, and the first length that reads
- * back is the shortest. Powers of two are left to the search, for the float below them is nearer
- * than the one above. Returns NULL where it does not know.
+ * The shortest decimal between the two points half way to the neighbours, and of those the nearest
+ * to the value, in whole numbers. All three are scaled by 10^decimals so that the value has as many
+ * digits as its format ever takes: 2 * fraction * 5^decimals, below 2^102, over a power of two. The
+ * numerators of the two points are odd: neither is a decimal of that many digits itself. Digits are
+ * then dropped while a number is left between them. Powers of two, whose neighbours are not equally
+ * far, and values outside of 0.0001 to 1e15 are left to the search: NULL.
  */
-static char *put_common_f32(char *at, float value) {
-    double magnitude = fabs((double)value);
-    uint32_t bits = gbx_f32_bits(value);
-    if (!(magnitude >= 0.001 && magnitude < 1e7) || (bits & 0x7fffffu) == 0)
+static char *put_shortest(char *at, double magnitude, const binary *value) {
+    if (!(magnitude >= 1e-4 && magnitude < 1e15) || (value->fraction & (value->fraction - 1)) == 0)
         return NULL;
-    int whole = magnitude_of(magnitude);
-    for (int count = 6; count <= 9; ++count) {
-        int decimals = count - whole;
-        if (decimals < 0)
-            decimals = 0;
-        double number = nearbyint(magnitude * powers[decimals]);
-        double read = number / powers[decimals];
-        /* Half way between two floats, the rounding of the division could have decided. */
-        bool is_half_way = (gbx_f64_bits(read) & 0x1fffffffu) == 0x10000000u;
-        if (is_half_way)
-            return NULL;
-        if ((double)(float)read == magnitude) {
-            if (value < 0)
-                *at++ = '-';
-            return put_decimal(at, (uint64_t)number, (unsigned)decimals);
-        }
+    int decimals = value->digits - magnitude_of(magnitude);
+    if (decimals > -value->exponent)
+        decimals = -value->exponent; /* the value is a decimal of so many */
+    if (decimals < 0)
+        return NULL;
+    int shift = 1 - value->exponent - decimals;
+    unsigned __int128 five = powers_of_five[decimals];
+    unsigned __int128 scaled = 2 * value->fraction * five;
+    uint64_t low = (uint64_t)((scaled - five) >> shift) + 1;
+    uint64_t high = (uint64_t)((scaled + five) >> shift);
+    uint64_t unit = 1;
+    while (decimals > 0 && (low + 9) / 10 <= high / 10) {
+        low = (low + 9) / 10;
+        high /= 10;
+        unit *= 10;
+        --decimals;
     }
-    return NULL;
+    uint64_t number = 0;
+    unsigned __int128 rest = scaled & (((unsigned __int128)1 << shift) - 1);
+    if (!round_off((uint64_t)(scaled >> shift), rest, shift, unit, &number) || number < low ||
+        number > high)
+        return NULL;
+    return put_decimal(at, number, (unsigned)decimals);
+}
+
+static char *put_common_f32(char *at, float value) {
+    uint32_t bits = gbx_f32_bits(value);
+    int exponent = (int)(bits >> 23 & 0xff);
+    binary parts = {(bits & 0x7fffff) | 0x800000, exponent - 150, 9};
+    *at = '-';
+    return put_shortest(at + (bits >> 31), fabs((double)value), &parts);
+}
+
+static char *put_common_f64(char *at, double value) {
+    uint64_t bits = gbx_f64_bits(value);
+    int exponent = (int)(bits >> 52 & 0x7ff);
+    binary parts = {(bits & 0xfffffffffffff) | UINT64_C(1) << 52, exponent - 1075, 17};
+    *at = '-';
+    return put_shortest(at + (bits >> 63), fabs(value), &parts);
 }
 
 /* Whole numbers that a format holds with all their neighbours are their own shortest text. */
@@ -151,20 +217,6 @@ static char *put_whole(char *at, double value, double end) {
         *at++ = '-';
     at = gbx_put_u64(at, (uint64_t)magnitude);
     return GBX_PUT(at, ".0");
-}
-
-/* float64 of up to 15 digits, from 0.001 to 1e7: the one decimal of so few that reads back. */
-static char *put_short_f64(char *at, double value) {
-    double magnitude = fabs(value);
-    if (!(magnitude >= 0.001 && magnitude < 1e7))
-        return NULL;
-    int decimals = 15 - magnitude_of(magnitude);
-    double number = nearbyint(magnitude * powers[decimals]);
-    if (number / powers[decimals] != magnitude)
-        return NULL;
-    if (value < 0)
-        *at++ = '-';
-    return put_decimal(at, (uint64_t)number, (unsigned)decimals);
 }
 
 /* Any float, by the search, which takes a while; or from the cache. */
@@ -192,7 +244,7 @@ static char *put_searched(char *at, gbx_float_cache *cache, double value, bool i
 char *gbx_put_f64(char *at, gbx_float_cache *cache, double value) {
     char *end = put_whole(at, value, 0x1p53);
     if (!end)
-        end = put_short_f64(at, value);
+        end = put_common_f64(at, value);
     return end ? end : put_searched(at, cache, value, true);
 }
 

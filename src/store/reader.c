@@ -10,10 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <glassbox/orchestration.h>
-
 #include "store/journal_blocks.h"
 #include "store/journal_pages.h"
+#include "store/reader_totals.h"
 #include "store/record_index.h"
 
 struct gbx_reader {
@@ -33,63 +32,6 @@ struct gbx_reader {
     uint64_t word;           /* of the next record in the block */
     gbx_journal_pages pages;
 };
-
-/* --- counting --- */
-
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
-static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
-    unsigned flags = record->type == GBX_RECORD_TENSOR ? record->flags : 0;
-    if (flags & GBX_FLAG_HAS_PAYLOAD) {
-        uint64_t bytes = ((const gbx_record_tensor *)record)->bin_size;
-        add(&totals->payload_bytes, bytes);
-        add(&totals->stored_bytes, flags & GBX_FLAG_DUPLICATE ? 0 : bytes);
-    }
-    if (record->flags & GBX_FLAG_IN_FLIGHT) {
-        totals->in_flight++;
-        return;
-    }
-    totals->records++;
-    totals->tensors += record->type == GBX_RECORD_TENSOR;
-    totals->before_dispatch += record->stage == GBX_STAGE_BEFORE;
-    totals->after_completion += record->stage == GBX_STAGE_AFTER;
-    totals->inputs += record->role == GBX_ROLE_INPUT;
-    totals->outputs += record->role == GBX_ROLE_OUTPUT;
-    totals->inouts += record->role == GBX_ROLE_INOUT;
-    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
-    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
-}
-
-static void count_record(gbx_reader_totals *totals, const gbx_record *record) {
-    switch (record->type) {
-    case GBX_RECORD_SCALAR:
-    case GBX_RECORD_TENSOR:
-        count_argument(totals, record);
-        break;
-    case GBX_RECORD_TASK:
-        totals->tasks++;
-        break;
-    case GBX_RECORD_DISPATCH:
-        totals->dispatches++;
-        totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
-        break;
-    case GBX_RECORD_RUN_ARG:
-        totals->run_args++;
-        break;
-    case GBX_RECORD_LOSS:
-        totals->losses++;
-        add(&totals->dropped, ((const gbx_record_loss *)record)->count);
-        break;
-    case GBX_RECORD_SKIPPED:
-        totals->skipped++;
-        break;
-    default:
-        break;
-    }
-}
 
 /* --- taking in a block that has been checked --- */
 
@@ -144,7 +86,7 @@ static gbx_status take_listed(gbx_reader *reader, gbx_reader_list list, const gb
 }
 
 static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint64_t offset) {
-    count_record(&reader->totals, record);
+    gbx_reader_totals_count(&reader->totals, record);
     if (is_indexed(reader->indexed, record->type)) {
         gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
         return NULL;
@@ -259,8 +201,8 @@ static gbx_status open_file(gbx_reader *reader, const char *directory) {
 
 static gbx_status open_journal(gbx_reader *reader, const char *directory) {
     GBX_TRY(open_file(reader, directory));
-    GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path));
-    reader->block.records = malloc(GBX_BLOCK_MAX_BYTES);
+    uint64_t room = reader->extent.file_bytes;
+    reader->block.records = malloc(room < GBX_BLOCK_MAX_BYTES ? room : GBX_BLOCK_MAX_BYTES);
     if (!reader->block.records)
         return gbx_fail(GBX_EXHAUSTED, "no memory for reading %s", reader->path);
     GBX_TRY(scan(reader));
@@ -269,7 +211,8 @@ static gbx_status open_journal(gbx_reader *reader, const char *directory) {
             GBX_BAD_FORMAT, "%s has no block that can be read: at offset %" PRIu64 ", %s",
             reader->path, reader->extent.stop_offset,
             reader->extent.stop == GBX_STOP_END ? "the file ends" : reader->extent.stop_text);
-    reader->pages.end = reader->extent.good_bytes;
+    GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path,
+                                     reader->extent.good_bytes));
     gbx_record_index_sort(&reader->index);
     gbx_record_index_sort(&reader->lists[GBX_LIST_RUN_ARGS]);
     gbx_reader_rewind(reader);

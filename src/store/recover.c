@@ -24,7 +24,7 @@
 
 enum { TAIL_FILES_MAX = 1000, COPY_BYTES = 1 << 16, KERNEL_TEXT_BYTES = 256 };
 
-typedef struct repair {
+typedef struct repair_work {
     const char *directory; /* of the dump */
     char *folder;          /* tensor_dump/ in it */
     int folder_fd;
@@ -32,14 +32,15 @@ typedef struct repair {
     gbx_reader *reader;
     gbx_recovery *out;
     uint64_t last_time_ns;
-} repair;
+} repair_work;
 
-static gbx_status fail_io(const repair *repair, const char *doing, const char *name, int error) {
+static gbx_status fail_io(const repair_work *repair, const char *doing, const char *name,
+                          int error) {
     return gbx_fail(GBX_IO, "%s %s/%s: %s; %s", doing, repair->folder, name, strerror(error),
                     gbx_disk_advice(error));
 }
 
-static bool is_there(const repair *repair, const char *name) {
+static bool is_there(const repair_work *repair, const char *name) {
     struct stat about;
     return fstatat(repair->folder_fd, name, &about, 0) == 0;
 }
@@ -47,7 +48,7 @@ static bool is_there(const repair *repair, const char *name) {
 /* --- the broken end of the journal --- */
 
 /* A file of a name that no earlier recovery took. */
-static gbx_status create_tail(const repair *repair, char *name, size_t capacity, int *out_fd) {
+static gbx_status create_tail(const repair_work *repair, char *name, size_t capacity, int *out_fd) {
     for (int i = 1; i <= TAIL_FILES_MAX; ++i) {
         if (i == 1)
             snprintf(name, capacity, TAIL_NAME);
@@ -63,7 +64,7 @@ static gbx_status create_tail(const repair *repair, char *name, size_t capacity,
     return fail_io(repair, "making", name, errno);
 }
 
-static gbx_status copy_tail(const repair *repair, int to, const char *name) {
+static gbx_status copy_tail(const repair_work *repair, int to, const char *name) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     uint64_t at = extent->good_bytes;
     while (at < extent->file_bytes) {
@@ -83,7 +84,7 @@ static gbx_status copy_tail(const repair *repair, int to, const char *name) {
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
-static gbx_status keep_tail(repair *repair) {
+static gbx_status keep_tail(repair_work *repair) {
     char name[64];
     int fd;
     GBX_TRY(create_tail(repair, name, sizeof name, &fd));
@@ -102,7 +103,7 @@ static gbx_status keep_tail(repair *repair) {
 }
 
 /* The copy is on the disk, and so is its name, before a byte is cut off. */
-static gbx_status cut_tail(repair *repair) {
+static gbx_status cut_tail(repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     if (extent->file_bytes <= extent->good_bytes)
         return NULL;
@@ -128,7 +129,7 @@ static_assert(sizeof(TEXT_DAMAGED) <= END_TEXT_BYTES, "room for the text");
 static_assert(offsetof(end_block, text) == sizeof(gbx_block_header) + sizeof(gbx_record_end),
               "records lie back to back");
 
-static void fill_end(const repair *repair, const char *text, end_block *block) {
+static void fill_end(const repair_work *repair, const char *text, end_block *block) {
     const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
     *block = (end_block){.record = {.head = {.type = GBX_RECORD_END,
                                              .stage = GBX_STAGE_NONE,
@@ -155,7 +156,7 @@ static void fill_end(const repair *repair, const char *text, end_block *block) {
 }
 
 /* What is counted now, so that nothing can get lost unseen later. */
-static gbx_status append_end(repair *repair) {
+static gbx_status append_end(repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     bool is_killed = extent->stop == GBX_STOP_END || extent->stop == GBX_STOP_CUT;
     if (!gbx_reader_end(repair->reader)) {
@@ -174,14 +175,14 @@ static gbx_status append_end(repair *repair) {
 
 /* --- payload --- */
 
-static uint64_t payload_file_bytes(const repair *repair) {
+static uint64_t payload_file_bytes(const repair_work *repair) {
     struct stat about;
     return fstatat(repair->folder_fd, "tensor_dump.bin", &about, 0) == 0 ? (uint64_t)about.st_size
                                                                          : 0;
 }
 
-static gbx_status check_payload(repair *repair, const gbx_record_tensor *tensor, uint64_t index,
-                                uint64_t file_bytes) {
+static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *tensor,
+                                uint64_t index, uint64_t file_bytes) {
     char expected[64], got[64], kernel[KERNEL_TEXT_BYTES];
     if (!(tensor->head.flags & GBX_FLAG_HAS_PAYLOAD) || tensor->bin_size == 0 ||
         gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, file_bytes))
@@ -200,7 +201,7 @@ static gbx_status check_payload(repair *repair, const gbx_record_tensor *tensor,
     return NULL;
 }
 
-static gbx_status walk_records(repair *repair) {
+static gbx_status walk_records(repair_work *repair) {
     uint64_t file_bytes = payload_file_bytes(repair);
     uint64_t count = gbx_reader_count(repair->reader);
     for (uint64_t i = 0; i < count; ++i) {
@@ -223,7 +224,7 @@ static gbx_status walk_records(repair *repair) {
 /* --- manifests and what was left behind --- */
 
 /* What gbx_manifest_write leaves behind when it is killed. */
-static gbx_status remove_temporary(repair *repair) {
+static gbx_status remove_temporary(repair_work *repair) {
     static const char *const names[] = {"tensor_dump.json.tmp", "args_dump.json.tmp",
                                         "kernel_args_dump.json.tmp"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
@@ -236,7 +237,7 @@ static gbx_status remove_temporary(repair *repair) {
 }
 
 /* Those that the run was asked for and that are missing, or older than the journal is now. */
-static void choose_manifests(repair *repair) {
+static void choose_manifests(repair_work *repair) {
     const gbx_run_info *run = gbx_reader_run(repair->reader);
     gbx_recovery *out = repair->out;
     bool has_changed = out->has_ended || out->cut_bytes > 0;
@@ -247,7 +248,7 @@ static void choose_manifests(repair *repair) {
                           !is_there(repair, "kernel_args_dump.json"));
 }
 
-static gbx_status write_manifests(repair *repair) {
+static gbx_status write_manifests(repair_work *repair) {
     gbx_recovery *out = repair->out;
     choose_manifests(repair);
     if (!out->has_tensor_manifest && !out->has_args_manifests)
@@ -257,7 +258,7 @@ static gbx_status write_manifests(repair *repair) {
 
 /* --- all of it --- */
 
-static gbx_status repair_journal(repair *repair) {
+static gbx_status repair_journal(repair_work *repair) {
     gbx_recovery *out = repair->out;
     const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
     out->tasks = totals->tasks;
@@ -275,7 +276,7 @@ static gbx_status repair_journal(repair *repair) {
     return NULL;
 }
 
-static gbx_status open_folder(repair *repair) {
+static gbx_status open_folder(repair_work *repair) {
     repair->folder = gbx_dump_path_join(repair->directory, "tensor_dump");
     if (!repair->folder)
         return gbx_fail(GBX_EXHAUSTED, "recovering %s: the host is out of memory",
@@ -286,7 +287,7 @@ static gbx_status open_folder(repair *repair) {
     return NULL;
 }
 
-static gbx_status recover_locked(repair *repair) {
+static gbx_status recover_locked(repair_work *repair) {
     GBX_TRY(open_folder(repair));
     gbx_status status = gbx_reader_open(repair->directory, GBX_INDEX_ARGUMENTS, &repair->reader);
     if (status)
@@ -301,7 +302,8 @@ static gbx_status recover_locked(repair *repair) {
 
 gbx_status gbx_dump_recover(const char *directory, gbx_recovery *out_recovery) {
     *out_recovery = (gbx_recovery){0};
-    repair repair = {.directory = directory, .folder_fd = -1, .journal = -1, .out = out_recovery};
+    repair_work repair = {
+        .directory = directory, .folder_fd = -1, .journal = -1, .out = out_recovery};
     GBX_TRY(gbx_journal_lock(directory, GBX_JOURNAL_REPAIRS, &repair.journal));
     gbx_status status = recover_locked(&repair);
     gbx_reader_close(repair.reader);

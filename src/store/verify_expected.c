@@ -24,9 +24,10 @@ static gbx_status fail_memory(void) {
 /* --- values --- */
 
 static json_t *hex(uint64_t value) {
-    char text[24];
-    snprintf(text, sizeof text, "0x%016" PRIx64, value);
-    return json_string(text);
+    char text[18] = "0x";
+    for (size_t i = 17; i >= 2; --i, value >>= 4)
+        text[i] = "0123456789abcdef"[value & 15];
+    return json_stringn_nocheck(text, sizeof text);
 }
 
 static json_t *numbers(const int64_t *values, uint32_t count) {
@@ -313,8 +314,7 @@ gbx_status gbx_expected_next_argument(gbx_expected *expected, json_t **out_entry
                                           .arg_index = record->arg_index,
                                           .stage = record->stage};
     ++expected->index;
-    return gbx_finding_kernel(expected->reader, expected->place.task, expected->kernel,
-                              sizeof expected->kernel);
+    return NULL;
 }
 
 /* --- what is missing --- */

@@ -10,8 +10,6 @@
 #include "store/findings.h"
 #include "store/reader.h"
 
-enum { GBX_EXPECTED_KERNEL_BYTES = 256 };
-
 /* Goes through the entries of one array; zero but for the reader before its first use. */
 typedef struct gbx_expected {
     gbx_reader *reader; /* arguments and dispatches are indexed */
@@ -22,7 +20,6 @@ typedef struct gbx_expected {
 
     bool has_place; /* the entry is an argument */
     gbx_finding_place place;
-    char kernel[GBX_EXPECTED_KERNEL_BYTES];
 } gbx_expected;
 
 /* The members that the top of a file has to have, but for its arrays; NULL when memory is out. */

@@ -8,6 +8,8 @@
 #include "store/json_pull.h"
 #include "store/verify_expected.h"
 
+enum { KERNEL_TEXT_BYTES = 256 };
+
 /* One file against the journal. */
 typedef struct manifest_check {
     gbx_reader *reader;
@@ -43,14 +45,17 @@ static gbx_status add_difference(manifest_check *check, const gbx_expected *expe
     char *wanted_text = text_of(wanted);
     char *got_text = text_of(got);
     snprintf(what, sizeof what, "%s: %s%s%s", check->name, where, where[0] ? "." : "", key);
-    bool is_known = wanted_text && got_text;
-    if (is_known)
-        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST,
-                         expected && expected->has_place ? &expected->place : NULL,
-                         expected ? expected->kernel : NULL, what, wanted_text, got_text);
+    gbx_status status = wanted_text && got_text ? NULL : fail_memory();
+    bool has_place = expected && expected->has_place;
+    char kernel[KERNEL_TEXT_BYTES] = "";
+    if (!status && has_place)
+        status = gbx_finding_kernel(check->reader, expected->place.task, kernel, sizeof kernel);
+    if (!status)
+        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, has_place ? &expected->place : NULL,
+                         kernel, what, wanted_text, got_text);
     free(wanted_text);
     free(got_text);
-    return is_known ? NULL : fail_memory();
+    return status;
 }
 
 /* Every member that is expected; others may be there as well. */
@@ -104,8 +109,8 @@ static uint64_t count_left(gbx_expected *expected, const expected_array *array,
 
 static void tell_progress(const manifest_check *check) {
     if (check->observer && check->observer->on_progress)
-        check->observer->on_progress(check->observer->context, check->name, check->pull.offset,
-                                     check->file_bytes);
+        check->observer->on_progress(check->observer->context, check->name,
+                                     gbx_json_pull_offset(&check->pull), check->file_bytes);
 }
 
 static gbx_status compare_array(manifest_check *check, const expected_array *array) {

@@ -1,5 +1,6 @@
 #include "tensor/statistics.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #if defined(__x86_64__)
@@ -50,12 +51,15 @@ void gbx_statistics_begin(gbx_statistics_state *state, uint32_t dtype) {
     *state = (gbx_statistics_state){.dtype = dtype, .min_key = UINT64_MAX};
 }
 
+static wide sum_of(const gbx_statistics_state *state) {
+    return (wide)((unsigned_wide)state->sum_high << 64 | state->sum_low);
+}
+
 /* Adds what one call of a kernel summed up to the sum of all. */
 static void keep_part(gbx_statistics_state *state) {
-    unsigned_wide sum = (unsigned_wide)state->sum_high << 64 | state->sum_low;
-    sum += ((unsigned_wide)state->part_high << 32) + state->part_low;
-    state->sum_low = (uint64_t)sum;
-    state->sum_high = (uint64_t)(sum >> 64);
+    wide sum = sum_of(state) + (wide)state->part_high * ((wide)1 << 32) + state->part_low;
+    state->sum_low = (uint64_t)(unsigned_wide)sum;
+    state->sum_high = (uint64_t)((unsigned_wide)sum >> 64);
     state->part_low = state->part_high = 0;
 }
 
@@ -80,7 +84,7 @@ static void take_half(gbx_statistics_state *state, unsigned char byte) {
     uint64_t key = (byte & 15u) ^ gbx_integer_flip_of(GBX_INT4);
     gbx_statistics_take_range(state, key, key);
     state->zero_count += (byte & 15u) == 0;
-    state->part_low += key;
+    state->part_low += (int64_t)key;
     state->count += 1;
     keep_part(state);
 }
@@ -127,34 +131,33 @@ static bool has_values(const gbx_statistics_state *state) {
     return state->min_key <= state->max_key;
 }
 
-/* float8_e4m3 as the float16 of the same digits is 2^-8 of itself. */
-static double float_scale(uint32_t dtype) {
-    return dtype == GBX_FLOAT8_E4M3 ? 256 : 1;
-}
-
 static uint64_t value_of_float_key(uint32_t dtype, uint64_t key) {
-    bool is_float8 = gbx_dtype_bits(dtype) == 8;
-    uint32_t counted_as = is_float8 ? GBX_FLOAT16 : dtype;
-    uint64_t sign = UINT64_C(1) << (gbx_dtype_bits(counted_as) - 1);
+    uint64_t sign = UINT64_C(1) << (gbx_dtype_bits(dtype) - 1);
     uint64_t bits = key & sign ? key ^ sign : key ^ (sign | (sign - 1));
-    return gbx_f64_bits(gbx_dtype_to_f64(counted_as, bits) * float_scale(dtype));
+    return gbx_f64_bits(gbx_dtype_to_f64(dtype, bits));
 }
 
-static double float_mean(const gbx_statistics_state *state) {
+static double sum_of_lanes(const gbx_statistics_state *state) {
     double sums[GBX_STATISTICS_LANES];
     memcpy(sums, state->sums, sizeof sums);
     for (int w = GBX_STATISTICS_LANES / 2; w > 0; w /= 2)
         for (int i = 0; i < w; ++i)
             sums[i] += sums[i + w];
+    return sums[0];
+}
+
+static double float_mean(const gbx_statistics_state *state) {
     uint64_t count = state->count - state->nan_count - state->inf_count;
-    double mean = sums[0] * float_scale(state->dtype) / (double)count;
-    return count == 0 || mean != mean ? gbx_f64_of_bits(NAN_BITS) : mean;
+    double sum = gbx_dtype_bits(state->dtype) > 8
+                     ? sum_of_lanes(state)
+                     : ldexp((double)sum_of(state), gbx_float8_units_of(state->dtype).exponent);
+    double mean = sum / (double)count;
+    return count == 0 || isnan(mean) ? gbx_f64_of_bits(NAN_BITS) : mean;
 }
 
 static double integer_mean(const gbx_statistics_state *state) {
-    unsigned_wide keys = (unsigned_wide)state->sum_high << 64 | state->sum_low;
-    unsigned_wide bias = (unsigned_wide)state->count * gbx_integer_flip_of(state->dtype);
-    return state->count > 0 ? (double)(wide)(keys - bias) / (double)state->count : 0;
+    wide bias = (wide)gbx_integer_flip_of(state->dtype) * (wide)state->count;
+    return state->count > 0 ? (double)(sum_of(state) - bias) / (double)state->count : 0;
 }
 
 void gbx_statistics_end(const gbx_statistics_state *state, gbx_statistics *out_statistics) {

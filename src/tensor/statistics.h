@@ -18,9 +18,10 @@
  * infinities in min, max and inf_count, not in the mean. Where no element counts, min, max and mean
  * are NaN (floats) or 0. Every NaN here is the one with bits 0x7ff8000000000000.
  *
- * The mean of integers is their exact sum, rounded to a double, divided by their number. Floats are
- * summed in 32 lanes of double: the element at position i in lane i modulo 32, in ascending order;
- * then, for w = 16, 8, 4, 2, 1, lane i + w is added to each lane i below w. As with any such sum,
+ * The mean of integers and of float8 elements is their exact sum, rounded to a double, divided by
+ * their number. Other floats are summed in 32 lanes of double: the element at position i in lane i
+ * modulo 32, in ascending order; then, for w = 16, 8, 4, 2, 1, lane i + w is added to each lane i
+ * below w. As with any such sum,
  * float64 values near the largest may add up to an infinity.
  */
 typedef struct gbx_statistics {
@@ -39,7 +40,7 @@ typedef struct gbx_statistics {
 /*
  * Gathers over pieces of one tensor. The fields are the functions'. A key orders as its element
  * does, without a sign: the sign bit of signed integers is flipped, of floats all bits if it is set
- * and the sign alone if not. float8 elements are counted as the float16 of the same digits.
+ * and the sign alone if not.
  */
 typedef struct gbx_statistics_state {
     uint32_t dtype;
@@ -52,9 +53,9 @@ typedef struct gbx_statistics_state {
     uint64_t inf_count;
     uint64_t zero_count;
     uint64_t subnormal_count;
-    uint64_t part_low;  /* integers: sum of the low 32 bits of keys, in one call of a kernel */
-    uint64_t part_high; /* likewise of the others */
-    uint64_t sum_low;   /* integers: sum of keys, 128 bits */
+    int64_t part_low; /* of one call of a kernel: the sum is part_low + part_high * 2^32 */
+    int64_t part_high;
+    uint64_t sum_low; /* of keys (integers) or of units (float8), a number of 128 bits */
     uint64_t sum_high;
     double sums[GBX_STATISTICS_LANES];
 } gbx_statistics_state;

@@ -24,14 +24,14 @@ AVX2_INLINE uint64_t ones(__m256i comparison) {
 }
 
 /* Sums of 64-bit lanes. */
-AVX2_INLINE uint64_t sum_64(__m256i lanes) {
-    uint64_t parts[4];
+AVX2_INLINE int64_t sum_64(__m256i lanes) {
+    int64_t parts[4];
     _mm256_storeu_si256((__m256i *)(void *)parts, lanes);
     return parts[0] + parts[1] + parts[2] + parts[3];
 }
 
 /* Of 32-bit lanes. */
-AVX2_INLINE uint64_t sum_32(__m256i lanes) {
+AVX2_INLINE int64_t sum_32(__m256i lanes) {
     __m256i low = _mm256_and_si256(lanes, _mm256_set1_epi64x(UINT32_MAX));
     return sum_64(_mm256_add_epi64(low, _mm256_srli_epi64(lanes, 32)));
 }
@@ -74,7 +74,7 @@ AVX2_INLINE void take_range(gbx_statistics_state *state, __m256i least, __m256i 
     gbx_statistics_take_vectors(state, &ranges[2], &ranges[3], key_bytes, flip);
 }
 
-/* --- floats --- */
+/* --- floats of more than a byte --- */
 
 typedef struct float_work {
     __m256i least, greatest;                 /* of keys without the sign flipped */
@@ -129,15 +129,6 @@ AVX2_INLINE __m256 floats_of_16(__m128i x, uint32_t dtype) {
     return _mm256_cvtph_ps(x);
 }
 
-AVX2_INLINE __m256i float16_of_float8(const unsigned char *elements, uint32_t dtype) {
-    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)elements));
-    if (dtype == GBX_FLOAT8_E5M2)
-        return _mm256_slli_epi16(wide, 8);
-    __m256i sign = _mm256_and_si256(_mm256_slli_epi16(wide, 8), set1_16(INT16_MIN));
-    __m256i rest = _mm256_and_si256(_mm256_slli_epi16(wide, 7), set1_16(0x3f80));
-    return _mm256_or_si256(sign, rest);
-}
-
 AVX2_INLINE void take_16(float_work *work, __m256d sums[4], __m256i x, uint32_t dtype) {
     x = count_16(work, x, gbx_float_codes_of(dtype));
     add_floats(sums, floats_of_16(low_half(x), dtype));
@@ -168,12 +159,9 @@ AVX2_INLINE void take_lanes(float_work *work, const unsigned char *elements, uin
         take_64(work, elements);
     } else if (dtype == GBX_FLOAT32) {
         take_32(work, elements);
-    } else if (dtype == GBX_FLOAT16 || dtype == GBX_BFLOAT16) {
+    } else {
         take_16(work, work->sums, load(elements), dtype);
         take_16(work, work->sums + 4, load(elements + VECTOR), dtype);
-    } else {
-        take_16(work, work->sums, float16_of_float8(elements, dtype), dtype);
-        take_16(work, work->sums + 4, float16_of_float8(elements + VECTOR / 2, dtype), dtype);
     }
 }
 
@@ -201,12 +189,94 @@ AVX2_INLINE void end_floats(const float_work *work, gbx_statistics_state *state,
 
 AVX2_INLINE void take_floats(gbx_statistics_state *state, const unsigned char *elements,
                              size_t count, uint32_t dtype, size_t bytes) {
-    const size_t key_bytes = bytes == 1 ? 2 : bytes;
     float_work work;
-    begin_floats(&work, state, key_bytes);
+    begin_floats(&work, state, bytes);
     for (size_t i = 0; i < count; i += GBX_STATISTICS_LANES)
         take_lanes(&work, elements + bytes * i, dtype);
-    end_floats(&work, state, key_bytes);
+    end_floats(&work, state, bytes);
+}
+
+/* --- float8 --- */
+
+typedef struct float8_work {
+    __m256i least, greatest;                 /* of keys without the sign flipped */
+    uint64_t zeros, small, infinities, nans; /* small: subnormal or zero */
+    __m256i parts[4];                        /* of the sum, in lanes of 32 bits */
+} float8_work;
+
+/* As count_16 and the others do. */
+AVX2_INLINE __m256i count_8(float8_work *work, __m256i x, gbx_float_codes codes) {
+    const __m256i most = _mm256_set1_epi8(INT8_MAX);
+    __m256i magnitude = _mm256_and_si256(x, most);
+    __m256i sign = _mm256_cmpgt_epi8(_mm256_setzero_si256(), x);
+    __m256i key = _mm256_xor_si256(x, _mm256_and_si256(sign, most));
+    __m256i low = key, high = key;
+    __m256i special = _mm256_cmpgt_epi8(magnitude, _mm256_set1_epi8((char)codes.last_finite));
+    work->zeros += ones(_mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256()));
+    work->small += ones(_mm256_cmpgt_epi8(_mm256_set1_epi8((char)codes.first_normal), magnitude));
+    if (__builtin_expect(!_mm256_testz_si256(special, special), 0)) {
+        __m256i nan = _mm256_cmpgt_epi8(magnitude, _mm256_set1_epi8((char)codes.infinity));
+        work->nans += ones(nan);
+        work->infinities += ones(_mm256_andnot_si256(nan, special));
+        low = _mm256_blendv_epi8(key, most, nan);
+        high = _mm256_blendv_epi8(key, _mm256_set1_epi8(INT8_MIN), nan);
+        x = _mm256_andnot_si256(special, x);
+    }
+    work->least = _mm256_min_epi8(work->least, low);
+    work->greatest = _mm256_max_epi8(work->greatest, high);
+    return x;
+}
+
+AVX2_INLINE __m256i load_table(const void *table) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+}
+
+/* Leaves the sum of the parts in a state. */
+AVX2_INLINE void end_float8(const float8_work *work, gbx_statistics_state *state) {
+    const __m256i one = set1_64(1);
+    state->zero_count += work->zeros;
+    state->subnormal_count += work->small - work->zeros;
+    state->inf_count += work->infinities;
+    state->nan_count += work->nans;
+    take_range(state, work->least, work->greatest, 1, 0x80);
+    GBX_UNROLL
+    for (int p = 0; p < 4; ++p) {
+        __m256i even = _mm256_mul_epi32(work->parts[p], one);
+        __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(work->parts[p], 32), one);
+        state->part_low += sum_64(_mm256_add_epi64(even, odd)) * (INT64_C(1) << 8 * p);
+    }
+}
+
+AVX2_INLINE void take_float8(gbx_statistics_state *state, const unsigned char *elements,
+                             size_t count, uint32_t dtype, int parts) {
+    const gbx_float_codes codes = gbx_float_codes_of(dtype);
+    const gbx_float8_units units = gbx_float8_units_of(dtype);
+    const __m256i small = load_table(units.small), other = load_table(units.other);
+    const __m256i half = _mm256_set1_epi8(15), pair = set1_16(1);
+    float8_work work = {.least = _mm256_set1_epi8(INT8_MAX),
+                        .greatest = _mm256_set1_epi8(INT8_MIN)};
+    __m256i factors[4];
+    for (int p = 0; p < parts; ++p) {
+        signed char table[16];
+        gbx_float8_factors(units.step, (unsigned)p, table);
+        factors[p] = load_table(table);
+    }
+    for (size_t at = 0; at < count; at += VECTOR) {
+        __m256i x = count_8(&work, load(elements + at), codes);
+        __m256i upper = _mm256_and_si256(_mm256_srli_epi16(x, 4), half);
+        __m256i exponent = _mm256_and_si256(x, _mm256_set1_epi8(0x70));
+        __m256i is_small = _mm256_cmpeq_epi8(exponent, _mm256_setzero_si256());
+        __m256i lower = _mm256_and_si256(x, half);
+        __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(other, lower),
+                                         _mm256_shuffle_epi8(small, lower), is_small);
+        GBX_UNROLL
+        for (int p = 0; p < parts; ++p) {
+            __m256i high = _mm256_shuffle_epi8(factors[p], upper);
+            __m256i sums = _mm256_madd_epi16(_mm256_maddubs_epi16(low, high), pair);
+            work.parts[p] = _mm256_add_epi32(work.parts[p], sums);
+        }
+    }
+    end_float8(&work, state);
 }
 
 /* --- integers --- */
@@ -315,18 +385,18 @@ AVX2 static void take_bool(gbx_statistics_state *state, const unsigned char *ele
 
 /* --- one function for each dtype, for which it is a constant --- */
 
-#    define KERNEL(take, name, dtype, bytes)                                                       \
+#    define KERNEL(take, name, dtype, detail)                                                      \
         AVX2 static void name(gbx_statistics_state *state, const unsigned char *elements,          \
                               size_t count) {                                                      \
-            take(state, elements, count, dtype, bytes);                                            \
+            take(state, elements, count, dtype, detail);                                           \
         }
 
 KERNEL(take_floats, take_float32, GBX_FLOAT32, 4)
 KERNEL(take_floats, take_float16, GBX_FLOAT16, 2)
 KERNEL(take_floats, take_bfloat16, GBX_BFLOAT16, 2)
 KERNEL(take_floats, take_float64, GBX_FLOAT64, 8)
-KERNEL(take_floats, take_float8_e4m3, GBX_FLOAT8_E4M3, 1)
-KERNEL(take_floats, take_float8_e5m2, GBX_FLOAT8_E5M2, 1)
+KERNEL(take_float8, take_float8_e4m3, GBX_FLOAT8_E4M3, 2)
+KERNEL(take_float8, take_float8_e5m2, GBX_FLOAT8_E5M2, 4)
 KERNEL(take_integers, take_int4, GBX_INT4, 1)
 KERNEL(take_integers, take_int8, GBX_INT8, 1)
 KERNEL(take_integers, take_uint8, GBX_UINT8, 1)

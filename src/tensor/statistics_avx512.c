@@ -24,12 +24,12 @@ AVX512_INLINE uint64_t ones(uint64_t mask) {
 }
 
 /* Sums of 64-bit lanes. */
-AVX512_INLINE uint64_t sum_64(__m512i lanes) {
-    return (uint64_t)_mm512_reduce_add_epi64(lanes);
+AVX512_INLINE int64_t sum_64(__m512i lanes) {
+    return _mm512_reduce_add_epi64(lanes);
 }
 
 /* Of 32-bit lanes. */
-AVX512_INLINE uint64_t sum_32(__m512i lanes) {
+AVX512_INLINE int64_t sum_32(__m512i lanes) {
     __m512i low = _mm512_and_si512(lanes, _mm512_set1_epi64(UINT32_MAX));
     return sum_64(_mm512_add_epi64(low, _mm512_srli_epi64(lanes, 32)));
 }
@@ -59,11 +59,12 @@ DEFINE_TAKE_RANGE(epu, 8)
 DEFINE_TAKE_RANGE(epu, 16)
 DEFINE_TAKE_RANGE(epu, 32)
 DEFINE_TAKE_RANGE(epu, 64)
+DEFINE_TAKE_RANGE(epi, 8)
 DEFINE_TAKE_RANGE(epi, 16)
 DEFINE_TAKE_RANGE(epi, 32)
 DEFINE_TAKE_RANGE(epi, 64)
 
-/* --- floats --- */
+/* --- floats of more than a byte --- */
 
 typedef struct float_work {
     __m512i least, greatest;                 /* of keys without the sign flipped */
@@ -121,15 +122,6 @@ AVX512_INLINE __m512 floats_of_16(__m256i x, uint32_t dtype) {
     return _mm512_cvtph_ps(x);
 }
 
-AVX512_INLINE __m512i float16_of_float8(__m256i x, uint32_t dtype) {
-    __m512i wide = _mm512_cvtepu8_epi16(x);
-    if (dtype == GBX_FLOAT8_E5M2)
-        return _mm512_slli_epi16(wide, 8);
-    __m512i sign = _mm512_and_si512(_mm512_slli_epi16(wide, 8), _mm512_set1_epi16(INT16_MIN));
-    __m512i rest = _mm512_and_si512(_mm512_slli_epi16(wide, 7), _mm512_set1_epi16(0x3f80));
-    return _mm512_or_si512(sign, rest);
-}
-
 AVX512_INLINE void take_16(float_work *work, __m512i x, uint32_t dtype) {
     x = count_16(work, x, gbx_float_codes_of(dtype));
     add_floats(work->sums, floats_of_16(low_half(x), dtype));
@@ -160,11 +152,8 @@ AVX512_INLINE void take_lanes(float_work *work, const unsigned char *elements, u
         take_64(work, elements);
     } else if (dtype == GBX_FLOAT32) {
         take_32(work, elements);
-    } else if (dtype == GBX_FLOAT16 || dtype == GBX_BFLOAT16) {
-        take_16(work, load(elements), dtype);
     } else {
-        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)elements);
-        take_16(work, float16_of_float8(x, dtype), dtype);
+        take_16(work, load(elements), dtype);
     }
 }
 
@@ -202,6 +191,90 @@ AVX512_INLINE void take_floats(gbx_statistics_state *state, const unsigned char 
     for (size_t i = 0; i < count; i += GBX_STATISTICS_LANES)
         take_lanes(&work, elements + bytes * i, dtype);
     end_floats(&work, state, dtype);
+}
+
+/* --- float8 --- */
+
+typedef struct float8_work {
+    __m512i least, greatest;                 /* of keys without the sign flipped */
+    uint64_t zeros, small, infinities, nans; /* small: subnormal or zero */
+    __m512i parts[4];                        /* of the sum, in lanes of 32 bits */
+} float8_work;
+
+/* As count_16 and the others do. */
+AVX512_INLINE __m512i count_8(float8_work *work, __m512i x, gbx_float_codes codes) {
+    const __m512i most = _mm512_set1_epi8(INT8_MAX);
+    __m512i magnitude = _mm512_and_si512(x, most);
+    __m512i key =
+        _mm512_mask_sub_epi8(magnitude, _mm512_movepi8_mask(x), _mm512_set1_epi8(-1), magnitude);
+    __m512i low = key, high = key;
+    __mmask64 special =
+        _mm512_cmpgt_epu8_mask(magnitude, _mm512_set1_epi8((char)codes.last_finite));
+    work->zeros += ones(_mm512_testn_epi8_mask(magnitude, magnitude));
+    work->small +=
+        ones(_mm512_cmplt_epu8_mask(magnitude, _mm512_set1_epi8((char)codes.first_normal)));
+    if (__builtin_expect(special != 0, 0)) {
+        __mmask64 nan = _mm512_cmpgt_epu8_mask(magnitude, _mm512_set1_epi8((char)codes.infinity));
+        work->nans += ones(nan);
+        work->infinities += ones(special & ~nan);
+        low = _mm512_mask_mov_epi8(key, nan, most);
+        high = _mm512_mask_mov_epi8(key, nan, _mm512_set1_epi8(INT8_MIN));
+        x = _mm512_maskz_mov_epi8(~special, x);
+    }
+    work->least = _mm512_min_epi8(work->least, low);
+    work->greatest = _mm512_max_epi8(work->greatest, high);
+    return x;
+}
+
+AVX512_INLINE __m512i load_table(const void *table) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
+}
+
+/* Leaves the sum of the parts in a state. */
+AVX512_INLINE void end_float8(const float8_work *work, gbx_statistics_state *state) {
+    const __m512i one = _mm512_set1_epi64(1);
+    state->zero_count += work->zeros;
+    state->subnormal_count += work->small - work->zeros;
+    state->inf_count += work->infinities;
+    state->nan_count += work->nans;
+    take_range_epi8(state, work->least, work->greatest, 0x80);
+    GBX_UNROLL
+    for (int p = 0; p < 4; ++p) {
+        __m512i even = _mm512_mul_epi32(work->parts[p], one);
+        __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(work->parts[p], 32), one);
+        state->part_low += sum_64(_mm512_add_epi64(even, odd)) * (INT64_C(1) << 8 * p);
+    }
+}
+
+AVX512_INLINE void take_float8(gbx_statistics_state *state, const unsigned char *elements,
+                               size_t count, uint32_t dtype, int parts) {
+    const gbx_float_codes codes = gbx_float_codes_of(dtype);
+    const gbx_float8_units units = gbx_float8_units_of(dtype);
+    const __m512i small = load_table(units.small), other = load_table(units.other);
+    const __m512i half = _mm512_set1_epi8(15), pair = _mm512_set1_epi16(1);
+    float8_work work = {.least = _mm512_set1_epi8(INT8_MAX),
+                        .greatest = _mm512_set1_epi8(INT8_MIN)};
+    __m512i factors[4];
+    for (int p = 0; p < parts; ++p) {
+        signed char table[16];
+        gbx_float8_factors(units.step, (unsigned)p, table);
+        factors[p] = load_table(table);
+    }
+    for (size_t at = 0; at < count; at += VECTOR) {
+        __m512i x = count_8(&work, load(elements + at), codes);
+        __m512i upper = _mm512_and_si512(_mm512_srli_epi16(x, 4), half);
+        __mmask64 is_small = _mm512_testn_epi8_mask(x, _mm512_set1_epi8(0x70));
+        __m512i lower = _mm512_and_si512(x, half);
+        __m512i low =
+            _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(other, lower), is_small, small, lower);
+        GBX_UNROLL
+        for (int p = 0; p < parts; ++p) {
+            __m512i high = _mm512_shuffle_epi8(factors[p], upper);
+            __m512i sums = _mm512_madd_epi16(_mm512_maddubs_epi16(low, high), pair);
+            work.parts[p] = _mm512_add_epi32(work.parts[p], sums);
+        }
+    }
+    end_float8(&work, state);
 }
 
 /* --- integers --- */
@@ -312,18 +385,18 @@ AVX512 static void take_bool(gbx_statistics_state *state, const unsigned char *e
 
 /* --- one function for each dtype, for which it is a constant --- */
 
-#    define KERNEL(take, name, dtype, bytes)                                                       \
+#    define KERNEL(take, name, dtype, detail)                                                      \
         AVX512 static void name(gbx_statistics_state *state, const unsigned char *elements,        \
                                 size_t count) {                                                    \
-            take(state, elements, count, dtype, bytes);                                            \
+            take(state, elements, count, dtype, detail);                                           \
         }
 
 KERNEL(take_floats, take_float32, GBX_FLOAT32, 4)
 KERNEL(take_floats, take_float16, GBX_FLOAT16, 2)
 KERNEL(take_floats, take_bfloat16, GBX_BFLOAT16, 2)
 KERNEL(take_floats, take_float64, GBX_FLOAT64, 8)
-KERNEL(take_floats, take_float8_e4m3, GBX_FLOAT8_E4M3, 1)
-KERNEL(take_floats, take_float8_e5m2, GBX_FLOAT8_E5M2, 1)
+KERNEL(take_float8, take_float8_e4m3, GBX_FLOAT8_E4M3, 2)
+KERNEL(take_float8, take_float8_e5m2, GBX_FLOAT8_E5M2, 4)
 KERNEL(take_integers, take_int4, GBX_INT4, 1)
 KERNEL(take_integers, take_int8, GBX_INT8, 1)
 KERNEL(take_integers, take_uint8, GBX_UINT8, 1)

@@ -42,7 +42,7 @@ typedef struct gbx_float_codes {
     uint64_t infinity; /* last_finite where there is none; NaNs are above */
 } gbx_float_codes;
 
-/* With a constant dtype, constants. float8 elements as the float16 of the same digits. */
+/* With a constant dtype, constants. */
 static inline gbx_float_codes gbx_float_codes_of(uint32_t dtype) {
     switch (dtype) {
     case GBX_FLOAT32:
@@ -53,9 +53,48 @@ static inline gbx_float_codes gbx_float_codes_of(uint32_t dtype) {
         return (gbx_float_codes){UINT64_C(1) << 52, (UINT64_C(0x7ff) << 52) - 1,
                                  UINT64_C(0x7ff) << 52};
     case GBX_FLOAT8_E4M3:
-        return (gbx_float_codes){0x0400, 0x3f7f, 0x3f7f};
-    default: /* float16, float8_e5m2 */
+        return (gbx_float_codes){0x08, 0x7e, 0x7e};
+    case GBX_FLOAT8_E5M2:
+        return (gbx_float_codes){0x04, 0x7b, 0x7c};
+    default: /* float16 */
         return (gbx_float_codes){0x0400, 0x7bff, 0x7c00};
+    }
+}
+
+/*
+ * A finite float8 is a number of units: low << high, where `low` comes from the lower half of its
+ * byte and `high` from the upper one. Each table has entries for the lower half, with an upper half
+ * of 0 (subnormals) and of another; the bits of an upper half, less the sign, count by `step`.
+ */
+typedef struct gbx_float8_units {
+    unsigned char small[16];
+    unsigned char other[16];
+    unsigned step;
+    int exponent; /* a unit is 2 to this power */
+} gbx_float8_units;
+
+static inline gbx_float8_units gbx_float8_units_of(uint32_t dtype) {
+    if (dtype == GBX_FLOAT8_E4M3)
+        return (gbx_float8_units){{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
+                                  {8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30},
+                                  2,
+                                  -10};
+    return (gbx_float8_units){{0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56},
+                              {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56},
+                              4,
+                              -17};
+}
+
+/*
+ * Factors by the upper half of a byte, for sums in parts: part `part` takes the upper halves whose
+ * shift is from 8 * part to 8 * part + 7, in units of 2^(8 * part), and 0 for the others. Parts of
+ * float8_e4m3: 2, of float8_e5m2: 4.
+ */
+static inline void gbx_float8_factors(unsigned step, unsigned part, signed char out_factors[16]) {
+    for (unsigned upper = 0; upper < 16; ++upper) {
+        unsigned shift = (upper & 7) * step;
+        int factor = shift / 8 == part ? 1 << shift % 8 : 0;
+        out_factors[upper] = (signed char)(upper & 8 ? -factor : factor);
     }
 }
 
@@ -89,7 +128,7 @@ static inline void gbx_statistics_take_range(gbx_statistics_state *state, uint64
 static inline void gbx_statistics_take_bools(gbx_statistics_state *state, size_t count,
                                              uint64_t zeros) {
     state->zero_count += zeros;
-    state->part_low += count - zeros;
+    state->part_low += (int64_t)(count - zeros);
     if (count > 0)
         gbx_statistics_take_range(state, zeros == 0, zeros < count);
 }

@@ -133,6 +133,10 @@ static expectation expect_floats(const payload *from) {
         exact->max_bits = gbx_f64_bits(greatest);
     }
     expected.mean = finite > 0 ? (double)(sum / (long double)finite) : NAN;
+    if (gbx_dtype_bits(from->dtype) == 8) { /* exact, here too */
+        expected.mean = finite > 0 ? (double)sum / (double)finite : NAN;
+        return expected;
+    }
     /* Of float64 the sum itself rounds, or is beyond all doubles: then levels agree, no more. */
     if (magnitudes > DBL_MAX / 2)
         expected.tolerance = INFINITY;

@@ -45,9 +45,11 @@ static void publish(gbx_orchestration *o, const plan_task *task, const gbx_tenso
 /* --- host_build_graph --- */
 
 static void tell_wrong(uint32_t telling, gbx_tensor_info *info) {
-    if (telling == PLAN_TELL_WRONG_SHAPE)
+    if (telling == PLAN_TELL_WRONG_SHAPE) {
         ++info->tensor.shape[0];
-    else if (telling == PLAN_TELL_WRONG_ADDRESS)
+        info->tensor.buffer_bytes = 0; /* or the runtime finds out */
+    }
+    if (telling == PLAN_TELL_WRONG_ADDRESS)
         info->tensor.data += 64;
 }
 

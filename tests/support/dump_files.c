@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -375,6 +377,26 @@ void dump_assert_equal(const dump_files *a, const dump_files *b) {
             assert_memory_equal(dump_payload(a, left), dump_payload(b, right),
                                 dump_number(left, "bin_size"));
     }
+}
+
+void dump_assert_python_reads(const dump_files *files) {
+    static const char script[] =
+        "import glob, json, sys\n"
+        "def refuse(text): raise ValueError(text)\n"
+        "found = glob.glob(glob.escape(sys.argv[1]) + '/tensor_dump/*.json')\n"
+        "for path in found: json.load(open(path, encoding='utf-8'), parse_constant=refuse)\n"
+        "assert len(found) == int(sys.argv[2]), found\n";
+    char count[8];
+    snprintf(count, sizeof count, "%d",
+             (files->tensors != NULL) + (files->args != NULL) + (files->kernel_args != NULL));
+    char *const words[] = {
+        "python3", "-c", (char *)(uintptr_t)script, (char *)(uintptr_t)files->directory,
+        count,     NULL};
+    pid_t pid;
+    int status = -1;
+    assert_int_equal(posix_spawn(&pid, "/usr/bin/python3", NULL, NULL, words, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 /* --- around a run --- */

@@ -69,6 +69,9 @@ void dump_check_itself(const dump_files *files);
  * thread, buffer_addr, bin_offset, and what the run is called. */
 void dump_assert_equal(const dump_files *a, const dump_files *b);
 
+/* Python's json loads every JSON file of the dump, and finds no literal that is not JSON. */
+void dump_assert_python_reads(const dump_files *files);
+
 /* --- around a run --- */
 
 /* A directory that is not there yet, inside of one of the test's own. */

@@ -56,11 +56,14 @@ dump_scene *scene_create(size_t memory_bytes) {
     declare(scene, STEP, GBX_CORE_AIV, "step", STEP_LIBRARY);
     declare(scene, STEP_AIC, GBX_CORE_AIC, "step_aic", STEP_LIBRARY);
     declare(scene, DECLARED, GBX_CORE_AIV, "declared", STEP_LIBRARY);
+    declare(scene, WIDE, GBX_CORE_AIV, "wide", STEP_LIBRARY);
     declare(scene, IDLE, GBX_CORE_AIV, "idle", IDLE_LIBRARY);
     declare(scene, SAVE, GBX_CORE_AIV, "save", SAVE_LIBRARY);
     declare(scene, SAVE_AIC, GBX_CORE_AIC, "save_aic", SAVE_LIBRARY);
     scene->kernels.facts[DECLARED].signature = DECLARED_SIGNATURE;
     scene->kernels.facts[DECLARED].arg_names = DECLARED_NAMES;
+    scene->kernels.facts[WIDE].signature = WIDE_SIGNATURE;
+    scene->kernels.facts[WIDE].arg_names = WIDE_NAMES;
     return scene;
 }
 

@@ -20,6 +20,7 @@ enum {
     STEP = 3,     /* on AIV, declares nothing */
     STEP_AIC = 4, /* on AIC, likewise */
     DECLARED = 7, /* on AIV, with the signature and names below */
+    WIDE = 11,    /* on AIV, likewise */
     IDLE = 8,     /* dump_idle.c, on AIV */
     SAVE = 9,     /* save_args.c, on AIV */
     SAVE_AIC = 10,
@@ -34,6 +35,8 @@ enum {
 #define DECLARED_NAMES                                                                             \
     "control,f32,f16,state,bf16,f64,i8,u8,i16,u16,i32,u32,i64,u64,truth,e4m3,e5m2,i4,word"
 enum { DECLARED_SCALARS = 17 };
+#define WIDE_SIGNATURE "in,inout,in,out,scalar:float32,scalar:float16"
+#define WIDE_NAMES "control,state,weights,result,scale,bias"
 
 /* In the order of plan_runtime. */
 extern const char *const scene_runtimes[SCENE_RUNTIMES];

@@ -182,6 +182,8 @@ bool dump_value_is(const json_t *value, uint32_t dtype, uint64_t bits) {
         return float_is(value, dtype, bits);
     if (dtypes[dtype].bits == 64)
         return wide_is(value, dtype, bits);
+    if (dtype == GBX_BOOL)
+        return json_is_boolean(value) && json_is_true(value) == (dump_value_of(dtype, bits) != 0);
     return json_is_integer(value) &&
            (double)json_integer_value(value) == dump_value_of(dtype, bits);
 }

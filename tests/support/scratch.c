@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static char directory[128];
+static char mounted[64]; /* what a test that failed left, below the directory */
 
 bool scratch_enter(const char *parent) {
     snprintf(directory, sizeof directory, "%s/glassbox-test-XXXXXX", parent ? parent : "/tmp");
@@ -21,16 +22,35 @@ bool scratch_enter(const char *parent) {
 
 bool scratch_leave(void) {
     char command[160];
+    if (mounted[0])
+        scratch_unmount(mounted);
     snprintf(command, sizeof command, "rm -rf %s", directory);
     return chdir("/") == 0 && system(command) == 0;
 }
 
-/* Once a process; a user who may not mount may do so in a user namespace, where there are any. */
+static bool write_map(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* A user who may not mount may do so in a user namespace, where there are any. */
+static bool enter_own_users(void) {
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
+    snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_map("/proc/self/setgroups", "deny") &&
+           write_map("/proc/self/uid_map", users) && write_map("/proc/self/gid_map", groups);
+}
+
+/* Once a process. */
 static bool enter_own_mounts(void) {
     static bool is_own;
     if (is_own)
         return true;
-    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+    if (unshare(CLONE_NEWNS) != 0 && !enter_own_users())
         return false;
     is_own = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
     return is_own;
@@ -38,14 +58,17 @@ static bool enter_own_mounts(void) {
 
 bool scratch_mount(const char *type, const char *name, const char *options) {
     assert_int_equal(mkdir(name, 0777), 0);
-    if (enter_own_mounts() && mount(type, name, type, 0, options) == 0)
+    if (enter_own_mounts() && mount(type, name, type, 0, options) == 0) {
+        snprintf(mounted, sizeof mounted, "%s", name);
         return true;
+    }
     print_message("skipped: cannot mount a %s here: %s\n", type, strerror(errno));
     return false;
 }
 
 void scratch_unmount(const char *name) {
-    assert_int_equal(umount(name), 0);
+    assert_int_equal(umount2(name, MNT_DETACH), 0);
+    mounted[0] = '\0';
 }
 
 void scratch_limit_files(uint64_t bytes) {

@@ -85,6 +85,7 @@ gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
     c->pack.bytes = aligned_alloc(GBX_DUMP_PAGE_BYTES, GBX_PACK_BYTES);
     if (c->pack.bytes)
         memset(c->pack.bytes, 0, GBX_PACK_BYTES);
+    c->pack.base = c->pack.written = c->pack.end = GBX_NOT_PLACED;
     gbx_status status =
         c->plans && c->pack.bytes
             ? init_lanes(c)

@@ -241,16 +241,19 @@ static void count_unmatched(gbx_dump_session *session, const gbx_collector_total
 
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals, uint64_t tasks) {
-    gbx_record_end end = {.head = {.stage = GBX_STAGE_NONE, .flags = GBX_FLAG_COMPLETE},
-                          .record_count = totals->records,
-                          .task_count = tasks,
-                          .dispatch_count = totals->dispatches,
-                          .payload_bytes = totals->payload_bytes,
-                          .stored_bytes = totals->stored_bytes,
-                          .deduplicated = totals->deduplicated,
-                          .dropped = totals->dropped,
-                          .stall_ns = totals->stall_ns};
-    return gbx_store_finish(session->store, &end, ending->error ? ending->error : "ok");
+    bool is_complete = totals->dropped == 0;
+    const char *text = is_complete ? "ok" : "done, but records were lost";
+    gbx_record_end end = {
+        .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},
+        .record_count = totals->records,
+        .task_count = tasks,
+        .dispatch_count = totals->dispatches,
+        .payload_bytes = totals->payload_bytes,
+        .stored_bytes = totals->stored_bytes,
+        .deduplicated = totals->deduplicated,
+        .dropped = totals->dropped,
+        .stall_ns = totals->stall_ns};
+    return gbx_store_finish(session->store, &end, ending->error ? ending->error : text);
 }
 
 static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dump_totals *totals) {

@@ -1,0 +1,299 @@
+#include "hand_made_dump.h"
+
+#include <sys/file.h>
+
+#include "store/manifest.h"
+#include "store/recover.h"
+#include "store/verify.h"
+
+static made_dump dump;
+
+static void make(void) {
+    made_good(&dump);
+    made_write(&dump);
+}
+
+static size_t read_file(const char *name, unsigned char *out_bytes, size_t capacity) {
+    char path[160];
+    made_path(&dump, name, path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t size = fread(out_bytes, 1, capacity, file);
+    fclose(file);
+    return size;
+}
+
+static bool is_there(const char *name) {
+    return made_file_bytes(&dump, name) != UINT64_MAX;
+}
+
+/* The dump verifies, with so many records, and says that it is complete or not. */
+static void check_good(uint64_t records, bool is_complete) {
+    gbx_verification found;
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    for (size_t i = 0; i < found.findings.count; ++i)
+        print_message("%s\n", found.findings.items[i].what);
+    assert_int_equal(found.findings.count, 0);
+    assert_int_equal(found.records, records);
+    assert_int_equal(gbx_reader_is_complete(found.reader), is_complete);
+    assert_false(found.can_be_recovered);
+    gbx_verification_free(&found);
+}
+
+static void check_manifest_has(const char *text) {
+    static unsigned char bytes[1 << 16];
+    size_t size = read_file("tensor_dump.json", bytes, sizeof bytes - 1);
+    bytes[size] = '\0';
+    if (!strstr((const char *)bytes, text))
+        fail_msg("%s is not in the manifest", text);
+}
+
+static void check_nothing_to_do(void) {
+    gbx_recovery again;
+    static unsigned char before[1 << 16], after[1 << 16];
+    size_t size = read_file("tensor_dump.rec", before, sizeof before);
+    assert_ok(gbx_dump_recover(dump.directory, &again));
+    assert_true(again.was_whole);
+    assert_false(again.has_ended || again.has_tensor_manifest || again.has_args_manifests);
+    assert_int_equal(again.cut_bytes, 0);
+    gbx_recovery_free(&again);
+    assert_int_equal(read_file("tensor_dump.rec", after, sizeof after), size);
+    assert_memory_equal(before, after, size);
+}
+
+static void a_whole_dump_is_left_alone(void **state) {
+    (void)state;
+    make();
+    assert_ok(gbx_manifest_write(dump.directory, true, false));
+    size_t files = count_open_files();
+    check_nothing_to_do();
+    assert_int_equal(count_open_files(), files);
+    check_good(7, true);
+    made_remove(&dump);
+}
+
+/* Records, and arguments among them, of the blocks that lie whole before a length. */
+static uint64_t arguments_before(uint64_t bytes) {
+    static const uint64_t arguments[] = {0, 2, 6, 7};
+    size_t blocks = 0;
+    while (blocks < dump.block_count && dump.block_starts[blocks + 1] <= bytes)
+        ++blocks;
+    return arguments[blocks];
+}
+
+/* As a run leaves it that was killed while the journal had so many bytes. */
+static void check_killed_at(uint64_t bytes) {
+    static unsigned char journal[1 << 16], tail[1 << 16];
+    gbx_recovery recovery;
+    make();
+    size_t size = read_file("tensor_dump.rec", journal, sizeof journal);
+    assert_true(bytes < size);
+    made_cut(&dump, "tensor_dump.rec", bytes);
+    uint64_t good = bytes >= dump.block_starts[2] ? dump.block_starts[2] : dump.block_starts[1];
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_false(recovery.was_whole);
+    assert_true(recovery.has_ended && recovery.has_tensor_manifest);
+    assert_false(recovery.has_args_manifests || recovery.is_complete);
+    assert_int_equal(recovery.records, arguments_before(bytes));
+    assert_int_equal(recovery.cut_bytes, bytes - good);
+    assert_int_equal(is_there("tensor_dump.rec.broken"), bytes > good);
+    if (bytes > good) {
+        assert_int_equal(read_file("tensor_dump.rec.broken", tail, sizeof tail), bytes - good);
+        assert_memory_equal(tail, journal + good, bytes - good);
+    }
+    assert_int_equal(read_file("tensor_dump.rec", tail, sizeof tail) > good, true);
+    assert_memory_equal(tail, journal, good); /* what was whole is as it was */
+    gbx_recovery_free(&recovery);
+    check_good(arguments_before(bytes), false);
+    check_manifest_has("\"complete\": false");
+    check_manifest_has("\"status\": \"killed before the dump was complete; recovered\"");
+    check_nothing_to_do();
+    made_remove(&dump);
+}
+
+static void a_run_killed_at_any_moment_is_recovered(void **state) {
+    (void)state;
+    made_good(&dump);
+    make();
+    made_remove(&dump);
+    uint64_t first = dump.block_starts[1];
+    uint64_t second = dump.block_starts[2];
+    uint64_t end = dump.block_starts[3];
+    check_killed_at(first);
+    check_killed_at(second - 1);
+    check_killed_at(second);
+    check_killed_at(second + 1);
+    check_killed_at(end - 1);
+    for (uint64_t bytes = first; bytes < end; bytes += 61)
+        check_killed_at(bytes);
+}
+
+/* Room that was taken ahead of the blocks, after a loss of power. */
+static void zeros_at_the_end_are_cut_off(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    make();
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[2]);
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[2] + 5000);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.cut_bytes, 5000);
+    assert_non_null(strstr(recovery.stop_text, "zeros"));
+    gbx_recovery_free(&recovery);
+    check_good(6, false);
+    made_remove(&dump);
+}
+
+/* All from the damage on is kept beside the journal, whole blocks as well. */
+static void a_damaged_journal_is_recovered_up_to_the_damage(void **state) {
+    (void)state;
+    static unsigned char journal[1 << 16], tail[1 << 16];
+    gbx_recovery recovery;
+    make();
+    made_flip(&dump, "tensor_dump.rec", dump.block_starts[1] + 40, 2);
+    size_t size = read_file("tensor_dump.rec", journal, sizeof journal);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.records, 2);
+    assert_int_equal(recovery.cut_bytes, size - dump.block_starts[1]);
+    assert_non_null(strstr(recovery.stop_text, "checksum"));
+    assert_non_null(strstr(recovery.tail_path, "/tensor_dump/tensor_dump.rec.broken"));
+    gbx_recovery_free(&recovery);
+    assert_int_equal(read_file("tensor_dump.rec.broken", tail, sizeof tail),
+                     size - dump.block_starts[1]);
+    assert_memory_equal(tail, journal + dump.block_starts[1], size - dump.block_starts[1]);
+    check_good(2, false);
+    check_manifest_has("the end of the journal was damaged");
+    made_remove(&dump);
+}
+
+/* The tail that a recovery before this one kept is not written over. */
+static void every_tail_is_kept(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    make();
+    made_write_file(&dump, "tensor_dump.rec.broken", "older", 5);
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[3] - 3);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_non_null(strstr(recovery.tail_path, "tensor_dump.rec.broken.2"));
+    gbx_recovery_free(&recovery);
+    assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec.broken"), 5);
+    check_good(6, false);
+    made_remove(&dump);
+}
+
+/* Killed after the journal was whole: the run had ended by itself. */
+static void missing_manifests_are_written(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    make();
+    made_write_file(&dump, "tensor_dump.json.tmp", "{", 1);
+    made_write_file(&dump, "kernel_args_dump.json.tmp", "{", 1);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_true(recovery.has_tensor_manifest && recovery.is_complete);
+    assert_false(recovery.was_whole || recovery.has_ended || recovery.has_args_manifests);
+    assert_int_equal(recovery.removed_files, 2);
+    assert_int_equal(recovery.records, 7);
+    assert_int_equal(recovery.tasks, 2);
+    assert_int_equal(recovery.payload_bytes, 140);
+    gbx_recovery_free(&recovery);
+    assert_false(is_there("tensor_dump.json.tmp") || is_there("kernel_args_dump.json.tmp"));
+    check_good(7, true);
+    check_manifest_has("\"complete\": true");
+    made_remove(&dump);
+}
+
+static void only_manifests_that_were_wanted_are_written(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    memset(&dump, 0, sizeof dump);
+    made_run(&dump, "{\"generator\": \"hand\", \"run\": {}, \"has_args\": true, \"kernels\": []}");
+    made_end_block(&dump);
+    made_write(&dump);
+    char path[160];
+    made_path(&dump, "tensor_dump.bin", path);
+    assert_int_equal(unlink(path), 0);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_true(recovery.has_args_manifests && recovery.has_ended);
+    assert_false(recovery.has_tensor_manifest);
+    gbx_recovery_free(&recovery);
+    assert_true(is_there("args_dump.json") && is_there("kernel_args_dump.json"));
+    assert_false(is_there("tensor_dump.json"));
+    check_good(0, false);
+    made_remove(&dump);
+}
+
+static void payload_that_is_missing_is_told(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    gbx_verification found;
+    make();
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[2]);
+    made_cut(&dump, "tensor_dump.bin", MADE_INOUT_AT + 3);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.findings.count, 1);
+    assert_int_equal(recovery.findings.items[0].place.index, 4);
+    assert_string_equal(recovery.findings.items[0].kernel, "fold");
+    assert_string_equal(recovery.findings.items[0].got, "4 bytes at byte 4096");
+    gbx_recovery_free(&recovery);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    assert_int_equal(found.findings.count, 1);
+    assert_int_equal(found.findings.items[0].kind, GBX_FINDING_OFFSET);
+    gbx_verification_free(&found);
+    made_remove(&dump);
+}
+
+static void a_run_that_goes_on_is_refused(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    char path[160];
+    make();
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[2] + 7);
+    made_path(&dump, "tensor_dump.rec", path);
+    int writer = open(path, O_WRONLY);
+    assert_int_equal(flock(writer, LOCK_EX), 0);
+    assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_UNSUPPORTED, "is in use",
+                 "the run is going on", "wait until it has ended");
+    assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), dump.block_starts[2] + 7);
+    assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
+    close(writer);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    gbx_recovery_free(&recovery);
+    check_good(6, false);
+    made_remove(&dump);
+}
+
+static void without_a_record_nothing_is_touched(void **state) {
+    (void)state;
+    gbx_recovery recovery;
+    static const uint64_t lengths[] = {0, 10, 64, 70, 200};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; ++i) {
+        make();
+        made_cut(&dump, "tensor_dump.rec", lengths[i]);
+        assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_BAD_FORMAT,
+                     "there is no record to keep", dump.directory);
+        assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), lengths[i]);
+        assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
+        made_remove(&dump);
+    }
+    make();
+    char path[160];
+    made_path(&dump, "tensor_dump.rec", path);
+    assert_int_equal(unlink(path), 0);
+    assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_NOT_FOUND, "is missing");
+    made_remove(&dump);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_dump_is_left_alone),
+        cmocka_unit_test(a_run_killed_at_any_moment_is_recovered),
+        cmocka_unit_test(zeros_at_the_end_are_cut_off),
+        cmocka_unit_test(a_damaged_journal_is_recovered_up_to_the_damage),
+        cmocka_unit_test(every_tail_is_kept),
+        cmocka_unit_test(missing_manifests_are_written),
+        cmocka_unit_test(only_manifests_that_were_wanted_are_written),
+        cmocka_unit_test(payload_that_is_missing_is_told),
+        cmocka_unit_test(a_run_that_goes_on_is_refused),
+        cmocka_unit_test(without_a_record_nothing_is_touched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
