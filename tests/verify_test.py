@@ -100,7 +100,7 @@ def flip(path, offset, bits=1):
 def check(arguments, code, out=None, err="", cwd=None):
     """`out` and `err` are the whole text, or parts of it where they are lists."""
     global failed, passed
-    result = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
+    result = subprocess.run([os.path.abspath(sys.argv[1]), *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
     wrong = [] if result.returncode == code else [f"exit code {result.returncode}, expected {code}"]
     for name, got, expected in (("stdout", result.stdout, out), ("stderr", result.stderr, err)):
         if isinstance(expected, list):

@@ -203,10 +203,10 @@ static void add_task(json_t *entry, const gbx_run_info *run, const gbx_record_ta
 static void add_payload(json_t *entry, const gbx_record_tensor *record) {
     char text[GBX_HASH_TEXT_BYTES];
     bool has_payload = record->head.flags & GBX_FLAG_HAS_PAYLOAD;
+    json_object_set_new(entry, "bin_offset",
+                        json_integer(has_payload ? (json_int_t)record->bin_offset : 0));
     json_object_set_new(entry, "bin_size",
                         json_integer(has_payload ? (json_int_t)record->bin_size : 0));
-    if (has_payload)
-        json_object_set_new(entry, "bin_offset", json_integer((json_int_t)record->bin_offset));
     if (!(record->head.flags & GBX_FLAG_HAS_HASH))
         return;
     gbx_hash_format((gbx_hash128){.low = record->hash_low, .high = record->hash_high}, text);
@@ -220,8 +220,9 @@ static void add_statistics(json_t *entry, const gbx_record_tensor *record) {
     bool is_empty = false;
     for (uint8_t d = 0; d < record->head.ndims; ++d)
         is_empty |= gbx_record_shape(record)[d] == 0;
-    json_t *object = json_pack("{s:I,s:I,s:I}", "nan", (json_int_t)stats->nan_count, "inf",
-                               (json_int_t)stats->inf_count, "zero", (json_int_t)stats->zero_count);
+    json_t *object = json_pack("{s:I,s:I,s:I,s:I}", "nan", (json_int_t)stats->nan_count, "inf",
+                               (json_int_t)stats->inf_count, "zero", (json_int_t)stats->zero_count,
+                               "subnormal", (json_int_t)stats->subnormal_count);
     if (!is_empty) {
         json_object_set_new(object, "min", extreme(record->head.dtype, stats->min_bits));
         json_object_set_new(object, "max", extreme(record->head.dtype, stats->max_bits));
@@ -253,6 +254,14 @@ static void add_scalar(json_t *entry, const gbx_record_scalar *record) {
     json_object_set_new(entry, "dtype", json_string(gbx_dtype_name(dtype)));
     json_object_set_new(entry, "bits", hex(record->bits));
     json_object_set_new(entry, "value", value_of(dtype, record->bits));
+    json_object_set_new(entry, "shape", json_array());
+    json_object_set_new(entry, "strides", json_array());
+    json_object_set_new(entry, "start_offset", json_integer(0));
+    json_object_set_new(entry, "numel", json_integer(1));
+    json_object_set_new(entry, "is_contiguous", json_true());
+    json_object_set_new(entry, "bin_offset", json_integer(0));
+    json_object_set_new(entry, "bin_size", json_integer(0));
+    json_object_set_new(entry, "truncated", json_false());
 }
 
 static json_t *expected_argument(const gbx_expected *expected, const gbx_record *record) {
@@ -331,6 +340,15 @@ static gbx_status next_listed(gbx_expected *expected, gbx_reader_list list, void
     return NULL;
 }
 
+/* The id of a task; null where its record is missing. */
+static gbx_status add_task_id(gbx_expected *expected, uint64_t number, json_t *entry) {
+    gbx_record_task task;
+    bool is_found;
+    GBX_TRY(gbx_reader_find_task(expected->reader, number, &task, &is_found));
+    json_object_set_new(entry, "task_id", is_found ? hex(task.task_id) : json_null());
+    return NULL;
+}
+
 static json_t *arg_index_of(const gbx_record *head) {
     return head->arg_index == GBX_ARG_NONE ? json_null() : json_integer(head->arg_index);
 }
@@ -347,7 +365,7 @@ gbx_status gbx_expected_next_loss(gbx_expected *expected, json_t **out_entry) {
     *out_entry = json_pack("{s:I,s:o,s:s?,s:s,s:I}", "task_seq", (json_int_t)loss.head.task,
                            "arg_index", arg_index_of(&loss.head), "stage", stage, "cause",
                            causes[loss.cause], "count", (json_int_t)loss.count);
-    return *out_entry ? NULL : fail_memory();
+    return *out_entry ? add_task_id(expected, loss.head.task, *out_entry) : fail_memory();
 }
 
 gbx_status gbx_expected_next_skipped(gbx_expected *expected, json_t **out_entry) {
@@ -361,7 +379,7 @@ gbx_status gbx_expected_next_skipped(gbx_expected *expected, json_t **out_entry)
         gbx_run_info_kernel(gbx_reader_run(expected->reader), skipped.func_id);
     *out_entry = json_pack("{s:I,s:o,s:s?}", "task_seq", (json_int_t)skipped.head.task, "arg_index",
                            arg_index_of(&skipped.head), "kernel", kernel ? kernel->name : NULL);
-    return *out_entry ? NULL : fail_memory();
+    return *out_entry ? add_task_id(expected, skipped.head.task, *out_entry) : fail_memory();
 }
 
 /* --- arguments of the orchestration --- */
@@ -380,21 +398,22 @@ gbx_status gbx_expected_next_run_arg(gbx_expected *expected, json_t **out_entry)
     memcpy(&arg, record, bytes < sizeof arg ? bytes : sizeof arg);
     const gbx_record *head = &arg.fixed.head;
     uint8_t dtype = arg.fixed.is_tensor ? head->dtype : gbx_record_scalar_dtype(head->dtype);
-    *out_entry =
-        json_pack("{s:i,s:s,s:s}", "arg_index", (int)head->arg_index, "type",
-                  arg.fixed.is_tensor ? "tensor" : "scalar", "dtype", gbx_dtype_name(dtype));
+    const gbx_run_info *run = gbx_reader_run(expected->reader);
+    uint32_t ndims = arg.fixed.is_tensor ? head->ndims : 0;
+    *out_entry = json_pack(
+        "{s:i,s:s?,s:s,s:s,s:I,s:o}", "arg_index", (int)head->arg_index, "name",
+        head->arg_index < run->argument_count ? run->arguments[head->arg_index].name : NULL, "type",
+        arg.fixed.is_tensor ? "tensor" : "scalar", "dtype", gbx_dtype_name(dtype), "ndims",
+        (json_int_t)ndims, "shape", numbers(gbx_record_run_arg_shape(&arg.fixed), ndims));
     if (!*out_entry)
         return fail_memory();
     if (arg.fixed.is_tensor) {
-        json_object_set_new(*out_entry, "ndims", json_integer(head->ndims));
-        json_object_set_new(*out_entry, "shape",
-                            numbers(gbx_record_run_arg_shape(&arg.fixed), head->ndims));
         json_object_set_new(*out_entry, "data_ptr", hex(arg.fixed.bits));
-    } else {
-        json_object_set_new(*out_entry, "bits", hex(arg.fixed.bits));
-        json_object_set_new(*out_entry, "scalar_value", decimal_text(GBX_UINT64, arg.fixed.bits));
-        json_object_set_new(*out_entry, "value", value_of(dtype, arg.fixed.bits));
+        return NULL;
     }
+    json_object_set_new(*out_entry, "bits", hex(arg.fixed.bits));
+    json_object_set_new(*out_entry, "scalar_value", decimal_text(GBX_UINT64, arg.fixed.bits));
+    json_object_set_new(*out_entry, "value", value_of(dtype, arg.fixed.bits));
     return NULL;
 }
 
@@ -402,20 +421,18 @@ gbx_status gbx_expected_next_run_arg(gbx_expected *expected, json_t **out_entry)
 
 static json_t *expected_slot(const gbx_slot_view *view) {
     const gbx_record_slot *slot = view->slot;
+    uint32_t ndims = slot->is_tensor ? slot->ndims : 0;
     uint8_t dtype = slot->is_tensor ? slot->dtype : gbx_record_scalar_dtype(slot->dtype);
-    json_t *entry = json_pack("{s:i,s:s,s:s,s:o}", "arg_index", (int)slot->arg_index, "kind",
-                              slot->is_tensor ? "tensor" : "scalar", "dtype", gbx_dtype_name(dtype),
-                              "bits", hex(slot->bits));
-    if (!slot->is_tensor) {
+    json_t *entry =
+        json_pack("{s:i,s:s,s:s,s:s,s:I,s:o,s:o,s:I,s:o}", "arg_index", (int)slot->arg_index,
+                  "kind", slot->is_tensor ? "tensor" : "scalar", "role", roles[slot->role], "dtype",
+                  gbx_dtype_name(dtype), "ndims", (json_int_t)ndims, "shape",
+                  numbers(view->shape, ndims), "strides", numbers(view->strides, ndims),
+                  "start_offset", (json_int_t)view->start_offset, "bits", hex(slot->bits));
+    if (slot->is_tensor)
+        json_object_set_new(entry, "data_ptr", hex(view->data));
+    else
         json_object_set_new(entry, "value", value_of(dtype, slot->bits));
-        return entry;
-    }
-    json_object_set_new(entry, "role", json_string(roles[slot->role]));
-    json_object_set_new(entry, "ndims", json_integer(slot->ndims));
-    json_object_set_new(entry, "shape", numbers(view->shape, slot->ndims));
-    json_object_set_new(entry, "strides", numbers(view->strides, slot->ndims));
-    json_object_set_new(entry, "start_offset", json_integer(view->start_offset));
-    json_object_set_new(entry, "data_ptr", hex(view->data));
     return entry;
 }
 
@@ -431,8 +448,9 @@ static json_t *expected_slots(const gbx_record_dispatch *record) {
 }
 
 static json_t *expected_contexts(const gbx_record_dispatch *record) {
-    return json_pack("[{s:i,s:o},{s:i,s:o}]", "arg_index", GBX_ARG_LOCAL_CONTEXT, "bits",
-                     hex(record->local_context), "arg_index", GBX_ARG_GLOBAL_CONTEXT, "bits",
+    return json_pack("[{s:i,s:s,s:o},{s:i,s:s,s:o}]", "arg_index", GBX_ARG_LOCAL_CONTEXT, "name",
+                     "local_context", "bits", hex(record->local_context), "arg_index",
+                     GBX_ARG_GLOBAL_CONTEXT, "name", "global_context", "bits",
                      hex(record->global_context));
 }
 
@@ -445,14 +463,14 @@ gbx_status gbx_expected_next_dispatch(gbx_expected *expected, json_t **out_entry
     const gbx_record_dispatch *record = (const gbx_record_dispatch *)(const void *)head;
     const gbx_run_kernel *kernel =
         gbx_run_info_kernel(gbx_reader_run(expected->reader), record->func_id);
-    *out_entry =
-        json_pack("{s:I,s:o,s:I,s:I,s:s?,s:i,s:I,s:I,s:I,s:s,s:I,s:o,s:o}", "dispatch_id",
-                  (json_int_t)expected->index++, "task_id", hex(record->task_id), "task_seq",
-                  (json_int_t)head->task, "func_id", (json_int_t)record->func_id, "kernel",
-                  kernel ? kernel->name : NULL, "subtask_id", (int)record->subtask, "core_id",
-                  (json_int_t)record->core_id, "block_idx", (json_int_t)record->block_idx,
-                  "block_num", (json_int_t)record->block_num, "stage", "before_dispatch", "time_ns",
-                  (json_int_t)head->time_ns, "args", expected_slots(record), "contexts",
-                  expected_contexts(record));
+    *out_entry = json_pack(
+        "{s:I,s:o,s:I,s:I,s:s?,s:i,s:s,s:I,s:I,s:I,s:s,s:I,s:o,s:o}", "dispatch_id",
+        (json_int_t)expected->index++, "task_id", hex(record->task_id), "task_seq",
+        (json_int_t)head->task, "func_id", (json_int_t)record->func_id, "kernel",
+        kernel ? kernel->name : NULL, "subtask_id", (int)record->subtask, "core_type",
+        record->subtask == GBX_SUBTASK_AIC ? "aic" : "aiv", "core_id", (json_int_t)record->core_id,
+        "block_idx", (json_int_t)record->block_idx, "block_num", (json_int_t)record->block_num,
+        "stage", "before_dispatch", "time_ns", (json_int_t)head->time_ns, "args",
+        expected_slots(record), "contexts", expected_contexts(record));
     return *out_entry ? NULL : fail_memory();
 }

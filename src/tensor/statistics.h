@@ -1,6 +1,7 @@
 /*
- * Statistics of elements, and their hash, in one pass over memory. Device code: nothing is
- * allocated. The results do not depend on the processor: the same elements give the same bits.
+ * Statistics of elements, taken in pieces, so that each is hashed (base/hash.h) while it is in the
+ * cache: one pass over memory. Device code: nothing is allocated. The results depend neither on the
+ * processor nor on the pieces: the same elements give the same bits.
  */
 #ifndef GBX_TENSOR_STATISTICS_H
 #define GBX_TENSOR_STATISTICS_H
@@ -9,8 +10,6 @@
 #include <stdint.h>
 
 #include <glassbox/kernel.h>
-
-#include "base/hash.h"
 
 /*
  * min and max: the bits of a double for floats, of an int64_t for signed integers, of a uint64_t
@@ -21,8 +20,7 @@
  * The mean of integers and of float8 elements is their exact sum, rounded to a double, divided by
  * their number. Other floats are summed in 32 lanes of double: the element at position i in lane i
  * modulo 32, in ascending order; then, for w = 16, 8, 4, 2, 1, lane i + w is added to each lane i
- * below w. As with any such sum,
- * float64 values near the largest may add up to an infinity.
+ * below w. As with any such sum, float64 values near the largest may add up to an infinity.
  */
 typedef struct gbx_statistics {
     uint64_t min_bits;

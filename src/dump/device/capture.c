@@ -20,6 +20,7 @@ typedef struct capture {
     const gbx_tensor *tensor;
     const void *buffer; /* where its data lies */
     bool is_contiguous;
+    bool is_in_place; /* the payload is what lies in the buffer, byte for byte */
     bool has_statistics;
     bool has_hash;
     bool is_hash_known; /* it was all in one step */
@@ -45,15 +46,14 @@ static bool is_sound(const gbx_lane *lane, const gbx_tensor *tensor) {
 
 /* --- reading --- */
 
-/* The bytes from `first` on, where they lie or gathered to `to`. */
-static const void *fetch(const capture *c, uint64_t first, uint64_t bytes, void *to) {
-    if (!to && c->is_contiguous) {
+/* The bytes from `first` on, where they lie or gathered. */
+static const void *fetch(const capture *c, uint64_t first, uint64_t bytes) {
+    if (c->is_in_place) {
         uint64_t start = (uint64_t)c->tensor->start_offset * gbx_dtype_bits(c->tensor->dtype) / 8;
         return (const unsigned char *)c->buffer + start + first;
     }
-    unsigned char *place = to ? to : c->lane->scratch;
-    gbx_tensor_gather_range(c->tensor, c->buffer, first, bytes, place);
-    return place;
+    gbx_tensor_gather_range(c->tensor, c->buffer, first, bytes, c->lane->scratch);
+    return c->lane->scratch;
 }
 
 static void look_at(capture *c, const void *bytes, uint64_t count) {
@@ -83,15 +83,39 @@ static void end_looking(capture *c) {
         c->hash = gbx_hash_end(&c->hashing);
 }
 
-/* Bytes `first` to `end`, in steps that stay in the cache; to `to` unless it is NULL. */
-static void sweep(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
-    uint64_t step = c->is_contiguous ? GBX_WRITER_STEP_BYTES : GBX_WRITER_VIEW_STEP_BYTES;
-    for (uint64_t at = first; at < end; at += step) {
-        uint64_t count = end - at < step ? end - at : step;
-        look_at(c, fetch(c, at, count, to ? to + (at - first) : NULL), count);
-        if ((at - first) % (UINT64_C(1) << 20) == 0)
-            gbx_lane_show_life(c->lane);
+static void look_in_steps(capture *c, const unsigned char *bytes, uint64_t count) {
+    for (uint64_t at = 0; at < count; at += GBX_WRITER_STEP_BYTES) {
+        uint64_t left = count - at;
+        look_at(c, bytes + at, left < GBX_WRITER_STEP_BYTES ? left : GBX_WRITER_STEP_BYTES);
     }
+    gbx_lane_show_life(c->lane);
+}
+
+/* Bytes `first` to `end`, looked at where they lie. */
+static void sweep(capture *c, uint64_t first, uint64_t end) {
+    for (uint64_t at = first; at < end; at += GBX_WRITER_VIEW_STEP_BYTES) {
+        uint64_t left = end - at;
+        uint64_t count = left < GBX_WRITER_VIEW_STEP_BYTES ? left : GBX_WRITER_VIEW_STEP_BYTES;
+        look_in_steps(c, fetch(c, at, count), count);
+    }
+}
+
+/* The same to `to`: contiguous ones copied and looked at in steps that stay in the cache, others in
+ * one go, for whole tiles are gathered several times as fast. */
+static void copy_out(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
+    if (!c->is_contiguous) {
+        gbx_tensor_gather_range(c->tensor, c->buffer, first, end - first, to);
+        look_in_steps(c, to, end - first);
+        return;
+    }
+    for (uint64_t at = first; at < end; at += GBX_WRITER_STEP_BYTES) {
+        uint64_t left = end - at;
+        uint64_t count = left < GBX_WRITER_STEP_BYTES ? left : GBX_WRITER_STEP_BYTES;
+        unsigned char *place = to + (at - first);
+        gbx_tensor_gather_range(c->tensor, c->buffer, at, count, place);
+        look_at(c, place, count);
+    }
+    gbx_lane_show_life(c->lane);
 }
 
 /* --- writing --- */
@@ -99,7 +123,7 @@ static void sweep(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
 static bool copy_in_one(capture *c) {
     if (!gbx_lane_reserve(c->lane, c->bytes, GBX_DUMP_LINE_BYTES, &c->position))
         return false;
-    sweep(c, 0, c->bytes, gbx_lane_at(c->lane, c->position));
+    copy_out(c, 0, c->bytes, gbx_lane_at(c->lane, c->position));
     return true;
 }
 
@@ -108,7 +132,7 @@ static bool copy_piece(capture *c, uint64_t offset, uint64_t bytes) {
     uint64_t position;
     if (!gbx_lane_reserve(lane, bytes, GBX_DUMP_PAGE_BYTES, &position))
         return false;
-    sweep(c, offset, offset + bytes, gbx_lane_at(lane, position));
+    copy_out(c, offset, offset + bytes, gbx_lane_at(lane, position));
     gbx_dump_piece *piece = gbx_lane_begin(lane, GBX_DUMP_PIECE, 0, &c->head);
     if (!piece)
         return false;
@@ -173,6 +197,9 @@ static void describe(capture *c, gbx_capture_wish wish) {
     c->head.ndims = (uint8_t)tensor->ndims;
     c->buffer = (const void *)(uintptr_t)tensor->data;
     c->is_contiguous = gbx_tensor_is_contiguous(tensor);
+    /* The halves that fill up rows of int4 are 0 in a payload, and may be anything in the buffer.
+     */
+    c->is_in_place = c->is_contiguous && tensor->dtype != GBX_INT4;
     c->has_statistics = wish.statistics;
     c->has_hash = wish.statistics || wish.payload;
     c->bytes = all_bytes;
@@ -210,7 +237,7 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
     if (c.head.flags & GBX_DUMP_PAYLOAD)
         is_whole = copy_payload(&c);
     else if (c.has_hash)
-        sweep(&c, 0, c.bytes, NULL);
+        sweep(&c, 0, c.bytes);
     end_looking(&c);
     if (is_whole)
         record(&c);

@@ -11,8 +11,8 @@
 #include "sched/probe.h"
 
 enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
-/* Copies and hashes go in steps that stay in the cache; views that are not contiguous in larger
- * ones, for whole tiles are faster to gather. */
+/* Copies and hashes go in steps that stay in the cache; views that are gathered only to be looked
+ * at in larger ones, for whole tiles are faster to gather. */
 enum { GBX_WRITER_STEP_BYTES = 16384, GBX_WRITER_VIEW_STEP_BYTES = 262144 };
 
 typedef struct gbx_writer gbx_writer;
