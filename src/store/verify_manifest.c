@@ -73,6 +73,17 @@ static gbx_status compare_members(manifest_check *check, const gbx_expected *exp
 
 /* --- arrays --- */
 
+/* Gives nothing to free when it fails. */
+static gbx_status next_expected(const expected_array *array, gbx_expected *expected,
+                                json_t **out_entry) {
+    gbx_status status = array->next(expected, out_entry);
+    if (status) {
+        json_decref(*out_entry);
+        *out_entry = NULL;
+    }
+    return status;
+}
+
 static gbx_status compare_entry(manifest_check *check, gbx_expected *expected, const char *key,
                                 uint64_t position, json_t *wanted) {
     char where[64];
@@ -100,7 +111,7 @@ static uint64_t count_left(gbx_expected *expected, const expected_array *array,
                            gbx_status *out_status) {
     uint64_t count = 0;
     json_t *wanted = NULL;
-    while (!(*out_status = array->next(expected, &wanted)) && wanted) {
+    while (!(*out_status = next_expected(array, expected, &wanted)) && wanted) {
         json_decref(wanted);
         ++count;
     }
@@ -122,7 +133,7 @@ static gbx_status compare_array(manifest_check *check, const expected_array *arr
         json_t *wanted = NULL;
         bool has_one;
         GBX_TRY(gbx_json_pull_next_element(&check->pull, &has_one));
-        GBX_TRY(array->next(&expected, &wanted));
+        GBX_TRY(next_expected(array, &expected, &wanted));
         if (!has_one || !wanted) {
             json_decref(wanted);
             gbx_status status = NULL;
