@@ -57,8 +57,16 @@ static uint32_t take_core(gbx_sched_worker *worker, uint32_t class_of) {
                                     : gbx_core_set_take_any(cores, GBX_SUBTASK_AIV1, avoided);
 }
 
-gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
-                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
+/*
+ * Hooks: where nobody listens each is one branch, and nothing is kept in registers for it. So what
+ * follows a hook is there twice, in the path of those who listen too.
+ */
+#define IN_BOTH_PATHS static inline __attribute__((always_inline))
+#define TOLD __attribute__((noinline, cold)) static
+
+IN_BOTH_PATHS gbx_sched_dispatch *fill_dispatch(gbx_sched_worker *worker, gbx_sched_task *task,
+                                                uint32_t core_id, uint32_t subtask,
+                                                uint32_t block_idx) {
     gbx_sched *sched = worker->sched;
     gbx_sched_role *role = &sched->roles[worker->thread];
     gbx_sched_dispatch *dispatch = &sched->dispatches[core_id];
@@ -78,20 +86,38 @@ gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *ta
     atomic_store_explicit(&role->dispatched,
                           atomic_load_explicit(&role->dispatched, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    const gbx_probe *probe = gbx_sched_probe(sched);
-    if (probe)
-        probe->at_dispatch(probe->context, worker->thread, dispatch);
     return dispatch;
 }
 
+TOLD gbx_sched_dispatch *start_told(gbx_sched_worker *worker, gbx_sched_task *task,
+                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
+    const gbx_probe *probe = gbx_sched_probe(worker->sched);
+    gbx_sched_dispatch *dispatch = fill_dispatch(worker, task, core_id, subtask, block_idx);
+    probe->at_dispatch(probe->context, worker->thread, dispatch);
+    return dispatch;
+}
+
+gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
+                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
+    if (gbx_sched_probe(worker->sched))
+        return start_told(worker, task, core_id, subtask, block_idx);
+    return fill_dispatch(worker, task, core_id, subtask, block_idx);
+}
+
+TOLD gbx_sched_dispatch *tell_and_start(gbx_sched_worker *worker, gbx_sched_task *task,
+                                        uint32_t core) {
+    const gbx_probe *probe = gbx_sched_probe(worker->sched);
+    probe->before_dispatch(probe->context, worker->thread, task);
+    return gbx_sched_start(worker, task, core, task->first_subtask, 0);
+}
+
 /* Of a task of one dispatch; NULL when no core is free for it. */
-static gbx_sched_dispatch *start_plain(gbx_sched_worker *worker, gbx_sched_task *task) {
+IN_BOTH_PATHS gbx_sched_dispatch *start_plain(gbx_sched_worker *worker, gbx_sched_task *task) {
     uint32_t core = take_core(worker, task->class_of);
     if (core == GBX_NO_FREE_CORE)
         return NULL;
-    const gbx_probe *probe = gbx_sched_probe(worker->sched);
-    if (probe)
-        probe->before_dispatch(probe->context, worker->thread, task);
+    if (gbx_sched_probe(worker->sched))
+        return tell_and_start(worker, task, core);
     return gbx_sched_start(worker, task, core, task->first_subtask, 0);
 }
 
@@ -196,12 +222,9 @@ static void release_successor(gbx_sched_worker *worker, gbx_sched_task *task) {
         push_ready(worker->sched, task);
 }
 
-static void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
+IN_BOTH_PATHS void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
     gbx_sched *sched = worker->sched;
     gbx_sched_role *role = &sched->roles[worker->thread];
-    const gbx_probe *probe = gbx_sched_probe(sched);
-    if (probe)
-        probe->after_completion(probe->context, worker->thread, task);
     /* From here on the builder may use the task's memory for another. */
     gbx_sched_edge *edge =
         atomic_exchange_explicit(&task->successors, GBX_SCHED_COMPLETED, memory_order_seq_cst);
@@ -218,12 +241,22 @@ static void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
         gbx_doorbell_ring(&sched->builder_bell);
 }
 
+TOLD void complete_told(gbx_sched_worker *worker, gbx_sched_task *task) {
+    const gbx_probe *probe = gbx_sched_probe(worker->sched);
+    probe->after_completion(probe->context, worker->thread, task);
+    complete_task(worker, task);
+}
+
 void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
     gbx_sched_task *task = dispatch->task;
     give_held_core(worker);
     worker->held_core = dispatch->core_id;
     /* Release and acquire: the last dispatch sees what all the others' kernels wrote. */
-    if (task->class_of != GBX_CLASS_GANG ||
-        atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) == 1)
+    if (task->class_of == GBX_CLASS_GANG &&
+        atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) != 1)
+        return;
+    if (gbx_sched_probe(worker->sched))
+        complete_told(worker, task);
+    else
         complete_task(worker, task);
 }

@@ -124,34 +124,40 @@ static void tell_progress(const manifest_check *check) {
                                      gbx_json_pull_offset(&check->pull), check->file_bytes);
 }
 
-static gbx_status compare_array(manifest_check *check, const expected_array *array) {
+/* Entries of both, as long as both have some; then how many one has beyond the other. */
+static gbx_status compare_entries(manifest_check *check, const expected_array *array,
+                                  uint64_t *out_wanted, uint64_t *out_got) {
     gbx_expected expected = {.reader = check->reader};
-    uint64_t got = 0, wanted_count = 0;
-    char what[96];
-    GBX_TRY(gbx_json_pull_begin(&check->pull, '['));
-    for (;; ++got, ++wanted_count) {
+    for (uint64_t position = 0;; ++position) {
         json_t *wanted = NULL;
         bool has_one;
         GBX_TRY(gbx_json_pull_next_element(&check->pull, &has_one));
         GBX_TRY(next_expected(array, &expected, &wanted));
-        if (!has_one || !wanted) {
-            json_decref(wanted);
-            gbx_status status = NULL;
-            wanted_count += wanted ? 1 + count_left(&expected, array, &status) : 0;
-            GBX_TRY(status);
-            if (has_one)
-                GBX_TRY(skip_rest(check, &got));
-            break;
-        }
-        gbx_status status = compare_entry(check, &expected, array->key, got, wanted);
+        *out_wanted = *out_got = position;
+        if (has_one && !wanted)
+            return skip_rest(check, out_got);
+        if (!wanted)
+            return NULL;
+        gbx_status status = NULL;
+        if (has_one)
+            status = compare_entry(check, &expected, array->key, position, wanted);
+        else
+            *out_wanted += 1 + count_left(&expected, array, &status);
         json_decref(wanted);
-        GBX_TRY(status);
-        if (got % 1024 == 0)
+        if (status || !has_one)
+            return status;
+        if (position % 1024 == 0)
             tell_progress(check);
     }
+}
+
+static gbx_status compare_array(manifest_check *check, const expected_array *array) {
+    uint64_t wanted, got;
+    char what[96];
+    GBX_TRY(gbx_json_pull_begin(&check->pull, '['));
+    GBX_TRY(compare_entries(check, array, &wanted, &got));
     snprintf(what, sizeof what, "%s: entries of %s", check->name, array->key);
-    gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, wanted_count,
-                         got);
+    gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, wanted, got);
     return NULL;
 }
 
