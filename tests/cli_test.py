@@ -13,6 +13,8 @@ Runs task graphs of kernels on a simulated accelerator.
 
 commands:
   run         run a scene and compare its outputs with what is expected
+  verify      check every hash, size and count of a dump
+  recover     make the dump of a run that was killed whole
   platforms   list the platforms a chip can be of
   version     print the version
   help        print this help
@@ -20,8 +22,8 @@ commands:
 glassbox COMMAND --help tells about one command.
 
 examples:
-  glassbox run examples/vector_example
-  glassbox platforms --json
+  glassbox run examples/vector_example --dump-tensor
+  glassbox verify
 """
 
 PLATFORMS = """PLATFORM HOST MAPS MEMORY DESCRIPTION

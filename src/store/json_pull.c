@@ -187,24 +187,29 @@ static gbx_status take_nested(gbx_json_pull *pull) {
     return NULL;
 }
 
-gbx_status gbx_json_pull_value(gbx_json_pull *pull, json_t **out_value) {
+gbx_status gbx_json_pull_text(gbx_json_pull *pull) {
     int byte = next_visible(pull);
-    uint64_t line = pull->line;
+    pull->text_line = pull->line;
     if (byte == EOF)
         return fail_at(pull, "a value");
     pull->size = 0;
     GBX_TRY(keep_or_fail(pull, byte));
     if (byte == '"')
-        GBX_TRY(take_string(pull));
-    else if (byte == '{' || byte == '[')
-        GBX_TRY(take_nested(pull));
-    else
-        GBX_TRY(take_word(pull));
+        return take_string(pull);
+    return byte == '{' || byte == '[' ? take_nested(pull) : take_word(pull);
+}
+
+gbx_status gbx_json_pull_parse(gbx_json_pull *pull, json_t **out_value) {
     json_error_t error;
     *out_value =
         json_loadb(pull->text, pull->size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
     if (!*out_value)
         return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ": %s", pull->name,
-                        line + (uint64_t)error.line - 1, error.text);
+                        pull->text_line + (uint64_t)error.line - 1, error.text);
     return NULL;
+}
+
+gbx_status gbx_json_pull_value(gbx_json_pull *pull, json_t **out_value) {
+    GBX_TRY(gbx_json_pull_text(pull));
+    return gbx_json_pull_parse(pull, out_value);
 }

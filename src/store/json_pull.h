@@ -35,7 +35,8 @@ typedef struct gbx_json_pull {
     size_t capacity;
     uint64_t buffer_start; /* of the buffer in the file */
     uint64_t line;
-    bool is_first; /* nothing was taken yet of what was begun last */
+    uint64_t text_line; /* where the text begins */
+    bool is_first;      /* nothing was taken yet of what was begun last */
 } gbx_json_pull;
 
 /* `name` stands for the file in messages. *out_is_there false, and nothing is open, where there is
@@ -58,6 +59,11 @@ GBX_MUST_USE gbx_status gbx_json_pull_next_element(gbx_json_pull *pull, bool *ou
 
 /* The value that comes next, whole; the caller json_decrefs it. */
 GBX_MUST_USE gbx_status gbx_json_pull_value(gbx_json_pull *pull, json_t **out_value);
+
+/* The same in two steps: its text, at pull->text, pull->size bytes, until the next call; then the
+ * value, where it is wanted. */
+GBX_MUST_USE gbx_status gbx_json_pull_text(gbx_json_pull *pull);
+GBX_MUST_USE gbx_status gbx_json_pull_parse(gbx_json_pull *pull, json_t **out_value);
 
 /* Nothing but white space may follow. */
 GBX_MUST_USE gbx_status gbx_json_pull_end(gbx_json_pull *pull);

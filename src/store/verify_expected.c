@@ -12,6 +12,7 @@
 #include "base/float_bits.h"
 #include "base/float_text.h"
 #include "base/hash.h"
+#include "store/verify_text.h"
 
 static const char *const roles[] = {"input", "output", "inout"};
 static const char *const stages[] = {"before_dispatch", "after_completion"};
@@ -314,7 +315,9 @@ gbx_status gbx_expected_next_argument(gbx_expected *expected, json_t **out_entry
     GBX_TRY(next_record(expected, GBX_RECORD_TENSOR, GBX_RECORD_SCALAR, &record));
     if (!record)
         return NULL;
-    *out_entry = expected_argument(expected, record);
+    expected->is_same =
+        expected->text && gbx_verify_is_text(expected, record, expected->text, expected->text_size);
+    *out_entry = expected->is_same ? json_true() : expected_argument(expected, record);
     if (!*out_entry)
         return fail_memory();
     expected->has_place = true;

@@ -18,6 +18,10 @@ typedef struct gbx_expected {
     bool has_task;
     gbx_record_task task; /* the last one that came by */
 
+    const char *text; /* of the entry in the file, set by the caller; NULL where there is none */
+    size_t text_size;
+    bool is_same; /* the text is as expected to the letter: the entry is not worked out */
+
     bool has_place; /* the entry is an argument */
     gbx_finding_place place;
 } gbx_expected;
@@ -27,7 +31,8 @@ json_t *gbx_expected_tensors_head(gbx_reader *reader);
 json_t *gbx_expected_arguments_head(gbx_reader *reader);
 json_t *gbx_expected_dispatches_head(gbx_reader *reader);
 
-/* The members that the next entry has to have; the caller json_decrefs them. NULL at the end. */
+/* The members that the next entry has to have; the caller json_decrefs them. NULL at the end; of
+ * an entry with is_same, any value. */
 GBX_MUST_USE gbx_status gbx_expected_next_argument(gbx_expected *expected, json_t **out_entry);
 GBX_MUST_USE gbx_status gbx_expected_next_loss(gbx_expected *expected, json_t **out_entry);
 GBX_MUST_USE gbx_status gbx_expected_next_skipped(gbx_expected *expected, json_t **out_entry);

@@ -1,0 +1,14 @@
+/* A kernel that does nothing; or that takes as many nanoseconds as the scalar after its one tensor
+ * says, in which it leaves the processors of the host alone. */
+#include <time.h>
+
+#include <glassbox/kernel.h>
+
+void kernel_entry(const uint64_t *args) {
+#ifdef TAKES_TIME
+    struct timespec duration = {.tv_nsec = (long)args[1]};
+    nanosleep(&duration, NULL);
+#else
+    (void)args;
+#endif
+}

@@ -1,0 +1,157 @@
+/*
+ * Paged attention as a user runs it: by the command, from its start to its end, without golden.
+ * Statistics and hash beside memcpy, kernel by kernel: bench_statistics.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture.h"
+
+enum { REPEATS = 5 };
+
+/* What a run of the command says. */
+typedef struct report {
+    double wall_s;   /* of the whole command */
+    double device_s; /* of the graph on the chip */
+    double payload_bytes;
+    double stored_bytes;
+    double records;
+    double dropped;
+} report;
+
+/* The exit code of the command, what it prints in a file; -1 when it did not end by itself. */
+static int run_command(const setting *how, const char *name, const char *level,
+                       const char *output) {
+    char command[PATH_BYTES + 16], scene[PATH_BYTES + 32], dump[PATH_BYTES + 16];
+    snprintf(command, sizeof command, "%s/glassbox", how->beside);
+    snprintf(scene, sizeof scene, "%s/paged_attention", how->scenes);
+    snprintf(dump, sizeof dump, "%s/dump", how->work);
+    int status;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        dup2(fd, STDOUT_FILENO);
+        if (level)
+            execl(command, command, "run", scene, "--case", name, "--no-golden", "--json", level,
+                  "-o", dump, NULL);
+        else
+            execl(command, command, "run", scene, "--case", name, "--no-golden", "--json", NULL);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) != pid)
+        if (errno != EINTR)
+            return -1;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+static bool read_report(const char *path, report *out_report) {
+    json_error_t error;
+    json_t *root = json_load_file(path, 0, &error);
+    const json_t *run = json_array_get(json_object_get(root, "cases"), 0);
+    const json_t *totals = json_object_get(run, "dump_totals");
+    out_report->device_s = number(run, "seconds");
+    out_report->payload_bytes = number(totals, "payload_bytes");
+    out_report->stored_bytes = number(totals, "stored_bytes");
+    out_report->records = number(totals, "records");
+    out_report->dropped = number(totals, "dropped");
+    bool is_read = out_report->device_s > 0;
+    json_decref(root);
+    return is_read;
+}
+
+/* `level` is the option that dumps, or NULL. */
+static bool run_scene(const setting *how, const char *name, const char *level, report *out_report) {
+    char output[PATH_BYTES + 16];
+    snprintf(output, sizeof output, "%s/output", how->work);
+    int64_t start_ns = gbx_clock_ns();
+    int code = run_command(how, name, level, output);
+    out_report->wall_s = (double)(gbx_clock_ns() - start_ns) * 1e-9;
+    bool is_right = code == 0 && read_report(output, out_report);
+    empty_work(how);
+    if (!is_right)
+        fprintf(stderr,
+                "bench_capture: glassbox run %s/paged_attention --case %s %s ended with %d\n",
+                how->scenes, name, level ? level : "", code);
+    return is_right;
+}
+
+static int compare(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static double median(double *values) {
+    qsort(values, REPEATS, sizeof *values, compare);
+    return values[REPEATS / 2];
+}
+
+/* Also told, and not judged: what the dump adds to the command, over the time on the chip alone. */
+static bool print_statistics(const setting *how) {
+    double walls[2][REPEATS], devices[2][REPEATS];
+    static const char *const levels[2] = {NULL, "--dump-tensor=stats"};
+    report of = {0};
+    if (!run_scene(how, "medium", NULL, &of)) /* compiles */
+        return false;
+    for (int i = 0; i < REPEATS; ++i)
+        for (int l = 0; l < 2; ++l) {
+            if (!run_scene(how, "medium", levels[l], &of))
+                return false;
+            walls[l][i] = of.wall_s;
+            devices[l][i] = of.device_s;
+        }
+    double wall[2] = {median(walls[0]), median(walls[1])};
+    double device[2] = {median(devices[0]), median(devices[1])};
+    printf("paged_attention medium, level stats, %.0f records, medians of %d: command %.0f ms, "
+           "without dump %.0f; chip %.0f ms, %.0f\n",
+           of.records, REPEATS, wall[1] * 1e3, wall[0] * 1e3, device[1] * 1e3, device[0] * 1e3);
+    print_goal("stats: the command, times that without dump", wall[1] / wall[0], false, 2.0, "");
+    print_goal("stats: the chip, times that without dump", device[1] / device[0], false, 2.0, "");
+    printf("stats: on the chip and all that the dump adds to the command: %.2f times the chip "
+           "without dump\n",
+           (device[0] + wall[1] - wall[0]) / device[0]);
+    return true;
+}
+
+static bool print_large(const setting *how) {
+    report plain, full;
+    double disk = measure_disk(how);
+    if (disk == 0 || !run_scene(how, "large", NULL, &plain) ||
+        !run_scene(how, "large", "--dump-tensor", &full))
+        return false;
+    double allowed = plain.wall_s + 1.2 * full.stored_bytes * 1e-9 / disk +
+                     full.payload_bytes * 1e-9 / 4 + full.records * 1e-6;
+    printf("paged_attention large, full: %.0f records, %.1f GB of payload, %.1f GB stored, %.0f "
+           "dropped; command %.1f s, without dump %.1f; chip %.1f s, %.1f; disk %.2f GB/s\n",
+           full.records, full.payload_bytes * 1e-9, full.stored_bytes * 1e-9, full.dropped,
+           full.wall_s, plain.wall_s, full.device_s, plain.device_s, disk);
+    print_goal("large: the command, by the formula", full.wall_s, false, allowed, "s");
+    return full.dropped == 0;
+}
+
+bool print_scenes(const setting *how) {
+    char path[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/paged_attention/scene.json", how->scenes);
+    if (access(path, R_OK) != 0) {
+        printf("paged_attention: left out, %s is not there; name its directory by --scenes\n",
+               path);
+        return true;
+    }
+    bool is_right = print_statistics(how);
+    if (how->has_large)
+        is_right &= print_large(how);
+    else
+        printf("paged_attention large: left out without --large\n");
+    return is_right;
+}

@@ -1,0 +1,21 @@
+/*
+ * bench_hooks: what the hooks of the scheduler cost when nobody listens, by counting instructions.
+ */
+#ifndef GBX_BENCH_HOOKS_H
+#define GBX_BENCH_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What callgrind counted in one run. */
+typedef struct counts {
+    uint64_t scheduler;    /* instructions of the functions of src/sched, without those they call */
+    uint64_t program;      /* of all */
+    uint64_t attach_calls; /* of gbx_probe_attach, which makes a listener */
+    uint64_t mmap_calls;
+} counts;
+
+/* Reads a file that callgrind left; false when it is none. */
+bool counts_read(const char *path, counts *out_counts);
+
+#endif
