@@ -347,7 +347,7 @@ static void test_arguments_alone(void **state) {
     make_graph(scene);
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime)
         check_args(scene, chip, runtime, GBX_DUMP_OFF);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -357,7 +357,7 @@ static void test_arguments_beside_tensors(void **state) {
     make_graph(scene);
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime)
         check_args(scene, chip, runtime, GBX_DUMP_FULL);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -389,7 +389,7 @@ static void test_tensors_alone(void **state) {
         }
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -415,16 +415,16 @@ static void test_arguments_without_description(void **state) {
     for (uint32_t i = 0; i < 4; ++i)
         check_scalar_slot(json_array_get(slots, i), GBX_UINT64, row[i]);
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments_alone),
-        cmocka_unit_test(test_arguments_beside_tensors),
-        cmocka_unit_test(test_tensors_alone),
-        cmocka_unit_test(test_arguments_without_description),
+        scene_test(test_arguments_alone),
+        scene_test(test_arguments_beside_tensors),
+        scene_test(test_tensors_alone),
+        scene_test(test_arguments_without_description),
     };
     return RUN_OVER_ALL_VARIANTS(tests);
 }

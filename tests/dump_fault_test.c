@@ -98,7 +98,7 @@ static void check_way(const chip_variant *variant, step_mode mode, gbx_code code
         assert_int_equal(result.dump.records, dump_number(files.tensors, "total_tensors"));
         assert_non_null(strstr(dump_text(files.tensors, "status"), "step"));
         scene_drop(&files);
-        gbx_chip_close(chip);
+        scene_close(chip);
     }
     scene_destroy(scene);
 }
@@ -133,7 +133,7 @@ static void test_kernel_that_ends_the_chip(void **state) {
         scene_compare(scene, runtime, &files, &rules);
         assert_int_equal(result.dump.in_flight, 0);
         scene_drop(&files);
-        gbx_chip_close(chip);
+        scene_close(chip);
     }
     scene_destroy(scene);
 }
@@ -157,17 +157,17 @@ static void test_chip_after_one_that_crashed(void **state) {
     make_graph(scene, STEP_WRITE);
     scene_check(scene, other, PLAN_TENSORMAP, &config, &rules, &files);
     scene_drop(&files);
-    gbx_chip_close(other);
-    gbx_chip_close(chip);
+    scene_close(other);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_that_crashes),
-        cmocka_unit_test(test_kernel_that_hangs),
-        cmocka_unit_test(test_kernel_that_ends_the_chip),
-        cmocka_unit_test(test_chip_after_one_that_crashed),
+        scene_test(test_kernel_that_crashes),
+        scene_test(test_kernel_that_hangs),
+        scene_test(test_kernel_that_ends_the_chip),
+        scene_test(test_chip_after_one_that_crashed),
     };
     return RUN_OVER_PROCESS_VARIANTS(tests);
 }

@@ -24,7 +24,7 @@ static void check_everywhere(dump_scene *scene, const chip_variant *variant, uin
             dump_assert_python_reads(&files);
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
 }
 
 /* --- views --- */
@@ -246,7 +246,7 @@ static void test_one_is_one(void **state) {
     assert_string_equal(json_string_value(value_of(&files, 0, 5)), "18446744073709551615");
     assert_int_equal(dump_hex(dump_find(&files, 0, 1, false), "bits"), 0x3f800000);
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -285,7 +285,7 @@ static void test_read_modify_write(void **state) {
         }
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -406,7 +406,7 @@ static void test_duplicates(void **state) {
                          dump_number(files.tensors, "stored_bytes"));
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -460,7 +460,7 @@ static void test_levels_by_marks(void **state) {
     gbx_chip *chip = scene_chip(scene, *state, 0);
     add_marked(scene);
     check_levels(scene, chip, scene_full_config(), scene_full_rules(scene));
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -488,7 +488,7 @@ static void test_statistics(void **state) {
     config.dump.has_stats = rules.has_stats = true;
     check_level(scene, chip, PLAN_TENSORMAP, 0, config, rules);
     check_level(scene, chip, PLAN_TENSORMAP, 2, config, rules);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -563,7 +563,7 @@ static void test_levels_by_filters(void **state) {
             check_level(scene, chip, (int)(i + (size_t)level) % SCENE_RUNTIMES, level, config,
                         rules);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -594,7 +594,7 @@ static void test_filter_that_matches_nothing(void **state) {
     dump_files_open(directory, &files);
     scene_compare(scene, PLAN_TENSORMAP, &files, &rules);
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -619,7 +619,7 @@ static void test_longest_payload(void **state) {
         assert_int_equal(dump_number(files.tensors, "truncated_tensors"), 4);
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -639,7 +639,7 @@ static void test_tensors_larger_than_the_arena(void **state) {
     config.dump.buffer_count = 2;
     scene_check(scene, chip, PLAN_TENSORMAP, &config, &rules, &files);
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -666,7 +666,7 @@ static void test_least_arena(void **state) {
         scene_check(scene, chip, runtime, &config, &rules, &files);
         scene_drop(&files);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -733,7 +733,7 @@ static void test_tasks_without_description(void **state) {
         dump_text(json_array_get(dump_array(files.tensors, "skipped"), 0), "reason"),
         dump_text(json_array_get(dump_array(files.tensors, "skipped"), 1), "reason"));
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -776,7 +776,7 @@ static void test_runs_in_turn(void **state) {
         free(log);
         dump_directory_remove(directory);
     }
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
@@ -800,35 +800,35 @@ static void test_directory_that_holds_a_dump(void **state) {
     dump_assert_equal(&files, &again);
     dump_files_close(&again);
     scene_drop(&files);
-    gbx_chip_close(chip);
+    scene_close(chip);
     scene_destroy(scene);
 }
 
 int main(void) {
     const struct CMUnitTest everywhere[] = {
-        cmocka_unit_test(test_views),
-        cmocka_unit_test(test_typed_scalars),
-        cmocka_unit_test(test_one_is_one),
-        cmocka_unit_test(test_read_modify_write),
-        cmocka_unit_test(test_mixes_and_blocks),
-        cmocka_unit_test(test_free_tasks),
-        cmocka_unit_test(test_levels_by_marks),
-        cmocka_unit_test(test_runs_in_turn),
+        scene_test(test_views),
+        scene_test(test_typed_scalars),
+        scene_test(test_one_is_one),
+        scene_test(test_read_modify_write),
+        scene_test(test_mixes_and_blocks),
+        scene_test(test_free_tasks),
+        scene_test(test_levels_by_marks),
+        scene_test(test_runs_in_turn),
     };
     const struct CMUnitTest in_processes[] = {
-        cmocka_unit_test(test_dtypes),
-        cmocka_unit_test(test_declared_scalars),
-        cmocka_unit_test(test_most_arguments),
-        cmocka_unit_test(test_nothing_done),
-        cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_levels_by_filters),
-        cmocka_unit_test(test_filter_that_matches_nothing),
-        cmocka_unit_test(test_longest_payload),
-        cmocka_unit_test(test_least_arena),
-        cmocka_unit_test(test_tensors_larger_than_the_arena),
-        cmocka_unit_test(test_tasks_without_description),
-        cmocka_unit_test(test_directory_that_holds_a_dump),
+        scene_test(test_dtypes),
+        scene_test(test_declared_scalars),
+        scene_test(test_most_arguments),
+        scene_test(test_nothing_done),
+        scene_test(test_duplicates),
+        scene_test(test_statistics),
+        scene_test(test_levels_by_filters),
+        scene_test(test_filter_that_matches_nothing),
+        scene_test(test_longest_payload),
+        scene_test(test_least_arena),
+        scene_test(test_tensors_larger_than_the_arena),
+        scene_test(test_tasks_without_description),
+        scene_test(test_directory_that_holds_a_dump),
     };
     return RUN_OVER_ALL_VARIANTS(everywhere) + RUN_OVER_PROCESS_VARIANTS(in_processes);
 }

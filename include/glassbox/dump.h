@@ -62,7 +62,7 @@ typedef struct gbx_dump_totals {
     uint64_t stored_bytes;       /* that were written */
     uint64_t deduplicated;       /* records that point at bytes stored before */
     uint64_t truncated;          /* by max_tensor_bytes */
-    uint64_t in_flight;          /* outputs of a task that did not complete */
+    uint64_t in_flight;          /* outputs of a task that did not complete; counted apart */
     uint64_t dropped;            /* lost, itemised in the dump */
     uint64_t skipped;            /* tasks or arguments that could not be described */
     uint64_t stall_ns;           /* AICPU threads waited for room, all together */

@@ -117,11 +117,12 @@ typedef struct gbx_dump_lane {
     uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
     /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, so that a chip that died leaves it. */
     _Alignas(64) _Atomic uint64_t open_item;
-    /* Device, at the end of the thread; also while it goes on, now and then. */
+    /* Device, with each buffer that it hands over, and at the end of the thread... */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
     uint64_t lost[GBX_DUMP_CAUSES]; /* records, by cause */
-    uint64_t has_ended;             /* 1 when the thread has flushed */
+    /* ...and these at the end alone. */
+    uint64_t has_ended; /* 1 when the thread has flushed */
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     /* Host: positions below it are free to be used again. */
     _Alignas(64) _Atomic uint64_t arena_head;

@@ -110,6 +110,11 @@ static void ring_host(void *context) {
     gbx_device_ring(context);
 }
 
+static void show_life(void *context) {
+    gbx_device *device = context;
+    atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
+}
+
 static gbx_code attach_probe(gbx_graph *graph) {
     gbx_device *device = graph->device;
     if (!device->launch.dump_data_base)
@@ -120,7 +125,8 @@ static gbx_code attach_probe(gbx_graph *graph) {
                                  .gm_base = device->boot.gm_base,
                                  .gm_bytes = device->boot.gm_bytes,
                                  .ring = ring_host,
-                                 .ring_context = device};
+                                 .show_life = show_life,
+                                 .machine = device};
     graph->probe_state = map_memory(graph, gbx_probe_state_bytes);
     if (!graph->probe_state)
         return GBX_EXHAUSTED;

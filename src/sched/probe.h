@@ -45,9 +45,11 @@ typedef struct gbx_probe_request {
     uint32_t thread_count;
     uint64_t gm_base;
     uint64_t gm_bytes;
-    /* Rings for the host. Any thread. */
+    /* Any thread: rings for the host; tells it that the chip is alive, from a call that is at
+     * something long, which may be on the thread that would tell it else. */
     void (*ring)(void *context);
-    void *ring_context;
+    void (*show_life)(void *context);
+    void *machine;
 } gbx_probe_request;
 
 /* The private memory that it wants for a run: zero, taken as it is touched. */

@@ -17,6 +17,7 @@
 #include "store/dump_path.h"
 #include "store/journal_lock.h"
 #include "store/manifest.h"
+#include "store/recover_run.h"
 
 #define TAIL_NAME "tensor_dump.rec.broken"
 #define TEXT_KILLED "killed before the dump was complete; recovered"
@@ -271,8 +272,10 @@ static gbx_status repair_journal(repair_work *repair) {
     const gbx_record_end *end = gbx_reader_end(repair->reader);
     out->is_complete = end && (end->head.flags & GBX_FLAG_COMPLETE);
     GBX_TRY(write_manifests(repair));
+    bool has_run_changed;
+    GBX_TRY(gbx_recover_run_file(repair->directory, &has_run_changed));
     out->was_whole = out->cut_bytes == 0 && !out->has_ended && !out->has_tensor_manifest &&
-                     !out->has_args_manifests && out->removed_files == 0;
+                     !out->has_args_manifests && out->removed_files == 0 && !has_run_changed;
     return NULL;
 }
 

@@ -122,6 +122,13 @@ static gbx_status append_run(gbx_store *store, const char *json) {
     return refused;
 }
 
+static void remove_files(const gbx_store *store) {
+    if (store->payload.fd >= 0)
+        unlinkat(store->folder_fd, GBX_PAYLOAD_FILE, 0);
+    unlinkat(store->folder_fd, GBX_JOURNAL_FILE, 0);
+    rmdir(store->folder); /* where nothing else lies in it */
+}
+
 /* Takes away again what was made before the failure. */
 static gbx_status open_files(gbx_store *store, const gbx_store_config *config) {
     gbx_status status = gbx_journal_writer_open(&store->journal, store->folder_fd, store->folder);
@@ -132,11 +139,8 @@ static gbx_status open_files(gbx_store *store, const gbx_store_config *config) {
         status = gbx_payload_open(&store->payload, store->folder_fd, store->folder);
     if (!status && config->has_tensors && config->is_deduplicated)
         status = gbx_dedup_open(&store->dedup);
-    if (!status)
-        return NULL;
-    if (store->payload.fd >= 0)
-        unlinkat(store->folder_fd, GBX_PAYLOAD_FILE, 0);
-    unlinkat(store->folder_fd, GBX_JOURNAL_FILE, 0);
+    if (status)
+        remove_files(store);
     return status;
 }
 
@@ -158,6 +162,11 @@ gbx_status gbx_store_create(const gbx_store_config *config, gbx_store **out_stor
     else
         *out_store = store;
     return status;
+}
+
+void gbx_store_discard(gbx_store *store) {
+    remove_files(store);
+    gbx_store_destroy(store);
 }
 
 void gbx_store_destroy(gbx_store *store) {

@@ -36,6 +36,9 @@ GBX_MUST_USE gbx_status gbx_store_create(const gbx_store_config *config, gbx_sto
 /* Closes what is open; without a finish the journal stays as it is, for gbx_dump_recover. */
 void gbx_store_destroy(gbx_store *store);
 
+/* Destroys it, and removes what it has made. */
+void gbx_store_discard(gbx_store *store);
+
 /* --- payload --- */
 
 /* A range of the payload file of its own, `bytes` rounded up to pages; a multiple of pages. Never

@@ -76,6 +76,33 @@ void scene_destroy(dump_scene *scene) {
     free(scene);
 }
 
+/* What a test that failed left open; tests of a program run one after the other. */
+enum { MOST_CHIPS = 16 };
+static gbx_chip *open_chips[MOST_CHIPS];
+
+static void remember_chip(gbx_chip *chip) {
+    size_t at = 0;
+    while (at < MOST_CHIPS && open_chips[at])
+        ++at;
+    assert_in_range(at, 0, MOST_CHIPS - 1);
+    open_chips[at] = chip;
+}
+
+void scene_close(gbx_chip *chip) {
+    for (size_t i = 0; i < MOST_CHIPS; ++i)
+        if (open_chips[i] == chip)
+            open_chips[i] = NULL;
+    gbx_chip_close(chip);
+}
+
+int scene_close_all(void **state) {
+    (void)state;
+    for (size_t i = 0; i < MOST_CHIPS; ++i)
+        if (open_chips[i])
+            scene_close(open_chips[i]);
+    return 0;
+}
+
 gbx_chip *scene_chip(const dump_scene *scene, const chip_variant *variant, uint32_t threads) {
     gbx_chip_config config = {.platform = variant->platform,
                               .device = variant->device,
@@ -83,6 +110,7 @@ gbx_chip *scene_chip(const dump_scene *scene, const chip_variant *variant, uint3
                               .aicpu_threads = threads};
     gbx_chip *chip;
     assert_ok(gbx_chip_open(&config, &chip));
+    remember_chip(chip);
     for (uint32_t id = 0; id < GBX_MAX_KERNELS; ++id)
         if (scene->kernels.functions[id])
             assert_ok(gbx_kernel_register(chip, &scene->kernels.facts[id]));

@@ -57,6 +57,12 @@ void scene_destroy(dump_scene *scene);
 
 /* A chip of a variant with the kernels; `threads` 0 for the default. */
 gbx_chip *scene_chip(const dump_scene *scene, const chip_variant *variant, uint32_t threads);
+void scene_close(gbx_chip *chip);
+
+/* A test whose chips are closed when it fails, so that one failure is one failure: address slots
+ * for chips are few. */
+#define scene_test(function) cmocka_unit_test_teardown(function, scene_close_all)
+int scene_close_all(void **state);
 
 /* --- graphs --- */
 

@@ -88,7 +88,8 @@ static void look_in_steps(capture *c, const unsigned char *bytes, uint64_t count
         uint64_t left = count - at;
         look_at(c, bytes + at, left < GBX_WRITER_STEP_BYTES ? left : GBX_WRITER_STEP_BYTES);
     }
-    gbx_lane_show_life(c->lane);
+    if (count > GBX_WRITER_STEP_BYTES)
+        gbx_lane_show_life(c->lane);
 }
 
 /* Bytes `first` to `end`, looked at where they lie. */
@@ -115,7 +116,8 @@ static void copy_out(capture *c, uint64_t first, uint64_t end, unsigned char *to
         gbx_tensor_gather_range(c->tensor, c->buffer, at, count, place);
         look_at(c, place, count);
     }
-    gbx_lane_show_life(c->lane);
+    if (end - first > GBX_WRITER_STEP_BYTES)
+        gbx_lane_show_life(c->lane);
 }
 
 /* --- writing --- */
@@ -238,11 +240,12 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
         is_whole = copy_payload(&c);
     else if (c.has_hash)
         sweep(&c, 0, c.bytes);
-    end_looking(&c);
-    if (is_whole)
+    if (is_whole) {
+        end_looking(&c);
         record(&c);
-    else
+    } else {
         gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+    }
     if (is_timed)
         gbx_lane_note_duration(lane, gbx_clock_ns() - start_ns);
 }

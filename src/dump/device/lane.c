@@ -33,9 +33,18 @@ static void show_open(gbx_lane *lane) {
     atomic_store_explicit(&lane->shared->open_item, item, memory_order_release);
 }
 
+/* Now and then, so that it is known of a chip that dies too. */
+static void tell_counts(gbx_lane *lane) {
+    gbx_dump_lane *shared = lane->shared;
+    shared->stall_ns = lane->stall_ns;
+    shared->longest_capture_ns = lane->longest_capture_ns;
+    memcpy(shared->lost, lane->lost, sizeof shared->lost);
+}
+
 void gbx_lane_publish(gbx_lane *lane) {
     lane->published = lane->tail;
     lane->published_ns = lane->hook_ns;
+    tell_counts(lane);
     if (!lane->lines || lane->used == 0)
         return;
     /* There are as many cells as buffers: the queue is never full. */
@@ -75,7 +84,8 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
     uint32_t count = 1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS;
     gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
     if (!record) {
-        gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+        if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */
+            gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
         return NULL;
     }
     if (lane->loss_count) {
@@ -175,9 +185,6 @@ void gbx_lane_end(gbx_lane *lane) {
             tell_losses(lane);
     }
     gbx_lane_publish(lane);
-    shared->stall_ns = lane->stall_ns;
-    shared->longest_capture_ns = lane->longest_capture_ns;
-    memcpy(shared->lost, lane->lost, sizeof shared->lost);
     memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);
     shared->has_ended = 1;
 }

@@ -161,7 +161,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
 static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
     const gbx_sched_edge *edge = task->inputs;
     while (edge) {
-        gbx_dump_record head = {.task = task->id};
+        gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
         gbx_dump_edges *to = gbx_lane_begin(lane, GBX_DUMP_EDGES, 0, &head);
         if (!to)
             return;
@@ -190,7 +190,8 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
 }
 
 static void record_done(gbx_lane *lane, const gbx_sched_task *task) {
-    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_record head = {
+        .stage = GBX_DUMP_AFTER, .task = task->id, .arg_index = GBX_DUMP_NO_ARG};
     gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_DONE, 0, &head);
     if (!to)
         return;
@@ -243,10 +244,11 @@ static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) 
         slots[i] = slot_of(lane, dispatch, i, &scalar);
         words += SLOT_WORDS + (slots[i].is_tensor ? TENSOR_SLOT_WORDS + 2u * slots[i].ndims : 0);
     }
-    gbx_dump_record head = {.task = task->id, .arg_index = task->word_count};
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
     gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
     if (!to)
         return;
+    to->head.arg_index = task->word_count;
     to->func_id = dispatch->func_id;
     to->core_id = dispatch->core_id;
     to->block_idx = dispatch->block_idx;

@@ -54,7 +54,7 @@ static void ask_host(gbx_lane *lane, int64_t deadline_ns) {
         nap(lane);
     /* Release: all that was published before is visible to the host that sees the count. */
     uint64_t asked = atomic_fetch_add_explicit(&writer->shared->asked, 1, memory_order_release) + 1;
-    writer->request.ring(writer->request.ring_context);
+    writer->request.ring(writer->request.machine);
     /* Acquire pairs with the host's write: what it gave back can be taken. */
     while (atomic_load_explicit(&writer->shared->done, memory_order_acquire) < asked &&
            !is_past(deadline_ns))
@@ -77,10 +77,11 @@ static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
 
 bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted) {
     if (has_room(lane, wanted)) {
-        lane->is_dropping = false;
+        if (lane->dropping == has_room)
+            lane->dropping = NULL;
         return true;
     }
-    if (lane->is_dropping)
+    if (lane->dropping == has_room)
         return false;
     /* What this lane holds back may be all that the host waits for. */
     gbx_lane_publish(lane);
@@ -98,6 +99,7 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted
     }
     lane->stall_ns += (uint64_t)(now_ns - start_ns);
     gbx_lane_note_duration(lane, now_ns - start_ns);
-    lane->is_dropping = !is_there;
+    if (!is_there)
+        lane->dropping = has_room;
     return is_there;
 }

@@ -29,8 +29,13 @@ typedef struct gbx_writer_loss {
 
 enum { GBX_WRITER_LOSSES = 16 };
 
+typedef struct gbx_lane gbx_lane;
+
+/* Whether there is room of some kind. */
+typedef bool (*gbx_lane_condition)(gbx_lane *lane, uint64_t wanted);
+
 /* What one AICPU thread writes into; one caller at a time. */
-typedef struct gbx_lane {
+struct gbx_lane {
     _Alignas(64) gbx_writer *writer;
     gbx_dump_lane *shared;
     unsigned char *buffers;
@@ -55,11 +60,11 @@ typedef struct gbx_lane {
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     gbx_writer_loss losses[GBX_WRITER_LOSSES];
     uint32_t loss_count;
-    bool is_dropping; /* a wait has timed out: do not wait again before there is room */
+    gbx_lane_condition dropping; /* a wait for it timed out: not again before there is room */
     _Alignas(64) _Atomic uint64_t heartbeat;
     _Atomic uint32_t inside; /* GBX_LANE_... */
     unsigned char *scratch;  /* GBX_WRITER_VIEW_STEP_BYTES */
-} gbx_lane;
+};
 
 struct gbx_writer {
     gbx_probe probe;
@@ -104,10 +109,12 @@ void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause);
 /* Nothing more will come. */
 void gbx_lane_end(gbx_lane *lane);
 
+/* It waits, or is at something long. */
 static inline void gbx_lane_show_life(gbx_lane *lane) {
     atomic_store_explicit(&lane->heartbeat,
                           atomic_load_explicit(&lane->heartbeat, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+    lane->writer->request.show_life(lane->writer->request.machine);
 }
 
 static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
@@ -116,8 +123,6 @@ static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
 }
 
 /* --- room.c --- */
-
-typedef bool (*gbx_lane_condition)(gbx_lane *lane, uint64_t wanted);
 
 /* Waits until there is room, at most for the stall timeout; false when there is none. */
 bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted);

@@ -269,16 +269,24 @@ static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx
     }
 }
 
+/* A thread that never told its end: how much it had not handed over, nobody knows. */
+static void note_sudden_end(gbx_collector *c, const gbx_lane_source *lane) {
+    gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
+    if (lane->last_turn > 0)
+        gbx_collector_lose(c, &nothing, lane->index, GBX_DUMP_LOST_DEVICE, 1);
+    c->totals.has_ended = false;
+}
+
 static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
     gbx_dump_lane end;
-    if (!read_at(c, lane->address, &end, sizeof end) || end.has_ended != 1) {
-        c->totals.has_ended = false;
+    if (!read_at(c, lane->address, &end, sizeof end))
         return;
-    }
     tell_untold(c, lane, &end);
     c->totals.dump.stall_ns += end.stall_ns;
     if (end.longest_capture_ns > c->totals.dump.longest_capture_ns)
         c->totals.dump.longest_capture_ns = end.longest_capture_ns;
+    if (end.has_ended != 1)
+        note_sudden_end(c, lane);
     for (uint32_t i = 0; i < GBX_MAX_DUMP_FILTERS; ++i)
         c->totals.filter_hits[i] += end.filter_hits[i];
 }

@@ -6,7 +6,8 @@
 #include "tensor/view.h"
 
 /* Two payloads with so little between them that is not stored go out in one piece. */
-enum { MERGED_GAP_BYTES = 512, STATISTICS_WORDS = 7 };
+enum { MERGED_GAP_BYTES = 512 };
+enum { STATISTICS_WORDS = 7, SLOT_WORDS = 2, TENSOR_SLOT_WORDS = 4 };
 
 /* --- is it what a device writer writes? --- */
 
@@ -14,18 +15,62 @@ static uint32_t lines_of_words(uint64_t words) {
     return (uint32_t)(1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS);
 }
 
-static bool is_tensor_sound(const gbx_dump_tensor *record) {
-    const gbx_dump_record *head = &record->head;
-    gbx_tensor tensor = {
-        .dtype = head->dtype, .ndims = head->ndims, .start_offset = record->start_offset};
+/* Manifests hold numbers below 2^53, beyond which readers of JSON are not exact. */
+static bool is_number(int64_t value) {
+    return value > -(INT64_C(1) << 53) && value < INT64_C(1) << 53;
+}
+
+/* `words` are ndims of shape, then ndims of strides. */
+static bool is_geometry_sound(uint32_t dtype, uint32_t ndims, int64_t start_offset,
+                              const uint64_t *words, gbx_tensor *out_tensor) {
     int64_t first;
     int64_t end;
-    uint32_t words = 2u * head->ndims + (head->flags & GBX_DUMP_STATISTICS ? STATISTICS_WORDS : 0);
-    if (head->ndims > GBX_MAX_DIMS || head->lines != lines_of_words(words))
+    bool is_exact = is_number(start_offset);
+    *out_tensor = (gbx_tensor){.dtype = dtype, .ndims = ndims, .start_offset = start_offset};
+    for (uint32_t d = 0; d < ndims; ++d) {
+        out_tensor->shape[d] = (int64_t)words[d];
+        out_tensor->strides[d] = (int64_t)words[ndims + d];
+        is_exact &= is_number(out_tensor->shape[d]) && is_number(out_tensor->strides[d]);
+    }
+    return is_exact && gbx_tensor_is_valid(out_tensor, &first, &end);
+}
+
+static bool are_statistics_sound(const gbx_tensor *tensor, const uint64_t *words) {
+    gbx_record_stats stats;
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
+    memcpy(&stats, words + 2 * (size_t)tensor->ndims, sizeof stats);
+    return stats.nan_count <= count && stats.inf_count <= count && stats.zero_count <= count &&
+           stats.subnormal_count <= count;
+}
+
+static bool is_tensor_sound(const gbx_dump_tensor *record) {
+    const gbx_dump_record *head = &record->head;
+    bool has_statistics = head->flags & GBX_DUMP_STATISTICS;
+    gbx_tensor tensor;
+    if (head->ndims > GBX_MAX_DIMS ||
+        head->lines != lines_of_words(2u * head->ndims + (has_statistics ? STATISTICS_WORDS : 0)) ||
+        !is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words, &tensor))
         return false;
-    memcpy(tensor.shape, record->words, head->ndims * sizeof(uint64_t));
-    memcpy(tensor.strides, record->words + head->ndims, head->ndims * sizeof(uint64_t));
-    return gbx_tensor_is_valid(&tensor, &first, &end);
+    return !has_statistics || are_statistics_sound(&tensor, record->words);
+}
+
+/* The words of one slot; 0 when it is none. */
+static uint32_t sound_slot_words(const uint64_t *words, uint64_t left) {
+    gbx_dump_slot slot;
+    gbx_tensor tensor;
+    if (left < SLOT_WORDS)
+        return 0;
+    memcpy(&slot, words, sizeof slot);
+    if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.role > GBX_ROLE_INOUT ||
+        !gbx_dtype_is_valid(slot.dtype))
+        return 0;
+    if (!slot.is_tensor)
+        return SLOT_WORDS;
+    uint32_t count = TENSOR_SLOT_WORDS + 2u * slot.ndims;
+    if (left < count || !is_geometry_sound(slot.dtype, slot.ndims, (int64_t)words[SLOT_WORDS + 1],
+                                           words + TENSOR_SLOT_WORDS, &tensor))
+        return 0;
+    return count;
 }
 
 static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
@@ -35,22 +80,23 @@ static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
         record->subtask >= GBX_SUBTASK_COUNT || record->block_idx >= GBX_MAX_BLOCK_NUM)
         return false;
     for (uint32_t i = 0; i < record->head.arg_index; ++i) {
-        gbx_dump_slot slot;
-        if (at + 2 > record->word_count)
+        uint32_t words = sound_slot_words(record->words + at, record->word_count - at);
+        if (words == 0)
             return false;
-        memcpy(&slot, record->words + at, sizeof slot);
-        if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.role > GBX_ROLE_INOUT)
-            return false;
-        at += 2 + (slot.is_tensor ? 2 + 2u * slot.ndims : 0);
+        at += words;
     }
     return at == record->word_count;
+}
+
+static bool is_loss_sound(const gbx_dump_loss *record) {
+    return record->cause < GBX_DUMP_CAUSES && record->count <= UINT32_MAX;
 }
 
 static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
     const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
     const gbx_dump_record *head = at;
     if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
-        head->role > GBX_ROLE_INOUT)
+        head->role > GBX_ROLE_INOUT || head->time_ns >> 53)
         return false;
     switch (head->kind) {
     case GBX_DUMP_TENSOR:
@@ -62,7 +108,7 @@ static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
     case GBX_DUMP_SCALAR:
         return head->lines == 1 && gbx_dtype_is_valid(head->dtype);
     case GBX_DUMP_LOSS:
-        return head->lines == 1 && ((const gbx_dump_loss *)at)->cause < GBX_DUMP_CAUSES;
+        return head->lines == 1 && is_loss_sound(at);
     case GBX_DUMP_SKIPPED:
         return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS;
     case GBX_DUMP_TASK:

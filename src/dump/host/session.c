@@ -164,8 +164,13 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
         return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
     session->config = *config;
     gbx_status status = begin(session);
-    if (status)
+    if (status) {
+        /* What could not begin leaves no dump behind. */
+        if (session->store)
+            gbx_store_discard(session->store);
+        session->store = NULL;
         return gbx_status_first(status, destroy(session));
+    }
     *out_session = session;
     return NULL;
 }
@@ -245,7 +250,7 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
     const char *text = is_complete ? "ok" : "done, but records were lost";
     gbx_record_end end = {
         .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},
-        .record_count = totals->records,
+        .record_count = totals->records + totals->in_flight,
         .task_count = tasks,
         .dispatch_count = totals->dispatches,
         .payload_bytes = totals->payload_bytes,
@@ -271,6 +276,17 @@ static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dum
                     directory, totals->dropped);
 }
 
+/* The run is done all the same: it is the dump that lacks something. Consumes `cause`. */
+static gbx_status lose_files(const gbx_dump_session *session, gbx_status cause) {
+    const char *directory = session->config.options->directory;
+    gbx_status lost = gbx_fail(GBX_LOST,
+                               "finishing the dump in %s: %s; `glassbox recover %s` keeps what was "
+                               "written",
+                               directory, gbx_status_message(cause), directory);
+    gbx_status_free(cause);
+    return lost;
+}
+
 gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,
                                 gbx_dump_totals *out_totals) {
     if (session->manager)
@@ -283,15 +299,8 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     gbx_status status = finish_store(session, ending, out_totals, totals->tasks);
     status = gbx_status_first(
         status, gbx_run_file_write(&session->config, &session->identity, ending, out_totals));
-    if (status) {
-        const char *directory = session->config.options->directory;
-        gbx_status lost = gbx_fail(GBX_LOST,
-                                   "finishing the dump in %s: %s; `glassbox recover %s` keeps what "
-                                   "was written",
-                                   directory, gbx_status_message(status), directory);
-        gbx_status_free(status);
-        status = lost;
-    }
+    if (status && gbx_status_code(status) != GBX_LOST)
+        status = lose_files(session, status);
     status = gbx_status_first(status, describe_losses(session, out_totals));
     return gbx_status_first(status, destroy(session));
 }

@@ -189,13 +189,16 @@ static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *
 
 static void count_tensor(gbx_collector *c, uint16_t flags, uint64_t bytes) {
     gbx_dump_totals *totals = &c->totals.dump;
-    ++totals->records;
-    ++totals->tensors;
+    if (flags & GBX_FLAG_IN_FLIGHT) {
+        ++totals->in_flight;
+    } else {
+        ++totals->records;
+        ++totals->tensors;
+    }
     totals->payload_bytes += bytes;
     totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : bytes;
     totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
     totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
-    totals->in_flight += (flags & GBX_FLAG_IN_FLIGHT) != 0;
 }
 
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
