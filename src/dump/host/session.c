@@ -139,10 +139,10 @@ static gbx_status begin(gbx_dump_session *session) {
     GBX_TRY(check_options(config));
     GBX_TRY(parse_filters(session));
     note_scalar_dtypes(session);
+    GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
     GBX_TRY(gbx_run_kernels_copy(config));
     GBX_TRY(gbx_run_file_write(config, &session->identity, NULL, NULL));
-    GBX_TRY(create_region(session));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));
     return config->has_orchestration ? NULL : start_manager(session);
