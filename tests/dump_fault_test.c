@@ -12,20 +12,15 @@
 
 enum { BEFORE = 12, AFTER = 4, STOP_ELEMENT = 13 };
 
-static gbx_tensor matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns) {
-    const int64_t shape[] = {rows, columns};
-    return scene_tensor(scene, dtype, 2, shape);
-}
-
 /* Outputs before the one where it ends are whole, those after it as they were. */
 static void add_failing(dump_scene *scene, step_mode mode, gbx_tensor chain) {
-    gbx_tensor wide = matrix(scene, GBX_INT16, 6, 12);
+    gbx_tensor wide = scene_matrix(scene, GBX_INT16, 6, 12);
     plan_task *task = scene_add(scene, gbx_aiv(STEP), mode);
     scene_arg(scene, task, GBX_ROLE_INPUT, chain);
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT32, 3, 5));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_FLOAT32, 3, 5));
     scene_arg(scene, task, GBX_ROLE_INOUT, gbx_view_slice(&wide, 1, 2, 7));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_UINT8, 10, 10));
-    scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_INT64, 2, 2));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_UINT8, 10, 10));
+    scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_INT64, 2, 2));
     scene_scalar(task, GBX_DTYPE_NONE, gbx_word_f32(0.25f));
     scene_control(scene, task)->stop_tensor = 3;
     scene_control(scene, task)->stop_element = STOP_ELEMENT;
@@ -33,7 +28,7 @@ static void add_failing(dump_scene *scene, step_mode mode, gbx_tensor chain) {
 
 static void make_graph(dump_scene *scene, step_mode mode) {
     scene_clear(scene);
-    gbx_tensor chain = matrix(scene, GBX_FLOAT32, 8, 8);
+    gbx_tensor chain = scene_matrix(scene, GBX_FLOAT32, 8, 8);
     for (int i = 0; i < BEFORE + 1 + AFTER; ++i) {
         if (i == BEFORE) {
             add_failing(scene, mode, chain);
@@ -41,7 +36,7 @@ static void make_graph(dump_scene *scene, step_mode mode) {
         }
         plan_task *task = scene_add(scene, i % 2 ? gbx_aic(STEP_AIC) : gbx_aiv(STEP), STEP_WRITE);
         scene_arg(scene, task, GBX_ROLE_INOUT, chain);
-        scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_INT32, 4, 9));
+        scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_INT32, 4, 9));
         scene_scalar(task, GBX_INT32, (uint64_t)i);
     }
     /* Tasks after it read what it writes: none of them can run before it. */

@@ -1,7 +1,7 @@
 /*
- * Dumps of all kinds of arguments and all ways to choose among them, on every runtime and both
- * platforms, each record against the sequential model: views, dtypes, scalars, chains, mixes,
- * levels, marks, filters, sizes, duplicates, tasks that nobody described, runs one after the other.
+ * Dumps of all kinds of arguments, on every runtime and both platforms, each record against the
+ * sequential model: views, dtypes, scalars, chains, mixes, duplicates, tasks that nobody described,
+ * runs one after the other.
  */
 #include "dump_scene.h"
 
@@ -29,17 +29,6 @@ static void check_everywhere(dump_scene *scene, const chip_variant *variant, uin
 
 /* --- views --- */
 
-static gbx_tensor matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns) {
-    const int64_t shape[] = {rows, columns};
-    return scene_tensor(scene, dtype, 2, shape);
-}
-
-static gbx_tensor flipped(gbx_tensor view, uint32_t dim) {
-    view.start_offset += (view.shape[dim] - 1) * view.strides[dim];
-    view.strides[dim] = -view.strides[dim];
-    return view;
-}
-
 static gbx_tensor stepped_by(gbx_tensor view, uint32_t dim, int64_t step) {
     view.shape[dim] = (view.shape[dim] + step - 1) / step;
     view.strides[dim] *= step;
@@ -51,13 +40,7 @@ static gbx_tensor eight_dimensions(dump_scene *scene) {
     gbx_tensor view = scene_tensor(scene, GBX_UINT16, 8, shape);
     view = gbx_view_transpose(&view, 0, 7);
     view = gbx_view_transpose(&view, 1, 4);
-    return flipped(view, 6);
-}
-
-static gbx_tensor element(dump_scene *scene, gbx_dtype dtype) {
-    gbx_tensor row = matrix(scene, dtype, 3, 5);
-    row = gbx_view_select(&row, 0, 2);
-    return gbx_view_select(&row, 0, 3);
+    return scene_flipped(view, 6);
 }
 
 /* Views that a kernel may write to: no element twice. */
@@ -65,7 +48,7 @@ enum { WRITABLE_VIEWS = 12 };
 
 static gbx_tensor writable_view(dump_scene *scene, int which) {
     const int64_t none = 0, none_amid[] = {3, 0, 2};
-    gbx_tensor whole = matrix(scene, GBX_FLOAT32, 6, 8);
+    gbx_tensor whole = scene_matrix(scene, GBX_FLOAT32, 6, 8);
     gbx_tensor rows = gbx_view_slice(&whole, 0, 1, 4);
     switch (which) {
     case 0:
@@ -77,13 +60,13 @@ static gbx_tensor writable_view(dump_scene *scene, int which) {
     case 3:
         return gbx_view_transpose(&rows, 0, 1);
     case 4:
-        return flipped(flipped(rows, 0), 1);
+        return scene_flipped(scene_flipped(rows, 0), 1);
     case 5:
-        return stepped_by(flipped(whole, 1), 1, 3);
+        return stepped_by(scene_flipped(whole, 1), 1, 3);
     case 6:
         return gbx_view_select(&rows, 1, 5);
     case 7:
-        return element(scene, GBX_INT16);
+        return scene_element(scene, GBX_INT16);
     case 8:
         return eight_dimensions(scene);
     case 9:
@@ -96,14 +79,14 @@ static gbx_tensor writable_view(dump_scene *scene, int which) {
 }
 
 static gbx_tensor broadcast(dump_scene *scene) {
-    gbx_tensor view = matrix(scene, GBX_INT32, 1, 7);
+    gbx_tensor view = scene_matrix(scene, GBX_INT32, 1, 7);
     view.shape[0] = 5;
     view.strides[0] = 0;
     return view;
 }
 
 static gbx_tensor sliding_windows(dump_scene *scene) {
-    gbx_tensor view = matrix(scene, GBX_BFLOAT16, 1, 22);
+    gbx_tensor view = scene_matrix(scene, GBX_BFLOAT16, 1, 22);
     view.shape[0] = 9;
     view.shape[1] = 6;
     view.strides[0] = 2;
@@ -123,7 +106,7 @@ static void test_views(void **state) {
             scene_arg(scene, task, roles[round], views[i]);
         scene_arg(scene, task, GBX_ROLE_INPUT, broadcast(scene));
         scene_arg(scene, task, GBX_ROLE_INPUT, sliding_windows(scene));
-        scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_INT64, 1, 1));
+        scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_INT64, 1, 1));
     }
     check_everywhere(scene, *state, 0);
     scene_destroy(scene);
@@ -131,27 +114,9 @@ static void test_views(void **state) {
 
 /* --- dtypes --- */
 
-static void add_dtype(dump_scene *scene, gbx_dtype dtype) {
-    const int64_t shape[] = {2, 3, 7};
-    gbx_tensor odd = matrix(scene, dtype, 5, 3), cube = scene_tensor(scene, dtype, 3, shape);
-    plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
-    scene_arg(scene, task, GBX_ROLE_INPUT, gbx_view_transpose(&odd, 0, 1));
-    scene_arg(scene, task, GBX_ROLE_INPUT, element(scene, dtype));
-    scene_arg(scene, task, GBX_ROLE_INPUT, flipped(odd, 1));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, dtype, 4, 5));
-    scene_arg(scene, task, GBX_ROLE_INOUT, gbx_view_slice(&cube, 2, 1, 5));
-    scene_arg(scene, task, GBX_ROLE_INOUT, element(scene, dtype));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, dtype, 33, 63));
-}
-
-static void add_all_dtypes(dump_scene *scene) {
-    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
-        add_dtype(scene, (gbx_dtype)dtype);
-}
-
 static void test_dtypes(void **state) {
     dump_scene *scene = scene_create(4 * LITTLE);
-    add_all_dtypes(scene);
+    scene_add_all_dtypes(scene);
     check_everywhere(scene, *state, 0);
     scene_destroy(scene);
 }
@@ -207,12 +172,12 @@ static void test_declared_scalars(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     for (int pattern = 0; pattern < PATTERNS; ++pattern) {
         plan_task *task = scene_add(scene, gbx_aiv(DECLARED), STEP_WRITE);
-        scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_INT8, 2, 3));
+        scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_INT8, 2, 3));
         for (uint32_t i = 0; i < DECLARED_SCALARS + 2; ++i)
             scene_scalar(task, GBX_DTYPE_NONE, pattern_of(1 + i % 16, pattern));
     }
     plan_task *other = scene_add(scene, gbx_aiv(DECLARED), STEP_WRITE);
-    scene_arg(scene, other, GBX_ROLE_INOUT, matrix(scene, GBX_INT8, 2, 3));
+    scene_arg(scene, other, GBX_ROLE_INOUT, scene_matrix(scene, GBX_INT8, 2, 3));
     scene_scalar(other, GBX_INT32, 0xffffffff);
     scene_scalar(other, GBX_DTYPE_NONE, 0x3c00);
     check_everywhere(scene, *state, 0);
@@ -267,7 +232,7 @@ static void test_read_modify_write(void **state) {
     gbx_chip *chip = scene_chip(scene, *state, 4);
     gbx_call_config config = scene_full_config();
     dump_rules rules = scene_full_rules(scene);
-    gbx_tensor whole = matrix(scene, GBX_FLOAT32, 12, 40);
+    gbx_tensor whole = scene_matrix(scene, GBX_FLOAT32, 12, 40);
     gbx_tensor part = gbx_view_slice(&whole, 1, 7, 21);
     for (int i = 0; i < STEPS; ++i) {
         plan_task *task = scene_add(scene, i % 2 ? gbx_aic(STEP_AIC) : gbx_aiv(STEP), STEP_WRITE);
@@ -299,9 +264,9 @@ static void test_mixes_and_blocks(void **state) {
                                       gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, WIDE)};
         for (int k = 0; k < 4; ++k) {
             plan_task *task = scene_add(scene, gbx_spmd(kernels[k], block_nums[i]), STEP_WRITE);
-            scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_FLOAT16, 9, 11));
-            scene_arg(scene, task, GBX_ROLE_INPUT, matrix(scene, GBX_INT32, 3, 4));
-            scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_UINT8, 50, 20));
+            scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_FLOAT16, 9, 11));
+            scene_arg(scene, task, GBX_ROLE_INPUT, scene_matrix(scene, GBX_INT32, 3, 4));
+            scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_UINT8, 50, 20));
             scene_scalar(task, GBX_DTYPE_NONE, gbx_word_f32(0.75f));
         }
     }
@@ -315,7 +280,7 @@ static void test_most_arguments(void **state) {
         plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
         for (uint32_t i = 1; i < GBX_MAX_TENSOR_ARGS; ++i)
             scene_arg(scene, task, (gbx_role)((i + (uint32_t)round) % 3),
-                      matrix(scene, (gbx_dtype)(1 + i % 15), 2, 1 + (int64_t)i));
+                      scene_matrix(scene, (gbx_dtype)(1 + i % 15), 2, 1 + (int64_t)i));
         for (uint32_t i = 0; i < GBX_MAX_SCALAR_ARGS; ++i)
             scene_scalar(task, (gbx_dtype)(1 + i % 16), UINT64_C(0x0101010101010101) * i);
     }
@@ -330,9 +295,9 @@ static void test_free_tasks(void **state) {
     for (int i = 0; i < PLAN_MAX_TASKS; ++i) {
         plan_task *task =
             scene_add_free(scene, i % 3 ? gbx_aiv(STEP) : gbx_aic(STEP_AIC), STEP_WRITE);
-        scene_arg(scene, task, GBX_ROLE_INPUT, matrix(scene, GBX_FLOAT32, 1 + i, 7));
-        scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT16, 3, 5 + i));
-        scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_UINT32, 16, 16));
+        scene_arg(scene, task, GBX_ROLE_INPUT, scene_matrix(scene, GBX_FLOAT32, 1 + i, 7));
+        scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_FLOAT16, 3, 5 + i));
+        scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_UINT32, 16, 16));
         scene_scalar(task, GBX_INT32, (uint64_t)i);
     }
     check_everywhere(scene, *state, GBX_MAX_AICPU_THREADS);
@@ -344,9 +309,9 @@ static void test_nothing_done(void **state) {
     scene_add_plain(scene, gbx_aiv(IDLE));
     scene_add_plain(scene, gbx_spmd(gbx_mix(GBX_NO_KERNEL, IDLE, IDLE), 5));
     plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_NOTHING);
-    scene_arg(scene, task, GBX_ROLE_INPUT, matrix(scene, GBX_INT16, 3, 3));
-    scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_INT16, 3, 3));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_INT16, 3, 3));
+    scene_arg(scene, task, GBX_ROLE_INPUT, scene_matrix(scene, GBX_INT16, 3, 3));
+    scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_INT16, 3, 3));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_INT16, 3, 3));
     check_everywhere(scene, *state, 0);
     scene_destroy(scene);
 }
@@ -354,7 +319,8 @@ static void test_nothing_done(void **state) {
 /* --- stored once --- */
 
 static void add_copies(dump_scene *scene) {
-    gbx_tensor from = matrix(scene, GBX_INT32, 8, 8), to = matrix(scene, GBX_INT32, 8, 8);
+    gbx_tensor from = scene_matrix(scene, GBX_INT32, 8, 8),
+               to = scene_matrix(scene, GBX_INT32, 8, 8);
     gbx_tensor turned = gbx_view_transpose(&to, 0, 1);
     plan_task *copy = scene_add(scene, gbx_aiv(STEP), STEP_COPY);
     scene_arg(scene, copy, GBX_ROLE_INPUT, from);
@@ -410,272 +376,12 @@ static void test_duplicates(void **state) {
     scene_destroy(scene);
 }
 
-/* --- levels, marks, filters --- */
-
-static void add_marked(dump_scene *scene) {
-    for (int i = 0; i < 6; ++i) {
-        gbx_task_kernels kernels[] = {gbx_aiv(STEP), gbx_mix(STEP_AIC, STEP, GBX_NO_KERNEL),
-                                      gbx_aiv(WIDE)};
-        plan_task *task = scene_add(scene, kernels[i % 3], STEP_WRITE);
-        scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_FLOAT16, 5, 9));
-        scene_arg(scene, task, GBX_ROLE_INPUT, matrix(scene, GBX_INT64, 3, 3));
-        scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT32, 7, 3));
-        scene_scalar(task, GBX_FLOAT32, gbx_word_f32(0.1f * (float)i));
-        scene_scalar(task, GBX_DTYPE_NONE, (uint64_t)i);
-        task->marks_all = i == 4;
-        task->tensors[1].is_marked = i == 1 || i == 2;
-        task->tensors[2].is_marked = i == 2;
-        task->tensors[3].is_marked = i == 2 || i == 3;
-        task->scalars[1].is_marked = i == 3;
-    }
-}
-
-static const gbx_dump_level levels[] = {GBX_DUMP_FULL, GBX_DUMP_PARTIAL, GBX_DUMP_HYBRID,
-                                        GBX_DUMP_STATS};
-static const char *const level_names[] = {"full", "partial", "hybrid", "stats"};
-enum { LEVELS = 4 };
-
-static void check_level(dump_scene *scene, gbx_chip *chip, int runtime, int level,
-                        gbx_call_config config, dump_rules rules) {
-    dump_files files;
-    config.enable_dump_tensor = rules.level = levels[level];
-    scene_check(scene, chip, runtime, &config, &rules, &files);
-    assert_string_equal(dump_text(files.tensors, "dump_level"), level_names[level]);
-    if (levels[level] == GBX_DUMP_STATS) {
-        assert_int_equal(dump_number(files.tensors, "payload_bytes"), 0);
-        dump_assert_python_reads(&files);
-    }
-    scene_drop(&files);
-}
-
-static void check_levels(dump_scene *scene, gbx_chip *chip, gbx_call_config config,
-                         dump_rules rules) {
-    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime)
-        for (int level = 0; level < LEVELS; ++level)
-            check_level(scene, chip, runtime, level, config, rules);
-}
-
-static void test_levels_by_marks(void **state) {
-    dump_scene *scene = scene_create(LITTLE);
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    add_marked(scene);
-    check_levels(scene, chip, scene_full_config(), scene_full_rules(scene));
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-/* Statistics at every level, of every dtype; values are those of random bits and of none. */
-static void test_statistics(void **state) {
-    const int64_t none = 0;
-    dump_scene *scene = scene_create(4 * LITTLE);
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    gbx_call_config config = scene_full_config();
-    dump_rules rules = scene_full_rules(scene);
-    add_all_dtypes(scene);
-    plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
-    scene_arg(scene, task, GBX_ROLE_INPUT, scene_tensor(scene, GBX_FLOAT32, 1, &none));
-    scene_arg(scene, task, GBX_ROLE_INPUT, scene_tensor(scene, GBX_INT32, 1, &none));
-    gbx_tensor zeros = matrix(scene, GBX_FLOAT16, 20, 20);
-    memset(scene->initial + zeros.data, 0, zeros.buffer_bytes);
-    scene_arg(scene, task, GBX_ROLE_INPUT, zeros);
-    gbx_tensor nans = matrix(scene, GBX_FLOAT32, 20, 20);
-    memset(scene->initial + nans.data, 0xff, nans.buffer_bytes);
-    scene_arg(scene, task, GBX_ROLE_INPUT, nans);
-    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
-        config.dump.has_stats = rules.has_stats = false;
-        check_level(scene, chip, runtime, 3, config, rules);
-    }
-    config.dump.has_stats = rules.has_stats = true;
-    check_level(scene, chip, PLAN_TENSORMAP, 0, config, rules);
-    check_level(scene, chip, PLAN_TENSORMAP, 2, config, rules);
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-static bool runs(const sequential_task *task, uint32_t func_id) {
-    for (int s = 0; s < GBX_SUBTASK_COUNT; ++s)
-        if (task->kernels.func_ids[s] == func_id)
-            return true;
-    return false;
-}
-
-static uint32_t filter_dtype(const sequential_task *task, uint32_t arg) {
-    const sequential_arg *one = &task->args[arg];
-    if (one->is_tensor)
-        return one->tensor.dtype;
-    if (one->dtype)
-        return one->dtype;
-    /* WIDE says that its first scalar is a float32, its second a float16. */
-    if (!runs(task, WIDE))
-        return GBX_UINT64;
-    return arg == task->arg_count - 2 ? GBX_FLOAT32 : GBX_FLOAT16;
-}
-
-static bool by_kernel_and_stage(const sequential_task *task, uint32_t arg, bool is_after) {
-    (void)arg;
-    return (runs(task, STEP) || runs(task, STEP_AIC)) && is_after;
-}
-
-static bool by_tasks_or_dtype(const sequential_task *task, uint32_t arg, bool is_after) {
-    (void)is_after;
-    bool by_task = task->number >= 1 && task->number <= 3 && !task->args[arg].is_tensor;
-    bool by_dtype =
-        task->args[arg].role == GBX_ROLE_INPUT &&
-        (filter_dtype(task, arg) == GBX_INT64 || filter_dtype(task, arg) == GBX_FLOAT16);
-    return by_task || by_dtype;
-}
-
-static bool by_func_and_arg(const sequential_task *task, uint32_t arg, bool is_after) {
-    (void)is_after;
-    return runs(task, WIDE) && (arg == 1 || arg == 3);
-}
-
-static bool by_inout(const sequential_task *task, uint32_t arg, bool is_after) {
-    return task->args[arg].role == GBX_ROLE_INOUT && !is_after && task->number == 5;
-}
-
-typedef struct filter_case {
-    const char *filters[3];
-    size_t count;
-    bool (*matches)(const sequential_task *task, uint32_t arg_index, bool is_after);
-} filter_case;
-
-static const filter_case filter_cases[] = {
-    {{"kernel=step*,stage=after_completion"}, 1, by_kernel_and_stage},
-    {{"task=1..3,kind=scalar", "role=input,dtype=int64", "role=input,dtype=float16"},
-     3,
-     by_tasks_or_dtype},
-    {{"func=11,arg=1", "kernel=w?de,arg=3"}, 2, by_func_and_arg},
-    {{"role=inout,stage=before_dispatch,task=5"}, 1, by_inout},
-};
-
-static void test_levels_by_filters(void **state) {
-    dump_scene *scene = scene_create(LITTLE);
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    add_marked(scene); /* filters replace marks */
-    for (size_t i = 0; i < sizeof filter_cases / sizeof filter_cases[0]; ++i) {
-        gbx_call_config config = scene_full_config();
-        dump_rules rules = scene_full_rules(scene);
-        config.dump.filters = filter_cases[i].filters;
-        config.dump.filter_count = filter_cases[i].count;
-        rules.matches = filter_cases[i].matches;
-        for (int level = 0; level < LEVELS; ++level)
-            check_level(scene, chip, (int)(i + (size_t)level) % SCENE_RUNTIMES, level, config,
-                        rules);
-    }
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-static bool by_nothing(const sequential_task *task, uint32_t arg, bool is_after) {
-    (void)task, (void)arg, (void)is_after;
-    return false;
-}
-
-/* One that nothing matches is counted, and what others match is there. */
-static void test_filter_that_matches_nothing(void **state) {
-    static const char *const filters[] = {"task=1000", "arg=50"};
-    dump_scene *scene = scene_create(LITTLE);
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    gbx_call_config config = scene_full_config();
-    dump_rules rules = scene_full_rules(scene);
-    char directory[DUMP_PATH_BYTES];
-    gbx_call_result result;
-    char *log;
-    dump_files files;
-    add_marked(scene);
-    config.dump.filters = filters;
-    config.dump.filter_count = 2;
-    rules.matches = by_nothing;
-    assert_ok(scene_run(scene, chip, PLAN_TENSORMAP, config, directory, &result, &log));
-    assert_int_equal(result.dump.unmatched_filters, 2);
-    assert_int_equal(result.dump.records, 0);
-    free(log);
-    dump_files_open(directory, &files);
-    scene_compare(scene, PLAN_TENSORMAP, &files, &rules);
-    scene_drop(&files);
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-/* --- sizes --- */
-
-static void test_longest_payload(void **state) {
-    dump_scene *scene = scene_create(LITTLE);
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    gbx_call_config config = scene_full_config();
-    dump_rules rules = scene_full_rules(scene);
-    gbx_tensor large = matrix(scene, GBX_FLOAT32, 64, 48);
-    plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
-    scene_arg(scene, task, GBX_ROLE_INOUT, large);                             /* 12288 bytes */
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_UINT8, 64, 64)); /* 4096, just so */
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_UINT8, 1, 4097));
-    task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
-    scene_arg(scene, task, GBX_ROLE_INPUT, gbx_view_transpose(&large, 0, 1));
-    config.dump.max_tensor_bytes = rules.max_tensor_bytes = 4096;
-    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
-        dump_files files;
-        scene_check(scene, chip, runtime, &config, &rules, &files);
-        assert_int_equal(dump_number(files.tensors, "truncated_tensors"), 4);
-        scene_drop(&files);
-    }
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-/* 64 times the arena: one as it lies, one turned over, both through it in pieces. */
-static void test_tensors_larger_than_the_arena(void **state) {
-    dump_scene *scene = scene_create((129u << 20));
-    gbx_chip *chip = scene_chip(scene, *state, 0);
-    gbx_call_config config = scene_full_config();
-    dump_rules rules = scene_full_rules(scene);
-    dump_files files;
-    gbx_tensor from = matrix(scene, GBX_UINT64, 4096, 2048),
-               to = matrix(scene, GBX_UINT64, 2048, 4096);
-    plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_COPY);
-    scene_arg(scene, task, GBX_ROLE_INPUT, gbx_view_transpose(&from, 0, 1));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, to);
-    config.dump.arena_bytes = 1 << 20;
-    config.dump.buffer_count = 2;
-    scene_check(scene, chip, PLAN_TENSORMAP, &config, &rules, &files);
-    scene_drop(&files);
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
-/* All kinds of sizes around those of the least arena and of its pieces. */
-static void test_least_arena(void **state) {
-    dump_scene *scene = scene_create(4u << 20);
-    gbx_chip *chip = scene_chip(scene, *state, 4);
-    gbx_call_config config = scene_full_config();
-    dump_rules rules = scene_full_rules(scene);
-    static const int64_t sizes[] = {1,     63,    64,    65,    4095,  4096,   4097,  16384,
-                                    32767, 32768, 65535, 65536, 65537, 131072, 200001};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-        gbx_tensor bytes = scene_tensor(scene, GBX_UINT8, 1, &sizes[i]);
-        plan_task *task = scene_add_free(scene, gbx_aiv(STEP), STEP_WRITE);
-        scene_arg(scene, task, GBX_ROLE_INOUT, bytes);
-        task = scene_add_free(scene, gbx_aiv(STEP), STEP_WRITE);
-        scene_arg(scene, task, GBX_ROLE_INPUT,
-                  flipped(scene_tensor(scene, GBX_UINT8, 1, &sizes[i]), 0));
-    }
-    config.dump.arena_bytes = GBX_MIN_DUMP_ARENA_BYTES;
-    config.dump.buffer_count = GBX_MIN_DUMP_BUFFERS;
-    for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
-        dump_files files;
-        scene_check(scene, chip, runtime, &config, &rules, &files);
-        scene_drop(&files);
-    }
-    scene_close(chip);
-    scene_destroy(scene);
-}
-
 /* --- host_build_graph: what nobody told, and what was told wrongly --- */
 
 static void add_told(dump_scene *scene, plan_telling telling) {
     plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
-    scene_arg(scene, task, GBX_ROLE_INOUT, matrix(scene, GBX_FLOAT32, 4, 4));
-    scene_arg(scene, task, GBX_ROLE_OUTPUT, matrix(scene, GBX_FLOAT32, 2, 4));
+    scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_FLOAT32, 4, 4));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_FLOAT32, 2, 4));
     scene_scalar(task, GBX_DTYPE_NONE, 5);
     task->telling = telling;
 }
@@ -744,7 +450,8 @@ static void make_round(dump_scene *scene, int round) {
     for (int i = 0; i < round % 5; ++i) {
         plan_task *task =
             scene_add(scene, round % 2 ? gbx_aiv(STEP) : gbx_aic(STEP_AIC), STEP_WRITE);
-        scene_arg(scene, task, (gbx_role)((i + round) % 3), matrix(scene, GBX_FLOAT32, 1 + i, 9));
+        scene_arg(scene, task, (gbx_role)((i + round) % 3),
+                  scene_matrix(scene, GBX_FLOAT32, 1 + i, 9));
         scene_scalar(task, GBX_INT32, (uint64_t)round);
     }
 }
@@ -812,7 +519,6 @@ int main(void) {
         scene_test(test_read_modify_write),
         scene_test(test_mixes_and_blocks),
         scene_test(test_free_tasks),
-        scene_test(test_levels_by_marks),
         scene_test(test_runs_in_turn),
     };
     const struct CMUnitTest in_processes[] = {
@@ -821,12 +527,6 @@ int main(void) {
         scene_test(test_most_arguments),
         scene_test(test_nothing_done),
         scene_test(test_duplicates),
-        scene_test(test_statistics),
-        scene_test(test_levels_by_filters),
-        scene_test(test_filter_that_matches_nothing),
-        scene_test(test_longest_payload),
-        scene_test(test_least_arena),
-        scene_test(test_tensors_larger_than_the_arena),
         scene_test(test_tasks_without_description),
         scene_test(test_directory_that_holds_a_dump),
     };

@@ -125,11 +125,13 @@ static bool print_statistics(const setting *how) {
 }
 
 static bool print_large(const setting *how) {
-    report plain, full;
+    report first, plain, full;
     double disk = measure_disk(how);
-    if (disk == 0 || !run_scene(how, "large", NULL, &plain) ||
-        !run_scene(how, "large", "--dump-tensor", &full))
+    if (disk == 0 || !run_scene(how, "large", NULL, &first) ||
+        !run_scene(how, "large", "--dump-tensor", &full) || !run_scene(how, "large", NULL, &plain))
         return false;
+    if (first.wall_s < plain.wall_s)
+        plain = first; /* the faster one: the harder goal */
     double allowed = plain.wall_s + 1.2 * full.stored_bytes * 1e-9 / disk +
                      full.payload_bytes * 1e-9 / 4 + full.records * 1e-6;
     printf("paged_attention large, full: %.0f records, %.1f GB of payload, %.1f GB stored, %.0f "

@@ -81,10 +81,10 @@ static bool print_tensor_goal(const setting *how, const tensor_goal *goal, uint3
 bool print_tensor_table(const setting *how, uint32_t repeats) {
     bool is_right = true;
     worst all = {0};
-    printf("full dumps of %.1f GiB of unique tensors, 4 a task, GB/s, medians of %u; limit: 1 MiB "
-           "O_DIRECT writes and fsync\n"
-           "before each run; device: until the last task is done; whole: the manifest is on disk; "
-           "memcpy here: %.2f GB/s\n"
+    printf("full dumps of %.1f GiB of unique tensors, 4 a task, GB/s, medians of %u; memcpy here: "
+           "%.2f\n"
+           "limit: O_DIRECT writes of 1 or 8 MiB and fsync, the better, before each run\n"
+           "device: until the last task is done; whole: until the manifest is on disk\n"
            "%-8s %7s %8s %8s %8s %8s %8s %6s  %-6s %9s %9s\n",
            (double)how->total_bytes / (double)GIB, repeats, measure_memcpy(how), "platform",
            "threads", "tensors", "limit", "device", "whole", "/limit", "goal", "", "longest ms",
@@ -105,9 +105,8 @@ bool print_holding_table(const setting *how) {
     double disk = measure_disk(how);
     if (disk == 0)
         return false;
-    printf(
-        "one tensor a task, kernels so long that the disk could do twice as much: %.2f GB/s alone\n",
-        disk);
+    printf("one tensor a task, kernels so long that the disk (%.2f GB/s) could do twice as much\n",
+           disk);
     for (uint32_t threads = 1; threads <= 2; ++threads)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
             /* Two tasks at a time, one tensor each. */

@@ -115,12 +115,17 @@ typedef struct gbx_dump_lane {
     gbx_spsc_ring ready; /* device to host: gbx_dump_item */
     uint64_t free_slots[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
+    /* Of each ready buffer: the low half of the hash of its lines, and where in the arena its
+     * payload ends, so that the room is known though a kernel wrote over the lines. */
+    uint64_t ready_checks[GBX_MAX_DUMP_BUFFERS];
+    uint64_t ready_ends[GBX_MAX_DUMP_BUFFERS];
     /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, so that a chip that died leaves it. */
     _Alignas(64) _Atomic uint64_t open_item;
     /* Device, with each buffer that it hands over, and at the end of the thread... */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
     uint64_t lost[GBX_DUMP_CAUSES]; /* records, by cause */
+    uint64_t committed;             /* records, of all kinds, in buffers that were handed over */
     /* ...and these at the end alone. */
     uint64_t has_ended; /* 1 when the thread has flushed */
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
@@ -129,9 +134,9 @@ typedef struct gbx_dump_lane {
 } gbx_dump_lane;
 static_assert(offsetof(gbx_dump_lane, ready) == 256, "layout shared by host and device");
 static_assert(offsetof(gbx_dump_lane, free_slots) == 512, "layout shared by host and device");
-static_assert(offsetof(gbx_dump_lane, open_item) == 1536, "layout shared by host and device");
-static_assert(offsetof(gbx_dump_lane, arena_head) == 1856, "layout shared by host and device");
-static_assert(sizeof(gbx_dump_lane) == 1920, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_lane, open_item) == 2560, "layout shared by host and device");
+static_assert(offsetof(gbx_dump_lane, arena_head) == 2944, "layout shared by host and device");
+static_assert(sizeof(gbx_dump_lane) == 3072, "layout shared by host and device");
 
 /* --- records: one or more lines in a buffer, never across its end --- */
 

@@ -81,8 +81,9 @@ void gbx_sched_wake_for_gang(gbx_sched *sched);
 /* Wakes a worker for whom `active` was counted up already. */
 void gbx_sched_wake_counted(gbx_sched *sched);
 
-/* Takes the role of an AICPU thread after a fault, for good. */
+/* Takes the role of an AICPU thread after a fault, and gives it back. */
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread);
+void gbx_sched_free_role(gbx_sched *sched, uint32_t thread);
 
 /* The last one out: ends the run, or keeps it up, with one worker counted, when there is work
  * after all (false). */

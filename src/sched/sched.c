@@ -177,6 +177,8 @@ void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
         gbx_sched_seize_role(sched, t);
     if (core_id < atomic_load_explicit(&sched->worker_count, memory_order_relaxed))
         probe->on_fault(probe->context, 0, &sched->dispatches[core_id]);
-    for (uint32_t t = 0; t < sched->config.thread_count; ++t)
+    for (uint32_t t = 0; t < sched->config.thread_count; ++t) {
         probe->end_of_thread(probe->context, t);
+        gbx_sched_free_role(sched, t);
+    }
 }

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "sched/internal.h"
 
 enum { MAX_COMING = 2 };
@@ -81,8 +82,10 @@ enum {
     LOOKS_PER_YIELD = 4,
     PAUSES_PER_LOOK = 128,
     ROLE_SPINS = 256,
-    SEIZE_SPINS = 100000,
 };
+
+/* How long a holder of a role may be at nothing that shows. */
+#define SEIZE_NS (2 * GBX_NS_PER_SECOND)
 
 static void take_role(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
@@ -114,17 +117,23 @@ static void take_role(gbx_sched_worker *worker) {
  * that copies whole tensors, or waits for room for them, is. */
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    uint64_t progress = 0;
-    for (uint32_t spins = 0;
-         atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst) &&
-         spins < SEIZE_SPINS;
-         ++spins) {
-        uint64_t now = probe ? probe->progress(probe->context) : 0;
-        if (now != progress)
-            spins = 0;
-        progress = now;
+    uint64_t seen = 0;
+    int64_t seen_ns = gbx_clock_ns();
+    while (atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst)) {
+        uint64_t progress = probe ? probe->progress(probe->context) : 0;
+        int64_t now_ns = gbx_clock_ns();
+        if (progress != seen)
+            seen_ns = now_ns;
+        else if (now_ns - seen_ns > SEIZE_NS)
+            return;
+        seen = progress;
         sched_yield();
     }
+}
+
+void gbx_sched_free_role(gbx_sched *sched, uint32_t thread) {
+    atomic_store_explicit(&sched->roles[thread].is_taken, 0, memory_order_seq_cst);
+    gbx_doorbell_ring(&sched->role_bell);
 }
 
 static void give_role(gbx_sched_worker *worker) {

@@ -93,18 +93,22 @@ static gbx_status put_kernels(gbx_manifest *manifest, gbx_manifest_file *file) {
     return NULL;
 }
 
-/* "task_id":"0x...","task_seq":3 ; null for the id of a task without a TASK record. */
-static gbx_status put_task(gbx_manifest *manifest, gbx_manifest_file *file, uint64_t task,
+/* "task_id":"0x...","task_seq":3 ; null for the id of a task without a TASK record, and both for
+ * what is of no task that is known. */
+static gbx_status put_task(gbx_manifest *manifest, gbx_manifest_file *file, const gbx_record *head,
                            uint64_t position) {
     gbx_record_task record = {0};
     bool is_found = false;
-    GBX_TRY(gbx_reader_find_task(manifest->reader, task, &record, &is_found));
+    bool is_known = head->type != GBX_RECORD_LOSS || head->arg_index != GBX_ARG_NONE ||
+                    head->stage != GBX_STAGE_NONE;
+    if (is_known)
+        GBX_TRY(gbx_reader_find_task(manifest->reader, head->task, &record, &is_found));
     gbx_manifest_file_room(file);
     char *at = gbx_put_separator(file->at, position);
     at = GBX_PUT(at, "{\"task_id\":");
     at = is_found ? gbx_put_hex(at, record.task_id) : GBX_PUT(at, "null");
     at = GBX_PUT(at, ",\"task_seq\":");
-    file->at = gbx_put_u64(at, task);
+    file->at = is_known ? gbx_put_u64(at, head->task) : GBX_PUT(at, "null");
     return NULL;
 }
 
@@ -123,7 +127,7 @@ static gbx_status put_loss(gbx_manifest *manifest, gbx_manifest_file *file, uint
                         "writing the manifest: a loss counts %" PRIu64 " records, and readers of "
                         "JSON are not exact from 2^53 on",
                         loss.count);
-    GBX_TRY(put_task(manifest, file, loss.head.task, position));
+    GBX_TRY(put_task(manifest, file, &loss.head, position));
     char *at = put_arg_index(file->at, loss.head.arg_index);
     at = GBX_PUT(at, ",\"stage\":");
     at = loss.head.stage == GBX_STAGE_NONE ? GBX_PUT(at, "null")
@@ -142,7 +146,7 @@ static gbx_status put_skipped(gbx_manifest *manifest, gbx_manifest_file *file, u
     GBX_TRY(gbx_reader_list_at(manifest->reader, GBX_LIST_SKIPPED, position, &record));
     const gbx_record_skipped skipped = *(const gbx_record_skipped *)record;
     gbx_quoted kernel = gbx_manifest_kernel_name(&manifest->names, skipped.func_id);
-    GBX_TRY(put_task(manifest, file, skipped.head.task, position));
+    GBX_TRY(put_task(manifest, file, &skipped.head, position));
     char *at = put_arg_index(file->at, skipped.head.arg_index);
     at = GBX_PUT(at, ",\"kernel\":");
     at = gbx_put_text(file, at, kernel.text, kernel.size);

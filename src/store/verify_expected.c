@@ -365,9 +365,13 @@ gbx_status gbx_expected_next_loss(gbx_expected *expected, json_t **out_entry) {
     if (!has_one)
         return NULL;
     const char *stage = loss.head.stage <= GBX_STAGE_AFTER ? stages[loss.head.stage] : NULL;
-    *out_entry = json_pack("{s:I,s:o,s:s?,s:s,s:I}", "task_seq", (json_int_t)loss.head.task,
+    bool is_known = stage || loss.head.arg_index != GBX_ARG_NONE;
+    *out_entry = json_pack("{s:o,s:o,s:o,s:s?,s:s,s:I}", "task_id", json_null(), "task_seq",
+                           is_known ? json_integer((json_int_t)loss.head.task) : json_null(),
                            "arg_index", arg_index_of(&loss.head), "stage", stage, "cause",
                            causes[loss.cause], "count", (json_int_t)loss.count);
+    if (*out_entry && !is_known)
+        return NULL;
     return *out_entry ? add_task_id(expected, loss.head.task, *out_entry) : fail_memory();
 }
 

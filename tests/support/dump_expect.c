@@ -442,8 +442,17 @@ uint64_t dump_expect_count(const dump_expectation *expected) {
     return expected->expected;
 }
 
+/* Only a chip that ended takes anything along: what nobody could look at is told. */
+static void check_losses(const dump_expectation *expected) {
+    const json_t *losses = dump_array(expected->files->tensors, "losses");
+    assert_int_equal(json_array_size(losses) > 0, expected->rules->is_device_lost);
+    for (size_t i = 0; i < json_array_size(losses); ++i)
+        assert_string_equal(dump_text(json_array_get(losses, i), "cause"), "device");
+}
+
 void dump_expect_end(dump_expectation *expected) {
     const dump_files *files = expected->files;
+    check_losses(expected);
     assert_int_equal(dump_entry_count(files), expected->expected + expected->in_flight);
     assert_int_equal(dump_number(files->tensors, "total_tensors"), expected->expected);
     if (!expected->rules->is_mismatched)

@@ -132,6 +132,23 @@ gbx_tensor scene_tensor(dump_scene *scene, gbx_dtype dtype, uint32_t ndims, cons
     return tensor;
 }
 
+gbx_tensor scene_matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns) {
+    const int64_t shape[] = {rows, columns};
+    return scene_tensor(scene, dtype, 2, shape);
+}
+
+gbx_tensor scene_element(dump_scene *scene, gbx_dtype dtype) {
+    gbx_tensor row = scene_matrix(scene, dtype, 3, 5);
+    row = gbx_view_select(&row, 0, 2);
+    return gbx_view_select(&row, 0, 3);
+}
+
+gbx_tensor scene_flipped(gbx_tensor view, uint32_t dim) {
+    view.start_offset += (view.shape[dim] - 1) * view.strides[dim];
+    view.strides[dim] = -view.strides[dim];
+    return view;
+}
+
 step_control *scene_control(dump_scene *scene, const plan_task *task) {
     return (step_control *)(void *)(scene->initial + task->tensors[0].view.data);
 }
@@ -181,6 +198,24 @@ void scene_arg(dump_scene *scene, plan_task *task, gbx_role role, gbx_tensor vie
 void scene_scalar(plan_task *task, gbx_dtype dtype, uint64_t bits) {
     assert_in_range(task->scalar_count, 0, GBX_MAX_SCALAR_ARGS - 1);
     task->scalars[task->scalar_count++] = (plan_scalar){.dtype = dtype, .bits = bits};
+}
+
+static void add_dtype(dump_scene *scene, gbx_dtype dtype) {
+    const int64_t shape[] = {2, 3, 7};
+    gbx_tensor odd = scene_matrix(scene, dtype, 5, 3), cube = scene_tensor(scene, dtype, 3, shape);
+    plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
+    scene_arg(scene, task, GBX_ROLE_INPUT, gbx_view_transpose(&odd, 0, 1));
+    scene_arg(scene, task, GBX_ROLE_INPUT, scene_element(scene, dtype));
+    scene_arg(scene, task, GBX_ROLE_INPUT, scene_flipped(odd, 1));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, dtype, 4, 5));
+    scene_arg(scene, task, GBX_ROLE_INOUT, gbx_view_slice(&cube, 2, 1, 5));
+    scene_arg(scene, task, GBX_ROLE_INOUT, scene_element(scene, dtype));
+    scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, dtype, 33, 63));
+}
+
+void scene_add_all_dtypes(dump_scene *scene) {
+    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
+        add_dtype(scene, (gbx_dtype)dtype);
 }
 
 /* --- runs --- */

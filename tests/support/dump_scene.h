@@ -78,10 +78,18 @@ plan_task *scene_add_free(dump_scene *scene, gbx_task_kernels kernels, step_mode
 
 /* Memory of a tensor's own, row-major. */
 gbx_tensor scene_tensor(dump_scene *scene, gbx_dtype dtype, uint32_t ndims, const int64_t *shape);
+gbx_tensor scene_matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns);
+/* One element amid a matrix: a tensor of 0 dimensions. */
+gbx_tensor scene_element(dump_scene *scene, gbx_dtype dtype);
+/* A view with one dimension the other way round. */
+gbx_tensor scene_flipped(gbx_tensor view, uint32_t dim);
 /* Views may be of any strides; the control, where there is one, learns of the role. */
 void scene_arg(dump_scene *scene, plan_task *task, gbx_role role, gbx_tensor view);
 void scene_scalar(plan_task *task, gbx_dtype dtype, uint64_t bits);
 step_control *scene_control(dump_scene *scene, const plan_task *task);
+
+/* A task for each dtype: inputs, outputs and inouts of it, of several forms. */
+void scene_add_all_dtypes(dump_scene *scene);
 
 /* --- runs --- */
 

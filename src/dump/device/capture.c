@@ -26,6 +26,7 @@ typedef struct capture {
     bool is_hash_known; /* it was all in one step */
     uint64_t bytes;     /* that count: all, or those that are kept */
     uint64_t position;
+    uint64_t unseen_bytes; /* since it showed life */
     gbx_hash128 hash;
     gbx_hash_state hashing;
     gbx_statistics_state counting;
@@ -88,8 +89,14 @@ static void look_in_steps(capture *c, const unsigned char *bytes, uint64_t count
         uint64_t left = count - at;
         look_at(c, bytes + at, left < GBX_WRITER_STEP_BYTES ? left : GBX_WRITER_STEP_BYTES);
     }
-    if (count > GBX_WRITER_STEP_BYTES)
-        gbx_lane_show_life(c->lane);
+}
+
+static void show_life(capture *c, uint64_t count) {
+    c->unseen_bytes += count;
+    if (c->unseen_bytes < GBX_WRITER_LIFE_BYTES)
+        return;
+    c->unseen_bytes = 0;
+    gbx_lane_show_life(c->lane);
 }
 
 /* Bytes `first` to `end`, looked at where they lie. */
@@ -98,26 +105,21 @@ static void sweep(capture *c, uint64_t first, uint64_t end) {
         uint64_t left = end - at;
         uint64_t count = left < GBX_WRITER_VIEW_STEP_BYTES ? left : GBX_WRITER_VIEW_STEP_BYTES;
         look_in_steps(c, fetch(c, at, count), count);
+        show_life(c, count);
     }
 }
 
-/* The same to `to`: contiguous ones copied and looked at in steps that stay in the cache, others in
- * one go, for whole tiles are gathered several times as fast. */
+/* The same to `to`: contiguous ones copied and looked at in steps that stay in the cache, others
+ * gathered in large ones, for whole tiles are several times as fast. */
 static void copy_out(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
-    if (!c->is_contiguous) {
-        gbx_tensor_gather_range(c->tensor, c->buffer, first, end - first, to);
-        look_in_steps(c, to, end - first);
-        return;
-    }
-    for (uint64_t at = first; at < end; at += GBX_WRITER_STEP_BYTES) {
-        uint64_t left = end - at;
-        uint64_t count = left < GBX_WRITER_STEP_BYTES ? left : GBX_WRITER_STEP_BYTES;
+    uint64_t step = c->is_contiguous ? GBX_WRITER_STEP_BYTES : GBX_WRITER_GATHER_BYTES;
+    for (uint64_t at = first; at < end; at += step) {
+        uint64_t count = end - at < step ? end - at : step;
         unsigned char *place = to + (at - first);
         gbx_tensor_gather_range(c->tensor, c->buffer, at, count, place);
-        look_at(c, place, count);
+        look_in_steps(c, place, count);
+        show_life(c, count);
     }
-    if (end - first > GBX_WRITER_STEP_BYTES)
-        gbx_lane_show_life(c->lane);
 }
 
 /* --- writing --- */
@@ -224,7 +226,7 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
     c.lane = lane;
     c.head = *head;
     c.tensor = &seen;
-    c.position = 0;
+    c.position = c.unseen_bytes = 0;
     c.hash = (gbx_hash128){0};
     c.is_hash_known = false;
     if (!is_sound(lane, &seen)) {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "dump/device/writer.h"
 
 /* Records do not stay with the device for longer than this while tasks go on. */
@@ -8,9 +9,8 @@
 
 /* --- metadata --- */
 
-static bool has_buffer(gbx_lane *lane, uint64_t unused) {
+static bool has_buffer(gbx_lane *lane) {
     uint64_t number;
-    (void)unused;
     if (lane->lines)
         return true;
     /* Numbers come through global memory, where kernels can write. */
@@ -39,6 +39,7 @@ static void tell_counts(gbx_lane *lane) {
     shared->stall_ns = lane->stall_ns;
     shared->longest_capture_ns = lane->longest_capture_ns;
     memcpy(shared->lost, lane->lost, sizeof shared->lost);
+    shared->committed = lane->committed;
 }
 
 void gbx_lane_publish(gbx_lane *lane) {
@@ -47,6 +48,11 @@ void gbx_lane_publish(gbx_lane *lane) {
     tell_counts(lane);
     if (!lane->lines || lane->used == 0)
         return;
+    uint64_t tail = atomic_load_explicit(&lane->shared->ready.tail, memory_order_relaxed);
+    uint64_t cell = tail % lane->writer->setup.buffer_count;
+    lane->shared->ready_checks[cell] =
+        gbx_hash_bytes(lane->lines, (size_t)lane->used * GBX_DUMP_LINE_BYTES).low;
+    lane->shared->ready_ends[cell] = lane->tail;
     /* There are as many cells as buffers: the queue is never full. */
     gbx_spsc_try_push(&lane->shared->ready, lane->shared->ready_slots,
                       lane->writer->setup.buffer_count,
@@ -58,7 +64,7 @@ void gbx_lane_publish(gbx_lane *lane) {
 static void *take_lines(gbx_lane *lane, uint32_t count) {
     if (lane->lines && lane->used + count > GBX_DUMP_BUFFER_LINES)
         gbx_lane_publish(lane);
-    if (!gbx_lane_await(lane, has_buffer, 0))
+    if (!gbx_lane_await(lane, GBX_ROOM_LINES, 0))
         return NULL;
     return lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
 }
@@ -74,6 +80,7 @@ static void tell_losses(gbx_lane *lane) {
         line->head.kind = GBX_DUMP_LOSS;
         line->head.lines = 1;
         ++lane->used;
+        ++lane->committed;
     }
     lane->loss_count -= told;
     memmove(lane->losses, lane->losses + told, lane->loss_count * sizeof lane->losses[0]);
@@ -103,6 +110,7 @@ void gbx_lane_commit(gbx_lane *lane) {
     const gbx_dump_record *record =
         (const gbx_dump_record *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
     lane->used += record->lines;
+    ++lane->committed;
     show_open(lane);
 }
 
@@ -128,9 +136,13 @@ static bool has_space(gbx_lane *lane, uint64_t end) {
     return end - lane->seen_head <= arena_bytes;
 }
 
+bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
+    return room == GBX_ROOM_LINES ? has_buffer(lane) : has_space(lane, end);
+}
+
 bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position) {
     *out_position = place(lane, bytes, alignment);
-    return gbx_lane_await(lane, has_space, *out_position + bytes);
+    return gbx_lane_await(lane, GBX_ROOM_ARENA, *out_position + bytes);
 }
 
 void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes) {
@@ -162,11 +174,14 @@ void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) 
 
 /* --- hooks --- */
 
-void gbx_lane_enter(gbx_lane *lane) {
+bool gbx_lane_enter(gbx_lane *lane) {
+    if (atomic_load_explicit(&lane->has_ended, memory_order_acquire))
+        return false;
     gbx_lane_go_inside(lane);
     lane->hook_ns = gbx_clock_ns();
     int64_t since_start = lane->hook_ns - lane->writer->start_ns;
     lane->time_ns = since_start > 0 ? (uint64_t)since_start : 0;
+    return true;
 }
 
 void gbx_lane_leave(gbx_lane *lane) {
@@ -178,13 +193,12 @@ void gbx_lane_leave(gbx_lane *lane) {
 
 void gbx_lane_end(gbx_lane *lane) {
     gbx_dump_lane *shared = lane->shared;
-    if (lane->loss_count && gbx_lane_await(lane, has_buffer, 0)) {
-        if (lane->used + lane->loss_count > GBX_DUMP_BUFFER_LINES)
-            gbx_lane_publish(lane);
-        if (gbx_lane_await(lane, has_buffer, 0))
-            tell_losses(lane);
-    }
+    /* Losses are worth one more wait. */
+    lane->is_dropping[GBX_ROOM_LINES] = false;
+    if (lane->loss_count && take_lines(lane, lane->loss_count))
+        tell_losses(lane);
     gbx_lane_publish(lane);
     memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);
     shared->has_ended = 1;
+    atomic_store_explicit(&lane->has_ended, true, memory_order_release);
 }

@@ -105,8 +105,7 @@ static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_r
     const gbx_dump_setup *setup = &lane->writer->setup;
     uint64_t word = task->words[head->arg_index];
     if (!is_as_told(lane, word, tensor)) {
-        if (head->stage == GBX_DUMP_BEFORE || head->role == GBX_ROLE_OUTPUT)
-            skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+        skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
         return;
     }
     gbx_capture_wish wish = {
@@ -275,7 +274,8 @@ static bool captures_tensors(const gbx_lane *lane) {
 
 static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task *task) {
     gbx_lane *lane = lane_of(context, thread);
-    gbx_lane_enter(lane);
+    if (!gbx_lane_enter(lane))
+        return;
     record_task(lane, task);
     if (!task->arguments->is_described)
         skip(lane, task, GBX_DUMP_NO_ARG, GBX_DUMP_SKIP_NOT_DESCRIBED);
@@ -288,14 +288,16 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     gbx_lane *lane = lane_of(context, thread);
     if (!(lane->writer->setup.flags & GBX_DUMP_HAS_ARGS))
         return;
-    gbx_lane_enter(lane);
+    if (!gbx_lane_enter(lane))
+        return;
     record_dispatch(lane, dispatch);
     gbx_lane_leave(lane);
 }
 
 static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
     gbx_lane *lane = lane_of(context, thread);
-    gbx_lane_enter(lane);
+    if (!gbx_lane_enter(lane))
+        return;
     if (task->arguments->is_described && captures_tensors(lane))
         record_arguments(lane, task, GBX_DUMP_AFTER, 0);
     record_done(lane, task);
@@ -304,7 +306,8 @@ static void after_completion(void *context, uint32_t thread, const gbx_sched_tas
 
 static void end_of_thread(void *context, uint32_t thread) {
     gbx_lane *lane = lane_of(context, thread);
-    gbx_lane_enter(lane);
+    if (!gbx_lane_enter(lane))
+        return;
     gbx_lane_end(lane);
     gbx_lane_leave(lane);
 }
@@ -314,7 +317,8 @@ static void on_fault(void *context, uint32_t thread, const gbx_sched_dispatch *d
     const gbx_sched_task *task = dispatch->task;
     if (!task || !captures_tensors(lane) || !task->arguments->is_described)
         return;
-    gbx_lane_enter(lane);
+    if (!gbx_lane_enter(lane))
+        return;
     record_arguments(lane, task, GBX_DUMP_AFTER, GBX_DUMP_IN_FLIGHT);
     gbx_lane_leave(lane);
 }

@@ -75,31 +75,26 @@ static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
 
 /* --- all platforms --- */
 
-bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted) {
-    if (has_room(lane, wanted)) {
-        if (lane->dropping == has_room)
-            lane->dropping = NULL;
-        return true;
+bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
+    bool is_there = gbx_lane_has_room(lane, room, end);
+    if (is_there || lane->is_dropping[room]) {
+        lane->is_dropping[room] = !is_there;
+        return is_there;
     }
-    if (lane->dropping == has_room)
-        return false;
     /* What this lane holds back may be all that the host waits for. */
     gbx_lane_publish(lane);
     int64_t start_ns = gbx_clock_ns();
     int64_t now_ns = start_ns;
     int64_t deadline_ns = start_ns + (int64_t)lane->writer->setup.stall_timeout_ns;
-    bool is_there = has_room(lane, wanted);
-    while (!is_there && now_ns < deadline_ns) {
+    while (!(is_there = gbx_lane_has_room(lane, room, end)) && now_ns < deadline_ns) {
         if (is_by_batch(lane))
             pause_for_host(lane, deadline_ns);
         else
             nap(lane);
-        is_there = has_room(lane, wanted);
         now_ns = gbx_clock_ns();
     }
     lane->stall_ns += (uint64_t)(now_ns - start_ns);
     gbx_lane_note_duration(lane, now_ns - start_ns);
-    if (!is_there)
-        lane->dropping = has_room;
+    lane->is_dropping[room] = !is_there;
     return is_there;
 }

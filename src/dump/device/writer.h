@@ -13,7 +13,12 @@
 enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
 /* Copies and hashes go in steps that stay in the cache; views that are gathered only to be looked
  * at in larger ones, for whole tiles are faster to gather. */
-enum { GBX_WRITER_STEP_BYTES = 16384, GBX_WRITER_VIEW_STEP_BYTES = 262144 };
+enum {
+    GBX_WRITER_STEP_BYTES = 16 << 10,
+    GBX_WRITER_VIEW_STEP_BYTES = 256 << 10,
+    GBX_WRITER_GATHER_BYTES = 4 << 20, /* views that are gathered into the arena, at a time */
+    GBX_WRITER_LIFE_BYTES = 1 << 20    /* how much is copied between two signs of life */
+};
 
 typedef struct gbx_writer gbx_writer;
 
@@ -31,8 +36,12 @@ enum { GBX_WRITER_LOSSES = 16 };
 
 typedef struct gbx_lane gbx_lane;
 
-/* Whether there is room of some kind. */
-typedef bool (*gbx_lane_condition)(gbx_lane *lane, uint64_t wanted);
+/* What a lane may wait for. */
+typedef enum gbx_lane_room {
+    GBX_ROOM_LINES = 0, /* a buffer to write a record into */
+    GBX_ROOM_ARENA = 1, /* the arena up to a position */
+    GBX_ROOM_COUNT = 2
+} gbx_lane_room;
 
 /* What one AICPU thread writes into; one caller at a time. */
 struct gbx_lane {
@@ -57,10 +66,13 @@ struct gbx_lane {
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
     uint64_t lost[GBX_DUMP_CAUSES];
+    uint64_t committed; /* records */
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     gbx_writer_loss losses[GBX_WRITER_LOSSES];
     uint32_t loss_count;
-    gbx_lane_condition dropping; /* a wait for it timed out: not again before there is room */
+    bool is_dropping[GBX_ROOM_COUNT]; /* a wait timed out: not again before there is room */
+    _Atomic bool
+        has_ended; /* hooks do nothing any more; the holder of a role may find it so late */
     _Alignas(64) _Atomic uint64_t heartbeat;
     _Atomic uint32_t inside; /* GBX_LANE_... */
     unsigned char *scratch;  /* GBX_WRITER_VIEW_STEP_BYTES */
@@ -79,8 +91,9 @@ struct gbx_writer {
 
 /* --- lane.c --- */
 
-/* Around every hook: one timestamp, and a wait while the host copies. */
-void gbx_lane_enter(gbx_lane *lane);
+/* Around every hook: one timestamp, and a wait while the host copies. False when the lane has
+ * ended, and nothing is to be told. */
+bool gbx_lane_enter(gbx_lane *lane);
 void gbx_lane_leave(gbx_lane *lane);
 
 /*
@@ -122,10 +135,14 @@ static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
         lane->longest_capture_ns = (uint64_t)duration_ns;
 }
 
+/* Whether there is room; lines: takes a buffer where the lane has none. */
+bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end);
+
 /* --- room.c --- */
 
-/* Waits until there is room, at most for the stall timeout; false when there is none. */
-bool gbx_lane_await(gbx_lane *lane, gbx_lane_condition has_room, uint64_t wanted);
+/* Waits until there is room (of the arena: up to `end`), at most for the stall timeout; false when
+ * there is none. */
+bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end);
 
 /* Lets a batch platform's host copy: waits while another lane has asked for it. */
 void gbx_lane_go_inside(gbx_lane *lane);

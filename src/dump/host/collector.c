@@ -1,9 +1,11 @@
 #include "dump/host/collector.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "dump/host/collector_internal.h"
 
@@ -80,6 +82,9 @@ gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
     c->store = store;
     c->is_deduplicated = is_deduplicated;
     c->is_mapped = region->hal->ops->map != NULL;
+    gbx_hal_caps caps;
+    region->hal->ops->caps(region->hal, &caps);
+    c->gm_bytes = caps.gm_bytes;
     c->plan_capacity = c->is_mapped ? 1 : c->setup->lane_count * c->setup->buffer_count;
     c->plans = aligned_alloc(64, c->plan_capacity * sizeof *c->plans);
     c->pack.bytes = aligned_alloc(GBX_DUMP_PAGE_BYTES, GBX_PACK_BYTES);
@@ -110,28 +115,29 @@ void gbx_collector_destroy(gbx_collector *c) {
 
 /* --- one buffer --- */
 
-static void break_lane(gbx_collector *c, gbx_lane_source *lane) {
-    gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
+static void break_lane(gbx_lane_source *lane) {
     if (!lane->is_broken)
-        gbx_collector_lose(c, &nothing, lane->index, GBX_DUMP_LOST_CORRUPT, 1);
+        gbx_log_warning("dumping: what thread %" PRIu32
+                        " of the chip hands over makes no sense; the rest of it is lost",
+                        lane->index);
     lane->is_broken = true;
 }
 
-/* Copies the lines first: what is checked is what is used. */
-static void take_item(gbx_collector *c, gbx_lane_source *lane, uint64_t item) {
-    gbx_plan *plan = &c->plans[c->plan_count];
-    uint32_t buffer = gbx_dump_item_buffer(item);
-    uint32_t lines = gbx_dump_item_lines(item);
-    lane->last_turn = gbx_dump_item_turn(item);
-    if (buffer >= c->setup->buffer_count || lines > GBX_DUMP_BUFFER_LINES ||
-        !read_at(c, lane->buffers + (uint64_t)buffer * GBX_COLLECTED_BYTES, plan->copy,
-                 (uint64_t)lines * GBX_DUMP_LINE_BYTES)) {
-        break_lane(c, lane);
-        return;
-    }
+/* Copies the lines first: what is checked is what is used. False when they are not to be had. */
+static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, gbx_plan *plan) {
     plan->lane = lane;
-    plan->buffer = buffer;
-    plan->lines = lines;
+    plan->buffer = gbx_dump_item_buffer(item);
+    plan->lines = gbx_dump_item_lines(item);
+    lane->last_turn = gbx_dump_item_turn(item);
+    if (plan->buffer < c->setup->buffer_count && plan->lines <= GBX_DUMP_BUFFER_LINES &&
+        read_at(c, lane->buffers + (uint64_t)plan->buffer * GBX_COLLECTED_BYTES, plan->copy,
+                (uint64_t)plan->lines * GBX_DUMP_LINE_BYTES))
+        return true;
+    break_lane(lane);
+    return false;
+}
+
+static void make_plan(gbx_collector *c, gbx_plan *plan) {
     gbx_plan_make(c, plan);
     ++c->plan_count;
 }
@@ -144,13 +150,23 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
     if (ready == 0)
         return false;
     if (ready > c->setup->buffer_count) {
-        break_lane(c, lane);
+        break_lane(lane);
         return false;
     }
     uint64_t cell = lane->ready_head % c->setup->buffer_count;
     uint64_t item = read_word(c, LANE_FIELD(lane, ready_slots) + cell * sizeof(uint64_t));
+    uint64_t check = read_word(c, LANE_FIELD(lane, ready_checks) + cell * sizeof(uint64_t));
+    uint64_t end = read_word(c, LANE_FIELD(lane, ready_ends) + cell * sizeof(uint64_t));
     ++lane->ready_head;
-    take_item(c, lane, item);
+    gbx_plan *plan = &c->plans[c->plan_count];
+    if (!copy_lines(c, lane, item, plan))
+        return true;
+    /* Lines that somebody wrote over are none; how many there were is told at the end. */
+    if (gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low != check)
+        plan->lines = 0;
+    make_plan(c, plan);
+    if (end > lane->position && end - lane->given <= c->setup->arena_bytes)
+        plan->position = lane->position = end;
     return true;
 }
 
@@ -201,7 +217,7 @@ static void fetch_pages(gbx_collector *c, gbx_lane_source *lane, uint64_t first,
     uint64_t at = start % c->setup->arena_bytes;
     if (end > first &&
         !read_at(c, lane->arena + at, lane->payload + at, (end + page - 1) / page * page - start))
-        break_lane(c, lane);
+        break_lane(lane);
 }
 
 static void fetch_payload(gbx_collector *c, const gbx_plan *plan) {
@@ -250,7 +266,8 @@ static void take_open(gbx_collector *c, gbx_lane_source *lane) {
     if (lane->is_broken || item == GBX_DUMP_NO_ITEM ||
         gbx_dump_item_turn(item) - lane->last_turn - 1 > UINT32_MAX / 2)
         return;
-    take_item(c, lane, item);
+    if (copy_lines(c, lane, item, &c->plans[0]))
+        make_plan(c, &c->plans[0]);
     for (uint32_t i = 0; i < c->plan_count; ++i) {
         if (!c->is_mapped)
             fetch_payload(c, &c->plans[i]);
@@ -259,34 +276,42 @@ static void take_open(gbx_collector *c, gbx_lane_source *lane) {
     c->plan_count = 0;
 }
 
-/* What a lane counted as lost, and had no room to tell. */
-static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx_dump_lane *end) {
-    for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause) {
-        gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
-        if (end->lost[cause] > lane->told_losses[cause])
-            gbx_collector_lose(c, &nothing, lane->index, cause,
-                               end->lost[cause] - lane->told_losses[cause]);
-    }
+/* A count that no lane can reach was written over. */
+static bool is_count(uint64_t count) {
+    return count <= UINT32_MAX;
 }
 
-/* A thread that never told its end: how much it had not handed over, nobody knows. */
-static void note_sudden_end(gbx_collector *c, const gbx_lane_source *lane) {
-    gbx_dump_record nothing = {.arg_index = GBX_DUMP_NO_ARG};
-    if (lane->last_turn > 0)
-        gbx_collector_lose(c, &nothing, lane->index, GBX_DUMP_LOST_DEVICE, 1);
-    c->totals.has_ended = false;
+static void lose_untold(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause,
+                        uint64_t counted, uint64_t told) {
+    if (is_count(counted) && counted > told)
+        gbx_collector_lose(c, &gbx_no_record, lane->index, cause, counted - told);
+}
+
+/* What a lane counted as lost, and had no room to tell; what it handed over and did not arrive. */
+static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx_dump_lane *end) {
+    for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
+        lose_untold(c, lane, cause, end->lost[cause], lane->told_losses[cause]);
+    lose_untold(c, lane, GBX_DUMP_LOST_CORRUPT, end->committed, lane->taken);
+    if (lane->is_broken || !is_count(end->committed))
+        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_CORRUPT, 1);
+    /* A thread that never told its end: how much it had not handed over, nobody knows. */
+    if (end->has_ended != 1 && lane->last_turn > 0)
+        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_DEVICE, 1);
 }
 
 static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
+    gbx_dump_totals *totals = &c->totals.dump;
     gbx_dump_lane end;
     if (!read_at(c, lane->address, &end, sizeof end))
         return;
     tell_untold(c, lane, &end);
-    c->totals.dump.stall_ns += end.stall_ns;
-    if (end.longest_capture_ns > c->totals.dump.longest_capture_ns)
-        c->totals.dump.longest_capture_ns = end.longest_capture_ns;
     if (end.has_ended != 1)
-        note_sudden_end(c, lane);
+        c->totals.has_ended = false;
+    if (!(end.stall_ns >> (GBX_EXACT_BITS - 4)))
+        totals->stall_ns += end.stall_ns;
+    if (!(end.longest_capture_ns >> GBX_EXACT_BITS) &&
+        end.longest_capture_ns > totals->longest_capture_ns)
+        totals->longest_capture_ns = end.longest_capture_ns;
     for (uint32_t i = 0; i < GBX_MAX_DUMP_FILTERS; ++i)
         c->totals.filter_hits[i] += end.filter_hits[i];
 }

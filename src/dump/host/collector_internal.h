@@ -8,6 +8,9 @@ enum {
     GBX_COLLECTED_BYTES = GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES,
     /* Numbers of tasks that the journal can sort. */
     GBX_COLLECTED_TASK_BITS = 44,
+    GBX_MAX_ARGS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS,
+    /* Manifests hold numbers below 2^53, beyond which readers of JSON are not exact. */
+    GBX_EXACT_BITS = 53,
     GBX_FAILED_RANGES = 64
 };
 
@@ -58,7 +61,7 @@ typedef struct gbx_plan {
 /* A tensor that comes in pieces. */
 typedef struct gbx_piece_series {
     bool is_open;
-    uint64_t task;
+    gbx_dump_record first;
     uint64_t file_offset;
     uint64_t next;
     uint64_t total_bytes;
@@ -78,6 +81,7 @@ typedef struct gbx_lane_source {
     bool is_broken; /* its rings make no sense any more */
     gbx_piece_series pieces;
     uint64_t told_losses[GBX_DUMP_CAUSES];
+    uint64_t taken; /* records that were seen, whatever became of them */
 } gbx_lane_source;
 
 /*
@@ -99,7 +103,8 @@ enum { GBX_PACK_BYTES = 1 << 20, GBX_PACKED_BELOW_BYTES = 128 << 10 };
 struct gbx_collector {
     gbx_hal *hal;
     const gbx_dump_setup *setup;
-    uint64_t address; /* of the setup */
+    uint64_t address;  /* of the setup */
+    uint64_t gm_bytes; /* no tensor is larger */
     gbx_store *store;
     bool is_mapped;
     bool is_deduplicated;
@@ -130,6 +135,9 @@ void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
 
 /* Writes the payload and journals the records. */
 void gbx_plan_settle(gbx_collector *collector, gbx_plan *plan);
+
+/* Stands for what is lost where nothing is known of it. */
+extern const gbx_dump_record gbx_no_record;
 
 /* Journals a loss, and counts it. */
 void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, uint32_t thread,

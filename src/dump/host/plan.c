@@ -15,9 +15,8 @@ static uint32_t lines_of_words(uint64_t words) {
     return (uint32_t)(1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS);
 }
 
-/* Manifests hold numbers below 2^53, beyond which readers of JSON are not exact. */
 static bool is_number(int64_t value) {
-    return value > -(INT64_C(1) << 53) && value < INT64_C(1) << 53;
+    return value > -(INT64_C(1) << GBX_EXACT_BITS) && value < INT64_C(1) << GBX_EXACT_BITS;
 }
 
 /* `words` are ndims of shape, then ndims of strides. */
@@ -88,6 +87,15 @@ static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
     return at == record->word_count;
 }
 
+static bool are_edges_sound(const gbx_dump_edges *record) {
+    if (record->head.arg_index > GBX_DUMP_EDGES_MAX)
+        return false;
+    for (uint32_t i = 0; i < record->head.arg_index; ++i)
+        if (record->predecessors[i] >> GBX_COLLECTED_TASK_BITS)
+            return false;
+    return true;
+}
+
 static bool is_loss_sound(const gbx_dump_loss *record) {
     return record->cause < GBX_DUMP_CAUSES && record->count <= UINT32_MAX;
 }
@@ -96,22 +104,25 @@ static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
     const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
     const gbx_dump_record *head = at;
     if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
-        head->role > GBX_ROLE_INOUT || head->time_ns >> 53)
+        head->role > GBX_ROLE_INOUT || head->time_ns >> GBX_EXACT_BITS)
         return false;
     switch (head->kind) {
     case GBX_DUMP_TENSOR:
-        return is_tensor_sound(at);
+        return head->arg_index < GBX_MAX_ARGS && is_tensor_sound(at);
     case GBX_DUMP_DISPATCH:
         return is_dispatch_sound(at);
     case GBX_DUMP_EDGES:
-        return head->lines == 1 && head->arg_index <= GBX_DUMP_EDGES_MAX;
+        return head->lines == 1 && are_edges_sound(at);
     case GBX_DUMP_SCALAR:
-        return head->lines == 1 && gbx_dtype_is_valid(head->dtype);
+        return head->lines == 1 && head->arg_index < GBX_MAX_ARGS &&
+               gbx_dtype_is_valid(head->dtype);
     case GBX_DUMP_LOSS:
         return head->lines == 1 && is_loss_sound(at);
     case GBX_DUMP_SKIPPED:
-        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS;
+        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS &&
+               (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_DUMP_NO_ARG);
     case GBX_DUMP_TASK:
+        return head->lines == 1 && ((const gbx_dump_task *)at)->predecessor_count <= UINT32_MAX;
     case GBX_DUMP_DONE:
     case GBX_DUMP_PIECE:
         return head->lines == 1;
@@ -204,11 +215,16 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     entry->run = (uint32_t)(run - plan->runs);
 }
 
+static bool is_of_series(const gbx_piece_series *pieces, const gbx_dump_record *head) {
+    return pieces->is_open && pieces->first.task == head->task &&
+           pieces->first.stage == head->stage && pieces->first.arg_index == head->arg_index;
+}
+
 static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
                                   const gbx_dump_tensor *record) {
     gbx_piece_series *pieces = &plan->lane->pieces;
-    bool is_whole = pieces->is_open && pieces->task == record->head.task &&
-                    pieces->next == entry->bytes && pieces->total_bytes == entry->bytes;
+    bool is_whole = is_of_series(pieces, &record->head) && pieces->next == entry->bytes &&
+                    pieces->total_bytes == entry->bytes;
     entry->fate = GBX_FATE_DUPLICATE; /* its bytes are stored, by its pieces */
     entry->bin_offset = pieces->file_offset;
     if (!is_whole) {
@@ -218,22 +234,27 @@ static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
     pieces->is_open = false;
 }
 
+static bool is_piece_sound(const gbx_collector *c, const gbx_plan *plan,
+                           const gbx_dump_piece *piece) {
+    return piece->total_bytes <= c->gm_bytes && piece->offset < piece->total_bytes &&
+           piece->bytes <= piece->total_bytes - piece->offset &&
+           piece->position % GBX_DUMP_PAGE_BYTES == 0 && piece->offset % GBX_DUMP_PAGE_BYTES == 0 &&
+           is_place_sound(c, plan->lane, piece->position, piece->bytes);
+}
+
 static void plan_piece(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
                        const gbx_dump_piece *piece) {
     gbx_piece_series *pieces = &plan->lane->pieces;
     entry->fate = GBX_FATE_PIECE;
-    entry->bytes = piece->bytes;
-    if (piece->offset == 0 && piece->total_bytes <= INT64_MAX / 2) {
-        *pieces = (gbx_piece_series){
-            .is_open = true, .task = piece->head.task, .total_bytes = piece->total_bytes};
-        pieces->file_offset = gbx_store_reserve(c->store, piece->total_bytes);
-    }
-    if (!pieces->is_open || pieces->next != piece->offset || pieces->task != piece->head.task ||
-        piece->bytes > pieces->total_bytes - pieces->next ||
-        piece->position % GBX_DUMP_PAGE_BYTES || piece->offset % GBX_DUMP_PAGE_BYTES ||
-        !is_place_sound(c, plan->lane, piece->position, piece->bytes)) {
+    bool is_sound = is_piece_sound(c, plan, piece);
+    if (is_sound && piece->offset == 0)
+        *pieces = (gbx_piece_series){.is_open = true,
+                                     .first = piece->head,
+                                     .file_offset = gbx_store_reserve(c->store, piece->total_bytes),
+                                     .total_bytes = piece->total_bytes};
+    if (!is_sound || !is_of_series(pieces, &piece->head) || pieces->next != piece->offset ||
+        pieces->total_bytes != piece->total_bytes) {
         pieces->is_open = false; /* its tensor finds out */
-        entry->bytes = 0;
         return;
     }
     gbx_plan_run *run = &plan->runs[plan->run_count];
@@ -241,6 +262,7 @@ static void plan_piece(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
                           .end = piece->position + piece->bytes,
                           .file_offset = pieces->file_offset + piece->offset};
     entry->run = plan->run_count++;
+    entry->bytes = piece->bytes;
     pieces->next += piece->bytes;
     plan->lane->position = piece->position + piece->bytes;
 }
@@ -310,8 +332,10 @@ static void place_payload(gbx_collector *c, gbx_plan *plan) {
     }
 }
 
-/* A record that makes no sense ends the buffer: where the next begins is not known. */
+/* A record that makes no sense ends the buffer: where the next begins is not known. How many there
+ * were the device tells at its end. */
 static void lose_rest(gbx_plan *plan, uint32_t line) {
+    ++plan->lane->taken;
     plan->entries[plan->entry_count++] = (gbx_plan_entry){
         .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_DUMP_LOST_CORRUPT};
 }
@@ -326,6 +350,7 @@ void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
             break;
         }
         plan_record(c, plan, line);
+        ++plan->lane->taken;
         line += head.lines;
     }
     place_payload(c, plan);

@@ -22,6 +22,8 @@ static_assert((int)GBX_DUMP_BEFORE == GBX_STAGE_BEFORE && (int)GBX_DUMP_AFTER ==
 
 enum { WORD = sizeof(uint64_t) };
 
+const gbx_dump_record gbx_no_record = {.stage = GBX_STAGE_NONE, .arg_index = GBX_ARG_NONE};
+
 /* --- payload --- */
 
 static void note_failure(gbx_collector *c, uint64_t first, uint64_t end) {
@@ -116,11 +118,16 @@ static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32
 
 void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t thread,
                         uint32_t cause, uint64_t count) {
+    bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_DUMP_AFTER &&
+                    first->role <= GBX_ROLE_INOUT && !(first->time_ns >> GBX_EXACT_BITS) &&
+                    (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_DUMP_NO_ARG);
     c->totals.dump.dropped += count;
-    gbx_record_loss *to = append(c, GBX_RECORD_LOSS, sizeof *to, thread, first);
+    gbx_record_loss *to =
+        append(c, GBX_RECORD_LOSS, sizeof *to, thread, is_known ? first : &gbx_no_record);
     if (!to)
         return;
     to->head.flags = 0;
+    to->head.dtype = 0;
     to->cause = cause;
     to->reserved = 0;
     to->count = count;
