@@ -97,7 +97,7 @@ static const char golden[] =
     "[\"in\",\"scalar:float32\",\"inout\"]},\n{\"func_id\":3,\"name\":\"m\\\"ul\",\"core_type\":"
     "\"aic\",\"signature\":[\"in\",\"out\"]}\n],\n\"losses\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":3,\"stage\":\"after_completion\","
-    "\"cause\":\"disk\",\"count\":11},\n{\"task_id\":null,\"task_seq\":4,\"arg_index\":null,"
+    "\"cause\":\"disk\",\"count\":11},\n{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
     "\"stage\":null,\"cause\":\"device\",\"count\":4}\n],\n\"skipped\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":null,\"kernel\":\"add\",\"reason\":"
     "\"nobody told which words of the task are tensors\"}\n],\n\"tensors\": [\n"

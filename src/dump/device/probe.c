@@ -91,6 +91,16 @@ static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index,
     gbx_lane_commit(lane);
 }
 
+/* An inout is looked at twice; a kernel may have written over its description in between. */
+static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_dump_record *head) {
+    uint64_t key = (task->id << 8 | head->arg_index) + 1;
+    _Atomic uint64_t *cell = &lane->writer->skipped[key % GBX_WRITER_SKIPPED];
+    if (head->stage == GBX_DUMP_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
+        return;
+    atomic_store_explicit(cell, key, memory_order_relaxed);
+    skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+}
+
 static void record_scalar(gbx_lane *lane, const gbx_dump_record *head, uint64_t bits) {
     gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_SCALAR, 0, head);
     if (!to)
@@ -105,7 +115,7 @@ static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_r
     const gbx_dump_setup *setup = &lane->writer->setup;
     uint64_t word = task->words[head->arg_index];
     if (!is_as_told(lane, word, tensor)) {
-        skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+        skip_tensor(lane, task, head);
         return;
     }
     gbx_capture_wish wish = {

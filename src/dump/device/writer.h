@@ -10,7 +10,7 @@
 #include "dump/abi.h"
 #include "sched/probe.h"
 
-enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
+enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS, GBX_WRITER_SKIPPED = 1024 };
 /* Copies and hashes go in steps that stay in the cache; views that are gathered only to be looked
  * at in larger ones, for whole tiles are faster to gather. */
 enum {
@@ -85,6 +85,9 @@ struct gbx_writer {
     gbx_dump_setup setup;   /* as it was at the start */
     int64_t start_ns;
     _Alignas(64) _Atomic uint32_t is_pausing; /* a lane waits for the host to copy */
+    /* Arguments that were skipped before dispatch, as far as they can be remembered: an inout is
+     * not told twice. */
+    _Atomic uint64_t skipped[GBX_WRITER_SKIPPED];
     gbx_lane lanes[GBX_WRITER_MAX_LANES];
     _Alignas(64) unsigned char scratch[GBX_WRITER_MAX_LANES][GBX_WRITER_VIEW_STEP_BYTES];
 };

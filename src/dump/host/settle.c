@@ -171,7 +171,8 @@ static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_sca
 }
 
 static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *entry) {
-    gbx_tensor tensor = {.dtype = from->head.dtype, .ndims = from->head.ndims};
+    gbx_tensor tensor = {
+        .dtype = from->head.dtype, .ndims = from->head.ndims, .start_offset = from->start_offset};
     uint32_t flags = 0;
     memcpy(tensor.shape, from->words, from->head.ndims * sizeof(uint64_t));
     memcpy(tensor.strides, from->words + from->head.ndims, from->head.ndims * sizeof(uint64_t));
