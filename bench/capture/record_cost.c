@@ -124,8 +124,9 @@ static double measure(const gbx_probe *probe, gbx_sched_task *task) {
     return times[ROUNDS / 2];
 }
 
-static void ring(void *context) {
-    (void)context;
+/* The host copies by itself, and watches nobody. */
+static void do_nothing(void *machine) {
+    (void)machine;
 }
 
 static void *map(size_t bytes) {
@@ -138,7 +139,8 @@ static double measure_in(memory *m, void *state, host *h) {
                                  .thread_count = 1,
                                  .gm_base = (uintptr_t)m,
                                  .gm_bytes = sizeof *m,
-                                 .ring = ring};
+                                 .ring = do_nothing,
+                                 .show_life = do_nothing};
     pthread_t thread;
     set_up(m);
     h->device = m;

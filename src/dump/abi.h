@@ -162,6 +162,24 @@ enum {
     GBX_DUMP_HASH = 1u << 5
 };
 
+/* Words of a record beyond its first line, by what it holds. */
+enum { GBX_DUMP_STATISTICS_WORDS = 7 };
+
+static inline uint32_t gbx_dump_tensor_words(uint32_t ndims, uint32_t flags) {
+    return 2 * ndims + (flags & GBX_DUMP_STATISTICS ? GBX_DUMP_STATISTICS_WORDS : 0);
+}
+
+/* A slot of a dispatch: gbx_dump_slot, and of a tensor data, start_offset, shape, strides. */
+enum { GBX_DUMP_SLOT_WORDS = 2 };
+
+static inline uint32_t gbx_dump_slot_words(uint32_t is_tensor, uint32_t ndims) {
+    return GBX_DUMP_SLOT_WORDS + (is_tensor ? 2 + 2 * ndims : 0);
+}
+
+static inline uint32_t gbx_dump_lines_of(uint32_t words) {
+    return 1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS;
+}
+
 typedef struct gbx_dump_record {
     uint8_t kind;  /* gbx_dump_kind */
     uint8_t lines; /* of the whole record */

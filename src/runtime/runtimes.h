@@ -13,6 +13,7 @@ struct gbx_chip_listener;
 typedef struct gbx_runtime_request {
     gbx_chip *chip;
     const gbx_run *run;
+    const gbx_call *call; /* NULL; or one task, and `run` is empty */
     const gbx_call_config *config;
     const char *object; /* absolute path, or NULL with run->function */
     const char *entry;
@@ -39,8 +40,8 @@ extern const gbx_runtime gbx_tensormap_and_ringbuffer;
 /* The builder of an entry; NULL where there is none. */
 const struct gbx_builder *gbx_runtime_builder(uint32_t entry);
 
-/* One task on the chip, as a graph of host_build_graph: request->run is empty. */
-GBX_MUST_USE gbx_status gbx_runtime_call(const gbx_runtime_request *request, const gbx_call *call,
+/* request->call, as a graph of host_build_graph. */
+GBX_MUST_USE gbx_status gbx_runtime_call(const gbx_runtime_request *request,
                                          gbx_call_result *out_result);
 
 /* --- what runtimes share on the host --- */

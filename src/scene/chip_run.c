@@ -23,6 +23,11 @@ static gbx_status check_tensor(const gbx_run_tensor *tensor, uint32_t index) {
     gbx_status status = gbx_tensor_validate(&tensor->tensor);
     if (status)
         return gbx_status_annotate(status, "running: tensor %" PRIu32 " (%s)", index, name);
+    if ((unsigned)tensor->role > GBX_ROLE_INOUT)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "running: tensor %" PRIu32 " (%s): %d is no role; there are input, output "
+                        "and inout",
+                        index, name, (int)tensor->role);
     if (!gbx_tensor_is_contiguous(&tensor->tensor) || tensor->tensor.start_offset != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "running: tensor %" PRIu32 " (%s) is not row-major and contiguous", index,
@@ -65,28 +70,14 @@ static gbx_status find_object(const gbx_run *run, char **out_path) {
                : gbx_fail(GBX_NOT_FOUND, "running %s: %s", run->shared_object, strerror(errno));
 }
 
-/* Runs it with a dump around it, where one is wanted. `run` may be of one call alone. */
-typedef gbx_status (*run_function)(const gbx_runtime_request *request, const void *what,
-                                   gbx_call_result *out_result);
-
-static gbx_status run_graph(const gbx_runtime_request *request, const void *what,
-                            gbx_call_result *out_result) {
-    (void)what;
-    return request->runtime->run(request, out_result);
-}
-
-static gbx_status run_call(const gbx_runtime_request *request, const void *what,
-                           gbx_call_result *out_result) {
-    return gbx_runtime_call(request, what, out_result);
-}
-
-static gbx_status run_with_dump(gbx_runtime_request *request, run_function function,
-                                const void *what, gbx_call_result *out_result) {
+/* With a dump around it, where one is wanted. */
+static gbx_status run_request(gbx_runtime_request *request, gbx_call_result *out_result) {
     gbx_call_result result = {0};
     gbx_run_dump dump;
     GBX_TRY(gbx_run_dump_begin(request, &dump));
     request->listener = gbx_run_dump_listener(&dump);
-    gbx_status status = function(request, what, &result);
+    gbx_status status = request->call ? gbx_runtime_call(request, &result)
+                                      : request->runtime->run(request, &result);
     status = gbx_run_dump_end(&dump, status, &result);
     if (out_result)
         *out_result = result;
@@ -106,7 +97,7 @@ gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run, const gbx_call_confi
     GBX_TRY(check_run(run));
     GBX_TRY(find_object(run, &object));
     request.object = object;
-    gbx_status status = run_with_dump(&request, run_graph, NULL, out_result);
+    gbx_status status = run_request(&request, out_result);
     free(object);
     return status;
 }
@@ -118,7 +109,8 @@ gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_co
     gbx_runtime_request request = {.chip = chip,
                                    .run = &no_run,
                                    .config = config ? config : &defaults,
+                                   .call = call,
                                    .runtime = gbx_runtime_find("host_build_graph")};
     GBX_TRY(gbx_chip_check_alive(chip, "calling"));
-    return run_with_dump(&request, run_call, call, out_result);
+    return run_request(&request, out_result);
 }

@@ -81,6 +81,15 @@ void gbx_sched_wake_for_gang(gbx_sched *sched);
 /* Wakes a worker for whom `active` was counted up already. */
 void gbx_sched_wake_counted(gbx_sched *sched);
 
+/* After a fault, while another thread is waited for: one that copies whole tensors, or waits for
+ * room for them, is; one that does not come back, for the scheduler itself has failed, is not. */
+typedef struct gbx_sched_patience {
+    uint64_t progress;
+    int64_t since_ns;
+} gbx_sched_patience;
+gbx_sched_patience gbx_sched_be_patient(gbx_sched *sched);
+bool gbx_sched_has_patience(gbx_sched *sched, gbx_sched_patience *patience);
+
 /* Takes the role of an AICPU thread after a fault, and gives it back. */
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread);
 void gbx_sched_free_role(gbx_sched *sched, uint32_t thread);

@@ -1,5 +1,7 @@
 #include "sched/sched.h"
 
+#include <sched.h>
+
 #include "sched/internal.h"
 
 /* --- the run --- */
@@ -42,7 +44,7 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     atomic_store_explicit(&sched->awaited, NULL, memory_order_relaxed);
     atomic_store_explicit(&sched->submitted, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->is_cancelled, 0, memory_order_relaxed);
-    atomic_store_explicit(&sched->is_told, 0, memory_order_relaxed);
+    atomic_store_explicit(&sched->telling, GBX_SCHED_UNTOLD, memory_order_relaxed);
     atomic_store_explicit(&sched->limit, config->is_gated ? 0 : limit_beside_builder(sched),
                           memory_order_relaxed);
     /* Last: a worker on its way to sleep in the run before looks at this first. */
@@ -169,16 +171,33 @@ uint32_t gbx_sched_awake(gbx_sched *sched) {
     return atomic_load_explicit(&sched->active, memory_order_seq_cst) & GBX_SCHED_AWAKE;
 }
 
+/* The last worker may be at it, after a kernel that hung ended after all: then it is waited for. */
+static bool is_to_tell(gbx_sched *sched) {
+    uint32_t found = GBX_SCHED_UNTOLD;
+    gbx_sched_patience patience = gbx_sched_be_patient(sched);
+    if (atomic_compare_exchange_strong_explicit(&sched->telling, &found, GBX_SCHED_TELLING,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return true;
+    while (atomic_load_explicit(&sched->telling, memory_order_acquire) != GBX_SCHED_TOLD &&
+           gbx_sched_has_patience(sched, &patience))
+        sched_yield();
+    return false;
+}
+
 void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
+    if (!probe || !is_to_tell(sched))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         gbx_sched_seize_role(sched, t);
-    if (core_id < atomic_load_explicit(&sched->worker_count, memory_order_relaxed))
-        probe->on_fault(probe->context, 0, &sched->dispatches[core_id]);
+    if (core_id < atomic_load_explicit(&sched->worker_count, memory_order_relaxed)) {
+        const gbx_sched_dispatch *dispatch = &sched->dispatches[core_id];
+        if (dispatch->task && !gbx_sched_task_is_completed(dispatch->task))
+            probe->on_fault(probe->context, 0, dispatch);
+    }
     for (uint32_t t = 0; t < sched->config.thread_count; ++t) {
         probe->end_of_thread(probe->context, t);
         gbx_sched_free_role(sched, t);
     }
+    atomic_store_explicit(&sched->telling, GBX_SCHED_TOLD, memory_order_release);
 }

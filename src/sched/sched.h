@@ -64,7 +64,7 @@ typedef struct gbx_sched {
     _Atomic uint32_t coming; /* workers that were woken and have not looked around yet */
     _Atomic uint32_t limit;  /* how many workers may be awake for plain tasks */
     _Atomic uint32_t is_cancelled;
-    _Atomic uint32_t is_told; /* whoever set it tells the probe of the end of all threads */
+    _Atomic uint32_t telling; /* the probe of the end of all threads: GBX_SCHED_UNTOLD... */
     _Alignas(64) _Atomic uint64_t parked[2]; /* a bit for each worker that sleeps; over all runs */
 
     _Alignas(64) gbx_core_set cores;
@@ -91,6 +91,7 @@ typedef struct gbx_sched {
 } gbx_sched;
 
 enum { GBX_SCHED_BUILDING = 1u << 16 };
+enum { GBX_SCHED_UNTOLD = 0, GBX_SCHED_TELLING = 1, GBX_SCHED_TOLD = 2 };
 
 /* --- a run, by the thread that starts it --- */
 

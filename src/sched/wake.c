@@ -58,10 +58,14 @@ void gbx_sched_wake_counted(gbx_sched *sched) {
 
 static void end_threads(gbx_sched *sched) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    if (!probe || atomic_exchange_explicit(&sched->is_told, 1, memory_order_acq_rel))
+    uint32_t nobody = GBX_SCHED_UNTOLD;
+    if (!probe ||
+        !atomic_compare_exchange_strong_explicit(&sched->telling, &nobody, GBX_SCHED_TELLING,
+                                                 memory_order_acq_rel, memory_order_acquire))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         probe->end_of_thread(probe->context, t);
+    atomic_store_explicit(&sched->telling, GBX_SCHED_TOLD, memory_order_release);
 }
 
 bool gbx_sched_end(gbx_sched *sched) {
@@ -84,8 +88,8 @@ enum {
     ROLE_SPINS = 256,
 };
 
-/* How long a holder of a role may be at nothing that shows. */
-#define SEIZE_NS (2 * GBX_NS_PER_SECOND)
+/* How long a thread that is waited for may be at nothing that shows. */
+#define PATIENCE_NS (2 * GBX_NS_PER_SECOND)
 
 static void take_role(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
@@ -113,22 +117,24 @@ static void take_role(gbx_sched_worker *worker) {
     }
 }
 
-/* A holder that does not come back, for the scheduler itself has failed, is not waited for; one
- * that copies whole tensors, or waits for room for them, is. */
-void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
+gbx_sched_patience gbx_sched_be_patient(gbx_sched *sched) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    uint64_t seen = 0;
-    int64_t seen_ns = gbx_clock_ns();
-    while (atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst)) {
-        uint64_t progress = probe ? probe->progress(probe->context) : 0;
-        int64_t now_ns = gbx_clock_ns();
-        if (progress != seen)
-            seen_ns = now_ns;
-        else if (now_ns - seen_ns > SEIZE_NS)
-            return;
-        seen = progress;
+    return (gbx_sched_patience){.progress = probe ? probe->progress(probe->context) : 0,
+                                .since_ns = gbx_clock_ns()};
+}
+
+bool gbx_sched_has_patience(gbx_sched *sched, gbx_sched_patience *patience) {
+    gbx_sched_patience now = gbx_sched_be_patient(sched);
+    if (now.progress != patience->progress)
+        *patience = now;
+    return now.since_ns - patience->since_ns < PATIENCE_NS;
+}
+
+void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
+    gbx_sched_patience patience = gbx_sched_be_patient(sched);
+    while (atomic_exchange_explicit(&sched->roles[thread].is_taken, 1, memory_order_seq_cst) &&
+           gbx_sched_has_patience(sched, &patience))
         sched_yield();
-    }
 }
 
 void gbx_sched_free_role(gbx_sched *sched, uint32_t thread) {

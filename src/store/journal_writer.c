@@ -73,6 +73,8 @@ gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, c
     gbx_status status = create_file(journal, folder_fd);
     if (!status)
         status = write_header(journal);
+    if (status && journal->fd >= 0) /* it would be taken for a dump */
+        unlinkat(folder_fd, GBX_JOURNAL_FILE, 0);
     if (status)
         gbx_journal_writer_close(journal);
     return status;

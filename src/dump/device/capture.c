@@ -10,8 +10,9 @@
 #include "tensor/view.h"
 
 /* Shorter captures are not worth the time it takes to measure them. */
-enum { TIMED_BYTES = 65536, STATISTICS_WORDS = 7 };
-_Static_assert(sizeof(gbx_statistics) == STATISTICS_WORDS * sizeof(uint64_t), "layout of a record");
+enum { TIMED_BYTES = 65536 };
+_Static_assert(sizeof(gbx_statistics) == GBX_DUMP_STATISTICS_WORDS * sizeof(uint64_t),
+               "layout of a record");
 
 /* One tensor on its way. */
 typedef struct capture {
@@ -32,17 +33,27 @@ typedef struct capture {
     gbx_statistics_state counting;
 } capture;
 
-/* Kernels can write to the descriptions of tensors: what they say is checked at every look. */
+/*
+ * Kernels can write to the descriptions of tensors: what they say is checked at every look. What
+ * lies in the dump's own memory is no tensor, and a view that repeats elements until they are more
+ * than global memory holds cannot be meant.
+ */
 static bool is_sound(const gbx_lane *lane, const gbx_tensor *tensor) {
     const gbx_probe_request *request = &lane->writer->request;
+    const gbx_dump_setup *setup = &lane->writer->setup;
     int64_t first;
     int64_t end;
-    if (!gbx_tensor_is_valid(tensor, &first, &end))
+    if (!gbx_tensor_is_valid(tensor, &first, &end) ||
+        gbx_tensor_payload_bytes(tensor) > request->gm_bytes)
         return false;
     if (first == end)
         return true;
-    uint64_t offset = tensor->data + (uint64_t)first - request->gm_base;
-    return offset < request->gm_bytes && (uint64_t)(end - first) <= request->gm_bytes - offset;
+    uint64_t start = tensor->data + (uint64_t)first;
+    uint64_t bytes = (uint64_t)(end - first);
+    uint64_t offset = start - request->gm_base;
+    uint64_t dump_end = setup->arenas + setup->lane_count * setup->arena_bytes;
+    return offset < request->gm_bytes && bytes <= request->gm_bytes - offset &&
+           (start >= dump_end || start + bytes <= request->data_base);
 }
 
 /* --- reading --- */
@@ -179,7 +190,7 @@ static void fill_words(const capture *c, uint64_t *words) {
 
 static void record(capture *c) {
     gbx_lane *lane = c->lane;
-    uint32_t words = 2 * c->tensor->ndims + (c->has_statistics ? STATISTICS_WORDS : 0);
+    uint32_t words = gbx_dump_tensor_words(c->tensor->ndims, c->head.flags);
     gbx_dump_tensor *to = gbx_lane_begin(lane, GBX_DUMP_TENSOR, words, &c->head);
     if (!to)
         return;

@@ -88,7 +88,7 @@ static void tell_losses(gbx_lane *lane) {
 
 void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
                      const gbx_dump_record *head) {
-    uint32_t count = 1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS;
+    uint32_t count = gbx_dump_lines_of(words);
     gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
     if (!record) {
         if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */

@@ -11,12 +11,15 @@ const uint64_t gbx_probe_state_bytes = sizeof(gbx_writer);
 typedef struct selection {
     const gbx_dump_setup *setup;
     uint64_t marks;
+    bool takes_all;
     uint32_t filters; /* a bit for each whose keys about tasks match */
 } selection;
 
 static selection select_task(const gbx_lane *lane, const gbx_sched_task *task) {
     const gbx_dump_setup *setup = &lane->writer->setup;
     selection s = {.setup = setup, .marks = task->arguments->dumped_words};
+    s.takes_all = setup->filter_count == 0 &&
+                  (setup->level == GBX_DUMP_FULL || setup->level == GBX_DUMP_STATS);
     for (uint32_t i = 0; i < setup->filter_count; ++i)
         if (gbx_dump_filter_matches_task(&setup->filters[i], task->id, task->func_ids))
             s.filters |= 1u << i;
@@ -25,8 +28,7 @@ static selection select_task(const gbx_lane *lane, const gbx_sched_task *task) {
 
 static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candidate *candidate) {
     if (s->setup->filter_count == 0)
-        return s->setup->level == GBX_DUMP_FULL || s->setup->level == GBX_DUMP_STATS ||
-               s->marks >> candidate->arg_index & 1;
+        return s->marks >> candidate->arg_index & 1;
     bool is_match = false;
     for (uint32_t i = 0; i < s->setup->filter_count; ++i) {
         if (!(s->filters >> i & 1) ||
@@ -44,9 +46,8 @@ static bool has_all_metadata(const gbx_dump_setup *setup) {
 
 /* --- a task's arguments --- */
 
-/* What the call said, else the signature of the first kernel that says it, else plain bits. */
-static uint8_t scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
-                            uint32_t scalar) {
+uint8_t gbx_scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
+                         uint32_t scalar) {
     const gbx_dump_scalar_dtypes *dtypes =
         (const gbx_dump_scalar_dtypes *)(uintptr_t)lane->writer->setup.scalar_dtypes;
     uint32_t dtype = declared;
@@ -63,8 +64,7 @@ static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
            !memcmp(a->strides, b->strides, dims_bytes);
 }
 
-/* The description that the kernel finds behind a word; NULL where a word can be none. */
-static const gbx_tensor *described_by(const gbx_lane *lane, uint64_t word) {
+const gbx_tensor *gbx_described_tensor(const gbx_lane *lane, uint64_t word) {
     const gbx_probe_request *request = &lane->writer->request;
     uint64_t offset = word - request->gm_base;
     if (word % _Alignof(gbx_tensor) || word < request->gm_base || offset > request->gm_bytes ||
@@ -76,7 +76,7 @@ static const gbx_tensor *described_by(const gbx_lane *lane, uint64_t word) {
 static bool is_as_told(const gbx_lane *lane, uint64_t word, const gbx_tensor *told) {
     if (word == (uint64_t)(uintptr_t)told)
         return true;
-    const gbx_tensor *got = described_by(lane, word);
+    const gbx_tensor *got = gbx_described_tensor(lane, word);
     return got && are_alike(got, told);
 }
 
@@ -147,7 +147,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
                                 .task = task->id};
         const gbx_tensor *mine = is_tensor ? tensor++ : NULL;
         if (!is_tensor)
-            head.dtype = scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
+            head.dtype = gbx_scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
         if (head.role == (stage == GBX_DUMP_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
             continue;
         gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
@@ -155,7 +155,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
                                         .role = head.role,
                                         .stage = (uint8_t)stage,
                                         .dtype = is_tensor ? (uint8_t)mine->dtype : head.dtype};
-        bool is_wanted = is_selected(lane, &s, &candidate);
+        bool is_wanted = s.takes_all || is_selected(lane, &s, &candidate);
         if (!is_wanted && !has_all_metadata(setup))
             continue;
         if (is_tensor)
@@ -209,69 +209,6 @@ static void record_done(gbx_lane *lane, const gbx_sched_task *task) {
     gbx_lane_commit(lane);
 }
 
-/* --- a dispatch --- */
-
-enum { SLOT_WORDS = sizeof(gbx_dump_slot) / sizeof(uint64_t), TENSOR_SLOT_WORDS = 2 };
-
-/* What stands in a slot, as the kernel finds it. */
-static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
-                             uint32_t *scalar) {
-    const gbx_task_arguments *arguments = dispatch->task->arguments;
-    uint32_t kind = arguments->is_described ? arguments->kinds[i] : GBX_UINT64;
-    gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
-    if (kind & GBX_WORD_TENSOR) {
-        const gbx_tensor *tensor = described_by(lane, slot.bits);
-        slot.is_tensor = tensor && tensor->ndims <= GBX_MAX_DIMS;
-        slot.role = kind & GBX_WORD_ROLE;
-        slot.dtype = slot.is_tensor ? (uint8_t)tensor->dtype : GBX_UINT64;
-        slot.ndims = slot.is_tensor ? (uint8_t)tensor->ndims : 0;
-        return slot;
-    }
-    slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
-    return slot;
-}
-
-static uint32_t put_slot(uint64_t *words, const gbx_dump_slot *slot) {
-    memcpy(words, slot, sizeof *slot);
-    if (!slot->is_tensor)
-        return SLOT_WORDS;
-    const gbx_tensor *tensor = (const gbx_tensor *)(uintptr_t)slot->bits;
-    words[SLOT_WORDS] = tensor->data;
-    words[SLOT_WORDS + 1] = (uint64_t)tensor->start_offset;
-    uint32_t at = SLOT_WORDS + TENSOR_SLOT_WORDS;
-    memcpy(words + at, tensor->shape, slot->ndims * sizeof *words);
-    memcpy(words + at + slot->ndims, tensor->strides, slot->ndims * sizeof *words);
-    return at + 2u * slot->ndims;
-}
-
-static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
-    const gbx_sched_task *task = dispatch->task;
-    gbx_dump_slot slots[GBX_MAX_WORDS];
-    uint32_t words = 0;
-    uint32_t scalar = 0;
-    for (uint32_t i = 0; i < task->word_count; ++i) {
-        slots[i] = slot_of(lane, dispatch, i, &scalar);
-        words += SLOT_WORDS + (slots[i].is_tensor ? TENSOR_SLOT_WORDS + 2u * slots[i].ndims : 0);
-    }
-    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
-    gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
-    if (!to)
-        return;
-    to->head.arg_index = task->word_count;
-    to->func_id = dispatch->func_id;
-    to->core_id = dispatch->core_id;
-    to->block_idx = dispatch->block_idx;
-    to->block_num = task->block_num;
-    to->subtask = dispatch->subtask;
-    to->word_count = words;
-    to->local_context = dispatch->args[GBX_ARG_LOCAL_CONTEXT];
-    to->global_context = dispatch->args[GBX_ARG_GLOBAL_CONTEXT];
-    uint64_t *at = to->words;
-    for (uint32_t i = 0; i < task->word_count; ++i)
-        at += put_slot(at, &slots[i]);
-    gbx_lane_commit(lane);
-}
-
 /* --- hooks --- */
 
 static gbx_lane *lane_of(void *context, uint32_t thread) {
@@ -300,7 +237,7 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
         return;
     if (!gbx_lane_enter(lane))
         return;
-    record_dispatch(lane, dispatch);
+    gbx_record_dispatch(lane, dispatch);
     gbx_lane_leave(lane);
 }
 
@@ -352,7 +289,8 @@ static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64
 static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setup *setup) {
     uint64_t buffer_bytes = (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES *
                             GBX_DUMP_LINE_BYTES * setup->lane_count;
-    return setup->magic == GBX_DUMP_MAGIC && setup->lane_count == request->thread_count &&
+    return setup->magic == GBX_DUMP_MAGIC && setup->flags == request->flags &&
+           setup->lane_count == request->thread_count &&
            setup->lane_count <= GBX_WRITER_MAX_LANES &&
            setup->buffer_count >= GBX_MIN_DUMP_BUFFERS &&
            setup->buffer_count <= GBX_MAX_DUMP_BUFFERS &&

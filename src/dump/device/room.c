@@ -9,6 +9,12 @@ static void nap(gbx_lane *lane) {
     nanosleep(&duration, NULL);
 }
 
+static void note_wait(gbx_lane *lane, int64_t duration_ns) {
+    if (duration_ns > 0)
+        lane->stall_ns += (uint64_t)duration_ns;
+    gbx_lane_note_duration(lane, duration_ns);
+}
+
 /* --- by batch: the host copies while no lane writes --- */
 
 static bool is_by_batch(const gbx_lane *lane) {
@@ -21,17 +27,24 @@ static bool is_pausing(gbx_writer *writer) {
 
 /* A lane first says that it is inside, then looks whether another wants all to stay out; that one
  * first says so, then looks who is inside: one of them sees the other. */
+static bool try_go_inside(gbx_lane *lane) {
+    atomic_store_explicit(&lane->inside, GBX_LANE_INSIDE, memory_order_seq_cst);
+    if (!is_pausing(lane->writer))
+        return true;
+    atomic_store_explicit(&lane->inside, GBX_LANE_PARKED, memory_order_seq_cst);
+    while (is_pausing(lane->writer))
+        nap(lane);
+    return false;
+}
+
 void gbx_lane_go_inside(gbx_lane *lane) {
     if (!is_by_batch(lane))
         return;
-    for (;;) {
-        atomic_store_explicit(&lane->inside, GBX_LANE_INSIDE, memory_order_seq_cst);
-        if (!is_pausing(lane->writer))
-            return;
-        atomic_store_explicit(&lane->inside, GBX_LANE_PARKED, memory_order_seq_cst);
-        while (is_pausing(lane->writer))
-            nap(lane);
-    }
+    int64_t start_ns = is_pausing(lane->writer) ? gbx_clock_ns() : 0;
+    while (!try_go_inside(lane))
+        continue;
+    if (start_ns)
+        note_wait(lane, gbx_clock_ns() - start_ns);
 }
 
 static bool is_another_inside(const gbx_lane *lane) {
@@ -69,23 +82,31 @@ static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
         ask_host(lane, deadline_ns);
         atomic_store_explicit(&writer->is_pausing, 0, memory_order_seq_cst);
     } else {
-        gbx_lane_go_inside(lane);
+        while (!try_go_inside(lane))
+            continue;
     }
 }
 
 /* --- all platforms --- */
 
+/* Counts up with what the host gives back. */
+static uint64_t given_back(gbx_lane *lane, gbx_lane_room room) {
+    return room == GBX_ROOM_LINES
+               ? atomic_load_explicit(&lane->shared->free.tail, memory_order_relaxed)
+               : atomic_load_explicit(&lane->shared->arena_head, memory_order_relaxed);
+}
+
 bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
-    bool is_there = gbx_lane_has_room(lane, room, end);
-    if (is_there || lane->is_dropping[room]) {
-        lane->is_dropping[room] = !is_there;
-        return is_there;
-    }
+    if (gbx_lane_has_room(lane, room, end))
+        return true;
+    if (lane->is_dropping[room] && given_back(lane, room) == lane->dropped_at[room])
+        return false;
     /* What this lane holds back may be all that the host waits for. */
     gbx_lane_publish(lane);
     int64_t start_ns = gbx_clock_ns();
     int64_t now_ns = start_ns;
     int64_t deadline_ns = start_ns + (int64_t)lane->writer->setup.stall_timeout_ns;
+    bool is_there;
     while (!(is_there = gbx_lane_has_room(lane, room, end)) && now_ns < deadline_ns) {
         if (is_by_batch(lane))
             pause_for_host(lane, deadline_ns);
@@ -93,8 +114,8 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
             nap(lane);
         now_ns = gbx_clock_ns();
     }
-    lane->stall_ns += (uint64_t)(now_ns - start_ns);
-    gbx_lane_note_duration(lane, now_ns - start_ns);
+    note_wait(lane, now_ns - start_ns);
     lane->is_dropping[room] = !is_there;
+    lane->dropped_at[room] = given_back(lane, room);
     return is_there;
 }

@@ -70,7 +70,9 @@ struct gbx_lane {
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     gbx_writer_loss losses[GBX_WRITER_LOSSES];
     uint32_t loss_count;
-    bool is_dropping[GBX_ROOM_COUNT]; /* a wait timed out: not again before there is room */
+    /* A wait timed out: not again before the host has given something back. */
+    bool is_dropping[GBX_ROOM_COUNT];
+    uint64_t dropped_at[GBX_ROOM_COUNT]; /* what it had given back then */
     _Atomic bool
         has_ended; /* hooks do nothing any more; the holder of a role may find it so late */
     _Alignas(64) _Atomic uint64_t heartbeat;
@@ -149,6 +151,20 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end);
 
 /* Lets a batch platform's host copy: waits while another lane has asked for it. */
 void gbx_lane_go_inside(gbx_lane *lane);
+
+/* --- dispatch.c --- */
+
+/* Records what a kernel is called with. */
+void gbx_record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch);
+
+/* --- probe.c --- */
+
+/* What the call said, else the signature of the first kernel that says it, else plain bits. */
+uint8_t gbx_scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
+                         uint32_t scalar);
+
+/* The description that the kernel finds behind a word; NULL where a word can be none. */
+const gbx_tensor *gbx_described_tensor(const gbx_lane *lane, uint64_t word);
 
 /* --- capture.c --- */
 

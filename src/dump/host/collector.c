@@ -125,11 +125,13 @@ static void break_lane(gbx_lane_source *lane) {
 
 /* Copies the lines first: what is checked is what is used. False when they are not to be had. */
 static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, gbx_plan *plan) {
+    uint32_t turn = gbx_dump_item_turn(item);
     plan->lane = lane;
     plan->buffer = gbx_dump_item_buffer(item);
     plan->lines = gbx_dump_item_lines(item);
-    lane->last_turn = gbx_dump_item_turn(item);
+    plan->first_line = turn == lane->open_turn ? lane->open_lines : 0;
     if (plan->buffer < c->setup->buffer_count && plan->lines <= GBX_DUMP_BUFFER_LINES &&
+        plan->first_line <= plan->lines && turn == lane->last_turn + 1 &&
         read_at(c, lane->buffers + (uint64_t)plan->buffer * GBX_COLLECTED_BYTES, plan->copy,
                 (uint64_t)plan->lines * GBX_DUMP_LINE_BYTES))
         return true;
@@ -137,9 +139,12 @@ static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, g
     return false;
 }
 
-static void make_plan(gbx_collector *c, gbx_plan *plan) {
-    gbx_plan_make(c, plan);
-    ++c->plan_count;
+static bool is_as_handed_over(const gbx_plan *plan, uint64_t check) {
+    return gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low == check;
+}
+
+static uint64_t read_cell(const gbx_collector *c, uint64_t cells, uint64_t position) {
+    return read_word(c, cells + position % c->setup->buffer_count * sizeof(uint64_t));
 }
 
 /* Plans the next buffer of a lane; false when there is none. */
@@ -153,20 +158,40 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
         break_lane(lane);
         return false;
     }
-    uint64_t cell = lane->ready_head % c->setup->buffer_count;
-    uint64_t item = read_word(c, LANE_FIELD(lane, ready_slots) + cell * sizeof(uint64_t));
-    uint64_t check = read_word(c, LANE_FIELD(lane, ready_checks) + cell * sizeof(uint64_t));
-    uint64_t end = read_word(c, LANE_FIELD(lane, ready_ends) + cell * sizeof(uint64_t));
-    ++lane->ready_head;
+    uint64_t item = read_cell(c, LANE_FIELD(lane, ready_slots), lane->ready_head);
+    uint64_t check = read_cell(c, LANE_FIELD(lane, ready_checks), lane->ready_head);
+    uint64_t end = read_cell(c, LANE_FIELD(lane, ready_ends), lane->ready_head);
     gbx_plan *plan = &c->plans[c->plan_count];
+    ++lane->ready_head;
     if (!copy_lines(c, lane, item, plan))
         return true;
+    ++lane->last_turn;
     /* Lines that somebody wrote over are none; how many there were is told at the end. */
-    if (gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low != check)
-        plan->lines = 0;
-    make_plan(c, plan);
+    if (!is_as_handed_over(plan, check))
+        plan->lines = plan->first_line = 0;
+    plan->is_open = false;
+    gbx_plan_make(c, plan);
+    ++c->plan_count;
     if (end > lane->position && end - lane->given <= c->setup->arena_bytes)
         plan->position = lane->position = end;
+    return true;
+}
+
+/* Plans what there is of the buffer that the device is filling: it counts lines when they are
+ * whole. False when there is nothing new. */
+static bool take_open(gbx_collector *c, gbx_lane_source *lane) {
+    uint64_t item = read_word(c, LANE_FIELD(lane, open_item));
+    uint32_t turn = gbx_dump_item_turn(item);
+    gbx_plan *plan = &c->plans[c->plan_count];
+    if (lane->is_broken || item == GBX_DUMP_NO_ITEM || turn != lane->last_turn + 1 ||
+        (turn == lane->open_turn && gbx_dump_item_lines(item) == lane->open_lines) ||
+        !copy_lines(c, lane, item, plan))
+        return false;
+    lane->open_turn = turn;
+    lane->open_lines = plan->lines;
+    plan->is_open = true;
+    gbx_plan_make(c, plan);
+    ++c->plan_count;
     return true;
 }
 
@@ -176,6 +201,8 @@ static void give_back(gbx_collector *c, const gbx_plan *plan) {
     if (plan->position != lane->given)
         write_word(c, LANE_FIELD(lane, arena_head), plan->position);
     lane->given = plan->position;
+    if (plan->is_open)
+        return;
     write_word(c, LANE_FIELD(lane, ready.head), lane->ready_head);
     uint64_t cell = lane->free_tail % c->setup->buffer_count;
     write_word(c, LANE_FIELD(lane, free_slots) + cell * sizeof(uint64_t), plan->buffer);
@@ -201,6 +228,15 @@ bool gbx_collector_drain(gbx_collector *c) {
     return is_any;
 }
 
+bool gbx_collector_drain_open(gbx_collector *c) {
+    bool is_any = false;
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
+        is_any |= take_open(c, &c->lanes[i]);
+        settle_and_give_back(c);
+    }
+    return is_any;
+}
+
 /* --- by batch --- */
 
 bool gbx_collector_is_asked(const gbx_collector *c) {
@@ -211,19 +247,19 @@ bool gbx_collector_is_asked(const gbx_collector *c) {
 /* Payloads that lie this close together are copied with what is between them. */
 enum { FETCHED_GAP_BYTES = 64 << 10 };
 
-static void fetch_pages(gbx_collector *c, gbx_lane_source *lane, uint64_t first, uint64_t end) {
+static bool fetch_pages(gbx_collector *c, gbx_lane_source *lane, uint64_t first, uint64_t end) {
     uint64_t page = GBX_DUMP_PAGE_BYTES;
     uint64_t start = first / page * page;
     uint64_t at = start % c->setup->arena_bytes;
-    if (end > first &&
-        !read_at(c, lane->arena + at, lane->payload + at, (end + page - 1) / page * page - start))
-        break_lane(lane);
+    return end == first ||
+           read_at(c, lane->arena + at, lane->payload + at, (end + page - 1) / page * page - start);
 }
 
-static void fetch_payload(gbx_collector *c, const gbx_plan *plan) {
+static bool fetch_runs(gbx_collector *c, const gbx_plan *plan) {
     uint64_t arena_bytes = c->setup->arena_bytes;
     uint64_t first = 0;
     uint64_t end = 0;
+    bool is_fetched = true;
     for (uint32_t i = 0; i < plan->run_count; ++i) {
         const gbx_plan_run *run = &plan->runs[i];
         if (end && run->first - end <= FETCHED_GAP_BYTES &&
@@ -231,11 +267,24 @@ static void fetch_payload(gbx_collector *c, const gbx_plan *plan) {
             end = run->end;
             continue;
         }
-        fetch_pages(c, plan->lane, first, end);
+        is_fetched &= fetch_pages(c, plan->lane, first, end);
         first = run->first;
         end = run->end;
     }
-    fetch_pages(c, plan->lane, first, end);
+    return is_fetched && fetch_pages(c, plan->lane, first, end);
+}
+
+static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
+    if (fetch_runs(c, plan))
+        return;
+    break_lane(plan->lane);
+    plan->run_count = 0;
+    plan->lane->pieces.is_open = false;
+    for (uint32_t i = 0; i < plan->entry_count; ++i)
+        if (plan->entries[i].fate == GBX_FATE_STORE || plan->entries[i].fate == GBX_FATE_REPEATED) {
+            plan->entries[i].fate = GBX_FATE_LOST;
+            plan->entries[i].cause = GBX_DUMP_LOST_CORRUPT;
+        }
 }
 
 static void take_all(gbx_collector *c) {
@@ -261,18 +310,12 @@ void gbx_collector_copy(gbx_collector *c) {
 /* --- the end --- */
 
 /* The buffer that the device was filling when it ended. */
-static void take_open(gbx_collector *c, gbx_lane_source *lane) {
-    uint64_t item = read_word(c, LANE_FIELD(lane, open_item));
-    if (lane->is_broken || item == GBX_DUMP_NO_ITEM ||
-        gbx_dump_item_turn(item) - lane->last_turn - 1 > UINT32_MAX / 2)
+static void take_last(gbx_collector *c, gbx_lane_source *lane) {
+    if (!take_open(c, lane))
         return;
-    if (copy_lines(c, lane, item, &c->plans[0]))
-        make_plan(c, &c->plans[0]);
-    for (uint32_t i = 0; i < c->plan_count; ++i) {
-        if (!c->is_mapped)
-            fetch_payload(c, &c->plans[i]);
-        gbx_plan_settle(c, &c->plans[i]);
-    }
+    if (!c->is_mapped)
+        fetch_payload(c, &c->plans[0]);
+    gbx_plan_settle(c, &c->plans[0]);
     c->plan_count = 0;
 }
 
@@ -295,7 +338,7 @@ static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx
     if (lane->is_broken || !is_count(end->committed))
         gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_CORRUPT, 1);
     /* A thread that never told its end: how much it had not handed over, nobody knows. */
-    if (end->has_ended != 1 && lane->last_turn > 0)
+    if (end->has_ended != 1 && (lane->last_turn > 0 || lane->open_turn > 0))
         gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_DEVICE, 1);
 }
 
@@ -324,7 +367,7 @@ void gbx_collector_finish(gbx_collector *c) {
     else
         gbx_collector_copy(c);
     for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
-        take_open(c, &c->lanes[i]);
+        take_last(c, &c->lanes[i]);
         take_counts(c, &c->lanes[i]);
     }
 }

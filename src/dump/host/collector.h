@@ -23,6 +23,10 @@ void gbx_collector_destroy(gbx_collector *collector);
 /* Where the host maps: one buffer of each lane that has one; false when there was none. */
 bool gbx_collector_drain(gbx_collector *collector);
 
+/* ...and what there is of the buffers that the device is filling, for times when nothing else
+ * comes; false when there was nothing new. */
+bool gbx_collector_drain_open(gbx_collector *collector);
+
 /* Where it does not: whether the device waits for a copy (any thread), and the copy. */
 bool gbx_collector_is_asked(const gbx_collector *collector);
 void gbx_collector_copy(gbx_collector *collector);

@@ -20,15 +20,17 @@ typedef enum gbx_plan_fate {
     GBX_FATE_STORE,     /* with payload in a run of its buffer */
     GBX_FATE_DUPLICATE, /* with payload that is stored already */
     GBX_FATE_REPEATED,  /* ...that an earlier entry of the same buffer stores */
-    GBX_FATE_PIECE,     /* a piece of a tensor: no record of its own */
+    GBX_FATE_PIECED,    /* ...that came in pieces */
+    GBX_FATE_PIECE,     /* one of those: no record of its own */
     GBX_FATE_LOST
 } gbx_plan_fate;
 
 typedef struct gbx_plan_entry {
     uint16_t line;
-    uint8_t fate;  /* gbx_plan_fate */
-    uint8_t cause; /* of a loss */
-    uint32_t run;  /* of a stored one; of a repeated one the entry that stores it */
+    uint8_t fate;      /* gbx_plan_fate */
+    uint8_t cause;     /* of a loss */
+    uint16_t run;      /* of a stored one */
+    uint16_t original; /* of a repeated one: the entry that stores it */
     uint64_t bin_offset;
     uint64_t bytes; /* of payload */
 } gbx_plan_entry;
@@ -50,8 +52,10 @@ typedef struct gbx_plan {
     uint32_t buffer;
     uint32_t entry_count;
     uint32_t run_count;
-    uint64_t position; /* the arena is free up to here once it is settled */
+    uint64_t position;   /* the arena is free up to here once it is settled */
+    uint32_t first_line; /* those before it were taken while the device still filled the buffer */
     uint32_t lines;
+    bool is_open; /* the device is still filling it */
     _Alignas(64) unsigned char copy[GBX_COLLECTED_BYTES];
     gbx_plan_entry entries[GBX_DUMP_BUFFER_LINES];
     gbx_plan_run runs[GBX_DUMP_BUFFER_LINES];
@@ -78,6 +82,8 @@ typedef struct gbx_lane_source {
     uint64_t position; /* end of the payload that was planned */
     uint64_t given;    /* ...and that was given back */
     uint32_t last_turn;
+    uint32_t open_turn; /* of a buffer that was taken in part, and how much of it was */
+    uint32_t open_lines;
     bool is_broken; /* its rings make no sense any more */
     gbx_piece_series pieces;
     uint64_t told_losses[GBX_DUMP_CAUSES];

@@ -12,6 +12,9 @@
 /* How long it sleeps when there was nothing: ever longer, while nothing comes. */
 #define SHORTEST_NAP_NS 50000
 #define LONGEST_NAP_NS GBX_NS_PER_MS
+/* After so many of the longest it takes what the device has not handed over: a kernel may hang, and
+ * somebody kill the host for it. */
+enum { IDLE_NAPS = 50 };
 
 struct gbx_dump_manager {
     gbx_collector *collector;
@@ -34,16 +37,19 @@ static bool is_stopping(gbx_dump_manager *manager) {
 
 static void drain_while_it_runs(gbx_dump_manager *manager) {
     int64_t nap_ns = SHORTEST_NAP_NS;
+    uint32_t idle_naps = 0;
     while (!is_stopping(manager)) {
         uint32_t seen = gbx_doorbell_read(&manager->bell);
         if (gbx_collector_drain(manager->collector)) {
             nap_ns = SHORTEST_NAP_NS;
             continue;
         }
+        if (nap_ns == LONGEST_NAP_NS && ++idle_naps % IDLE_NAPS == 0)
+            gbx_collector_drain_open(manager->collector);
         flush(manager);
         if (!is_stopping(manager))
             gbx_doorbell_wait(&manager->bell, seen, nap_ns);
-        nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : LONGEST_NAP_NS;
+        nap_ns = nap_ns * 2 < LONGEST_NAP_NS ? nap_ns * 2 : LONGEST_NAP_NS;
     }
 }
 

@@ -7,13 +7,8 @@
 
 /* Two payloads with so little between them that is not stored go out in one piece. */
 enum { MERGED_GAP_BYTES = 512 };
-enum { STATISTICS_WORDS = 7, SLOT_WORDS = 2, TENSOR_SLOT_WORDS = 4 };
 
 /* --- is it what a device writer writes? --- */
-
-static uint32_t lines_of_words(uint64_t words) {
-    return (uint32_t)(1 + (words + GBX_DUMP_LINE_WORDS - 1) / GBX_DUMP_LINE_WORDS);
-}
 
 static bool is_number(int64_t value) {
     return value > -(INT64_C(1) << GBX_EXACT_BITS) && value < INT64_C(1) << GBX_EXACT_BITS;
@@ -47,7 +42,7 @@ static bool is_tensor_sound(const gbx_dump_tensor *record) {
     bool has_statistics = head->flags & GBX_DUMP_STATISTICS;
     gbx_tensor tensor;
     if (head->ndims > GBX_MAX_DIMS ||
-        head->lines != lines_of_words(2u * head->ndims + (has_statistics ? STATISTICS_WORDS : 0)) ||
+        head->lines != gbx_dump_lines_of(gbx_dump_tensor_words(head->ndims, head->flags)) ||
         !is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words, &tensor))
         return false;
     return !has_statistics || are_statistics_sound(&tensor, record->words);
@@ -57,24 +52,24 @@ static bool is_tensor_sound(const gbx_dump_tensor *record) {
 static uint32_t sound_slot_words(const uint64_t *words, uint64_t left) {
     gbx_dump_slot slot;
     gbx_tensor tensor;
-    if (left < SLOT_WORDS)
+    if (left < GBX_DUMP_SLOT_WORDS)
         return 0;
     memcpy(&slot, words, sizeof slot);
+    uint32_t count = gbx_dump_slot_words(slot.is_tensor, slot.ndims);
     if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.role > GBX_ROLE_INOUT ||
-        !gbx_dtype_is_valid(slot.dtype))
+        !gbx_dtype_is_valid(slot.dtype) || count > left)
         return 0;
-    if (!slot.is_tensor)
-        return SLOT_WORDS;
-    uint32_t count = TENSOR_SLOT_WORDS + 2u * slot.ndims;
-    if (left < count || !is_geometry_sound(slot.dtype, slot.ndims, (int64_t)words[SLOT_WORDS + 1],
-                                           words + TENSOR_SLOT_WORDS, &tensor))
+    const uint64_t *geometry = words + GBX_DUMP_SLOT_WORDS + 1; /* after the address */
+    if (slot.is_tensor &&
+        !is_geometry_sound(slot.dtype, slot.ndims, (int64_t)geometry[0], geometry + 1, &tensor))
         return 0;
     return count;
 }
 
 static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
     uint64_t at = 0;
-    if (record->head.lines != lines_of_words(record->word_count) ||
+    if (record->word_count > GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_WORDS ||
+        record->head.lines != gbx_dump_lines_of(record->word_count) ||
         record->head.arg_index > GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS ||
         record->subtask >= GBX_SUBTASK_COUNT || record->block_idx >= GBX_MAX_BLOCK_NUM)
         return false;
@@ -204,7 +199,7 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     uint16_t *cell = is_shared ? find_in_plan(plan, hash, entry->bytes) : NULL;
     if (cell && *cell) {
         entry->fate = GBX_FATE_REPEATED;
-        entry->run = *cell - 1u;
+        entry->original = (uint16_t)(*cell - 1);
         return;
     }
     if (cell)
@@ -212,7 +207,7 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     /* Where in the file is known when the run is whole. */
     gbx_plan_run *run = run_for(c, plan, record->position, entry->bytes);
     entry->fate = GBX_FATE_STORE;
-    entry->run = (uint32_t)(run - plan->runs);
+    entry->run = (uint16_t)(run - plan->runs);
 }
 
 static bool is_of_series(const gbx_piece_series *pieces, const gbx_dump_record *head) {
@@ -225,7 +220,7 @@ static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
     gbx_piece_series *pieces = &plan->lane->pieces;
     bool is_whole = is_of_series(pieces, &record->head) && pieces->next == entry->bytes &&
                     pieces->total_bytes == entry->bytes;
-    entry->fate = GBX_FATE_DUPLICATE; /* its bytes are stored, by its pieces */
+    entry->fate = GBX_FATE_PIECED;
     entry->bin_offset = pieces->file_offset;
     if (!is_whole) {
         entry->fate = GBX_FATE_LOST;
@@ -261,7 +256,7 @@ static void plan_piece(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     *run = (gbx_plan_run){.first = piece->position,
                           .end = piece->position + piece->bytes,
                           .file_offset = pieces->file_offset + piece->offset};
-    entry->run = plan->run_count++;
+    entry->run = (uint16_t)plan->run_count++;
     entry->bytes = piece->bytes;
     pieces->next += piece->bytes;
     plan->lane->position = piece->position + piece->bytes;
@@ -328,7 +323,7 @@ static void place_payload(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate == GBX_FATE_STORE)
             place_entry(c, plan, entry);
         else if (entry->fate == GBX_FATE_REPEATED)
-            entry->bin_offset = plan->entries[entry->run].bin_offset;
+            entry->bin_offset = plan->entries[entry->original].bin_offset;
     }
 }
 
@@ -343,7 +338,7 @@ static void lose_rest(gbx_plan *plan, uint32_t line) {
 void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
     plan->entry_count = plan->run_count = 0;
     memset(plan->by_hash, 0, sizeof plan->by_hash);
-    for (uint32_t line = 0; line < plan->lines;) {
+    for (uint32_t line = plan->first_line; line < plan->lines;) {
         gbx_dump_record head = gbx_plan_record(plan, line);
         if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(plan, line)) {
             lose_rest(plan, line);

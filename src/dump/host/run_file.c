@@ -152,7 +152,19 @@ gbx_status gbx_run_record_make(const gbx_dump_session_config *config,
 
 /* --- kernels/ --- */
 
-enum { PATH_BYTES = 4096, NAME_BYTES = 128 };
+enum { PATH_BYTES = 4096, NAME_ROOM = GBX_KERNEL_COPY_BYTES + 16 };
+
+/* What may stand in a file's name whatever the file system; the hash keeps names apart. */
+static void append_clean(char *name, const char *text) {
+    size_t length = strlen(name);
+    for (; *text && length + 1 < GBX_KERNEL_COPY_BYTES; ++text) {
+        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                        (*text >= '0' && *text <= '9') || strchr("._-", *text);
+        name[length] = is_plain && (length > 0 || *text != '.') ? *text : '_';
+        ++length;
+    }
+    name[length] = '\0';
+}
 
 /* "softmax_1a2b3c4d.so": the name of a file's copy; empty when there is no such file. */
 static gbx_status name_copy(const gbx_dump_kernel *kernel, const char *path, char *out_name) {
@@ -176,8 +188,11 @@ static gbx_status name_copy(const gbx_dump_kernel *kernel, const char *path, cha
                         strerror(error));
     const char *dot = strrchr(path, '.');
     bool has_suffix = dot && !strchr(dot, '/') && strlen(dot) < 8;
-    snprintf(out_name, NAME_BYTES, "%s_%08" PRIx32 "%s", kernel->name,
-             (uint32_t)gbx_hash_end(&state).low, has_suffix ? dot : "");
+    char hash[16];
+    snprintf(hash, sizeof hash, "_%08" PRIx32, (uint32_t)gbx_hash_end(&state).low);
+    append_clean(out_name, kernel->name);
+    append_clean(out_name, hash);
+    append_clean(out_name, has_suffix ? dot : "");
     return NULL;
 }
 
@@ -214,38 +229,32 @@ static gbx_status copy_file(const char *directory, const char *name, const char 
     return status;
 }
 
-gbx_status gbx_run_kernels_copy(const gbx_dump_session_config *config) {
+gbx_status gbx_run_kernels_copy(const gbx_dump_session_config *config,
+                                gbx_kernel_copy *out_copies) {
     const char *directory = config->options->directory;
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/kernels", directory);
+    if ((size_t)snprintf(path, sizeof path, "%s/kernels", directory) >= sizeof path - NAME_ROOM)
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping to %s: the path is too long", directory);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
     for (size_t i = 0; i < config->kernel_count; ++i) {
         const gbx_dump_kernel *kernel = &config->kernels[i];
-        const char *files[] = {kernel->object_path, kernel->origin};
-        for (size_t f = 0; f < sizeof files / sizeof files[0]; ++f) {
-            char name[NAME_BYTES];
-            GBX_TRY(name_copy(kernel, files[f], name));
-            if (name[0])
-                GBX_TRY(copy_file(directory, name, files[f]));
-        }
+        GBX_TRY(name_copy(kernel, kernel->object_path, out_copies[i].object));
+        GBX_TRY(name_copy(kernel, kernel->origin, out_copies[i].source));
+        if (out_copies[i].object[0])
+            GBX_TRY(copy_file(directory, out_copies[i].object, kernel->object_path));
+        if (out_copies[i].source[0])
+            GBX_TRY(copy_file(directory, out_copies[i].source, kernel->origin));
     }
     return NULL;
 }
 
 /* --- run.json --- */
 
-static void put_copies(gbx_json_writer *json, const gbx_dump_kernel *kernel) {
-    const char *keys[] = {"object", "source"};
-    const char *files[] = {kernel->object_path, kernel->origin};
-    for (size_t f = 0; f < sizeof files / sizeof files[0]; ++f) {
-        char name[NAME_BYTES] = "";
-        char path[NAME_BYTES + 16];
-        gbx_status status = name_copy(kernel, files[f], name);
-        gbx_status_free(status); /* the copy itself has told */
-        snprintf(path, sizeof path, "kernels/%s", name);
-        put(json, keys[f], name[0] ? path : NULL);
-    }
+static void put_copy(gbx_json_writer *json, const char *key, const char *name) {
+    char path[NAME_ROOM];
+    snprintf(path, sizeof path, "kernels/%s", name);
+    put(json, key, name[0] ? path : NULL);
 }
 
 static void put_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
@@ -278,8 +287,8 @@ static void put_result(gbx_json_writer *json, const gbx_dump_ending *ending,
 }
 
 static void put_document(gbx_json_writer *json, const gbx_dump_session_config *config,
-                         const gbx_run_identity *identity, const gbx_dump_ending *ending,
-                         const gbx_dump_totals *totals) {
+                         const gbx_run_identity *identity, const gbx_kernel_copy *copies,
+                         const gbx_dump_ending *ending, const gbx_dump_totals *totals) {
     gbx_json_begin_object(json);
     put_number(json, "schema_version", 1);
     put(json, "generator", "glassbox " GBX_VERSION);
@@ -294,7 +303,8 @@ static void put_document(gbx_json_writer *json, const gbx_dump_session_config *c
     for (size_t i = 0; i < config->kernel_count; ++i) {
         gbx_json_begin_object(json);
         put_kernel(json, &config->kernels[i]);
-        put_copies(json, &config->kernels[i]);
+        put_copy(json, "object", copies[i].object);
+        put_copy(json, "source", copies[i].source);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -309,8 +319,8 @@ static gbx_status write_text(void *context, const void *bytes, size_t size) {
 }
 
 static gbx_status write_file(const char *path, const gbx_dump_session_config *config,
-                             const gbx_run_identity *identity, const gbx_dump_ending *ending,
-                             const gbx_dump_totals *totals) {
+                             const gbx_run_identity *identity, const gbx_kernel_copy *copies,
+                             const gbx_dump_ending *ending, const gbx_dump_totals *totals) {
     FILE *file = fopen(path, "we");
     if (!file)
         return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
@@ -318,7 +328,7 @@ static gbx_status write_file(const char *path, const gbx_dump_session_config *co
     gbx_status status = NULL;
     if (json) {
         gbx_json_start(json, write_text, file, GBX_JSON_PRETTY);
-        put_document(json, config, identity, ending, totals);
+        put_document(json, config, identity, copies, ending, totals);
         status = gbx_json_finish(json);
     } else {
         status = gbx_fail(GBX_EXHAUSTED, "writing %s: the host is out of memory", path);
@@ -330,13 +340,13 @@ static gbx_status write_file(const char *path, const gbx_dump_session_config *co
 }
 
 gbx_status gbx_run_file_write(const gbx_dump_session_config *config,
-                              const gbx_run_identity *identity, const gbx_dump_ending *ending,
-                              const gbx_dump_totals *totals) {
+                              const gbx_run_identity *identity, const gbx_kernel_copy *copies,
+                              const gbx_dump_ending *ending, const gbx_dump_totals *totals) {
     char temporary[PATH_BYTES];
     char path[PATH_BYTES];
     snprintf(temporary, sizeof temporary, "%s/run.json.tmp", config->options->directory);
     snprintf(path, sizeof path, "%s/run.json", config->options->directory);
-    gbx_status status = write_file(temporary, config, identity, ending, totals);
+    gbx_status status = write_file(temporary, config, identity, copies, ending, totals);
     if (!status && rename(temporary, path) != 0)
         status = gbx_fail(GBX_IO, "putting %s in place: %s", path, strerror(errno));
     if (status)

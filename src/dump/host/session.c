@@ -20,6 +20,7 @@ struct gbx_dump_session {
     gbx_store *store;
     gbx_collector *collector;
     gbx_dump_manager *manager; /* NULL before the launch */
+    gbx_kernel_copy *copies;   /* of each kernel */
     gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
     gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
 };
@@ -141,8 +142,8 @@ static gbx_status begin(gbx_dump_session *session) {
     note_scalar_dtypes(session);
     GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
-    GBX_TRY(gbx_run_kernels_copy(config));
-    GBX_TRY(gbx_run_file_write(config, &session->identity, NULL, NULL));
+    GBX_TRY(gbx_run_kernels_copy(config, session->copies));
+    GBX_TRY(gbx_run_file_write(config, &session->identity, session->copies, NULL, NULL));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));
     return config->has_orchestration ? NULL : start_manager(session);
@@ -152,6 +153,7 @@ static gbx_status destroy(gbx_dump_session *session) {
     gbx_collector_destroy(session->collector);
     gbx_store_destroy(session->store);
     gbx_status status = gbx_dump_region_destroy(&session->region);
+    free(session->copies);
     free(session);
     return status;
 }
@@ -163,7 +165,10 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
     if (!session)
         return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
     session->config = *config;
-    gbx_status status = begin(session);
+    session->copies = calloc(config->kernel_count + 1, sizeof *session->copies);
+    gbx_status status = session->copies
+                            ? begin(session)
+                            : gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
     if (status) {
         /* What could not begin leaves no dump behind. */
         if (session->store)
@@ -297,8 +302,8 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     *out_totals = totals->dump;
     count_unmatched(session, totals, ending, out_totals);
     gbx_status status = finish_store(session, ending, out_totals, totals->tasks);
-    status = gbx_status_first(
-        status, gbx_run_file_write(&session->config, &session->identity, ending, out_totals));
+    status = gbx_status_first(status, gbx_run_file_write(&session->config, &session->identity,
+                                                         session->copies, ending, out_totals));
     if (status && gbx_status_code(status) != GBX_LOST)
         status = lose_files(session, status);
     status = gbx_status_first(status, describe_losses(session, out_totals));

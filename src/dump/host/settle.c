@@ -188,9 +188,9 @@ static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *
         flags |= GBX_FLAG_TRUNCATED;
     if (from->head.flags & GBX_DUMP_IN_FLIGHT)
         flags |= GBX_FLAG_IN_FLIGHT;
-    if (from->head.flags & GBX_DUMP_PIECES)
+    if (entry->fate == GBX_FATE_PIECED)
         flags |= GBX_FLAG_PIECES;
-    else if (entry->fate == GBX_FATE_DUPLICATE || entry->fate == GBX_FATE_REPEATED)
+    if (entry->fate == GBX_FATE_DUPLICATE || entry->fate == GBX_FATE_REPEATED)
         flags |= GBX_FLAG_DUPLICATE;
     return (uint16_t)flags;
 }
@@ -211,9 +211,7 @@ static void count_tensor(gbx_collector *c, uint16_t flags, uint64_t bytes) {
 
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
                            const gbx_plan_entry *entry) {
-    size_t words = 2 * (size_t)from->head.ndims;
-    if (from->head.flags & GBX_DUMP_STATISTICS)
-        words += sizeof(gbx_record_stats) / WORD;
+    size_t words = gbx_dump_tensor_words(from->head.ndims, from->head.flags);
     gbx_record_tensor *to =
         append(c, GBX_RECORD_TENSOR, sizeof *to + words * WORD, thread, &from->head);
     if (!to)
@@ -259,7 +257,7 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
                                 .ndims = slot.ndims,
                                 .bits = slot.bits};
         memcpy(words + at, &kept, sizeof kept);
-        at += 2 + (slot.is_tensor ? 2 + 2u * slot.ndims : 0);
+        at += gbx_dump_slot_words(slot.is_tensor, slot.ndims);
     }
     ++c->totals.dump.dispatches;
 }

@@ -29,7 +29,7 @@ static gbx_status find_entry(const gbx_runtime_request *request, void **out_obje
 }
 
 static gbx_status orchestrate(const gbx_runtime_request *request, gbx_orchestrate_function function,
-                        gbx_host_graph *graph) {
+                              gbx_host_graph *graph) {
     const gbx_run *run = request->run;
     gbx_tensor tensors[GBX_MAX_RUN_TENSORS];
     for (uint32_t i = 0; i < run->tensor_count; ++i)
@@ -84,12 +84,35 @@ static gbx_status check_call(const gbx_call *call) {
     return NULL;
 }
 
+/* What the signature of a kernel says of its `index`th tensor; inout where it says nothing. */
+static gbx_role tensor_role(const char *signature, uint32_t index) {
+    static const struct {
+        const char *word;
+        gbx_role role;
+    } roles[] = {{"in", GBX_ROLE_INPUT}, {"out", GBX_ROLE_OUTPUT}, {"inout", GBX_ROLE_INOUT}};
+    while (signature && *signature) {
+        size_t length = strcspn(signature, ",");
+        for (size_t i = 0; i < sizeof roles / sizeof roles[0]; ++i)
+            if (strlen(roles[i].word) == length && !strncmp(signature, roles[i].word, length) &&
+                index-- == 0)
+                return roles[i].role;
+        signature += length + (signature[length] == ',');
+    }
+    return GBX_ROLE_INOUT;
+}
+
+static const char *first_signature(const gbx_chip *chip, const gbx_task_kernels *kernels) {
+    uint32_t func_id = gbx_first_kernel(kernels);
+    return func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].signature : NULL;
+}
+
 /* The words of the call and what they are, as an orchestration would give them. */
 static void add_call(gbx_host_graph *graph, const gbx_call *call) {
     gbx_orchestration *orchestration = gbx_host_graph_orchestration(graph);
     gbx_task_kernels kernels =
         gbx_spmd(gbx_mix(call->kernels[0], call->kernels[1], call->kernels[2]),
                  call->block_num ? call->block_num : 1);
+    const char *signature = first_signature(graph->request.chip, &kernels);
     uint64_t words[GBX_MAX_WORDS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
     for (uint32_t i = 0; i < call->tensor_count; ++i) {
@@ -98,7 +121,7 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
                               &graph->error))
             return;
         words[i] = gbx_device_tensor(orchestration, &call->tensors[i]);
-        infos[i] = (gbx_tensor_info){i, GBX_ROLE_INOUT, call->tensors[i]};
+        infos[i] = (gbx_tensor_info){i, tensor_role(signature, i), call->tensors[i]};
     }
     for (uint32_t i = 0; i < call->scalar_count; ++i)
         words[call->tensor_count + i] = call->scalars[i];
@@ -107,8 +130,8 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
                                   call->tensor_count);
 }
 
-gbx_status gbx_runtime_call(const gbx_runtime_request *request, const gbx_call *call,
-                            gbx_call_result *out_result) {
+gbx_status gbx_runtime_call(const gbx_runtime_request *request, gbx_call_result *out_result) {
+    const gbx_call *call = request->call;
     gbx_host_graph *graph;
     GBX_TRY(check_call(call));
     if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS)
