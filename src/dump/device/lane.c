@@ -148,7 +148,7 @@ bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64
 void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes) {
     lane->tail = position + bytes;
     /* Early enough that the host writes while this lane fills the rest of its arena. */
-    if (lane->tail - lane->published >= lane->writer->setup.arena_bytes / 8)
+    if (lane->tail - lane->published >= lane->writer->setup.arena_bytes / 4)
         gbx_lane_publish(lane);
 }
 

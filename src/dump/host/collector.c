@@ -113,6 +113,22 @@ void gbx_collector_destroy(gbx_collector *c) {
     free(c);
 }
 
+enum { TOUCHED_BYTES = 1 << 20 };
+
+/* The arenas in turn: all of them are used from their start on. */
+bool gbx_collector_touch_ahead(gbx_collector *c) {
+    uint32_t lane_count = c->setup->lane_count;
+    uint64_t at = c->touched / lane_count / TOUCHED_BYTES * TOUCHED_BYTES;
+    if (at >= c->setup->arena_bytes)
+        return false;
+    uint64_t left = c->setup->arena_bytes - at;
+    unsigned char *payload = c->lanes[c->touched / TOUCHED_BYTES % lane_count].payload;
+    /* A system that cannot does without: pages come as they are touched. */
+    (void)madvise(payload + at, left < TOUCHED_BYTES ? left : TOUCHED_BYTES, MADV_POPULATE_WRITE);
+    c->touched += TOUCHED_BYTES;
+    return true;
+}
+
 /* --- one buffer --- */
 
 static void break_lane(gbx_lane_source *lane) {

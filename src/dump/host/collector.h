@@ -20,6 +20,12 @@ GBX_MUST_USE gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_
                                              bool is_deduplicated, gbx_collector **out_collector);
 void gbx_collector_destroy(gbx_collector *collector);
 
+/*
+ * Takes a piece of memory from the system that payload will lie in, so that it need not wait for it
+ * then: first touch is slow. False when all of it is there. For times when nothing else is to do.
+ */
+bool gbx_collector_touch_ahead(gbx_collector *collector);
+
 /* Where the host maps: one buffer of each lane that has one; false when there was none. */
 bool gbx_collector_drain(gbx_collector *collector);
 

@@ -121,6 +121,7 @@ struct gbx_collector {
     } failed[GBX_FAILED_RANGES]; /* of the file; the last grows when there are more */
     uint32_t failed_count;
     gbx_lane_source lanes[GBX_MAX_AICPU_THREADS];
+    uint64_t touched; /* of all arenas */
     gbx_pack pack;
     gbx_plan *plans;
     uint32_t plan_capacity;

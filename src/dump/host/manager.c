@@ -44,6 +44,8 @@ static void drain_while_it_runs(gbx_dump_manager *manager) {
             nap_ns = SHORTEST_NAP_NS;
             continue;
         }
+        if (gbx_collector_touch_ahead(manager->collector))
+            continue;
         if (nap_ns == LONGEST_NAP_NS && ++idle_naps % IDLE_NAPS == 0)
             gbx_collector_drain_open(manager->collector);
         flush(manager);
@@ -59,7 +61,7 @@ static void copy_when_asked(gbx_dump_manager *manager) {
         if (gbx_collector_is_asked(manager->collector)) {
             gbx_collector_copy(manager->collector);
             flush(manager);
-        } else if (!is_stopping(manager)) {
+        } else if (!gbx_collector_touch_ahead(manager->collector) && !is_stopping(manager)) {
             gbx_doorbell_wait(&manager->bell, seen, GBX_FOREVER);
         }
     }
