@@ -100,6 +100,7 @@ gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_resu
     if (!dump->session)
         return status;
     gbx_dump_ending ending = {.error = status ? gbx_status_message(status) : NULL,
+                              .is_lost = gbx_status_code(status) == GBX_DEVICE_LOST,
                               .tasks = result->tasks,
                               .dispatches = result->dispatches,
                               .device_ns = result->device_ns};

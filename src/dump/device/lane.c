@@ -1,4 +1,5 @@
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -140,8 +141,24 @@ bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
     return room == GBX_ROOM_LINES ? has_buffer(lane) : has_space(lane, end);
 }
 
+/* Memory that is touched for the first time comes page by page, and slowly: so it is asked for in
+ * larger pieces before the copy. */
+static void touch_ahead(gbx_lane *lane, uint64_t end) {
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    uint64_t wanted =
+        (end + GBX_WRITER_TOUCHED_BYTES - 1) & ~(uint64_t)(GBX_WRITER_TOUCHED_BYTES - 1);
+    if (wanted > arena_bytes)
+        wanted = arena_bytes;
+    if (lane->touched >= wanted)
+        return;
+    /* A system that cannot does without. */
+    (void)madvise(lane->arena + lane->touched, wanted - lane->touched, MADV_POPULATE_WRITE);
+    lane->touched = wanted;
+}
+
 bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position) {
     *out_position = place(lane, bytes, alignment);
+    touch_ahead(lane, *out_position + bytes);
     return gbx_lane_await(lane, GBX_ROOM_ARENA, *out_position + bytes);
 }
 

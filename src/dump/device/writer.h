@@ -17,7 +17,8 @@ enum {
     GBX_WRITER_STEP_BYTES = 16 << 10,
     GBX_WRITER_VIEW_STEP_BYTES = 256 << 10,
     GBX_WRITER_GATHER_BYTES = 4 << 20, /* views that are gathered into the arena, at a time */
-    GBX_WRITER_LIFE_BYTES = 1 << 20    /* how much is copied between two signs of life */
+    GBX_WRITER_LIFE_BYTES = 1 << 20,   /* how much is copied between two signs of life */
+    GBX_WRITER_TOUCHED_BYTES = 1 << 20 /* of the arena, that are taken from the system at a time */
 };
 
 typedef struct gbx_writer gbx_writer;
@@ -58,6 +59,7 @@ struct gbx_lane {
     uint64_t tail;
     uint64_t seen_head;
     uint64_t published;
+    uint64_t touched; /* of the arena, from its start */
     int64_t published_ns;
     /* Of the hook under way. */
     int64_t hook_ns;

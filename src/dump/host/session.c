@@ -251,7 +251,7 @@ static void count_unmatched(gbx_dump_session *session, const gbx_collector_total
 
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals, uint64_t tasks) {
-    bool is_complete = totals->dropped == 0;
+    bool is_complete = totals->dropped == 0 && !ending->is_lost;
     const char *text = is_complete ? "ok" : "done, but records were lost";
     gbx_record_end end = {
         .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},

@@ -64,6 +64,7 @@ void gbx_dump_session_attend(gbx_dump_session *session);
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {
     const char *error; /* NULL: well */
+    bool is_lost;      /* the chip ended in the middle */
     uint64_t tasks;
     uint64_t dispatches;
     int64_t device_ns;
