@@ -69,12 +69,12 @@ gbx_status gbx_manifest_member_run(gbx_manifest_file *file, const gbx_run_info *
     return NULL;
 }
 
-const char *gbx_manifest_role(uint8_t role) {
+const char *gbx_manifest_role(uint32_t role) {
     static const char *const names[] = {"input", "output", "inout"};
     return names[role];
 }
 
-const char *gbx_manifest_stage(uint8_t stage) {
+const char *gbx_manifest_stage(uint32_t stage) {
     static const char *const names[] = {"before_dispatch", "after_completion"};
     return names[stage];
 }

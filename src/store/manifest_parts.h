@@ -59,8 +59,8 @@ static inline char *gbx_put_text(gbx_manifest_file *file, char *at, const char *
 }
 
 /* The names of role, stage and so on; the values have been checked. */
-const char *gbx_manifest_role(uint8_t role);
-const char *gbx_manifest_stage(uint8_t stage);
+const char *gbx_manifest_role(uint32_t role);
+const char *gbx_manifest_stage(uint32_t stage);
 
 /* Whether readers of JSON hold a number exactly. */
 static inline bool gbx_is_exact(uint64_t value) {

@@ -45,7 +45,7 @@ typedef struct entry_writer {
 
 /* --- once a file --- */
 
-static void fill_kind(kind_text *kind, bool is_tensor, uint8_t stage, uint8_t role,
+static void fill_kind(kind_text *kind, bool is_tensor, uint32_t stage, uint32_t role,
                       uint32_t dtype) {
     const char *const pieces[] = {",\"role\":\"",
                                   gbx_manifest_role(role),
@@ -64,8 +64,8 @@ static void fill_kind(kind_text *kind, bool is_tensor, uint8_t stage, uint8_t ro
 }
 
 static void fill_kinds(entry_writer *writer) {
-    for (uint8_t stage = 0; stage < STAGE_COUNT; ++stage)
-        for (uint8_t role = 0; role < ROLE_COUNT; ++role)
+    for (uint32_t stage = 0; stage < STAGE_COUNT; ++stage)
+        for (uint32_t role = 0; role < ROLE_COUNT; ++role)
             for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
                 fill_kind(&writer->kinds[0][stage][role][dtype], false, stage, role, dtype);
                 fill_kind(&writer->kinds[1][stage][role][dtype], true, stage, role, dtype);

@@ -32,7 +32,8 @@ static unit_view unit_view_of(const gbx_tensor *tensor) {
         view.shape[d] = tensor->ndims > 0 ? (uint64_t)tensor->shape[d] : 1;
         if (is_int4 && d + 1 == view.ndims)
             view.shape[d] = (view.shape[d] + 1) / 2;
-        view.inner[d] = inner;
+        view.shape[d] += view.shape[d] == 0; /* an empty view has no range to look for */
+        view.inner[d] = inner ? inner : 1;
         inner *= view.shape[d];
     }
     return view;

@@ -29,12 +29,24 @@ static bool is_geometry_sound(uint32_t dtype, uint32_t ndims, int64_t start_offs
     return is_exact && gbx_tensor_is_valid(out_tensor, &first, &end);
 }
 
+/* An extreme of integers is one of their values. */
+static bool is_extreme_sound(uint32_t dtype, uint64_t bits) {
+    uint32_t width = gbx_dtype_bits(dtype);
+    if (gbx_dtype_is_float(dtype) || width == 64)
+        return true;
+    if (!gbx_dtype_is_signed(dtype))
+        return bits >> width == 0;
+    int64_t limit = INT64_C(1) << (width - 1);
+    return (int64_t)bits >= -limit && (int64_t)bits < limit;
+}
+
 static bool are_statistics_sound(const gbx_tensor *tensor, const uint64_t *words) {
     gbx_record_stats stats;
     uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
     memcpy(&stats, words + 2 * (size_t)tensor->ndims, sizeof stats);
     return stats.nan_count <= count && stats.inf_count <= count && stats.zero_count <= count &&
-           stats.subnormal_count <= count;
+           stats.subnormal_count <= count && is_extreme_sound(tensor->dtype, stats.min_bits) &&
+           is_extreme_sound(tensor->dtype, stats.max_bits);
 }
 
 static bool is_tensor_sound(const gbx_dump_tensor *record) {
