@@ -28,12 +28,12 @@ static unit_view unit_view_of(const gbx_tensor *tensor) {
                       .unit_elements = is_int4 ? 2 : 1,
                       .ndims = tensor->ndims > 0 ? tensor->ndims : 1};
     uint64_t inner = 1;
-    for (uint32_t d = view.ndims; d-- > 0;) {
-        view.shape[d] = tensor->ndims > 0 ? (uint64_t)tensor->shape[d] : 1;
+    for (uint32_t d = GBX_MAX_DIMS; d-- > 0;) {
+        uint64_t count = d < tensor->ndims ? (uint64_t)tensor->shape[d] : 1;
         if (is_int4 && d + 1 == view.ndims)
-            view.shape[d] = (view.shape[d] + 1) / 2;
-        view.shape[d] += view.shape[d] == 0; /* an empty view has no range to look for */
-        view.inner[d] = inner ? inner : 1;
+            count = (count + 1) / 2;
+        view.shape[d] = count > 0 ? count : 1; /* an empty view has no range to look for */
+        view.inner[d] = inner > 0 ? inner : 1;
         inner *= view.shape[d];
     }
     return view;
@@ -42,7 +42,7 @@ static unit_view unit_view_of(const gbx_tensor *tensor) {
 /* The outermost dimension along which a box may start at `at` and be no longer than `room`. */
 static uint32_t box_dim(const unit_view *view, uint64_t at, uint64_t room) {
     uint32_t d = 0;
-    while (view->inner[d] > room || at % view->inner[d] != 0)
+    while (d + 1 < view->ndims && (view->inner[d] > room || at % view->inner[d] != 0))
         ++d;
     return d;
 }
