@@ -42,7 +42,7 @@ static void add_step(dump_scene *scene, int number, gbx_tensor chain, gbx_tensor
 /* A chain, so that all that comes before the damage is recorded by then, and nothing after it. */
 static void make_graph(dump_scene *scene) {
     scene_clear(scene);
-    gbx_tensor chain = vector(scene, GBX_FLOAT32, 512);
+    gbx_tensor chain = vector(scene, GBX_INT32, 512);
     gbx_tensor large = vector(scene, GBX_UINT8, LARGE_BYTES);
     for (int i = 0; i < BEFORE; ++i)
         add_step(scene, i, chain, large);
@@ -69,7 +69,7 @@ static gbx_status run_damaged(dump_scene *scene, const chip_variant *variant, in
     gbx_call_config config = {.timeout_ms = 2000,
                               .enable_dump_tensor = GBX_DUMP_FULL,
                               .enable_dump_args = true,
-                              .dump = {.arena_bytes = ARENA_BYTES}};
+                              .dump = {.arena_bytes = ARENA_BYTES, .has_stats = true}};
     char *log;
     memcpy(scene->initial + scene->graph->tasks[BEFORE].tensors[0].view.data, how, sizeof *how);
     if (how->part != DAMAGE_NOTHING)
@@ -219,15 +219,18 @@ static void strike(attack *it, damage how) {
     dump_directory_remove(directory);
 }
 
-enum { LINE_WORDS = GBX_DUMP_LINE_BYTES / 8, TWO_BUFFERS = 2 * GBX_DUMP_BUFFER_LINES };
+enum {
+    LINE_WORDS = GBX_DUMP_LINE_BYTES / 8,
+    OPEN_WORDS = 16 * LINE_WORDS, /* that are looked at, of an open buffer */
+    ALL_LINES = GBX_DEFAULT_AICPU_THREADS * GBX_DEFAULT_DUMP_BUFFERS * (int)GBX_DUMP_BUFFER_LINES
+};
 
 /* One word of every line of the buffers of all lanes, but for those that the device is filling. */
 static void strike_lines(attack *it, uint64_t word, damage_way way, uint64_t value) {
     strike(it, (damage){.part = DAMAGE_BUFFERS,
                         .way = way,
                         .offset = 8 * word,
-                        .count = (uint64_t)GBX_DEFAULT_AICPU_THREADS * GBX_DEFAULT_DUMP_BUFFERS *
-                                 GBX_DUMP_BUFFER_LINES,
+                        .count = ALL_LINES,
                         .step = LINE_WORDS,
                         .value = value,
                         .lane_bytes = sizeof(gbx_dump_lane),
@@ -248,6 +251,15 @@ static void test_lines(void **state) {
     end(&it);
 }
 
+static void strike_all_lines(attack *it, uint64_t word, damage_way way, uint64_t value) {
+    strike(it, (damage){.part = DAMAGE_BUFFERS,
+                        .way = way,
+                        .offset = 8 * word,
+                        .count = ALL_LINES,
+                        .step = LINE_WORDS,
+                        .value = value});
+}
+
 /* Those that it is filling, too: that they are not as it wrote them nobody can know who reads them
  * later, but they cannot make the rest unreadable. */
 static void test_open_lines(void **state) {
@@ -255,13 +267,15 @@ static void test_open_lines(void **state) {
     begin(*state, &it);
     it.may_go_unnoticed = true;
     for (uint64_t word = 0; word < LINE_WORDS; ++word)
-        strike(&it, (damage){.part = DAMAGE_BUFFERS,
-                             .way = word % 2 ? DAMAGE_SET : DAMAGE_RANDOM,
+        strike_all_lines(&it, word, word % 2 ? DAMAGE_SET : DAMAGE_RANDOM, UINT64_MAX >> word);
+    /* One word alone, so that all records before the first that makes no sense are read. */
+    for (uint64_t word = 0; word < OPEN_WORDS; word += 3)
+        strike(&it, (damage){.part = DAMAGE_OPEN_BUFFERS,
+                             .way = DAMAGE_FLIP,
                              .offset = 8 * word,
-                             .count = (uint64_t)GBX_DEFAULT_AICPU_THREADS *
-                                      GBX_DEFAULT_DUMP_BUFFERS * GBX_DUMP_BUFFER_LINES,
-                             .step = LINE_WORDS,
-                             .value = UINT64_MAX >> word});
+                             .value = UINT64_C(1) << 54,
+                             .lane_bytes = sizeof(gbx_dump_lane),
+                             .open_item_offset = offsetof(gbx_dump_lane, open_item)});
     end(&it);
 }
 
@@ -298,7 +312,6 @@ static void test_whole_parts(void **state) {
         uint64_t bytes;
     } parts[] = {{DAMAGE_SETUP, sizeof(gbx_dump_setup)},
                  {DAMAGE_LANES, GBX_DEFAULT_AICPU_THREADS * sizeof(gbx_dump_lane)},
-                 {DAMAGE_BUFFERS, TWO_BUFFERS * GBX_DUMP_LINE_BYTES},
                  {DAMAGE_ARENAS, GBX_DEFAULT_AICPU_THREADS * ARENA_BYTES}};
     attack it;
     begin(*state, &it);
@@ -313,7 +326,7 @@ static void test_whole_parts(void **state) {
 }
 
 static void test_description(void **state) {
-    static const uint64_t values[] = {UINT64_MAX, 0, UINT64_C(1) << 54, 0x1100000003};
+    static const uint64_t values[] = {UINT64_MAX, UINT64_C(1) << 54, 0x1100000003};
     attack it;
     begin(*state, &it);
     for (uint64_t word = 0; word < 6; ++word) /* address, size, dtype and ndims, offset, shape */

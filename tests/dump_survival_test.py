@@ -483,7 +483,8 @@ class Disk:
         count = root / f"calls{next(numbers)}"
         directory, result = run(scene, variant, "--case", case, "--dump-arena", "1M", *more,
                                 LD_PRELOAD=str(self.library), DUMP_DISK_DEED=deed, DUMP_DISK_FIRST=str(first),
-                                DUMP_DISK_LAST=str(last), DUMP_DISK_FILE=file, DUMP_DISK_MS=str(ms), DUMP_DISK_COUNT=str(count))
+                                DUMP_DISK_LAST=str(last), DUMP_DISK_FILE=file, DUMP_DISK_MS=str(ms),
+                                DUMP_DISK_COUNT=str(count))
         self.calls = int(count.read_text()) if count.exists() else 0
         return directory, result
 

@@ -52,14 +52,30 @@ static uint64_t damaged(const damage *how, uint64_t word, uint64_t random) {
     }
 }
 
+/* The number of the buffer that the device is filling. */
+static uint64_t open_buffer(const uint64_t *setup, const damage *how, uint64_t lane) {
+    uint64_t place = setup[LANES_WORD] + lane * how->lane_bytes + how->open_item_offset;
+    uint64_t item = *(const volatile uint64_t *)(uintptr_t)place;
+    return item == UINT64_MAX ? UINT64_MAX : item & 0xffff;
+}
+
 static int is_spared(const uint64_t *setup, const damage *how, uint64_t index) {
     uint64_t buffer_count = setup[COUNTS_WORD] >> 32;
     uint64_t buffer = index / BUFFER_WORDS;
-    if (how->part != DAMAGE_BUFFERS || !how->open_item_offset)
-        return 0;
-    uint64_t lane = setup[LANES_WORD] + buffer / buffer_count * how->lane_bytes;
-    uint64_t item = *(const volatile uint64_t *)(uintptr_t)(lane + how->open_item_offset);
-    return item != UINT64_MAX && (item & 0xffff) == buffer % buffer_count;
+    return how->part == DAMAGE_BUFFERS && how->open_item_offset &&
+           open_buffer(setup, how, buffer / buffer_count) == buffer % buffer_count;
+}
+
+static void damage_open_buffers(const uint64_t *args, const damage *how) {
+    const uint64_t *setup = find_setup(gbx_global(args));
+    uint64_t buffer_count = setup[COUNTS_WORD] >> 32;
+    for (uint64_t lane = 0; lane < (setup[COUNTS_WORD] & UINT32_MAX); ++lane) {
+        uint64_t buffer = open_buffer(setup, how, lane);
+        uint64_t first = (lane * buffer_count + buffer) * BUFFER_WORDS + how->offset / 8;
+        volatile uint64_t *word = (volatile uint64_t *)(uintptr_t)setup[BUFFERS_WORD] + first;
+        if (buffer < buffer_count)
+            *word = damaged(how, *word, how->value);
+    }
 }
 
 static void do_damage(const uint64_t *args, const damage *how) {
@@ -81,6 +97,8 @@ void kernel_entry(const uint64_t *args) {
     unsigned char *bytes = (unsigned char *)gbx_tensor_origin(state, 1);
     for (int64_t i = 0; i < gbx_tensor_numel(state); ++i)
         ++bytes[i];
-    if (how.part != DAMAGE_NOTHING)
+    if (how.part == DAMAGE_OPEN_BUFFERS)
+        damage_open_buffers(args, &how);
+    else if (how.part != DAMAGE_NOTHING)
         do_damage(args, &how);
 }
