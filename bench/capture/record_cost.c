@@ -136,6 +136,7 @@ static void *map(size_t bytes) {
 
 static double measure_in(memory *m, void *state, host *h) {
     gbx_probe_request request = {.data_base = (uintptr_t)&m->setup,
+                                 .flags = GBX_DUMP_HAS_TENSORS,
                                  .thread_count = 1,
                                  .gm_base = (uintptr_t)m,
                                  .gm_bytes = sizeof *m,

@@ -298,10 +298,13 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
         gbx_dump_manager_stop(session->manager);
     else
         gbx_collector_finish(session->collector);
-    const gbx_collector_totals *totals = gbx_collector_totals_of(session->collector);
-    *out_totals = totals->dump;
-    count_unmatched(session, totals, ending, out_totals);
-    gbx_status status = finish_store(session, ending, out_totals, totals->tasks);
+    gbx_collector_totals totals = *gbx_collector_totals_of(session->collector);
+    /* Its memory is not needed for the manifests, which need some of their own. */
+    gbx_collector_destroy(session->collector);
+    session->collector = NULL;
+    *out_totals = totals.dump;
+    count_unmatched(session, &totals, ending, out_totals);
+    gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
     status = gbx_status_first(status, gbx_run_file_write(&session->config, &session->identity,
                                                          session->copies, ending, out_totals));
     if (status && gbx_status_code(status) != GBX_LOST)
