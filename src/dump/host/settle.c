@@ -75,7 +75,9 @@ static void pack_payload(gbx_collector *c, const gbx_plan *plan, const gbx_plan_
     if (entry->bin_offset < pack->end || entry->bin_offset >= pack->base + GBX_PACK_BYTES ||
         entry->bin_offset + entry->bytes > pack->base + GBX_PACK_BYTES) {
         write_pack(c);
-        pack->base = pack->written = pack->end = entry->bin_offset;
+        /* A region of the pack's own begins there; what comes before it in the page was lost. */
+        pack->base = entry->bin_offset / GBX_DUMP_PAGE_BYTES * GBX_DUMP_PAGE_BYTES;
+        pack->written = pack->end = entry->bin_offset;
         memset(pack->bytes, 0, GBX_PACK_BYTES);
     }
     memcpy(pack->bytes + (entry->bin_offset - pack->base),
