@@ -689,6 +689,10 @@ def test_dump_selection():
         out, err = run(directory, "--dump-tensor", *arguments, "-o", str(where), code=1)
         expect("unmatched", err, f"glassbox run: case default: {says}\n")
         expect_in("unmatched, and compared", " ok\n", out)
+    for level in ("partial", "hybrid"):
+        _, err = run(make("unmarked"), f"--dump-tensor={level}", "-o", str(root / f"unmarked_{level}"))
+        expect_in("nothing is marked", "no tensor that a task has is marked to be dumped", err)
+        expect("nothing is marked, once", err.count("\n"), 1)
     host = ORCHESTRATION_ON_HOST
     directory = make("marked_host", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})),
                      {"orchestration.c": host})

@@ -16,6 +16,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_args_add_input(&args, &run->tensors[A]);
     gbx_args_add_input(&args, &run->tensors[B]);
     gbx_args_add_output(&args, &s);
+    gbx_args_dump(&args, 2); /* s: --dump-tensor=partial keeps what is marked alone */
     gbx_task add = gbx_add_task_with_args(o, gbx_aiv(ADD), &args);
     gbx_publish_task(o, add);
 
@@ -24,6 +25,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_args_add_input(&args, &s);
     gbx_args_add_output(&args, &run->tensors[F]);
     gbx_args_add_f32(&args, ADDEND);
+    gbx_args_dump_all(&args);
     gbx_task add_scalar = gbx_add_task_with_args(o, gbx_aiv(ADD_SCALAR), &args);
     gbx_add_successor_conditional(o, add, add_scalar);
     gbx_publish_task(o, add_scalar);

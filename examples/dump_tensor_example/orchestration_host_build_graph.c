@@ -36,12 +36,15 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
         {0, GBX_ROLE_INPUT, a}, {1, GBX_ROLE_INPUT, b}, {2, GBX_ROLE_OUTPUT, s}};
     gbx_task add = gbx_add_task(o, gbx_aiv(ADD), add_words, 3);
     gbx_set_tensor_info_to_task(o, add, add_infos, 3);
+    gbx_dump_task_words(o, add, 1u << 2); /* s: --dump-tensor=partial keeps what is marked alone */
 
     /* Task 1, f = s + 1: both in one call. Word 2 has no tensor info, so it is a scalar. */
     const uint64_t scalar_words[] = {s_word, gbx_device_tensor(o, &f), gbx_word_f32(ADDEND)};
     const gbx_tensor_info scalar_infos[] = {{0, GBX_ROLE_INPUT, s}, {1, GBX_ROLE_OUTPUT, f}};
     gbx_task add_scalar =
         gbx_add_task_with_tensor_info(o, gbx_aiv(ADD_SCALAR), scalar_words, 3, scalar_infos, 2);
+
+    gbx_dump_task_words(o, add_scalar, UINT64_MAX);
 
     gbx_add_successor(o, add, add_scalar);
     gbx_return_to_host(o, gbx_tensor_f32(&run->tensors[F]), f.data, f.buffer_bytes);

@@ -266,6 +266,19 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
     return gbx_store_finish(session->store, &end, ending->error ? ending->error : text);
 }
 
+/* Levels that keep what is marked, and nothing was. */
+static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector_totals *totals) {
+    const gbx_dump_session_config *config = &session->config;
+    bool is_empty = (config->level == GBX_DUMP_PARTIAL && totals->dump.records == 0) ||
+                    (config->level == GBX_DUMP_HYBRID && totals->dump.payload_bytes == 0 &&
+                     !config->options->has_stats);
+    if (is_empty && totals->tasks > 0 && config->options->filter_count == 0)
+        gbx_log_warning(
+            "dumping to %s: no tensor that a task has is marked to be dumped; mark some "
+            "(gbx_args_dump) or give a filter (--dump-filter)",
+            config->options->directory);
+}
+
 static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dump_totals *totals) {
     const char *directory = session->config.options->directory;
     if (totals->skipped)
@@ -304,6 +317,7 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     session->collector = NULL;
     *out_totals = totals.dump;
     count_unmatched(session, &totals, ending, out_totals);
+    warn_of_nothing(session, &totals);
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
     status = gbx_status_first(status, gbx_run_file_write(&session->config, &session->identity,
                                                          session->copies, ending, out_totals));
