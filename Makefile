@@ -32,6 +32,10 @@ demo: build
 	@for runtime in host_build_graph aicpu_build_graph tensormap_and_ringbuffer; do \
 		echo; echo "glassbox run examples/paged_attention --runtime $$runtime"; \
 		$(BUILD)/glassbox run examples/paged_attention --runtime $$runtime || exit; done
+	@rm -rf $(BUILD)/demo-dump
+	@echo; echo "glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump"
+	@$(BUILD)/glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump
+	@$(BUILD)/glassbox verify $(BUILD)/demo-dump
 
 test: build-tests
 	@$(CTEST) --timeout 600
