@@ -576,6 +576,12 @@ def test_dumps():
     expect_in("a dump is not written over", str(root / "text"), err)
     _, payload = dump_of(root / "text")
     expect("the dump that was there", payload["x", "before_dispatch"], x.tobytes())
+    climbing = make("climbing", changed((["kernels", 0, "name"], "../../up/add")))
+    run(climbing, "--dump-tensor", "-o", str(root / "climbing_dump"))
+    document = json.loads((root / "climbing_dump" / "run.json").read_text())
+    expect("the kernel's copy stays inside", [(root / "climbing_dump" / document["kernels"][0][key]).read_bytes()[:4]
+                                              for key in ("object", "source")], [b"\x7fELF", ADD.encode()[:4]])
+    expect("nothing outside", (root / "up").exists() or (root.parent / "up").exists(), False)
 
 
 def test_dump_options():
