@@ -1,6 +1,7 @@
 /* A chip inside this process: what it cannot isolate it says, and leaves usable. */
 #include "chip_support.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "scratch.h"
 
 enum { WAIT = 1, COUNT = 2 };
 
@@ -52,6 +54,8 @@ static void test_hang_is_reported_and_outlived(void **state) {
     add_function(chip, WAIT, "wait_for_release", wait_for_release);
     gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
     gbx_call_config config = {.timeout_ms = 200};
+    atomic_store(&is_released, 0);
+    atomic_store(&has_ended, 0);
     assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG,
                  "kernel wait_for_release (func 1) of task 0 on core ", "task block 0 of 1",
                  "no progress");
@@ -60,6 +64,40 @@ static void test_hang_is_reported_and_outlived(void **state) {
     for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)
         usleep(1000);
     assert_int_equal(atomic_load(&has_ended), 1);
+}
+
+static uint32_t threads_of_this_process(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    uint32_t count = 0;
+    assert_non_null(tasks);
+    while (readdir(tasks))
+        ++count;
+    closedir(tasks);
+    return count;
+}
+
+/* A kernel that was taken for hung and ends after all finds its AICPU thread, also where a dump had
+ * to be finished without it: closing the chip leaves no thread behind. */
+static void test_hang_with_dump_ends_well(void **state) {
+    (void)state;
+    uint32_t threads = threads_of_this_process();
+    gbx_chip *chip = open_with("a2a3sim", 1);
+    add_function(chip, WAIT, "wait_for_release", wait_for_release);
+    gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
+    assert_true(scratch_enter(NULL));
+    gbx_call_config config = {.timeout_ms = 200,
+                              .enable_dump_tensor = GBX_DUMP_FULL,
+                              .dump = {.directory = "dump", .arena_bytes = 1 << 20}};
+    atomic_store(&is_released, 0);
+    atomic_store(&has_ended, 0);
+    assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG, "wait_for_release");
+    atomic_store(&is_released, 1);
+    for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)
+        usleep(1000);
+    usleep(100000); /* from the kernel's end to the worker's sleep */
+    gbx_chip_close(chip);
+    assert_int_equal(threads_of_this_process(), threads);
+    assert_true(scratch_leave());
 }
 
 static void store_at_zero(const uint64_t *args) {
@@ -119,6 +157,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fault_reaches_the_host),
         cmocka_unit_test(test_every_block_runs_once),
+        cmocka_unit_test(test_hang_with_dump_ends_well),
         cmocka_unit_test(test_hang_is_reported_and_outlived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,11 +296,16 @@ static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
     break_lane(plan->lane);
     plan->run_count = 0;
     plan->lane->pieces.is_open = false;
-    for (uint32_t i = 0; i < plan->entry_count; ++i)
-        if (plan->entries[i].fate == GBX_FATE_STORE || plan->entries[i].fate == GBX_FATE_REPEATED) {
-            plan->entries[i].fate = GBX_FATE_LOST;
-            plan->entries[i].cause = GBX_DUMP_LOST_CORRUPT;
-        }
+    for (uint32_t i = 0; i < plan->entry_count; ++i) {
+        gbx_plan_entry *entry = &plan->entries[i];
+        if (entry->fate != GBX_FATE_STORE && entry->fate != GBX_FATE_REPEATED &&
+            entry->fate != GBX_FATE_PIECED)
+            continue;
+        /* What is found to be equal to it has no bytes either. */
+        gbx_collector_note_failure(c, entry->bin_offset, entry->bin_offset + entry->bytes);
+        entry->fate = GBX_FATE_LOST;
+        entry->cause = GBX_DUMP_LOST_CORRUPT;
+    }
 }
 
 static void take_all(gbx_collector *c) {

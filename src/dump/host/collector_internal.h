@@ -143,6 +143,9 @@ void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
 /* Writes the payload and journals the records. */
 void gbx_plan_settle(gbx_collector *collector, gbx_plan *plan);
 
+/* Bytes `first` to `end` of the file do not hold what was planned for them. */
+void gbx_collector_note_failure(gbx_collector *collector, uint64_t first, uint64_t end);
+
 /* Stands for what is lost where nothing is known of it. */
 extern const gbx_dump_record gbx_no_record;
 

@@ -26,7 +26,7 @@ const gbx_dump_record gbx_no_record = {.stage = GBX_STAGE_NONE, .arg_index = GBX
 
 /* --- payload --- */
 
-static void note_failure(gbx_collector *c, uint64_t first, uint64_t end) {
+void gbx_collector_note_failure(gbx_collector *c, uint64_t first, uint64_t end) {
     if (c->failed_count < GBX_FAILED_RANGES) {
         c->failed[c->failed_count].first = first;
         c->failed[c->failed_count++].end = end;
@@ -46,7 +46,7 @@ static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, ui
     if (!c->has_disk_failed)
         gbx_log_error("%s; what cannot be written is counted as lost", gbx_status_message(status));
     c->has_disk_failed = true;
-    note_failure(c, offset, offset + bytes);
+    gbx_collector_note_failure(c, offset, offset + bytes);
     gbx_status_free(status);
 }
 
