@@ -140,7 +140,7 @@ def good_dump(root):
     check_that("the JSON of a good dump", document == {
         "dump": str(d), "good": True, "complete": True, "status": "ok", "can_be_recovered": False, "records": 44,
         "bytes": 40960, "stored_bytes": 39936, "tasks": 40, "dispatches": 0, "hashed_records": 40,
-        "tensors_without_payload": 0, "bad": [], "losses": [], "skipped": []})
+        "tensors_without_payload": 0, "tensors_without_hash": 0, "has_journal": True, "bad": [], "losses": [], "skipped": []})
     manifest = json.loads((dump.inner / "tensor_dump.json").read_text())
     check_that("the manifest has all records", len(manifest["tensors"]) == 44 and manifest["complete"] is True)
     return dump
@@ -227,6 +227,58 @@ def killed(root):
         for entry in manifest["tensors"] if entry["kind"] == "tensor"))
 
 
+def without_journal(root):
+    """Our own manifest alone says as much as the journal did, but for what only that holds."""
+    dump = Dump(root, "alone").write()
+    d = dump.directory
+    check(["recover", d], 0, ["wrote tensor_dump.json"])
+    (dump.inner / "tensor_dump.rec").unlink()
+    source = dump.inner / "tensor_dump.json"
+    good = GOOD.replace("count holds", "count that the manifest tells holds") + f"no journal: read from {source}\n"
+    check(["verify", d], 0, good)
+    check(["recover", d], 2, "", [f"recovering {d}: it has no journal to recover from"])
+    document = json.loads(check(["verify", d, "--json"], 0))
+    check_that("the JSON says that there is no journal", (document["has_journal"], document["hashed_records"],
+               document["records"], document["stored_bytes"]) == (False, 40, 44, 39936))
+    (dump.inner / "kernel_args_dump.json").write_text("{}")
+    check(["verify", d], 0, good + "not read: kernel_args_dump.json and args_dump.json, which only a journal can be "
+                                   "compared with\n")
+    flip(dump.inner / "tensor_dump.bin", 3 * 1024 + 5)
+    check(["verify", d], 1, ["bad: 1 thing is wrong", "  record 6: task 3, kernel softmax, arg 0, before_dispatch: hash of"])
+    source.write_text(source.read_text()[:-9])
+    check(["verify", d], 2, "", [f"glassbox verify: {source}: line "])
+
+
+def other_tools(root):
+    """Dumps that another tool wrote have no hashes: sizes, places and counts are checked, and that is said."""
+    fixtures = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler"
+    for name, records, size, tensors, more in (
+            ("vector_example", 18, "832.0 KiB", 13, ""),
+            ("partial_level3", 19, "448.0 KiB", 7,
+             "without payload: 6 tensors, whose hashes cannot be computed again\n")):
+        d = fixtures / name
+        check(["verify", d], 0, f"good: {records} records, {size} of payload, every hash, size and count that the manifest "
+              f"tells holds\nthe manifest does not tell how the run ended\n{more}no journal: read from {d}/args_dump.json\n"
+              f"no hashes: the bytes of {tensors} tensors were not checked\n")
+    copy = root / "copy"
+    copy.mkdir()
+    text = (fixtures / "vector_example" / "args_dump.json").read_text()
+    payload = (fixtures / "vector_example" / "args.bin").read_bytes()
+    (copy / "args.bin").write_bytes(payload[:-4])
+    (copy / "args_dump.json").write_text(text.replace('"before_dispatch": 13', '"before_dispatch": 12')
+                                         .replace('"dropped_records": 0', '"dropped_records": 3'))
+    check(["verify", copy], 1, ["bad: 2 things are wrong", "  count: before_dispatch: expected 13, got 12\n",
+                                "record 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside of "
+                                "851964 bytes of args.bin, got 65536 bytes at byte 786432\n",
+                                "lost: 3 records: the dump does not tell why\n"])
+    losses = json.loads(check(["verify", copy, "--json"], 1))["losses"]
+    check_that("a loss of no task", losses == [
+        {"task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 3}])
+    (copy / "args_dump.json").write_text(text.replace('"shape": [16384]', '"shape": [-16384]', 1))
+    check(["verify", copy], 2, "", ["args_dump.json: args[0].shape[0]: expected an integer from 0 to"])
+    check(["recover", copy], 2, "", ["it has no journal to recover from"])
+
+
 def refused(root, dump):
     with open(dump.inner / "tensor_dump.rec", "rb") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
@@ -255,6 +307,8 @@ def main():
         bad_manifest(dump)
         told_losses(root)
         killed(root)
+        without_journal(root / "alone")
+        other_tools(root)
         refused(root, dump)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/plain_text.h"
+
 enum { PATH_BYTES = 512, MESSAGE_BYTES = 512, SHOWN_BYTES = 64, HEX_DIGITS_MAX = 16 };
 enum { KNOWN_BYTES = MESSAGE_BYTES - SHOWN_BYTES - 48 };
 
@@ -56,6 +58,8 @@ gbx_status gbx_cursor_fail(const gbx_cursor *cursor, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    gbx_text_make_plain(path);
+    gbx_text_make_plain(message);
     return gbx_fail(GBX_BAD_FORMAT, "%s: %s", path, message);
 }
 
@@ -134,6 +138,7 @@ gbx_status gbx_json_parse(const char *name, const char *text, size_t size, json_
     json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!document) {
         bool is_memory = json_error_code(&error) == json_error_out_of_memory;
+        gbx_text_make_plain(error.text);
         return gbx_fail(is_memory ? GBX_EXHAUSTED : GBX_BAD_FORMAT, "%s: line %d, column %d: %s",
                         name, error.line, error.column, error.text);
     }

@@ -349,6 +349,33 @@ static void unknown_members_are_named(void **state) {
     json_decref(document);
 }
 
+/* What a file holds does not reach a terminal as it is: no line ends, no escapes, no half of a
+ * character at a cut. */
+static void messages_are_one_plain_line(void **state) {
+    (void)state;
+    static const char *const names[] = {"name"};
+    json_t *document = NULL;
+    gbx_cursor root = parse("{\"a\\n\\u001b[31m\": 1}", &document);
+    check_bad(gbx_cursor_only(&root, names, 1),
+              "scene.json: \"a??[31m\" is no member here; possible are name");
+    json_decref(document);
+    root = parse("{\"aa\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603"
+                 "\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\": 1}",
+                 &document);
+    gbx_status status = gbx_cursor_only(&root, names, 1);
+    assert_non_null(strstr(gbx_status_message(status), "\u2603??\" is no member here"));
+    gbx_status_free(status);
+    json_decref(document);
+    document = NULL;
+    static const char text[] = "{\"name\": nul\x7f}";
+    status = gbx_json_parse("scene.json", text, sizeof text - 1, &document);
+    assert_null(document);
+    assert_non_null(strstr(gbx_status_message(status), "scene.json: line 1, column 12: "));
+    for (const char *c = gbx_status_message(status); *c; ++c)
+        assert_in_range((unsigned char)*c, ' ', '~');
+    gbx_status_free(status);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
@@ -356,6 +383,7 @@ int main(void) {
         cmocka_unit_test(optional_member_may_be_absent_or_null),
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(unknown_members_are_named),
+        cmocka_unit_test(messages_are_one_plain_line),
         cmocka_unit_test(integer_is_held_to_its_range),
         cmocka_unit_test(number_may_be_a_name_of_the_writer),
         cmocka_unit_test(hex_is_a_prefix_and_up_to_16_digits),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/float_text.h"
+#include "base/plain_text.h"
 
 enum { LEVEL_OBJECT = 1, LEVEL_INLINE = 2, LEVEL_FILLED = 4, DECIMAL_BYTES = 20 };
 
@@ -129,24 +130,6 @@ static void end_level(gbx_json_writer *json, char bracket, uint8_t kind) {
     put_byte(json, bracket);
 }
 
-/* Bytes of the valid UTF-8 sequence of two or more bytes at `bytes`; 0 where there is none. */
-static size_t sequence_bytes(const unsigned char *bytes, size_t left) {
-    unsigned char lead = bytes[0];
-    if (lead < 0xc2 || lead > 0xf4)
-        return 0;
-    size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (left < size)
-        return 0;
-    for (size_t i = 1; i < size; ++i) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool is_overlong = (lead == 0xe0 && bytes[1] < 0xa0) || (lead == 0xf0 && bytes[1] < 0x90);
-    bool is_surrogate = lead == 0xed && bytes[1] > 0x9f;
-    bool is_beyond = lead == 0xf4 && bytes[1] > 0x8f;
-    return is_overlong || is_surrogate || is_beyond ? 0 : size;
-}
-
 /* Bytes that go out as they are: up to a quote, a backslash, a control or an invalid byte. */
 static size_t plain_bytes(const unsigned char *text, size_t size) {
     size_t at = 0;
@@ -154,7 +137,7 @@ static size_t plain_bytes(const unsigned char *text, size_t size) {
         unsigned char byte = text[at];
         if (byte < 0x20 || byte == '"' || byte == '\\')
             break;
-        size_t length = byte < 0x80 ? 1 : sequence_bytes(text + at, size - at);
+        size_t length = byte < 0x80 ? 1 : gbx_utf8_sequence_bytes(text + at, size - at);
         if (length == 0)
             break;
         at += length;

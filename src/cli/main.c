@@ -17,11 +17,13 @@ static int command_help(int argc, char **argv);
 
 static const command commands[] = {
     {"run", gbx_command_run, "run a scene and compare its outputs with what is expected"},
+    {"view", gbx_command_view, "show what a dump holds: a list, or one tensor's values"},
     {"verify", gbx_command_verify, "check every hash, size and count of a dump"},
+    {"export", gbx_command_export, "write values to one archive, or for another tool"},
     {"recover", gbx_command_recover, "make the dump of a run that was killed whole"},
     {"platforms", gbx_command_platforms, "list the platforms a chip can be of"},
     {"version", gbx_command_version, "print the version"},
-    {"help", command_help, "print this help"},
+    {"help", command_help, "print this help, or that of a command"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
@@ -31,15 +33,9 @@ static void print_help(FILE *to) {
                 "Runs task graphs of kernels on a simulated accelerator.\n\ncommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; ++i)
         fprintf(to, "  %-10s  %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\nglassbox COMMAND --help tells about one command.\n\nexamples:\n"
-                "  glassbox run examples/vector_example --dump-tensor\n  glassbox verify\n");
-}
-
-static int command_help(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    print_help(stdout);
-    return GBX_EXIT_OK;
+    fprintf(to, "\nglassbox help COMMAND tells about one command.\n\nexamples:\n"
+                "  glassbox run examples/vector_example --dump-tensor\n  glassbox view\n"
+                "  glassbox help view\n");
 }
 
 static const char *without_dashes(const char *name) {
@@ -48,6 +44,39 @@ static const char *without_dashes(const char *name) {
     if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
         return "version";
     return name;
+}
+
+/* NULL for none. */
+static const command *find_command(const char *given) {
+    const char *name = without_dashes(given);
+    for (size_t i = 0; i < COMMAND_COUNT; ++i)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int fail_no_command(const char *name) {
+    fprintf(stderr, "glassbox: \"%s\" is no command; glassbox help lists them\n", name);
+    return GBX_EXIT_USAGE;
+}
+
+/* "glassbox help NAME" is "glassbox NAME --help". */
+static int command_help(int argc, char **argv) {
+    const command *about = argc > 1 ? find_command(argv[1]) : NULL;
+    if (argc > 2) {
+        fprintf(stderr, "glassbox help: \"%s\" is not expected; help is of one command at a time\n",
+                argv[2]);
+        return GBX_EXIT_USAGE;
+    }
+    if (argc > 1 && !about)
+        return fail_no_command(argv[1]);
+    if (!about || about->run == command_help) {
+        print_help(stdout);
+        return GBX_EXIT_OK;
+    }
+    char option[] = "--help";
+    char *words[] = {argv[1], option, NULL};
+    return about->run(2, words);
 }
 
 /* What was printed has to arrive: a full disk behind stdout is not a success. */
@@ -66,10 +95,6 @@ int main(int argc, char **argv) {
     }
     /* A file that may not grow is a failed write, with a sentence of its own. */
     signal(SIGXFSZ, SIG_IGN);
-    const char *name = without_dashes(argv[1]);
-    for (size_t i = 0; i < COMMAND_COUNT; ++i)
-        if (strcmp(commands[i].name, name) == 0)
-            return flushed(commands[i].run(argc - 1, argv + 1));
-    fprintf(stderr, "glassbox: \"%s\" is no command; glassbox help lists them\n", argv[1]);
-    return GBX_EXIT_USAGE;
+    const command *chosen = find_command(argv[1]);
+    return chosen ? flushed(chosen->run(argc - 1, argv + 1)) : fail_no_command(argv[1]);
 }

@@ -25,7 +25,8 @@ static const struct argp parser = {
     .options = options,
     .parser = parse,
     .doc = "Lists the platforms a chip can be of; the first is the default."
-           "\vexamples:\n  glassbox platforms\n  glassbox platforms --json",
+           "\vexit codes: 0 done; 2 usage, or the output cannot be written.\n\n"
+           "examples:\n  glassbox platforms\n  glassbox platforms --json",
 };
 
 static const char *yes_or_no(bool value) {

@@ -174,7 +174,7 @@ static const struct argp parser = {
         "examples:\n  glassbox run examples/vector_example\n"
         "  glassbox run examples/vector_example --case all --runtime host_build_graph\n"
         "  glassbox run examples/vector_example -p a5sim --blocks 24 --rounds 3 --json\n"
-        "  glassbox run examples/vector_example --dump-tensor --dump-args -o /tmp/dump\n"
+        "  glassbox run examples/vector_example --dump-tensor --dump-args -o dumps/one\n"
         "  glassbox run examples/paged_attention --dump-tensor=stats\n"
         "  glassbox run examples/paged_attention --dump-tensor \\\n"
         "      --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/float_text.h"
+#include "analysis/array_text.h"
+#include "cli/dump_text.h"
 #include "cli/json_output.h"
 
 static const char *const verdict_words[] = {"ok", "DIFFERS", "failed", "not compared"};
@@ -35,20 +36,6 @@ static void format_rate(uint64_t tasks, double seconds, char *out_text, size_t c
         snprintf(out_text, capacity, "%.0f", rate);
 }
 
-static void format_element(uint32_t dtype, uint64_t bits, char out_text[GBX_FLOAT_TEXT_BYTES]) {
-    double value = gbx_dtype_to_f64(dtype, bits);
-    if (dtype == GBX_FLOAT64)
-        gbx_f64_format(value, out_text);
-    else if (gbx_dtype_is_float(dtype))
-        gbx_f32_format((float)value, out_text);
-    else if (dtype == GBX_INT64)
-        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%" PRId64, (int64_t)bits);
-    else if (dtype == GBX_UINT64)
-        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%" PRIu64, bits);
-    else
-        snprintf(out_text, GBX_FLOAT_TEXT_BYTES, "%.0f", value);
-}
-
 static void print_output(const gbx_output_result *output) {
     const gbx_comparison *c = &output->comparison;
     const gbx_tensor *tensor = &output->arg->tensor;
@@ -58,11 +45,11 @@ static void print_output(const gbx_output_result *output) {
         return;
     }
     int64_t index[GBX_MAX_DIMS];
-    char got[GBX_FLOAT_TEXT_BYTES];
-    char want[GBX_FLOAT_TEXT_BYTES];
+    char got[GBX_ELEMENT_TEXT_BYTES];
+    char want[GBX_ELEMENT_TEXT_BYTES];
     gbx_compare_index(tensor, c->first_bad, index);
-    format_element(tensor->dtype, c->got_bits, got);
-    format_element(tensor->dtype, c->want_bits, want);
+    gbx_element_format(tensor->dtype, c->got_bits, got);
+    gbx_element_format(tensor->dtype, c->want_bits, want);
     printf("%" PRIu64 " of %" PRIu64 " elements differ, max abs %.3g, max rel %.3g, first at [",
            c->mismatches, c->elements, c->max_abs, c->max_rel);
     for (uint32_t d = 0; d < tensor->ndims; ++d)
@@ -70,58 +57,27 @@ static void print_output(const gbx_output_result *output) {
     printf("]: got %s, want %s\n", got, want);
 }
 
-/* "1,024" */
-static void format_count(uint64_t count, char out_text[32]) {
-    char digits[24];
-    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count);
-    size_t used = 0;
-    for (size_t i = 0; i < length; ++i) {
-        if (i > 0 && (length - i) % 3 == 0)
-            out_text[used++] = ',';
-        out_text[used++] = digits[i];
-    }
-    out_text[used] = '\0';
-}
-
-/* "17 bytes", "3.2 MiB" */
-static void format_bytes(uint64_t bytes, char *out_text, size_t capacity) {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes / 1024.0;
-    size_t unit = 0;
-    for (; unit + 1 < sizeof units / sizeof units[0] && value >= 1023.95; ++unit)
-        value /= 1024.0;
-    if (bytes < 1024)
-        snprintf(out_text, capacity, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
-    else
-        snprintf(out_text, capacity, "%.1f %s", value, units[unit]);
-}
-
 /* "; 3 records lost", where there are any. */
 static void print_some(uint64_t count, const char *one, const char *many) {
-    char text[32];
+    char text[GBX_COUNT_TEXT_BYTES];
     if (count == 0)
         return;
-    format_count(count, text);
-    printf("; %s %s", text, count == 1 ? one : many);
+    printf("; %s %s", gbx_text_count(count, text), count == 1 ? one : many);
 }
 
 /* "3 records, 3.2 MiB (1.1 MiB stored)", "12 dispatches" or both. */
 static void print_contents(const gbx_dump_totals *totals) {
-    char count[32];
-    char payload[32];
-    char stored[32];
+    char count[GBX_COUNT_TEXT_BYTES];
+    char bytes[GBX_COUNT_TEXT_BYTES];
     bool has_records = totals->records > 0 || totals->dispatches == 0;
-    format_count(totals->records, count);
-    format_bytes(totals->payload_bytes, payload, sizeof payload);
-    format_bytes(totals->stored_bytes, stored, sizeof stored);
     if (has_records)
-        printf("%s record%s, %s", count, totals->records == 1 ? "" : "s", payload);
+        printf("%s record%s, %s", gbx_text_count(totals->records, count),
+               totals->records == 1 ? "" : "s", gbx_text_bytes(totals->payload_bytes, bytes));
     if (has_records && totals->stored_bytes != totals->payload_bytes)
-        printf(" (%s stored)", stored);
-    format_count(totals->dispatches, count);
+        printf(" (%s stored)", gbx_text_bytes(totals->stored_bytes, bytes));
     if (totals->dispatches)
-        printf("%s%s dispatch%s", has_records ? ", " : "", count,
-               totals->dispatches == 1 ? "" : "es");
+        printf("%s%s dispatch%s", has_records ? ", " : "",
+               gbx_text_count(totals->dispatches, count), totals->dispatches == 1 ? "" : "es");
 }
 
 /* Where the dump is, what is in it, and all that is not as one would think. */

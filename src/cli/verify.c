@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/dump_text.h"
@@ -44,13 +45,14 @@ static const struct argp parser = {
     .options = options,
     .parser = parse,
     .args_doc = "[DUMP]",
-    .doc = "Computes every checksum, hash, size and count of a dump again and compares its "
-           "manifests with its journal. DUMP is a dump directory, its parent or its tensor_dump "
-           "(default: " GBX_DUMP_PATH_DEFAULT ").\v"
-           "exit codes: 0 all that is there is right; 1 something is wrong; 2 usage, or there is "
-           "no dump that can be read.\n\n"
-           "examples:\n  glassbox verify\n  glassbox verify outputs/vector_example_default\n"
-           "  glassbox verify outputs --json",
+    .doc =
+        "Computes every checksum, hash, size and count of a dump again and compares its "
+        "manifests with its journal; of a dump without journal, what its manifest tells. DUMP "
+        "is a dump directory, its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ").\v"
+        "exit codes: 0 all that is there is right; 1 something is wrong; 2 usage, or there is "
+        "no dump that can be read.\n\n"
+        "examples:\n  glassbox verify\n  glassbox verify outputs/vector_example_default\n"
+        "  glassbox verify outputs --json",
 };
 
 static void on_progress(void *context, const char *what, uint64_t done_bytes, uint64_t bytes) {
@@ -79,10 +81,12 @@ static void print_contents(const gbx_verification *verification) {
 static void print_verdict(const gbx_verification *verification, const char *directory) {
     char wrong[GBX_COUNT_TEXT_BYTES];
     size_t count = verification->findings.count;
+    bool is_journal = gbx_reader_get_origin(verification->reader)->is_journal;
     if (count == 0) {
         printf("good: ");
         print_contents(verification);
-        printf(", every hash, size and count holds\n");
+        printf(", every hash, size and count %s\n",
+               is_journal ? "holds" : "that the manifest tells holds");
         return;
     }
     printf("bad: %s thing%s wrong with %s (", gbx_text_count(count, wrong),
@@ -95,7 +99,10 @@ static void print_verdict(const gbx_verification *verification, const char *dire
 static void print_state(const gbx_verification *verification) {
     const char *status = gbx_reader_end_text(verification->reader);
     char count[GBX_COUNT_TEXT_BYTES];
-    if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
+    bool is_told = gbx_reader_get_origin(verification->reader)->told & GBX_TOLD_STATUS;
+    if (!is_told)
+        printf("the manifest does not tell how the run ended\n");
+    else if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
         printf("not complete: %s\n", status);
     else if (gbx_reader_end(verification->reader) && strcmp(status, "ok") != 0)
         printf("the run failed: %s\n", status);
@@ -104,17 +111,55 @@ static void print_state(const gbx_verification *verification) {
                gbx_text_count(verification->unhashed_tensors, count));
 }
 
+/* Whether kernel_args_dump.json lies beside a manifest. */
+static bool has_dispatches(const char *manifest) {
+    char *folder = strdup(manifest);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    char *path = slash ? gbx_dump_path_join(folder, "kernel_args_dump.json") : NULL;
+    bool is_there = path && access(path, F_OK) == 0;
+    free(path);
+    free(folder);
+    return is_there;
+}
+
+/* What a dump without journal leaves open. */
+static void print_unchecked(const gbx_verification *verification) {
+    const gbx_reader_origin *origin = gbx_reader_get_origin(verification->reader);
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (origin->is_journal)
+        return;
+    if (!gbx_reader_end(verification->reader))
+        printf("not complete: the run was killed\n");
+    printf("no journal: read from %s\n", origin->records_path);
+    if (has_dispatches(origin->records_path))
+        printf("not read: kernel_args_dump.json and args_dump.json, which only a journal can be "
+               "compared with\n");
+    if (verification->unchecked_tensors > 0)
+        printf("no hashes: the bytes of %s tensor%s were not checked\n",
+               gbx_text_count(verification->unchecked_tensors, count),
+               verification->unchecked_tensors == 1 ? "" : "s");
+}
+
+/* Losses may be of no task that is known. */
+static bool has_task(const gbx_record *record) {
+    return record->type != GBX_RECORD_LOSS || record->arg_index != GBX_ARG_NONE ||
+           record->stage != GBX_STAGE_NONE;
+}
+
 static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
     static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {
         "there was no room within the stall timeout", "they could not be written to the disk",
-        "what the device said of them does not hold",
-        "the chip ended before they were handed over"};
+        "what the device said of them does not hold", "the chip ended before they were handed over",
+        "the dump does not tell why"};
     char count[GBX_COUNT_TEXT_BYTES];
     const gbx_record *record;
     GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, position, &record));
     const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
     printf("lost: %s record%s", gbx_text_count(loss->count, count), loss->count == 1 ? "" : "s");
-    printf(", the first of task %" PRIu64, record->task);
+    if (has_task(record))
+        printf(", the first of task %" PRIu64, record->task);
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
     if (gbx_text_stage(record->stage))
@@ -151,6 +196,7 @@ static gbx_status print_text(const gbx_verification *verification, const char *d
     print_verdict(verification, directory);
     gbx_text_findings(stdout, &verification->findings, "; --json lists all");
     print_state(verification);
+    print_unchecked(verification);
     GBX_TRY(print_list(verification->reader, GBX_LIST_LOSSES, "lost", print_loss));
     GBX_TRY(print_list(verification->reader, GBX_LIST_SKIPPED, "skipped", print_skipped));
     if (verification->can_be_recovered)
@@ -173,7 +219,11 @@ static void write_text(gbx_json_writer *json, const char *key, const char *text)
 
 /* The task and, where there is one, the argument that a record is about. */
 static void write_place(gbx_json_writer *json, const gbx_record *record) {
-    write_number(json, "task_seq", record->task);
+    gbx_json_key(json, "task_seq");
+    if (has_task(record))
+        gbx_json_u64(json, record->task);
+    else
+        gbx_json_null(json);
     gbx_json_key(json, "arg_index");
     if (record->arg_index == GBX_ARG_NONE)
         gbx_json_null(json);
@@ -182,7 +232,8 @@ static void write_place(gbx_json_writer *json, const gbx_record *record) {
 }
 
 static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
-    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device"};
+    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device",
+                                                             "not told"};
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     gbx_json_key(json, "losses");
     gbx_json_begin_array(json);
@@ -240,6 +291,9 @@ static void write_totals(gbx_json_writer *json, const gbx_verification *verifica
     write_number(json, "dispatches", totals->dispatches);
     write_number(json, "hashed_records", verification->hashed_records);
     write_number(json, "tensors_without_payload", verification->unhashed_tensors);
+    write_number(json, "tensors_without_hash", verification->unchecked_tensors);
+    gbx_json_key(json, "has_journal");
+    gbx_json_bool(json, gbx_reader_get_origin(verification->reader)->is_journal);
 }
 
 static gbx_status print_json(const gbx_verification *verification, const char *directory) {

@@ -6,7 +6,8 @@
 
 static const struct argp parser = {.parser = gbx_command_reject,
                                    .doc = "Prints the version of glassbox."
-                                          "\vexamples:\n  glassbox version"};
+                                          "\vexit codes: 0 done; 2 usage, or the output cannot "
+                                          "be written.\n\nexamples:\n  glassbox version"};
 
 int gbx_command_version(int argc, char **argv) {
     gbx_command_parse(&parser, "version", argc, argv, NULL);

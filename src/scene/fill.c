@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/float_bits.h"
-#include "scene/npy.h"
+#include "tensor/npy.h"
 
 #if defined(__clang__)
 #    pragma STDC FP_CONTRACT OFF /* the same bits on machines with fused multiply-add */

@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "scene/golden.h"
 #include "scene/golden_driver.h"
-#include "scene/npy.h"
+#include "tensor/npy.h"
 
 enum { EXCHANGE_PATH_BYTES = PATH_MAX + 32 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/npy.h"
 #include "scene/scene_fields.h"
+#include "tensor/npy.h"
 
 typedef enum field {
     NAME,
@@ -386,6 +386,10 @@ gbx_status gbx_scene_read_cases(const gbx_cursor *root, gbx_scene *scene) {
     gbx_cursor cases;
     GBX_TRY(gbx_cursor_member(root, "args", &args));
     GBX_TRY(gbx_cursor_count(&args, &scene->arg_count));
+    if (scene->arg_count > GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS)
+        return gbx_cursor_fail(&args,
+                               "%zu arguments; at most %d tensors and %d scalars are possible",
+                               scene->arg_count, GBX_MAX_RUN_TENSORS, GBX_MAX_RUN_SCALARS);
     GBX_TRY(gbx_cursor_optional(root, "cases", &cases));
     if (cases.value && !json_is_object(cases.value))
         return gbx_cursor_fail(&cases, "expected an object of cases by name");

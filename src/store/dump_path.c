@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/import.h"
+
 #define HOW_TO_MAKE "make one with: glassbox run SCENE --dump-tensor"
 
 char *gbx_dump_path_join(const char *directory, const char *name) {
@@ -39,8 +41,15 @@ static gbx_status look(const char *directory, const char *name, mode_t kind, boo
     return status;
 }
 
+/* With tensor_dump/ inside. */
+static gbx_status is_outer(const char *directory, bool *out_is_outer) {
+    return look(directory, "tensor_dump", S_IFDIR, out_is_outer);
+}
+
+/* The same, or with the manifest of another tool inside. */
 static gbx_status is_dump(const char *directory, bool *out_is_dump) {
-    return look(directory, "tensor_dump", S_IFDIR, out_is_dump);
+    GBX_TRY(is_outer(directory, out_is_dump));
+    return *out_is_dump ? NULL : gbx_import_find_beside(directory, out_is_dump);
 }
 
 /* Whether a directory is the inner one: called tensor_dump, with one of its files inside. */
@@ -105,7 +114,8 @@ static gbx_status choose_inside(const char *given, const inside *found, char **o
     if (found->count == 0)
         return gbx_fail(GBX_NOT_FOUND,
                         "%s: there is no dump: neither tensor_dump/ nor latest nor a directory "
-                        "with tensor_dump/ is inside; " HOW_TO_MAKE,
+                        "with tensor_dump/ is inside, nor the manifest of another tool "
+                        "(tensor_dump.json, or args_dump.json with bin_file); " HOW_TO_MAKE,
                         given);
     if (found->count > 1)
         return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -158,7 +168,7 @@ static gbx_status check_directory(const char *given) {
     if (!S_ISDIR(about.st_mode))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "looking for a dump at %s: it is no directory; a dump is a directory with "
-                        "tensor_dump/ inside",
+                        "tensor_dump/ or a manifest inside",
                         given);
     return NULL;
 }
@@ -169,11 +179,15 @@ gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
     if (!given)
         return find_default(out_directory);
     GBX_TRY(check_directory(given));
-    GBX_TRY(is_dump(given, &is_there));
-    if (is_there) {
-        *out_directory = strdup(given);
-        return *out_directory ? NULL : fail_no_memory();
-    }
-    GBX_TRY(find_around(given, out_directory));
-    return *out_directory ? NULL : find_inside(given, out_directory);
+    GBX_TRY(is_outer(given, &is_there));
+    if (!is_there)
+        GBX_TRY(find_around(given, out_directory));
+    if (*out_directory)
+        return NULL;
+    if (!is_there)
+        GBX_TRY(gbx_import_find_beside(given, &is_there));
+    if (!is_there)
+        return find_inside(given, out_directory);
+    *out_directory = strdup(given);
+    return *out_directory ? NULL : fail_no_memory();
 }

@@ -8,8 +8,9 @@
 #define GBX_DUMP_PATH_DEFAULT "outputs/latest"
 
 /*
- * `given` is a dump directory (with tensor_dump/ inside), tensor_dump/ itself, a directory with
- * `latest` or exactly one dump inside, or NULL for GBX_DUMP_PATH_DEFAULT. *out_directory is the
+ * `given` is a dump directory (with tensor_dump/ inside, or tensor_dump.json, or args_dump.json
+ * that has bin_file, as other tools write them), tensor_dump/ itself, a directory with `latest` or
+ * exactly one dump inside, or NULL for GBX_DUMP_PATH_DEFAULT. *out_directory is the
  * dump directory, freed by the caller; NULL on failure. GBX_NOT_FOUND when there is none,
  * GBX_INVALID_ARGUMENT when there are several, GBX_IO when the system does not let look.
  */

@@ -33,6 +33,13 @@ static void make_file(const char *path) {
     assert_int_equal(fclose(file), 0);
 }
 
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void make_dump(const char *path) {
     char inner[128];
     make_directory(path);
@@ -116,6 +123,47 @@ static void what_is_no_dump_is_told(void **state) {
     assert_null(found);
 }
 
+/* A directory that holds the manifest itself; orchestrator arguments of ours are no dump. */
+static void dumps_of_other_tools_are_found(void **state) {
+    (void)state;
+    char *found;
+    make_directory("many");
+    make_directory("many/args_dump");
+    write_file("many/args_dump/args_dump.json",
+               "{\"args\": [{\"name\": \"bin_file\", \"type\": \"tensor\"}]}");
+    assert_fails(gbx_dump_path_find("many/args_dump", &found), GBX_NOT_FOUND, "there is no dump",
+                 "args_dump.json with bin_file");
+    assert_fails(gbx_dump_path_find("many", &found), GBX_NOT_FOUND, "there is no dump");
+    write_file("many/args_dump/args_dump.json", "{\"args\": [], \"bin_file\"\n: null}");
+    check_found("many/args_dump", "many/args_dump");
+    check_found("many", "many/args_dump");
+    make_directory("many/older");
+    write_file("many/older/tensor_dump.json", "{}");
+    check_found("many/older", "many/older");
+    assert_fails(gbx_dump_path_find("many", &found), GBX_INVALID_ARGUMENT,
+                 "2 dumps are inside (args_dump, older)");
+    make_dump("ours");
+    write_file("ours/tensor_dump/tensor_dump.json", "{}");
+    check_found_below_root("ours/tensor_dump", "ours");
+    assert_int_equal(symlink("args_dump", "many/latest"), 0);
+    check_found("many", "many/latest");
+}
+
+/* bin_file may stand behind any number of entries. */
+static void the_end_of_a_large_manifest_is_looked_at(void **state) {
+    (void)state;
+    FILE *file;
+    make_directory("large");
+    file = fopen("large/args_dump.json", "w");
+    assert_non_null(file);
+    fputs("{\"args\": [", file);
+    for (int i = 0; i < 100000; ++i)
+        fputs("{\"task_id\": 1},", file);
+    fputs("{}], \"bin_file\": \"args.bin\"}", file);
+    assert_int_equal(fclose(file), 0);
+    check_found("large", "large");
+}
+
 static void paths_are_joined_with_one_slash(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -134,6 +182,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_latest_is_found_without_a_name, enter_directory,
                                         leave_directory),
         cmocka_unit_test_setup_teardown(what_is_no_dump_is_told, enter_directory, leave_directory),
+        cmocka_unit_test_setup_teardown(dumps_of_other_tools_are_found, enter_directory,
+                                        leave_directory),
+        cmocka_unit_test_setup_teardown(the_end_of_a_large_manifest_is_looked_at, enter_directory,
+                                        leave_directory),
         cmocka_unit_test(paths_are_joined_with_one_slash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

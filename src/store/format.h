@@ -62,7 +62,8 @@ enum {
     GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
     GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
     GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
-    GBX_FLAG_COMPLETE = 1u << 8     /* end: the run ended by itself, and nothing was lost */
+    GBX_FLAG_COMPLETE = 1u << 8,    /* end: the run ended by itself, and nothing was lost */
+    GBX_FLAG_OVERWRITTEN = 1u << 9  /* tensor: as another tool says; no journal of ours has it */
 };
 
 /* stage and role in a record; GBX_STAGE_NONE where there is none. */
@@ -187,7 +188,8 @@ typedef enum gbx_loss_cause {
     GBX_LOSS_DISK = 1,    /* the bytes could not be written */
     GBX_LOSS_CORRUPT = 2, /* what the device said of it does not hold */
     GBX_LOSS_DEVICE = 3,  /* the chip ended before it was handed over */
-    GBX_LOSS_CAUSE_COUNT = 4
+    GBX_LOSS_UNTOLD = 4,  /* a manifest of another tool counts it and does not say why */
+    GBX_LOSS_CAUSE_COUNT = 5
 } gbx_loss_cause;
 
 /* LOSS: head.task, arg_index, stage of the first one that was lost. */

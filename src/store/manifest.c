@@ -47,6 +47,28 @@ static gbx_status write_dump(gbx_manifest *manifest, const char *directory, bool
     return status;
 }
 
+static gbx_status print_entries(gbx_manifest *manifest, int fd, const char *name) {
+    gbx_manifest_file file;
+    GBX_TRY(gbx_manifest_names_fill(&manifest->names, gbx_reader_run(manifest->reader)));
+    GBX_TRY(gbx_manifest_file_stream(fd, name, &file));
+    gbx_status status = gbx_manifest_put_tensors(manifest, &file);
+    return gbx_manifest_file_finish(&file, status);
+}
+
+gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen, int fd,
+                              const char *name) {
+    gbx_manifest *manifest = calloc(1, sizeof *manifest);
+    if (!manifest)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+    manifest->run_directory = chosen->run_directory;
+    manifest->reader = reader;
+    manifest->chosen = chosen;
+    gbx_status status = print_entries(manifest, fd, name);
+    gbx_manifest_names_free(&manifest->names);
+    free(manifest);
+    return status;
+}
+
 gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_args) {
     gbx_manifest *manifest = calloc(1, sizeof *manifest);
     if (!manifest)

@@ -18,6 +18,7 @@ struct gbx_manifest_writer {
     char path[PATH_MAX];
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
+    bool is_stream; /* written in order, to a descriptor of the caller's */
     bool is_direct; /* the writing thread's, or the filling one's while there is none */
     char *chunks[CHUNK_COUNT];
     uint64_t filled; /* chunks handed over; the filling thread's */
@@ -45,7 +46,8 @@ static bool leave_direct(gbx_manifest_writer *writer) {
 /* Returns errno. */
 static int write_all(gbx_manifest_writer *writer, const char *bytes, size_t size, uint64_t offset) {
     while (size > 0) {
-        ssize_t done = pwrite(writer->fd, bytes, size, (off_t)offset);
+        ssize_t done = writer->is_stream ? write(writer->fd, bytes, size)
+                                         : pwrite(writer->fd, bytes, size, (off_t)offset);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0 && errno == EINVAL && leave_direct(writer))
@@ -89,7 +91,8 @@ static void *write_chunks(void *context) {
     return NULL;
 }
 
-/* Signals stay with the threads of the program. Without a thread chunks are written at once. */
+/* Signals stay with the threads of the program. Without a thread chunks are written at once; so are
+ * those of a stream, for whose reader may go away: SIGPIPE is the program's. */
 static void start_thread(gbx_manifest_writer *writer) {
     sigset_t all;
     sigset_t before;
@@ -112,7 +115,7 @@ static void end_thread(gbx_manifest_writer *writer) {
 
 /* Chunk number `filled` is full. Returns when the one after it is free. */
 static void submit(gbx_manifest_writer *writer) {
-    if (writer->filled == 0)
+    if (writer->filled == 0 && !writer->is_stream)
         start_thread(writer);
     uint64_t number = writer->filled++;
     if (!writer->has_thread) {
@@ -160,7 +163,7 @@ void gbx_manifest_file_put(gbx_manifest_file *file, const char *text, size_t siz
 
 static void destroy(gbx_manifest_writer *writer) {
     end_thread(writer);
-    if (writer->fd >= 0)
+    if (writer->fd >= 0 && !writer->is_stream)
         close(writer->fd);
     for (size_t i = 0; i < CHUNK_COUNT; ++i)
         free(writer->chunks[i]);
@@ -180,31 +183,49 @@ static int open_temporary(const char *path, bool *out_is_direct) {
     return fd < 0 && errno == EINVAL ? open(path, flags, 0666) : fd;
 }
 
-static gbx_status prepare(gbx_manifest_writer *writer, const char *directory, const char *name) {
+static gbx_status allocate_chunks(gbx_manifest_writer *writer) {
+    for (size_t i = 0; i < CHUNK_COUNT; ++i) {
+        writer->chunks[i] = aligned_alloc(BLOCK_BYTES, CHUNK_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
+        if (!writer->chunks[i])
+            return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", writer->path);
+    }
+    return NULL;
+}
+
+static gbx_status prepare_file(gbx_manifest_writer *writer, const char *directory,
+                               const char *name) {
     int length = snprintf(writer->temporary_path, PATH_MAX, "%s/%s.tmp", directory, name);
     if (length < 0 || length >= PATH_MAX)
         return gbx_fail(GBX_INVALID_ARGUMENT, "the path of the dump %.64s... is too long",
                         directory);
     snprintf(writer->path, PATH_MAX, "%s/%s", directory, name);
     snprintf(writer->directory, PATH_MAX, "%s", directory);
-    for (size_t i = 0; i < CHUNK_COUNT; ++i) {
-        writer->chunks[i] = aligned_alloc(BLOCK_BYTES, CHUNK_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
-        if (!writer->chunks[i])
-            return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", writer->path);
-    }
+    GBX_TRY(allocate_chunks(writer));
     writer->fd = open_temporary(writer->temporary_path, &writer->is_direct);
     return writer->fd >= 0 ? NULL : fail_io("create", writer->temporary_path, errno);
 }
 
-gbx_status gbx_manifest_file_create(const char *directory, const char *name,
-                                    gbx_manifest_file *out_file) {
+static gbx_status prepare_stream(gbx_manifest_writer *writer, int fd, const char *name) {
+    snprintf(writer->temporary_path, PATH_MAX, "%s", name);
+    snprintf(writer->path, PATH_MAX, "%s", name);
+    writer->is_stream = true;
+    writer->fd = fd;
+    return allocate_chunks(writer);
+}
+
+static gbx_manifest_writer *make_writer(void) {
     gbx_manifest_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+        return NULL;
     writer->fd = -1;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->changed, NULL);
-    gbx_status status = prepare(writer, directory, name);
+    return writer;
+}
+
+/* `status` is that of preparing the writer. */
+static gbx_status begin(gbx_manifest_writer *writer, gbx_status status,
+                        gbx_manifest_file *out_file) {
     if (status) {
         destroy(writer);
         return status;
@@ -212,6 +233,34 @@ gbx_status gbx_manifest_file_create(const char *directory, const char *name,
     out_file->writer = writer;
     begin_chunk(out_file, writer->chunks[0]);
     return NULL;
+}
+
+gbx_status gbx_manifest_file_create(const char *directory, const char *name,
+                                    gbx_manifest_file *out_file) {
+    gbx_manifest_writer *writer = make_writer();
+    if (!writer)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+    return begin(writer, prepare_file(writer, directory, name), out_file);
+}
+
+gbx_status gbx_manifest_file_stream(int fd, const char *name, gbx_manifest_file *out_file) {
+    gbx_manifest_writer *writer = make_writer();
+    if (!writer)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+    return begin(writer, prepare_stream(writer, fd, name), out_file);
+}
+
+bool gbx_manifest_file_has_failed(const gbx_manifest_file *file) {
+    return file->writer->is_stream && file->writer->error != 0;
+}
+
+static gbx_status write_stream_rest(gbx_manifest_file *file) {
+    gbx_manifest_writer *writer = file->writer;
+    gbx_manifest_file_room(file);
+    char *chunk = chunk_of(writer, writer->filled);
+    if (!writer->error)
+        writer->error = write_all(writer, chunk, (size_t)(file->at - chunk), 0);
+    return writer->error ? fail_io("write", writer->path, writer->error) : NULL;
 }
 
 static gbx_status write_rest(gbx_manifest_file *file) {
@@ -254,8 +303,8 @@ static gbx_status publish(gbx_manifest_file *file) {
 gbx_status gbx_manifest_file_finish(gbx_manifest_file *file, gbx_status status) {
     gbx_manifest_writer *writer = file->writer;
     if (!status)
-        status = publish(file);
-    if (status)
+        status = writer->is_stream ? write_stream_rest(file) : publish(file);
+    if (status && !writer->is_stream)
         unlink(writer->temporary_path);
     destroy(writer);
     return status;

@@ -8,6 +8,7 @@ static const char *const loss_causes[GBX_LOSS_CAUSE_COUNT] = {
     [GBX_LOSS_DISK] = "disk",
     [GBX_LOSS_CORRUPT] = "corrupt",
     [GBX_LOSS_DEVICE] = "device",
+    [GBX_LOSS_UNTOLD] = "not told",
 };
 
 static const char *const skip_reasons[GBX_SKIP_REASON_COUNT] = {
@@ -22,7 +23,10 @@ static gbx_status put_origin(gbx_manifest *manifest, gbx_manifest_file *file) {
     GBX_TRY(gbx_manifest_member_string(file, "generator", run->generator));
     GBX_TRY(gbx_manifest_member_run(file, run));
     GBX_TRY(gbx_manifest_member_string(file, "run_dir", manifest->run_directory));
-    GBX_MEMBER(file, "\n\"bin_file\": \"tensor_dump.bin\",\n\"bin_format\": "
+    const char *payload = gbx_reader_get_origin(manifest->reader)->payload_path;
+    const char *slash = strrchr(payload, '/');
+    GBX_TRY(gbx_manifest_member_string(file, "bin_file", slash ? slash + 1 : NULL));
+    GBX_MEMBER(file, "\n\"bin_format\": "
                      "{\"type\":\"logical_contiguous\",\"byte_order\":\"little_endian\"},");
     GBX_TRY(gbx_manifest_member_string(file, "dump_level", run->dump_level));
     gbx_manifest_member_bool(file, "complete", gbx_reader_is_complete(manifest->reader));
@@ -74,7 +78,7 @@ static void put_kernel(gbx_manifest_file *file, const gbx_run_kernel *kernel, gb
     at = GBX_PUT(at, ",\"name\":");
     at = gbx_put_text(file, at, name.text, name.size);
     at = GBX_PUT(at, ",\"core_type\":");
-    at = put_quoted(at, kernel->core_type);
+    at = kernel->core_type ? put_quoted(at, kernel->core_type) : GBX_PUT(at, "null");
     file->at = GBX_PUT(at, ",\"signature\":[");
     for (size_t i = 0; i < kernel->signature_count; ++i) {
         gbx_manifest_file_put(file, i ? ",\"" : "\"", i ? 2 : 1);

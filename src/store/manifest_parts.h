@@ -1,19 +1,21 @@
-/* What the three files of a manifest are made of. Internal to gbx_manifest_write. */
+/* What the three files of a manifest are made of. Internal to manifest.h. */
 #ifndef GBX_STORE_MANIFEST_PARTS_H
 #define GBX_STORE_MANIFEST_PARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/manifest.h"
 #include "store/manifest_file.h"
 #include "store/manifest_names.h"
 #include "store/manifest_text.h"
 #include "store/reader.h"
 
-/* Of one call of gbx_manifest_write. */
+/* Of one call of gbx_manifest_write or gbx_manifest_print. */
 typedef struct gbx_manifest {
     const char *run_directory; /* the last component of the dump's directory */
     gbx_reader *reader;
+    const gbx_manifest_chosen *chosen; /* NULL: all entries */
     gbx_manifest_names names;
     gbx_float_cache floats;
 } gbx_manifest;

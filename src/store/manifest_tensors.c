@@ -35,7 +35,9 @@ typedef struct entry_writer {
     gbx_manifest *manifest;
     gbx_manifest_file *file;
     kind_text kinds[KIND_COUNT][STAGE_COUNT][ROLE_COUNT][GBX_DTYPE_COUNT];
+    unsigned told;     /* GBX_TOLD_... */
     uint64_t position; /* `index` of the next entry */
+    uint64_t written;  /* entries so far */
     uint64_t task;     /* the one that the texts are of; UINT64_MAX for none */
     uint32_t func_ids[GBX_SUBTASK_COUNT];
     text_buffer front; /* ,"task_id":... to "arg_index": */
@@ -128,8 +130,10 @@ static gbx_status fill_front(entry_writer *writer, const gbx_record_task *task) 
     at = gbx_put_u64(at, writer->task);
     at = GBX_PUT(at, ",\"func_id\":[");
     at = put_func_ids(at, writer->func_ids);
-    at = GBX_PUT(at, "],\"kernel\":[");
-    at = put_kernels(writer, at);
+    if (writer->manifest->names.kernel_count > 0) {
+        at = GBX_PUT(at, "],\"kernel\":[");
+        at = put_kernels(writer, at);
+    }
     at = GBX_PUT(at, "],\"arg_index\":");
     writer->front.size = (size_t)(at - writer->front.text);
     return NULL;
@@ -138,6 +142,8 @@ static gbx_status fill_front(entry_writer *writer, const gbx_record_task *task) 
 static gbx_status fill_back(entry_writer *writer, const gbx_record_task *task) {
     static const char *const subtasks[GBX_SUBTASK_COUNT] = {"\"aic\"", "\"aiv0\"", "\"aiv1\""};
     GBX_TRY(reserve(&writer->back, 128));
+    if (!(writer->told & GBX_TOLD_SUBTASKS))
+        return NULL;
     char *at = GBX_PUT(writer->back.text, ",\"block_num\":");
     at = task ? gbx_put_u64(at, task->block_num) : GBX_PUT(at, "null");
     at = GBX_PUT(at, ",\"subtasks\":[");
@@ -185,7 +191,7 @@ static gbx_status begin_task(entry_writer *writer, uint64_t number, const gbx_re
 static inline char *put_front(entry_writer *writer, const gbx_record *record, bool is_tensor) {
     gbx_manifest_file *file = writer->file;
     gbx_manifest_file_room(file);
-    char *at = gbx_put_separator(file->at, writer->position);
+    char *at = gbx_put_separator(file->at, writer->written++);
     at = GBX_PUT(at, "{\"index\":");
     at = gbx_put_u64(at, writer->position++);
     at = gbx_put_text(file, at, writer->front.text, writer->front.size);
@@ -202,10 +208,12 @@ static inline char *put_front(entry_writer *writer, const gbx_record *record, bo
 }
 
 static inline char *put_back(const entry_writer *writer, char *at, const gbx_record *record) {
-    at = GBX_PUT(at, ",\"time_ns\":");
-    at = gbx_put_u64(at, record->time_ns);
-    at = GBX_PUT(at, ",\"thread\":");
-    at = gbx_put_u64(at, record->thread);
+    if (writer->told & GBX_TOLD_TIMES) {
+        at = GBX_PUT(at, ",\"time_ns\":");
+        at = gbx_put_u64(at, record->time_ns);
+        at = GBX_PUT(at, ",\"thread\":");
+        at = gbx_put_u64(at, record->thread);
+    }
     return gbx_put_text(writer->file, at, writer->back.text, writer->back.size);
 }
 
@@ -287,11 +295,13 @@ static char *put_geometry(char *at, const gbx_record_tensor *record) {
     return gbx_put_bool(at, record->head.flags & GBX_FLAG_CONTIGUOUS);
 }
 
-static char *put_payload(char *at, const gbx_record_tensor *record) {
+static char *put_payload(const entry_writer *writer, char *at, const gbx_record_tensor *record) {
     unsigned flags = record->head.flags;
     bool has_payload = flags & GBX_FLAG_HAS_PAYLOAD;
-    at = GBX_PUT(at, ",\"buffer_addr\":");
-    at = gbx_put_hex(at, record->buffer_addr);
+    if (writer->told & GBX_TOLD_ADDRESSES) {
+        at = GBX_PUT(at, ",\"buffer_addr\":");
+        at = gbx_put_hex(at, record->buffer_addr);
+    }
     at = GBX_PUT(at, ",\"bin_offset\":");
     at = gbx_put_u64(at, has_payload ? record->bin_offset : 0);
     at = GBX_PUT(at, ",\"bin_size\":");
@@ -304,7 +314,9 @@ static char *put_payload(char *at, const gbx_record_tensor *record) {
     }
     at = GBX_PUT(at, ",\"truncated\":");
     at = gbx_put_bool(at, flags & GBX_FLAG_TRUNCATED);
-    at = GBX_PUT(at, ",\"overwritten\":false,\"in_flight\":");
+    at = GBX_PUT(at, ",\"overwritten\":");
+    at = gbx_put_bool(at, flags & GBX_FLAG_OVERWRITTEN);
+    at = GBX_PUT(at, ",\"in_flight\":");
     return gbx_put_bool(at, flags & GBX_FLAG_IN_FLIGHT);
 }
 
@@ -328,16 +340,19 @@ static char *put_statistics(char *at, gbx_float_cache *floats, uint32_t dtype,
     return at;
 }
 
-static gbx_status put_tensor(entry_writer *writer, const gbx_record_tensor *record) {
+/* `computed` are the statistics of one that has none recorded; NULL for none. */
+static gbx_status put_tensor(entry_writer *writer, const gbx_record_tensor *record,
+                             const gbx_record_stats *computed) {
     const gbx_record *head = &record->head;
     const char *inexact = find_inexact(record);
     if (inexact)
         return fail_inexact(head, inexact);
     char *at = put_front(writer, head, true);
     at = put_geometry(at, record);
-    at = put_payload(at, record);
+    at = put_payload(writer, at, record);
     at = put_back(writer, at, head);
-    const gbx_record_stats *stats = gbx_record_statistics(record);
+    const gbx_record_stats *recorded = gbx_record_statistics(record);
+    const gbx_record_stats *stats = recorded ? recorded : computed;
     if (stats)
         at = put_statistics(at, &writer->manifest->floats, head->dtype, stats);
     *at++ = '}';
@@ -355,7 +370,38 @@ static gbx_status put_record(entry_writer *writer, const gbx_record *record) {
         GBX_TRY(begin_task(writer, record->task, NULL));
     if (record->type == GBX_RECORD_SCALAR)
         return put_scalar(writer, (const gbx_record_scalar *)record);
-    return put_tensor(writer, (const gbx_record_tensor *)record);
+    return put_tensor(writer, (const gbx_record_tensor *)record, NULL);
+}
+
+/* The one before it may be of any task: that of a record is looked up. */
+static gbx_status put_chosen(entry_writer *writer, const gbx_manifest_choice *choice) {
+    const gbx_manifest_chosen *chosen = writer->manifest->chosen;
+    gbx_reader *reader = writer->manifest->reader;
+    const gbx_record *record = NULL;
+    gbx_record_stats stats;
+    bool has_stats = false;
+    if (chosen->statistics)
+        GBX_TRY(chosen->statistics(chosen->context, choice->index, &stats, &has_stats));
+    GBX_TRY(gbx_reader_at(reader, choice->position, &record));
+    if (record->task != writer->task) {
+        gbx_record_task task;
+        bool is_found = false;
+        uint64_t number = record->task;
+        GBX_TRY(gbx_reader_find_task(reader, number, &task, &is_found));
+        GBX_TRY(begin_task(writer, number, is_found ? &task : NULL));
+        GBX_TRY(gbx_reader_at(reader, choice->position, &record));
+    }
+    writer->position = choice->index;
+    if (record->type == GBX_RECORD_SCALAR)
+        return put_scalar(writer, (const gbx_record_scalar *)record);
+    return put_tensor(writer, (const gbx_record_tensor *)record, has_stats ? &stats : NULL);
+}
+
+static gbx_status put_choices(entry_writer *writer) {
+    const gbx_manifest_chosen *chosen = writer->manifest->chosen;
+    for (uint64_t i = 0; i < chosen->count && !gbx_manifest_file_has_failed(writer->file); ++i)
+        GBX_TRY(put_chosen(writer, &chosen->choices[i]));
+    return NULL;
 }
 
 static gbx_status put_entries(entry_writer *writer) {
@@ -379,11 +425,12 @@ gbx_status gbx_manifest_put_tensors(gbx_manifest *manifest, gbx_manifest_file *f
         return gbx_fail(GBX_EXHAUSTED, "no memory for writing a manifest");
     all->manifest = manifest;
     all->file = file;
+    all->told = gbx_reader_get_origin(manifest->reader)->told;
     all->task = UINT64_MAX;
     memset(all->func_ids, 0xff, sizeof all->func_ids);
     fill_kinds(all);
     GBX_MEMBER(file, "\n\"tensors\": [");
-    gbx_status status = put_entries(all);
+    gbx_status status = manifest->chosen ? put_choices(all) : put_entries(all);
     free(all->front.text);
     free(all->back.text);
     free(all);

@@ -10,14 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "store/journal_blocks.h"
 #include "store/journal_pages.h"
+#include "store/payload_file.h"
 #include "store/reader_totals.h"
 #include "store/record_index.h"
 
 struct gbx_reader {
     int fd;
     char path[PATH_MAX];
+    char payload_path[PATH_MAX];
+    gbx_reader_origin origin; /* of these two */
+    gbx_import_said said;
+    gbx_payload_file payload;
     unsigned indexed;
     gbx_reader_extent extent;
     gbx_reader_totals totals;
@@ -179,17 +185,25 @@ static gbx_status scan(gbx_reader *reader) {
     return NULL;
 }
 
-static gbx_status open_file(gbx_reader *reader, const char *directory) {
-    int length =
-        snprintf(reader->path, sizeof reader->path, "%s/tensor_dump/tensor_dump.rec", directory);
-    if (length < 0 || (size_t)length >= sizeof reader->path)
+static gbx_status set_path(char out_path[PATH_MAX], const char *directory, const char *name) {
+    int length = snprintf(out_path, PATH_MAX, "%s/%s", directory, name);
+    if (length < 0 || length >= PATH_MAX)
         return gbx_fail(GBX_INVALID_ARGUMENT, "the path of the dump %.64s... is too long",
                         directory);
+    return NULL;
+}
+
+/* *out_is_there false, and nothing is open, where the dump has no journal. */
+static gbx_status open_file(gbx_reader *reader, const char *directory, bool *out_is_there) {
+    GBX_TRY(set_path(reader->path, directory, "tensor_dump/tensor_dump.rec"));
+    GBX_TRY(set_path(reader->payload_path, directory, "tensor_dump/tensor_dump.bin"));
     /* Not blocking: a pipe that nobody writes is refused, not waited for. */
     reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *out_is_there = reader->fd >= 0;
+    if (reader->fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return NULL;
     if (reader->fd < 0)
-        return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
-                        "cannot open the journal %s: %s", reader->path, strerror(errno));
+        return gbx_fail(GBX_IO, "cannot open the journal %s: %s", reader->path, strerror(errno));
     struct stat about;
     if (fstat(reader->fd, &about) != 0)
         return gbx_fail(GBX_IO, "cannot read %s: %s", reader->path, strerror(errno));
@@ -199,8 +213,32 @@ static gbx_status open_file(gbx_reader *reader, const char *directory) {
     return gbx_journal_check_header(reader->fd, reader->path);
 }
 
-static gbx_status open_journal(gbx_reader *reader, const char *directory) {
-    GBX_TRY(open_file(reader, directory));
+/* The journal that a manifest is made into. */
+static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
+    gbx_import import = {.fd = -1};
+    bool is_there = false;
+    GBX_TRY(gbx_import_find(directory, import.path, &is_there));
+    if (!is_there)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "cannot open the journal %s: there is none, nor is there a manifest "
+                        "(tensor_dump.json, or args_dump.json with bin_file) to read instead",
+                        reader->path);
+    GBX_TRY(gbx_import_read(&import));
+    reader->fd = import.fd;
+    reader->extent.file_bytes = import.bytes;
+    reader->said = import.said;
+    reader->origin.is_journal = false;
+    reader->origin.told = import.told;
+    memcpy(reader->path, import.path, sizeof reader->path);
+    memcpy(reader->payload_path, import.payload_path, sizeof reader->payload_path);
+    return NULL;
+}
+
+static gbx_status open_records(gbx_reader *reader, const char *directory) {
+    bool is_there = false;
+    GBX_TRY(open_file(reader, directory, &is_there));
+    if (!is_there)
+        GBX_TRY(open_manifest(reader, directory));
     uint64_t room = reader->extent.file_bytes;
     reader->block.records = malloc(room < GBX_BLOCK_MAX_BYTES ? room : GBX_BLOCK_MAX_BYTES);
     if (!reader->block.records)
@@ -224,8 +262,13 @@ gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader *
     if (!reader)
         return gbx_fail(GBX_EXHAUSTED, "no memory for reading the dump %s", directory);
     reader->fd = -1;
+    reader->payload.fd = -1;
     reader->indexed = indexed;
-    gbx_status status = open_journal(reader, directory);
+    reader->origin = (gbx_reader_origin){.records_path = reader->path,
+                                         .payload_path = reader->payload_path,
+                                         .is_journal = true,
+                                         .told = GBX_TOLD_ALL};
+    gbx_status status = open_records(reader, directory);
     if (status)
         gbx_reader_close(reader);
     else
@@ -244,12 +287,17 @@ void gbx_reader_close(gbx_reader *reader) {
     gbx_journal_pages_destroy(&reader->pages);
     free(reader->block.records);
     free(reader->end);
+    gbx_payload_file_close(&reader->payload);
     if (reader->fd >= 0)
         close(reader->fd);
     free(reader);
 }
 
 /* --- what is known of the whole --- */
+
+const gbx_reader_origin *gbx_reader_get_origin(const gbx_reader *reader) {
+    return &reader->origin;
+}
 
 const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader) {
     return &reader->extent;
@@ -274,6 +322,10 @@ bool gbx_reader_is_complete(const gbx_reader *reader) {
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader) {
     return &reader->totals;
+}
+
+const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader) {
+    return reader->origin.is_journal ? NULL : &reader->said;
 }
 
 /* --- records --- */
@@ -382,4 +434,41 @@ gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t
         return fail_changed(reader, offset);
     *out_record = record;
     return NULL;
+}
+
+/* --- payload --- */
+
+/* Names the first entry whose bytes lie beyond the end of the file; there is one. */
+static gbx_status fail_beyond(gbx_reader *reader) {
+    uint64_t entry = 0;
+    for (uint64_t i = 0; i < reader->index.count; ++i) {
+        const gbx_record *record = NULL;
+        if (gbx_reader_kind(reader, i) != GBX_INDEX_ARGUMENTS)
+            continue;
+        GBX_TRY(gbx_reader_at(reader, i, &record));
+        const gbx_record_tensor *tensor = (const gbx_record_tensor *)record;
+        if (record->type == GBX_RECORD_TENSOR && (record->flags & GBX_FLAG_HAS_PAYLOAD) &&
+            !gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, reader->payload.bytes))
+            return gbx_fail(GBX_BAD_FORMAT,
+                            "%s: entry %" PRIu64 " (task %" PRIu64 ", argument %u) has %" PRIu64
+                            " bytes at offset %" PRIu64 ", but %s ends at %" PRIu64,
+                            reader->path, entry, record->task, record->arg_index, tensor->bin_size,
+                            tensor->bin_offset, reader->payload_path, reader->payload.bytes);
+        ++entry;
+    }
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "%s: its payload goes on to %" PRIu64 ", but %s ends at %" PRIu64, reader->path,
+                    reader->totals.payload_end, reader->payload_path, reader->payload.bytes);
+}
+
+gbx_status gbx_reader_open_payload(gbx_reader *reader) {
+    if (reader->totals.payload_end == 0)
+        return NULL;
+    GBX_TRY(gbx_payload_file_open(&reader->payload, reader->payload_path));
+    return reader->totals.payload_end <= reader->payload.bytes ? NULL : fail_beyond(reader);
+}
+
+gbx_status gbx_reader_read_payload(const gbx_reader *reader, uint64_t offset, void *bytes,
+                                   size_t size) {
+    return gbx_payload_file_read(&reader->payload, offset, bytes, size);
 }

@@ -1,11 +1,15 @@
 /*
- * Reads the journal of a dump: DIR/tensor_dump/tensor_dump.rec, the form of which is in format.h.
+ * Reads a dump: its records and their payload.
  *
- * A journal is untrusted input. Opening it walks over all of it once: every block has its checksum
- * recomputed and every record its sizes checked, up to the first place that does not hold. What
- * lies before that place can be read; what is wrong there is told by gbx_reader_extent. A reader
- * keeps 16 bytes for each record that it indexes and a few MiB besides, whatever the journal's
- * size.
+ * Records come from the journal, DIR/tensor_dump/tensor_dump.rec, the form of which is in format.h;
+ * where there is none, from a manifest, ours or one of another tool that writes the same JSON,
+ * which is made into a journal in memory (store/import.h) and then read like one.
+ *
+ * All of it is untrusted input. Opening a journal walks over all of it once: every block has its
+ * checksum recomputed and every record its sizes checked, up to the first place that does not hold.
+ * What lies before that place can be read; what is wrong there is told by gbx_reader_get_extent. A
+ * reader keeps 16 bytes for each record that it indexes and a few MiB besides, whatever the
+ * journal's size.
  *
  * One thread uses a reader. Records handed out are whole and checked: the fixed part of their type
  * and all words that ndims, flags and counts announce lie inside of `words`. They live in the
@@ -20,6 +24,7 @@
 
 #include "base/status.h"
 #include "store/format.h"
+#include "store/import.h"
 #include "store/record.h"
 #include "store/run_info.h"
 
@@ -34,13 +39,40 @@ enum {
 };
 
 /*
- * `directory` is that of the dump, which holds tensor_dump/. Fails with GBX_NOT_FOUND when there is
- * no journal, GBX_IO when the system refuses, and GBX_BAD_FORMAT when it is no journal of this
- * version or not even its first block, with the RUN record, can be read.
+ * `directory` is what gbx_dump_path_find gives. Fails with GBX_NOT_FOUND when it holds neither
+ * journal nor manifest, GBX_IO when the system refuses, and GBX_BAD_FORMAT when the journal is none
+ * of this version or not even its first block, with the RUN record, can be read; of a manifest,
+ * when any of it is wrong, with entry and field.
  */
 GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
                                         gbx_reader **out_reader);
 void gbx_reader_close(gbx_reader *reader); /* takes NULL */
+
+/* --- where it comes from --- */
+
+/* What the dump tells of its records; a journal tells all of it, a manifest what every entry has.
+ */
+enum {
+    GBX_TOLD_TASK_SEQ = 1u << 0,  /* if not, tasks are numbered as they first appear */
+    GBX_TOLD_ADDRESSES = 1u << 1, /* buffer_addr */
+    GBX_TOLD_TIMES = 1u << 2,     /* time_ns and thread */
+    GBX_TOLD_SUBTASKS = 1u << 3,  /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
+                                     they are the first of three */
+    GBX_TOLD_STATUS = 1u << 4,    /* how the run ended; if not, END says "ok", and complete where
+                                     nothing is missing */
+    GBX_TOLD_ALL = 0x1f
+};
+
+typedef struct gbx_reader_origin {
+    const char *records_path; /* of the journal or the manifest */
+    const char *payload_path; /* of the file that bin_offset is an offset in; "" where a manifest
+                                 has no payload and names none */
+    bool is_journal;
+    unsigned told; /* GBX_TOLD_... */
+} gbx_reader_origin;
+
+/* Borrowed, like all that follows, until gbx_reader_close. */
+const gbx_reader_origin *gbx_reader_get_origin(const gbx_reader *reader);
 
 /* --- how much of it is good --- */
 
@@ -67,7 +99,6 @@ typedef struct gbx_reader_extent {
     char stop_text[GBX_STOP_TEXT_BYTES]; /* one sentence; "" for GBX_STOP_END */
 } gbx_reader_extent;
 
-/* Borrowed, like all that follows, until gbx_reader_close. */
 const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader);
 
 /* --- what was run --- */
@@ -103,12 +134,16 @@ typedef struct gbx_reader_totals {
     uint64_t dispatches;
     uint64_t dispatch_args; /* slots of all dispatches */
     uint64_t run_args;
-    uint64_t losses;  /* LOSS records */
-    uint64_t dropped; /* what they count */
-    uint64_t skipped; /* SKIPPED records */
+    uint64_t losses;      /* LOSS records */
+    uint64_t dropped;     /* what they count */
+    uint64_t skipped;     /* SKIPPED records */
+    uint64_t payload_end; /* the highest bin_offset + bin_size of a record with payload */
 } gbx_reader_totals;
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
+
+/* Those that a manifest tells, whether they are right or not; NULL for a journal. */
+const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader);
 
 /* --- records in the order of the journal --- */
 
@@ -157,5 +192,22 @@ typedef enum gbx_reader_list {
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);
 GBX_MUST_USE gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list,
                                            uint64_t position, const gbx_record **out_record);
+
+/* --- payload --- */
+
+/*
+ * Opens the file of the payload and checks that it holds what the records say; needs
+ * GBX_INDEX_ARGUMENTS. Where no record has payload there needs to be no file. Fails with
+ * GBX_NOT_FOUND, GBX_IO, and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the
+ * file's end. Called once at most.
+ */
+GBX_MUST_USE gbx_status gbx_reader_open_payload(gbx_reader *reader);
+
+/*
+ * `size` bytes from `offset` of the payload's file on, after gbx_reader_open_payload. Any thread.
+ * Fails with GBX_IO when the system refuses or the file has become shorter.
+ */
+GBX_MUST_USE gbx_status gbx_reader_read_payload(const gbx_reader *reader, uint64_t offset,
+                                                void *bytes, size_t size);
 
 #endif

@@ -466,7 +466,7 @@ static void records_without_sense_are_refused(void **state) {
     add_tensor(&b, (head){.dtype = 1, .ndims = 9}, (tensor_fields){.shape = nine, .strides = nine});
     check_refused(&f->d, &b, "8 dimensions");
     begin_with_run(&b);
-    add_loss(&b, (head){0}, 4, 1);
+    add_loss(&b, (head){0}, 5, 1);
     check_refused(&f->d, &b, "cause");
     begin_with_run(&b);
     add_skipped(&b, (head){0}, 2, 1);

@@ -10,9 +10,11 @@ static void add(uint64_t *sum, uint64_t value) {
 static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
     unsigned flags = record->type == GBX_RECORD_TENSOR ? record->flags : 0;
     if (flags & GBX_FLAG_HAS_PAYLOAD) {
-        uint64_t bytes = ((const gbx_record_tensor *)record)->bin_size;
-        add(&totals->payload_bytes, bytes);
-        add(&totals->stored_bytes, flags & GBX_FLAG_DUPLICATE ? 0 : bytes);
+        const gbx_record_tensor *tensor = (const gbx_record_tensor *)record;
+        uint64_t end = tensor->bin_offset + tensor->bin_size; /* has been checked to fit */
+        add(&totals->payload_bytes, tensor->bin_size);
+        add(&totals->stored_bytes, flags & GBX_FLAG_DUPLICATE ? 0 : tensor->bin_size);
+        totals->payload_end = end > totals->payload_end ? end : totals->payload_end;
     }
     if (record->flags & GBX_FLAG_IN_FLIGHT) {
         totals->in_flight++;

@@ -7,6 +7,7 @@
 enum {
     FIRST_CAPACITY = 1024,
     SMALL_COUNT = 48, /* so few are sorted by insertion */
+    NEAR_STEPS = 8,   /* likewise more of them that are so near to their places, on average */
     DIGIT_BITS = 8,
     DIGITS = 1 << DIGIT_BITS,
     LAST_SHIFT = 128 - DIGIT_BITS /* digits are numbered from the low end of {key, offset} */
@@ -66,6 +67,24 @@ static void sort_small(gbx_index_entry *entries, size_t count) {
             entries[to] = entries[to - 1];
         entries[to] = moved;
     }
+}
+
+/*
+ * Journals are almost in order: records of some tasks that ran at a time alternate. Gives up, with
+ * the same entries in some order, when they are too far from their places.
+ */
+static bool sort_near(gbx_index_entry *entries, size_t count) {
+    size_t steps_left = count * NEAR_STEPS;
+    for (size_t i = 1; i < count; ++i) {
+        gbx_index_entry moved = entries[i];
+        size_t to = i;
+        for (; to > 0 && steps_left > 0 && is_below(&moved, &entries[to - 1]); --to, --steps_left)
+            entries[to] = entries[to - 1];
+        entries[to] = moved;
+        if (steps_left == 0)
+            return false;
+    }
+    return true;
 }
 
 static inline unsigned digit_of(const gbx_index_entry *entry, int shift) {
@@ -138,7 +157,8 @@ static void sort_from(gbx_index_entry *entries, size_t count, int shift) {
 }
 
 void gbx_record_index_sort(gbx_record_index *index) {
-    sort_from(index->entries, index->count, LAST_SHIFT);
+    if (!sort_near(index->entries, index->count))
+        sort_from(index->entries, index->count, LAST_SHIFT);
 }
 
 size_t gbx_record_index_find(const gbx_record_index *index, uint64_t key) {

@@ -73,6 +73,25 @@ static void sorted_and_reversed_orders_are_sorted(void **state) {
     check_sort(entries, 5000);
 }
 
+/* As journals are: some tasks at a time, and a record now and then that comes much later. */
+static void almost_sorted_orders_are_sorted(void **state) {
+    (void)state;
+    static gbx_index_entry entries[6000];
+    static const size_t late[] = {0, 1, 700, 2999}; /* records, of so many */
+    for (size_t together = 1; together <= 64; together *= 4)
+        for (size_t l = 0; l < sizeof late / sizeof late[0]; ++l) {
+            for (size_t i = 0; i < 6000; ++i) {
+                size_t group = i / (together * 2);
+                size_t task = group * together + i % together;
+                size_t number = i / together % 2;
+                entries[i] = (gbx_index_entry){task << 20 | number << 8, i * 40};
+            }
+            for (size_t i = 0; i < late[l]; ++i)
+                entries[5999 - i].key = entries[i * 2].key;
+            check_sort(entries, 6000);
+        }
+}
+
 static void find_gives_the_first_not_below(void **state) {
     (void)state;
     gbx_record_index index = {0};
@@ -91,6 +110,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_order_is_sorted),
         cmocka_unit_test(sorted_and_reversed_orders_are_sorted),
+        cmocka_unit_test(almost_sorted_orders_are_sorted),
         cmocka_unit_test(find_gives_the_first_not_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,8 +307,13 @@ gbx_status gbx_dump_recover(const char *directory, gbx_recovery *out_recovery) {
     *out_recovery = (gbx_recovery){0};
     repair_work repair = {
         .directory = directory, .folder_fd = -1, .journal = -1, .out = out_recovery};
-    GBX_TRY(gbx_journal_lock(directory, GBX_JOURNAL_REPAIRS, &repair.journal));
-    gbx_status status = recover_locked(&repair);
+    gbx_status status = gbx_journal_lock(directory, GBX_JOURNAL_REPAIRS, &repair.journal);
+    if (status)
+        return gbx_status_code(status) == GBX_NOT_FOUND
+                   ? gbx_status_annotate(status, "recovering %s: it has no journal to recover from",
+                                         directory)
+                   : status;
+    status = recover_locked(&repair);
     gbx_reader_close(repair.reader);
     if (repair.folder_fd >= 0)
         close(repair.folder_fd);

@@ -279,6 +279,9 @@ static void without_a_record_nothing_is_touched(void **state) {
     made_path(&dump, "tensor_dump.rec", path);
     assert_int_equal(unlink(path), 0);
     assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_NOT_FOUND, "is missing");
+    made_write_file(&dump, "tensor_dump.json", "{\"tensors\": []}", 15);
+    assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_NOT_FOUND, "it has no journal",
+                 dump.directory);
     made_remove(&dump);
 }
 

@@ -16,6 +16,14 @@ static gbx_status get_string(const gbx_cursor *object, const char *name, const c
     return gbx_cursor_string(&member, out_text);
 }
 
+/* A string that has to be there, but may be null. */
+static gbx_status get_string_or_null(const gbx_cursor *object, const char *name,
+                                     const char **out_text) {
+    gbx_cursor member;
+    GBX_TRY(gbx_cursor_member(object, name, &member));
+    return json_is_null(member.value) ? NULL : gbx_cursor_string(&member, out_text);
+}
+
 static gbx_status get_optional_string(const gbx_cursor *object, const char *name,
                                       const char **out_text) {
     gbx_cursor member;
@@ -123,6 +131,25 @@ static gbx_status get_slot_names(const gbx_cursor *object, gbx_run_kernel *kerne
     return NULL;
 }
 
+/* What a manifest tells entry by entry; no run writes this. */
+static gbx_status get_names_by_slot(const gbx_cursor *object, gbx_run_kernel *kernel) {
+    gbx_cursor array;
+    GBX_TRY(gbx_cursor_optional(object, "slot_names", &array));
+    if (!array.value)
+        return NULL;
+    size_t count = 0;
+    GBX_TRY(gbx_cursor_count(&array, &count));
+    if (count > GBX_RUN_KERNEL_SLOTS)
+        return gbx_cursor_fail(&array, "has %zu names, more than %d", count, GBX_RUN_KERNEL_SLOTS);
+    for (size_t i = 0; i < count; ++i) {
+        gbx_cursor name;
+        GBX_TRY(gbx_cursor_element(&array, i, &name));
+        if (!json_is_null(name.value))
+            GBX_TRY(gbx_cursor_string(&name, &kernel->slot_names[i]));
+    }
+    return NULL;
+}
+
 static gbx_status get_kernel(const gbx_cursor *object, gbx_run_kernel *kernel) {
     static const char *const core_types[] = {"aic", "aiv"};
     gbx_cursor func_id;
@@ -134,11 +161,14 @@ static gbx_status get_kernel(const gbx_cursor *object, gbx_run_kernel *kernel) {
     kernel->func_id = (uint32_t)number;
     GBX_TRY(get_string(object, "name", &kernel->name));
     GBX_TRY(gbx_cursor_member(object, "core_type", &core_type));
-    GBX_TRY(gbx_cursor_choice(&core_type, core_types, sizeof core_types / sizeof core_types[0],
-                              &choice));
-    kernel->core_type = core_types[choice];
+    if (!json_is_null(core_type.value)) {
+        GBX_TRY(gbx_cursor_choice(&core_type, core_types, sizeof core_types / sizeof core_types[0],
+                                  &choice));
+        kernel->core_type = core_types[choice];
+    }
     GBX_TRY(get_signature(object, kernel));
-    return get_slot_names(object, kernel);
+    GBX_TRY(get_slot_names(object, kernel));
+    return get_names_by_slot(object, kernel);
 }
 
 static gbx_status get_kernels(const gbx_cursor *root, gbx_run_info *info) {
@@ -182,7 +212,7 @@ static gbx_status get_arguments(const gbx_cursor *root, gbx_run_info *info) {
 }
 
 static gbx_status get_all(const gbx_cursor *root, gbx_run_info *info) {
-    GBX_TRY(get_string(root, "generator", &info->generator));
+    GBX_TRY(get_string_or_null(root, "generator", &info->generator));
     GBX_TRY(get_run(root, info));
     GBX_TRY(get_optional_string(root, "dump_level", &info->dump_level));
     GBX_TRY(get_optional_bool(root, "has_args", &info->has_args));

@@ -16,7 +16,7 @@ enum { GBX_RUN_KERNEL_SLOTS = 64 };
 typedef struct gbx_run_kernel {
     uint32_t func_id;
     const char *name;
-    const char *core_type; /* "aic" or "aiv" */
+    const char *core_type; /* "aic" or "aiv"; NULL where a manifest does not tell */
     size_t signature_count;
     const char *signature[GBX_RUN_KERNEL_SLOTS];  /* as declared: "in", "scalar:float32"... */
     const char *slot_names[GBX_RUN_KERNEL_SLOTS]; /* by slot of args[]; NULL where not named */
@@ -29,7 +29,7 @@ typedef struct gbx_run_argument {
 
 /* All strings live as long as the whole; those marked so may be NULL. */
 typedef struct gbx_run_info {
-    const char *generator;
+    const char *generator;  /* NULL */
     const char *run_id;     /* NULL */
     const char *scene;      /* NULL */
     const char *case_name;  /* NULL */

@@ -9,7 +9,6 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
-#include "store/dump_path.h"
 #include "store/journal_lock.h"
 #include "store/verify_manifest.h"
 #include "store/verify_payload.h"
@@ -35,6 +34,7 @@ typedef struct journal_check {
     gbx_verify_list payloads;
     task_check task;
     bool has_task;
+    bool is_own;         /* the form is ours, as gbx_verify_is_own has it */
     bool is_ok;          /* the run went well, too: every task has completed */
     gbx_record previous; /* the argument before; type 0 at first */
 } journal_check;
@@ -128,8 +128,10 @@ static gbx_status keep_payload(journal_check *check, const gbx_record_tensor *re
                               .bytes = record->bin_size,
                               .hash = {.low = record->hash_low, .high = record->hash_high},
                               .position = position,
-                              .index = check->out->records & (UINT64_MAX >> 1),
-                              .is_duplicate = (record->head.flags & GBX_FLAG_DUPLICATE) != 0};
+                              .index = check->out->records & (UINT64_MAX >> 2),
+                              .is_duplicate = (record->head.flags & GBX_FLAG_DUPLICATE) != 0,
+                              .has_hash = (record->head.flags & GBX_FLAG_HAS_HASH) != 0};
+    check->out->hashed_records += entry.has_hash;
     if (!gbx_verify_list_add(&check->payloads, &entry))
         return gbx_fail(GBX_EXHAUSTED, "listing %zu payloads: the host is out of memory",
                         check->payloads.count);
@@ -146,9 +148,12 @@ static gbx_status check_tensor(journal_check *check, const gbx_record *head, uin
         ++check->out->unhashed_tensors;
         return NULL;
     }
-    if (!(record.head.flags & GBX_FLAG_HAS_HASH))
-        return add_finding(check, &record.head, GBX_FINDING_RECORD,
-                           "has payload, but no hash of it", NULL, NULL);
+    if (!(record.head.flags & GBX_FLAG_HAS_HASH)) {
+        if (gbx_reader_get_origin(check->reader)->is_journal)
+            return add_finding(check, &record.head, GBX_FINDING_RECORD,
+                               "has payload, but no hash of it", NULL, NULL);
+        ++check->out->unchecked_tensors;
+    }
     return keep_payload(check, &record, position);
 }
 
@@ -156,9 +161,11 @@ static gbx_status check_argument(journal_check *check, const gbx_record *head, u
     gbx_record kept = *head;
     if (kept.type == GBX_RECORD_TENSOR)
         GBX_TRY(check_tensor(check, head, position));
-    GBX_TRY(check_stage(check, &kept));
-    if (is_same_argument(&check->previous, &kept))
-        GBX_TRY(add_finding(check, &kept, GBX_FINDING_TASK, "is recorded twice", NULL, NULL));
+    if (check->is_own) {
+        GBX_TRY(check_stage(check, &kept));
+        if (is_same_argument(&check->previous, &kept))
+            GBX_TRY(add_finding(check, &kept, GBX_FINDING_TASK, "is recorded twice", NULL, NULL));
+    }
     check->previous = kept;
     ++check->task.argument_records;
     ++check->out->records;
@@ -287,24 +294,63 @@ static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
     }
 }
 
+/* --- a manifest alone --- */
+
+/* What it says of its entries. */
+static void check_said(gbx_findings *findings, const gbx_reader *reader) {
+    const gbx_import_said *said = gbx_reader_get_said(reader);
+    const gbx_reader_totals *counted = gbx_reader_get_totals(reader);
+    const uint64_t values[GBX_SAID_COUNT] = {
+        [GBX_SAID_RECORDS] = counted->records,
+        [GBX_SAID_BEFORE] = counted->before_dispatch,
+        [GBX_SAID_AFTER] = counted->after_completion,
+        [GBX_SAID_INPUTS] = counted->inputs,
+        [GBX_SAID_OUTPUTS] = counted->outputs,
+        [GBX_SAID_INOUTS] = counted->inouts,
+        [GBX_SAID_IN_FLIGHT] = counted->in_flight,
+        [GBX_SAID_TRUNCATED] = counted->truncated,
+        [GBX_SAID_DEDUPLICATED] = counted->deduplicated,
+        [GBX_SAID_PAYLOAD_BYTES] = counted->payload_bytes,
+        [GBX_SAID_STORED_BYTES] = counted->stored_bytes,
+        [GBX_SAID_DROPPED] = counted->dropped - said->values[GBX_SAID_OVERWRITTEN],
+    };
+    for (size_t i = 0; i <= GBX_SAID_DROPPED; ++i)
+        if (said->names[i] && (i != GBX_SAID_DROPPED || said->has_losses))
+            gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, said->names[i], values[i],
+                                 said->values[i]);
+}
+
+/* --- all of it --- */
+
+static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verification *out) {
+    journal_check check = {.out = out,
+                           .reader = out->reader,
+                           .findings = &out->findings,
+                           .is_own = gbx_verify_is_own(out->reader)};
+    check.is_ok = strcmp(gbx_reader_end_text(out->reader), "ok") == 0;
+    gbx_status status = check_records(&check);
+    if (!status)
+        status = gbx_verify_payload(out->reader, &check.payloads, &out->findings, observer,
+                                    &out->file_bytes);
+    out->payload_bytes = gbx_reader_get_totals(out->reader)->payload_bytes;
+    gbx_verify_list_free(&check.payloads);
+    return status;
+}
+
 static gbx_status verify_open(const char *directory, const gbx_verify_observer *observer,
                               gbx_verification *out) {
     const gbx_record_end *end = gbx_reader_end(out->reader);
     const gbx_reader_totals *totals = gbx_reader_get_totals(out->reader);
-    journal_check check = {.out = out, .reader = out->reader, .findings = &out->findings};
+    if (!gbx_reader_get_origin(out->reader)->is_journal) {
+        check_said(&out->findings, out->reader);
+        return check_contents(observer, out);
+    }
     check_extent(&out->findings, out->reader);
     if (end)
         check_totals(&out->findings, end, totals);
     out->is_strict = gbx_reader_is_complete(out->reader) && totals->dropped == 0;
-    check.is_ok = strcmp(gbx_reader_end_text(out->reader), "ok") == 0;
-    gbx_status status = check_records(&check);
-    if (!status)
-        status = gbx_verify_payload(directory, out->reader, &check.payloads, &out->findings,
-                                    observer, &out->file_bytes);
-    out->hashed_records = check.payloads.count;
-    out->payload_bytes = totals->payload_bytes;
-    gbx_verify_list_free(&check.payloads);
     bool is_missing = false;
+    gbx_status status = check_contents(observer, out);
     if (!status)
         status =
             gbx_verify_manifests(directory, out->reader, &out->findings, observer, &is_missing);
@@ -313,11 +359,25 @@ static gbx_status verify_open(const char *directory, const gbx_verify_observer *
     return status;
 }
 
+/* A dump that has a manifest alone has nothing to lock: no run writes it. */
+static gbx_status lock(const char *directory, int *out_fd) {
+    char path[PATH_MAX];
+    bool is_there = false;
+    gbx_status status = gbx_journal_lock(directory, GBX_JOURNAL_READS, out_fd);
+    if (!status || gbx_status_code(status) != GBX_NOT_FOUND)
+        return status;
+    gbx_status looked = gbx_import_find(directory, path, &is_there);
+    if (looked || !is_there)
+        return gbx_status_first(status, looked);
+    gbx_status_free(status);
+    return NULL;
+}
+
 gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *observer,
                            gbx_verification *out_verification) {
     *out_verification = (gbx_verification){0};
-    int lock;
-    GBX_TRY(gbx_journal_lock(directory, GBX_JOURNAL_READS, &lock));
+    int lock_fd;
+    GBX_TRY(lock(directory, &lock_fd));
     unsigned indexed = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH;
     gbx_status status = gbx_reader_open(directory, indexed, &out_verification->reader);
     if (!status)
@@ -326,7 +386,8 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
         status = gbx_fail(GBX_EXHAUSTED, "checking %s: the host is out of memory", directory);
     if (status)
         gbx_verification_free(out_verification);
-    close(lock);
+    if (lock_fd >= 0)
+        close(lock_fd);
     return status;
 }
 

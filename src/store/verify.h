@@ -1,6 +1,7 @@
 /*
  * Whether a dump holds what it says: every checksum, hash, size and count is computed again, and
- * the manifests are compared with the journal.
+ * the manifests are compared with the journal. Of a dump without journal, the manifest's totals,
+ * the places of payload and the hashes that it tells are checked.
  */
 #ifndef GBX_STORE_VERIFY_H
 #define GBX_STORE_VERIFY_H
@@ -15,14 +16,15 @@ typedef struct gbx_verify_observer {
 } gbx_verify_observer;
 
 typedef struct gbx_verification {
-    gbx_reader *reader;    /* of the journal: totals, losses, what was skipped */
+    gbx_reader *reader;    /* totals, losses, what was skipped */
     gbx_findings findings; /* empty: the dump is good */
     uint64_t records;      /* that can be read, those in flight included */
     uint64_t payload_bytes;
-    uint64_t hashed_records;   /* whose bytes were hashed again */
-    uint64_t unhashed_tensors; /* that have no bytes in the dump */
-    uint64_t file_bytes;       /* of tensor_dump.bin */
-    bool can_be_recovered;     /* glassbox recover would change something */
+    uint64_t hashed_records;    /* whose bytes were hashed again */
+    uint64_t unhashed_tensors;  /* that have no bytes in the dump */
+    uint64_t unchecked_tensors; /* that have some, and no hash to compare them with */
+    uint64_t file_bytes;        /* of the file of payload */
+    bool can_be_recovered;      /* glassbox recover would change something */
     bool is_strict; /* the run ended by itself and lost nothing: all of every task is there */
 } gbx_verification;
 

@@ -129,9 +129,9 @@ static json_t *expected_kernels(const gbx_run_info *run) {
         for (size_t k = 0; k < kernel->signature_count; ++k)
             json_array_append_new(signature, json_string(kernel->signature[k]));
         json_array_append_new(kernels,
-                              json_pack("{s:I,s:s,s:s,s:o}", "func_id", (json_int_t)kernel->func_id,
-                                        "name", kernel->name, "core_type", kernel->core_type,
-                                        "signature", signature));
+                              json_pack("{s:I,s:s,s:s?,s:o}", "func_id",
+                                        (json_int_t)kernel->func_id, "name", kernel->name,
+                                        "core_type", kernel->core_type, "signature", signature));
     }
     return kernels;
 }
@@ -155,7 +155,7 @@ static json_t *expected_totals(gbx_reader *reader) {
 json_t *gbx_expected_tensors_head(gbx_reader *reader) {
     const gbx_run_info *run = gbx_reader_run(reader);
     json_t *head = json_pack(
-        "{s:i,s:s,s:o,s:s,s:{s:s,s:s},s:s?,s:b,s:o}", "schema_version", 1, "generator",
+        "{s:i,s:s?,s:o,s:s,s:{s:s,s:s},s:s?,s:b,s:o}", "schema_version", 1, "generator",
         run->generator, "run", expected_run(run), "bin_file", "tensor_dump.bin", "bin_format",
         "type", "logical_contiguous", "byte_order", "little_endian", "dump_level", run->dump_level,
         "complete", (int)gbx_reader_is_complete(reader), "kernels", expected_kernels(run));
@@ -357,7 +357,8 @@ static json_t *arg_index_of(const gbx_record *head) {
 }
 
 gbx_status gbx_expected_next_loss(gbx_expected *expected, json_t **out_entry) {
-    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device"};
+    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device",
+                                                             "not told"};
     gbx_record_loss loss;
     bool has_one;
     *out_entry = NULL;

@@ -11,7 +11,6 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
-#include "store/dump_path.h"
 
 /* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */
 enum { WINDOW_BYTES = 1 << 20, KERNEL_TEXT_BYTES = 256 };
@@ -28,12 +27,24 @@ typedef struct window {
 
 typedef struct payload_check {
     gbx_reader *reader;
+    bool is_own;
     gbx_findings *findings;
     const gbx_verify_observer *observer;
     window *payload;
     uint64_t done_bytes;
     uint64_t total_bytes;
 } payload_check;
+
+bool gbx_verify_is_own(const gbx_reader *reader) {
+    const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
+    return origin->is_journal || (origin->told & GBX_TOLD_TASK_SEQ);
+}
+
+/* Without its directory. */
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 bool gbx_verify_list_add(gbx_verify_list *list, const gbx_verify_entry *entry) {
     if (list->count == list->capacity) {
@@ -117,16 +128,16 @@ static bool is_inside(const payload_check *check, const gbx_verify_entry *entry)
 }
 
 static gbx_status check_place(payload_check *check, const gbx_verify_entry *entry) {
-    char expected[64], got[64];
-    if (entry->offset % GBX_PAYLOAD_ALIGNMENT != 0) {
+    char expected[128], got[64];
+    if (check->is_own && entry->offset % GBX_PAYLOAD_ALIGNMENT != 0) {
         snprintf(expected, sizeof expected, "a multiple of %u", GBX_PAYLOAD_ALIGNMENT);
         snprintf(got, sizeof got, "%" PRIu64, entry->offset);
         GBX_TRY(add_finding(check, entry, GBX_FINDING_OFFSET, "bin_offset", expected, got));
     }
     if (is_inside(check, entry))
         return NULL;
-    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of tensor_dump.bin",
-             check->payload->file_bytes);
+    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of %.64s",
+             check->payload->file_bytes, name_of(check->payload->path));
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, entry->bytes, entry->offset);
     return add_finding(check, entry, GBX_FINDING_OFFSET, "payload", expected, got);
 }
@@ -134,7 +145,7 @@ static gbx_status check_place(payload_check *check, const gbx_verify_entry *entr
 static gbx_status check_hash(payload_check *check, const gbx_verify_entry *entry,
                              gbx_hash128 hash) {
     char expected[GBX_HASH_TEXT_BYTES], got[GBX_HASH_TEXT_BYTES], what[96];
-    if (entry->hash.low == hash.low && entry->hash.high == hash.high)
+    if (!entry->has_hash || (entry->hash.low == hash.low && entry->hash.high == hash.high))
         return NULL;
     snprintf(what, sizeof what, "hash of %" PRIu64 " bytes at byte %" PRIu64, entry->bytes,
              entry->offset);
@@ -146,7 +157,7 @@ static gbx_status check_hash(payload_check *check, const gbx_verify_entry *entry
 /* Of entries with the same bytes, the first, and no other, stored them. */
 static gbx_status check_owner(payload_check *check, const gbx_verify_entry *first, size_t count) {
     char what[128];
-    if (first->bytes == 0)
+    if (first->bytes == 0 || !check->is_own)
         return NULL;
     if (first->is_duplicate)
         return add_finding(check, first, GBX_FINDING_RECORD,
@@ -165,7 +176,8 @@ static gbx_status check_owner(payload_check *check, const gbx_verify_entry *firs
 static gbx_status check_overlap(payload_check *check, const gbx_verify_entry *before,
                                 const gbx_verify_entry *entry) {
     char what[160];
-    if (!before || entry->bytes == 0 || entry->offset - before->offset >= before->bytes)
+    if (!before || !check->is_own || entry->bytes == 0 ||
+        entry->offset - before->offset >= before->bytes)
         return NULL;
     snprintf(what, sizeof what,
              "payload of %" PRIu64 " bytes at byte %" PRIu64 " overlaps with %" PRIu64
@@ -174,12 +186,19 @@ static gbx_status check_overlap(payload_check *check, const gbx_verify_entry *be
     return add_finding(check, entry, GBX_FINDING_OVERLAP, what, NULL, NULL);
 }
 
+static bool has_hash(const gbx_verify_entry *first, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (first[i].has_hash)
+            return true;
+    return false;
+}
+
 /* Entries with the same offset and size. */
 static gbx_status check_group(payload_check *check, const gbx_verify_entry *first, size_t count) {
     gbx_hash128 hash = {0};
     bool is_readable = is_inside(check, first);
     GBX_TRY(check_owner(check, first, count));
-    if (is_readable)
+    if (is_readable && has_hash(first, count))
         GBX_TRY(hash_range(check->payload, first->offset, first->bytes, &hash));
     for (size_t i = 0; i < count; ++i) {
         GBX_TRY(check_place(check, &first[i]));
@@ -261,31 +280,29 @@ static gbx_status open_payload(window *payload) {
     return NULL;
 }
 
-static void add_missing_file(gbx_findings *findings, const gbx_verify_list *list) {
-    char what[128];
+static void add_missing_file(gbx_findings *findings, const gbx_verify_list *list,
+                             const char *path) {
+    char what[192];
     uint64_t bytes = count_bytes(list);
     if (bytes == 0)
         return;
     snprintf(what, sizeof what,
-             "tensor_dump.bin is missing: %zu records have %" PRIu64 " bytes of payload there",
+             "%.64s is missing: %zu records have %" PRIu64 " bytes of payload there", name_of(path),
              list->count, bytes);
     gbx_findings_add(findings, GBX_FINDING_FILE, NULL, NULL, what, NULL, NULL);
 }
 
-gbx_status gbx_verify_payload(const char *directory, gbx_reader *reader, gbx_verify_list *list,
-                              gbx_findings *findings, const gbx_verify_observer *observer,
-                              uint64_t *out_file_bytes) {
-    char *path = gbx_dump_path_join(directory, "tensor_dump/tensor_dump.bin");
-    if (!path)
-        return gbx_fail(GBX_EXHAUSTED, "reading the payload: the host is out of memory");
+gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list, gbx_findings *findings,
+                              const gbx_verify_observer *observer, uint64_t *out_file_bytes) {
     if (list->count > 1)
         qsort(list->entries, list->count, sizeof list->entries[0], compare_entries);
-    window payload = {.path = path, .fd = -1};
+    window payload = {.path = gbx_reader_get_origin(reader)->payload_path, .fd = -1};
     gbx_status status = open_payload(&payload);
     if (!status && payload.fd < 0) {
-        add_missing_file(findings, list);
+        add_missing_file(findings, list, payload.path);
     } else if (!status) {
         payload_check check = {.reader = reader,
+                               .is_own = gbx_verify_is_own(reader),
                                .findings = findings,
                                .observer = observer,
                                .payload = &payload,
@@ -296,6 +313,5 @@ gbx_status gbx_verify_payload(const char *directory, gbx_reader *reader, gbx_ver
     if (payload.fd >= 0)
         close(payload.fd);
     free(payload.memory);
-    free(path);
     return status;
 }

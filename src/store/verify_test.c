@@ -502,6 +502,8 @@ static void a_journal_that_cannot_be_read_is_a_failure(void **state) {
     char path[160];
     made_path(&dump, "tensor_dump.rec", path);
     unlink(path);
+    made_path(&dump, "tensor_dump.json", path);
+    unlink(path);
     assert_fails(gbx_dump_verify(dump.directory, NULL, &found), GBX_NOT_FOUND,
                  "tensor_dump.rec is missing");
     made_remove(&dump);
@@ -523,6 +525,119 @@ static void a_run_that_goes_on_is_told(void **state) {
     made_remove(&dump);
 }
 
+/* --- a manifest alone --- */
+
+static void take_journal_away(made_dump *made) {
+    char path[160];
+    made_path(made, "tensor_dump.rec", path);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void replace_in_manifest(made_dump *made, const char *old, const char *new) {
+    static char text[1 << 16], changed[1 << 16];
+    char path[160];
+    made_path(made, "tensor_dump.json", path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strstr(text, old);
+    assert_non_null(at);
+    int size = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, new,
+                        at + strlen(old));
+    made_write_file(made, "tensor_dump.json", changed, (size_t)size);
+}
+
+static void count_one_more(made_dump *made) {
+    take_journal_away(made);
+    replace_in_manifest(made, "\"before_dispatch\": 5", "\"before_dispatch\": 6");
+}
+
+static void flip_without_journal(made_dump *made) {
+    take_journal_away(made);
+    flip_output(made);
+}
+
+static void move_beyond(made_dump *made) {
+    take_journal_away(made);
+    replace_in_manifest(made, "\"bin_offset\":8192", "\"bin_offset\":12288");
+}
+
+static void say_contiguous(made_dump *made) {
+    take_journal_away(made);
+    replace_in_manifest(made, "\"is_contiguous\":false", "\"is_contiguous\":true");
+}
+
+static void forget_hash(made_dump *made) {
+    take_journal_away(made);
+    replace_in_manifest(made, "\"hash\":", "\"digest\":");
+}
+
+static void a_manifest_alone_is_verified(void **state) {
+    (void)state;
+    static const damage cases[] = {
+        {NULL, count_one_more, 1, GBX_FINDING_COUNT, -1, NULL, {"before_dispatch", "5", "6"}},
+        {NULL, flip_without_journal, 2, GBX_FINDING_HASH, 2, "scale", {"24 bytes at byte 64"}},
+        {NULL, move_beyond, 1, GBX_FINDING_OFFSET, 6, "fold", {"12288 bytes of tensor_dump.bin"}},
+        {NULL, say_contiguous, 1, GBX_FINDING_RECORD, 4, "fold", {"is_contiguous"}},
+    };
+    gbx_verification found;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        check_damage(&cases[i]);
+    make(NULL, take_journal_away);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    assert_int_equal(found.findings.count, 0);
+    assert_int_equal(found.records, 7);
+    assert_int_equal(found.hashed_records, 6);
+    assert_false(found.can_be_recovered);
+    gbx_verification_free(&found);
+    made_remove(&dump);
+    make(NULL, forget_hash);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    assert_int_equal(found.findings.count, 0);
+    assert_int_equal(found.hashed_records, 5);
+    assert_int_equal(found.unchecked_tensors, 1);
+    gbx_verification_free(&found);
+    made_remove(&dump);
+}
+
+/* Payload of other tools need not be aligned, and may overlap. */
+static void a_dump_of_another_tool_is_verified_as_far_as_it_tells(void **state) {
+    (void)state;
+    static const char manifest[] =
+        "{\"bin_file\": \"x.bin\", \"total_args\": 2, \"args\": ["
+        "{\"task_id\": 1, \"arg_index\": 0, \"role\": \"input\", \"stage\": \"after_completion\","
+        " \"dtype\": \"UINT8\", \"shape\": [10], \"bin_offset\": 3, \"bin_size\": 10},"
+        "{\"task_id\": 1, \"arg_index\": 0, \"role\": \"input\", \"stage\": \"after_completion\","
+        " \"dtype\": \"UINT8\", \"shape\": [10], \"bin_offset\": 7, \"bin_size\": 10}]}";
+    gbx_verification found;
+    make(NULL, take_journal_away);
+    char path[160];
+    made_path(&dump, "tensor_dump.json", path);
+    assert_int_equal(unlink(path), 0);
+    made_write_file(&dump, "args_dump.json", manifest, sizeof manifest - 1);
+    made_write_file(&dump, "x.bin", "0123456789abcdefg", 17);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    print_findings(&found.findings);
+    assert_int_equal(found.findings.count, 0);
+    assert_int_equal(found.unchecked_tensors, 2);
+    assert_int_equal(found.hashed_records, 0);
+    gbx_verification_free(&found);
+    made_write_file(&dump, "x.bin", "0123456789abcdef", 16);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    assert_int_equal(found.findings.count, 1);
+    assert_int_equal(found.findings.items[0].kind, GBX_FINDING_OFFSET);
+    check_text(&found.findings.items[0], "16 bytes of x.bin");
+    gbx_verification_free(&found);
+    made_path(&dump, "x.bin", path);
+    assert_int_equal(unlink(path), 0);
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    assert_int_equal(found.findings.count, 1);
+    check_text(&found.findings.items[0], "x.bin is missing: 2 records have 20 bytes");
+    gbx_verification_free(&found);
+    made_remove(&dump);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_dump_is_good),
@@ -535,6 +650,8 @@ int main(void) {
         cmocka_unit_test(a_broken_journal_is_found_and_the_rest_is_read),
         cmocka_unit_test(a_journal_that_cannot_be_read_is_a_failure),
         cmocka_unit_test(a_run_that_goes_on_is_told),
+        cmocka_unit_test(a_manifest_alone_is_verified),
+        cmocka_unit_test(a_dump_of_another_tool_is_verified_as_far_as_it_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 #include "dump/host/filter.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +8,8 @@
 #include <string.h>
 
 #include <glassbox/tensor.h>
+
+#include "dump/filter_values.h"
 
 enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
 
@@ -27,71 +28,29 @@ typedef struct parse_state {
     kernel_set by_func;
 } parse_state;
 
-typedef struct word_bit {
-    const char *word;
-    uint32_t bit;
-} word_bit;
-
-static const word_bit role_words[] = {{"input", GBX_ROLE_INPUT}, {"output", GBX_ROLE_OUTPUT},
-                                      {"inout", GBX_ROLE_INOUT}, {"in", GBX_ROLE_INPUT},
-                                      {"out", GBX_ROLE_OUTPUT},  {NULL, 0}};
-static const word_bit stage_words[] = {
-    {"before_dispatch", 0}, {"after_completion", 1}, {"before", 0}, {"after", 1}, {NULL, 0}};
-static const word_bit kind_words[] = {
-    {"tensor", GBX_KIND_TENSOR}, {"scalar", GBX_KIND_SCALAR}, {NULL, 0}};
-
 /* --- values --- */
 
-/* Decimal, or hexadecimal after 0x, up to the end of the text or "..". */
-static bool read_number(const char *text, uint64_t *out_value, const char **out_end) {
-    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    const char *digits = is_hex ? text + 2 : text;
-    if (is_hex ? !isxdigit((unsigned char)digits[0]) : !isdigit((unsigned char)digits[0]))
-        return false;
-    char *end;
-    errno = 0;
-    *out_value = strtoull(digits, &end, is_hex ? 16 : 10);
-    *out_end = end;
-    return errno == 0;
-}
-
-/* "7" or "10..20", both ends included, not above `max`. */
-static bool read_range(const char *text, uint64_t max, uint64_t *out_first, uint64_t *out_last) {
-    const char *end;
-    if (!read_number(text, out_first, &end))
-        return false;
-    *out_last = *out_first;
-    if (end[0] == '.' && end[1] == '.' && !read_number(end + 2, out_last, &end))
-        return false;
-    return *end == '\0' && *out_first <= *out_last && *out_last <= max;
-}
-
 static gbx_status parse_word(const parse_state *state, const char *key, const char *value,
-                             const word_bit *words, uint8_t *bits) {
-    char known[128] = "";
-    size_t used = 0;
-    for (const word_bit *w = words; w->word; ++w) {
-        if (strcmp(w->word, value) == 0) {
-            *bits |= (uint8_t)(1u << w->bit);
-            return NULL;
-        }
-        used +=
-            (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", w->word);
-    }
-    return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
-                    state->text, key, value, known);
+                             const gbx_filter_word *words, uint8_t *bits) {
+    char known[GBX_FILTER_WORDS_BYTES];
+    uint32_t number = 0;
+    if (!gbx_filter_find_word(words, value, &number, known))
+        return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
+                        state->text, key, value, known);
+    *bits |= (uint8_t)(1u << number);
+    return NULL;
 }
 
 static gbx_status parse_role(parse_state *state, const char *value) {
-    return parse_word(state, "role", value, role_words, &state->filter->roles);
+    return parse_word(state, "role", value, gbx_filter_roles, &state->filter->roles);
 }
 
 static gbx_status parse_stage(parse_state *state, const char *value) {
-    return parse_word(state, "stage", value, stage_words, &state->filter->stages);
+    return parse_word(state, "stage", value, gbx_filter_stages, &state->filter->stages);
 }
 
 static gbx_status parse_kind(parse_state *state, const char *value) {
-    return parse_word(state, "kind", value, kind_words, &state->filter->kinds);
+    return parse_word(state, "kind", value, gbx_filter_kinds, &state->filter->kinds);
 }
 
 static gbx_status parse_dtype(parse_state *state, const char *value) {
@@ -108,7 +67,7 @@ static gbx_status parse_dtype(parse_state *state, const char *value) {
 static gbx_status parse_arg(parse_state *state, const char *value) {
     uint64_t first;
     uint64_t last;
-    if (!read_range(value, ARGS_MAX - 1, &first, &last))
+    if (!gbx_filter_read_range(value, ARGS_MAX - 1, &first, &last))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "dump filter \"%s\": arg \"%s\" is neither a slot from 0 to %d nor a range "
                         "of them such as 0..3",
@@ -122,7 +81,7 @@ static gbx_status parse_task(parse_state *state, const char *value) {
     gbx_dump_filter *filter = state->filter;
     uint64_t first;
     uint64_t last;
-    if (!read_range(value, UINT64_MAX, &first, &last))
+    if (!gbx_filter_read_range(value, UINT64_MAX, &first, &last))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "dump filter \"%s\": task \"%s\" is neither a number such as 17 or 0x11 "
                         "nor a range of them such as 10..20",
@@ -182,7 +141,7 @@ static gbx_status parse_kernel(parse_state *state, const char *value) {
 static gbx_status parse_func(parse_state *state, const char *value) {
     uint64_t first;
     uint64_t last;
-    if (!read_range(value, UINT64_MAX, &first, &last))
+    if (!gbx_filter_read_range(value, UINT64_MAX, &first, &last))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "dump filter \"%s\": func \"%s\" is neither a func_id such as 3 nor a "
                         "range of them such as 0..3",

@@ -10,7 +10,7 @@ static_assert((int)GBX_DUMP_LOST_STALL == GBX_LOSS_STALL &&
                   (int)GBX_DUMP_LOST_DISK == GBX_LOSS_DISK &&
                   (int)GBX_DUMP_LOST_CORRUPT == GBX_LOSS_CORRUPT &&
                   (int)GBX_DUMP_LOST_DEVICE == GBX_LOSS_DEVICE &&
-                  (int)GBX_DUMP_CAUSES == GBX_LOSS_CAUSE_COUNT,
+                  (int)GBX_DUMP_CAUSES == GBX_LOSS_UNTOLD,
               "causes have the same numbers on the device and in the journal");
 static_assert((int)GBX_DUMP_SKIP_NOT_DESCRIBED == GBX_SKIP_NOT_DESCRIBED &&
                   (int)GBX_DUMP_SKIP_MISMATCH == GBX_SKIP_MISMATCH &&

@@ -1,5 +1,6 @@
-#include "scene/npy.h"
+#include "tensor/npy.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -25,16 +26,18 @@ static const char *const descrs[GBX_DTYPE_COUNT] = {
     [GBX_INT4] = "|u1",
 };
 
-static bool is_raw(uint32_t dtype) {
+bool gbx_npy_is_raw(uint32_t dtype) {
     return dtype == GBX_BFLOAT16 || dtype == GBX_FLOAT8_E4M3 || dtype == GBX_FLOAT8_E5M2 ||
            dtype == GBX_INT4;
 }
 
 /* The numpy array that holds a tensor: int4 is packed, two a byte. */
-static void stored_shape(const gbx_tensor *tensor, int64_t out_shape[GBX_MAX_DIMS]) {
-    memcpy(out_shape, tensor->shape, sizeof tensor->shape);
-    if (tensor->dtype == GBX_INT4 && tensor->ndims > 0)
-        out_shape[tensor->ndims - 1] = (out_shape[tensor->ndims - 1] + 1) / 2;
+static void stored_shape(uint32_t dtype, uint32_t ndims, const int64_t *shape,
+                         int64_t out_shape[GBX_MAX_DIMS]) {
+    for (uint32_t d = 0; d < ndims; ++d)
+        out_shape[d] = shape[d];
+    if (dtype == GBX_INT4 && ndims > 0)
+        out_shape[ndims - 1] = out_shape[ndims - 1] / 2 + out_shape[ndims - 1] % 2;
 }
 
 /* "(3, 4)", "(3,)", "()" */
@@ -267,18 +270,18 @@ static gbx_status check_descr(const char *path, const gbx_npy_header *header, ui
     const char *expected = descrs[dtype];
     if (header->descr[0] && is_same_descr(header->descr, expected))
         return NULL;
-    if (is_raw(dtype) && header->descr[0] && header->descr[1] == 'V' &&
+    if (gbx_npy_is_raw(dtype) && header->descr[0] && header->descr[1] == 'V' &&
         strcmp(header->descr + 2, expected + 2) == 0)
         return NULL;
     return gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; %s%s is expected for %s", path,
-                    header->descr, expected, is_raw(dtype) ? " (raw bits)" : "",
+                    header->descr, expected, gbx_npy_is_raw(dtype) ? " (raw bits)" : "",
                     gbx_dtype_name(dtype));
 }
 
 static gbx_status check_fits(const char *path, const gbx_npy_header *header,
                              const gbx_tensor *tensor) {
     int64_t shape[GBX_MAX_DIMS];
-    stored_shape(tensor, shape);
+    stored_shape(tensor->dtype, tensor->ndims, tensor->shape, shape);
     GBX_TRY(check_descr(path, header, tensor->dtype));
     return check_shape(path, header, shape, tensor->ndims);
 }
@@ -307,7 +310,8 @@ gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes)
 /* The dtype of a file's numbers: never one of those that go by raw bits. */
 static gbx_dtype number_dtype(const gbx_npy_header *header) {
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
-        if (!is_raw(dtype) && header->descr[0] && is_same_descr(header->descr, descrs[dtype]))
+        if (!gbx_npy_is_raw(dtype) && header->descr[0] &&
+            is_same_descr(header->descr, descrs[dtype]))
             return (gbx_dtype)dtype;
     return GBX_DTYPE_NONE;
 }
@@ -357,34 +361,38 @@ gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor, vo
 
 /* --- writing --- */
 
-static size_t format_header(const gbx_tensor *tensor, char *out_text, size_t capacity) {
+size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shape,
+                             unsigned char out_bytes[GBX_NPY_HEADER_BYTES]) {
+    enum { START_BYTES = MAGIC_BYTES + 4 };
+    static_assert(START_BYTES + SHAPE_TEXT_BYTES + 2 * ALIGNMENT <= GBX_NPY_HEADER_BYTES, "room");
     char shape_text[SHAPE_TEXT_BYTES];
-    int64_t shape[GBX_MAX_DIMS];
-    stored_shape(tensor, shape);
-    format_shape(shape, tensor->ndims, shape_text);
-    size_t used = (size_t)snprintf(out_text, capacity,
+    int64_t stored[GBX_MAX_DIMS] = {0};
+    stored_shape(dtype, ndims, shape, stored);
+    format_shape(stored, ndims, shape_text);
+    char *text = (char *)out_bytes + START_BYTES;
+    size_t used = (size_t)snprintf(text, GBX_NPY_HEADER_BYTES - START_BYTES,
                                    "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                                   descrs[tensor->dtype], shape_text);
-    while ((MAGIC_BYTES + 4 + used + 1) % ALIGNMENT != 0)
-        out_text[used++] = ' ';
-    out_text[used++] = '\n';
-    return used;
+                                   descrs[dtype], shape_text);
+    while ((START_BYTES + used + 1) % ALIGNMENT != 0)
+        text[used++] = ' ';
+    text[used++] = '\n';
+    memcpy(out_bytes, magic, sizeof magic);
+    out_bytes[MAGIC_BYTES] = 1;
+    out_bytes[MAGIC_BYTES + 1] = 0;
+    out_bytes[MAGIC_BYTES + 2] = (unsigned char)used;
+    out_bytes[MAGIC_BYTES + 3] = (unsigned char)(used >> 8);
+    return START_BYTES + used;
 }
 
 gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor, const void *bytes) {
-    char text[SHAPE_TEXT_BYTES + 2 * ALIGNMENT];
-    size_t length = format_header(tensor, text, sizeof text - ALIGNMENT);
-    unsigned char start[MAGIC_BYTES + 4] = {[MAGIC_BYTES] = 1};
-    memcpy(start, magic, sizeof magic);
-    start[MAGIC_BYTES + 2] = (unsigned char)length;
-    start[MAGIC_BYTES + 3] = (unsigned char)(length >> 8);
+    unsigned char header[GBX_NPY_HEADER_BYTES];
+    size_t length = gbx_npy_format_header(tensor->dtype, tensor->ndims, tensor->shape, header);
     FILE *file = fopen(path, "wbe");
     if (!file)
         return gbx_fail(GBX_IO, "cannot write %s: %s", path, strerror(errno));
     uint64_t size = gbx_tensor_payload_bytes(tensor);
-    bool is_written = fwrite(start, 1, sizeof start, file) == sizeof start &&
-                      fwrite(text, 1, length, file) == length &&
-                      fwrite(bytes, 1, size, file) == size;
+    bool is_written =
+        fwrite(header, 1, length, file) == length && fwrite(bytes, 1, size, file) == size;
     int error = errno;
     if (fclose(file) == 0 && is_written)
         return NULL;

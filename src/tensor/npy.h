@@ -2,14 +2,18 @@
  * Arrays in numpy's .npy files: versions 1.0 and 2.0, little-endian, C order. Anything else is
  * refused with a sentence that names the file and what was expected.
  */
-#ifndef GBX_SCENE_NPY_H
-#define GBX_SCENE_NPY_H
+#ifndef GBX_TENSOR_NPY_H
+#define GBX_TENSOR_NPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <glassbox/tensor.h>
 
 #include "base/status.h"
 
-enum { GBX_NPY_DESCR_BYTES = 16 };
+enum { GBX_NPY_DESCR_BYTES = 16, GBX_NPY_HEADER_BYTES = 512 };
 
 typedef struct gbx_npy_header {
     char descr[GBX_NPY_DESCR_BYTES]; /* "<f4", "|u1"... */
@@ -39,5 +43,15 @@ GBX_MUST_USE gbx_status gbx_npy_check(const char *path, const gbx_tensor *tensor
 /* Writes a row-major tensor as gbx_npy_read reads it back. */
 GBX_MUST_USE gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor,
                                       const void *bytes);
+
+/*
+ * The start of such a file, for whoever writes the elements by pieces: they follow it, row-major,
+ * as gbx_npy_read expects them. Returns its length, a multiple of 64.
+ */
+size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shape,
+                             unsigned char out_bytes[GBX_NPY_HEADER_BYTES]);
+
+/* Whether numpy has no such dtype, so that a file holds raw bits. */
+bool gbx_npy_is_raw(uint32_t dtype);
 
 #endif

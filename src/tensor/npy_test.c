@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scene/npy.h"
+#include "tensor/npy.h"
 
 static char path[] = "/tmp/glassbox-npy-test-XXXXXX";
 
@@ -197,6 +197,27 @@ static void numbers_are_converted_once(void **state) {
     assert_memory_equal(got, packed, sizeof packed);
 }
 
+/* The longest header there is: eight dimensions of 19 digits, of int4, whose last one is halved. */
+static void headers_of_any_shape_are_whole(void **state) {
+    (void)state;
+    int64_t shape[GBX_MAX_DIMS];
+    unsigned char header[GBX_NPY_HEADER_BYTES];
+    for (int d = 0; d < GBX_MAX_DIMS; ++d)
+        shape[d] = INT64_MAX;
+    size_t length = gbx_npy_format_header(GBX_INT4, GBX_MAX_DIMS, shape, header);
+    assert_int_equal(length % 64, 0);
+    assert_int_equal(header[8] + 256 * header[9], length - 10);
+    assert_int_equal(header[length - 1], '\n');
+    header[length - 1] = '\0';
+    const char *text = (const char *)header + 10;
+    assert_non_null(strstr(text, "{'descr': '|u1', 'fortran_order': False, 'shape': (92233"));
+    assert_non_null(strstr(text, ", 9223372036854775807, 4611686018427387904), }"));
+    length = gbx_npy_format_header(GBX_FLOAT64, 0, NULL, header);
+    assert_int_equal(length, 128);
+    assert_non_null(
+        strstr((const char *)header + 10, "'<f8', 'fortran_order': False, 'shape': ()"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_reads_back),
@@ -205,6 +226,7 @@ int main(void) {
         cmocka_unit_test(raw_dtypes_come_opaque_too),
         cmocka_unit_test(bad_headers_are_refused),
         cmocka_unit_test(numbers_are_converted_once),
+        cmocka_unit_test(headers_of_any_shape_are_whole),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

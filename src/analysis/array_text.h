@@ -1,0 +1,38 @@
+/*
+ * Values as text. Arrays are laid out as numpy prints them: brackets, aligned columns, and, above
+ * 1000 elements, the edges of each dimension with an ellipsis between.
+ */
+#ifndef GBX_ANALYSIS_ARRAY_TEXT_H
+#define GBX_ANALYSIS_ARRAY_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analysis/elements.h"
+#include "base/status.h"
+
+enum { GBX_ELEMENT_TEXT_BYTES = 40 };
+
+/*
+ * One element by its raw bits: the shortest text that reads back as the same element of its dtype
+ * (0.1 for the float16 nearest to it), laid out as Python's repr lays out a float; "nan", "inf",
+ * "-inf"; "True" and "False" for bool. Returns its length.
+ */
+size_t gbx_element_format(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]);
+
+typedef struct gbx_array_text_options {
+    bool is_full;      /* all elements, however many */
+    size_t line_width; /* 75 is numpy's own */
+} gbx_array_text_options;
+
+/*
+ * Prints the array and a newline: what numpy.array2string gives for it. Elements of a truncated
+ * tensor that are not stored show as "?". Memory does not grow with the tensor: of a full one two
+ * passes are made, the first for the widths.
+ */
+GBX_MUST_USE gbx_status gbx_array_print(FILE *to, const gbx_elements *elements,
+                                        const gbx_array_text_options *options);
+
+#endif

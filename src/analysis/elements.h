@@ -1,0 +1,31 @@
+/* The elements of one tensor or scalar, read in any order: what texts, statistics and exports of
+ * values are made from. */
+#ifndef GBX_ANALYSIS_ELEMENTS_H
+#define GBX_ANALYSIS_ELEMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/kernel.h>
+
+#include "base/status.h"
+
+/* Elements are numbered row-major from 0. */
+typedef struct gbx_elements {
+    uint32_t dtype;
+    uint32_t ndims;
+    int64_t shape[GBX_MAX_DIMS];
+    uint64_t count;  /* of the shape */
+    uint64_t stored; /* the first so many can be read: fewer than `count` of a truncated tensor */
+
+    /* `count` raw elements, in the low bits of a word each, from `first` on; all are stored. */
+    gbx_status (*read)(const void *context, uint64_t first, size_t count, uint64_t *out_bits);
+    const void *context;
+} gbx_elements;
+
+static inline gbx_status gbx_elements_read(const gbx_elements *elements, uint64_t first,
+                                           size_t count, uint64_t *out_bits) {
+    return elements->read(elements->context, first, count, out_bits);
+}
+
+#endif

@@ -1,0 +1,39 @@
+#include "base/plain_text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left) {
+    unsigned char lead = bytes[0];
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (left < size)
+        return 0;
+    for (size_t i = 1; i < size; ++i) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool is_overlong = (lead == 0xe0 && bytes[1] < 0xa0) || (lead == 0xf0 && bytes[1] < 0x90);
+    bool is_surrogate = lead == 0xed && bytes[1] > 0x9f;
+    bool is_beyond = lead == 0xf4 && bytes[1] > 0x8f;
+    return is_overlong || is_surrogate || is_beyond ? 0 : size;
+}
+
+/* U+0080 to U+009F are controls too. */
+static bool is_control(const unsigned char *bytes, size_t size) {
+    return size == 1 ? bytes[0] < 0x20 || bytes[0] == 0x7f : bytes[0] == 0xc2 && bytes[1] < 0xa0;
+}
+
+void gbx_text_make_plain(char *text) {
+    unsigned char *bytes = (unsigned char *)text;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t sequence = bytes[0] < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, left);
+        size_t size = sequence ? sequence : 1;
+        if (!sequence || is_control(bytes, size))
+            memset(bytes, '?', size);
+        bytes += size;
+        left -= size;
+    }
+}

@@ -1,0 +1,17 @@
+/* Text that somebody else's file gave, on its way into a message. */
+#ifndef GBX_BASE_PLAIN_TEXT_H
+#define GBX_BASE_PLAIN_TEXT_H
+
+#include <stddef.h>
+
+/* Bytes of the valid UTF-8 sequence of two or more bytes at `bytes`; 0 where there is none. */
+size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left);
+
+/*
+ * Makes one line of valid UTF-8 of a text, in place and of the same length: control characters,
+ * which can move a terminal's cursor or end the line, and bytes that are no UTF-8, such as half of
+ * a character at a cut, become question marks.
+ */
+void gbx_text_make_plain(char *text);
+
+#endif

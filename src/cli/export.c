@@ -1,0 +1,306 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/export_convert.h"
+#include "analysis/export_name.h"
+#include "analysis/export_npy.h"
+#include "analysis/export_simpler.h"
+#include "base/staging.h"
+#include "cli/command.h"
+#include "cli/dump_text.h"
+#include "cli/export_archive.h"
+#include "cli/export_notes.h"
+#include "cli/open_dump.h"
+#include "cli/option_values.h"
+#include "cli/progress.h"
+#include "cli/selection.h"
+#include "store/dump_path.h"
+
+enum { KEY_FORMAT = 0x100, KEY_AS }; /* no letters: the long names alone */
+enum { FORMAT_NPZ, FORMAT_SIMPLER, FORMAT_NONE };
+
+static const char *const formats[] = {"npz", "simpler", NULL};
+
+typedef struct command_line {
+    const char *dump;
+    const char *output;
+    size_t format;
+    uint32_t as;
+    gbx_selection selection;
+} command_line;
+
+static uint32_t parse_dtype(struct argp_state *state, const char *text) {
+    uint32_t dtype = gbx_dtype_parse(text);
+    if (!gbx_export_is_target(dtype))
+        argp_error(state, "--as: \"%s\" is no dtype of numpy: " GBX_EXPORT_TARGETS " are expected",
+                   text);
+    return dtype;
+}
+
+static void check_line(struct argp_state *state, const command_line *line) {
+    if (line->format == FORMAT_NONE)
+        argp_error(state, "which format? --format npz or --format simpler is expected");
+    if (!line->output)
+        argp_error(state, "where to? -o with the name of a %s is expected",
+                   line->format == FORMAT_NPZ ? "file" : "directory");
+    if (line->format == FORMAT_SIMPLER && line->as != GBX_DTYPE_NONE)
+        argp_error(state, "--as is not possible with --format simpler: it keeps every dtype");
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &line->selection;
+        return 0;
+    case KEY_FORMAT:
+        line->format = gbx_option_choice(state, "--format", argument, formats);
+        return 0;
+    case KEY_AS:
+        line->as = parse_dtype(state, argument);
+        return 0;
+    case 'o':
+        line->output = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (line->dump)
+            argp_error(state, "\"%s\" is not expected; one dump is exported at a time", argument);
+        line->dump = argument;
+        return 0;
+    case ARGP_KEY_END:
+        check_line(state, line);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option options[] = {
+    {"format", KEY_FORMAT, "FORMAT", 0,
+     "npz: one archive that numpy.load reads; simpler: the directory that the tools of "
+     "hw-native-sys/simpler read",
+     0},
+    {"output", 'o', "PATH", 0, "The file of npz, which is replaced; the directory of simpler, new",
+     0},
+    {"as", KEY_AS, "DTYPE", 0, "npz: convert all values: float32, int64... (default: as they are)",
+     0},
+    {0}};
+
+static const struct argp_child children[] = {{&gbx_selection_argp, 0, "filters:", 0}, {0}};
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[DUMP]",
+    .doc =
+        "Writes the tensors and scalars of a dump for other tools. DUMP is a dump directory, "
+        "its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT "). What is written "
+        "appears when it is whole; Ctrl-C leaves nothing behind.\v"
+        "exit codes: 0 written; 1 there was nothing to write; 2 usage, no dump that can be "
+        "read, or a place that cannot be written to; 4 the disk failed.\n\n"
+        "examples:\n  glassbox export --format npz -o run.npz\n"
+        "  glassbox export outputs/latest --kernel 'softmax*' --as float32 --format npz -o s.npz\n"
+        "  glassbox export --format simpler -o args_dump",
+    .children = children,
+};
+
+typedef struct whole_export {
+    const command_line *line;
+    gbx_opened_dump dump;
+    gbx_selected selected;
+    gbx_held_signals signals;
+    gbx_progress *progress;
+    gbx_export_notes notes;
+    gbx_simpler_report report;
+} whole_export;
+
+/* --- npz --- */
+
+static gbx_status add_member(whole_export *export, gbx_archive *archive, uint64_t index) {
+    char name[GBX_EXPORT_NAME_BYTES];
+    char member[GBX_EXPORT_NAME_BYTES + 4];
+    gbx_entry entry;
+    gbx_export_source source;
+    FILE *to;
+    GBX_TRY(gbx_export_name(export->dump.entries, index, name));
+    GBX_TRY(gbx_entries_at(export->dump.entries, index, &entry));
+    if (!gbx_entry_has_values(&entry)) {
+        gbx_export_note_skipped(&export->notes, name);
+        return NULL;
+    }
+    GBX_TRY(gbx_export_source_open(&entry, export->dump.reader, export->line->as, &export->signals,
+                                   &source));
+    snprintf(member, sizeof member, "%s.npy", name);
+    GBX_TRY(gbx_archive_begin(archive, member, gbx_export_npy_bytes(&source), &to));
+    GBX_TRY(gbx_archive_end(archive, gbx_export_npy(&source, to)));
+    gbx_export_note_written(&export->notes, name, &entry, &source, true);
+    return NULL;
+}
+
+static gbx_status add_members(whole_export *export, gbx_archive *archive) {
+    char text[80];
+    const gbx_selected *selected = &export->selected;
+    GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));
+    for (uint64_t i = 0; i < selected->count; ++i) {
+        if (export->progress) {
+            snprintf(text, sizeof text, "exporting, %" PRIu64 " of %" PRIu64, i, selected->count);
+            gbx_progress_phase(export->progress, NULL, text);
+        }
+        GBX_TRY(gbx_signals_check(&export->signals));
+        GBX_TRY(add_member(export, archive, selected->indices[i]));
+    }
+    return NULL;
+}
+
+static gbx_status write_archive(whole_export *export, int fd, const char *name) {
+    gbx_archive *archive;
+    GBX_TRY(gbx_archive_create(fd, name, &export->signals, &archive));
+    gbx_status status = add_members(export, archive);
+    return gbx_archive_close(archive, status, &export->notes.bytes);
+}
+
+static gbx_status export_npz(whole_export *export) {
+    gbx_staging staging;
+    int fd;
+    GBX_TRY(gbx_staging_create_file(export->line->output, &staging, &fd));
+    gbx_status status = write_archive(export, fd, export->line->output);
+    if (!status && export->notes.written == 0) {
+        gbx_staging_discard(&staging);
+        return NULL;
+    }
+    return gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, status);
+}
+
+static void print_npz(const whole_export *export) {
+    char count[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
+    if (export->notes.written == 0)
+        printf("wrote nothing: %s\n", export->selected.count == 0
+                                          ? "nothing is selected"
+                                          : "nothing that is selected has values in this dump");
+    else
+        printf("wrote %s array%s, %s, to %s\n", gbx_text_count(export->notes.written, count),
+               export->notes.written == 1 ? "" : "s", gbx_text_bytes(export->notes.bytes, bytes),
+               export->line->output);
+    gbx_export_notes_print(&export->notes, true);
+}
+
+/* --- simpler --- */
+
+static gbx_status open_part(whole_export *export, const gbx_staging *staging, const char *name,
+                            gbx_output *out_output) {
+    int fd;
+    GBX_TRY(gbx_staging_open(staging, name, &fd));
+    return gbx_output_open(out_output, fd, &export->signals);
+}
+
+static gbx_status write_simpler(whole_export *export, const gbx_staging *staging) {
+    const char *slash = strrchr(staging->path, '/');
+    const gbx_simpler_dump dump = {.entries = export->dump.entries,
+                                   .indices = export->selected.indices,
+                                   .count = export->selected.count,
+                                   .run_dir = slash && slash[1] ? slash + 1 : staging->path,
+                                   .signals = &export->signals};
+    gbx_output json, bin;
+    GBX_TRY(open_part(export, staging, "args_dump.json", &json));
+    gbx_status status = open_part(export, staging, "args.bin", &bin);
+    if (!status) {
+        status = gbx_export_simpler(&dump, json.stream, bin.stream, &export->report);
+        status = gbx_output_close(&bin, export->line->output, status);
+    }
+    return gbx_output_close(&json, export->line->output, status);
+}
+
+static gbx_status export_simpler(whole_export *export) {
+    gbx_staging staging;
+    GBX_TRY(gbx_staging_check_free(export->line->output));
+    GBX_TRY(gbx_staging_create_directory(export->line->output, &staging));
+    gbx_progress_phase(export->progress, NULL, "exporting");
+    gbx_status status = write_simpler(export, &staging);
+    if (!status && export->report.arguments == 0) {
+        gbx_staging_discard(&staging);
+        return NULL;
+    }
+    return gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, status);
+}
+
+/* "3 scalars" and what is so of them; nothing where there are none. */
+static void print_count(uint64_t number, const char *what, const char *is_so) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (number > 0)
+        printf("%s %s%s %s\n", gbx_text_count(number, count), what, number == 1 ? "" : "s", is_so);
+}
+
+static void print_losses(const whole_export *export) {
+    const gbx_simpler_report *report = &export->report;
+    const gbx_reader_totals *totals = gbx_reader_get_totals(export->dump.reader);
+    print_count(report->in_flight, "record",
+                "left out, of tasks that did not complete: this layout does not tell them from "
+                "results");
+    print_count(report->made_up_ids, "record",
+                "of tasks whose own record was lost, with the id 0xffffffff00000000 + task_seq");
+    print_count(report->not_numbers, "scalar", "written as \"nan\", \"inf\" or \"-inf\"");
+    print_count(report->foreign_dtypes, "record",
+                "of float64 or int4, which the tools of simpler show as bytes");
+    print_count(totals->skipped, "note", "left out of what the run could not describe");
+    printf("without a place in this layout: names of kernels and arguments, hashes, addresses, "
+           "times, statistics, the graph\n");
+}
+
+static void print_simpler(const whole_export *export) {
+    const gbx_simpler_report *report = &export->report;
+    char count[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
+    if (report->arguments == 0) {
+        printf("wrote nothing: %s\n", export->selected.count == 0
+                                          ? "nothing is selected"
+                                          : "all that is selected is of tasks that did not "
+                                            "complete, which this layout has no place for");
+        return;
+    }
+    printf("wrote %s argument%s, %s of payload, to %s\n", gbx_text_count(report->arguments, count),
+           report->arguments == 1 ? "" : "s", gbx_text_bytes(report->payload_bytes, bytes),
+           export->line->output);
+    print_losses(export);
+}
+
+/* --- the command --- */
+
+static gbx_status export_dump(whole_export *export) {
+    GBX_TRY(gbx_opened_dump_open(export->line->dump, &export->dump));
+    GBX_TRY(gbx_selection_apply(&export->line->selection, export->dump.entries, &export->selected));
+    return export->line->format == FORMAT_NPZ ? export_npz(export) : export_simpler(export);
+}
+
+static void print_report(const whole_export *export) {
+    if (export->line->format == FORMAT_NPZ)
+        print_npz(export);
+    else
+        print_simpler(export);
+}
+
+int gbx_command_export(int argc, char **argv) {
+    command_line line = {.format = FORMAT_NONE};
+    gbx_command_parse(&parser, "export", argc, argv, &line);
+    whole_export export = {.line = &line};
+    gbx_signals_hold(&export.signals); /* before the thread of the progress is there */
+    export.progress = gbx_progress_start();
+    gbx_progress_phase(export.progress, NULL, "reading the dump");
+    gbx_status status = export_dump(&export);
+    gbx_progress_stop(export.progress);
+    gbx_signals_release(&export.signals);
+    bool is_any = export.notes.written > 0 || export.report.arguments > 0;
+    int exit_code = is_any ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    if (status) {
+        fprintf(stderr, "glassbox export: %s\n", gbx_status_message(status));
+        exit_code = gbx_code_exit(gbx_status_code(status));
+    } else {
+        print_report(&export);
+    }
+    gbx_status_free(status);
+    free(export.selected.indices);
+    gbx_opened_dump_close(&export.dump);
+    return exit_code;
+}

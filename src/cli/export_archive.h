@@ -1,0 +1,34 @@
+/*
+ * A zip archive of stored members, written from its beginning to its end, with the 64-bit forms
+ * where they are needed. Memory grows by the directory alone: about 150 bytes a member.
+ */
+#ifndef GBX_CLI_EXPORT_ARCHIVE_H
+#define GBX_CLI_EXPORT_ARCHIVE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/held_signals.h"
+#include "base/status.h"
+
+typedef struct gbx_archive gbx_archive;
+
+/* Takes the descriptor, of an empty file. `signals` may be NULL; once one has come, writing fails.
+ * `name` is what messages call the file; borrowed, like the signals. */
+GBX_MUST_USE gbx_status gbx_archive_create(int fd, const char *name,
+                                           const gbx_held_signals *signals,
+                                           gbx_archive **out_archive);
+
+/* Begins a member that is going to have `bytes`, to be put into *out_stream, which is the
+ * archive's. Its failures are told by the end of the member. */
+GBX_MUST_USE gbx_status gbx_archive_begin(gbx_archive *archive, const char *name, uint64_t bytes,
+                                          FILE **out_stream);
+
+/* Consumes `status`, what failed meanwhile; returns the write that failed, or else it. */
+GBX_MUST_USE gbx_status gbx_archive_end(gbx_archive *archive, gbx_status status);
+
+/* Ends the archive and frees it, after a failure too. GBX_LOST where the disk failed. */
+GBX_MUST_USE gbx_status gbx_archive_close(gbx_archive *archive, gbx_status status,
+                                          uint64_t *out_bytes);
+
+#endif

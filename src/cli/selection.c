@@ -1,0 +1,161 @@
+#include "cli/selection.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <glassbox/orchestration.h>
+
+#include "dump/select.h"
+
+/* A selection, with what is the same for a kernel or a task computed once. */
+typedef struct matcher {
+    const gbx_selection *selection;
+    const gbx_run_info *run;
+    bool *kernels;  /* whether the names match, for each kernel of the run */
+    bool has_task;  /* a task was seen: */
+    uint64_t task;  /* its number */
+    bool is_chosen; /* whether it matches */
+} matcher;
+
+static bool is_in(const gbx_selection_ranges *ranges, uint64_t value) {
+    for (size_t i = 0; i < ranges->count; ++i)
+        if (value >= ranges->items[i].first && value <= ranges->items[i].last)
+            return true;
+    return false;
+}
+
+static bool is_named(const gbx_selection_names *names, const char *name) {
+    for (size_t i = 0; i < names->count; ++i)
+        if (fnmatch(names->items[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool gbx_selection_is_given(const gbx_selection *s) {
+    size_t values = s->kernels.count + s->funcs.count + s->task_numbers.count + s->task_ids.count +
+                    s->args.count + s->arg_names.count;
+    return values > 0 || s->roles || s->stages || s->kinds || s->dtypes;
+}
+
+/* --- tasks --- */
+
+/* One kernel has to be both: of a name and of a func_id that were given. */
+static bool matches_kernel(const matcher *m, uint32_t func_id) {
+    const gbx_selection *selection = m->selection;
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(m->run, func_id);
+    if (selection->funcs.count && !is_in(&selection->funcs, func_id))
+        return false;
+    return selection->kernels.count == 0 || (kernel && m->kernels[kernel - m->run->kernels]);
+}
+
+static bool matches_any_kernel(const matcher *m, const gbx_record_task *task) {
+    if (m->selection->kernels.count == 0 && m->selection->funcs.count == 0)
+        return true;
+    for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i)
+        if (task->func_ids[i] != GBX_NO_KERNEL && matches_kernel(m, task->func_ids[i]))
+            return true;
+    return false;
+}
+
+static bool matches_task(const matcher *m, uint64_t number, const gbx_record_task *task) {
+    const gbx_selection *selection = m->selection;
+    bool is_wanted = selection->task_numbers.count == 0 && selection->task_ids.count == 0;
+    is_wanted = is_wanted || is_in(&selection->task_numbers, number) ||
+                (task && is_in(&selection->task_ids, task->task_id));
+    return is_wanted && matches_any_kernel(m, task);
+}
+
+/* --- arguments --- */
+
+static bool has_bit(uint32_t bits, uint32_t number) {
+    return bits == 0 || (bits >> number & 1u);
+}
+
+static bool matches_arg(const gbx_selection *selection, const gbx_entry *entry) {
+    if (selection->args.count == 0 && selection->arg_names.count == 0)
+        return true;
+    return is_in(&selection->args, entry->head->arg_index) ||
+           (entry->arg_name && is_named(&selection->arg_names, entry->arg_name));
+}
+
+static bool matches(matcher *m, const gbx_entry *entry) {
+    const gbx_selection *selection = m->selection;
+    if (!m->has_task || m->task != entry->head->task) {
+        m->has_task = true;
+        m->task = entry->head->task;
+        m->is_chosen = matches_task(m, m->task, entry->task);
+    }
+    return m->is_chosen && has_bit(selection->roles, entry->head->role) &&
+           has_bit(selection->stages, entry->head->stage) &&
+           has_bit(selection->kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR) &&
+           has_bit(selection->dtypes, entry->dtype) && matches_arg(selection, entry);
+}
+
+/* --- all --- */
+
+static gbx_status fail_no_names(const gbx_entries *entries, const char *option, const char *what,
+                                const char *instead) {
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT, "%s: %s tells no names of %s; take %s, or leave the option out",
+        option, gbx_reader_get_origin(gbx_entries_reader(entries))->records_path, what, instead);
+}
+
+static gbx_status check_names(const gbx_selection *selection, const gbx_entries *entries) {
+    const gbx_run_info *run = gbx_reader_run(gbx_entries_reader(entries));
+    if (selection->kernels.count && run->kernel_count == 0)
+        return fail_no_names(entries, "--kernel", "kernels", "--func with a func_id");
+    if (selection->arg_names.count && run->kernel_count == 0)
+        return fail_no_names(entries, "--arg", "arguments", "the slot's number");
+    return NULL;
+}
+
+static gbx_status collect(matcher *m, gbx_entries *entries, gbx_selected *selected) {
+    uint64_t count = gbx_entries_count(entries);
+    for (uint64_t i = 0; i < count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (matches(m, &entry))
+            selected->indices[selected->count++] = i;
+    }
+    return NULL;
+}
+
+static void collect_all(gbx_selected *selected, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+        selected->indices[i] = i;
+    selected->count = count;
+}
+
+static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *entries,
+                                   gbx_selected *selected) {
+    matcher m = {.selection = selection, .run = gbx_reader_run(gbx_entries_reader(entries))};
+    m.kernels = calloc(m.run->kernel_count + 1, sizeof *m.kernels);
+    if (!m.kernels)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for a filter");
+    for (size_t i = 0; i < m.run->kernel_count; ++i)
+        m.kernels[i] = is_named(&selection->kernels, m.run->kernels[i].name);
+    gbx_status status = collect(&m, entries, selected);
+    free(m.kernels);
+    return status;
+}
+
+gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
+                               gbx_selected *out_selected) {
+    uint64_t count = gbx_entries_count(entries);
+    *out_selected = (gbx_selected){0};
+    GBX_TRY(check_names(selection, entries));
+    out_selected->indices = malloc((count + 1) * sizeof *out_selected->indices);
+    if (!out_selected->indices)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for a list of %" PRIu64 " entries", count);
+    if (!gbx_selection_is_given(selection)) {
+        collect_all(out_selected, count);
+        return NULL;
+    }
+    gbx_status status = collect_matching(selection, entries, out_selected);
+    if (status) {
+        free(out_selected->indices);
+        *out_selected = (gbx_selected){0};
+    }
+    return status;
+}

@@ -1,0 +1,65 @@
+/*
+ * The filters of commands that read dumps: --kernel, --func, --task, --arg, --role, --stage,
+ * --kind, --dtype. Values of one key widen the selection, keys narrow it.
+ */
+#ifndef GBX_CLI_SELECTION_H
+#define GBX_CLI_SELECTION_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/entries.h"
+#include "base/status.h"
+
+enum { GBX_SELECTION_VALUES_MAX = 256 }; /* of each key */
+
+typedef struct gbx_selection_range {
+    uint64_t first;
+    uint64_t last; /* included */
+} gbx_selection_range;
+
+typedef struct gbx_selection_ranges {
+    gbx_selection_range items[GBX_SELECTION_VALUES_MAX];
+    size_t count;
+} gbx_selection_ranges;
+
+/* Names may be globs; they are borrowed from the command line. */
+typedef struct gbx_selection_names {
+    const char *items[GBX_SELECTION_VALUES_MAX];
+    size_t count;
+} gbx_selection_names;
+
+/* What was asked for. Zero before parsing, and when everything is selected. */
+typedef struct gbx_selection {
+    gbx_selection_names kernels;
+    gbx_selection_ranges funcs;
+    gbx_selection_ranges task_numbers;
+    gbx_selection_ranges task_ids;
+    gbx_selection_ranges args;
+    gbx_selection_names arg_names;
+    uint32_t roles; /* a bit each, like the rest */
+    uint32_t stages;
+    uint32_t kinds;
+    uint32_t dtypes;
+} gbx_selection;
+
+/* A child of a command's argp; its input is the gbx_selection. */
+extern const struct argp gbx_selection_argp;
+
+/* Whether anything was asked for. */
+bool gbx_selection_is_given(const gbx_selection *selection);
+
+/* The entries that match, in ascending order; `indices` is freed by the caller. */
+typedef struct gbx_selected {
+    uint64_t *indices;
+    uint64_t count;
+} gbx_selected;
+
+/* Fails with GBX_INVALID_ARGUMENT where this dump does not tell what is asked for. None that
+ * matches is no failure. */
+GBX_MUST_USE gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
+                                            gbx_selected *out_selected);
+
+#endif

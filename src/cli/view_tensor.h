@@ -1,0 +1,14 @@
+/* One entry of a dump: what it is, its values, statistics and their spread. */
+#ifndef GBX_CLI_VIEW_TENSOR_H
+#define GBX_CLI_VIEW_TENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/entries.h"
+#include "base/status.h"
+
+/* `is_full`: all of its elements, however many. */
+GBX_MUST_USE gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_full);
+
+#endif

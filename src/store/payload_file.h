@@ -1,0 +1,27 @@
+/* The file of a dump's payload, for reading. */
+#ifndef GBX_STORE_PAYLOAD_FILE_H
+#define GBX_STORE_PAYLOAD_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct gbx_payload_file {
+    int fd; /* -1 where there is none */
+    const char *path;
+    uint64_t bytes; /* when it was opened */
+} gbx_payload_file;
+
+/* `path` is borrowed. GBX_NOT_FOUND where there is no such file, GBX_IO where it cannot be read or
+ * is no regular file. */
+GBX_MUST_USE gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path);
+
+/* Takes one that is not open, with fd -1. */
+void gbx_payload_file_close(gbx_payload_file *file);
+
+/* `size` bytes from `offset` on. Any thread. GBX_IO where the system refuses or the file ends. */
+GBX_MUST_USE gbx_status gbx_payload_file_read(const gbx_payload_file *file, uint64_t offset,
+                                              void *bytes, size_t size);
+
+#endif
