@@ -1,0 +1,158 @@
+"""An opened dump."""
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from . import arguments, journal, locate
+from .errors import DumpError, NoHashing
+from .hashing import is_available
+from .journal_entries import JournalEntries
+from .manifest import ManifestEntries
+from .payload import Payload
+from .records import Record, Records
+from .tasks import Task, TaskIndex, Tasks
+
+
+class Dump(Records):
+    """The records of a dump, a sequence in the order of the manifest, and what is known of its run."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        directory, inner = locate.find(path)
+        self.path: pathlib.Path = directory
+        self._inner = inner
+        self._source: JournalEntries | ManifestEntries = _read(directory, inner)
+        self._payload = Payload(inner / (self._source.info["bin_file"] or "tensor_dump.bin"))
+        self._indices = np.arange(len(self._source))
+        self.result: dict[str, Any] | None = None
+
+    @property
+    def _dump(self) -> "Dump":  # type: ignore[override]
+        # A reference to itself would keep a temporary dump until the next garbage collection.
+        return self
+
+    @property
+    def records(self) -> Records:
+        """All of them; the same as the dump itself."""
+        return self
+
+    @property
+    def tasks(self) -> Tasks:
+        return Tasks(self, self._task_index)
+
+    @functools.cached_property
+    def _task_index(self) -> TaskIndex:
+        return TaskIndex(self._source.columns, self._source.tasks)
+
+    def task(self, which: int | str) -> Task:
+        """The task with this number in the order of submission, or with this id such as "0x11"."""
+        return self.tasks.find(which)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """All of the manifest but `tensors`."""
+        return dict(self._source.info)
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """run_id, scene, case, platform, runtime, rank, round, started_at."""
+        return dict(self._source.info["run"] or {})
+
+    @property
+    def kernels(self) -> list[dict[str, Any]]:
+        return list(self._source.info["kernels"] or [])
+
+    @property
+    def losses(self) -> list[dict[str, Any]]:
+        """Records that were lost, by cause."""
+        return list(self._source.info["losses"] or [])
+
+    @property
+    def skipped(self) -> list[dict[str, Any]]:
+        """Tasks and arguments that nobody had described."""
+        return list(self._source.info["skipped"] or [])
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The counts of the manifest."""
+        return {name: value for name, value in self._source.info.items()
+                if type(value) is int and name != "schema_version"}
+
+    @property
+    def complete(self) -> bool | None:
+        """The run ended by itself and nothing was lost; None where the dump does not tell."""
+        return self._source.info["complete"]
+
+    @property
+    def status(self) -> str | None:
+        """ok, or why the run failed."""
+        return self._source.info["status"]
+
+    @property
+    def level(self) -> str | None:
+        """full, partial, hybrid or stats; None without --dump-tensor."""
+        return self._source.info["dump_level"]
+
+    @property
+    def is_from_journal(self) -> bool:
+        """Whether this was read from the journal; else from a manifest."""
+        return self._source.journal is not None
+
+    @property
+    def checksums_verified(self) -> bool:
+        """Whether the checksum of every block of the journal was computed again; not without xxhash or libxxhash."""
+        return self._source.checksums_verified
+
+    @functools.cached_property
+    def arguments(self) -> list[dict[str, Any]]:
+        """What the orchestration was called with (--dump-args): `args` of args_dump.json."""
+        return arguments.of_run(self._source, self._inner)
+
+    @functools.cached_property
+    def dispatches(self) -> list[dict[str, Any]]:
+        """What every dispatch was called with (--dump-args): `dispatches` of kernel_args_dump.json."""
+        return arguments.of_dispatches(self._source, self._inner)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest: what tensor_dump.json holds."""
+        return {**self.info, "tensors": self.to_dicts()}
+
+    def verify(self) -> list[Record]:
+        """Computes the hash of every payload again; the records whose payload is not what was recorded."""
+        if not is_available():
+            raise NoHashing("hashes cannot be computed without the module xxhash or libxxhash; use: glassbox verify")
+        seen: dict[tuple[int, int, str], bool] = {}
+        return [record for record in self if not _is_right(record, seen)]
+
+    def __repr__(self) -> str:
+        run = self.run
+        return f"<dump {self.path}: {run.get('scene')} {run.get('case')}, {len(self)} records, {self.status}>"
+
+
+def _is_right(record: Record, seen: dict[tuple[int, int, str], bool]) -> bool:
+    if record.hash is None or record.bin_size == 0:
+        return True
+    key = (record.bin_offset, record.bin_size, record.hash)
+    if key not in seen:
+        seen[key] = record.verify()
+    return seen[key]
+
+
+def _read(directory: pathlib.Path, inner: pathlib.Path) -> JournalEntries | ManifestEntries:
+    name = directory.resolve().name
+    path = inner / "tensor_dump.rec"
+    if path.exists():
+        return JournalEntries(journal.read(path, f"glassbox recover {directory} keeps them"), name)
+    manifest = locate.manifest_in(inner)
+    if manifest is None:
+        raise DumpError(f"{inner}: there is neither tensor_dump.rec nor a manifest; nothing can be told without them")
+    return ManifestEntries(manifest, name)
+
+
+def open(path: str | os.PathLike[str] | None = None) -> Dump:
+    """Opens a dump: its directory, its tensor_dump/, a directory with `latest` or one dump inside; or outputs/latest."""
+    return Dump(path)

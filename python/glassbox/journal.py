@@ -1,0 +1,135 @@
+"""The journal: blocks and records, as docs/format.md has them, checked before anything is used."""
+from __future__ import annotations
+
+import pathlib
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from . import hashing, record_checks
+from .errors import DumpError
+from .record_heads import SCALAR, TENSOR, Heads, read_heads
+
+_HEADER_BYTES, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 32, 1 << 20
+_BLOCK_MAGIC = 0x42584247
+
+
+class Journal(NamedTuple):
+    """`words` is the file, eight bytes each; `heads` are those of all its records, in the order of the file."""
+
+    path: pathlib.Path
+    words: np.ndarray
+    heads: Heads
+    checksums_verified: bool
+
+    def of_type(self, *types: int) -> Heads:
+        return self.heads.take(np.isin(self.heads.type, types))
+
+    def text(self, at: int, length_word: int) -> bytes:
+        """The text of a record that begins at word `at`, whose length is its word `length_word`."""
+        start = at + length_word + 1
+        length = int(self.words[start - 1])
+        return self.words[start:start + (length + 7) // 8].tobytes()[:length]
+
+
+class _Walk(NamedTuple):
+    starts: list[int]
+    first_records: list[int]
+    problem: tuple[int, str] | None
+
+
+def read(path: pathlib.Path, advice: str) -> Journal:
+    """Maps and checks a journal. `advice` ends the sentence about one that is broken."""
+    data = _map(path)
+    _check_header(path, data)
+    words = data[:len(data) & ~7].view("<u8")
+    walk = _walk_blocks(data)
+    heads = read_heads(words, np.array(walk.starts, np.int64))
+    bad, reason = record_checks.first_bad(words, heads)
+    problem = walk.problem
+    if reason:
+        block = int(np.searchsorted(walk.first_records, bad, "right")) - 1
+        problem, heads = (int(heads.at[bad]) * 8, reason), heads.take(np.arange(walk.first_records[block]))
+    if len(heads.at) == 0:
+        raise DumpError(f"{path} has no block that can be read: at byte {problem[0]}: {problem[1]}" if problem else
+                        f"{path} has no block: its run ended before anything was recorded")
+    if problem:
+        count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
+        raise DumpError(f"{path}: at byte {problem[0]}: {problem[1]}; {count} records of tensors and scalars before "
+                        f"it are readable; {advice}")
+    return Journal(path, words, heads, hashing.is_available())
+
+
+def _map(path: pathlib.Path) -> np.ndarray:
+    try:
+        if path.stat().st_size < _HEADER_BYTES:
+            raise DumpError(f"{path} is not the journal of a dump: it does not begin with the 64 bytes of a header")
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)
+    except OSError as error:
+        raise DumpError(f"reading {path}: {error.strerror or error}") from None
+
+
+def _check_header(path: pathlib.Path, data: np.ndarray) -> None:
+    magic, version, length = struct.unpack_from("<8s2I", data)
+    if magic != b"GBXJRNL1":
+        raise DumpError(f"{path} is not the journal of a dump: it does not begin with GBXJRNL1")
+    if version != 1:
+        raise DumpError(f"{path} is a journal of version {version}; this reader knows version 1")
+    if length != _HEADER_BYTES:
+        raise DumpError(f"{path}: the header says that it has {length} bytes, not 64")
+
+
+def _walk_blocks(data: np.ndarray) -> _Walk:
+    """Finds where records begin, up to the first block that does not hold."""
+    halves = data[:len(data) & ~7].view("<u4")
+    walk = _Walk([], [], None)
+    offset, sequence = _HEADER_BYTES, 0
+    while offset < len(data):
+        head = data[offset:offset + _BLOCK_HEAD_BYTES]
+        record_bytes, reason = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
+        if reason:
+            return walk._replace(problem=(offset, reason))
+        begin = (offset + _BLOCK_HEAD_BYTES) // 8
+        before = len(walk.starts)
+        reason = _walk_records(halves[2 * begin:2 * begin + record_bytes // 4], begin, walk.starts)
+        if not reason and len(walk.starts) - before != int(head[8:12].view("<u4")[0]):
+            reason = f"block {sequence} has another number of records than it says"
+        if reason:
+            del walk.starts[before:]
+            return walk._replace(problem=(offset, reason))
+        walk.first_records.append(before)
+        offset, sequence = offset + _BLOCK_HEAD_BYTES + record_bytes, sequence + 1
+    return walk
+
+
+def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int, str]:
+    if len(head) < _BLOCK_HEAD_BYTES:
+        return 0, f"the head of block {sequence} is cut off"
+    magic, record_bytes, _, number, checksum, head_checksum = struct.unpack_from("<4I2Q", head)
+    if magic != _BLOCK_MAGIC:
+        return 0, "no block begins here" if head.any() else "zeros follow instead of a block"
+    if hashing.is_available() and hashing.xxh3_64(head[:24]) != head_checksum:
+        return 0, f"the head of block {sequence} does not have its checksum"
+    if number != sequence:
+        return 0, f"block {number} comes where block {sequence} has to"
+    if record_bytes < 8 or record_bytes % 8 or record_bytes > _BLOCK_LIMIT:
+        return 0, f"block {sequence} says that it has {record_bytes} bytes of records"
+    if record_bytes > len(rest):
+        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there"
+    if hashing.is_available() and hashing.xxh3_64(rest[:record_bytes]) != checksum:
+        return 0, f"the records of block {sequence} do not have their checksum"
+    return record_bytes, ""
+
+
+def _walk_records(halves: np.ndarray, begin: int, starts: list[int]) -> str:
+    # Were a record to begin at word n, lengths[n] would be its length.
+    lengths = [*halves[2::2].tolist(), 0]
+    at, end, append = 0, len(halves) // 2, starts.append
+    while at < end:
+        words = lengths[at]
+        if words < 4:
+            return "a record is shorter than its head"
+        append(begin + at)
+        at += words
+    return "" if at == end else "a record is longer than what is left of its block"

@@ -1,0 +1,183 @@
+"""What a journal says, in the form of the manifest."""
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+
+from . import run_info
+from .columns import NO_KERNEL, Columns, TaskTable
+from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
+from .journal import Journal
+from .manifest_entry import ROLES, STAGES
+from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
+                           SCALAR,
+                           SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
+
+_CAUSES = ("stall", "disk", "corrupt", "device")
+_REASONS = ("nobody told which words of the task are tensors",
+            "what was told of the argument is not what the kernel gets")
+_CHUNK = 16384
+
+
+class JournalEntries:
+    """Tensors and scalars in the order of the manifest; entries are made when they are asked for."""
+
+    def __init__(self, journal: Journal, directory_name: str) -> None:
+        self.journal = journal
+        self.checksums_verified = journal.checksums_verified
+        self.run = run_info.parse(journal)
+        heads = journal.of_type(TENSOR, SCALAR)
+        order = np.lexsort((heads.arg, heads.stage, heads.task))
+        self.heads = heads.take(order)
+        self.tasks = self._read_tasks()
+        self._last_row, self._last_task = -1, self.tasks.describe(-1)
+        self.row_of_entry = self.tasks.rows(self.heads.task)
+        self.columns = self._columns()
+        self.kernel_names = {kernel["func_id"]: kernel["name"] for kernel in self.run.kernels}
+        self.info = self._info(directory_name)
+
+    def __len__(self) -> int:
+        return len(self.heads.at)
+
+    def entries(self, indices: Sequence[int] | np.ndarray) -> Iterator[dict[str, Any]]:
+        """The entries at these positions, in the form of tensor_dump.json."""
+        indices = np.asarray(indices, np.int64)
+        for begin in range(0, len(indices), _CHUNK):
+            chunk = indices[begin:begin + _CHUNK]
+            rows = self.row_of_entry[chunk].tolist()
+            columns = [column.tolist() for column in self.heads.take(chunk)]
+            for index, row, *head in zip(chunk.tolist(), rows, *columns):
+                yield self._entry(index, row, *head)
+
+    def arg_names(self) -> tuple[list[str | None], np.ndarray]:
+        """The different names of arguments, and for each record which of them it has."""
+        columns = self.columns
+        pairs = np.column_stack([columns.functions, columns.arg.astype(np.int64)])
+        different, which = np.unique(pairs, axis=0, return_inverse=True)
+        names = [self.run.slot_name([f for f in row[:3] if f != NO_KERNEL], row[3]) for row in different.tolist()]
+        return names, which.reshape(-1)
+
+    def _entry(self, index: int, row: int, at: int, kind: int, stage: int, role: int, arg: int, code: int, ndims: int,
+               flags: int, words: int, thread: int, task: int, time: int) -> dict[str, Any]:
+        task_id, functions, subtasks, block_num, kernels = self._task(row)
+        dtype = BY_CODE.get(code, UINT64)
+        entry: dict[str, Any] = {"index": index, "task_id": task_id, "task_seq": task, "func_id": functions,
+                                 "kernel": kernels, "arg_index": arg}
+        name = self.run.slot_name(functions, arg)
+        if name is not None:
+            entry["arg_name"] = name
+        entry["role"], entry["stage"] = ROLES[role], STAGES[stage]
+        entry["kind"], entry["dtype"] = "scalar" if kind == SCALAR else "tensor", dtype.name
+        if kind == SCALAR:
+            bits = int(self.journal.words[at + 4])
+            entry |= {"value": json_value(scalar_value(bits, dtype), dtype), "bits": f"0x{bits:016x}", "shape": [],
+                      "strides": [], "start_offset": 0, "numel": 1, "is_contiguous": True, "bin_offset": 0,
+                      "bin_size": 0}
+        else:
+            self._add_tensor(entry, at, ndims, flags)
+        entry |= {"truncated": bool(flags & TRUNCATED), "overwritten": False, "in_flight": bool(flags & IN_FLIGHT),
+                  "time_ns": time, "thread": thread, "block_num": block_num, "subtasks": subtasks}
+        if flags & STATS and kind == TENSOR:
+            entry["stats"] = self._stats(at + 10 + 2 * ndims, dtype)
+        return entry
+
+    def _task(self, row: int) -> tuple[str | None, list[int], list[str], int | None, list[str | None]]:
+        """Of a row of the tasks; lists of its own for each record."""
+        if row != self._last_row:
+            self._last_row, self._last_task = row, self.tasks.describe(row)
+        task_id, functions, subtasks, block_num = self._last_task
+        return task_id, [*functions], [*subtasks], block_num, [self.kernel_names.get(function) for function in functions]
+
+    def _add_tensor(self, entry: dict[str, Any], at: int, ndims: int, flags: int) -> None:
+        body = self.journal.words[at + 4:at + 10 + 2 * ndims]
+        address, offset, size, low, high = body[:5].tolist()
+        start, *geometry = body[5:].view(np.int64).tolist()
+        shape = geometry[:ndims]
+        entry |= {"shape": shape, "strides": geometry[ndims:], "start_offset": start, "numel": math.prod(shape),
+                  "is_contiguous": bool(flags & CONTIGUOUS), "buffer_addr": f"0x{address:016x}",
+                  "bin_offset": offset if flags & PAYLOAD else 0, "bin_size": size if flags & PAYLOAD else 0}
+        if flags & HASH:
+            entry["hash"] = f"{high:016x}{low:016x}"
+
+    def _stats(self, at: int, dtype: Any) -> dict[str, Any]:
+        form = {"float": "d", "int": "q"}.get(dtype.kind, "Q")
+        low, high, mean, *counts = struct.unpack(f"<2{form}d4Q", self.journal.words[at:at + 7].tobytes())
+        return {"min": json_value(low, dtype), "max": json_value(high, dtype), "mean": json_float(mean, False),
+                **dict(zip(("nan", "inf", "zero", "subnormal"), counts))}
+
+    def _read_tasks(self) -> TaskTable:
+        heads, words = self.journal.of_type(TASK), self.journal.words
+        pairs = words[heads.at[:, None] + np.arange(5, 8)].astype("<u8").view("<u4").reshape(-1, 6).astype(np.int64)
+        functions = np.where(pairs[:, :3] == 0xFFFFFFFF, NO_KERNEL, pairs[:, :3])
+        done, edges = self.journal.of_type(DONE), self.journal.of_type(EDGES)
+        table = TaskTable(heads.task.astype(np.int64), words[heads.at + 4], functions, pairs[:, 3],
+                          heads.time.astype(np.int64))
+        table.set_completions(done.task.astype(np.int64), done.time.astype(np.int64))
+        begin = edges.at + 4
+        table.set_edges(edges.task.astype(np.int64), begin, edges.at + edges.words, words)
+        return table
+
+    def _columns(self) -> Columns:
+        heads = self.heads
+        dtype = np.where(heads.dtype == 0, UINT64.code, heads.dtype)
+        row = self.row_of_entry
+        return Columns(heads.task.astype(np.int64), *self.tasks.gather(row), heads.arg, heads.role, heads.stage,
+                       heads.type == SCALAR, dtype)
+
+    def _info(self, directory_name: str) -> dict[str, Any]:
+        heads, words = self.heads, self.journal.words
+        counted = heads.take((heads.flags & IN_FLIGHT) == 0)
+        has_payload = (heads.type == TENSOR) & ((heads.flags & PAYLOAD) != 0)
+        sizes = words[np.where(has_payload, heads.at + 6, 0)] * has_payload
+        is_duplicate = (heads.flags & DUPLICATE) != 0
+        is_complete, status, stall = self._end()
+        losses = self._losses()
+        return {"schema_version": 1, "generator": self.run.generator, "run": self.run.run, "run_dir": directory_name,
+                "bin_file": "tensor_dump.bin",
+                "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
+                "dump_level": self.run.dump_level, "complete": is_complete, "status": status,
+                "total_tensors": len(counted.at), **_counts(STAGES, counted.stage),
+                **_counts([f"{role}_tensors" for role in ROLES], counted.role),
+                "in_flight_tensors": len(heads.at) - len(counted.at),
+                "truncated_tensors": int(np.count_nonzero(heads.flags & TRUNCATED)),
+                "dropped_records": sum(loss["count"] for loss in losses), "dropped_overwrite": 0,
+                "deduplicated_tensors": int(np.count_nonzero(is_duplicate)), "payload_bytes": int(sizes.sum()),
+                "stored_bytes": int(sizes[~is_duplicate].sum()), "stall_ns": stall, "kernels": self.run.kernels,
+                "losses": losses, "skipped": self._skipped()}
+
+    def _end(self) -> tuple[bool, str, int]:
+        ends = self.journal.of_type(END)
+        if len(ends.at) == 0:
+            return False, "killed", 0
+        at = int(ends.at[0])
+        status = self.journal.text(at, 12).decode("utf-8", "replace")
+        return bool(ends.flags[0] & COMPLETE), status, int(self.journal.words[at + 11])
+
+    def _losses(self) -> list[dict[str, Any]]:
+        heads, losses = self.journal.of_type(LOSS), []
+        for at, task, stage, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.stage.tolist(),
+                                        heads.arg.tolist()):
+            # Without stage and argument it is known of no task.
+            is_of_task = stage != NONE or arg != NONE
+            losses.append({"task_id": self.tasks.id_of(task) if is_of_task else None,
+                           "task_seq": task if is_of_task else None, "arg_index": None if arg == NONE else arg,
+                           "stage": None if stage == NONE else STAGES[stage],
+                           "cause": _CAUSES[int(self.journal.words[at + 4]) & 0xFFFFFFFF],
+                           "count": int(self.journal.words[at + 5])})
+        return losses
+
+    def _skipped(self) -> list[dict[str, Any]]:
+        heads, skipped = self.journal.of_type(SKIPPED), []
+        for at, task, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.arg.tolist()):
+            word = int(self.journal.words[at + 4])
+            skipped.append({"task_id": self.tasks.id_of(task), "task_seq": task,
+                            "arg_index": None if arg == NONE else arg,
+                            "kernel": self.run.kernel_name(word >> 32), "reason": _REASONS[word & 0xFFFFFFFF]})
+        return skipped
+
+
+def _counts(names: Sequence[str], codes: np.ndarray) -> dict[str, int]:
+    return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist()))

@@ -1,0 +1,61 @@
+"""The file of payload: mapped once, read-only."""
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+
+from . import dtypes
+from .dtypes import DType
+from .errors import DumpError, NoPayload
+
+
+class Payload:
+    """Arrays are views of the mapping; it lives as long as one of them does."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        self._bytes: np.ndarray | None = None
+
+    def bytes_at(self, offset: int, size: int, what: str) -> np.ndarray:
+        if self._bytes is None:
+            self._bytes = self._map()
+        if offset + size > len(self._bytes):
+            raise DumpError(f"{what}: its payload is at bytes {offset} to {offset + size} of {self.path}, which has "
+                            f"{len(self._bytes)}: the file is cut off, or not that of this dump")
+        return self._bytes[offset:offset + size]
+
+    def _map(self) -> np.ndarray:
+        try:
+            if self.path.stat().st_size == 0:
+                return np.zeros(0, np.uint8)
+            return np.memmap(self.path, np.uint8, "r").view(np.ndarray)
+        except OSError as error:
+            raise DumpError(f"reading {self.path}: {error.strerror or error}; the payload of tensors is there") from None
+
+
+def shaped(raw: np.ndarray, dtype: DType, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """A view of bytes as the stored elements of a tensor."""
+    if raw.nbytes != dtypes.row_bytes(dtype, shape):
+        raise DumpError(f"{what}: its payload has {raw.nbytes} bytes, and {dtype.name} of shape {list(shape)} has "
+                        f"{dtypes.row_bytes(dtype, shape)}")
+    try:
+        return np.ndarray(dtypes.stored_shape(dtype, shape), dtype.storage, raw)
+    except ValueError as error:
+        raise DumpError(f"{what}: numpy has no array of shape {list(shape)}: {error}") from None
+
+
+def flat(raw: np.ndarray, dtype: DType) -> np.ndarray:
+    """A view of bytes as a row of stored elements, as many as are whole."""
+    width = dtype.storage.itemsize
+    return raw[:len(raw) // width * width].view(dtype.storage)
+
+
+def with_truth_values(array: np.ndarray) -> np.ndarray:
+    """numpy counts on bytes of 0 and 1 in a bool; where a kernel left others, this is a copy that has them."""
+    stored = array.view(np.uint8)
+    return stored != 0 if stored.size and stored.max() > 1 else array
+
+
+def missing(what: str, why: str) -> NoPayload:
+    return NoPayload(f"{what}: {why}")

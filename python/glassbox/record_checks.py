@@ -1,0 +1,121 @@
+"""Whether every record of a journal makes sense. A block is taken whole or not at all, so one bad record is enough."""
+from __future__ import annotations
+
+from typing import Iterator
+
+import numpy as np
+
+from .record_heads import (DISPATCH, END, LOSS, NONE, RUN, RUN_ARG, SCALAR, SKIPPED, STATS, TENSOR, Heads)
+
+# The least number of words of a record, by type.
+_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13])
+_TASK_LIMIT = np.uint64(1 << 44)
+_LAST_DTYPE = 16
+Check = tuple[np.ndarray, str]
+
+
+def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
+    """The first record that makes no sense, and why; an empty reason where all do.
+
+    Each group of checks reads only what the one before has found to be there.
+    """
+    bad, reason = len(heads.at), ""
+    for group in (_of_sizes, _of_geometry, _of_content):
+        for mask, text in group(words, heads.take(slice(0, bad))):
+            position = int(np.argmax(mask)) if mask.any() else bad
+            if position < bad:
+                bad, reason = position, f"a record makes no sense: {text}"
+    return bad, reason
+
+
+def _of_sizes(_: np.ndarray, heads: Heads) -> Iterator[Check]:
+    is_known = (heads.type >= RUN) & (heads.type <= END)
+    yield ~is_known, "its type is none that this reader knows"
+    yield heads.words < _LEAST_WORDS[np.where(is_known, heads.type, 0)], "it is shorter than a record of its type"
+    yield (heads.type == TENSOR) & (heads.ndims > 8), "its shape has more than 8 dimensions"
+
+
+def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
+    is_tensor, ndims = heads.type == TENSOR, heads.ndims.astype(np.int64)
+    needed = 10 + 2 * ndims + np.where(heads.flags & STATS, 7, 0)
+    yield is_tensor & (heads.words < needed), "it is too short for its shape, strides and statistics"
+    yield from _of_run_arguments(words, heads, ndims)
+    for kind, length_word in ((RUN, 4), (END, 12)):
+        which = np.flatnonzero(heads.type == kind)
+        room = (heads.words[which] - length_word - 1) * 8
+        mask = np.zeros(len(heads.at), bool)
+        mask[which] = words[heads.at[which] + length_word] > room.astype(np.uint64)
+        yield mask, "its text is longer than the record"
+    yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
+
+
+def _of_run_arguments(words: np.ndarray, heads: Heads, ndims: np.ndarray) -> Iterator[Check]:
+    which = np.flatnonzero(heads.type == RUN_ARG)
+    is_tensor = np.zeros(len(heads.at), np.uint64)
+    is_tensor[which] = words[heads.at[which] + 4]
+    yield is_tensor > 1, "it is neither a tensor nor a scalar"
+    yield (is_tensor == 1) & (ndims > 8), "its shape has more than 8 dimensions"
+    yield (is_tensor == 1) & (heads.dtype == 0), "its dtype is none"
+    yield (is_tensor == 1) & (heads.words < 6 + ndims), "it is too short for its shape"
+
+
+def _bad_slots(words: np.ndarray, heads: Heads) -> np.ndarray:
+    """Steps through the slots of all dispatches at once."""
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == DISPATCH)
+    at, end = heads.at[which] + 10, heads.at[which] + heads.words[which]
+    count = (words[heads.at[which] + 7] >> np.uint64(32)).astype(np.int64)
+    block = words[heads.at[which] + 6].astype(np.uint32)
+    subtask = words[heads.at[which] + 7].astype(np.uint32)
+    bad[which[(count > 64) | (block >= 1 << 16) | (subtask > 2)]] = True
+    for slot in range(64):
+        going = (count > slot) & ~bad[which]
+        which, at, end, count = which[going], at[going], end[going], count[going]
+        if len(which) == 0:
+            break
+        fits = at + 2 <= end
+        head = words[np.where(fits, at, 0)]
+        arg, is_tensor, role, dtype, ndims = ((head >> np.uint64(8 * i) & np.uint64(255)).astype(np.int64)
+                                              for i in range(5))
+        at = at + np.where(is_tensor == 1, 4 + 2 * ndims, 2)
+        holds = (arg <= 63) & (is_tensor <= 1) & (role <= 2) & (dtype <= _LAST_DTYPE) & (at <= end)
+        bad[which[~(fits & holds & ((is_tensor == 0) | (dtype > 0) & (ndims <= 8)))]] = True
+    return bad
+
+
+def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
+    position = np.arange(len(heads.at))
+    yield (heads.type == RUN) != (position == 0), "the record of the run is the first one, and no other"
+    ends = np.flatnonzero(heads.type == END)
+    yield position > (ends[0] if len(ends) else len(position)), "a record follows the last one"
+    yield heads.task >= _TASK_LIMIT, "its task number is too large"
+    is_entry = (heads.type == TENSOR) | (heads.type == SCALAR)
+    yield is_entry & (heads.stage > 1), "its stage is neither before nor after"
+    yield is_entry & (heads.role > 2), "its role is none"
+    yield is_entry & (heads.arg > 63), "its arg_index is not that of an argument"
+    has_dtype = is_entry | (heads.type == RUN_ARG)
+    yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is none"
+    yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is none"
+    yield _negative_shapes(words, heads), "a dimension of its shape is negative"
+    yield _numbers_from(words, heads, LOSS, 4), "its cause is none"
+    yield _numbers_from(words, heads, SKIPPED, 2), "its reason is none"
+    yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is none"
+
+
+def _negative_shapes(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    for kind, shape_word in ((TENSOR, 10), (RUN_ARG, 6)):
+        for dimension in range(8):
+            which = np.flatnonzero((heads.type == kind) & (heads.ndims > dimension))
+            if kind == RUN_ARG:
+                which = which[words[heads.at[which] + 4] == 1]
+            bad[which] |= words[heads.at[which] + shape_word + dimension].view(np.int64) < 0
+    return bad
+
+
+def _numbers_from(words: np.ndarray, heads: Heads, kind: int, limit: int) -> np.ndarray:
+    """Records of a type whose first number after the head is `limit` or more."""
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == kind)
+    bad[which] = words[heads.at[which] + 4].astype(np.uint32) >= limit
+    return bad

@@ -1,0 +1,42 @@
+"""Types and flags of records in the journal, and their heads."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END = range(1, 12)
+PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, _IN_PIECES, COMPLETE = (1 << i for i in range(9))
+NONE = 255
+
+
+class Heads(NamedTuple):
+    """The heads of records, a column for each field; `at` is the word of the file that a record begins at."""
+
+    at: np.ndarray
+    type: np.ndarray
+    stage: np.ndarray
+    role: np.ndarray
+    arg: np.ndarray
+    dtype: np.ndarray
+    ndims: np.ndarray
+    flags: np.ndarray
+    words: np.ndarray
+    thread: np.ndarray
+    task: np.ndarray
+    time: np.ndarray
+
+    def take(self, which: np.ndarray) -> "Heads":
+        return Heads(*(column[which] for column in self))
+
+
+def read_heads(words: np.ndarray, at: np.ndarray) -> Heads:
+    first, second = words[at], words[at + 1]
+
+    def byte(shift: int) -> np.ndarray:
+        return (first >> np.uint64(shift)).astype(np.uint8)
+
+    return Heads(at, byte(0), byte(8), byte(16), byte(24), byte(32), byte(40),
+                 (first >> np.uint64(48)).astype(np.int64),
+                 second.astype(np.uint32).astype(np.int64), (second >> np.uint64(32)).astype(np.uint16),
+                 words[at + 2], words[at + 3])
