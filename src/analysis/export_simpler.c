@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "analysis/array_text.h"
+#include "base/float_text.h"
 
 enum { PIECE_BYTES = 1 << 18 };
 
@@ -135,6 +136,16 @@ static void write_task(FILE *json, const gbx_entry *entry, gbx_simpler_report *r
     fputc(']', json);
 }
 
+/* As a number; floats narrower than float32 as the float32 that they are, as in our manifest. */
+static void format_value(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]) {
+    if (dtype == GBX_BOOL)
+        snprintf(out_text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
+    else if (gbx_dtype_is_float(dtype) && dtype != GBX_FLOAT64)
+        gbx_f32_format((float)gbx_dtype_to_f64(dtype, bits), out_text);
+    else
+        gbx_element_format(dtype, bits, out_text);
+}
+
 /* Numbers, also of 64 bits; of floats with a point or an exponent, and quoted where JSON has none.
  */
 static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
@@ -142,10 +153,7 @@ static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *
     uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
     bool is_number =
         !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
-    if (entry->dtype == GBX_BOOL)
-        snprintf(text, sizeof text, bits ? "true" : "false");
-    else
-        gbx_element_format(entry->dtype, bits, text);
+    format_value(entry->dtype, bits, text);
     report->not_numbers += !is_number;
     fprintf(json, is_number ? ", \"value\": %s" : ", \"value\": \"%s\"", text);
 }

@@ -7,10 +7,12 @@
 
 #include "analysis/array_text.h"
 #include "analysis/export_texts.h"
+#include "base/plain_text.h"
 
 enum {
     PIECE_ELEMENTS = 2048,
     LINE_WIDTH = 100,
+    NAME_BYTES = 512,
     INDEX_TEXT_BYTES = 24, /* of one dimension, with ", " */
     LINE_BYTES_MAX = GBX_MAX_DIMS * INDEX_TEXT_BYTES + GBX_ELEMENT_TEXT_BYTES
 };
@@ -26,6 +28,14 @@ static void write_numbers(FILE *to, const char *key, const int64_t *numbers, uin
     fputs("]\n", to);
 }
 
+/* A name of a kernel or an argument, whatever is in it, stays on its line. */
+static void write_name(FILE *to, const char *name) {
+    char plain[NAME_BYTES];
+    snprintf(plain, sizeof plain, "%s", name);
+    gbx_text_make_plain(plain);
+    fputs(plain, to);
+}
+
 static void write_kernels(FILE *to, const gbx_record_task *task, const gbx_run_info *run) {
     fputs("# kernel:", to);
     const char *separator = " ";
@@ -33,8 +43,9 @@ static void write_kernels(FILE *to, const gbx_record_task *task, const gbx_run_i
         if (task->func_ids[i] == UINT32_MAX)
             continue;
         const gbx_run_kernel *kernel = gbx_run_info_kernel(run, task->func_ids[i]);
-        fprintf(to, "%s%s (func_id %" PRIu32 ")", separator, kernel ? kernel->name : "unknown",
-                task->func_ids[i]);
+        fputs(separator, to);
+        write_name(to, kernel ? kernel->name : "unknown");
+        fprintf(to, " (func_id %" PRIu32 ")", task->func_ids[i]);
         separator = ", ";
     }
     fputc('\n', to);
@@ -66,8 +77,11 @@ static void write_head(FILE *to, const gbx_entry *entry, const gbx_export_source
     fprintf(to, "# index: %" PRIu64 "\n", entry->index);
     write_task(to, entry, gbx_reader_run(source->values.reader));
     fprintf(to, "# arg_index: %u\n", entry->head->arg_index);
-    if (entry->arg_name)
-        fprintf(to, "# arg_name: %s\n", entry->arg_name);
+    if (entry->arg_name) {
+        fputs("# arg_name: ", to);
+        write_name(to, entry->arg_name);
+        fputc('\n', to);
+    }
     fprintf(to, "# role: %s\n", role_names[entry->head->role]);
     fprintf(to, "# stage: %s\n",
             entry->head->stage == GBX_STAGE_BEFORE ? "before_dispatch" : "after_completion");

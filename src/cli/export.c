@@ -246,8 +246,10 @@ static void print_losses(const whole_export *export) {
     print_count(report->foreign_dtypes, "record",
                 "of float64 or int4, which the tools of simpler show as bytes");
     print_count(totals->skipped, "note", "left out of what the run could not describe");
-    printf("without a place in this layout: names of kernels and arguments, hashes, addresses, "
-           "times, statistics, the graph\n");
+    if (gbx_reader_get_origin(export->dump.reader)->is_journal ||
+        gbx_reader_run(export->dump.reader)->kernel_count > 0)
+        printf("without a place in this layout: names of kernels and arguments, hashes, addresses, "
+               "times, statistics, the graph\n");
 }
 
 static void print_simpler(const whole_export *export) {

@@ -1,6 +1,6 @@
 /*
  * A zip archive of stored members, written from its beginning to its end, with the 64-bit forms
- * where they are needed. Memory grows by the directory alone: about 150 bytes a member.
+ * where they are needed. Memory grows by the directory alone: about 100 bytes a member.
  */
 #ifndef GBX_CLI_EXPORT_ARCHIVE_H
 #define GBX_CLI_EXPORT_ARCHIVE_H

@@ -49,7 +49,8 @@ static void print_count(const char *what, uint64_t count, const char *colour, bo
 static void print_status(const gbx_reader *reader, bool is_coloured) {
     const char *status = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed";
     bool is_complete = gbx_reader_is_complete(reader);
-    if (is_complete && strcmp(status, "ok") == 0)
+    bool is_told = gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS;
+    if (!is_told || (is_complete && strcmp(status, "ok") == 0))
         return;
     printf("; %s%s", is_coloured ? RED : "", is_complete ? "" : "not complete: ");
     gbx_terminal_put(status);

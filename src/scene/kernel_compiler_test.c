@@ -519,11 +519,6 @@ static void start_children(const workshop *shop, path_text *paths, pid_t *childr
     close(start[1]);
 }
 
-static bool is_thread_sanitized(void) {
-    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
-    return sanitizers && strstr(sanitizers, "thread");
-}
-
 static void processes_compile_the_same_source_at_once(void **state) {
     const workshop *shop = *state;
     if (is_thread_sanitized())

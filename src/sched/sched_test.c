@@ -128,11 +128,6 @@ static uint32_t random_below(uint32_t n) {
     return (uint32_t)((random_state * UINT64_C(2685821657736338717) >> 33) % n);
 }
 
-static bool is_thread_sanitized(void) {
-    const char *sanitize = getenv("GLASSBOX_SANITIZE");
-    return sanitize && strstr(sanitize, "thread");
-}
-
 /* How many rounds of something take its share of the time. */
 static uint32_t rounds(uint32_t plain) {
     if (getenv("GLASSBOX_STRESS"))

@@ -93,9 +93,9 @@ gbx_status gbx_import_fail_expected(const gbx_import_fields *fields, gbx_import_
 static uint8_t find_field(const gbx_scan_value *key, uint8_t expected) {
     if (expected < GBX_FIELD_COUNT && gbx_scan_is(key, names[expected].text, names[expected].size))
         return expected;
-    for (uint8_t i = 0; i < GBX_FIELD_COUNT; ++i)
+    for (size_t i = 0; i < GBX_FIELD_COUNT; ++i)
         if (gbx_scan_is(key, names[i].text, names[i].size))
-            return i;
+            return (uint8_t)i;
     return GBX_FIELD_COUNT;
 }
 

@@ -38,8 +38,9 @@ static bool is_name(const gbx_scan_value *value, const char *name) {
 static gbx_status find_kernel(gbx_import_kernels *kernels, const gbx_import_fields *fields,
                               uint32_t func_id, gbx_import_kernel **out_kernel) {
     if (func_id >= GBX_MAX_KERNELS)
-        return gbx_import_fail(fields, GBX_FIELD_FUNC_ID, "%u has a name, and is not below %d",
-                               func_id, GBX_MAX_KERNELS);
+        return gbx_status_never_null(gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+                                                     "%u has a name, and is not below %d", func_id,
+                                                     GBX_MAX_KERNELS));
     if (!kernels->by_func_id[func_id])
         kernels->by_func_id[func_id] = calloc(1, sizeof(gbx_import_kernel));
     *out_kernel = kernels->by_func_id[func_id];

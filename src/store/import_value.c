@@ -206,10 +206,13 @@ static bool take_extreme(const gbx_scan_value *value, uint32_t dtype, uint64_t *
 
 static gbx_status fail_stat(const gbx_import_fields *fields, size_t stat,
                             const gbx_scan_value *value) {
+    const char *expected = stat < STAT_MEAN    ? "a value of the dtype"
+                           : stat == STAT_MEAN ? "a number"
+                                               : "an integer that is not negative";
     char shown[GBX_IMPORT_SHOWN_BYTES];
     gbx_import_show(value, shown);
-    return gbx_import_fail(fields, GBX_FIELD_STATS, "%s: %s is no value of it", stat_names[stat],
-                           shown);
+    return gbx_import_fail(fields, GBX_FIELD_STATS, "%s: expected %s, got %s", stat_names[stat],
+                           expected, shown);
 }
 
 gbx_status gbx_import_get_stats(const gbx_import_fields *fields, uint32_t dtype,

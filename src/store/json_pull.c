@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/plain_text.h"
+
 enum { VALUE_BYTES_MAX = 64 << 20, BUFFER_BYTES = 1 << 18 };
 
 /* --- bytes --- */
@@ -203,10 +205,11 @@ gbx_status gbx_json_pull_parse(gbx_json_pull *pull, json_t **out_value) {
     json_error_t error;
     *out_value =
         json_loadb(pull->text, pull->size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (!*out_value)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ": %s", pull->name,
-                        pull->text_line + (uint64_t)error.line - 1, error.text);
-    return NULL;
+    if (*out_value)
+        return NULL;
+    gbx_text_make_plain(error.text); /* it quotes the file */
+    return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ": %s", pull->name,
+                    pull->text_line + (uint64_t)error.line - 1, error.text);
 }
 
 gbx_status gbx_json_pull_value(gbx_json_pull *pull, json_t **out_value) {

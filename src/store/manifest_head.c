@@ -4,11 +4,8 @@
 #include "store/manifest_parts.h"
 
 static const char *const loss_causes[GBX_LOSS_CAUSE_COUNT] = {
-    [GBX_LOSS_STALL] = "stall",
-    [GBX_LOSS_DISK] = "disk",
-    [GBX_LOSS_CORRUPT] = "corrupt",
-    [GBX_LOSS_DEVICE] = "device",
-    [GBX_LOSS_UNTOLD] = "not told",
+    [GBX_LOSS_STALL] = "stall",   [GBX_LOSS_DISK] = "disk",       [GBX_LOSS_CORRUPT] = "corrupt",
+    [GBX_LOSS_DEVICE] = "device", [GBX_LOSS_UNTOLD] = "not told",
 };
 
 static const char *const skip_reasons[GBX_SKIP_REASON_COUNT] = {
@@ -29,6 +26,8 @@ static gbx_status put_origin(gbx_manifest *manifest, gbx_manifest_file *file) {
     GBX_MEMBER(file, "\n\"bin_format\": "
                      "{\"type\":\"logical_contiguous\",\"byte_order\":\"little_endian\"},");
     GBX_TRY(gbx_manifest_member_string(file, "dump_level", run->dump_level));
+    if (!(gbx_reader_get_origin(manifest->reader)->told & GBX_TOLD_STATUS))
+        return NULL;
     gbx_manifest_member_bool(file, "complete", gbx_reader_is_complete(manifest->reader));
     return gbx_manifest_member_string(file, "status",
                                       is_killed ? "killed" : gbx_reader_end_text(manifest->reader));

@@ -36,6 +36,7 @@ typedef struct entry_writer {
     gbx_manifest_file *file;
     kind_text kinds[KIND_COUNT][STAGE_COUNT][ROLE_COUNT][GBX_DTYPE_COUNT];
     unsigned told;     /* GBX_TOLD_... */
+    bool has_kernels;  /* names are told */
     uint64_t position; /* `index` of the next entry */
     uint64_t written;  /* entries so far */
     uint64_t task;     /* the one that the texts are of; UINT64_MAX for none */
@@ -130,7 +131,7 @@ static gbx_status fill_front(entry_writer *writer, const gbx_record_task *task) 
     at = gbx_put_u64(at, writer->task);
     at = GBX_PUT(at, ",\"func_id\":[");
     at = put_func_ids(at, writer->func_ids);
-    if (writer->manifest->names.kernel_count > 0) {
+    if (writer->has_kernels) {
         at = GBX_PUT(at, "],\"kernel\":[");
         at = put_kernels(writer, at);
     }
@@ -426,6 +427,8 @@ gbx_status gbx_manifest_put_tensors(gbx_manifest *manifest, gbx_manifest_file *f
     all->manifest = manifest;
     all->file = file;
     all->told = gbx_reader_get_origin(manifest->reader)->told;
+    all->has_kernels = gbx_reader_get_origin(manifest->reader)->is_journal ||
+                       gbx_reader_run(manifest->reader)->kernel_count > 0;
     all->task = UINT64_MAX;
     memset(all->func_ids, 0xff, sizeof all->func_ids);
     fill_kinds(all);

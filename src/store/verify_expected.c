@@ -267,11 +267,13 @@ static void add_scalar(json_t *entry, const gbx_record_scalar *record) {
 
 static json_t *expected_argument(const gbx_expected *expected, const gbx_record *record) {
     const gbx_run_info *run = gbx_reader_run(expected->reader);
+    bool is_overwritten =
+        record->type == GBX_RECORD_TENSOR && (record->flags & GBX_FLAG_OVERWRITTEN);
     json_t *entry =
         json_pack("{s:I,s:I,s:i,s:s,s:s,s:b,s:b,s:I,s:i}", "index", (json_int_t)expected->index,
                   "task_seq", (json_int_t)record->task, "arg_index", (int)record->arg_index, "role",
-                  roles[record->role], "stage", stages[record->stage], "overwritten", 0,
-                  "in_flight", (record->flags & GBX_FLAG_IN_FLIGHT) != 0, "time_ns",
+                  roles[record->role], "stage", stages[record->stage], "overwritten",
+                  is_overwritten, "in_flight", (record->flags & GBX_FLAG_IN_FLIGHT) != 0, "time_ns",
                   (json_int_t)record->time_ns, "thread", (int)record->thread);
     if (!entry)
         return NULL;
