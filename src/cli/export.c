@@ -96,15 +96,14 @@ static const struct argp parser = {
     .options = options,
     .parser = parse,
     .args_doc = "[DUMP]",
-    .doc =
-        "Writes the tensors and scalars of a dump for other tools. DUMP is a dump directory, "
-        "its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT "). What is written "
-        "appears when it is whole; Ctrl-C leaves nothing behind.\v"
-        "exit codes: 0 written; 1 there was nothing to write; 2 usage, no dump that can be "
-        "read, or a place that cannot be written to; 4 the disk failed.\n\n"
-        "examples:\n  glassbox export --format npz -o run.npz\n"
-        "  glassbox export outputs/latest --kernel 'softmax*' --as float32 --format npz -o s.npz\n"
-        "  glassbox export --format simpler -o args_dump",
+    .doc = "Writes the tensors and scalars of a dump for other tools. DUMP is a dump directory, "
+           "its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT "). What is written "
+           "appears when it is whole; Ctrl-C leaves nothing behind.\v"
+           "exit codes: 0 written; 1 there was nothing to write; 2 usage, no dump that can be "
+           "read, or a place that cannot be written to; 4 the disk failed.\n\n"
+           "examples:\n  glassbox export --format npz -o run.npz\n"
+           "  glassbox export --arg weights --as float32 --format npz -o weights.npz\n"
+           "  glassbox export --format simpler -o args_dump",
     .children = children,
 };
 

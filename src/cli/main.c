@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 
@@ -79,13 +81,14 @@ static int command_help(int argc, char **argv) {
     return about->run(2, words);
 }
 
-/* What was printed has to arrive: a full disk behind stdout is not a success. */
-static int flushed(int exit_code) {
+/* What was printed has to arrive: a full disk behind stdout is not a success. At every exit, for
+ * the parser of options prints help and ends by itself. */
+static void check_stdout(void) {
     bool had_failed = ferror(stdout) != 0;
     if (fflush(stdout) == 0 && !had_failed)
-        return exit_code;
+        return;
     fprintf(stderr, "glassbox: writing to stdout: %s\n", strerror(errno));
-    return GBX_EXIT_USAGE;
+    _exit(GBX_EXIT_USAGE);
 }
 
 int main(int argc, char **argv) {
@@ -93,8 +96,9 @@ int main(int argc, char **argv) {
         print_help(stderr);
         return GBX_EXIT_USAGE;
     }
+    atexit(check_stdout);
     /* A file that may not grow is a failed write, with a sentence of its own. */
     signal(SIGXFSZ, SIG_IGN);
     const command *chosen = find_command(argv[1]);
-    return chosen ? flushed(chosen->run(argc - 1, argv + 1)) : fail_no_command(argv[1]);
+    return chosen ? chosen->run(argc - 1, argv + 1) : fail_no_command(argv[1]);
 }

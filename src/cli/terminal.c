@@ -11,6 +11,8 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "base/plain_text.h"
+
 enum { DEFAULT_WIDTH = 80, ESCAPED_WIDTH = 4 };
 
 size_t gbx_terminal_width(void) {
@@ -60,7 +62,7 @@ const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, siz
     const char *mark = gbx_terminal_is_unicode() ? "\u2026" : "~";
     size_t used = 0;
     size_t columns = 0;
-    if (gbx_terminal_text_width(text) <= width)
+    if (strlen(text) < capacity && gbx_terminal_text_width(text) <= width)
         return text;
     for (size_t left = width - 1; *text; left -= columns) {
         size_t bytes = first_character(text, &columns);
@@ -83,11 +85,16 @@ size_t gbx_terminal_text_width(const char *text) {
 }
 
 void gbx_terminal_put(const char *text) {
-    for (; *text; ++text) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f)
-            printf("\\x%02x", c);
-        else
-            putchar(c);
+    while (*text) {
+        const unsigned char *bytes = (const unsigned char *)text;
+        size_t size = *bytes < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, strlen(text));
+        bool is_control = *bytes < 0x20 || *bytes == 0x7f || (*bytes == 0xc2 && bytes[1] < 0xa0);
+        if (size > 0 && !is_control)
+            printf("%.*s", (int)size, text);
+        for (size_t i = 0; is_control && i < size; ++i)
+            printf("\\x%02x", bytes[i]);
+        if (size == 0)
+            printf("\\x%02x", *bytes);
+        text += size > 0 ? size : 1;
     }
 }

@@ -17,8 +17,8 @@ bool gbx_terminal_is_unicode(void);
 /* Columns that a text takes as libsmartcols prints it: control characters as \xNN. */
 size_t gbx_terminal_text_width(const char *text);
 
-/* The text, or its beginning and a mark where it takes more than `width` columns, at least 1;
- * `out_text` may be used for it. */
+/* The text, or its beginning and a mark where it takes more than `width` columns, at least 1, or
+ * `capacity` bytes, at least 8; `out_text` may be used for it. Always shorter than `capacity`. */
 const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, size_t capacity);
 
 /* Prints text that a file gave to stdout: control characters do not reach the terminal. */

@@ -8,12 +8,22 @@
 
 #include "analysis/array_text.h"
 #include "base/float_bits.h"
+#include "cli/terminal.h"
 #include "store/manifest_text.h"
 
 enum { HASH_SHOWN = 8, HEX_PREFIX = 3 }; /* that of gbx_put_hex: "0x */
 
 static void put_number(char out_text[GBX_VIEW_NUMBER_BYTES], uint64_t value) {
     *gbx_put_u64(out_text, value) = '\0';
+}
+
+/* A name of the dump, cut where it is long. Returns its bytes. */
+static size_t put_name(char *at, const char *name) {
+    char cut[GBX_VIEW_NAME_BYTES];
+    const char *text = gbx_terminal_cut(name, GBX_VIEW_NAME_WIDTH, cut, sizeof cut);
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return length;
 }
 
 /* --- texts that are used elsewhere, too --- */
@@ -29,9 +39,7 @@ void gbx_view_kernel_text(const gbx_reader *reader, const gbx_record_task *task,
         if (used > 0)
             out_text[used++] = '+';
         if (kernel) {
-            size_t length = strnlen(kernel->name, GBX_MAX_KERNEL_NAME);
-            memcpy(out_text + used, kernel->name, length);
-            used += length;
+            used += put_name(out_text + used, kernel->name);
         } else {
             char *at = GBX_PUT(out_text + used, "func ");
             used = (size_t)(gbx_put_u64(at, task->func_ids[i]) - out_text);
@@ -52,7 +60,8 @@ void gbx_view_task_text(const gbx_reader *reader, const gbx_entry *entry,
 }
 
 void gbx_view_mean_text(double mean, char out_text[GBX_VIEW_NUMBER_BYTES]) {
-    snprintf(out_text, GBX_VIEW_NUMBER_BYTES, "%.6g", mean);
+    if (snprintf(out_text, GBX_VIEW_NUMBER_BYTES, "%.6g", mean) > GBX_VIEW_NUMBER_WIDTH)
+        snprintf(out_text, GBX_VIEW_NUMBER_BYTES, "%.5g", mean); /* such as -1.2346e+300 */
 }
 
 void gbx_view_extreme_text(uint32_t dtype, uint64_t bits, char out_text[GBX_VIEW_NUMBER_BYTES]) {
@@ -83,11 +92,8 @@ static void fill_kernel(gbx_view_row *row, const gbx_reader *reader, const gbx_r
 static void fill_arg(gbx_view_row *row, const gbx_entry *entry) {
     char *at = gbx_put_u64(row->arg, entry->head->arg_index);
     if (entry->arg_name) {
-        size_t room = sizeof row->arg - (size_t)(at - row->arg) - 2;
-        size_t length = strnlen(entry->arg_name, room);
         *at++ = ' ';
-        memcpy(at, entry->arg_name, length);
-        at += length;
+        at += put_name(at, entry->arg_name);
     }
     *at = '\0';
     row->cells[GBX_VIEW_ARG] = row->arg;

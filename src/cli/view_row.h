@@ -33,9 +33,11 @@ typedef enum gbx_view_column {
 
 enum {
     GBX_VIEW_NUMBER_BYTES = 40,
-    GBX_VIEW_NUMBER_WIDTH = 13, /* of min, max and mean: -1.23457e-300 */
-    GBX_VIEW_KERNEL_BYTES = GBX_SUBTASK_COUNT * (GBX_MAX_KERNEL_NAME + 1),
-    GBX_VIEW_ARG_BYTES = 160,
+    GBX_VIEW_NUMBER_WIDTH = 12,                /* of min, max and mean */
+    GBX_VIEW_NAME_WIDTH = GBX_MAX_KERNEL_NAME, /* of a name of the dump: longer ones are cut */
+    GBX_VIEW_NAME_BYTES = GBX_VIEW_NAME_WIDTH * 4 + 8,
+    GBX_VIEW_KERNEL_BYTES = GBX_SUBTASK_COUNT * GBX_VIEW_NAME_BYTES,
+    GBX_VIEW_ARG_BYTES = GBX_VIEW_NAME_BYTES + 8,
     GBX_VIEW_SHAPE_BYTES = GBX_MAX_DIMS * 22 + 8,
     GBX_VIEW_NOTE_BYTES = 64
 };

@@ -58,8 +58,10 @@ static gbx_status rank_kernels(kernel_ranks *ranks) {
     for (size_t i = 0; i < count; ++i)
         sorted[i] = &ranks->run->kernels[i];
     qsort(sorted, count, sizeof *sorted, compare_names);
-    for (size_t i = 0; i < count; ++i)
-        ranks->ranks[sorted[i] - ranks->run->kernels] = i;
+    for (size_t i = 0, rank = 0; i < count; ++i) {
+        rank += i > 0 && strcmp(sorted[i - 1]->name, sorted[i]->name) != 0;
+        ranks->ranks[sorted[i] - ranks->run->kernels] = rank;
+    }
     free(sorted);
     return NULL;
 }

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/plain_text.h"
+
 enum { MESSAGE_BYTES = 512, PLACE_BYTES = 96 };
 
 #define NAMED(name)                                                                                \
@@ -61,6 +63,7 @@ gbx_status gbx_import_fail(const gbx_import_fields *fields, gbx_import_field fie
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    gbx_text_make_plain(message); /* it quotes the file */
     return gbx_fail(GBX_BAD_FORMAT, "%s: %s[%" PRIu64 "].%s: %s", fields->path, fields->array,
                     fields->position, names[field].text, message);
 }
@@ -76,6 +79,7 @@ void gbx_import_show(const gbx_scan_value *value, char out_text[GBX_IMPORT_SHOWN
     else
         snprintf(out_text, GBX_IMPORT_SHOWN_BYTES, "%s%.*s%s%s", quote,
                  is_cut ? room : (int)value->size, value->text, is_cut ? "..." : "", quote);
+    gbx_text_make_plain(out_text);
 }
 
 gbx_status gbx_import_fail_expected(const gbx_import_fields *fields, gbx_import_field field,
