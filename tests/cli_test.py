@@ -13,17 +13,32 @@ Runs task graphs of kernels on a simulated accelerator.
 
 commands:
   run         run a scene and compare its outputs with what is expected
+  view        show what a dump holds: a list, or one tensor's values
   verify      check every hash, size and count of a dump
+  export      write values to one archive, or for another tool
   recover     make the dump of a run that was killed whole
   platforms   list the platforms a chip can be of
   version     print the version
-  help        print this help
+  help        print this help, or that of a command
 
-glassbox COMMAND --help tells about one command.
+glassbox help COMMAND tells about one command.
 
 examples:
   glassbox run examples/vector_example --dump-tensor
-  glassbox verify
+  glassbox view
+  glassbox help view
+"""
+
+VERSION_HELP = """Usage: glassbox version [OPTION...]
+Prints the version of glassbox.
+
+  -?, --help                 Give this help list
+      --usage                Give a short usage message
+
+exit codes: 0 done; 2 usage, or the output cannot be written.
+
+examples:
+  glassbox version
 """
 
 PLATFORMS = """PLATFORM HOST MAPS MEMORY DESCRIPTION
@@ -58,6 +73,15 @@ def main():
     check(glassbox, ["help"], 0, HELP, "")
     check(glassbox, ["--help"], 0, HELP, "")
     check(glassbox, [], 2, "", HELP)
+    check(glassbox, ["help", "help"], 0, HELP, "")
+    check(glassbox, ["help", "--help"], 0, HELP, "")
+    check(glassbox, ["help", "version"], 0, VERSION_HELP, "")
+    check(glassbox, ["version", "--help"], 0, VERSION_HELP, "")
+    check(glassbox, ["help", "run"], 0, "...\n  glassbox run examples/vector_example\n", "")
+    check(glassbox, ["help", "nonsense"], 2, "", 'glassbox: "nonsense" is no command; glassbox help lists them\n')
+    check(glassbox, ["help", "run", "view"], 2, "",
+          'glassbox help: "view" is not expected; help is of one command at a time\n')
+    check(glassbox, ["help"], 2, None, "...writing to stdout: No space left", full=True)
     check(glassbox, ["version"], 0, "glassbox 0.1.0\n", "")
     check(glassbox, ["--version"], 0, "glassbox 0.1.0\n", "")
     check(glassbox, ["platforms"], 0, PLATFORMS, "")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Installs into an empty prefix, moves it, and uses what is there as a user would: pkg-config with the
-shared and the static library, the CMake package, the command, the man page, and the tour of the README.
+shared and the static library, the CMake package, the command, the man pages, the completions, the Python package, and
+the tour of the README.
 
 usage: install_test.py BUILD_DIRECTORY SOURCE_ROOT
 """
@@ -23,7 +24,26 @@ EXPECTED = [
     "include/glassbox/status.h",
     "include/glassbox/tensor.h",
     "share/man/man1/glassbox.1",
+    "share/bash-completion/completions/glassbox",
+    "share/zsh/site-functions/_glassbox",
+    "share/glassbox/python/glassbox/__init__.py",
 ]
+
+# Completes one line as bash would, with the installed file.
+COMPLETE = """source share/bash-completion/completions/glassbox
+COMP_LINE='glassbox run --platform a5' COMP_POINT=26 COMP_WORDS=(glassbox run --platform a5) COMP_CWORD=3
+_glassbox
+echo "${COMPREPLY[*]}"
+"""
+
+# Opens a dump with the installed package, and computes again what a task wrote.
+READ = """import pathlib, sys, glassbox
+assert pathlib.Path(glassbox.__file__).is_relative_to(sys.argv[1]), glassbox.__file__
+task = next(task for task in glassbox.open(sys.argv[2]).tasks if "mul" in task.kernels)
+product = task.outputs["product"].array()
+equal = product == task.inputs["x"].array() * task.inputs["y"].array()
+print(product.shape, product.dtype, equal.all(), product.any())
+"""
 
 CMAKE_PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES C)
@@ -74,6 +94,21 @@ def matches(printed, expected):
     return blur(printed) == blur(expected)
 
 
+def check_pages(prefix, overview, environment):
+    """Each command has a page that man shows without a complaint; returns how many pages there are."""
+    commands = re.findall(r"^  (\w+)  ", overview, re.MULTILINE)
+    names = ["glassbox"] + [f"glassbox-{command}" for command in commands if command != "help"]
+    for name in names:
+        page = subprocess.run(["man", "--warnings", "-l", prefix / f"share/man/man1/{name}.1"], text=True,
+                              capture_output=True, env={**environment, "LC_ALL": "C", "MANWIDTH": "80"})
+        if page.returncode != 0 or page.stderr:
+            sys.exit(f"man {name}: exit code {page.returncode}\n{page.stderr}")
+        missing = [c for c in commands if f"glassbox {c}" not in page.stdout] if name == "glassbox" else []
+        if missing:
+            sys.exit(f"man glassbox says nothing of {missing}")
+    return len(names)
+
+
 def main():
     build, source_root = map(pathlib.Path, sys.argv[1:])
     sanitizers = os.environ.get("GLASSBOX_SANITIZE", "")
@@ -121,14 +156,16 @@ def main():
             if not matches(printed, outputs["./tour"]):
                 sys.exit(f"{program} prints\n{printed}")
             passed += 1
-        page = subprocess.run(["man", "--warnings", "-l", prefix / "share/man/man1/glassbox.1"], text=True,
-                              capture_output=True, env={**environment, "LC_ALL": "C", "MANWIDTH": "80"})
-        if page.returncode != 0 or page.stderr:
-            sys.exit(f"man: exit code {page.returncode}\n{page.stderr}")
-        for command in re.findall(r"^  (\w+)  ", run(["glassbox", "help"], env=environment), re.MULTILINE):
-            if f"glassbox {command}" not in page.stdout:
-                sys.exit(f"man glassbox says nothing of {command}")
-        print(f"{passed + 1} passed, 0 failed")
+        passed += check_pages(prefix, run(["glassbox", "help"], env=environment), environment)
+        completed = run(["bash", "--norc", "-c", COMPLETE], cwd=prefix, env=environment)
+        if completed != "a5sim\n":
+            sys.exit(f"the installed completion completes to {completed!r}")
+        run(["glassbox", "run", "examples/vector_example", "--dump-tensor", "-o", "read"], cwd=work, env=environment)
+        package = {"PYTHONPATH": str(prefix / "share/glassbox/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        read = run(["/usr/bin/python3", "-c", READ, prefix, "read"], cwd=work, env={**environment, **package})
+        if read != "(128, 128) float32 True True\n":
+            sys.exit(f"the installed Python package reads {read!r}")
+        print(f"{passed + 2} passed, 0 failed")
     return 0
 
 

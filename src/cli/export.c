@@ -90,7 +90,7 @@ static const struct argp_option options[] = {
      0},
     {0}};
 
-static const struct argp_child children[] = {{&gbx_selection_argp, 0, "filters:", 0}, {0}};
+static const struct argp_child children[] = {{&gbx_selection_argp, 0, "Filters:", 0}, {0}};
 
 static const struct argp parser = {
     .options = options,

@@ -110,9 +110,29 @@ static gbx_status check_names(const gbx_selection *selection, const gbx_entries 
     return NULL;
 }
 
+/* From the first task that is asked for to the last: entries are in the order of their tasks. */
+static void bound(const gbx_selection *selection, const gbx_entries *entries, uint64_t *out_begin,
+                  uint64_t *out_end) {
+    const gbx_selection_ranges *numbers = &selection->task_numbers;
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    *out_begin = 0;
+    *out_end = gbx_entries_count(entries);
+    if (numbers->count == 0 || selection->task_ids.count > 0)
+        return;
+    for (size_t i = 0; i < numbers->count; ++i) {
+        first = numbers->items[i].first < first ? numbers->items[i].first : first;
+        last = numbers->items[i].last > last ? numbers->items[i].last : last;
+    }
+    *out_begin = gbx_entries_find(entries, first);
+    if (last < UINT64_MAX)
+        *out_end = gbx_entries_find(entries, last + 1);
+}
+
 static gbx_status collect(matcher *m, gbx_entries *entries, gbx_selected *selected) {
-    uint64_t count = gbx_entries_count(entries);
-    for (uint64_t i = 0; i < count; ++i) {
+    uint64_t begin, end;
+    bound(m->selection, entries, &begin, &end);
+    for (uint64_t i = begin; i < end; ++i) {
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(entries, i, &entry));
         if (matches(m, &entry))
