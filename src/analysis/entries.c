@@ -57,6 +57,20 @@ uint64_t gbx_entries_count(const gbx_entries *entries) {
     return entries->count;
 }
 
+uint64_t gbx_entries_find(const gbx_entries *entries, uint64_t task) {
+    uint64_t position = gbx_reader_find(entries->reader, task);
+    uint64_t low = 0;
+    uint64_t high = entries->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (entries->positions[middle] < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index) {
     return entries->positions[index];
 }

@@ -37,6 +37,9 @@ uint64_t gbx_entries_count(const gbx_entries *entries);
 /* `index` is below the count. Fastest in ascending order. */
 GBX_MUST_USE gbx_status gbx_entries_at(gbx_entries *entries, uint64_t index, gbx_entry *out_entry);
 
+/* The first entry of a task, or of the first one after it; the count where there is none. */
+uint64_t gbx_entries_find(const gbx_entries *entries, uint64_t task);
+
 /* Where an entry lies in the index of the reader. */
 uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index);
 

@@ -42,7 +42,7 @@ static void integers_go_to_integers_exactly_or_saturate(void **state) {
     assert_int_equal(converted(GBX_INT64, 128, GBX_INT8), 0x7f);
     assert_int_equal(converted(GBX_INT64, (uint64_t)INT64_MIN, GBX_INT32), 0x80000000u);
     assert_int_equal(converted(GBX_UINT64, 256, GBX_UINT8), 255);
-    assert_int_equal(converted(GBX_INT64, INT64_MIN, GBX_INT64), INT64_MIN);
+    assert_int_equal(converted(GBX_INT64, (uint64_t)INT64_MIN, GBX_INT64), INT64_MIN);
     assert_int_equal(converted(GBX_INT4, 0xf, GBX_INT16), 0xffff);
     assert_int_equal(converted(GBX_INT8, 0x80, GBX_UINT64), 0);
     assert_int_equal(converted(GBX_UINT64, 256, GBX_BOOL), 1);

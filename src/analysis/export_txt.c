@@ -11,7 +11,8 @@
 
 enum {
     PIECE_ELEMENTS = 2048,
-    LINE_WIDTH = 100,
+    LINE_WIDTH = 100,    /* of one dimension */
+    ROW_WIDTH = 1 << 24, /* of more: a row is never broken */
     NAME_BYTES = 512,
     INDEX_TEXT_BYTES = 24, /* of one dimension, with ", " */
     LINE_BYTES_MAX = GBX_MAX_DIMS * INDEX_TEXT_BYTES + GBX_ELEMENT_TEXT_BYTES
@@ -183,7 +184,8 @@ gbx_status gbx_export_txt(const gbx_entry *entry, const gbx_export_source *sourc
     gbx_export_texts texts;
     write_head(to, entry, source);
     fputs("\n# overview\n", to);
-    const gbx_array_text_options options = {.line_width = LINE_WIDTH};
+    const gbx_array_text_options options = {.line_width = source->elements.ndims < 2 ? LINE_WIDTH
+                                                                                     : ROW_WIDTH};
     GBX_TRY(gbx_array_print(to, &source->elements, &options));
     fputs("\n# elements\n", to);
     GBX_TRY(gbx_export_texts_create(&texts, source->elements.dtype, false));

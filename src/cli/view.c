@@ -320,7 +320,7 @@ int gbx_command_view(int argc, char **argv) {
     gbx_status status = view(&line, &exit_code);
     if (status) {
         fprintf(stderr, "glassbox view: %s\n", gbx_status_message(status));
-        exit_code = GBX_EXIT_USAGE;
+        exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);
     return exit_code;

@@ -1,0 +1,662 @@
+#!/usr/bin/python3
+"""glassbox view --export and glassbox export, against what the files of the dump hold.
+
+usage: export_test.py GLASSBOX EXAMPLES
+"""
+import fractions
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+import numpy as np
+
+from dump_encoder import (COMPLETE, CONTIGUOUS, DTYPES, HASH, HEADER, IN_FLIGHT, NO_KERNEL, PAYLOAD, ROLES, STAGES,
+                          TRUNCATED, block, record, text_record, xxhash)
+
+RAW = {"bfloat16": np.uint16, "float8_e4m3": np.uint8, "float8_e5m2": np.uint8, "int4": np.uint8}
+SHORT = {"input": "in", "output": "out", "inout": "inout", "before_dispatch": "before", "after_completion": "after"}
+
+failed = passed = 0
+
+
+def check(what, is_so, shown=""):
+    global failed, passed
+    failed += not is_so
+    passed += bool(is_so)
+    if not is_so:
+        print(f"not so: {what} {shown}")
+
+
+def glassbox(*arguments, code=0, **more):
+    result = subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, **more)
+    if result.returncode != code:
+        check(f"glassbox {' '.join(map(str, arguments))} exits with {code}", False,
+              f"but with {result.returncode}: {result.stdout}{result.stderr}")
+    return result
+
+
+# --- values, computed here ---
+
+def float8(code, exponent_bits, fraction_bits, bias, has_infinity):
+    sign = -1 if code >> 7 else 1
+    exponent = code >> fraction_bits & ((1 << exponent_bits) - 1)
+    fraction = code & ((1 << fraction_bits) - 1)
+    if has_infinity and exponent == (1 << exponent_bits) - 1:
+        return math.nan if fraction else sign * math.inf
+    if not has_infinity and code & 0x7f == 0x7f:
+        return math.nan
+    if exponent == 0:
+        return sign * float(fractions.Fraction(fraction, 1 << (bias - 1 + fraction_bits)))
+    scale = fractions.Fraction(2) ** (exponent - bias - fraction_bits)
+    return sign * float((fraction + (1 << fraction_bits)) * scale)
+
+
+def unpacked(raw, shape):
+    """int4: two a byte, low half first; rows begin with a byte."""
+    columns = shape[-1] if shape else 1
+    rows = np.frombuffer(raw, np.uint8).reshape(-1, (columns + 1) // 2)
+    halves = np.stack([rows & 15, rows >> 4], axis=-1).reshape(len(rows), -1)[:, :columns].astype(np.int8)
+    return np.where(halves > 7, halves - 16, halves).astype(np.int8).reshape(shape)
+
+
+def values(dtype, raw, shape):
+    """The exact values, as float64, or as integers where the dtype is one."""
+    if dtype == "int4":
+        return unpacked(raw, shape)
+    if dtype == "bfloat16":
+        with np.errstate(invalid="ignore"):
+            flat = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    elif dtype in ("float8_e4m3", "float8_e5m2"):
+        form = (4, 3, 7, False) if dtype == "float8_e4m3" else (5, 2, 15, True)
+        flat = np.array([float8(code, *form) for code in range(256)])[np.frombuffer(raw, np.uint8)]
+    elif dtype == "bool":
+        flat = np.frombuffer(raw, np.uint8) != 0
+    else:
+        flat = np.frombuffer(raw, dtype)
+    return flat.reshape(shape)
+
+
+def as_numpy(dtype, raw, shape):
+    """What an .npy file of it holds."""
+    if dtype not in RAW:
+        return values(dtype, raw, shape)
+    flat = np.frombuffer(raw, RAW[dtype])
+    return flat.reshape([*shape[:-1], (shape[-1] + 1) // 2]) if dtype == "int4" and shape else flat.reshape(shape)
+
+
+def converted(exact, dtype):
+    """Rounded once, to nearest, ties to even; integers saturate; NaN to an integer is 0."""
+    if dtype == "bool":
+        return exact != 0
+    if np.dtype(dtype).kind == "f":
+        with np.errstate(over="ignore", invalid="ignore"):
+            return exact.astype(dtype)
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    whole = {math.inf: most, -math.inf: least}
+    flat = [0 if x != x else whole[x] if x in whole else min(max(round(x), least), most) for x in exact.ravel().tolist()]
+    return np.array(flat, object).astype(dtype).reshape(exact.shape)
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f") and (
+        a.dtype.kind != "f" or np.array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)])))
+
+
+def reads_back(numbers, exact, dtype):
+    """Whether decimals read as elements of the dtype are the elements."""
+    if exact.dtype.kind != "f":
+        return [int(x) for x in numbers] == [int(x) for x in exact.ravel().tolist()]
+    if dtype not in RAW:
+        return same(np.array(numbers, np.float64).astype(dtype).reshape(exact.shape), exact)
+    codes = np.arange(128 if RAW[dtype] == np.uint8 else 32768).astype(RAW[dtype])
+    known = values(dtype, codes.tobytes(), codes.shape)
+    known = known[np.isfinite(known)]  # positive, in the order of their codes
+    got, wanted = np.array(numbers, np.float64), exact.ravel()
+    finite = np.isfinite(wanted)
+    middles, sizes = (known[1:] + known[:-1]) / 2, np.abs(got[finite])
+    below = np.searchsorted(middles, sizes)
+    is_tie = np.isin(sizes, middles)  # to even
+    nearest = np.copysign(known[np.where(is_tie & (below % 2 == 1), below + 1, below)], got[finite])
+    return np.array_equal(got[~finite], wanted[~finite], equal_nan=True) and same(nearest, wanted[finite])
+
+
+# --- a dump made byte by byte ---
+
+class Dump:
+    def __init__(self, root, name):
+        self.directory = root / name
+        (self.directory / "tensor_dump").mkdir(parents=True)
+        self.records, self.payload, self.tasks, self.entries = [], bytearray(), set(), []
+
+    def task(self, task):
+        if task not in self.tasks:
+            self.records.append(record(3, task, 255, body=struct.pack("<Q6I", (1 << 32) + task, NO_KERNEL, 7, NO_KERNEL,
+                                                                      1, 0, 0)))
+        self.tasks.add(task)
+        return f"0x{(1 << 32) + task:016x}"
+
+    def add(self, task, arg, dtype, shape, raw=None, role=0, stage=0, flags=0, is_lost=False, name=None):
+        task_id = f"seq{task}" if is_lost else self.task(task)
+        offset = len(self.payload)
+        self.payload += (raw or b"") + bytes(-len(raw or b"") % 64)
+        value = xxhash.XXH3_128bits(raw or b"", len(raw or b""))
+        flags |= CONTIGUOUS | (0 if raw is None else PAYLOAD | HASH)
+        strides = [int(np.prod(shape[d + 1:], dtype=np.int64)) for d in range(len(shape))]
+        body = struct.pack(f"<5Qq{2 * len(shape)}q", 0x7E9000000000, offset if raw else 0, len(raw or b""), value.low,
+                           value.high, 0, *shape, *strides)
+        self.records.append(record(7, task, stage, role, arg, DTYPES.index(dtype), len(shape), flags, body=body))
+        name = name or f"task_{task_id}_{SHORT[STAGES[stage]]}_{SHORT[ROLES[role]]}{arg}"
+        self.entries.append((name, dtype, tuple(shape), raw))
+
+    def scalar(self, task, arg, dtype, bits):
+        task_id = self.task(task)
+        self.records.append(record(6, task, arg=arg, dtype=DTYPES.index(dtype), body=struct.pack("<Q", bits)))
+        size = np.dtype(RAW.get(dtype, dtype)).itemsize
+        bits &= 15 if dtype == "int4" else -1  # the rest of the word does not count
+        self.entries.append((f"task_{task_id}_before_in{arg}", dtype, (), struct.pack("<Q", bits)[:size]))
+
+    def write(self):
+        run = {"generator": "hand", "run": {"scene": "s"}, "dump_level": "full",
+               "kernels": [{"func_id": 7, "name": "odd", "core_type": "aiv", "signature": ["in"]}]}
+        blocks = [block(0, [text_record(1, b"", json.dumps(run))])]
+        for at in range(0, len(self.records), 2000):
+            blocks.append(block(len(blocks), self.records[at:at + 2000]))
+        end = struct.pack("<8Q", len(self.entries), len(self.tasks), 0, 0, 0, 0, 0, 0)
+        blocks.append(block(len(blocks), [text_record(11, end, "ok", flags=COMPLETE)]))
+        inner = self.directory / "tensor_dump"
+        (inner / "tensor_dump.rec").write_bytes(HEADER + b"".join(blocks))
+        (inner / "tensor_dump.bin").write_bytes(self.payload)
+        return self
+
+
+# --- reading exports ---
+
+def read_csv(path):
+    lines = path.read_text().splitlines()
+    return lines[0], [cell for line in lines[1:] for cell in line.split(",")], [line.count(",") + 1 for line in lines[1:]]
+
+
+def read_txt(path):
+    """The head as a dictionary, the overview, and the elements as (index, text)."""
+    head, overview, elements = re.fullmatch(r"(.*?)\n\n# overview\n(.*?)\n\n# elements\n(.*)", path.read_text(),
+                                            re.DOTALL).groups()
+    pairs = [re.fullmatch(r"\[(.*)\] (\S+)", line).groups() for line in elements.splitlines()]
+    return dict(line[2:].split(": ", 1) for line in head.splitlines()), overview, [
+        (tuple(int(x) for x in index.split(", ") if x), text) for index, text in pairs]
+
+
+def to_numbers(texts, exact):
+    if exact.dtype.kind == "f":
+        return [float(text) for text in texts]
+    return [{"True": 1, "False": 0}.get(text, text) for text in texts]
+
+
+def leftovers(directory):
+    return [p.name for p in directory.iterdir() if ".partial-" in p.name]
+
+
+def check_exports(directory, entries, has_text=True):
+    """`entries` are (name, dtype, shape, bytes): every format holds exactly these values."""
+    names = sorted(name for name, *_ in entries)
+    for form in ("npy", "csv", "txt") if has_text else ("npy",):
+        report = glassbox("view", directory, "--export", "--format", form).stdout
+        files = sorted((directory / form).iterdir())
+        check(f"names in {directory / form}", [f.stem for f in files] == names and {f.suffix for f in files} == {"." + form})
+        size = sum(f.stat().st_size for f in files)
+        unit = f"{size} bytes" if size < 1024 else f"{size / 1024:.1f} KiB" if size < 1023.95 * 1024 else f"{size / 2**20:.1f} MiB"
+        check("the report", report.startswith(f"wrote {len(files)} files, {unit}, to {directory / form}\n"), report)
+    archive = directory / "all.npz"
+    glassbox("export", directory, "--format", "npz", "-o", archive)
+    members = np.load(archive)
+    check(f"members of {archive}", sorted(members.files) == names)
+    for name, dtype, shape, raw in entries:
+        exact, stored = values(dtype, raw, shape), as_numpy(dtype, raw, shape)
+        check(f"{name}.npy", same(np.load(directory / f"npy/{name}.npy"), stored))
+        check(f"{name} of npz", same(members[name], stored))
+        if has_text:
+            check_texts(directory, name, dtype, shape, exact)
+    check("nothing is left behind", not leftovers(directory), leftovers(directory))
+
+
+def check_texts(directory, name, dtype, shape, exact):
+    first, cells, columns = read_csv(directory / f"csv/{name}.csv")
+    check(f"{name}.csv", first == f"# shape {tuple(shape)}, {dtype}" and len(cells) == exact.size and
+          reads_back(to_numbers(cells, exact), exact, dtype) and
+          set(columns) <= {shape[-1] if len(shape) > 1 else 1}, first)
+    head, overview, elements = read_txt(directory / f"txt/{name}.txt")
+    check(f"{name}.txt", [i for i, _ in elements] == list(np.ndindex(*shape)) and head["dtype"] == dtype and
+          reads_back(to_numbers([t for _, t in elements], exact), exact, dtype), head)
+    check(f"overview of {name}", (("..." in overview) == (exact.size > 1000)) and not overview.endswith("\n"))
+    if 0 < exact.size <= 1000 and exact.dtype.kind != "f":
+        check(f"overview of {name} is numpy's", overview == np.array2string(
+            exact, max_line_width=100 if exact.ndim < 2 else 1 << 24), overview)
+
+
+# --- dumps of examples ---
+
+def manifest_entries(directory):
+    manifest = json.loads((directory / "tensor_dump/tensor_dump.json").read_text())
+    payload = (directory / "tensor_dump/tensor_dump.bin").read_bytes()
+    for t in manifest["tensors"]:
+        name = f"task_{t['task_id']}_{SHORT[t['stage']]}_{SHORT[t['role']]}{t['arg_index']}"
+        raw = payload[t["bin_offset"]:t["bin_offset"] + t["bin_size"]]
+        if t["kind"] == "scalar":
+            bits = int(t["bits"], 16) & (15 if t["dtype"] == "int4" else -1)
+            raw = struct.pack("<Q", bits)[:np.dtype(RAW.get(t["dtype"], t["dtype"])).itemsize]
+        yield t, (name, t["dtype"], tuple(t["shape"]), raw)
+
+
+def example(root, name):
+    directory = root / name
+    glassbox("run", EXAMPLES / name, "--dump-tensor", "-o", directory, cwd=root)
+    entries = [entry for _, entry in manifest_entries(directory)]
+    check(f"{name} has values", any(any(raw) for *_, raw in entries))
+    check_exports(directory, entries)
+    check_simpler(root, directory, f"{name}_simpler")
+    return directory
+
+
+def check_simpler(root, directory, name):
+    """Every field of every entry, the totals, and every byte; and the same once it is read back."""
+    out = root / name
+    glassbox("export", directory, "--format", "simpler", "-o", out)
+    written = json.loads((out / "args_dump.json").read_text())
+    payload = (out / "args.bin").read_bytes()
+    mine = list(manifest_entries(directory))
+    kept = ["task_id", "func_id", "arg_index", "role", "stage", "kind", "dtype", "value", "is_contiguous", "shape",
+            "strides", "start_offset", "numel", "bin_size", "truncated", "overwritten"]
+    for (t, (_, _, _, raw)), a in zip(mine, written["args"]):
+        expected = {k: t[k] for k in kept if k in t}
+        if t["kind"] == "scalar" and t["dtype"] in ("int64", "uint64"):
+            expected["value"] = int(t["value"])
+        check("a dtype in upper case", a["dtype"].isupper())
+        named = {"FP8E4M3FN": "float8_e4m3", "FP8E5M2": "float8_e5m2"}.get(a["dtype"], a["dtype"].lower())
+        got = {**{k: v for k, v in a.items() if k != "bin_offset"}, "dtype": named}
+        check("an entry of args", got == expected, f"{got} {expected}")
+        check("order of the fields", [k for k in a if k != "bin_offset"] == [k for k in kept if k in a], list(a))
+        if t["kind"] == "tensor":
+            check("the bytes of an entry", payload[a["bin_offset"]:a["bin_offset"] + a["bin_size"]] == raw)
+    kinds = {(t["bin_offset"], t["bin_size"]) for t, _ in mine if t["bin_size"]}
+    check("args.bin has each payload once", len(payload) == sum(size for _, size in kinds), len(payload))
+    count = lambda key, value: sum(t[key] == value for t, _ in mine)
+    check("the head of args_dump.json", {k: v for k, v in written.items() if k != "args"} == {
+        "run_dir": name, "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"}, "dump_args_level": 2,
+        "total_args": len(mine), "before_dispatch": count("stage", STAGES[0]), "after_completion": count("stage", STAGES[1]),
+        "input_args": count("role", "input"), "output_args": count("role", "output"), "inout_args": count("role", "inout"),
+        "truncated_args": 0, "dropped_records": 0, "dropped_overwrite": 0, "bin_file": "args.bin"}, written.keys())
+    check("order of the head", list(written) == ["run_dir", "bin_format", "dump_args_level", "total_args",
+          "before_dispatch", "after_completion", "input_args", "output_args", "inout_args", "truncated_args",
+          "dropped_records", "dropped_overwrite", "bin_file", "args"], list(written))
+    check_exports(out, [entry for _, entry in mine], has_text=False)  # through our own reader of that layout
+    again = json.loads(glassbox("view", out, "--json").stdout)["tensors"]
+    for (t, _), a in zip(mine, again):
+        wanted = ["index", "task_seq", *kept]
+        check("an entry that was read back", {k: a.get(k) for k in wanted} == {k: t.get(k) for k in wanted}, f"{a} {t}")
+    check("entries that were read back", len(again) == len(mine))
+    glassbox("export", directory, "--format", "simpler", "-o", out, code=2)
+    check("a directory with files is not touched", (out / "args.bin").read_bytes() == payload)
+
+
+def same_graph(root, directory):
+    """The same graph on another platform: equal texts, and equal archives, to the byte."""
+    other = root / "other_platform"
+    glassbox("run", EXAMPLES / directory.name, "-p", "a5sim", "--dump-tensor", "-o", other, cwd=root)
+    glassbox("view", other, "--export")
+    glassbox("export", other, "--format", "npz", "-o", other / "all.npz")
+    files = sorted((directory / "txt").iterdir())
+    check("equal texts of two runs", len(files) > 10 and all(
+        f.read_bytes() == (other / "txt" / f.name).read_bytes() for f in files))
+    check("equal archives of two runs", (other / "all.npz").read_bytes() == (directory / "all.npz").read_bytes())
+
+
+def fixtures(root):
+    """What the other tool wrote itself comes back to the byte; and its values."""
+    for name in ("vector_example", "partial_level3"):
+        source, directory, out = FIXTURES / name, root / f"{name}_fixture", root / f"{name}_again" / "args_dump"
+        shutil.copytree(source, directory)
+        out.parent.mkdir()
+        report = glassbox("export", directory, "--format", "simpler", "-o", out).stdout
+        check("nothing is lost of it", report.count("\n") == 1, report)
+        text = (source / "args_dump.json").read_text().replace(', "arg_index_ambiguous": true', "")
+        check(f"args_dump.json of {name}", (out / "args_dump.json").read_text() == text)
+        check(f"args.bin of {name}", (out / "args.bin").read_bytes() == (source / "args.bin").read_bytes())
+        glassbox("view", directory, "--export", "--format", "npy")
+        payload = (source / "args.bin").read_bytes()
+        for a in json.loads(text)["args"]:
+            file = directory / f"npy/task_{a['task_id']}_{SHORT[a['stage']]}_{SHORT[a['role']]}{a['arg_index']}.npy"
+            if a["kind"] == "scalar":
+                wanted = np.array(a["value"], a["dtype"].lower())
+            elif a["bin_size"] == 0:
+                check("no file without payload", not file.exists())
+                continue
+            else:
+                raw = payload[a["bin_offset"]:a["bin_offset"] + a["bin_size"]]
+                wanted = np.frombuffer(raw, a["dtype"].lower()).reshape(a["shape"])
+            check(f"{file.name} of {name}", same(np.load(file), wanted))
+
+
+# --- dtypes ---
+
+def all_codes(dtype):
+    if dtype == "int4":
+        return bytes(range(256)) + bytes(range(40)), (8, 73)
+    if dtype in ("float8_e4m3", "float8_e5m2", "int8", "uint8"):
+        return bytes(range(256)), (4, 8, 8)
+    if dtype in ("bfloat16", "float16", "int16", "uint16"):
+        return np.arange(65536, dtype=np.uint16).tobytes(), (64, 1024)
+    if dtype == "bool":
+        return bytes([0, 1, 1, 0, 2, 255]), (6,)
+    if dtype == "float32":
+        edges = [0.1, -0.0, math.inf, -math.inf, math.nan, 1e-45, 3.4e38, 0.5, 2.5, -2.5, 1e10, -1e30, 16777217, 127.5, 70000]
+        return np.concatenate([np.array(edges, np.float32), np.random.default_rng(1).integers(
+            0, 2**32, 5, np.uint32).view(np.float32)]).tobytes(), (5, 4)
+    if dtype == "float64":
+        return np.array([0.1, 1e300, 5e-324, -0.0, math.nan, math.inf, 1 + 2**-24 + 2**-53, 2.0**63, -2.0**64]).tobytes(), (9, 1)
+    edges = [0, 1, 2**24 + 1, 2**31 - 1, 2**53 + 1, 2**63 - 1, 2**62 + 2**38 + 1, 2**63, 2**64 - 1, 2**63 + 2**39 + 1]
+    bits = np.dtype(dtype).itemsize * 8
+    return b"".join((e & (2**bits - 1)).to_bytes(bits // 8, "little") for e in edges), (2, 1, 5)
+
+
+def odd_dtypes(root):
+    dump = Dump(root, "odd")
+    for arg, dtype in enumerate(DTYPES[1:]):
+        raw, shape = all_codes(dtype)
+        dump.add(0, arg, dtype, shape, raw)
+        is_integer = "int" in dtype  # the last one is large; of floats the last one may be a NaN, the third infinite
+        dump.scalar(1, arg, dtype, int.from_bytes(raw[-8:] if is_integer else raw[8:16] or raw[:8], "little"))
+    dump.add(2, 0, "float32", (), struct.pack("<f", 1.5))
+    dump.add(2, 1, "int32", (0, 4), b"")
+    dump.add(2, 2, "int32", (2, 3, 4, 5), np.arange(120, dtype=np.int32).tobytes())
+    dump.add(2, 3, "uint8", (1,), b"\x07")
+    dump.add(2, 4, "int4", (3, 3), bytes([0x21, 0x03, 0x54, 0x06, 0x87, 0x09]))
+    dump.write()
+    check_exports(dump.directory, dump.entries)
+    report = glassbox("view", dump.directory, "--export", "--format", "npy").stdout
+    for line in ("2 tensors of bfloat16 were written as raw uint16; --as float32 converts",
+                 "3 tensors of int4 were written as raw uint8, two elements a byte; --as int8 converts"):
+        check(line, line in report.splitlines(), report)
+    for target in ("float32", "float16", "float64", "int8", "int64", "uint64", "bool"):
+        glassbox("view", dump.directory, "--export", "--format", "npy", "--as", target)
+        for name, dtype, shape, raw in dump.entries:
+            got = np.load(dump.directory / f"npy/{name}.npy")
+            check(f"{dtype} as {target}", same(got, converted(values(dtype, raw, shape), target)), got)
+    check_converted_text(dump)
+    glassbox("recover", dump.directory)
+    check_simpler(root, dump.directory, "odd_simpler")
+    result = glassbox("view", dump.directory, "--export", "--format", "npy", "--as", "bfloat16", code=2)
+    check("--as bfloat16 is refused", "float16, float32, float64" in result.stderr, result.stderr)
+
+
+def check_converted_text(dump):
+    glassbox("view", dump.directory, "--export", "--format", "csv", "--as", "float32", "--dtype", "bfloat16", "--dtype", "int4")
+    glassbox("view", dump.directory, "--export", "--format", "txt", "--as", "int16", "--dtype", "float8_e4m3")
+    glassbox("export", dump.directory, "--format", "npz", "--as", "float64", "-o", dump.directory / "as.npz")
+    members = np.load(dump.directory / "as.npz")
+    for name, dtype, shape, raw in dump.entries:
+        exact = values(dtype, raw, shape)
+        check(f"{name} of npz as float64", same(members[name], converted(exact, "float64")))
+        if dtype in ("bfloat16", "int4"):
+            got = np.loadtxt(dump.directory / f"csv/{name}.csv", delimiter=",", ndmin=max(len(shape), 1), dtype=np.float32)
+            check(f"{name} of csv as float32", same(got.reshape(shape), converted(exact, "float32")))
+        if dtype == "float8_e4m3":
+            head, _, elements = read_txt(dump.directory / f"txt/{name}.txt")
+            check(f"{name} of txt as int16", head["converted to"] == "int16" and
+                  [int(t) for _, t in elements] == converted(exact, "int16").ravel().tolist())
+
+
+# --- what is not there, or twice ---
+
+def notes(root):
+    dump = Dump(root, "notes")
+    one = np.arange(1, 7, dtype=np.int16)
+    dump.add(0, 0, "int16", (2, 3), one.tobytes())
+    dump.add(0, 1, "int16", (2, 3), None)
+    dump.add(0, 2, "int16", (100,), one.tobytes() + b"\x01", flags=TRUNCATED)
+    dump.add(0, 3, "int4", (4, 5), b"\x21\x43\x05\x76", flags=TRUNCATED)
+    dump.add(0, 4, "float32", (2,), struct.pack("<2f", 1, 2), role=1, stage=1)
+    dump.add(0, 4, "float32", (2,), struct.pack("<2f", 3, 4), role=1, stage=1, flags=IN_FLIGHT,
+             name="task_0x0000000100000000_after_out4_2")
+    dump.add(7, 0, "uint8", (2,), b"\x05\x06", is_lost=True)
+    dump.write()
+    d, t = dump.directory, "task_0x0000000100000000"
+    report = glassbox("view", d, "--export", "--format", "npy").stdout.splitlines()
+    check("the report tells all", report[0].startswith("wrote 6 files, ") and report[1:] == [
+        "1 tensor of int4 was written as raw uint8, two elements a byte; --as int8 converts",
+        f"truncated: 2 tensors, written in one dimension with the elements that were kept: {t}_before_in2, {t}_before_in3",
+        f"not completed: 1 tensor of tasks that crashed or hung: {t}_after_out4_2",
+        f"skipped: 1 tensor without payload: {t}_before_in1"], report)
+    npy = {f.stem: np.load(f) for f in (d / "npy").iterdir()}
+    check("names", sorted(npy) == sorted([f"{t}_before_in0", f"{t}_before_in2", f"{t}_before_in3", f"{t}_after_out4",
+                                         f"{t}_after_out4_2", "task_seq7_before_in0"]), sorted(npy))
+    check("what is left of a tensor", same(npy[f"{t}_before_in2"], one) and
+          same(npy[f"{t}_before_in3"], np.array([0x21, 0x43, 0x05, 0x76], np.uint8)))
+    check("the second of one name", npy[f"{t}_after_out4"].tolist() == [1, 2] and npy[f"{t}_after_out4_2"].tolist() == [3, 4])
+    glassbox("view", d, "--export", "--format", "csv")
+    check("csv of a truncated one", (d / f"csv/{t}_before_in3.csv").read_text() ==
+          "# shape (4, 5), int4; truncated: the first 7 of 20 elements\n1\n2\n3\n4\n5\n6\n7\n")
+    glassbox("view", d, "--export")
+    head, _, elements = read_txt(d / f"txt/{t}_before_in2.txt")
+    check("txt of a truncated one", head["truncated"] == "the first 6 of 100 elements were kept" and len(elements) == 6)
+    check("txt of one in flight", "in_flight" in read_txt(d / f"txt/{t}_after_out4_2.txt")[0])
+    check("txt of a lost task", read_txt(d / "txt/task_seq7_before_in0.txt")[0] == {
+        "index": "6", "task_seq": "7", "lost": "the record of this task", "arg_index": "0", "role": "input",
+        "stage": "before_dispatch", "kind": "tensor", "dtype": "uint8", "shape": "[2]", "strides": "[1]",
+        "start_offset": "0", "is_contiguous": "true", "hash": format_hash(b"\x05\x06")})
+    check("the whole text", (d / f"txt/{t}_before_in0.txt").read_text() == f"""# index: 0
+# task_id: 0x0000000100000000
+# task_seq: 0
+# kernel: odd (func_id 7)
+# arg_index: 0
+# role: input
+# stage: before_dispatch
+# kind: tensor
+# dtype: int16
+# shape: [2, 3]
+# strides: [3, 1]
+# start_offset: 0
+# is_contiguous: true
+# hash: {format_hash(one.tobytes())}
+
+# overview
+[[1 2 3]
+ [4 5 6]]
+
+# elements
+[0, 0] 1
+[0, 1] 2
+[0, 2] 3
+[1, 0] 4
+[1, 1] 5
+[1, 2] 6
+""")
+    empty_selections(root, d)
+    simpler_of_notes(root, d)
+
+
+def format_hash(raw):
+    value = xxhash.XXH3_128bits(raw, len(raw))
+    return f"{value.high:016x}{value.low:016x}"
+
+
+def empty_selections(root, d):
+    result = glassbox("view", d, "--export", "--format", "npy", "--index", 1, code=1)
+    check("nothing to write is told", result.stdout.startswith("wrote nothing: nothing that is selected has values"),
+          result.stdout)
+    out = root / "none.npz"
+    glassbox("export", d, "--arg", 1, "--format", "npz", "-o", out, code=1)
+    check("no archive of nothing", not out.exists() and not leftovers(root))
+    (d / "npy/task_0x0000000100000000_before_in0.npy").write_text("old")
+    (d / "npy/mine.npy").write_text("kept")
+    glassbox("view", d, "--export", "--format", "npy", "--index", 0)
+    check("an earlier file is replaced", np.load(d / "npy/task_0x0000000100000000_before_in0.npy").size == 6)
+    check("other files stay", (d / "npy/mine.npy").read_text() == "kept" and len(list((d / "npy").iterdir())) == 7)
+
+
+def simpler_of_notes(root, d):
+    out = root / "notes_simpler"
+    report = glassbox("export", d, "--format", "simpler", "-o", out).stdout
+    for line in ("wrote 6 arguments, 39 bytes of payload, to ", "1 record left out, of tasks that did not complete",
+                 "1 record of tasks whose own record was lost", "1 record of float64 or int4"):
+        check(f"the report has {line!r}", line in report, report)
+    written = json.loads((out / "args_dump.json").read_text())
+    check("ids of lost tasks", [a["task_id"] for a in written["args"]][-1] == "0xffffffff00000007")
+    check("truncated ones", written["truncated_args"] == 2 and [a["truncated"] for a in written["args"]] ==
+          [False, False, True, True, False, False])
+    os.mkdir(root / "empty_directory")
+    glassbox("export", d, "--format", "simpler", "-o", f"{root}/empty_directory/")
+    check("an empty directory is taken", (root / "empty_directory/args.bin").stat().st_size == 39)
+
+
+# --- failures ---
+
+def usage(root, dump):
+    archive = root / "usage.npz"
+    for arguments, text in ((["--format", "npz"], "-o with the name of a file is expected"),
+                            (["--format", "simpler"], "-o with the name of a directory is expected"),
+                            (["-o", archive], "--format npz or --format simpler is expected"),
+                            (["--format", "zip", "-o", archive], "npz"),
+                            (["--format", "npz", "-o", archive, "--as", "bfloat16"], "is no dtype of numpy"),
+                            (["--format", "simpler", "-o", root / "x", "--as", "int8"], "--as is not possible"),
+                            (["--format", "npz", "-o", root], "a directory is there already"),
+                            (["--format", "simpler", "-o", dump.directory], "a directory with files in it"),
+                            (["--format", "npz", "-o", "/proc/x.npz"], "cannot make /proc/x.npz"),
+                            (["--format", "npz", "-o", root / "no/such/x.npz"], "No such file or directory"),
+                            (["--format", "simpler", "-o", "/proc/x"], "cannot make /proc/x")):
+        result = glassbox("export", dump.directory, *arguments, code=2)
+        check(f"one sentence with {text!r}", text in result.stderr and result.stdout == "", result.stderr)
+    check("usage errors leave nothing", not archive.exists() and not leftovers(root))
+    (dump.directory / "csv").write_text("a file")
+    result = glassbox("view", dump.directory, "--export", "--format", "csv", code=2)
+    check("a file in the place of the directory", "something else is there" in result.stderr, result.stderr)
+    (dump.directory / "csv").unlink()
+    if os.getuid() == 0 and subprocess.run([GLASSBOX, "version"], user=65534, capture_output=True).returncode == 0:
+        os.chmod(root, 0o755)
+        result = glassbox("view", dump.directory, "--export", "--format", "csv", code=2, user=65534, group=65534)
+        check("a directory that is not writable", result.stderr.count("\n") == 1 and "Permission denied" in result.stderr,
+              result.stderr)
+    check("failures leave nothing", not leftovers(dump.directory) and not (dump.directory / "csv").exists())
+
+
+def full_disk(root, dump):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    for arguments in (["view", dump.directory, "--export", "--format", "npy"],
+                      ["view", dump.directory, "--export", "--format", "txt"],
+                      ["export", dump.directory, "--format", "npz", "-o", root / "full.npz"],
+                      ["export", dump.directory, "--format", "simpler", "-o", root / "full"]):
+        result = glassbox(*arguments, code=4, preexec_fn=limit)
+        check("a failed write is one sentence", result.stderr.count("\n") == 1 and "cannot write" in result.stderr and
+              result.stdout == "", result.stderr)
+    names = {p.name for p in [*root.iterdir(), *dump.directory.iterdir()]}
+    check("a failed write leaves nothing", not names & {"full.npz", "full", "npy", "txt"} and
+          not leftovers(root) and not leftovers(dump.directory), names)
+
+
+def interrupted(root, dump):
+    """Whatever the moment, an export is whole or absent; one that was there before stays as it was."""
+    files, archive, seed = dump.directory / "npy", root / "killed.npz", random.randrange(1 << 30)
+    chance = random.Random(seed)
+    endings = set()
+    wanted = {name: np.frombuffer(raw, np.float32).reshape(shape) for name, _, shape, raw in dump.entries}
+    for attempt in range(24):
+        directory = root / f"killed{attempt}"
+        arguments = [["view", dump.directory, "--export", "--format", "npy"],
+                     ["export", dump.directory, "--format", "npz", "-o", archive],
+                     ["export", dump.directory, "--format", "simpler", "-o", directory]][attempt % 3]
+        process = subprocess.Popen([GLASSBOX, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(chance.random() * 0.06)
+        process.send_signal(chance.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
+        message = process.communicate()[1]
+        ended = process.returncode
+        endings.add(ended < 0)
+        check(f"the end by a signal (seed {seed})", ended in (0, -2, -15, -1) and message == b"", f"{ended} {message}")
+        check("nothing half done", not leftovers(root) and not leftovers(dump.directory))
+        if ended == 0:
+            check("a whole export", {0: files, 1: archive, 2: directory}[attempt % 3].exists())
+        if files.exists():
+            check("all files or none", {f.stem: f.stat().st_size for f in files.iterdir()} ==
+                  {name: 128 + a.nbytes for name, a in wanted.items()})
+        if archive.exists():
+            check("a whole archive or none", sorted(np.load(archive).files) == sorted(wanted))
+        if directory.exists():
+            check("a whole directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
+                  len(json.loads((directory / "args_dump.json").read_text())["args"]) == len(wanted))
+    check(f"some were stopped (seed {seed})", True in endings)
+    for name, array in wanted.items():
+        if archive.exists():
+            check("the values of an archive that is there", same(np.load(archive)[name], array))
+
+
+def ignored_signal(root, dump):
+    """nohup: a signal that the program was started to ignore does not stop it."""
+    process = subprocess.Popen([GLASSBOX, "export", dump.directory, "--format", "npz", "-o", root / "nohup.npz"],
+                               stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    time.sleep(0.02)
+    process.send_signal(signal.SIGHUP)
+    check("an ignored signal does nothing", process.wait() == 0 and (root / "nohup.npz").exists())
+
+
+def large(root):
+    """16 tensors of 4 MiB."""
+    dump = Dump(root, "large")
+    numbers = np.random.default_rng(5)
+    for arg in range(16):
+        dump.add(arg // 4, arg % 4, "float32", (1024, 1024), numbers.standard_normal(1 << 20, np.float32).tobytes())
+    return dump.write()
+
+
+def many(root):
+    """More members than a zip directory of 16 bits counts."""
+    dump = Dump(root, "many")
+    for i in range(70000):
+        dump.scalar(i // 50, i % 50, "int32", i)
+    dump.write()
+    archive = root / "many.npz"
+    archive.write_text("an old file")
+    report = glassbox("export", dump.directory, "--format", "npz", "-o", archive).stdout
+    check("the report of many", report.startswith("wrote 70,000 arrays, "), report)
+    with zipfile.ZipFile(archive) as opened:
+        check("zipfile finds nothing wrong", opened.testzip() is None and len(opened.infolist()) == 70000)
+        check("members are stored", {i.compress_type for i in opened.infolist()} == {zipfile.ZIP_STORED})
+    members = np.load(archive)
+    for i in (0, 1, 49, 50, 65534, 65535, 65536, 69999):
+        array = members[dump.entries[i][0]]
+        check("a scalar of many", array.shape == () and array.dtype == np.int32 and int(array) == i)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        odd_dtypes(root)
+        notes(root)
+        for name in ("vector_example", "dump_tensor_example", "mix_spmd"):
+            example(root, name)
+        same_graph(root, root / "vector_example")
+        fixtures(root)
+        big = large(root)
+        usage(root, big)
+        full_disk(root, big)
+        interrupted(root, big)
+        ignored_signal(root, big)
+        many(root)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures/simpler"
+    GLASSBOX, EXAMPLES = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    sys.exit(main())
