@@ -73,14 +73,27 @@ def tour(source_root, directory):
     for block in code_blocks(section, "c"):
         name = re.match(r"/\* (\S+\.c)", block).group(1)
         (directory / name).write_text(block)
-    session = code_blocks(section, "console")
+    return session(section)
+
+
+def session(text):
+    """The commands of the console blocks of a text, with what they print."""
     steps = []
-    for line in "".join(session).splitlines():
+    for line in "".join(code_blocks(text, "console")).splitlines():
         if line.startswith("$ "):
             steps.append((line[2:], []))
         else:
             steps[-1][1].append(line)
     return [(command, "\n".join(lines)) for command, lines in steps]
+
+
+def check_session(name, steps, directory, environment):
+    """Runs the commands one after the other; each prints what the document says."""
+    for command, expected in steps:
+        printed = run(["sh", "-c", f"{{ {command}\n}} 2>&1"], cwd=directory, env=environment)
+        if not matches(printed, expected):
+            sys.exit(f"{name}: $ {command}\nprints\n{printed}\nand not\n{expected}")
+    return len(steps)
 
 
 def matches(printed, expected):
@@ -131,18 +144,20 @@ def main():
         environment["PKG_CONFIG_PATH"] = str(library / "pkgconfig")
         environment["GLASSBOX_CACHE"] = str(directory / "cache")
         environment["LD_LIBRARY_PATH"] = str(library)
-        environment["PATH"] = f"{prefix / 'bin'}:{environment['PATH']}"
+        environment["PATH"] = f"{prefix / 'bin'}:/usr/bin:{environment['PATH']}"  # python3 is Debian's
+        environment["LC_ALL"] = "C.UTF-8"
         work = directory / "work"
         work.mkdir()
         (work / "examples").symlink_to(source_root.resolve() / "examples")
-        passed = 1
-        outputs = {}
-        for command, expected in tour(source_root, work):
-            printed = run(["sh", "-c", f"{{ {command}\n}} 2>&1"], cwd=work, env=environment)
-            if not matches(printed, expected):
-                sys.exit(f"README: $ {command}\nprints\n{printed}\nand not\n{expected}")
-            outputs[command] = expected
-            passed += 1
+        steps = tour(source_root, work)
+        passed = 1 + check_session("README.md", steps, work, environment)
+        outputs = dict(steps)
+        for document in ("view.md", "export.md"):
+            place = directory / document
+            place.mkdir()
+            (place / "examples").symlink_to(source_root.resolve() / "examples")
+            steps = session((source_root / "docs" / document).read_text())
+            passed += check_session(document, steps, place, environment)
         flags = run(["pkg-config", "--cflags", "--libs", "--static", "glassbox"], env=environment).split()
         static = [f.replace("-lglassbox", "-l:libglassbox.a") for f in flags]
         run(["cc", "tour.c", *static, "-o", "tour_static"], cwd=work, env=environment)

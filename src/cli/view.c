@@ -257,6 +257,8 @@ static gbx_status print_text(const command_line *line, const gbx_opened_dump *du
                         "--full prints the values of one entry, and %" PRIu64
                         " are selected; --index N takes one of them",
                         selected->count);
+    if (is_one)
+        GBX_TRY(gbx_view_tensor_check(dump->entries, selected->indices[0]));
     gbx_view_head_print(dump);
     if (is_one)
         return gbx_view_tensor_print(dump->entries, selected->indices[0], line->is_full);

@@ -123,6 +123,15 @@ static gbx_status print_values(const gbx_entry *entry, const gbx_reader *reader,
     return print_histogram(&values.elements);
 }
 
+gbx_status gbx_view_tensor_check(gbx_entries *entries, uint64_t index) {
+    gbx_entry entry;
+    gbx_entry_values values;
+    GBX_TRY(gbx_entries_at(entries, index, &entry));
+    if (!gbx_entry_has_values(&entry))
+        return NULL;
+    return gbx_entry_values_open(&entry, gbx_entries_reader(entries), &values);
+}
+
 gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_full) {
     const gbx_reader *reader = gbx_entries_reader(entries);
     gbx_view_row row = {0};
