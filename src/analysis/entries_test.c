@@ -1,4 +1,4 @@
-#include "store/journal_test_builder.h"
+#include "journal_test_builder.h"
 
 #include <math.h>
 
@@ -178,12 +178,23 @@ static void entries_are_numbered_as_in_the_manifest(void **state) {
         check_entry(f, i * 3 % EXPECTED_COUNT);
 }
 
+static void the_entries_of_a_task_are_found(void **state) {
+    fixture *f = *state;
+    static const uint64_t cases[][2] = {{0, 0}, {2, 0}, {3, 2}, {4, 3}, {7, 3}, {8, 5}};
+    add_mixed_up(f);
+    open_entries(f);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        assert_int_equal(gbx_entries_find(f->entries, cases[i][0]), cases[i][1]);
+    assert_int_equal(gbx_entries_find(f->entries, UINT64_MAX), EXPECTED_COUNT);
+}
+
 static void a_dump_may_have_no_entries(void **state) {
     fixture *f = *state;
     static const uint32_t none[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
     add_task(&f->journal, 1, 1, none, 1);
     open_entries(f);
     assert_int_equal(gbx_entries_count(f->entries), 0);
+    assert_int_equal(gbx_entries_find(f->entries, 1), 0);
     gbx_entries_destroy(NULL);
 }
 
@@ -409,75 +420,10 @@ static void statistics_are_recorded_or_computed(void **state) {
     free(values);
 }
 
-enum { MANY = 48, MANY_ELEMENTS = 65536 }; /* enough for more than one thread */
-
-/* Every third one is a scalar, every fourth one has no payload. */
-static void add_many(fixture *f, int32_t *values) {
-    static const int64_t shape[1] = {MANY_ELEMENTS};
-    for (unsigned i = 0; i < MANY; ++i) {
-        head h = {.task = i, .dtype = GBX_INT32, .ndims = 1};
-        for (int32_t k = 0; k < MANY_ELEMENTS; ++k)
-            values[k] = (int32_t)i - k;
-        if (i % 3 == 2)
-            add_scalar(&f->journal, (head){.task = i, .dtype = GBX_INT32}, i);
-        else if (i % 4 == 3)
-            tensor_at(f, h, shape, 0, 0);
-        else
-            add_stored(f, h, shape, values, MANY_ELEMENTS * sizeof *values);
-    }
-}
-
-static void check_one_of_many(const gbx_entry_summary *summary, unsigned i) {
-    const gbx_statistics *s = &summary->statistics;
-    bool is_scalar = i % 3 == 2;
-    assert_int_equal(summary->is_there, is_scalar || i % 4 != 3);
-    if (!summary->is_there)
-        return;
-    int64_t last = is_scalar ? (int64_t)i : (int64_t)i - (MANY_ELEMENTS - 1);
-    assert_true((int64_t)s->min_bits == last);
-    assert_true(s->max_bits == i);
-    assert_true(s->mean == ((double)i + (double)last) / 2);
-    assert_int_equal(s->zero_count, is_scalar ? 0 : 1);
-}
-
-static void statistics_of_many_are_those_of_each(void **state) {
-    fixture *f = *state;
-    gbx_entry_summary summaries[MANY];
-    uint64_t indices[MANY];
-    size_t done = 0, count = 0;
-    int32_t *values = malloc(MANY_ELEMENTS * sizeof *values);
-    assert_non_null(values);
-    add_many(f, values);
-    free(values);
-    open_entries(f);
-    for (uint64_t i = 0; i < MANY; ++i)
-        indices[i] = MANY - 1 - i;
-    for (; done < MANY; done += count) {
-        check_good(gbx_entries_statistics(f->entries, indices + done, MANY - done, summaries + done,
-                                          &count));
-        assert_in_range(count, 1, MANY - done);
-    }
-    for (unsigned i = 0; i < MANY; ++i)
-        check_one_of_many(&summaries[i], MANY - 1 - i);
-}
-
-static void the_first_that_fails_is_told(void **state) {
-    fixture *f = *state;
-    static const int64_t shape[1] = {8};
-    static const unsigned char bytes[64] = {0};
-    gbx_entry_summary summaries[3];
-    size_t count = 0;
-    for (unsigned i = 0; i < 3; ++i)
-        add_stored(f, (head){.task = i, .dtype = GBX_FLOAT64, .ndims = 1}, shape, bytes,
-                   i == 0 ? 64 : 63);
-    open_entries(f);
-    expect_bad(gbx_entries_statistics(f->entries, (uint64_t[]){0, 2, 1}, 3, summaries, &count),
-               "entry 2 of the dump: it has 63 bytes");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(entries_are_numbered_as_in_the_manifest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_entries_of_a_task_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dump_may_have_no_entries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sizes_are_of_the_shape, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_read_from_anywhere, set_up, tear_down),
@@ -486,8 +432,6 @@ int main(void) {
                                         tear_down),
         cmocka_unit_test_setup_teardown(sizes_that_do_not_fit_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(statistics_are_recorded_or_computed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(statistics_of_many_are_those_of_each, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_that_fails_is_told, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "store/journal_test_builder.h"
+#include "journal_test_builder.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -28,6 +29,11 @@ void check_fails(gbx_status status, gbx_code code, const char *const *texts, con
                 gbx_status_message(status));
     gbx_status_free(status);
     _fail(file, line);
+}
+
+bool is_thread_sanitized(void) {
+    const char *sanitizers = getenv("GLASSBOX_SANITIZE");
+    return sanitizers && strstr(sanitizers, "thread");
 }
 
 size_t count_open_files(void) {

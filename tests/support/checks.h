@@ -24,6 +24,10 @@ void check_ok(gbx_status status, const char *file, int line);
 void check_fails(gbx_status status, gbx_code code, const char *const *texts, const char *file,
                  int line);
 
+/* Thread sanitizer makes all of it many times slower: what repeats the same with other numbers is
+ * sampled then. */
+bool is_thread_sanitized(void);
+
 /* What the process holds, to see that nothing stays behind. */
 size_t count_open_files(void);
 size_t count_mappings_of(const char *name);
