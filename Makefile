@@ -1,22 +1,27 @@
 # glassbox: `make demo` and `make test` need nothing but git, make and a network of Debian packages.
 #
-#   make build|demo|test|stress|bench|lint|install|clean
+#   make build|demo|test|stress|fuzz|bench|lint|install|clean
 #   make test SAN=address,undefined      make test SAN=thread
 #   make test TESTS=tensor               only tests whose name matches
+#   make test JOBS=1                     one test after the other (default: one a processor)
+#   make fuzz SECONDS=600                each fuzz target for so long (default 60)
 #   make install PREFIX=/usr/local DESTDIR=
 
 SAN ?=
 TESTS ?=
+JOBS ?= $(shell nproc)
+SECONDS ?= 60
 PREFIX ?= /usr/local
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 # The address space layout of thread sanitizer does not bear every randomisation; what has no
 # threads is left out of its runs.
-CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) --output-on-failure \
-	$(if $(findstring thread,$(SAN)),-E '^tensor/|dtype_numpy|kernel_header') $(if $(TESTS),-R '$(TESTS)')
+NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/manifest_text|^tests/(fuzz/|bench_|dtype_numpy|kernel_header|layers|docs_options|help|public_headers|install)
+CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure \
+	$(if $(findstring thread,$(SAN)),-E '$(NO_THREADS)') $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build build-tests demo test stress bench lint install clean
+.PHONY: build build-tests demo test stress fuzz bench lint install clean
 
 build:
 	@scripts/install-packages build
@@ -37,12 +42,20 @@ demo: build
 	@echo; echo "glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump"
 	@$(BUILD)/glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump
 	@$(BUILD)/glassbox verify $(BUILD)/demo-dump
+	@echo; echo "glassbox view $(BUILD)/demo-dump --task 0..3"
+	@$(BUILD)/glassbox view $(BUILD)/demo-dump --task 0..3
+	@echo; echo "glassbox view $(BUILD)/demo-dump --index 2"
+	@$(BUILD)/glassbox view $(BUILD)/demo-dump --index 2
 
 test: build-tests
 	@$(CTEST) --timeout 600
 
 stress: build-tests
 	@GLASSBOX_STRESS=1 $(CTEST) --timeout 7200
+
+fuzz:
+	@scripts/install-packages build fuzz
+	@scripts/fuzz $(SECONDS)
 
 # Configured anew each time: a peer installed meanwhile is to be found.
 bench:

@@ -313,6 +313,13 @@ static void check_runtime(stage *s, const char *runtime, const way *how) {
     drop_dump(&files[1]);
 }
 
+static void check_platform(stage *s, int p, const char *runtime, const way *how) {
+    dump_files files;
+    run_on_chip(s, p, runtime, how, &files);
+    compare_with_model(s, runtime, &files);
+    drop_dump(&files);
+}
+
 static void check_example(const char *example, const char *case_name, const way *how) {
     stage *s = stage_open(example, case_name);
     for (uint32_t i = 0; i < RUNTIMES; ++i)
@@ -362,12 +369,15 @@ static void test_broken_softmax(void **state) {
 }
 
 /* Some 76 thousand records and 200 MB through little memory; nothing is lost and nothing waits for
- * ever. */
+ * ever. With thread sanitizer on one platform; the other one goes through the least memory. */
 static void test_paged_attention_through_little_memory(void **state) {
     static const way little = {.arena_bytes = 1 << 20, .buffer_count = 2};
     (void)state;
     stage *s = stage_open("paged_attention", "medium");
-    check_runtime(s, "tensormap_and_ringbuffer", &little);
+    if (is_thread_sanitized())
+        check_platform(s, 0, "tensormap_and_ringbuffer", &little);
+    else
+        check_runtime(s, "tensormap_and_ringbuffer", &little);
     stage_close(s);
 }
 
@@ -378,12 +388,8 @@ static void test_paged_attention_through_least_memory(void **state) {
     static const char *const runtimes[] = {"host_build_graph", "aicpu_build_graph"};
     (void)state;
     stage *s = stage_open("paged_attention", "medium");
-    for (int p = getenv("GLASSBOX_STRESS") ? 0 : 1; p < 2; ++p) {
-        dump_files files;
-        run_on_chip(s, p, runtimes[p], &least, &files);
-        compare_with_model(s, runtimes[p], &files);
-        drop_dump(&files);
-    }
+    for (int p = getenv("GLASSBOX_STRESS") ? 0 : 1; p < 2; ++p)
+        check_platform(s, p, runtimes[p], &least);
     stage_close(s);
 }
 

@@ -541,11 +541,6 @@ static void run_on(gbx_chip *chip, graph *g, uint32_t runtime, const configurati
 
 /* --- how many --- */
 
-static bool is_thread_sanitized(void) {
-    const char *sanitize = getenv("GLASSBOX_SANITIZE");
-    return sanitize && strstr(sanitize, "thread");
-}
-
 static uint64_t first_seed;
 static bool is_rerun;
 

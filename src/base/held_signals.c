@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+static const int ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGXCPU,
+                             SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2};
 
 enum { ENDING_COUNT = sizeof ending / sizeof ending[0] };
 

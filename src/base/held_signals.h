@@ -1,8 +1,8 @@
 /*
- * The signals by which a user ends a program (SIGINT, SIGTERM, SIGHUP), held back while something
- * is made that must not be left half done. They are blocked, not handled: work asks at its own pace
- * whether one has come, cleans up, and lets it through, which then ends the program as it would
- * have.
+ * The signals that end a program from outside (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE,
+ * SIGALRM, SIGUSR1, SIGUSR2), held back while something is made that must not be left half done.
+ * They are blocked, not handled: work asks at its own pace whether one has come, cleans up, and
+ * lets it through, which then ends the program as it would have.
  */
 #ifndef GBX_BASE_HELD_SIGNALS_H
 #define GBX_BASE_HELD_SIGNALS_H

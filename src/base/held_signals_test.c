@@ -6,6 +6,11 @@
 
 #include "base/held_signals.h"
 
+static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGXCPU,
+                              SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2};
+
+enum { COUNT = sizeof numbers / sizeof numbers[0] };
+
 static volatile sig_atomic_t handled;
 
 static void on_signal(int number) {
@@ -15,16 +20,14 @@ static void on_signal(int number) {
 static int handle_all(void **state) {
     (void)state;
     handled = 0;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-    signal(SIGHUP, on_signal);
+    for (size_t i = 0; i < COUNT; ++i)
+        signal(numbers[i], on_signal);
     return 0;
 }
 
 static void one_that_came_is_told_and_acts_at_the_release(void **state) {
     (void)state;
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < COUNT; ++i) {
         gbx_held_signals signals;
         handled = 0;
         gbx_signals_hold(&signals);

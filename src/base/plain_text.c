@@ -25,15 +25,35 @@ static bool is_control(const unsigned char *bytes, size_t size) {
     return size == 1 ? bytes[0] < 0x20 || bytes[0] == 0x7f : bytes[0] == 0xc2 && bytes[1] < 0xa0;
 }
 
+/* Bytes of the plain character at `bytes`; 0 where it is none. */
+static size_t plain_bytes(const unsigned char *bytes, size_t left) {
+    size_t size = bytes[0] < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, left);
+    return size && !is_control(bytes, size) ? size : 0;
+}
+
 void gbx_text_make_plain(char *text) {
     unsigned char *bytes = (unsigned char *)text;
     size_t left = strlen(text);
     while (left > 0) {
-        size_t sequence = bytes[0] < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, left);
-        size_t size = sequence ? sequence : 1;
-        if (!sequence || is_control(bytes, size))
-            memset(bytes, '?', size);
+        size_t size = plain_bytes(bytes, left);
+        if (size == 0) { /* the bytes that may follow it are none by themselves either */
+            *bytes = '?';
+            size = 1;
+        }
         bytes += size;
         left -= size;
     }
+}
+
+bool gbx_text_is_plain(const char *text) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t size = plain_bytes(bytes, left);
+        if (size == 0)
+            return false;
+        bytes += size;
+        left -= size;
+    }
+    return true;
 }

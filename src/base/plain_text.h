@@ -2,6 +2,7 @@
 #ifndef GBX_BASE_PLAIN_TEXT_H
 #define GBX_BASE_PLAIN_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes of the valid UTF-8 sequence of two or more bytes at `bytes`; 0 where there is none. */
@@ -13,5 +14,8 @@ size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left);
  * a character at a cut, become question marks.
  */
 void gbx_text_make_plain(char *text);
+
+/* Whether that would change nothing. */
+bool gbx_text_is_plain(const char *text);
 
 #endif

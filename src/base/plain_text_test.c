@@ -6,14 +6,17 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/plain_text.h"
 
 static void check(const char *given, const char *expected) {
     char text[64];
     snprintf(text, sizeof text, "%s", given);
+    assert_int_equal(gbx_text_is_plain(given), strcmp(given, expected) == 0);
     gbx_text_make_plain(text);
     assert_string_equal(text, expected);
+    assert_true(gbx_text_is_plain(text));
 }
 
 static void text_stays(void **state) {

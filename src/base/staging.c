@@ -250,7 +250,8 @@ static void remove_staging(const gbx_staging *staging) {
 }
 
 static gbx_status merge(const gbx_staging *staging) {
-    int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    /* Links were followed when it was begun: one that is there now is not what was looked at. */
+    int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return gbx_fail(GBX_IO, "cannot open the directory %s: %s", staging->path, strerror(errno));
     int error = for_each_file(staging->directory, move_file, to);

@@ -205,6 +205,22 @@ static void a_merge_that_fails_tells_so(void **state) {
     assert_int_equal(count_names(root, ""), 1);
 }
 
+/* Files go where it was decided when they were begun, or nowhere. */
+static void a_link_that_came_meanwhile_is_not_followed(void **state) {
+    (void)state;
+    gbx_staging staging;
+    assert_int_equal(mkdir(at("out"), 0777), 0);
+    assert_int_equal(mkdir(at("elsewhere"), 0777), 0);
+    assert_ok(gbx_staging_create_directory(at("out"), &staging));
+    assert_ok(write_text(&staging, "a", "1"));
+    assert_int_equal(rmdir(at("out")), 0);
+    assert_int_equal(symlink("elsewhere", at("out")), 0);
+    assert_fails(gbx_staging_finish(&staging, GBX_PUBLISH_MERGED, NULL), GBX_IO,
+                 "cannot open the directory");
+    assert_int_equal(count_names(at("elsewhere"), ""), 0);
+    assert_int_equal(count_names(root, ""), 2);
+}
+
 static void what_is_discarded_is_gone(void **state) {
     (void)state;
     gbx_staging staging;
@@ -280,6 +296,7 @@ int main(void) {
         TEST(a_directory_with_files_is_not_replaced),
         TEST(files_are_merged_into_a_directory),
         TEST(a_merge_that_fails_tells_so),
+        TEST(a_link_that_came_meanwhile_is_not_followed),
         TEST(what_is_discarded_is_gone),
         TEST(a_failed_write_is_told),
         TEST(a_signal_stops_the_writing),

@@ -8,7 +8,7 @@
 #include "cli/terminal.h"
 #include "cli/view_row.h"
 
-enum { LINES_AT_A_TIME = 4096, CUT_BYTES = 1024, LINE_BYTES = 4096 };
+enum { LINES_AT_A_TIME = 4096, CUT_BYTES = 1024, LINE_BYTES = 4096, MEASURED_MAX = 65536 };
 
 typedef struct column {
     const char *heading;
@@ -77,18 +77,28 @@ static void measure_statistics(layout *l, uint64_t elements_max) {
         l->widths[i] = i < GBX_VIEW_NAN ? GBX_VIEW_NUMBER_WIDTH : length;
 }
 
+static gbx_status measure_entry(layout *l, gbx_view_row *row, gbx_entries *entries, uint64_t index,
+                                uint64_t *elements_max) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(entries, index, &entry));
+    gbx_view_row_fill(row, gbx_entries_reader(entries), &entry);
+    measure_row(l, row);
+    uint64_t elements = gbx_entry_numel(&entry);
+    *elements_max = elements > *elements_max ? elements : *elements_max;
+    return NULL;
+}
+
+/* The first `measured` entries, and the last, whose numbers are the largest unless it is sorted. */
 static gbx_status measure(layout *l, gbx_view_row *row, gbx_entries *entries,
-                          const uint64_t *indices, uint64_t count) {
+                          const uint64_t *indices, uint64_t count, uint64_t measured) {
     uint64_t elements_max = 0;
-    for (uint64_t i = 0; i < count; ++i) {
-        gbx_entry entry;
-        GBX_TRY(gbx_entries_at(entries, indices[i], &entry));
-        gbx_view_row_fill(row, gbx_entries_reader(entries), &entry);
-        measure_row(l, row);
-        uint64_t elements = gbx_entry_numel(&entry);
-        elements_max = elements > elements_max ? elements : elements_max;
-    }
+    for (uint64_t i = 0; i < measured; ++i)
+        GBX_TRY(measure_entry(l, row, entries, indices[i], &elements_max));
+    if (measured < count)
+        GBX_TRY(measure_entry(l, row, entries, indices[count - 1], &elements_max));
     measure_statistics(l, elements_max);
+    if (measured < count)
+        widen(&l->widths[GBX_VIEW_NOTE], 1); /* one may come yet */
     for (size_t i = 0; i < GBX_VIEW_COLUMN_COUNT; ++i)
         if (l->widths[i] > 0)
             widen(&l->widths[i], strlen(columns[i].heading));
@@ -173,6 +183,7 @@ static gbx_status make_table(const layout *l, struct libscols_table **out_table)
     /* Widths are fixed, for parts of the list are printed as tables of their own; headings are a
      * line like others, so that they do not count in addition. */
     scols_table_enable_noheadings(table, 1);
+    scols_table_enable_noencoding(table, 1); /* texts are escaped here */
     scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
     scols_table_set_termwidth(table, total_width(l) + GBX_VIEW_COLUMN_COUNT);
     *out_table = table;
@@ -182,6 +193,7 @@ static gbx_status make_table(const layout *l, struct libscols_table **out_table)
 static bool add_line(struct libscols_table *table, const layout *l, const gbx_view_row *row) {
     struct libscols_line *line = scols_table_new_line(table, NULL);
     char cut[CUT_BYTES];
+    char escaped[4 * CUT_BYTES];
     size_t cell = 0;
     for (size_t i = 0; line && i < GBX_VIEW_COLUMN_COUNT; ++i) {
         if (l->widths[i] == 0)
@@ -189,7 +201,8 @@ static bool add_line(struct libscols_table *table, const layout *l, const gbx_vi
         const char *text = row->cells[i];
         if (l->is_cut)
             text = gbx_terminal_cut(text, l->widths[i], cut, sizeof cut);
-        if (scols_line_set_data(line, cell++, text) != 0)
+        gbx_terminal_escape(text, escaped, sizeof escaped);
+        if (scols_line_set_data(line, cell++, escaped) != 0)
             return false;
     }
     return line != NULL;
@@ -335,8 +348,9 @@ gbx_status gbx_view_table_print(gbx_entries *entries, const uint64_t *indices, u
     layout l = {.has_statistics = has_statistics};
     gbx_view_row row = {0};
     struct libscols_table *table;
-    GBX_TRY(measure(&l, &row, entries, indices, count));
     size_t width = gbx_terminal_width();
+    uint64_t measured = width == SIZE_MAX && count > MEASURED_MAX ? MEASURED_MAX : count;
+    GBX_TRY(measure(&l, &row, entries, indices, count, measured));
     fit(&l, width);
     GBX_TRY(make_table(&l, &table));
     gbx_status status = print_all(table, &l, &row, entries, indices, count);

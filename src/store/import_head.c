@@ -7,6 +7,7 @@
 #include <glassbox/kernel.h>
 
 #include "base/json_reader.h"
+#include "base/plain_text.h"
 #include "store/format.h"
 #include "store/record.h"
 
@@ -105,7 +106,8 @@ gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_b
         return NULL;
     const char *name = NULL;
     GBX_TRY(gbx_cursor_string(&member, &name));
-    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        !gbx_text_is_plain(name))
         return gbx_cursor_fail(
             &member, "\"%.64s\" is not the name of a file that lies beside the manifest", name);
     *out_bin_file = name;
@@ -195,19 +197,7 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     return gbx_import_journal_add(journal, &loss.head);
 }
 
-/* The func_id of a name in the table of kernels; none where it has none of that name. */
-static uint32_t find_func_id(const gbx_import_head *head, const char *name) {
-    const json_t *table = json_object_get(head->members, "kernels");
-    for (size_t i = 0; name && i < json_array_size(table); ++i) {
-        const json_t *kernel = json_array_get(table, i);
-        const char *known = json_string_value(json_object_get(kernel, "name"));
-        if (known && strcmp(known, name) == 0)
-            return (uint32_t)json_integer_value(json_object_get(kernel, "func_id"));
-    }
-    return UINT32_MAX;
-}
-
-static gbx_status add_skipped(const gbx_import_head *head, gbx_import_journal *journal,
+static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_names *names,
                               const gbx_cursor *object) {
     static const char *const reasons[GBX_SKIP_REASON_COUNT] = {
         [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
@@ -224,12 +214,13 @@ static gbx_status add_skipped(const gbx_import_head *head, gbx_import_journal *j
     if (member.value)
         GBX_TRY(gbx_cursor_string(&member, &kernel));
     skipped.reason = (uint32_t)reason;
-    skipped.func_id = find_func_id(head, kernel);
+    skipped.func_id = kernel ? gbx_import_names_find(names, kernel) : UINT32_MAX;
     return gbx_import_journal_add(journal, &skipped.head);
 }
 
+/* "skipped" with the names of kernels, "losses" with NULL. */
 static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *journal,
-                           const char *name) {
+                           const char *name, const gbx_import_names *names) {
     gbx_cursor root = root_of(head);
     gbx_cursor array;
     size_t count = 0;
@@ -240,10 +231,17 @@ static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *jour
     for (size_t i = 0; i < count; ++i) {
         gbx_cursor element;
         GBX_TRY(gbx_cursor_element(&array, i, &element));
-        GBX_TRY(strcmp(name, "losses") == 0 ? add_loss(journal, &element)
-                                            : add_skipped(head, journal, &element));
+        GBX_TRY(names ? add_skipped(journal, names, &element) : add_loss(journal, &element));
     }
     return NULL;
+}
+
+static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journal *journal) {
+    gbx_import_names names;
+    GBX_TRY(gbx_import_names_make(json_object_get(head->members, "kernels"), &names));
+    gbx_status status = add_list(head, journal, "skipped", &names);
+    gbx_import_names_free(&names);
+    return status;
 }
 
 /* What is counted and nowhere listed. */
@@ -312,11 +310,11 @@ static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *sa
 
 gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_import_said *said,
                                     gbx_import_journal *journal) {
-    GBX_TRY(add_list(head, journal, "losses"));
+    GBX_TRY(add_list(head, journal, "losses", NULL));
     if (!said->has_losses)
         GBX_TRY(add_untold(journal, said->values[GBX_SAID_DROPPED]));
     GBX_TRY(add_untold(journal, said->values[GBX_SAID_OVERWRITTEN]));
-    GBX_TRY(add_list(head, journal, "skipped"));
+    GBX_TRY(add_all_skipped(head, journal));
     return add_end(head, said, journal);
 }
 
@@ -324,36 +322,35 @@ gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_impor
 
 /* "full" and so on, also where another tool tells it by number; NULL where it is not told. */
 static gbx_status get_level(const gbx_import_head *head, const char **out_level) {
-    static const char *const levels[] = {NULL, "partial", "full", "hybrid"};
+    static const char *const names[] = {"full", "partial", "hybrid", "stats"};
+    static const char *const by_number[] = {NULL, "partial", "full", "hybrid"};
     gbx_cursor root = root_of(head);
-    gbx_cursor member;
-    int64_t number = 0;
-    *out_level = NULL;
-    GBX_TRY(gbx_cursor_optional(&root, "dump_level", &member));
-    if (member.value)
-        return gbx_cursor_string(&member, out_level);
-    GBX_TRY(gbx_cursor_optional(&root, "dump_args_level", &member));
-    if (member.value)
-        GBX_TRY(gbx_cursor_integer(&member, 0, 3, &number));
-    *out_level = levels[number];
+    gbx_cursor name, number;
+    int64_t level = 0;
+    size_t choice = 0;
+    GBX_TRY(gbx_cursor_optional(&root, "dump_level", &name));
+    GBX_TRY(gbx_cursor_optional(&root, "dump_args_level", &number));
+    if (name.value)
+        GBX_TRY(gbx_cursor_choice(&name, names, sizeof names / sizeof names[0], &choice));
+    if (number.value)
+        GBX_TRY(gbx_cursor_integer(&number, 0, 3, &level));
+    *out_level = name.value ? names[choice] : by_number[level];
+    bool is_same = by_number[level] && strcmp(*out_level, by_number[level]) == 0;
+    if (name.value && number.value && !is_same)
+        return gbx_cursor_fail(&number, "%d is not the dump_level \"%s\"", (int)level, *out_level);
     return NULL;
 }
 
-gbx_status gbx_import_head_run(const gbx_import_head *head, const gbx_import_kernels *kernels,
-                               char **out_text) {
+gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
     const char *level = NULL;
-    json_t *merged = NULL;
     json_t *run = json_object_get(head->members, "run");
     json_t *generator = json_object_get(head->members, "generator");
-    const json_t *table = json_object_get(head->members, "kernels");
     GBX_TRY(get_level(head, &level));
-    GBX_TRY(
-        gbx_import_kernels_merge(kernels, head->path, json_is_null(table) ? NULL : table, &merged));
     bool has_run = run && !json_is_null(run);
-    json_t *document = json_pack("{s:o,s:o,s:s?,s:b,s:o}", "generator",
-                                 generator ? json_incref(generator) : json_null(), "run",
-                                 has_run ? json_incref(run) : json_object(), "dump_level", level,
-                                 "has_args", 0, "kernels", merged);
+    json_t *document = json_pack(
+        "{s:o,s:o,s:s?,s:b,s:o}", "generator", generator ? json_incref(generator) : json_null(),
+        "run", has_run ? json_incref(run) : json_object(), "dump_level", level, "has_args", 0,
+        "kernels", json_incref(json_object_get(head->members, "kernels")));
     char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     json_decref(document);
     if (!text)

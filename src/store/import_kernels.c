@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_reader.h"
 #include "store/run_info.h"
 
 typedef struct gbx_import_kernel {
@@ -120,35 +121,32 @@ static void add_slot_names(const gbx_import_kernel *kernel, json_t *to) {
     json_object_set_new(to, "slot_names", names);
 }
 
-/* One of the table: whatever is wrong with its form is found when the run is read. */
-static gbx_status merge_one(const gbx_import_kernels *kernels, const char *path, size_t position,
-                            json_t *to, bool out_is_in_table[GBX_MAX_KERNELS]) {
-    const json_t *func_id = json_object_get(to, "func_id");
-    json_int_t number = json_is_integer(func_id) ? json_integer_value(func_id) : -1;
-    if (json_is_object(to) && !json_object_get(to, "core_type"))
+static gbx_status merge_one(const gbx_import_kernels *kernels, const gbx_cursor *element,
+                            bool out_is_in_table[GBX_MAX_KERNELS]) {
+    json_t *to = element->value;
+    size_t number = (size_t)json_integer_value(json_object_get(to, "func_id"));
+    const gbx_import_kernel *kernel = kernels->by_func_id[number];
+    const char *name = json_string_value(json_object_get(to, "name"));
+    gbx_cursor member;
+    if (!json_object_get(to, "core_type"))
         json_object_set_new(to, "core_type", json_null());
     json_object_del(to, "slot_names");
-    if (number < 0 || number >= GBX_MAX_KERNELS)
-        return NULL;
     out_is_in_table[number] = true;
-    const gbx_import_kernel *kernel = kernels->by_func_id[number];
     if (!kernel)
         return NULL;
-    const char *name = json_string_value(json_object_get(to, "name"));
-    if (name && kernel->name && strcmp(name, kernel->name) != 0)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: kernels[%zu].name: \"%.64s\" is not the \"%.64s\" that entries give "
-                        "func_id %d",
-                        path, position, name, kernel->name, (int)number);
+    GBX_TRY(gbx_cursor_member(element, "name", &member));
+    if (kernel->name && strcmp(name, kernel->name) != 0)
+        return gbx_cursor_fail(&member,
+                               "\"%.64s\" is not the \"%.64s\" that entries give func_id %zu", name,
+                               kernel->name, number);
     add_slot_names(kernel, to);
     return NULL;
 }
 
-static gbx_status merge_into(const gbx_import_kernels *kernels, const char *path, json_t *merged) {
-    bool is_in_table[GBX_MAX_KERNELS] = {false};
-    for (size_t i = 0; i < json_array_size(merged); ++i)
-        GBX_TRY(merge_one(kernels, path, i, json_array_get(merged, i), is_in_table));
-    for (size_t i = 0; i < GBX_MAX_KERNELS && json_is_array(merged); ++i) {
+/* Kernels that no table has. */
+static gbx_status add_others(const gbx_import_kernels *kernels,
+                             const bool is_in_table[GBX_MAX_KERNELS], json_t *merged) {
+    for (size_t i = 0; i < GBX_MAX_KERNELS; ++i) {
         const gbx_import_kernel *kernel = kernels->by_func_id[i];
         if (!kernel || !kernel->name || is_in_table[i])
             continue;
@@ -161,15 +159,98 @@ static gbx_status merge_into(const gbx_import_kernels *kernels, const char *path
     return NULL;
 }
 
+/* One of the table by itself, and with those before it, whose names are known by func_id. */
+static gbx_status check_one(const gbx_cursor *element, const char *names[GBX_MAX_KERNELS]) {
+    gbx_cursor member;
+    int64_t number = 0;
+    const char *name = NULL;
+    GBX_TRY(gbx_cursor_member(element, "func_id", &member));
+    GBX_TRY(gbx_cursor_integer(&member, 0, GBX_MAX_KERNELS - 1, &number));
+    GBX_TRY(gbx_cursor_member(element, "name", &member));
+    GBX_TRY(gbx_cursor_string(&member, &name));
+    if (names[number] && strcmp(names[number], name) != 0)
+        return gbx_cursor_fail(
+            &member,
+            "\"%.64s\" is not the \"%.64s\" that an earlier kernel of func_id %d "
+            "is called",
+            name, names[number], (int)number);
+    names[number] = name;
+    return NULL;
+}
+
+static gbx_status merge_table(const gbx_import_kernels *kernels, const gbx_cursor *table,
+                              bool out_is_in_table[GBX_MAX_KERNELS]) {
+    const char *names[GBX_MAX_KERNELS] = {NULL};
+    size_t count = 0;
+    GBX_TRY(gbx_cursor_count(table, &count));
+    if (count > GBX_MAX_KERNELS)
+        return gbx_cursor_fail(table, "has %zu kernels, more than %d", count, GBX_MAX_KERNELS);
+    for (size_t i = 0; i < count; ++i) {
+        gbx_cursor element;
+        GBX_TRY(gbx_cursor_element(table, i, &element));
+        GBX_TRY(check_one(&element, names));
+        GBX_TRY(merge_one(kernels, &element, out_is_in_table));
+    }
+    return NULL;
+}
+
 gbx_status gbx_import_kernels_merge(const gbx_import_kernels *kernels, const char *path,
-                                    const json_t *table, json_t **out_merged) {
-    json_t *merged = table ? json_deep_copy(table) : json_array();
-    if (!merged)
+                                    json_t *members) {
+    bool is_in_table[GBX_MAX_KERNELS] = {false};
+    gbx_cursor root = gbx_cursor_root(members, path);
+    gbx_cursor table;
+    GBX_TRY(gbx_cursor_optional(&root, "kernels", &table));
+    if (!table.value && json_object_set_new(members, "kernels", json_array()) != 0)
         return fail_memory();
-    gbx_status status = merge_into(kernels, path, merged);
-    if (status)
-        json_decref(merged);
-    else
-        *out_merged = merged;
-    return status;
+    if (table.value)
+        GBX_TRY(merge_table(kernels, &table, is_in_table));
+    return add_others(kernels, is_in_table, json_object_get(members, "kernels"));
+}
+
+/* --- finding by name --- */
+
+static int compare_names(const void *left, const void *right) {
+    const gbx_import_name *a = left;
+    const gbx_import_name *b = right;
+    return strcmp(a->text, b->text);
+}
+
+gbx_status gbx_import_names_make(const json_t *kernels, gbx_import_names *out_names) {
+    size_t count = json_array_size(kernels);
+    *out_names = (gbx_import_names){.items = calloc(count + 1, sizeof(gbx_import_name))};
+    if (!out_names->items)
+        return fail_memory();
+    for (size_t i = 0; i < count; ++i) {
+        const json_t *kernel = json_array_get(kernels, i);
+        out_names->items[i] =
+            (gbx_import_name){json_string_value(json_object_get(kernel, "name")),
+                              (uint32_t)json_integer_value(json_object_get(kernel, "func_id"))};
+    }
+    qsort(out_names->items, count, sizeof *out_names->items, compare_names);
+    out_names->count = count;
+    return NULL;
+}
+
+uint32_t gbx_import_names_find(const gbx_import_names *names, const char *text) {
+    size_t first = 0;
+    size_t end = names->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (strcmp(names->items[middle].text, text) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    uint32_t found = UINT32_MAX;
+    for (; first < names->count && strcmp(names->items[first].text, text) == 0; ++first) {
+        if (found != UINT32_MAX && names->items[first].func_id != found)
+            return UINT32_MAX;
+        found = names->items[first].func_id;
+    }
+    return found;
+}
+
+void gbx_import_names_free(gbx_import_names *names) {
+    free(names->items);
+    *names = (gbx_import_names){0};
 }
