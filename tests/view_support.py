@@ -151,12 +151,9 @@ def scalar_array(entry):
 
 
 def element_text(name, value):
-    """The shortest that reads back as the same element."""
-    if name in NARROW and np.isfinite(value) and value != 0:
-        digits, place = digits_of(name).generate(abs(float(value)), lambda first: -999, lambda first: first)
-        return ("-" if value < 0 else "") + repr(float(f"{digits}e{place}"))
+    """The shortest that reads back as the same float64 or, of narrower ones, float32."""
     if name.startswith(("float", "bfloat")):
-        return repr(float(repr(value)) if isinstance(value, np.floating) else float(value))
+        return repr(float(repr(np.float64(value) if name == "float64" else np.float32(value))))
     return str(bool(value)) if name == "bool" else str(int(value))
 
 

@@ -16,9 +16,10 @@
 enum { GBX_ELEMENT_TEXT_BYTES = 40 };
 
 /*
- * One element by its raw bits: the shortest text that reads back as the same element of its dtype
- * (0.1 for the float16 nearest to it), laid out as Python's repr lays out a float; "nan", "inf",
- * "-inf"; "True" and "False" for bool. Returns its length.
+ * One element by its raw bits, as the manifest has values: floats with the fewest digits that read
+ * back as the same float64 or, of all narrower dtypes, the same float32, so that who reads them as
+ * numbers gets the element's own, laid out as Python's repr lays out a float; "nan", "inf", "-inf";
+ * "True" and "False" for bool. Returns its length.
  */
 size_t gbx_element_format(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]);
 

@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,19 +11,6 @@
 #include "base/float_text.h"
 
 _Static_assert(GBX_ELEMENT_TEXT_BYTES >= GBX_FLOAT_TEXT_BYTES, "every float fits");
-
-/*
- * So few digits are also the shortest form of the float64 nearest to them, which leaves the layout
- * to float64. NaN and infinities have no digits.
- */
-static size_t format_narrow_float(uint32_t dtype, uint64_t bits, char *out_text) {
-    const double value = gbx_dtype_to_f64(dtype, bits);
-    if (!isfinite(value))
-        return gbx_f64_format(value, out_text);
-    const gbx_magnitude magnitude = gbx_magnitude_of(dtype, bits);
-    const double shortest = gbx_decimal_value(gbx_decimal_shortest(&magnitude));
-    return gbx_f64_format(copysign(shortest, value), out_text);
-}
 
 static size_t copy_text(const char *text, char *out_text) {
     const size_t length = strlen(text);
@@ -39,9 +25,7 @@ size_t gbx_element_format(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEME
         return copy_text(gbx_element_is_true(bits) ? "True" : "False", out_text);
     if (dtype == GBX_FLOAT64)
         return gbx_f64_format(gbx_f64_of_bits(bits), out_text);
-    if (dtype == GBX_FLOAT32)
-        return gbx_f32_format(gbx_f32_of_bits((uint32_t)bits), out_text);
     if (gbx_dtype_is_float(dtype))
-        return format_narrow_float(dtype, bits, out_text);
+        return gbx_f32_format((float)gbx_dtype_to_f64(dtype, bits), out_text);
     return gbx_integer_format(gbx_integer_of(dtype, bits), out_text);
 }

@@ -41,26 +41,31 @@ gbx_view_order gbx_view_order_parse(struct argp_state *state, const char *text) 
 
 /* --- values to sort by --- */
 
+typedef struct named_kernel {
+    const char *name;
+    size_t place; /* in the run */
+} named_kernel;
+
 static int compare_names(const void *a, const void *b) {
-    const gbx_run_kernel *const *left = a;
-    const gbx_run_kernel *const *right = b;
-    return strcmp((*left)->name, (*right)->name);
+    const named_kernel *left = a;
+    const named_kernel *right = b;
+    return strcmp(left->name, right->name);
 }
 
 static gbx_status rank_kernels(kernel_ranks *ranks) {
     size_t count = ranks->run->kernel_count;
-    const gbx_run_kernel **sorted = malloc((count + 1) * sizeof *sorted);
+    named_kernel *sorted = malloc((count + 1) * sizeof *sorted);
     ranks->ranks = malloc((count + 1) * sizeof *ranks->ranks);
     if (!sorted || !ranks->ranks) {
         free(sorted);
         return gbx_fail(GBX_EXHAUSTED, "sorting: no memory for the names of %zu kernels", count);
     }
     for (size_t i = 0; i < count; ++i)
-        sorted[i] = &ranks->run->kernels[i];
+        sorted[i] = (named_kernel){ranks->run->kernels[i].name, i};
     qsort(sorted, count, sizeof *sorted, compare_names);
     for (size_t i = 0, rank = 0; i < count; ++i) {
-        rank += i > 0 && strcmp(sorted[i - 1]->name, sorted[i]->name) != 0;
-        ranks->ranks[sorted[i] - ranks->run->kernels] = rank;
+        rank += i > 0 && strcmp(sorted[i - 1].name, sorted[i].name) != 0;
+        ranks->ranks[sorted[i].place] = rank;
     }
     free(sorted);
     return NULL;
