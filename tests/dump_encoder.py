@@ -71,6 +71,15 @@ def number(value, name):
     return float_number(value, name) if name.startswith(("float", "bfloat")) else integer_number(value, name)
 
 
+def is_contiguous(name, shape, strides, start):
+    """Row-major as a payload is, in which a row of int4 begins at a byte; strides of one element do not count."""
+    if 0 in shape:
+        return True
+    padded = [*shape[:-1], shape[-1] + shape[-1] % 2] if name == "int4" and shape else shape
+    is_aligned = name != "int4" or start % 2 == 0
+    return is_aligned and all(n == 1 or a == b for n, a, b in zip(shape, strides, row_major(padded)))
+
+
 def row_major(shape):
     strides, step = [], 1
     for length in reversed(shape):
@@ -110,7 +119,7 @@ class Dump:
         value = Hash128() if kept is None else xxhash.XXH3_128bits(kept, len(kept))
         offset, is_duplicate = self.store(kept, not flags & IN_FLIGHT)
         size = len(kept or b"")
-        for flag, is_set in ((CONTIGUOUS, strides == row_major(shape) and start == 0), (PAYLOAD, kept is not None),
+        for flag, is_set in ((CONTIGUOUS, is_contiguous(name, shape, strides, start)), (PAYLOAD, kept is not None),
                              (HASH, kept is not None and is_hashed), (TRUNCATED, keep is not None),
                              (STATS, stats), (DUPLICATE, is_duplicate)):
             flags |= flag if is_set else 0

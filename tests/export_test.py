@@ -3,11 +3,13 @@
 
 usage: export_test.py GLASSBOX EXAMPLES
 """
+import fcntl
 import fractions
 import json
 import math
 import os
 import pathlib
+import pty
 import random
 import re
 import resource
@@ -17,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import zipfile
 
@@ -27,6 +30,9 @@ from dump_encoder import (COMPLETE, CONTIGUOUS, DTYPES, HASH, HEADER, IN_FLIGHT,
 
 RAW = {"bfloat16": np.uint16, "float8_e4m3": np.uint8, "float8_e5m2": np.uint8, "int4": np.uint8}
 SHORT = {"input": "in", "output": "out", "inout": "inout", "before_dispatch": "before", "after_completion": "after"}
+SIMPLER_FIELDS = ["task_id", "func_id", "arg_index", "role", "stage", "kind", "dtype", "value", "is_contiguous", "shape",
+                  "strides", "start_offset", "numel", "bin_offset", "bin_size", "truncated", "overwritten"]
+ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU, signal.SIGPIPE, signal.SIGALRM]
 
 failed = passed = 0
 
@@ -152,7 +158,8 @@ class Dump:
         offset = len(self.payload)
         self.payload += (raw or b"") + bytes(-len(raw or b"") % 64)
         value = xxhash.XXH3_128bits(raw or b"", len(raw or b""))
-        flags |= CONTIGUOUS | (0 if raw is None else PAYLOAD | HASH)
+        has_gaps = dtype == "int4" and len(shape) > 1 and shape[-1] % 2 == 1 and math.prod(shape[:-1]) > 1
+        flags |= (0 if has_gaps else CONTIGUOUS) | (0 if raw is None else PAYLOAD | HASH)
         strides = [int(np.prod(shape[d + 1:], dtype=np.int64)) for d in range(len(shape))]
         body = struct.pack(f"<5Qq{2 * len(shape)}q", 0x7E9000000000, offset if raw else 0, len(raw or b""), value.low,
                            value.high, 0, *shape, *strides)
@@ -275,8 +282,7 @@ def check_simpler(root, directory, name):
     written = json.loads((out / "args_dump.json").read_text())
     payload = (out / "args.bin").read_bytes()
     mine = list(manifest_entries(directory))
-    kept = ["task_id", "func_id", "arg_index", "role", "stage", "kind", "dtype", "value", "is_contiguous", "shape",
-            "strides", "start_offset", "numel", "bin_size", "truncated", "overwritten"]
+    kept = [key for key in SIMPLER_FIELDS if key != "bin_offset"]
     for (t, (_, _, _, raw)), a in zip(mine, written["args"]):
         expected = {k: t[k] for k in kept if k in t}
         if t["kind"] == "scalar" and t["dtype"] in ("int64", "uint64"):
@@ -328,8 +334,11 @@ def fixtures(root):
         shutil.copytree(source, directory)
         out.parent.mkdir()
         report = glassbox("export", directory, "--format", "simpler", "-o", out).stdout
-        check("nothing is lost of it", report.count("\n") == 1, report)
-        text = (source / "args_dump.json").read_text().replace(', "arg_index_ambiguous": true', "")
+        text = (source / "args_dump.json").read_text()
+        count, text = text.count("ambiguous"), text.replace(', "arg_index_ambiguous": true', "")
+        check("what is lost of it", report.splitlines()[1:] == [
+            f"{count} record of the dump whose arg_index may be another one, which is not told of them any more"] * count,
+            report)
         check(f"args_dump.json of {name}", (out / "args_dump.json").read_text() == text)
         check(f"args.bin of {name}", (out / "args.bin").read_bytes() == (source / "args.bin").read_bytes())
         glassbox("view", directory, "--export", "--format", "npy")
@@ -345,6 +354,150 @@ def fixtures(root):
                 raw = payload[a["bin_offset"]:a["bin_offset"] + a["bin_size"]]
                 wanted = np.frombuffer(raw, a["dtype"].lower()).reshape(a["shape"])
             check(f"{file.name} of {name}", same(np.load(file), wanted))
+
+
+# --- dumps of other tools ---
+
+def other_entry(task, arg, **more):
+    entry = {"task_id": f"0x{task:016x}", "func_id": [0], "arg_index": arg, "role": "input", "stage": "before_dispatch",
+             "kind": "tensor", "dtype": "FLOAT32", "is_contiguous": True, "shape": [2], "strides": [1],
+             "start_offset": 0, "numel": 2, "bin_offset": 0, "bin_size": 0, "truncated": False, "overwritten": False}
+    entry |= more
+    if "value" in more:
+        entry |= {"kind": "scalar", "shape": [], "strides": [], "numel": 1}
+    return {key: entry[key] for key in SIMPLER_FIELDS if key in entry}
+
+
+def other_dump(directory, entries, payload, **head):
+    """args_dump.json as that project writes it, but for what `head` adds, replaces or, by None, takes away."""
+    count = lambda key, value: sum(e[key] == value for e in entries)
+    whole = {"run_dir": directory.name, "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
+             "dump_args_level": 2, "total_args": len(entries), "before_dispatch": count("stage", STAGES[0]),
+             "after_completion": count("stage", STAGES[1]), "input_args": count("role", "input"),
+             "output_args": count("role", "output"), "inout_args": count("role", "inout"),
+             "truncated_args": count("truncated", True), "dropped_records": 0, "dropped_overwrite": 0,
+             "bin_file": "args.bin", **head, "args": entries}
+    directory.mkdir(parents=True)
+    (directory / "args_dump.json").write_text(json.dumps({k: v for k, v in whole.items() if v is not None}))
+    (directory / "args.bin").write_bytes(payload)
+    return directory
+
+
+def overwritten(root):
+    """Bytes that are not the tensor's are no values, and stay what they are in a dump of the same layout."""
+    payload = struct.pack("<6f", 1, 2, 30, 40, 5, 6)
+    entries = [other_entry(0, 0, bin_offset=0, bin_size=8), other_entry(0, 1, bin_offset=8, bin_size=8, overwritten=True),
+               other_entry(0, 2, bin_offset=16, bin_size=4, truncated=True),
+               other_entry(0, 3, bin_offset=20, bin_size=4, truncated=True, overwritten=True),
+               other_entry(1, 0, value=1.5, truncated=True), other_entry(1, 1, value=2.5, overwritten=True)]
+    d = other_dump(root / "overwritten/args_dump", entries, payload, dump_args_level=None, dropped_records=2,
+                   dropped_overwrite=3)
+    note = "skipped: 2 tensors with bytes that were overwritten before they were taken: " \
+           "task_0x0000000000000000_before_in1, task_0x0000000000000000_before_in3"
+    for form in ("npy", "csv", "txt"):
+        report = glassbox("view", d, "--export", "--format", form).stdout
+        check(f"{form}: overwritten ones are named", report.startswith("wrote 4 files") and note in report.splitlines(), report)
+        names = sorted(f.stem for f in (d / form).iterdir())
+        check(f"{form}: no file of them", names == [f"task_0x{t:016x}_before_in{a}" for t, a in ((0, 0), (0, 2), (1, 0), (1, 1))],
+              names)
+    report = glassbox("export", d, "--format", "npz", "-o", root / "overwritten.npz").stdout
+    members = np.load(root / "overwritten.npz")
+    check("npz: overwritten ones are named", note in report.splitlines(), report)
+    check("npz: the others", len(members.files) == 4 and members["task_0x0000000000000000_before_in0"].tolist() == [1, 2])
+    shown = glassbox("view", d, "--index", 1).stdout.splitlines()
+    check("view tells why there are no values", shown[-1] == "its bytes were overwritten before they were taken" and
+          "30" not in " ".join(shown[2:]), shown)
+    rows = [line.split() for line in glassbox("view", d, "--stats").stdout.splitlines()[2:]]
+    check("no statistics of them", [row[11:16] == ["-"] * 5 if "[2]" in row else None for row in rows] ==
+          [False, True, False, True, None, None], rows)
+    out = root / "overwritten_again/args_dump"
+    out.parent.mkdir()
+    report = glassbox("export", d, "--format", "simpler", "-o", out).stdout.splitlines()
+    check("the same layout: what is not told is told", report[1:] ==
+          ["without dump_args_level, for the dump does not tell its level"], report)
+    check("the same layout: json", json.loads((out / "args_dump.json").read_text()) ==
+          json.loads((d / "args_dump.json").read_text()), (out / "args_dump.json").read_text())
+    check("the same layout: bytes", (out / "args.bin").read_bytes() == payload)
+    for level in (0, 1, 2, 3):
+        d = other_dump(root / f"level{level}/args_dump", entries[:1], payload[:8], dump_args_level=level)
+        glassbox("export", d, "--format", "simpler", "-o", root / f"level{level}/out")
+        written = json.loads((root / f"level{level}/out/args_dump.json").read_text())
+        check(f"level {level}", written.get("dump_args_level") == (level or None), written)
+
+
+def strange_names(root):
+    """Characters that turn the direction of a text, or end its line, reach no terminal."""
+    strange = ["\u202e", "\u202a", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u2028"]
+    for character in strange:
+        escaped = "".join(f"\\x{byte:02x}" for byte in character.encode())
+        d = other_dump(root / f"strange{ord(character)}", [other_entry(0, 0, value=1.5), other_entry(1, 0, value=1.5)], b"",
+                       kernels=[{"func_id": 0, "name": f"a{character}b"}], run={"scene": f"s{character}t"})
+        for options in ([], ["--index", 0]):
+            text = glassbox("view", d, *options, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout
+            check(f"U+{ord(character):04X} is escaped", character not in text and f"a{escaped}b" in text and
+                  f"s{escaped}t" in text, ascii(text))
+        rows = glassbox("view", d, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.splitlines()[1:]
+        check("columns are below each other", {row.index(w) for row, w in zip(rows, ("STAGE", "before", "before"))} ==
+              {rows[0].index("STAGE")}, rows)
+    d = other_dump(root / "backslash", [other_entry(0, 0, value=1.5)], b"", kernels=[{"func_id": 0, "name": "\\x41 é"}])
+    rows = glassbox("view", d, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.splitlines()[1:]
+    check("a name that looks escaped", "\\x5cx41 é" in rows[1] and rows[1].index("before") == rows[0].index("STAGE"), rows)
+
+
+def links(root):
+    """A dump may be a stranger's: files are not written to where a link in it leads."""
+    elsewhere = root / "elsewhere"
+    elsewhere.mkdir()
+    d = other_dump(root / "linked", [other_entry(0, 0, value=1.5)], b"")
+    for form in ("txt", "npy", "csv"):
+        (d / form).symlink_to(elsewhere)
+        result = glassbox("view", d, "--export", "--format", form, code=2)
+        check("a link is refused", f"cannot export to {d / form}: it is a symbolic link" in result.stderr and
+              result.stderr.count("\n") == 1 and result.stdout == "", result.stderr)
+    check("nothing is written there", not list(elsewhere.iterdir()) and not leftovers(root) and not leftovers(d))
+    (root / "link.npz").symlink_to(root / "behind.npz")
+    (root / "behind.npz").write_text("old")
+    glassbox("export", d, "--format", "npz", "-o", root / "link.npz")
+    check("what -o names may be a link", (root / "link.npz").is_symlink() and len(np.load(root / "behind.npz").files) == 1)
+
+
+def absurd_shape(root):
+    """--full of a tensor whose shape is a claim does not print without end."""
+    shape = [1 << 20, 1 << 20]
+    d = other_dump(root / "absurd", [other_entry(0, 0, shape=shape, strides=[1 << 20, 1], numel=1 << 40, bin_size=8,
+                                                 truncated=True)], struct.pack("<2f", 1, 2))
+    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=20)
+    check("one sentence", result.stdout == "" and result.stderr.count("\n") == 1 and
+          f"{(1 << 40) - 2} elements of entry 0 were cut off" in result.stderr, result.stderr)
+    check("without --full it is shown", "[[1. 2.  ?" in glassbox("view", d, "--index", 0).stdout)
+    report = glassbox("view", d, "--export", "--format", "npy").stdout
+    check("what was kept is exported", np.load(d / "npy/task_0x0000000000000000_before_in0.npy").tolist() == [1, 2], report)
+
+
+def terminal_width(root):
+    """An array takes the width of a terminal, from 40 to 120 columns, and that of numpy in pipes."""
+    array = np.arange(900, dtype=np.float32) / 7
+    d = other_dump(root / "wide", [other_entry(0, 0, shape=[900], numel=900, bin_size=3600)], array.tobytes())
+    for columns, width in ((20, 40), (60, 60), (100, 100), (300, 120)):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        with open(root / "wide.txt", "wb") as copy:
+            process = subprocess.Popen([GLASSBOX, "view", d, "--index", "0"], stdout=follower, stderr=follower)
+            os.close(follower)
+            while part := read_terminal(leader):
+                copy.write(part)
+            os.close(leader)
+        process.wait()
+        text = (root / "wide.txt").read_text().replace("\r", "")
+        check(f"an array on {columns} columns", np.array2string(array, max_line_width=width) in text, text[:400])
+    check("in a pipe", np.array2string(array, max_line_width=75) in glassbox("view", d, "--index", 0).stdout)
+
+
+def read_terminal(leader):
+    try:
+        return os.read(leader, 1 << 16)
+    except OSError:  # the other side is closed
+        return b""
 
 
 # --- dtypes ---
@@ -565,24 +718,32 @@ def full_disk(root, dump):
           not leftovers(root) and not leftovers(dump.directory), names)
 
 
+def ending_signals():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it
+
+
 def interrupted(root, dump):
     """Whatever the moment, an export is whole or absent; one that was there before stays as it was."""
     files, archive, seed = dump.directory / "npy", root / "killed.npz", random.randrange(1 << 30)
     chance = random.Random(seed)
     endings = set()
+    leader, follower = pty.openpty()
     wanted = {name: np.frombuffer(raw, np.float32).reshape(shape) for name, _, shape, raw in dump.entries}
     for attempt in range(24):
         directory = root / f"killed{attempt}"
         arguments = [["view", dump.directory, "--export", "--format", "npy"],
                      ["export", dump.directory, "--format", "npz", "-o", archive],
                      ["export", dump.directory, "--format", "simpler", "-o", directory]][attempt % 3]
-        process = subprocess.Popen([GLASSBOX, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        stderr = follower if attempt % 2 else subprocess.PIPE  # with the thread that shows progress, and without
+        process = subprocess.Popen([GLASSBOX, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=stderr,
+                                   preexec_fn=ending_signals)
         time.sleep(chance.random() * 0.06)
-        process.send_signal(chance.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
-        message = process.communicate()[1]
+        process.send_signal(chance.choice(ENDING))
+        message = process.communicate()[1] or b""
         ended = process.returncode
         endings.add(ended < 0)
-        check(f"the end by a signal (seed {seed})", ended in (0, -2, -15, -1) and message == b"", f"{ended} {message}")
+        check(f"the end by a signal (seed {seed})", -ended in (0, *ENDING) and message == b"", f"{ended} {message}")
         check("nothing half done", not leftovers(root) and not leftovers(dump.directory))
         if ended == 0:
             check("a whole export", {0: files, 1: archive, 2: directory}[attempt % 3].exists())
@@ -594,6 +755,8 @@ def interrupted(root, dump):
         if directory.exists():
             check("a whole directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
                   len(json.loads((directory / "args_dump.json").read_text())["args"]) == len(wanted))
+    os.close(leader)
+    os.close(follower)
     check(f"some were stopped (seed {seed})", True in endings)
     for name, array in wanted.items():
         if archive.exists():
@@ -618,6 +781,25 @@ def large(root):
     return dump.write()
 
 
+def check_end_records(archive, count):
+    """Of an archive of many small members: zipfile itself takes a wrong count as it comes."""
+    raw = archive.read_bytes()
+    long_end, locator, end = raw[-98:-42], raw[-42:-22], raw[-22:]
+    signature, size, made_by, needs, disks, here, total, bytes_, start = struct.unpack("<4sQHHQQQQQ", long_end)
+    check("the 64-bit end record", (signature, size, made_by, needs, disks, here, total) ==
+          (b"PK\6\6", 44, 3 << 8 | 45, 45, 0, count, count) and start + bytes_ == len(raw) - 98, long_end)
+    check("its locator", struct.unpack("<4sIQI", locator) == (b"PK\6\7", 0, len(raw) - 98, 1), locator)
+    check("the end record", struct.unpack("<4sIHHIIH", end) == (b"PK\5\6", 0, 0xffff, 0xffff, bytes_, start, 0), end)
+    at, entries = start, 0
+    while raw[at:at + 4] == b"PK\1\2":
+        at += 46 + sum(struct.unpack_from("<3H", raw, at + 28))
+        entries += 1
+    check("the directory holds its entries alone", at == start + bytes_ and entries == count, entries)
+    if shutil.which("unzip"):
+        result = subprocess.run(["unzip", "-tq", archive], capture_output=True, text=True)
+        check("unzip finds nothing wrong", result.returncode == 0 and result.stderr == "", result.stdout + result.stderr)
+
+
 def many(root):
     """More members than a zip directory of 16 bits counts."""
     dump = Dump(root, "many")
@@ -628,6 +810,7 @@ def many(root):
     archive.write_text("an old file")
     report = glassbox("export", dump.directory, "--format", "npz", "-o", archive).stdout
     check("the report of many", report.startswith("wrote 70,000 arrays, "), report)
+    check_end_records(archive, 70000)
     with zipfile.ZipFile(archive) as opened:
         check("zipfile finds nothing wrong", opened.testzip() is None and len(opened.infolist()) == 70000)
         check("members are stored", {i.compress_type for i in opened.infolist()} == {zipfile.ZIP_STORED})
@@ -635,6 +818,54 @@ def many(root):
     for i in (0, 1, 49, 50, 65534, 65535, 65536, 69999):
         array = members[dump.entries[i][0]]
         check("a scalar of many", array.shape == () and array.dtype == np.int32 and int(array) == i)
+
+
+def one_slot(root):
+    """Many entries of one task, stage and slot: names tell them apart, by role, and take no time."""
+    dump = Dump(root, "one_slot")
+    for i in range(60000):
+        dump.records.append(record(6, 0, arg=1, role=i % 3 % 2, dtype=DTYPES.index("int32"), body=struct.pack("<Q", i)))
+    dump.task(0)
+    dump.records.insert(0, dump.records.pop())
+    dump.entries = [None] * 60000
+    dump.write()
+    seen, wanted = {}, []
+    for i in range(60000):
+        role = ("in", "out")[i % 3 % 2]
+        seen[role] = seen.get(role, 0) + 1
+        wanted.append(f"task_0x0000000100000000_before_{role}1" + (f"_{seen[role]}" if seen[role] > 1 else ""))
+    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    glassbox("export", dump.directory, "--format", "npz", "-o", root / "one_slot.npz", preexec_fn=limit)
+    members = np.load(root / "one_slot.npz")
+    check("names of one slot", members.files == wanted)
+    check("values of one slot", all(int(members[wanted[i]]) == i for i in (0, 1, 2, 3, 1000, 59999)))
+    glassbox("view", dump.directory, "--export", "--format", "npy", "--role", "out", "--sort", "-index", "--limit", 40)
+    chosen = [i for i in range(60000) if i % 3 % 2 == 1][-40:]
+    check("the same names in another order", {f.stem: int(np.load(f)) for f in (dump.directory / "npy").iterdir()} ==
+          {wanted[i]: i for i in chosen})
+
+
+def interrupted_reading(root):
+    """Nothing is made while the dump is read: a signal ends the command at once."""
+    d = other_dump(root / "long", [], b"", **dict.fromkeys(["total_args", "before_dispatch", "after_completion",
+                   "input_args", "output_args", "inout_args", "truncated_args"]))
+    text = (d / "args_dump.json").read_text()
+    entries = (json.dumps(other_entry(i, 0, value=i)) for i in range(150000))
+    (d / "args_dump.json").write_text(text.replace('"args": []', '"args": [' + ", ".join(entries) + "]"))
+    arguments = [GLASSBOX, "export", d, "--format", "npz", "-o", root / "long.npz", "--task", "0x0"]
+    whole = time.monotonic()
+    subprocess.run(arguments, stdout=subprocess.DEVNULL, check=True)
+    whole = time.monotonic() - whole
+    for _ in range(3):  # the machine may be busy with something else
+        begin = time.monotonic()
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+        time.sleep(whole * 0.2)
+        process.send_signal(signal.SIGINT)
+        ended = process.wait()
+        taken = time.monotonic() - begin
+        if taken < whole * 0.6:
+            break
+    check("a signal ends the reading", ended == -2 and taken < whole * 0.6, f"{ended}, {taken} of {whole} s")
 
 
 def main():
@@ -646,6 +877,13 @@ def main():
             example(root, name)
         same_graph(root, root / "vector_example")
         fixtures(root)
+        overwritten(root)
+        strange_names(root)
+        links(root)
+        absurd_shape(root)
+        terminal_width(root)
+        one_slot(root)
+        interrupted_reading(root)
         big = large(root)
         usage(root, big)
         full_disk(root, big)

@@ -100,7 +100,8 @@ def flip(path, offset, bits=1):
 def check(arguments, code, out=None, err="", cwd=None):
     """`out` and `err` are the whole text, or parts of it where they are lists."""
     global failed, passed
-    result = subprocess.run([os.path.abspath(sys.argv[1]), *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
+    result = subprocess.run([os.path.abspath(sys.argv[1]), *map(str, arguments)], capture_output=True, text=True, cwd=cwd,
+                            timeout=120)
     wrong = [] if result.returncode == code else [f"exit code {result.returncode}, expected {code}"]
     for name, got, expected in (("stdout", result.stdout, out), ("stderr", result.stderr, err)):
         if isinstance(expected, list):
@@ -279,6 +280,75 @@ def other_tools(root):
     check(["recover", copy], 2, "", ["it has no journal to recover from"])
 
 
+def pipes(root):
+    """What is no file is refused, and nobody waits for somebody to write into it."""
+    fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
+    other = root / "pipes"
+    other.mkdir()
+    (other / "args_dump.json").write_bytes((fixture / "args_dump.json").read_bytes())
+    os.mkfifo(other / "args.bin")
+    check(["verify", other], 2, "", [f"glassbox verify: cannot read {other}/args.bin: it is not a regular file"])
+    dump = Dump(root / "pipes", "own").write()
+    d = dump.directory
+    check(["recover", d], 0, ["wrote tensor_dump.json"])
+    check(["verify", d], 0, GOOD)
+    manifest = dump.inner / "tensor_dump.json"
+    text = manifest.read_bytes()
+    manifest.unlink()
+    os.mkfifo(manifest)
+    check(["verify", d], 1, ["bad: 1 thing is wrong", f"{manifest} is not a regular file"])
+    manifest.unlink()
+    manifest.write_bytes(text)
+    for name in ("tensor_dump.bin", "tensor_dump.rec"):
+        path = dump.inner / name
+        path.unlink()
+        os.mkfifo(path)
+        check(["verify", d], 2, "", [f"cannot read {path}: it is not a regular file"])
+    check(["recover", d], 2, "", [f"{dump.inner}/tensor_dump.rec: it is not a regular file"])
+
+
+def flags_of_others(root):
+    """What another tool says of scalars counts in its totals, and what it left open is read."""
+    directory = root / "flags"
+    directory.mkdir()
+    entry = {"task_id": 1, "arg_index": 0, "role": "input", "stage": "before_dispatch", "dtype": "int32", "value": 7}
+    manifest = {"bin_file": None, "total_args": 3, "truncated_args": 2, "dropped_records": 2, "dropped_overwrite": 3,
+                "args": [entry | {"truncated": True}, entry | {"arg_index": 1, "overwritten": True},
+                         entry | {"arg_index": 2, "truncated": True, "arg_index_ambiguous": True}]}
+    (directory / "args_dump.json").write_text(json.dumps(manifest))
+    check(["verify", directory], 0, ["good: 3 records", "lost: 2 records: the dump", "lost: 3 records: the dump"])
+    (directory / "args_dump.json").write_text(json.dumps(manifest | {"truncated_args": 1}))
+    check(["verify", directory], 1, ["count: truncated_args: expected 2, got 1\n"])
+
+
+def odd_names(root):
+    """What a dump calls things does not reach the terminal raw."""
+    directory = root / "odd"
+    directory.mkdir()
+    name = "k\x1b[31m\u009b\u00e9"
+    (directory / "tensor_dump.json").write_text(json.dumps({
+        "complete": False, "status": "bad\x1b[2J\nend", "kernels": [{"func_id": 1, "name": name}], "tensors": [],
+        "skipped": [{"task_seq": 0, "arg_index": None, "kernel": name,
+                     "reason": "nobody told which words of the task are tensors"}]}))
+    check(["verify", directory], 0, ["not complete: bad\\x1b[2J\\x0aend\n", "kernel k\\x1b[31m\\xc2\\x9b\u00e9: nobody"])
+
+
+def many_kernels(root):
+    """A table of kernels that is too long is refused before a list is matched against it, within the timeout."""
+    directory = root / "many"
+    directory.mkdir()
+    reason = "nobody told which words of the task are tensors"
+    names = [f"{'k' * 40}{i}" for i in range(60000)]
+    manifest = {"kernels": [{"func_id": i, "name": name} for i, name in enumerate(names)], "tensors": [],
+                "skipped": [{"task_seq": 0, "arg_index": None, "kernel": name, "reason": reason} for name in names]}
+    source = directory / "tensor_dump.json"
+    source.write_text(json.dumps(manifest))
+    check(["verify", directory], 2, "", [f"{source}: kernels: has 60000 kernels, more than 1024"])
+    manifest["kernels"] = manifest["kernels"][:1024]
+    source.write_text(json.dumps(manifest))
+    check(["verify", directory], 0, [f"skipped: task 0, kernel {names[1]}: {reason}\n", "and 59,980 more entries"])
+
+
 def refused(root, dump):
     with open(dump.inner / "tensor_dump.rec", "rb") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
@@ -309,6 +379,10 @@ def main():
         killed(root)
         without_journal(root / "alone")
         other_tools(root)
+        pipes(root)
+        flags_of_others(root)
+        odd_names(root)
+        many_kernels(root)
         refused(root, dump)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -147,6 +147,11 @@ uint64_t gbx_entry_stored_bytes(const gbx_entry *entry) {
     return has_payload ? entry->tensor->bin_size : 0;
 }
 
+bool gbx_entry_is_overwritten(const gbx_entry *entry) {
+    return entry->tensor && (entry->head->flags & GBX_FLAG_OVERWRITTEN);
+}
+
 bool gbx_entry_has_values(const gbx_entry *entry) {
-    return entry->scalar || (entry->head->flags & GBX_FLAG_HAS_PAYLOAD);
+    return entry->scalar ||
+           (!gbx_entry_is_overwritten(entry) && (entry->head->flags & GBX_FLAG_HAS_PAYLOAD));
 }

@@ -48,11 +48,15 @@ uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index);
 /* Of the shape; 1 for a scalar. UINT64_MAX where it does not fit. */
 uint64_t gbx_entry_numel(const gbx_entry *entry);
 
-/* Bytes of payload in the file; 0 for a scalar, and where none was kept. */
+/* Bytes of payload in the file, overwritten or not; 0 for a scalar, and where none was kept. */
 uint64_t gbx_entry_stored_bytes(const gbx_entry *entry);
 
-/* A scalar, or a tensor of which payload was kept, if only the beginning. An empty tensor has
- * values: none. */
+/* A tensor of another tool's dump whose bytes, if there are some, are not its own: its buffer was
+ * written to again before they were taken. The value of a scalar lies in no buffer. */
+bool gbx_entry_is_overwritten(const gbx_entry *entry);
+
+/* A scalar, or a tensor of which payload was kept, if only the beginning, and not overwritten. An
+ * empty tensor has values: none. */
 bool gbx_entry_has_values(const gbx_entry *entry);
 
 /* Reads the values of one entry, which gbx_entry_has_values, whatever is called meanwhile. */

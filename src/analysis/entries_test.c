@@ -86,7 +86,8 @@ static void open_entries(fixture *f) {
     path_in(&f->dump, "tensor_dump.bin", path);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(f->payload, 1, f->payload_bytes, file), f->payload_bytes);
+    if (f->payload)
+        assert_int_equal(fwrite(f->payload, 1, f->payload_bytes, file), f->payload_bytes);
     assert_int_equal(fclose(file), 0);
     check_good(gbx_reader_open(f->dump.directory, GBX_INDEX_ARGUMENTS, &f->reader));
     check_good(gbx_reader_open_payload(f->reader));
@@ -223,6 +224,27 @@ static void sizes_are_of_the_shape(void **state) {
     gbx_entry scalar = entry_at(f, 6);
     assert_int_equal(gbx_entry_numel(&scalar), 1);
     assert_int_equal(gbx_entry_stored_bytes(&scalar), 0);
+    assert_true(gbx_entry_has_values(&scalar));
+}
+
+/* Its bytes are there, and are not its own. */
+static void one_that_was_overwritten_has_no_values(void **state) {
+    fixture *f = *state;
+    gbx_statistics statistics;
+    bool is_there = true;
+    tensor_at(f, (head){.dtype = GBX_FLOAT64, .flags = PAYLOAD | GBX_FLAG_OVERWRITTEN}, NULL,
+              store(f, &(double){3}, 8), 8);
+    add_scalar(&f->journal, (head){.task = 1, .flags = GBX_FLAG_OVERWRITTEN}, 1);
+    open_entries(f);
+    gbx_entry entry = entry_at(f, 0);
+    assert_true(gbx_entry_is_overwritten(&entry));
+    assert_false(gbx_entry_has_values(&entry));
+    assert_int_equal(gbx_entry_stored_bytes(&entry), 8);
+    check_good(
+        gbx_entry_statistics(&entry, gbx_entries_reader(f->entries), &statistics, &is_there));
+    assert_false(is_there);
+    gbx_entry scalar = entry_at(f, 1); /* its value was never in a buffer */
+    assert_false(gbx_entry_is_overwritten(&scalar));
     assert_true(gbx_entry_has_values(&scalar));
 }
 
@@ -426,6 +448,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_entries_of_a_task_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dump_may_have_no_entries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sizes_are_of_the_shape, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_was_overwritten_has_no_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_read_from_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_of_int4_begin_with_a_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(truncated_ones_have_the_elements_that_are_whole, set_up,

@@ -3,8 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const char *const role_texts[] = {"in", "out", "inout"};
+enum { CHECKED_EVERY = 1024 }; /* entries, for signals */
+
+static const char *const role_texts[GBX_EXPORT_ROLES] = {"in", "out", "inout"};
 
 static int write_name(const gbx_entry *entry, char *out_name) {
     char task[40];
@@ -17,32 +20,51 @@ static int write_name(const gbx_entry *entry, char *out_name) {
                     role_texts[entry->head->role], entry->head->arg_index);
 }
 
-/* Entries before it, back to back with it, that are of the same argument, stage and role. */
-static gbx_status count_before(gbx_entries *entries, uint64_t index, const gbx_record *head,
-                               uint64_t *out_count) {
-    gbx_record wanted = *head;
-    *out_count = 0;
-    while (index-- > 0) {
-        gbx_entry before;
-        GBX_TRY(gbx_entries_at(entries, index, &before));
-        if (before.head->task != wanted.task || before.head->stage != wanted.stage ||
-            before.head->arg_index != wanted.arg_index)
+static gbx_status record_at(const gbx_entries *entries, uint64_t index,
+                            const gbx_record **out_record) {
+    return gbx_reader_at(gbx_entries_reader(entries), gbx_entries_position(entries, index),
+                         out_record);
+}
+
+/*
+ * Counts, by role, the entries up to `index` that are of the same argument and stage: they lie back
+ * to back. Those up to the last one that was named are counted already.
+ */
+static gbx_status count_to(gbx_export_namer *namer, uint64_t index) {
+    const gbx_record *record;
+    GBX_TRY(record_at(namer->entries, index, &record));
+    const gbx_record wanted = *record;
+    uint64_t counts[GBX_EXPORT_ROLES] = {0};
+    counts[wanted.role] = 1;
+    for (uint64_t i = index; i-- > 0;) {
+        if (i % CHECKED_EVERY == 0)
+            GBX_TRY(gbx_signals_check(namer->signals));
+        GBX_TRY(record_at(namer->entries, i, &record));
+        if (record->task != wanted.task || record->stage != wanted.stage ||
+            record->arg_index != wanted.arg_index)
             break;
-        *out_count += before.head->role == wanted.role;
+        bool is_counted = namer->is_any && i == namer->last;
+        for (size_t role = 0; is_counted && role < GBX_EXPORT_ROLES; ++role)
+            counts[role] += namer->counts[role];
+        if (is_counted)
+            break;
+        counts[record->role] += 1;
     }
+    memcpy(namer->counts, counts, sizeof counts);
+    namer->last = index;
+    namer->is_any = true;
     return NULL;
 }
 
-gbx_status gbx_export_name(gbx_entries *entries, uint64_t index,
+gbx_status gbx_export_name(gbx_export_namer *namer, uint64_t index,
                            char out_name[GBX_EXPORT_NAME_BYTES]) {
     gbx_entry entry;
-    uint64_t before;
-    GBX_TRY(gbx_entries_at(entries, index, &entry));
+    GBX_TRY(count_to(namer, index));
+    GBX_TRY(gbx_entries_at(namer->entries, index, &entry));
     int length = write_name(&entry, out_name);
-    GBX_TRY(count_before(entries, index, entry.head, &before));
-    if (before > 0)
-        snprintf(out_name + length, GBX_EXPORT_NAME_BYTES - (size_t)length, "_%" PRIu64,
-                 before + 1);
+    uint64_t number = namer->counts[entry.head->role];
+    if (number > 1)
+        snprintf(out_name + length, GBX_EXPORT_NAME_BYTES - (size_t)length, "_%" PRIu64, number);
     return NULL;
 }
 

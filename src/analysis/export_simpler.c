@@ -11,7 +11,7 @@
 #include "analysis/array_text.h"
 #include "base/float_text.h"
 
-enum { PIECE_BYTES = 1 << 18 };
+enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
 
@@ -53,6 +53,11 @@ static bool is_exported(const gbx_entry *entry) {
     return !(entry->head->flags & GBX_FLAG_IN_FLIGHT);
 }
 
+/* Now and then, in walks over all entries. */
+static gbx_status check_signals(const gbx_simpler_dump *dump, uint64_t i) {
+    return i % CHECKED_EVERY == 0 ? gbx_signals_check(dump->signals) : NULL;
+}
+
 static gbx_status collect_spans(const gbx_simpler_dump *dump, spans *out_spans) {
     out_spans->items = malloc((dump->count + 1) * sizeof *out_spans->items);
     if (!out_spans->items)
@@ -60,6 +65,7 @@ static gbx_status collect_spans(const gbx_simpler_dump *dump, spans *out_spans) 
                         dump->count);
     for (uint64_t i = 0; i < dump->count; ++i) {
         gbx_entry entry;
+        GBX_TRY(check_signals(dump, i));
         GBX_TRY(gbx_entries_at(dump->entries, dump->indices[i], &entry));
         if (is_exported(&entry) && gbx_entry_stored_bytes(&entry) > 0)
             out_spans->items[out_spans->count++] =
@@ -183,9 +189,10 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
     write_geometry(json, entry);
     fprintf(json,
             ", \"bin_offset\": %" PRIu64 ", \"bin_size\": %" PRIu64
-            ", \"truncated\": %s, \"overwritten\": false}",
+            ", \"truncated\": %s, \"overwritten\": %s}",
             find_moved(all, entry), gbx_entry_stored_bytes(entry),
-            entry->head->flags & GBX_FLAG_TRUNCATED ? "true" : "false");
+            entry->head->flags & GBX_FLAG_TRUNCATED ? "true" : "false",
+            entry->head->flags & GBX_FLAG_OVERWRITTEN ? "true" : "false");
     report->foreign_dtypes += entry->dtype == GBX_FLOAT64 || entry->dtype == GBX_INT4;
 }
 
@@ -202,6 +209,7 @@ static gbx_status count_entries(const gbx_simpler_dump *dump, totals *out_totals
                                 gbx_simpler_report *report) {
     for (uint64_t i = 0; i < dump->count; ++i) {
         gbx_entry entry;
+        GBX_TRY(check_signals(dump, i));
         GBX_TRY(gbx_entries_at(dump->entries, dump->indices[i], &entry));
         report->in_flight += !is_exported(&entry);
         if (!is_exported(&entry))
@@ -214,11 +222,30 @@ static gbx_status count_entries(const gbx_simpler_dump *dump, totals *out_totals
     return NULL;
 }
 
-/* 1: what is marked alone; 2: everything; 3: everything, with the payload of what is marked. */
+/* 1: what is marked alone; 2: everything; 3: everything, with the payload of what is marked. 0 for
+ * a dump that does not tell. */
 static int level_of(const char *dump_level) {
-    if (!dump_level || strcmp(dump_level, "full") == 0)
-        return 2;
-    return strcmp(dump_level, "partial") == 0 ? 1 : 3;
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {{"partial", 1}, {"full", 2}, {"hybrid", 3}, {"stats", 3}};
+    for (size_t i = 0; dump_level && i < sizeof levels / sizeof levels[0]; ++i)
+        if (strcmp(dump_level, levels[i].name) == 0)
+            return levels[i].level;
+    return 0;
+}
+
+/* What another tool dropped because it was overwritten is counted apart in its manifest. */
+static void write_dropped(FILE *json, const gbx_reader *reader) {
+    const gbx_import_said *said = gbx_reader_get_said(reader);
+    uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
+    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
+    if (said && !said->has_losses)
+        dropped = said->values[GBX_SAID_DROPPED];
+    else
+        dropped -= overwritten < dropped ? overwritten : dropped;
+    fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",
+            dropped, overwritten);
 }
 
 /* In quotes; a name that is no UTF-8 is called as the other tool calls its directory. */
@@ -230,24 +257,27 @@ static void write_run_dir(FILE *json, const char *name) {
     json_decref(string);
 }
 
-static void write_head(FILE *json, const gbx_simpler_dump *dump, const totals *counted) {
+static void write_head(FILE *json, const gbx_simpler_dump *dump, const totals *counted,
+                       gbx_simpler_report *report) {
     gbx_reader *reader = gbx_entries_reader(dump->entries);
     fputs("{\n", json);
     write_run_dir(json, dump->run_dir);
     fputs("  \"bin_format\": {\n    \"type\": \"logical_contiguous\",\n"
           "    \"byte_order\": \"little_endian\"\n  },\n",
           json);
+    int level = level_of(gbx_reader_run(reader)->dump_level);
+    report->has_level = level != 0;
+    if (level != 0)
+        fprintf(json, "  \"dump_args_level\": %d,\n", level);
     fprintf(json,
-            "  \"dump_args_level\": %d,\n  \"total_args\": %" PRIu64
-            ",\n  \"before_dispatch\": %" PRIu64 ",\n  \"after_completion\": %" PRIu64
-            ",\n  \"input_args\": %" PRIu64 ",\n  \"output_args\": %" PRIu64
-            ",\n  \"inout_args\": %" PRIu64 ",\n  \"truncated_args\": %" PRIu64
-            ",\n  \"dropped_records\": %" PRIu64
-            ",\n  \"dropped_overwrite\": 0,\n  \"bin_file\": \"args.bin\",\n  \"args\": [\n",
-            level_of(gbx_reader_run(reader)->dump_level), counted->all,
-            counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER], counted->roles[0],
-            counted->roles[1], counted->roles[2], counted->truncated,
-            gbx_reader_get_totals(reader)->dropped);
+            "  \"total_args\": %" PRIu64 ",\n  \"before_dispatch\": %" PRIu64
+            ",\n  \"after_completion\": %" PRIu64 ",\n  \"input_args\": %" PRIu64
+            ",\n  \"output_args\": %" PRIu64 ",\n  \"inout_args\": %" PRIu64
+            ",\n  \"truncated_args\": %" PRIu64 ",\n",
+            counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
+            counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
+    write_dropped(json, reader);
+    fputs("  \"bin_file\": \"args.bin\",\n  \"args\": [\n", json);
 }
 
 static gbx_status write_entries(const gbx_simpler_dump *dump, const spans *all, FILE *json,
@@ -277,7 +307,7 @@ gbx_status gbx_export_simpler(const gbx_simpler_dump *dump, FILE *json, FILE *bi
         status = write_payloads(dump, &all, bin);
     }
     if (!status) {
-        write_head(json, dump, &counted);
+        write_head(json, dump, &counted, out_report);
         status = write_entries(dump, &all, json, out_report);
     }
     free(all.items);

@@ -5,6 +5,7 @@
 #ifndef GBX_ANALYSIS_EXPORT_SIMPLER_H
 #define GBX_ANALYSIS_EXPORT_SIMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -27,6 +28,7 @@ typedef struct gbx_simpler_report {
     uint64_t made_up_ids;    /* of tasks whose record was lost: 0xffffffff00000000 + task_seq */
     uint64_t not_numbers;    /* scalars that are NaN or infinite: strings */
     uint64_t foreign_dtypes; /* of dtypes that its own tools have no name for: float64, int4 */
+    bool has_level;          /* false: the dump tells none, and dump_args_level is left out */
 } gbx_simpler_report;
 
 /* Streams to both; their failures are their owner's to tell. Takes 24 bytes a payload. */

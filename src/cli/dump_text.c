@@ -1,8 +1,10 @@
 #include "cli/dump_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/terminal.h"
 #include "store/format.h"
 
 enum { LINES_MAX = 20 };
@@ -41,26 +43,34 @@ const char *gbx_text_stage(uint8_t stage) {
                                       : NULL;
 }
 
-static void print_finding(FILE *to, const gbx_finding *finding) {
-    if (finding->has_place)
-        fprintf(to, "  record %" PRIu64 ": task %" PRIu64 ", kernel %s, arg %u, %s: ",
-                finding->place.index, finding->place.task,
-                finding->kernel ? finding->kernel : "unknown", finding->place.arg_index,
-                gbx_text_stage(finding->place.stage));
-    else
-        fprintf(to, "  %s: ", gbx_finding_kind_name(finding->kind));
-    fputs(finding->what, to);
-    if (finding->expected)
-        fprintf(to, ": expected %s, got %s", finding->expected, finding->got);
-    fputc('\n', to);
+/* `quoted` is what the dump says, and may hold anything. */
+static void print_quoted(const char *before, const char *quoted) {
+    fputs(before, stdout);
+    gbx_terminal_put(quoted);
 }
 
-void gbx_text_findings(FILE *to, const gbx_findings *findings, const char *more) {
+static void print_finding(const gbx_finding *finding) {
+    if (finding->has_place) {
+        printf("  record %" PRIu64 ": task %" PRIu64, finding->place.index, finding->place.task);
+        print_quoted(", kernel ", finding->kernel ? finding->kernel : "unknown");
+        printf(", arg %u, %s: ", finding->place.arg_index, gbx_text_stage(finding->place.stage));
+    } else {
+        printf("  %s: ", gbx_finding_kind_name(finding->kind));
+    }
+    print_quoted("", finding->what);
+    if (finding->expected) {
+        print_quoted(": expected ", finding->expected);
+        print_quoted(", got ", finding->got);
+    }
+    putchar('\n');
+}
+
+void gbx_text_findings(const gbx_findings *findings, const char *more) {
     char count[GBX_COUNT_TEXT_BYTES];
     for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
-        print_finding(to, &findings->items[i]);
+        print_finding(&findings->items[i]);
     if (findings->count > LINES_MAX)
-        fprintf(to, "  and %s more%s\n", gbx_text_count(findings->count - LINES_MAX, count), more);
+        printf("  and %s more%s\n", gbx_text_count(findings->count - LINES_MAX, count), more);
 }
 
 static void write_number(gbx_json_writer *json, const char *key, bool is_there, uint64_t value) {

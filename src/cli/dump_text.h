@@ -20,7 +20,7 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]);
 const char *gbx_text_stage(uint8_t stage);
 
 /* One line each, indented; at most 20, then how many more there are and `more`, where they are. */
-void gbx_text_findings(FILE *to, const gbx_findings *findings, const char *more);
+void gbx_text_findings(const gbx_findings *findings, const char *more);
 
 /* An array of objects. */
 void gbx_json_findings(gbx_json_writer *json, const gbx_findings *findings);

@@ -111,7 +111,8 @@ typedef struct whole_export {
     const command_line *line;
     gbx_opened_dump dump;
     gbx_selected selected;
-    gbx_held_signals signals;
+    gbx_held_signals signals; /* while something is being made */
+    gbx_export_namer namer;
     gbx_progress *progress;
     gbx_export_notes notes;
     gbx_simpler_report report;
@@ -125,10 +126,10 @@ static gbx_status add_member(whole_export *export, gbx_archive *archive, uint64_
     gbx_entry entry;
     gbx_export_source source;
     FILE *to;
-    GBX_TRY(gbx_export_name(export->dump.entries, index, name));
+    GBX_TRY(gbx_export_name(&export->namer, index, name));
     GBX_TRY(gbx_entries_at(export->dump.entries, index, &entry));
     if (!gbx_entry_has_values(&entry)) {
-        gbx_export_note_skipped(&export->notes, name);
+        gbx_export_note_skipped(&export->notes, name, &entry);
         return NULL;
     }
     GBX_TRY(gbx_export_source_open(&entry, export->dump.reader, export->line->as, &export->signals,
@@ -143,7 +144,6 @@ static gbx_status add_member(whole_export *export, gbx_archive *archive, uint64_
 static gbx_status add_members(whole_export *export, gbx_archive *archive) {
     char text[80];
     const gbx_selected *selected = &export->selected;
-    GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));
     for (uint64_t i = 0; i < selected->count; ++i) {
         if (export->progress) {
             snprintf(text, sizeof text, "exporting, %" PRIu64 " of %" PRIu64, i, selected->count);
@@ -162,9 +162,11 @@ static gbx_status write_archive(whole_export *export, int fd, const char *name) 
     return gbx_archive_close(archive, status, &export->notes.bytes);
 }
 
-static gbx_status export_npz(whole_export *export) {
+static gbx_status make_npz(whole_export *export) {
     gbx_staging staging;
     int fd;
+    export->namer =
+        (gbx_export_namer){.entries = export->dump.entries, .signals = &export->signals};
     GBX_TRY(gbx_staging_create_file(export->line->output, &staging, &fd));
     gbx_status status = write_archive(export, fd, export->line->output);
     if (!status && export->notes.written == 0) {
@@ -213,7 +215,7 @@ static gbx_status write_simpler(whole_export *export, const gbx_staging *staging
     return gbx_output_close(&json, export->line->output, status);
 }
 
-static gbx_status export_simpler(whole_export *export) {
+static gbx_status make_simpler(whole_export *export) {
     gbx_staging staging;
     GBX_TRY(gbx_staging_check_free(export->line->output));
     GBX_TRY(gbx_staging_create_directory(export->line->output, &staging));
@@ -245,6 +247,13 @@ static void print_losses(const whole_export *export) {
     print_count(report->foreign_dtypes, "record",
                 "of float64 or int4, which the tools of simpler show as bytes");
     print_count(totals->skipped, "note", "left out of what the run could not describe");
+    const gbx_import_said *said = gbx_reader_get_said(export->dump.reader);
+    if (said)
+        print_count(said->ambiguous, "record",
+                    "of the dump whose arg_index may be another one, which is not told of them any "
+                    "more");
+    if (!report->has_level)
+        printf("without dump_args_level, for the dump does not tell its level\n");
     if (gbx_reader_get_origin(export->dump.reader)->is_journal ||
         gbx_reader_run(export->dump.reader)->kernel_count > 0)
         printf("without a place in this layout: names of kernels and arguments, hashes, addresses, "
@@ -269,10 +278,30 @@ static void print_simpler(const whole_export *export) {
 
 /* --- the command --- */
 
+/* Its thread never takes a signal: one that comes while signals are held waits for this one. */
+static gbx_progress *start_progress(void) {
+    gbx_held_signals signals;
+    gbx_signals_hold(&signals);
+    gbx_progress *progress = gbx_progress_start();
+    gbx_signals_release(&signals);
+    return progress;
+}
+
+/* Signals are held once something is there that has to be removed; until then they end the program
+ * at once. */
 static gbx_status export_dump(whole_export *export) {
+    bool is_npz = export->line->format == FORMAT_NPZ;
+    gbx_selected *selected = &export->selected;
     GBX_TRY(gbx_opened_dump_open(export->line->dump, &export->dump));
-    GBX_TRY(gbx_selection_apply(&export->line->selection, export->dump.entries, &export->selected));
-    return export->line->format == FORMAT_NPZ ? export_npz(export) : export_simpler(export);
+    GBX_TRY(gbx_selection_apply(&export->line->selection, export->dump.entries, selected));
+    if (is_npz)
+        GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));
+    gbx_signals_hold(&export->signals);
+    gbx_status status = is_npz ? make_npz(export) : make_simpler(export);
+    gbx_progress_stop(export->progress);
+    export->progress = NULL;
+    gbx_signals_release(&export->signals);
+    return status;
 }
 
 static void print_report(const whole_export *export) {
@@ -286,12 +315,10 @@ int gbx_command_export(int argc, char **argv) {
     command_line line = {.format = FORMAT_NONE};
     gbx_command_parse(&parser, "export", argc, argv, &line);
     whole_export export = {.line = &line};
-    gbx_signals_hold(&export.signals); /* before the thread of the progress is there */
-    export.progress = gbx_progress_start();
+    export.progress = start_progress();
     gbx_progress_phase(export.progress, NULL, "reading the dump");
     gbx_status status = export_dump(&export);
     gbx_progress_stop(export.progress);
-    gbx_signals_release(&export.signals);
     bool is_any = export.notes.written > 0 || export.report.arguments > 0;
     int exit_code = is_any ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     if (status) {

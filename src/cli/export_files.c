@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include <glassbox/tensor.h>
 
@@ -25,10 +27,11 @@ enum { FILE_NAME_BYTES = GBX_EXPORT_NAME_BYTES + 8, MESSAGE_PATH_BYTES = 4096 };
 
 typedef struct file_export {
     const gbx_opened_dump *dump;
-    const gbx_selected *selected;
+    const gbx_selected *selected; /* ascending */
     gbx_export_format format;
     uint32_t as;
-    gbx_held_signals signals;
+    gbx_held_signals signals; /* while something is being made */
+    gbx_export_namer namer;
     gbx_progress *progress;
     gbx_staging staging;
     gbx_export_notes notes;
@@ -66,10 +69,10 @@ static gbx_status export_entry(file_export *export, uint64_t index) {
     char name[GBX_EXPORT_NAME_BYTES];
     gbx_entry entry;
     gbx_export_source source;
-    GBX_TRY(gbx_export_name(export->dump->entries, index, name));
+    GBX_TRY(gbx_export_name(&export->namer, index, name));
     GBX_TRY(gbx_entries_at(export->dump->entries, index, &entry));
     if (!gbx_entry_has_values(&entry)) {
-        gbx_export_note_skipped(&export->notes, name);
+        gbx_export_note_skipped(&export->notes, name, &entry);
         return NULL;
     }
     GBX_TRY(gbx_export_source_open(&entry, export->dump->reader, export->as, &export->signals,
@@ -90,8 +93,8 @@ static void show_progress(const file_export *export, uint64_t done) {
 }
 
 static gbx_status export_all(file_export *export) {
-    GBX_TRY(gbx_export_check_names(export->dump->entries, export->selected->indices,
-                                   export->selected->count));
+    export->namer =
+        (gbx_export_namer){.entries = export->dump->entries, .signals = &export->signals};
     for (uint64_t i = 0; i < export->selected->count; ++i) {
         show_progress(export, i);
         GBX_TRY(gbx_signals_check(&export->signals));
@@ -123,7 +126,22 @@ static void print_report(const file_export *export, const char *directory) {
     gbx_export_notes_print(&export->notes, export->format != GBX_EXPORT_TXT);
 }
 
+/* The dump may be a stranger's, and a link in it would have files written where it leads to. */
+static gbx_status check_directory(const char *directory) {
+    struct stat about;
+    if (lstat(directory, &about) != 0 || !S_ISLNK(about.st_mode))
+        return NULL;
+    return gbx_fail(GBX_IO,
+                    "cannot export to %s: it is a symbolic link, which is not followed out of a "
+                    "dump; remove it, or put a directory in its place",
+                    directory);
+}
+
+/* Until signals are held nothing is made, and they end the program at once. */
 static gbx_status export_held(file_export *export, const char *directory) {
+    GBX_TRY(check_directory(directory));
+    GBX_TRY(gbx_export_check_names(export->dump->entries, export->selected->indices,
+                                   export->selected->count));
     gbx_signals_hold(&export->signals); /* before the thread of the progress is there */
     export->progress = gbx_progress_start();
     gbx_status status = export_to(export, directory);
@@ -132,21 +150,42 @@ static gbx_status export_held(file_export *export, const char *directory) {
     return status;
 }
 
+static int compare_indices(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* NULL without memory. */
+static uint64_t *sorted_copy(const gbx_selected *selected) {
+    uint64_t *indices = malloc((selected->count + 1) * sizeof *indices);
+    if (!indices || selected->count == 0)
+        return indices;
+    memcpy(indices, selected->indices, selected->count * sizeof *indices);
+    qsort(indices, selected->count, sizeof *indices, compare_indices);
+    return indices;
+}
+
 gbx_status gbx_export_files(const gbx_opened_dump *dump, const gbx_selected *selected,
                             gbx_export_format format, gbx_dtype as, int *out_exit_code) {
-    file_export export = {.dump = dump, .selected = selected, .format = format, .as = as};
+    gbx_selected ascending = {0};
+    file_export export = {.dump = dump, .selected = &ascending, .format = format, .as = as};
     if (as != GBX_DTYPE_NONE && !gbx_export_is_target(as))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "cannot convert to %s, which numpy does not have: " GBX_EXPORT_TARGETS
                         " are expected after --as",
                         gbx_dtype_name(as));
     char *directory = gbx_dump_path_join(dump->directory, extensions[format]);
-    if (!directory)
-        return gbx_fail(GBX_EXHAUSTED, "exporting %s: the host is out of memory", dump->directory);
-    gbx_status status = export_held(&export, directory);
+    ascending.indices = sorted_copy(selected);
+    ascending.count = selected->count;
+    gbx_status status =
+        directory && ascending.indices
+            ? export_held(&export, directory)
+            : gbx_fail(GBX_EXHAUSTED, "exporting %s: the host is out of memory", dump->directory);
     if (!status)
         print_report(&export, directory);
     *out_exit_code = export.notes.written > 0 ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    free(ascending.indices);
     free(directory);
     return status;
 }

@@ -15,7 +15,8 @@ typedef enum gbx_export_format {
 
 /*
  * Writes the selected entries, in any order, to the directory txt/, npy/ or csv/ of the dump, all
- * or none, and prints where and what there is to know of it. `as` is a dtype to convert to, or
+ * or none, and prints where and what there is to know of it. A symbolic link in the place of that
+ * directory is refused. `as` is a dtype to convert to, or
  * GBX_DTYPE_NONE. *out_exit_code is 1 where there was nothing to write. Fails with
  * GBX_INVALID_ARGUMENT where numpy has no such dtype, GBX_IO where the directory cannot be written
  * to, GBX_LOST where the disk failed: gbx_code_exit tells the exit code. A signal ends the program

@@ -21,8 +21,8 @@ static void add(gbx_export_names *names, const char *name) {
         names->text[names->used] = '\0';
 }
 
-void gbx_export_note_skipped(gbx_export_notes *notes, const char *name) {
-    add(&notes->skipped, name);
+void gbx_export_note_skipped(gbx_export_notes *notes, const char *name, const gbx_entry *entry) {
+    add(gbx_entry_is_overwritten(entry) ? &notes->overwritten : &notes->skipped, name);
 }
 
 void gbx_export_note_written(gbx_export_notes *notes, const char *name, const gbx_entry *entry,
@@ -66,4 +66,6 @@ void gbx_export_notes_print(const gbx_export_notes *notes, bool is_flat) {
                         : ", written with the elements that were kept");
     print_names(&notes->in_flight, "not completed: ", " of tasks that crashed or hung");
     print_names(&notes->skipped, "skipped: ", " without payload");
+    print_names(&notes->overwritten,
+                "skipped: ", " with bytes that were overwritten before they were taken");
 }

@@ -20,11 +20,13 @@ typedef struct gbx_export_notes {
     uint64_t bytes; /* of what was written */
     uint64_t raw[GBX_DTYPE_COUNT];
     gbx_export_names skipped; /* without payload */
-    gbx_export_names cut;     /* truncated */
+    gbx_export_names overwritten;
+    gbx_export_names cut; /* truncated */
     gbx_export_names in_flight;
 } gbx_export_notes;
 
-void gbx_export_note_skipped(gbx_export_notes *notes, const char *name);
+/* One that has no values. */
+void gbx_export_note_skipped(gbx_export_notes *notes, const char *name, const gbx_entry *entry);
 
 /* An entry that was written, as numbers of numpy where `is_numpy`. */
 void gbx_export_note_written(gbx_export_notes *notes, const char *name, const gbx_entry *entry,

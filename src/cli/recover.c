@@ -73,7 +73,7 @@ static void print_recovery(const gbx_recovery *recovery, const char *directory) 
         printf("the payload of %s record%s is missing:\n",
                gbx_text_count(recovery->findings.count, count),
                recovery->findings.count == 1 ? "" : "s");
-    gbx_text_findings(stdout, &recovery->findings, "; glassbox verify --json lists all");
+    gbx_text_findings(&recovery->findings, "; glassbox verify --json lists all");
     if (!recovery->was_whole)
         printf("next: glassbox verify %s\n", directory);
 }

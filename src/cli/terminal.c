@@ -35,14 +35,26 @@ bool gbx_terminal_is_unicode(void) {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* The bytes of the first character, or of the first byte that is of none, and its columns. */
-static size_t first_character(const char *text, size_t *out_columns) {
+/* Characters that turn the direction of what follows, or end a line: they would make a text look
+ * like another one. */
+static bool is_misleading(uint32_t character) {
+    return character == 0x061c || character == 0x200e || character == 0x200f ||
+           (character >= 0x2028 && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
+}
+
+/* The bytes of the first character, or of the first byte that is of none, its columns, and whether
+ * they are shown as \xNN. */
+static size_t first_character(const char *text, size_t *out_columns, bool *out_is_escaped) {
     mbstate_t state = {0};
     wchar_t character = 0;
     size_t bytes = mbrtowc(&character, text, MB_CUR_MAX, &state);
     bool is_bad = bytes == (size_t)-1 || bytes == (size_t)-2;
-    int columns = is_bad || !iswprint((wint_t)character) ? -1 : wcwidth(character);
+    bool is_shown = !is_bad && iswprint((wint_t)character) && !is_misleading((uint32_t)character) &&
+                    !(text[0] == '\\' && text[1] == 'x');
+    int columns = is_shown ? wcwidth(character) : -1;
     bytes = is_bad ? 1 : bytes;
+    *out_is_escaped = columns < 0;
     *out_columns = columns < 0 ? ESCAPED_WIDTH * bytes : (size_t)columns;
     return bytes;
 }
@@ -52,7 +64,8 @@ static size_t wide_width(const char *text) {
     size_t width = 0;
     while (*text) {
         size_t columns;
-        text += first_character(text, &columns);
+        bool is_escaped;
+        text += first_character(text, &columns, &is_escaped);
         width += columns;
     }
     return width;
@@ -62,10 +75,11 @@ const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, siz
     const char *mark = gbx_terminal_is_unicode() ? "\u2026" : "~";
     size_t used = 0;
     size_t columns = 0;
+    bool is_escaped;
     if (strlen(text) < capacity && gbx_terminal_text_width(text) <= width)
         return text;
     for (size_t left = width - 1; *text; left -= columns) {
-        size_t bytes = first_character(text, &columns);
+        size_t bytes = first_character(text, &columns, &is_escaped);
         if (columns > left || used + bytes + strlen(mark) >= capacity)
             break;
         memcpy(out_text + used, text, bytes);
@@ -79,19 +93,49 @@ const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, siz
 size_t gbx_terminal_text_width(const char *text) {
     size_t length = 0;
     for (; text[length]; ++length)
-        if ((unsigned char)text[length] >= 0x7f || (unsigned char)text[length] < 0x20)
+        if ((unsigned char)text[length] >= 0x7f || (unsigned char)text[length] < 0x20 ||
+            text[length] == '\\')
             return wide_width(text);
     return length;
+}
+
+void gbx_terminal_escape(const char *text, char *out_text, size_t capacity) {
+    size_t used = 0;
+    while (*text) {
+        size_t columns;
+        bool is_escaped;
+        size_t bytes = first_character(text, &columns, &is_escaped);
+        if (used + (is_escaped ? ESCAPED_WIDTH * bytes : bytes) >= capacity)
+            break;
+        for (size_t i = 0; is_escaped && i < bytes; ++i, used += ESCAPED_WIDTH)
+            snprintf(out_text + used, ESCAPED_WIDTH + 1, "\\x%02x", (unsigned char)text[i]);
+        if (!is_escaped) {
+            memcpy(out_text + used, text, bytes);
+            used += bytes;
+        }
+        text += bytes;
+    }
+    out_text[used] = '\0';
+}
+
+/* Of a valid sequence of two or three bytes, where all misleading ones are; 0 for others. */
+static uint32_t decode(const unsigned char *bytes, size_t size) {
+    if (size == 2)
+        return (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu);
+    if (size == 3)
+        return (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
+    return 0;
 }
 
 void gbx_terminal_put(const char *text) {
     while (*text) {
         const unsigned char *bytes = (const unsigned char *)text;
         size_t size = *bytes < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, strlen(text));
-        bool is_control = *bytes < 0x20 || *bytes == 0x7f || (*bytes == 0xc2 && bytes[1] < 0xa0);
-        if (size > 0 && !is_control)
+        bool is_escaped = *bytes < 0x20 || *bytes == 0x7f || (*bytes == 0xc2 && bytes[1] < 0xa0) ||
+                          is_misleading(decode(bytes, size));
+        if (size > 0 && !is_escaped)
             printf("%.*s", (int)size, text);
-        for (size_t i = 0; is_control && i < size; ++i)
+        for (size_t i = 0; is_escaped && i < size; ++i)
             printf("\\x%02x", bytes[i]);
         if (size == 0)
             printf("\\x%02x", *bytes);

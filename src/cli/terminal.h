@@ -14,14 +14,22 @@ bool gbx_terminal_has_colour(void);
 /* The locale's characters are UTF-8. After setlocale. */
 bool gbx_terminal_is_unicode(void);
 
-/* Columns that a text takes as libsmartcols prints it: control characters as \xNN. */
+/* Columns that a text takes once it is escaped. */
 size_t gbx_terminal_text_width(const char *text);
+
+/*
+ * The text with the bytes of some characters as \xNN: of those that the locale cannot show, of
+ * controls, of those that turn the direction of what follows, and of a backslash before an x. Ends
+ * where `capacity` does not hold more.
+ */
+void gbx_terminal_escape(const char *text, char *out_text, size_t capacity);
 
 /* The text, or its beginning and a mark where it takes more than `width` columns, at least 1, or
  * `capacity` bytes, at least 8; `out_text` may be used for it. Always shorter than `capacity`. */
 const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, size_t capacity);
 
-/* Prints text that a file gave to stdout: control characters do not reach the terminal. */
+/* Prints text that a file gave to stdout: controls, and what turns the direction of what follows,
+ * do not reach the terminal. */
 void gbx_terminal_put(const char *text);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "store/dump_path.h"
 #include "store/verify.h"
 
@@ -95,6 +96,13 @@ static void print_verdict(const gbx_verification *verification, const char *dire
     printf(")\n");
 }
 
+/* `told` is what the dump says, and may hold anything. */
+static void print_told(const char *before, const char *told, const char *after) {
+    fputs(before, stdout);
+    gbx_terminal_put(told);
+    fputs(after, stdout);
+}
+
 /* Of a run that did not end well, and of what the dump has no bytes of. */
 static void print_state(const gbx_verification *verification) {
     const char *status = gbx_reader_end_text(verification->reader);
@@ -103,9 +111,9 @@ static void print_state(const gbx_verification *verification) {
     if (!is_told)
         printf("the manifest does not tell how the run ended\n");
     else if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
-        printf("not complete: %s\n", status);
+        print_told("not complete: ", status, "\n");
     else if (gbx_reader_end(verification->reader) && strcmp(status, "ok") != 0)
-        printf("the run failed: %s\n", status);
+        print_told("the run failed: ", status, "\n");
     if (verification->unhashed_tensors > 0)
         printf("without payload: %s tensors, whose hashes cannot be computed again\n",
                gbx_text_count(verification->unhashed_tensors, count));
@@ -173,7 +181,8 @@ static gbx_status print_skipped(gbx_reader *reader, uint64_t position) {
     GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, position, &record));
     const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
     const gbx_run_kernel *kernel = gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
-    printf("skipped: task %" PRIu64 ", kernel %s", record->task, kernel ? kernel->name : "unknown");
+    printf("skipped: task %" PRIu64, record->task);
+    print_told(", kernel ", kernel ? kernel->name : "unknown", "");
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
     printf(": %s\n", skip_reasons[skipped->reason]);
@@ -194,7 +203,7 @@ static gbx_status print_list(gbx_reader *reader, gbx_reader_list list, const cha
 
 static gbx_status print_text(const gbx_verification *verification, const char *directory) {
     print_verdict(verification, directory);
-    gbx_text_findings(stdout, &verification->findings, "; --json lists all");
+    gbx_text_findings(&verification->findings, "; --json lists all");
     print_state(verification);
     print_unchecked(verification);
     GBX_TRY(print_list(verification->reader, GBX_LIST_LOSSES, "lost", print_loss));

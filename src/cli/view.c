@@ -258,7 +258,7 @@ static gbx_status print_text(const command_line *line, const gbx_opened_dump *du
                         " are selected; --index N takes one of them",
                         selected->count);
     if (is_one)
-        GBX_TRY(gbx_view_tensor_check(dump->entries, selected->indices[0]));
+        GBX_TRY(gbx_view_tensor_check(dump->entries, selected->indices[0], line->is_full));
     gbx_view_head_print(dump);
     if (is_one)
         return gbx_view_tensor_print(dump->entries, selected->indices[0], line->is_full);

@@ -14,7 +14,16 @@
 #include "cli/terminal.h"
 #include "cli/view_row.h"
 
-enum { LINE_WIDTH = 75, BINS = 48, CHUNK = 1024 };
+enum {
+    LINE_WIDTH = 75, /* numpy's; on a terminal its own, in these bounds: */
+    LINE_WIDTH_MIN = 40,
+    LINE_WIDTH_MAX = 120,
+    BINS = 48,
+    CHUNK = 1024
+};
+
+/* Elements of a truncated tensor that --full prints as ?. */
+#define CUT_OFF_MAX (UINT64_C(1) << 32)
 
 /* --- what it is --- */
 
@@ -113,9 +122,17 @@ static gbx_status print_histogram(const gbx_elements *elements) {
     return NULL;
 }
 
+static size_t line_width(void) {
+    size_t width = gbx_terminal_width();
+    if (width == SIZE_MAX)
+        return LINE_WIDTH;
+    width = width < LINE_WIDTH_MAX ? width : LINE_WIDTH_MAX;
+    return width > LINE_WIDTH_MIN ? width : LINE_WIDTH_MIN;
+}
+
 static gbx_status print_values(const gbx_entry *entry, const gbx_reader *reader, bool is_full) {
     gbx_entry_values values;
-    gbx_array_text_options options = {.is_full = is_full, .line_width = LINE_WIDTH};
+    gbx_array_text_options options = {.is_full = is_full, .line_width = line_width()};
     GBX_TRY(gbx_entry_values_open(entry, reader, &values));
     GBX_TRY(gbx_array_print(stdout, &values.elements, &options));
     /* The rest of a large tensor takes a while. */
@@ -123,13 +140,21 @@ static gbx_status print_values(const gbx_entry *entry, const gbx_reader *reader,
     return print_histogram(&values.elements);
 }
 
-gbx_status gbx_view_tensor_check(gbx_entries *entries, uint64_t index) {
+gbx_status gbx_view_tensor_check(gbx_entries *entries, uint64_t index, bool is_full) {
     gbx_entry entry;
     gbx_entry_values values;
     GBX_TRY(gbx_entries_at(entries, index, &entry));
     if (!gbx_entry_has_values(&entry))
         return NULL;
-    return gbx_entry_values_open(&entry, gbx_entries_reader(entries), &values);
+    GBX_TRY(gbx_entry_values_open(&entry, gbx_entries_reader(entries), &values));
+    uint64_t cut_off = values.elements.count - values.elements.stored;
+    if (!is_full || cut_off <= CUT_OFF_MAX)
+        return NULL;
+    return gbx_fail(GBX_OUT_OF_RANGE,
+                    "--full: %" PRIu64 " elements of entry %" PRIu64
+                    " were cut off, and at most %" PRIu64
+                    " are printed as ?; --export writes those that were kept",
+                    cut_off, index, CUT_OFF_MAX);
 }
 
 gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_full) {
@@ -145,7 +170,9 @@ gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_f
     if (gbx_entry_has_values(&entry))
         GBX_TRY(print_values(&entry, reader, is_full));
     else
-        printf("no payload was kept of it\n");
+        printf("%s\n", gbx_entry_is_overwritten(&entry)
+                           ? "its bytes were overwritten before they were taken"
+                           : "no payload was kept of it");
     GBX_TRY(gbx_entry_statistics(&entry, reader, &statistics, &is_there));
     if (is_there && entry.tensor)
         print_statistics(entry.dtype, &statistics);

@@ -57,13 +57,14 @@ enum {
     GBX_FLAG_HAS_PAYLOAD = 1u << 0, /* tensor: bin_offset and bin_size count */
     GBX_FLAG_HAS_HASH = 1u << 1,    /* tensor: hash counts */
     GBX_FLAG_HAS_STATS = 1u << 2,   /* tensor: seven words of statistics follow */
-    GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: bin_size bytes of it were kept */
+    GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: bin_size bytes of it were kept; scalar: as another
+                                       tool says */
     GBX_FLAG_IN_FLIGHT = 1u << 4,   /* of a task that did not complete */
     GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
     GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
     GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
     GBX_FLAG_COMPLETE = 1u << 8,    /* end: the run ended by itself, and nothing was lost */
-    GBX_FLAG_OVERWRITTEN = 1u << 9  /* tensor: as another tool says; no journal of ours has it */
+    GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
 };
 
 /* stage and role in a record; GBX_STAGE_NONE where there is none. */

@@ -24,7 +24,8 @@ typedef struct reading {
     gbx_import_extents extents;
     gbx_import_journal journal;
     bool has_array;
-    bool has_task_seq; /* as the first entry has it */
+    bool has_task_seq;  /* as the first entry has it */
+    uint64_t ambiguous; /* entries */
     unsigned told;
 } reading;
 
@@ -169,6 +170,7 @@ static gbx_status take_entry(reading *all) {
     if (entry.record.head.type == GBX_RECORD_TENSOR)
         GBX_TRY(mark_duplicate(all, &entry.record.tensor));
     all->told &= entry.told | GBX_TOLD_STATUS;
+    all->ambiguous += entry.is_ambiguous;
     return gbx_import_journal_add(&all->journal, &entry.record.head);
 }
 
@@ -235,9 +237,11 @@ static gbx_status finish(reading *all) {
     char *text = NULL;
     GBX_TRY(check_head(all));
     GBX_TRY(gbx_import_head_get_said(&all->head, &all->import->said));
+    all->import->said.ambiguous = all->ambiguous;
+    GBX_TRY(gbx_import_kernels_merge(&all->kernels, all->head.path, all->head.members));
     GBX_TRY(add_tasks(all));
     GBX_TRY(gbx_import_head_add_rest(&all->head, &all->import->said, &all->journal));
-    GBX_TRY(gbx_import_head_run(&all->head, &all->kernels, &text));
+    GBX_TRY(gbx_import_head_run(&all->head, &text));
     gbx_status status = gbx_import_journal_finish(&all->journal, text, strlen(text));
     free(text);
     all->told &= gbx_import_head_has_status(&all->head) ? ~0u : ~(unsigned)GBX_TOLD_STATUS;

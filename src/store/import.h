@@ -38,7 +38,9 @@ typedef enum gbx_import_total {
 typedef struct gbx_import_said {
     const char *names[GBX_SAID_COUNT]; /* of the member; NULL where it is not there */
     uint64_t values[GBX_SAID_COUNT];
-    bool has_losses; /* it lists what GBX_SAID_DROPPED counts */
+    bool has_losses;    /* it lists what GBX_SAID_DROPPED counts */
+    uint64_t ambiguous; /* entries that say that their arg_index may be another one; records do not
+                           tell which */
 } gbx_import_said;
 
 typedef struct gbx_import {

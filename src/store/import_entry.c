@@ -168,6 +168,7 @@ static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry
     GBX_TRY(
         gbx_import_get_integer(fields, GBX_FIELD_ARG_INDEX, 0, GBX_ARG_LOCAL_CONTEXT - 1, &number));
     head->arg_index = (uint8_t)number;
+    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_ARG_INDEX_AMBIGUOUS, &entry->is_ambiguous));
     GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_ROLE, roles, 3, &head->role));
     GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_STAGE, stages, 2, &head->stage));
     GBX_TRY(get_dtype(fields, &head->dtype));
@@ -268,11 +269,9 @@ static gbx_status read_tensor(const gbx_import_fields *fields, gbx_import_entry 
     gbx_tensor view;
     GBX_TRY(gbx_import_require(fields, GBX_FIELD_SHAPE));
     GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
-    bool is_contiguous = gbx_tensor_is_contiguous(&view);
-    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_IS_CONTIGUOUS, &is_contiguous));
     record->head.type = GBX_RECORD_TENSOR;
     record->head.ndims = (uint8_t)view.ndims;
-    record->head.flags |= is_contiguous ? GBX_FLAG_CONTIGUOUS : 0;
+    record->head.flags |= gbx_tensor_is_contiguous(&view) ? GBX_FLAG_CONTIGUOUS : 0;
     record->start_offset = view.start_offset;
     GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_BUFFER_ADDR, &record->buffer_addr));
     entry->told |= gbx_import_has(fields, GBX_FIELD_BUFFER_ADDR) ? GBX_TOLD_ADDRESSES : 0;
@@ -306,7 +305,6 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
     if (size != 0)
         return gbx_import_fail(fields, GBX_FIELD_BIN_SIZE, "a scalar has no payload");
     record->head.type = GBX_RECORD_SCALAR;
-    record->head.flags &= GBX_FLAG_IN_FLIGHT;
     record->head.words = sizeof *record / 8;
     entry->told |= GBX_TOLD_ADDRESSES; /* which it has none of */
     return gbx_import_get_scalar(fields, record->head.dtype, &record->bits);

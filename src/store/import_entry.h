@@ -14,6 +14,7 @@ typedef struct gbx_import_entry {
     bool has_task_seq;
     bool has_block_num;
     bool has_subtasks; /* func_ids stand at the place of their subtask */
+    bool is_ambiguous; /* it says that arg_index may be another one */
     uint64_t task_id;
     uint64_t task_seq;
     uint32_t block_num;

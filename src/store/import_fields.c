@@ -21,6 +21,7 @@ static const struct {
     [GBX_FIELD_FUNC_ID] = NAMED("func_id"),
     [GBX_FIELD_KERNEL] = NAMED("kernel"),
     [GBX_FIELD_ARG_INDEX] = NAMED("arg_index"),
+    [GBX_FIELD_ARG_INDEX_AMBIGUOUS] = NAMED("arg_index_ambiguous"),
     [GBX_FIELD_ARG_NAME] = NAMED("arg_name"),
     [GBX_FIELD_ROLE] = NAMED("role"),
     [GBX_FIELD_STAGE] = NAMED("stage"),

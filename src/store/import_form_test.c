@@ -115,7 +115,12 @@ static void a_window_of_a_buffer_becomes_a_view(void **state) {
     gbx_reader *reader = open_entries(
         "{" TASK ", " SHAPED ", \"raw_shape\": [10, 8], \"offsets\": [4, 5], " STORED "},"
         "{" TASK ", " SHAPED ", \"raw_shape\": [2, 3], \"offsets\": [0, 0]},"
-        "{" TASK ", " SHAPED ", \"strides\": [-7, 2], \"start_offset\": 70, \"raw_shape\": 1}");
+        "{" TASK ", " SHAPED ", \"strides\": [-7, 2], \"start_offset\": 70, \"raw_shape\": null},"
+        "{" TASK ", " SHAPED ", \"strides\": [8, 1], \"start_offset\": 37, \"raw_shape\": [10, 8],"
+        " \"offsets\": [4, 5], \"is_contiguous\": false},"
+        "{" TASK ", " SHAPED ", \"strides\": [8, 1], \"raw_shape\": [10, 8], \"offsets\": [4, 5]},"
+        "{" TASK ", \"dtype\": \"int8\", \"shape\": [1, 3], \"strides\": [99, 1],"
+        " \"raw_shape\": [2, 8], \"offsets\": [0, 0], \"is_contiguous\": true}");
     const gbx_record_tensor *window = tensor_at(reader, 0);
     assert_int_equal(window->start_offset, 4 * 8 + 5);
     assert_int_equal(gbx_record_strides(window)[0], 8);
@@ -126,6 +131,63 @@ static void a_window_of_a_buffer_becomes_a_view(void **state) {
     const gbx_record_tensor *strided = tensor_at(reader, 2);
     assert_int_equal(strided->start_offset, 70);
     assert_int_equal(gbx_record_strides(strided)[0], -7);
+    for (uint64_t i = 3; i < 5; ++i) { /* strides and window at once */
+        const gbx_record_tensor *both = tensor_at(reader, i);
+        assert_int_equal(both->start_offset, 37);
+        assert_int_equal(gbx_record_strides(both)[0], 8);
+        assert_false(both->head.flags & GBX_FLAG_CONTIGUOUS);
+    }
+    const gbx_record_tensor *row = tensor_at(reader, 5); /* steps of one row do not count */
+    assert_int_equal(gbx_record_strides(row)[0], 99);
+    assert_true(row->head.flags & GBX_FLAG_CONTIGUOUS);
+    gbx_reader_close(reader);
+}
+
+/* Records have no place for one that a manifest leaves open: they are counted. */
+static void what_another_tool_says_of_an_entry_is_kept(void **state) {
+    (void)state;
+#define NUMBER TASK ", \"dtype\": \"int8\", \"value\": 3, \"scalar_value\": \"3\""
+    gbx_reader *reader = open_entries(
+        "{" NUMBER ", \"truncated\": true, \"arg_index_ambiguous\": true},"
+        "{" NUMBER ", \"overwritten\": true, \"arg_index_ambiguous\": false},"
+        "{" NUMBER ", \"truncated\": true, \"in_flight\": true},"
+        "{" TASK ", " SHAPED ", " STORED ", \"overwritten\": true, \"arg_index_ambiguous\": true}");
+    static const unsigned flags[] = {
+        GBX_FLAG_TRUNCATED, GBX_FLAG_OVERWRITTEN, GBX_FLAG_TRUNCATED | GBX_FLAG_IN_FLIGHT,
+        GBX_FLAG_CONTIGUOUS | GBX_FLAG_HAS_PAYLOAD | GBX_FLAG_OVERWRITTEN};
+    for (uint64_t i = 0; i < 4; ++i)
+        assert_int_equal(argument_at(reader, i)->flags, flags[i]);
+    assert_int_equal(scalar_bits(reader, 0), 3);
+    assert_int_equal(gbx_reader_get_totals(reader)->truncated, 1);
+    assert_int_equal(gbx_reader_get_totals(reader)->in_flight, 1);
+    assert_int_equal(gbx_reader_get_said(reader)->ambiguous, 2);
+    gbx_reader_close(reader);
+}
+
+static void expect_skipped(gbx_reader *reader, uint64_t position, uint32_t func_id) {
+    const gbx_record *record = NULL;
+    assert_ok(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, position, &record));
+    assert_int_equal(((const gbx_record_skipped *)record)->func_id, func_id);
+}
+
+/* A name is that of a kernel of the table or of entries; one that two have is that of none. */
+static void kernels_that_were_skipped_are_found_by_name(void **state) {
+    (void)state;
+#define SKIPPED(name)                                                                              \
+    "{\"task_seq\": 1, \"arg_index\": null, \"kernel\": " name                                     \
+    ", \"reason\": \"nobody told which words of the task are tensors\"}"
+    write_manifest(
+        "tensor_dump.json",
+        "{\"kernels\": [{\"func_id\": 9, \"name\": \"b\"}, {\"func_id\": 4, \"name\": "
+        "\"twice\"}, {\"func_id\": 0, \"name\": \"c\"}, {\"func_id\": 5, \"name\": "
+        "\"twice\"}, {\"func_id\": 9, \"name\": \"b\"}], \"tensors\": [{" TASK ", " SHAPED
+        ", \"func_id\": 3, \"kernel\": \"a\"}], \"skipped\": [" SKIPPED("\"a\"") "," SKIPPED("\"b\"") "," SKIPPED(
+            "\"c\"") "," SKIPPED("\"twice\"") "," SKIPPED("\"d\"") "," SKIPPED("\"\"") "," SKIPPED("null") "]}");
+    gbx_reader *reader = open_dump("d");
+    static const uint32_t func_ids[] = {3, 9, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    assert_int_equal(gbx_reader_list_count(reader, GBX_LIST_SKIPPED), 7);
+    for (uint64_t i = 0; i < 7; ++i)
+        expect_skipped(reader, i, func_ids[i]);
     gbx_reader_close(reader);
 }
 
@@ -161,18 +223,21 @@ static void tasks_without_numbers_get_some(void **state) {
 /* Members stand in any order; those that are not known are passed over. */
 static void the_order_of_members_does_not_matter(void **state) {
     (void)state;
-    write_manifest("args_dump.json",
-                   "{\"new\": {\"a\": [1, {\"b\": \"]\"}]}, \"args\": [{\"more\": [[1]], " STORED
-                   ", " SHAPED ", " TASK ", \"func_id\": [3], \"truncated\": false}],"
-                   " \"kernels\": [{\"func_id\": 3, \"name\": \"n\"}], \"total_args\": 1,"
-                   " \"dropped_records\": 5, \"dropped_overwrite\": 2,"
-                   " \"dump_args_level\": 1, \"bin_file\": \"b.bin\"}\n ");
+    write_manifest(
+        "args_dump.json",
+        "{\"new\": {\"a\": [1, {\"b\": \"]\xe2\x82\xac\"}]}, \"args\": [{\"more\": [[1]], " STORED
+        ", " SHAPED ", " TASK ", \"func_id\": [3], \"truncated\": false}],"
+        " \"kernels\": [{\"func_id\": 3, \"name\": \"n\"}], \"total_args\": 1,"
+        " \"dropped_records\": 5, \"dropped_overwrite\": 2,"
+        " \"dump_args_level\": 1, \"bin_file\": \"b.bin\"}\n ");
     gbx_reader *reader = open_dump("d");
     const gbx_record *loss = NULL;
     assert_int_equal(tensor_at(reader, 0)->bin_offset, 128);
     assert_string_equal(gbx_reader_run(reader)->kernels[0].name, "n");
     assert_string_equal(gbx_reader_run(reader)->dump_level, "partial");
     assert_int_equal(gbx_reader_get_totals(reader)->dropped, 7);
+    assert_int_equal(gbx_reader_get_said(reader)->values[GBX_SAID_DROPPED], 5);
+    assert_int_equal(gbx_reader_get_said(reader)->values[GBX_SAID_OVERWRITTEN], 2);
     assert_int_equal(gbx_reader_list_count(reader, GBX_LIST_LOSSES), 2);
     assert_ok(gbx_reader_list_at(reader, GBX_LIST_LOSSES, 0, &loss));
     assert_int_equal(((const gbx_record_loss *)loss)->cause, GBX_LOSS_UNTOLD);
@@ -233,6 +298,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_dtype_is_known_in_any_case, enter, leave),
         cmocka_unit_test_setup_teardown(scalars_are_read_by_their_dtype, enter, leave),
         cmocka_unit_test_setup_teardown(a_window_of_a_buffer_becomes_a_view, enter, leave),
+        cmocka_unit_test_setup_teardown(what_another_tool_says_of_an_entry_is_kept, enter, leave),
+        cmocka_unit_test_setup_teardown(kernels_that_were_skipped_are_found_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(tasks_without_numbers_get_some, enter, leave),
         cmocka_unit_test_setup_teardown(the_order_of_members_does_not_matter, enter, leave),
         cmocka_unit_test_setup_teardown(what_is_told_is_told_of_every_entry, enter, leave),

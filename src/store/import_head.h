@@ -30,13 +30,12 @@ GBX_MUST_USE gbx_status gbx_import_head_get_said(const gbx_import_head *head,
 /* Whether it tells how the run ended. */
 bool gbx_import_head_has_status(const gbx_import_head *head);
 
-/* LOSS, SKIPPED and END records, after all others. */
+/* LOSS, SKIPPED and END records, after all others, and after gbx_import_kernels_merge. */
 GBX_MUST_USE gbx_status gbx_import_head_add_rest(const gbx_import_head *head,
                                                  const gbx_import_said *said,
                                                  gbx_import_journal *journal);
 
-/* The text of the record of the run; freed by the caller. */
-GBX_MUST_USE gbx_status gbx_import_head_run(const gbx_import_head *head,
-                                            const gbx_import_kernels *kernels, char **out_text);
+/* The text of the record of the run, after gbx_import_kernels_merge; freed by the caller. */
+GBX_MUST_USE gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text);
 
 #endif

@@ -24,14 +24,34 @@ GBX_MUST_USE gbx_status gbx_import_kernels_learn(gbx_import_kernels *kernels,
                                                  const gbx_import_entry *entry);
 
 /*
- * The kernels of the record of the run: those of the manifest's own table, NULL where it has none,
- * and those that entries name beside it. Fails where the two disagree; `path` stands for the
- * manifest. The caller json_decrefs them.
+ * Makes "kernels" of a manifest's members the kernels of the record of the run: its own table,
+ * where it has one, and those that entries name beside it. Fails where the table is none, has more
+ * than GBX_MAX_KERNELS, or two names for one func_id, and where entries disagree; `path` stands for
+ * the manifest.
  */
 GBX_MUST_USE gbx_status gbx_import_kernels_merge(const gbx_import_kernels *kernels,
-                                                 const char *path, const json_t *table,
-                                                 json_t **out_merged);
+                                                 const char *path, json_t *members);
 
 void gbx_import_kernels_free(gbx_import_kernels *kernels);
+
+/* --- by name --- */
+
+typedef struct gbx_import_name {
+    const char *text;
+    uint32_t func_id;
+} gbx_import_name;
+
+typedef struct gbx_import_names {
+    gbx_import_name *items; /* sorted by text, which is borrowed */
+    size_t count;
+} gbx_import_names;
+
+/* Of what gbx_import_kernels_merge made, which has to outlive them. */
+GBX_MUST_USE gbx_status gbx_import_names_make(const json_t *kernels, gbx_import_names *out_names);
+
+/* The func_id of the kernel of that name; UINT32_MAX where there is none, or where two have it. */
+uint32_t gbx_import_names_find(const gbx_import_names *names, const char *text);
+
+void gbx_import_names_free(gbx_import_names *names);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <glassbox/chip.h>
+
 #include "store/import_test_dump.h"
 
 #define ARGUMENT "\"arg_index\": 1, \"role\": \"input\", \"stage\": \"before_dispatch\""
@@ -70,12 +72,28 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", \"dtype\": \"int8\", \"shape\": [1,1,1,1,1,1,1,1,1]}", "shape: has more than 8"},
     {"{" TASK ", \"dtype\": \"int8\", \"shape\": [4294967296, 4294967296]}", "shape: its size"},
     {"{" TASK ", \"dtype\": \"int64\", \"shape\": [9223372036854775807]}", "shape: its size"},
+    {"{" TASK ", \"dtype\": \"int8\", \"shape\": [0, 4611686018427387904, 4]}", "shape: its size"},
+    {"{" TASK ", \"dtype\": \"int8\", \"shape\": [4611686018427387904, 4, 0]}", "shape: its size"},
+    {"{" TASK ", " SHAPED ", \"strides\": [7, 1], \"is_contiguous\": true}",
+     "is_contiguous: is true, but shape and strides are not those"},
+    {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8], \"offsets\": [0, 0], \"is_contiguous\": true}",
+     "is_contiguous: is true"},
+    {"{" TASK ", " SHAPED ", \"is_contiguous\": 1}", "is_contiguous: expected true or false"},
     {"{" TASK ", " SHAPED ", \"numel\": 7}", "numel: 7 is not the 6 elements"},
     {"{" TASK ", " SHAPED ", \"strides\": [1]}", "strides: has 1 elements, but \"shape\" has 2"},
     {"{" TASK ", " SHAPED ", \"strides\": [9223372036854775807, 9223372036854775807]}",
      "shape: with strides and start_offset it is no tensor"},
     {"{" TASK ", " SHAPED ", \"start_offset\": -1}", "it is no tensor"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8]}", "\"offsets\" is missing"},
+    {"{" TASK ", " SHAPED ", \"offsets\": [0, 0]}", "\"raw_shape\" is missing"},
+    {"{" TASK ", " SHAPED ", \"strides\": [3, 1], \"raw_shape\": [10, 8], \"offsets\": [0, 0]}",
+     "raw_shape: with offsets it is not the view that strides and start_offset tell"},
+    {"{" TASK ", " SHAPED ", \"strides\": [8, 1], \"start_offset\": 8, \"raw_shape\": [10, 8],"
+     " \"offsets\": [0, 0]}",
+     "raw_shape: with offsets it is not the view"},
+    {"{" TASK ", " SHAPED ", \"start_offset\": 8, \"raw_shape\": [10, 8], \"offsets\": [0, 0]}",
+     "raw_shape: with offsets it is not the view"},
+    {"{" TASK ", " SHAPED ", \"strides\": [3, 1], \"raw_shape\": 1}", "\"offsets\" is missing"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10], \"offsets\": [0, 0]}", "raw_shape: has 1"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8], \"offsets\": [0, 6]}",
      "offsets: dimension 1: 3 from 6 on do not lie inside of the 8"},
@@ -90,6 +108,10 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", " SHAPED ", \"bin_offset\": 9223372036854775800, \"bin_size\": 24}",
      "bin_offset: 9223372036854775800 and a bin_size of 24 overflow"},
     {"{" TASK ", " SHAPED ", \"hash\": \"12\"}", "hash: expected a string of 32"},
+    {"{" TASK ", " SHAPED ", \"arg_index_ambiguous\": 1}", "arg_index_ambiguous: expected true"},
+    {"{" TASK ", " SHAPED ", \"new\": \"\xff\"}", "tensor_dump.json: line 1"},
+    {"{" TASK ", " SHAPED ", \"n\xc3w\": 1}", "tensor_dump.json: line 1"},
+    {"{" TASK ", " SHAPED ", \"new\": [{\"a\": \"\xed\xa0\x80\"}]}", "tensor_dump.json: line 1"},
     {"{" TASK ", " SHAPED ", \"truncated\": 1}", "truncated: expected true or false, got 1"},
     {"{" TASK ", " SHAPED ", \"time_ns\": -5}", "time_ns: expected an integer"},
     {"{" TASK ", " SHAPED ", \"thread\": 70000}", "thread: expected an integer"},
@@ -110,7 +132,13 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", \"dtype\": \"float32\", \"value\": \"1.0\"}", "value: expected a number"},
     {"{" TASK ", \"dtype\": \"bool\", \"value\": 2}", "value: expected true or false"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"bits\": \"0x2\"}",
-     "bits: 0x2 is not the int8 1 of \"value\""},
+     "value: 1 is not the int8 of \"bits\", 0x2"},
+    {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"scalar_value\": 2}",
+     "scalar_value: 2 is not the int8 of \"value\", 0x1"},
+    {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"bits\": \"0x1\", \"scalar_value\": 3}",
+     "scalar_value: 3 is not the int8 of \"bits\", 0x1"},
+    {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"scalar_value\": \"x\"}",
+     "scalar_value: expected an integer"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"kind\": \"scalar\", \"bin_size\": 1,"
      " \"bin_offset\": 0}",
      "a scalar has no payload"},
@@ -170,6 +198,23 @@ static const bad_input bad_manifests[] = {
     {"{\"skipped\": [{\"task_seq\": 1, \"arg_index\": 1, \"reason\": \"x\"}], \"tensors\": []}",
      "skipped[0].reason: \"x\" is none of"},
     {"{\"new\": [1,], \"tensors\": []}", "line 1"},
+    {"{\"new\": \"\xc0\xaf\", \"tensors\": []}", "line 1"},
+    {"{\"dump_level\": \"bogus\", \"tensors\": []}", "dump_level: \"bogus\" is none of full"},
+    {"{\"dump_level\": 2, \"tensors\": []}", "dump_level: expected a string"},
+    {"{\"dump_args_level\": -1, \"tensors\": []}", "dump_args_level: -1 is not within"},
+    {"{\"dump_level\": \"full\", \"dump_args_level\": 1, \"tensors\": []}",
+     "dump_args_level: 1 is not the dump_level \"full\""},
+    {"{\"kernels\": [{\"func_id\": 1024, \"name\": \"a\"}], \"tensors\": []}",
+     "kernels[0].func_id: 1024 is not within 0 to 1023"},
+    {"{\"kernels\": [{\"func_id\": -1, \"name\": \"a\"}], \"tensors\": []}",
+     "kernels[0].func_id: -1 is not within"},
+    {"{\"kernels\": [{\"func_id\": 1, \"name\": \"a\"}, {\"func_id\": 1, \"name\": \"b\"}],"
+     " \"tensors\": []}",
+     "kernels[1].name: \"b\" is not the \"a\" that an earlier kernel of func_id 1 is called"},
+    {"{\"kernels\": [{\"func_id\": 1, \"name\": \"a\\u001b\"}], \"tensors\": [{" TASK ", " SHAPED
+     ", \"func_id\": 1, \"kernel\": \"b\\n\"}]}",
+     "kernels[0].name: \"a?\" is not the \"b?\" that entries give func_id 1"},
+    {"{\"kernels\": [3], \"tensors\": []}", "kernels[0]: expected an object"},
 };
 
 static void wrong_manifests_are_refused_by_name(void **state) {
@@ -180,6 +225,43 @@ static void wrong_manifests_are_refused_by_name(void **state) {
         assert_fails(gbx_reader_open("d", GBX_INDEX_ARGUMENTS, &reader), GBX_BAD_FORMAT,
                      "d/tensor_dump.json: ", bad_manifests[i].message);
     }
+}
+
+/* The table of kernels comes first: what is wrong with it is told, not with the list that names
+ * them. */
+static void a_table_of_too_many_kernels_is_refused_first(void **state) {
+    (void)state;
+    static char text[TEXT_BYTES];
+    gbx_reader *reader = NULL;
+    size_t used = (size_t)snprintf(text, sizeof text, "{\"kernels\": [");
+    for (int i = 0; i < GBX_MAX_KERNELS + 1; ++i)
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "%s{\"func_id\": %d, \"name\": \"k\"}", i ? "," : "", i % 2);
+    snprintf(text + used, sizeof text - used, "], \"skipped\": [3], \"tensors\": []}");
+    write_manifest("tensor_dump.json", text);
+    assert_fails(gbx_reader_open("d", GBX_INDEX_ARGUMENTS, &reader), GBX_BAD_FORMAT,
+                 "d/tensor_dump.json: kernels: has 1025 kernels, more than 1024");
+}
+
+static void what_is_no_file_is_refused_and_not_waited_for(void **state) {
+    (void)state;
+    gbx_reader *reader = NULL;
+    gbx_import import = {.fd = -1};
+    size_t files = count_open_files();
+    write_entries(ENTRY);
+    assert_int_equal(unlink("d/b.bin"), 0);
+    assert_int_equal(mkfifo("d/b.bin", 0666), 0);
+    reader = open_dump("d");
+    assert_fails(gbx_reader_open_payload(reader), GBX_IO, "d/b.bin: it is not a regular file");
+    gbx_reader_close(reader);
+    assert_int_equal(mkfifo("d/pipe.json", 0666), 0);
+    snprintf(import.path, sizeof import.path, "d/pipe.json");
+    assert_fails(gbx_import_read(&import), GBX_BAD_FORMAT, "d/pipe.json is not a regular file");
+    snprintf(import.path, sizeof import.path, "/dev/zero");
+    assert_fails(gbx_import_read(&import), GBX_BAD_FORMAT, "/dev/zero is not a regular file");
+    snprintf(import.path, sizeof import.path, "d");
+    assert_fails(gbx_import_read(&import), GBX_BAD_FORMAT, "d is not a regular file");
+    assert_int_equal(count_open_files(), files);
 }
 
 /* Cut after any byte: no part of a dump is taken for the whole. */
@@ -227,6 +309,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(wrong_entries_are_refused_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(wrong_manifests_are_refused_by_name, enter, leave),
+        cmocka_unit_test_setup_teardown(a_table_of_too_many_kernels_is_refused_first, enter, leave),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_refused_and_not_waited_for, enter,
+                                        leave),
         cmocka_unit_test_setup_teardown(a_manifest_that_is_cut_is_refused_wherever, enter, leave),
         cmocka_unit_test_setup_teardown(payload_beyond_its_file_is_refused_by_entry, enter, leave),
     };

@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#include "base/plain_text.h"
+
 enum { DEPTH_MAX = 64, HEX_DIGITS_MAX = 16 };
 
 static bool take_value(gbx_scan *scan, int depth, gbx_scan_value *out_value);
@@ -47,6 +49,16 @@ static bool take_escape(gbx_scan *scan) {
     return true;
 }
 
+/* What is no plain ASCII: no control character, and more bytes of UTF-8, the first of which was
+ * taken. */
+static bool take_wide(gbx_scan *scan) {
+    const char *first = scan->at - 1;
+    size_t bytes =
+        gbx_utf8_sequence_bytes((const unsigned char *)first, (size_t)(scan->end - first));
+    scan->at = first + bytes;
+    return bytes > 0;
+}
+
 /* From the quote on. */
 static bool take_string(gbx_scan *scan, gbx_scan_value *out_value) {
     *out_value = (gbx_scan_value){.kind = GBX_SCAN_STRING, .text = ++scan->at};
@@ -56,7 +68,7 @@ static bool take_string(gbx_scan *scan, gbx_scan_value *out_value) {
             out_value->size = (size_t)(scan->at - 1 - out_value->text);
             return true;
         }
-        if ((unsigned char)byte < 0x20)
+        if ((signed char)byte < 0x20 && !take_wide(scan)) /* or from 0x80 on */
             return false;
         if (byte == '\\') {
             out_value->has_escape = true;

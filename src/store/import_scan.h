@@ -1,7 +1,7 @@
 /*
  * JSON text in memory, walked over where it lies: for the entries of a manifest, of which there may
  * be millions, and for which building a document takes five times as long as all the rest. Strict:
- * what is no JSON is refused, the bytes inside of strings aside, which are not checked to be UTF-8.
+ * what is no JSON in UTF-8 is refused.
  */
 #ifndef GBX_STORE_IMPORT_SCAN_H
 #define GBX_STORE_IMPORT_SCAN_H

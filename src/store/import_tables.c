@@ -2,13 +2,23 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include <xxhash.h>
 
 enum { FIRST_SLOTS = 1024 };
 
+/* Whoever wrote the file cannot know it, and so not choose keys that all take the same place. */
+static uint64_t draw_seed(void) {
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+        seed = UINT64_C(0x9e3779b97f4a7c15);
+    return seed;
+}
+
 /* Slots are a power of two and at most three quarters full. */
-static size_t place_of(uint64_t key, size_t slot_count) {
-    uint64_t mixed = (key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(mixed ^ mixed >> 29) & (slot_count - 1);
+static inline size_t place_of(const void *key, size_t size, uint64_t seed, size_t slot_count) {
+    return (size_t)XXH3_64bits_withSeed(key, size, seed) & (slot_count - 1);
 }
 
 static bool is_full(size_t count, size_t slot_count) {
@@ -18,7 +28,7 @@ static bool is_full(size_t count, size_t slot_count) {
 /* --- tasks --- */
 
 static uint32_t *find_slot(const gbx_import_tasks *tasks, uint64_t key) {
-    size_t place = place_of(key, tasks->slot_count);
+    size_t place = place_of(&key, sizeof key, tasks->seed, tasks->slot_count);
     while (tasks->slots[place] && tasks->items[tasks->slots[place] - 1].key != key)
         place = (place + 1) & (tasks->slot_count - 1);
     return &tasks->slots[place];
@@ -29,6 +39,8 @@ static bool grow_slots(gbx_import_tasks *tasks) {
     uint32_t *slots = calloc(slot_count, sizeof *slots);
     if (!slots)
         return false;
+    if (tasks->slot_count == 0)
+        tasks->seed = draw_seed();
     free(tasks->slots);
     tasks->slots = slots;
     tasks->slot_count = slot_count;
@@ -76,9 +88,9 @@ void gbx_import_tasks_free(gbx_import_tasks *tasks) {
 /* --- payload --- */
 
 /* Where an extent is, or would be. */
-static gbx_import_extent *find_extent(gbx_import_extent *slots, size_t slot_count,
+static gbx_import_extent *find_extent(gbx_import_extent *slots, size_t slot_count, uint64_t seed,
                                       gbx_import_extent extent) {
-    size_t place = place_of(extent.offset + extent.bytes * 31, slot_count);
+    size_t place = place_of(&extent, sizeof extent, seed, slot_count);
     while (slots[place].bytes &&
            (slots[place].offset != extent.offset || slots[place].bytes != extent.bytes))
         place = (place + 1) & (slot_count - 1);
@@ -90,9 +102,11 @@ static bool grow_extents(gbx_import_extents *extents) {
     gbx_import_extent *slots = calloc(slot_count, sizeof *slots);
     if (!slots)
         return false;
+    if (extents->slot_count == 0)
+        extents->seed = draw_seed();
     for (size_t i = 0; i < extents->slot_count; ++i)
         if (extents->slots[i].bytes)
-            *find_extent(slots, slot_count, extents->slots[i]) = extents->slots[i];
+            *find_extent(slots, slot_count, extents->seed, extents->slots[i]) = extents->slots[i];
     free(extents->slots);
     extents->slots = slots;
     extents->slot_count = slot_count;
@@ -103,7 +117,8 @@ bool gbx_import_extents_add(gbx_import_extents *extents, gbx_import_extent exten
                             bool *out_is_known) {
     if (is_full(extents->count, extents->slot_count) && !grow_extents(extents))
         return false;
-    gbx_import_extent *slot = find_extent(extents->slots, extents->slot_count, extent);
+    gbx_import_extent *slot =
+        find_extent(extents->slots, extents->slot_count, extents->seed, extent);
     *out_is_known = slot->bytes != 0;
     if (!*out_is_known) {
         *slot = extent;

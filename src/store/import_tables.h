@@ -23,7 +23,8 @@ typedef struct gbx_import_tasks {
     size_t capacity;
     uint32_t *slots; /* index + 1; 0 for none */
     size_t slot_count;
-    size_t last; /* index of the one that was asked for last */
+    uint64_t seed; /* of the hash of keys */
+    size_t last;   /* index of the one that was asked for last */
 } gbx_import_tasks;
 
 /* The task of a key, made where it is new: key set, the rest zero, no func_ids. NULL when memory is
@@ -41,6 +42,7 @@ typedef struct gbx_import_extents {
     gbx_import_extent *slots;
     size_t slot_count;
     size_t count;
+    uint64_t seed; /* of the hash of extents */
 } gbx_import_extents;
 
 /* Takes an extent that is not empty; *out_is_known where it was taken before. False when memory is

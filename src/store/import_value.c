@@ -136,27 +136,38 @@ static bool is_same_value(uint32_t dtype, uint64_t word, uint64_t bits) {
     return a == b;
 }
 
-gbx_status gbx_import_get_scalar(const gbx_import_fields *fields, uint32_t dtype,
-                                 uint64_t *out_bits) {
-    gbx_import_field field =
-        gbx_import_has(fields, GBX_FIELD_VALUE) ? GBX_FIELD_VALUE : GBX_FIELD_SCALAR_VALUE;
-    bool has_value = gbx_import_has(fields, field);
-    bool has_bits = gbx_import_has(fields, GBX_FIELD_BITS);
-    uint64_t word = 0;
-    uint64_t bits = 0;
-    if (!has_value && !has_bits)
-        return gbx_import_require(fields, GBX_FIELD_VALUE);
-    GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_BITS, &word));
+/* One of the members that tell the value: *out_bits is what it says, and has to be that of the one
+ * before where *has_bits says that there was one. */
+static gbx_status join_value(const gbx_import_fields *fields, gbx_import_field field,
+                             uint32_t dtype, bool *has_bits, uint64_t *out_bits) {
     const gbx_scan_value *value = &fields->values[field];
-    if (has_value && !take_value(value, dtype, &bits))
+    uint64_t bits = 0;
+    if (!gbx_import_has(fields, field))
+        return NULL;
+    if (!take_value(value, dtype, &bits))
         return fail_value(fields, field, value, dtype);
-    if (has_value && has_bits && !is_same_value(dtype, word, bits)) {
+    if (*has_bits && !is_same_value(dtype, *out_bits, bits)) {
+        bool is_word = gbx_import_has(fields, GBX_FIELD_BITS);
         char shown[GBX_IMPORT_SHOWN_BYTES];
         gbx_import_show(value, shown);
-        return gbx_import_fail(fields, GBX_FIELD_BITS, "0x%" PRIx64 " is not the %s %s of \"%s\"",
-                               word, gbx_dtype_name(dtype), shown, gbx_import_field_name(field));
+        return gbx_import_fail(fields, field, "%s is not the %s of \"%s\", 0x%" PRIx64, shown,
+                               gbx_dtype_name(dtype), is_word ? "bits" : "value", *out_bits);
     }
-    *out_bits = has_bits ? word : low_bits(bits, gbx_dtype_bits(dtype));
+    *out_bits = *has_bits ? *out_bits : low_bits(bits, gbx_dtype_bits(dtype));
+    *has_bits = true;
+    return NULL;
+}
+
+gbx_status gbx_import_get_scalar(const gbx_import_fields *fields, uint32_t dtype,
+                                 uint64_t *out_bits) {
+    bool has_bits = gbx_import_has(fields, GBX_FIELD_BITS);
+    uint64_t bits = 0;
+    GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_BITS, &bits));
+    GBX_TRY(join_value(fields, GBX_FIELD_VALUE, dtype, &has_bits, &bits));
+    GBX_TRY(join_value(fields, GBX_FIELD_SCALAR_VALUE, dtype, &has_bits, &bits));
+    if (!has_bits)
+        return gbx_import_require(fields, GBX_FIELD_VALUE);
+    *out_bits = bits;
     return NULL;
 }
 

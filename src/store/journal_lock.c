@@ -37,7 +37,8 @@ gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out
     if (!path)
         return gbx_fail(GBX_EXHAUSTED, "opening a journal: the host is out of memory");
     int access = use == GBX_JOURNAL_READS ? O_RDONLY : O_RDWR;
-    int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC));
+    /* Not blocking: who reads it refuses a pipe, and does not wait for one. */
+    int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC | O_NONBLOCK));
     int operation = use == GBX_JOURNAL_READS ? LOCK_SH : LOCK_EX;
     gbx_status status = NULL;
     if (fd < 0)

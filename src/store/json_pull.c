@@ -1,11 +1,14 @@
 #include "store/json_pull.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/plain_text.h"
 
 enum { VALUE_BYTES_MAX = 64 << 20, BUFFER_BYTES = 1 << 18 };
@@ -64,14 +67,35 @@ static inline bool keep(gbx_json_pull *pull, int byte) {
 
 /* --- beginning and end --- */
 
+/* NULL where there is no such file. */
+static gbx_status open_regular(const char *path, FILE **out_file) {
+    struct stat about;
+    *out_file = NULL;
+    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    int fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd < 0 && errno == ENOENT)
+        return NULL;
+    if (fd < 0)
+        return gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
+    gbx_status status = NULL;
+    if (fstat(fd, &about) != 0)
+        status = gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
+    else if (!S_ISREG(about.st_mode))
+        status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file, as JSON of a dump is", path);
+    else if (!(*out_file = fdopen(fd, "r")))
+        status = gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+    if (status)
+        close(fd);
+    return status;
+}
+
 gbx_status gbx_json_pull_open(gbx_json_pull *pull, const char *path, const char *name,
                               bool *out_is_there) {
-    *pull = (gbx_json_pull){.file = fopen(path, "re"), .name = name, .line = 1};
+    *pull = (gbx_json_pull){.name = name, .line = 1};
+    gbx_status status = open_regular(path, &pull->file);
     *out_is_there = pull->file != NULL;
-    if (!pull->file && errno != ENOENT)
-        return gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
-    if (!pull->file)
-        return NULL;
+    if (status || !pull->file)
+        return status;
     setvbuf(pull->file, NULL, _IONBF, 0);
     pull->buffer = malloc(BUFFER_BYTES);
     return pull->buffer ? NULL

@@ -40,7 +40,7 @@ typedef struct gbx_json_pull {
 } gbx_json_pull;
 
 /* `name` stands for the file in messages. *out_is_there false, and nothing is open, where there is
- * no such file. */
+ * no such file. GBX_BAD_FORMAT where it is a directory, a pipe or a device. */
 GBX_MUST_USE gbx_status gbx_json_pull_open(gbx_json_pull *pull, const char *path, const char *name,
                                            bool *out_is_there);
 /* For progress: of the file, and of what was taken of it. */

@@ -218,6 +218,15 @@ static inline char *put_back(const entry_writer *writer, char *at, const gbx_rec
     return gbx_put_text(writer->file, at, writer->back.text, writer->back.size);
 }
 
+static inline char *put_flags(char *at, unsigned flags) {
+    at = GBX_PUT(at, ",\"truncated\":");
+    at = gbx_put_bool(at, flags & GBX_FLAG_TRUNCATED);
+    at = GBX_PUT(at, ",\"overwritten\":");
+    at = gbx_put_bool(at, flags & GBX_FLAG_OVERWRITTEN);
+    at = GBX_PUT(at, ",\"in_flight\":");
+    return gbx_put_bool(at, flags & GBX_FLAG_IN_FLIGHT);
+}
+
 static gbx_status fail_inexact(const gbx_record *record, const char *what) {
     return gbx_fail(GBX_OUT_OF_RANGE,
                     "writing the manifest: %s of argument %u of task %" PRIu64 " reaches 2^53, "
@@ -235,9 +244,8 @@ static gbx_status put_scalar(entry_writer *writer, const gbx_record_scalar *reco
     at = GBX_PUT(at, ",\"bits\":");
     at = gbx_put_hex(at, record->bits);
     at = GBX_PUT(at, ",\"shape\":[],\"strides\":[],\"start_offset\":0,\"numel\":1,"
-                     "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0,\"truncated\":false,"
-                     "\"overwritten\":false,\"in_flight\":");
-    at = gbx_put_bool(at, head->flags & GBX_FLAG_IN_FLIGHT);
+                     "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0");
+    at = put_flags(at, head->flags);
     at = put_back(writer, at, head);
     *at++ = '}';
     writer->file->at = at;
@@ -313,12 +321,7 @@ static char *put_payload(const entry_writer *writer, char *at, const gbx_record_
         at += GBX_HASH_TEXT_BYTES - 1;
         *at++ = '"';
     }
-    at = GBX_PUT(at, ",\"truncated\":");
-    at = gbx_put_bool(at, flags & GBX_FLAG_TRUNCATED);
-    at = GBX_PUT(at, ",\"overwritten\":");
-    at = gbx_put_bool(at, flags & GBX_FLAG_OVERWRITTEN);
-    at = GBX_PUT(at, ",\"in_flight\":");
-    return gbx_put_bool(at, flags & GBX_FLAG_IN_FLIGHT);
+    return put_flags(at, flags);
 }
 
 static char *put_statistics(char *at, gbx_float_cache *floats, uint32_t dtype,

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 static gbx_status check_file(gbx_payload_file *file) {
     struct stat about;
     if (fstat(file->fd, &about) != 0)
@@ -20,7 +22,7 @@ static gbx_status check_file(gbx_payload_file *file) {
 gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
     file->path = path;
     /* Not blocking: a pipe that nobody writes is refused, not waited for. */
-    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    file->fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file->fd < 0)
         return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
                         "cannot open the payload %s: %s", path, strerror(errno));

@@ -8,7 +8,8 @@ static void add(uint64_t *sum, uint64_t value) {
 }
 
 static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
-    unsigned flags = record->type == GBX_RECORD_TENSOR ? record->flags : 0;
+    bool is_tensor = record->type == GBX_RECORD_TENSOR;
+    unsigned flags = is_tensor ? record->flags : record->flags & GBX_FLAG_TRUNCATED;
     if (flags & GBX_FLAG_HAS_PAYLOAD) {
         const gbx_record_tensor *tensor = (const gbx_record_tensor *)record;
         uint64_t end = tensor->bin_offset + tensor->bin_size; /* has been checked to fit */
@@ -21,7 +22,7 @@ static void count_argument(gbx_reader_totals *totals, const gbx_record *record) 
         return;
     }
     totals->records++;
-    totals->tensors += record->type == GBX_RECORD_TENSOR;
+    totals->tensors += is_tensor;
     totals->before_dispatch += record->stage == GBX_STAGE_BEFORE;
     totals->after_completion += record->stage == GBX_STAGE_AFTER;
     totals->inputs += record->role == GBX_ROLE_INPUT;

@@ -244,7 +244,6 @@ static void add_tensor(json_t *entry, const gbx_record_tensor *record) {
     json_object_set_new(entry, "numel", json_integer(gbx_tensor_numel(&view)));
     json_object_set_new(entry, "is_contiguous", json_boolean(head->flags & GBX_FLAG_CONTIGUOUS));
     json_object_set_new(entry, "buffer_addr", hex(record->buffer_addr));
-    json_object_set_new(entry, "truncated", json_boolean(head->flags & GBX_FLAG_TRUNCATED));
     add_payload(entry, record);
     add_statistics(entry, record);
 }
@@ -262,19 +261,18 @@ static void add_scalar(json_t *entry, const gbx_record_scalar *record) {
     json_object_set_new(entry, "is_contiguous", json_true());
     json_object_set_new(entry, "bin_offset", json_integer(0));
     json_object_set_new(entry, "bin_size", json_integer(0));
-    json_object_set_new(entry, "truncated", json_false());
 }
 
 static json_t *expected_argument(const gbx_expected *expected, const gbx_record *record) {
     const gbx_run_info *run = gbx_reader_run(expected->reader);
-    bool is_overwritten =
-        record->type == GBX_RECORD_TENSOR && (record->flags & GBX_FLAG_OVERWRITTEN);
     json_t *entry =
-        json_pack("{s:I,s:I,s:i,s:s,s:s,s:b,s:b,s:I,s:i}", "index", (json_int_t)expected->index,
+        json_pack("{s:I,s:I,s:i,s:s,s:s,s:b,s:b,s:b,s:I,s:i}", "index", (json_int_t)expected->index,
                   "task_seq", (json_int_t)record->task, "arg_index", (int)record->arg_index, "role",
-                  roles[record->role], "stage", stages[record->stage], "overwritten",
-                  is_overwritten, "in_flight", (record->flags & GBX_FLAG_IN_FLIGHT) != 0, "time_ns",
-                  (json_int_t)record->time_ns, "thread", (int)record->thread);
+                  roles[record->role], "stage", stages[record->stage], "truncated",
+                  (record->flags & GBX_FLAG_TRUNCATED) != 0, "overwritten",
+                  (record->flags & GBX_FLAG_OVERWRITTEN) != 0, "in_flight",
+                  (record->flags & GBX_FLAG_IN_FLIGHT) != 0, "time_ns", (json_int_t)record->time_ns,
+                  "thread", (int)record->thread);
     if (!entry)
         return NULL;
     bool has_task = expected->has_task && expected->task.head.task == record->task;

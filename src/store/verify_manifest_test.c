@@ -1,6 +1,7 @@
 #include "hand_made_dump.h"
 
 #include <math.h>
+#include <sys/stat.h>
 
 #include "store/manifest.h"
 #include "store/verify.h"
@@ -149,10 +150,51 @@ static void check_lacks(void (*harm)(made_dump *), gbx_finding_kind kind, const 
     made_remove(&dump);
 }
 
+/* A pipe that nobody writes is no manifest, and nothing to wait for. */
+static void make_pipe(made_dump *made) {
+    char path[160];
+    remove_manifest(made);
+    made_path(made, "tensor_dump.json", path);
+    assert_int_equal(mkfifo(path, 0666), 0);
+}
+
 static void a_manifest_that_lacks_something_is_found(void **state) {
     (void)state;
+    check_lacks(make_pipe, GBX_FINDING_MANIFEST, "tensor_dump.json is not a regular file");
     check_lacks(remove_entry, GBX_FINDING_MANIFEST, "entries of tensors");
     check_lacks(remove_manifest, GBX_FINDING_FILE, "tensor_dump.json is missing");
+}
+
+/* Flags that only other tools' entries have: in the journal, in the manifest, and in one of them.
+ */
+static void flags_of_other_tools_are_compared(void **state) {
+    (void)state;
+    static const struct {
+        const char *old;
+        const char *replacement;
+        size_t findings;
+    } cases[] = {
+        {"", "", 0},
+        {"\"truncated\":true,\"overwritten\":true", "\"truncated\":false,\"overwritten\":true", 1},
+        {"\"truncated\":true,\"overwritten\":true", "\"truncated\":true,\"overwritten\":false", 1},
+        {"\"truncated\":false,\"overwritten\":true", "\"truncated\":false,\"overwritten\":false",
+         1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        gbx_verification found;
+        made_good(&dump);
+        ((gbx_record *)made_record(&dump, MADE_SCALAR))->flags |=
+            GBX_FLAG_TRUNCATED | GBX_FLAG_OVERWRITTEN;
+        made_tensor_at(&dump, MADE_INPUT)->head.flags |= GBX_FLAG_OVERWRITTEN;
+        made_write(&dump);
+        assert_ok(gbx_manifest_write(dump.directory, true, false));
+        edit(&dump, "tensor_dump.json", "\"truncated_tensors\": 2", "\"truncated_tensors\": 2");
+        edit(&dump, "tensor_dump.json", cases[i].old, cases[i].replacement);
+        assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+        print_findings(&found.findings);
+        assert_int_equal(found.findings.count, cases[i].findings);
+        gbx_verification_free(&found);
+        made_remove(&dump);
+    }
 }
 
 /* Who prints it in another way changes nothing of what it says. */
@@ -375,6 +417,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_edited_manifest_is_found),
         cmocka_unit_test(a_manifest_that_lacks_something_is_found),
+        cmocka_unit_test(flags_of_other_tools_are_compared),
         cmocka_unit_test(the_layout_of_a_manifest_does_not_matter),
         cmocka_unit_test(all_that_manifests_say_is_compared),
     };

@@ -6,20 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
+#include "store/payload_file.h"
 
 /* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */
 enum { WINDOW_BYTES = 1 << 20, KERNEL_TEXT_BYTES = 256 };
 
 /* Payload that was read last. */
 typedef struct window {
-    const char *path;
-    int fd;
-    uint64_t file_bytes;
+    gbx_payload_file file;
     uint64_t start;
     uint64_t bytes;
     unsigned char *memory;
@@ -67,20 +64,20 @@ void gbx_verify_list_free(gbx_verify_list *list) {
 /* --- reading --- */
 
 static gbx_status fill_window(window *payload, uint64_t offset) {
-    uint64_t left = payload->file_bytes - offset;
+    uint64_t left = payload->file.bytes - offset;
     size_t wanted = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
     ssize_t got;
     do
-        got = pread(payload->fd, payload->memory, wanted, (off_t)offset);
+        got = pread(payload->file.fd, payload->memory, wanted, (off_t)offset);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return gbx_fail(GBX_IO, "reading %s at byte %" PRIu64 ": %s", payload->path, offset,
+        return gbx_fail(GBX_IO, "reading %s at byte %" PRIu64 ": %s", payload->file.path, offset,
                         strerror(errno));
     if (got == 0)
         return gbx_fail(GBX_IO,
                         "reading %s at byte %" PRIu64 ": it ends there, but had %" PRIu64
                         " bytes when it was opened",
-                        payload->path, offset, payload->file_bytes);
+                        payload->file.path, offset, payload->file.bytes);
     payload->start = offset;
     payload->bytes = (uint64_t)got;
     return NULL;
@@ -124,7 +121,7 @@ static gbx_status add_finding(payload_check *check, const gbx_verify_entry *entr
 
 /* Whether the bytes of an entry can be read. */
 static bool is_inside(const payload_check *check, const gbx_verify_entry *entry) {
-    return gbx_range_is_inside(entry->offset, entry->bytes, check->payload->file_bytes);
+    return gbx_range_is_inside(entry->offset, entry->bytes, check->payload->file.bytes);
 }
 
 static gbx_status check_place(payload_check *check, const gbx_verify_entry *entry) {
@@ -137,7 +134,7 @@ static gbx_status check_place(payload_check *check, const gbx_verify_entry *entr
     if (is_inside(check, entry))
         return NULL;
     snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of %.64s",
-             check->payload->file_bytes, name_of(check->payload->path));
+             check->payload->file.bytes, name_of(check->payload->file.path));
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, entry->bytes, entry->offset);
     return add_finding(check, entry, GBX_FINDING_OFFSET, "payload", expected, got);
 }
@@ -262,21 +259,18 @@ static uint64_t count_bytes(const gbx_verify_list *list) {
 
 /* --- the file --- */
 
-static gbx_status open_payload(window *payload) {
-    struct stat about;
-    payload->fd = gbx_above_standard_streams(open(payload->path, O_RDONLY | O_CLOEXEC));
-    if (payload->fd < 0 && errno == ENOENT)
+/* Nothing is open where there is no such file. */
+static gbx_status open_payload(window *payload, const char *path) {
+    gbx_status status = gbx_payload_file_open(&payload->file, path);
+    if (status && gbx_status_code(status) == GBX_NOT_FOUND) {
+        gbx_status_free(status);
         return NULL;
-    if (payload->fd < 0 || fstat(payload->fd, &about) != 0)
-        return gbx_fail(GBX_IO, "opening %s: %s", payload->path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return gbx_fail(GBX_BAD_FORMAT, "%s is no file; a dump keeps its payload there",
-                        payload->path);
-    payload->file_bytes = (uint64_t)about.st_size;
+    }
+    GBX_TRY(status);
     payload->memory = aligned_alloc(GBX_PAYLOAD_ALIGNMENT, WINDOW_BYTES);
     if (!payload->memory)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", payload->path);
-    (void)posix_fadvise(payload->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+    (void)posix_fadvise(payload->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return NULL;
 }
 
@@ -296,10 +290,10 @@ gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list, gbx_fin
                               const gbx_verify_observer *observer, uint64_t *out_file_bytes) {
     if (list->count > 1)
         qsort(list->entries, list->count, sizeof list->entries[0], compare_entries);
-    window payload = {.path = gbx_reader_get_origin(reader)->payload_path, .fd = -1};
-    gbx_status status = open_payload(&payload);
-    if (!status && payload.fd < 0) {
-        add_missing_file(findings, list, payload.path);
+    window payload = {.file = {.fd = -1}};
+    gbx_status status = open_payload(&payload, gbx_reader_get_origin(reader)->payload_path);
+    if (!status && payload.file.fd < 0) {
+        add_missing_file(findings, list, payload.file.path);
     } else if (!status) {
         payload_check check = {.reader = reader,
                                .is_own = gbx_verify_is_own(reader),
@@ -309,9 +303,8 @@ gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list, gbx_fin
                                .total_bytes = count_bytes(list)};
         status = check_all(&check, list);
     }
-    *out_file_bytes = payload.file_bytes;
-    if (payload.fd >= 0)
-        close(payload.fd);
+    *out_file_bytes = payload.file.bytes;
+    gbx_payload_file_close(&payload.file);
     free(payload.memory);
     return status;
 }

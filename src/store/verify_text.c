@@ -151,7 +151,11 @@ static void expect_front(text_check *check, const gbx_expected *expected,
 }
 
 static void expect_back(text_check *check, const gbx_expected *expected, const gbx_record *record) {
-    EXPECT(check, ",\"overwritten\":false,\"in_flight\":");
+    EXPECT(check, ",\"truncated\":");
+    expect_bool(check, record->flags & GBX_FLAG_TRUNCATED);
+    EXPECT(check, ",\"overwritten\":");
+    expect_bool(check, record->flags & GBX_FLAG_OVERWRITTEN);
+    EXPECT(check, ",\"in_flight\":");
     expect_bool(check, record->flags & GBX_FLAG_IN_FLIGHT);
     EXPECT(check, ",\"time_ns\":");
     expect_number(check, (int64_t)record->time_ns);
@@ -185,7 +189,7 @@ static void expect_scalar(text_check *check, const gbx_record_scalar *record) {
     EXPECT(check, ",\"bits\":");
     expect_hex(check, record->bits);
     EXPECT(check, ",\"shape\":[],\"strides\":[],\"start_offset\":0,\"numel\":1,"
-                  "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0,\"truncated\":false");
+                  "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0");
 }
 
 static void expect_hash(text_check *check, const gbx_record_tensor *record) {
@@ -221,8 +225,6 @@ static void expect_tensor(text_check *check, const gbx_record_tensor *record) {
     EXPECT(check, ",\"bin_size\":");
     expect_number(check, has_payload ? (int64_t)record->bin_size : 0);
     expect_hash(check, record);
-    EXPECT(check, ",\"truncated\":");
-    expect_bool(check, head->flags & GBX_FLAG_TRUNCATED);
 }
 
 /* Statistics are left to the parser. */
