@@ -140,7 +140,7 @@ gbx_status gbx_import_head_get_said(const gbx_import_head *head, gbx_import_said
 }
 
 bool gbx_import_head_has_status(const gbx_import_head *head) {
-    return json_is_boolean(json_object_get(head->members, "complete")) &&
+    return json_is_boolean(json_object_get(head->members, "complete")) ||
            json_is_string(json_object_get(head->members, "status"));
 }
 
@@ -259,6 +259,7 @@ static gbx_status add_untold(gbx_import_journal *journal, uint64_t count) {
 
 /* A manifest that does not tell is taken for that of a run that went well, and for complete where
  * nothing is missing. */
+/* Where one of the two is missing, nothing better is said than the other one allows. */
 static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
                              const char **out_status) {
     gbx_cursor complete;
@@ -269,6 +270,10 @@ static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
         GBX_TRY(gbx_cursor_bool(&complete, out_is_complete));
     if (status.value)
         GBX_TRY(gbx_cursor_string(&status, out_status));
+    else if (!*out_is_complete)
+        *out_status = "not told";
+    if (!complete.value && strcmp(*out_status, "ok") != 0)
+        *out_is_complete = false;
     return NULL;
 }
 

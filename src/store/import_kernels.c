@@ -9,7 +9,7 @@
 typedef struct gbx_import_kernel {
     char *name; /* NULL where no entry tells it */
     char *slot_names[GBX_RUN_KERNEL_SLOTS];
-    uint64_t unclear; /* a bit a slot: entries gave it different names */
+    uint64_t unclear; /* a bit a slot: entries gave it different names, or one gave it none */
 } gbx_import_kernel;
 
 static gbx_status fail_memory(void) {
@@ -63,6 +63,12 @@ static gbx_status learn_name(gbx_import_kernels *kernels, const gbx_import_field
                            shown, kernel->name, func_id);
 }
 
+static void forget_slot(gbx_import_kernel *kernel, uint8_t slot) {
+    free(kernel->slot_names[slot]);
+    kernel->slot_names[slot] = NULL;
+    kernel->unclear |= UINT64_C(1) << slot;
+}
+
 /* The first kernel of the task gets the name, unless one of the others has it already. */
 static gbx_status learn_slot(gbx_import_kernels *kernels, const gbx_import_fields *fields,
                              const gbx_import_entry *entry) {
@@ -81,9 +87,20 @@ static gbx_status learn_slot(gbx_import_kernels *kernels, const gbx_import_field
         return NULL;
     if (!first->slot_names[slot])
         return copy_name(fields, GBX_FIELD_ARG_NAME, &entry->arg_name, &first->slot_names[slot]);
-    free(first->slot_names[slot]);
-    first->slot_names[slot] = NULL;
-    first->unclear |= UINT64_C(1) << slot;
+    forget_slot(first, slot);
+    return NULL;
+}
+
+/* An argument without a name: none of its kernels names the slot. */
+static gbx_status learn_nameless(gbx_import_kernels *kernels, const gbx_import_fields *fields,
+                                 const gbx_import_entry *entry) {
+    for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i) {
+        gbx_import_kernel *kernel = NULL;
+        if (entry->func_ids[i] >= GBX_MAX_KERNELS)
+            continue;
+        GBX_TRY(find_kernel(kernels, fields, entry->func_ids[i], &kernel));
+        forget_slot(kernel, entry->record.head.arg_index);
+    }
     return NULL;
 }
 
@@ -92,7 +109,8 @@ gbx_status gbx_import_kernels_learn(gbx_import_kernels *kernels, const gbx_impor
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
         if (entry->kernels[i].kind == GBX_SCAN_STRING)
             GBX_TRY(learn_name(kernels, fields, entry->func_ids[i], &entry->kernels[i]));
-    return entry->arg_name.kind == GBX_SCAN_STRING ? learn_slot(kernels, fields, entry) : NULL;
+    return entry->arg_name.kind == GBX_SCAN_STRING ? learn_slot(kernels, fields, entry)
+                                                   : learn_nameless(kernels, fields, entry);
 }
 
 void gbx_import_kernels_free(gbx_import_kernels *kernels) {
