@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from . import manifest
+from . import json_text
 from .dtypes import BY_CODE, UINT64, json_value, scalar_value
 from .errors import DumpError
+from .files import reason
 from .journal_entries import JournalEntries
+from .locate import has_bin_file
 from .manifest_entry import ROLES
 from .record_heads import DISPATCH, RUN_ARG
 
@@ -37,11 +39,13 @@ def of_dispatches(source: Any, inner: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    document = manifest.load(path)
-    if "bin_file" in document:
-        return []
+    """Nothing where it is not there, or is the manifest of another tool."""
+    try:
+        if not path.is_file() or has_bin_file(path):
+            return []
+    except OSError as error:
+        raise DumpError(f"reading {path}: {reason(error)}") from None
+    document = json_text.load(path)
     if not isinstance(document.get(array), list):
         raise DumpError(f'{path}: there is no array "{array}"')
     return document[array]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +34,17 @@ def _table() -> tuple[DType, ...]:
 DTYPES = _table()
 BY_CODE = {dtype.code: dtype for dtype in DTYPES}
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
-# Names that other tools use, in lower case.
-ALIASES = {"half": "float16", "double": "float64", "bf16": "bfloat16", "fp16": "float16", "fp32": "float32",
-           "fp64": "float64",
-           "fp8e4m3fn": "float8_e4m3", "fp8e4m3": "float8_e4m3", "float8_e4m3fn": "float8_e4m3",
-           "float8e4m3fn": "float8_e4m3", "fp8e5m2": "float8_e5m2", "float8e5m2": "float8_e5m2"}
+# Names that other tools use, in lower case. A number counts bits; names that tools disagree on are not among them.
+_OTHER_NAMES = {
+    "float32": "float fp32 f32 single float32_t", "float16": "half fp16 f16 float16_t",
+    "bfloat16": "bf16 bfloat bfloat16_t", "float64": "double fp64 f64 float64_t", "int8": "i8 s8 int8_t",
+    "uint8": "u8 ui8 uint8_t", "int16": "i16 s16 int16_t", "uint16": "u16 ui16 uint16_t", "int32": "i32 s32 int32_t",
+    "uint32": "u32 ui32 uint32_t", "int64": "i64 s64 int64_t", "uint64": "u64 ui64 uint64_t",
+    "bool": "bool_ bool8 boolean", "int4": "i4 s4 int4_t",
+    "float8_e4m3": "float8_e4m3fn float8e4m3fn float8e4m3 fp8_e4m3fn fp8_e4m3 fp8e4m3fn fp8e4m3 f8_e4m3fn f8_e4m3 "
+                   "f8e4m3fn f8e4m3 e4m3fn e4m3",
+    "float8_e5m2": "float8e5m2 fp8_e5m2 fp8e5m2 f8_e5m2 f8e5m2 e5m2"}
+ALIASES = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 UINT64 = BY_NAME["uint64"]
 
 
@@ -117,31 +124,37 @@ def scalar_value(bits: int, dtype: DType) -> Any:
     return float(decode(raw, dtype)[0])
 
 
-def scalar_bits(value: Any, dtype: DType) -> int:
-    """The raw word of a value, of a float the nearest one; OverflowError where it does not fit."""
-    if dtype.kind == "float":
-        return _float_bits(float(value), dtype)
-    value = int(value)
-    low, high = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.kind == "int" else (0, 1 << dtype.bits)
-    if not low <= value < high:
-        raise OverflowError(value)
-    return value & (1 << dtype.bits) - 1
+# Bits of the fraction, bias of the exponent, and the code after the largest number, of what struct does not know.
+_SMALL_FLOATS = {"bfloat16": (7, 127, 0x7F80), "float8_e4m3": (3, 7, 0x7F), "float8_e5m2": (2, 15, 0x7C)}
+_SMALL_NANS = {"bfloat16": 0x7FC0, "float8_e4m3": 0x7F, "float8_e5m2": 0x7E}
+_STRUCT = {"float16": "<e", "float32": "<f", "float64": "<d"}
+_E4M3_END = 464.0  # half a step beyond the largest number; there is no infinity
 
 
-def _float_bits(value: float, dtype: DType) -> int:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if dtype.is_numpy:
-            return int.from_bytes(np.array(value, dtype.storage).tobytes(), "little")
-        codes = np.arange(1 << dtype.bits, dtype=dtype.storage)
-        values = decode(codes, dtype).astype(np.float64)
-    if np.isfinite(value):
-        distance = np.where(np.isfinite(values), np.abs(values - value), np.inf)
-        is_right_sign = np.signbit(values) == np.signbit(value)
-        return int(np.argmin(np.where(is_right_sign, distance, np.inf)))
-    found = np.flatnonzero(np.isnan(values) if np.isnan(value) else values == value)
-    if len(found) == 0:
-        raise OverflowError(value)
-    return int(found[0])
+def encode(value: float, dtype: DType) -> int:
+    """The bits of the float that is nearest to a value, of two of them the even one; ValueError beyond the range."""
+    if dtype.name in _STRUCT:
+        try:
+            return int.from_bytes(struct.pack(_STRUCT[dtype.name], value), "little")
+        except OverflowError:
+            raise ValueError(value) from None
+    if math.isnan(value):
+        return _SMALL_NANS[dtype.name]
+    if dtype.name == "float8_e4m3" and abs(value) > _E4M3_END:
+        raise ValueError(value)
+    fraction_bits, bias, end = _SMALL_FLOATS[dtype.name]
+    sign = (1 << (dtype.bits - 1)) if math.copysign(1, value) < 0 else 0
+    if math.isinf(value):
+        return sign | end
+    # In steps of the last bit that is kept: exact, and rounded once. A carry raises the exponent.
+    exponent = max(math.frexp(value)[1] - 1 + bias, 1) if value else 1
+    steps = round(math.ldexp(abs(value), fraction_bits + bias - exponent))
+    code = steps + (exponent - 1 << fraction_bits)
+    if dtype.name == "float8_e4m3":
+        return sign | min(code, end - 1)
+    if code >= end:
+        raise ValueError(value)
+    return sign | code
 
 
 def json_value(value: Any, dtype: DType) -> Any:
@@ -163,19 +176,7 @@ def json_float(value: float, is_single: bool) -> Any:
 
 
 def python_value(value: Any, dtype: DType) -> Any:
-    """A value in the form of a manifest as Python has it; ValueError or TypeError where it is none."""
-    if dtype.kind == "bool" and isinstance(value, bool):
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise TypeError(value)
+    """A value that json_value gave, as Python has it; of float32 and narrower ones exactly."""
     if dtype.kind == "float":
-        if isinstance(value, str) and value not in ("nan", "inf", "-inf"):
-            raise ValueError(value)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return float(np.float32(value)) if dtype.bits < 64 else float(value)
-    if isinstance(value, float):
-        raise TypeError(value)
-    number = int(value)
-    if dtype.kind == "bool" and number not in (0, 1):
-        raise ValueError(value)
-    return bool(number) if dtype.kind == "bool" else number
+        return float(np.float32(value)) if dtype.bits < 64 else float(value)
+    return value if dtype.kind == "bool" else int(value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, journal, locate
-from .errors import DumpError, NoHashing
+from .errors import NoHashing
 from .hashing import is_available
 from .journal_entries import JournalEntries
 from .manifest import ManifestEntries
@@ -22,11 +22,11 @@ class Dump(Records):
     """The records of a dump, a sequence in the order of the manifest, and what is known of its run."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        directory, inner = locate.find(path)
-        self.path: pathlib.Path = directory
-        self._inner = inner
-        self._source: JournalEntries | ManifestEntries = _read(directory, inner)
-        self._payload = Payload(inner / (self._source.info["bin_file"] or "tensor_dump.bin"))
+        self.path: pathlib.Path = locate.find(path)
+        records = locate.records_of(self.path)
+        self._inner = records.parent
+        self._source: JournalEntries | ManifestEntries = _read(self.path, records)
+        self._payload = Payload(self._inner / (self._source.info["bin_file"] or "tensor_dump.bin"))
         self._indices = np.arange(len(self._source))
         self.result: dict[str, Any] | None = None
 
@@ -107,6 +107,11 @@ class Dump(Records):
         """Whether the checksum of every block of the journal was computed again; not without xxhash or libxxhash."""
         return self._source.checksums_verified
 
+    @property
+    def wrong_totals(self) -> list[str]:
+        """A sentence for each total that a manifest tells otherwise than its entries have it; none of a journal."""
+        return list(self._source.wrong_totals)
+
     @functools.cached_property
     def arguments(self) -> list[dict[str, Any]]:
         """What the orchestration was called with (--dump-args): `args` of args_dump.json."""
@@ -142,15 +147,11 @@ def _is_right(record: Record, seen: dict[tuple[int, int, str], bool]) -> bool:
     return seen[key]
 
 
-def _read(directory: pathlib.Path, inner: pathlib.Path) -> JournalEntries | ManifestEntries:
+def _read(directory: pathlib.Path, records: pathlib.Path) -> JournalEntries | ManifestEntries:
     name = directory.resolve().name
-    path = inner / "tensor_dump.rec"
-    if path.exists():
-        return JournalEntries(journal.read(path, f"glassbox recover {directory} keeps them"), name)
-    manifest = locate.manifest_in(inner)
-    if manifest is None:
-        raise DumpError(f"{inner}: there is neither tensor_dump.rec nor a manifest; nothing can be told without them")
-    return ManifestEntries(manifest, name)
+    if records.suffix == ".rec":
+        return JournalEntries(journal.read(records, f"glassbox recover {directory} keeps them"), name)
+    return ManifestEntries(records, name)
 
 
 def open(path: str | os.PathLike[str] | None = None) -> Dump:

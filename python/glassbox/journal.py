@@ -9,6 +9,7 @@ import numpy as np
 
 from . import hashing, record_checks
 from .errors import DumpError
+from .files import map_bytes, reason
 from .record_heads import SCALAR, TENSOR, Heads, read_heads
 
 _HEADER_BYTES, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 32, 1 << 20
@@ -46,11 +47,11 @@ def read(path: pathlib.Path, advice: str) -> Journal:
     words = data[:len(data) & ~7].view("<u8")
     walk = _walk_blocks(data)
     heads = read_heads(words, np.array(walk.starts, np.int64))
-    bad, reason = record_checks.first_bad(words, heads)
+    bad, fault = record_checks.first_bad(words, heads)
     problem = walk.problem
-    if reason:
+    if fault:
         block = int(np.searchsorted(walk.first_records, bad, "right")) - 1
-        problem, heads = (int(heads.at[bad]) * 8, reason), heads.take(np.arange(walk.first_records[block]))
+        problem, heads = (int(heads.at[bad]) * 8, fault), heads.take(np.arange(walk.first_records[block]))
     if len(heads.at) == 0:
         raise DumpError(f"{path} has no block that can be read: at byte {problem[0]}: {problem[1]}" if problem else
                         f"{path} has no block: its run ended before anything was recorded")
@@ -63,11 +64,12 @@ def read(path: pathlib.Path, advice: str) -> Journal:
 
 def _map(path: pathlib.Path) -> np.ndarray:
     try:
-        if path.stat().st_size < _HEADER_BYTES:
-            raise DumpError(f"{path} is not the journal of a dump: it does not begin with the 64 bytes of a header")
-        return np.memmap(path, np.uint8, "r").view(np.ndarray)
+        data = map_bytes(path)
     except OSError as error:
-        raise DumpError(f"reading {path}: {error.strerror or error}") from None
+        raise DumpError(f"reading {path}: {reason(error)}") from None
+    if len(data) < _HEADER_BYTES:
+        raise DumpError(f"{path} is not the journal of a dump: it does not begin with the 64 bytes of a header")
+    return data
 
 
 def _check_header(path: pathlib.Path, data: np.ndarray) -> None:

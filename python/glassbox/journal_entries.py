@@ -25,6 +25,8 @@ _CHUNK = 16384
 class JournalEntries:
     """Tensors and scalars in the order of the manifest; entries are made when they are asked for."""
 
+    wrong_totals: tuple[str, ...] = ()
+
     def __init__(self, journal: Journal, directory_name: str) -> None:
         self.journal = journal
         self.checksums_verified = journal.checksums_verified
@@ -142,9 +144,10 @@ class JournalEntries:
                 "total_tensors": len(counted.at), **_counts(STAGES, counted.stage),
                 **_counts([f"{role}_tensors" for role in ROLES], counted.role),
                 "in_flight_tensors": len(heads.at) - len(counted.at),
-                "truncated_tensors": int(np.count_nonzero(heads.flags & TRUNCATED)),
+                "truncated_tensors": int(np.count_nonzero(counted.flags & TRUNCATED)),
                 "dropped_records": sum(loss["count"] for loss in losses), "dropped_overwrite": 0,
-                "deduplicated_tensors": int(np.count_nonzero(is_duplicate)), "payload_bytes": int(sizes.sum()),
+                "deduplicated_tensors": int(np.count_nonzero(counted.flags & DUPLICATE)),
+                "payload_bytes": int(sizes.sum()),
                 "stored_bytes": int(sizes[~is_duplicate].sum()), "stall_ns": stall, "kernels": self.run.kernels,
                 "losses": losses, "skipped": self._skipped()}
 

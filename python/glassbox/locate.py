@@ -1,72 +1,90 @@
 """Finds a dump by the same rules as the command."""
 from __future__ import annotations
 
-import json
 import os
 import pathlib
+import re
 
 from .errors import DumpError
+from .files import open_regular, reason
 
 _MAKE_ONE = "make one with: glassbox run SCENE --dump-tensor"
-# Directories inside a dump that hold its files: that of glassbox, and that of other tools.
-_INNER = ("tensor_dump", "args_dump")
+_INNER = "tensor_dump"
+_FILES = ("tensor_dump.rec", "tensor_dump.json", "args_dump.json")
+# Where manifests are, the first that is there is taken.
+_MANIFESTS = ("tensor_dump/tensor_dump.json", "tensor_dump.json", "args_dump.json", "tensor_dump/args_dump.json")
+_KEY = re.compile(rb'"bin_file"[ \n\t\r]*:')
+_LOOK_BYTES = 64 << 10
 
 
-def is_foreign_manifest(path: pathlib.Path) -> bool:
-    """args_dump.json with a bin_file is the manifest of another tool; without, it is about the orchestration."""
-    try:
-        with open(path, "rb") as file:
-            document = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        # Where nothing else is there, whoever reads it tells what is wrong with it.
-        return path.is_file()
-    return isinstance(document, dict) and "bin_file" in document
+def has_bin_file(path: pathlib.Path) -> bool:
+    """An args_dump.json of glassbox has no such member. It stands before the entries or after them."""
+    with open_regular(path) as file:
+        begin = file.read(_LOOK_BYTES)
+        file.seek(max(os.fstat(file.fileno()).st_size - _LOOK_BYTES, 0))
+        return bool(_KEY.search(begin) or _KEY.search(file.read()))
 
 
-def manifest_in(inner: pathlib.Path) -> pathlib.Path | None:
-    if (inner / "tensor_dump.json").is_file():
-        return inner / "tensor_dump.json"
-    return inner / "args_dump.json" if is_foreign_manifest(inner / "args_dump.json") else None
+def _is_manifest(path: pathlib.Path) -> bool:
+    return path.is_file() and (path.name != "args_dump.json" or has_bin_file(path))
 
 
-def _holds_files(directory: pathlib.Path) -> bool:
-    return (directory / "tensor_dump.rec").is_file() or manifest_in(directory) is not None
-
-
-def _inner_of(directory: pathlib.Path) -> pathlib.Path | None:
-    """Where the files of the dump in a directory are; None where it is no dump."""
-    for name in _INNER:
-        if (directory / name).is_dir() and (name == "tensor_dump" or _holds_files(directory / name)):
+def records_of(directory: pathlib.Path) -> pathlib.Path:
+    """The journal of a dump, or the manifest that is read where there is none."""
+    for name in ("tensor_dump/tensor_dump.rec", "tensor_dump.rec"):
+        if (directory / name).exists():
             return directory / name
-    return directory if _holds_files(directory) else None
+    try:
+        for name in _MANIFESTS:
+            if _is_manifest(directory / name):
+                return directory / name
+    except OSError as error:
+        raise DumpError(f"looking for a dump at {directory}: {reason(error)}") from None
+    raise DumpError(f"{directory}: there is neither tensor_dump.rec nor a manifest; nothing can be told without them")
 
 
-def find(path: str | os.PathLike[str] | None) -> tuple[pathlib.Path, pathlib.Path]:
-    """The dump's directory and the directory of its files."""
+def _is_dump(directory: pathlib.Path) -> bool:
+    """With tensor_dump/ inside, or files of a dump."""
+    return (directory / _INNER).is_dir() or (directory / "tensor_dump.rec").is_file() or any(
+        _is_manifest(directory / name) for name in ("tensor_dump.json", "args_dump.json"))
+
+
+def _is_inner(directory: pathlib.Path) -> bool:
+    return (directory.resolve().name == _INNER and not (directory / _INNER).is_dir()
+            and any((directory / name).is_file() for name in _FILES))
+
+
+def find(path: str | os.PathLike[str] | None) -> pathlib.Path:
+    """The dump's directory: that around tensor_dump/, also where this is what was given."""
     given = pathlib.Path("outputs/latest" if path is None else path)
     try:
-        inner = _inner_of_any(given)
+        if not given.exists():
+            raise DumpError(f"looking for a dump at {given}: there is none; {_MAKE_ONE}")
+        if not given.is_dir():
+            raise DumpError(f"looking for a dump at {given}: it is no directory; a dump is a directory with tensor_dump/ "
+                            "inside")
+        if _is_inner(given):
+            return given.parent if given.name == _INNER else given.resolve().parent
+        found = [directory for directory in (given, given / "latest") if _is_dump(directory)]
+        return found[0] if found else _find_inside(given)
     except OSError as error:
-        raise DumpError(f"looking for a dump at {given}: {error.strerror or error}") from None
-    # A dump is named by its own directory, also where it was found by tensor_dump/ or by a link.
-    return (inner.parent if inner.name in _INNER else inner), inner
+        raise DumpError(f"looking for a dump at {given}: {reason(error)}") from None
 
 
-def _inner_of_any(given: pathlib.Path) -> pathlib.Path:
-    if not given.exists():
-        raise DumpError(f"looking for a dump at {given}: there is none; {_MAKE_ONE}")
-    if not given.is_dir():
-        raise DumpError(f"looking for a dump at {given}: it is no directory; a dump is a directory with tensor_dump/ inside")
-    for directory in (given, given / "latest"):
-        inner = _inner_of(directory)
-        if inner is not None:
-            return inner
-    dumps = sorted(entry.name for entry in given.iterdir() if entry.is_dir() and _inner_of(entry) is not None)
+def _find_inside(given: pathlib.Path) -> pathlib.Path:
+    dumps = sorted(entry.name for entry in given.iterdir() if entry.is_dir() and _is_readable_dump(entry))
     if len(dumps) > 1:
         names = ", ".join(dumps[:2]) + ("..." if len(dumps) > 2 else "")
         raise DumpError(f"{given}: {len(dumps)} dumps are inside ({names}) and no latest; name one of them")
-    inner = _inner_of(given / dumps[0]) if dumps else None
-    if inner is None:
-        raise DumpError(f"{given}: there is no dump: neither tensor_dump/ nor latest nor a directory with tensor_dump/ is "
-                        f"inside; {_MAKE_ONE}")
-    return inner
+    if not dumps:
+        raise DumpError(f"{given}: there is no dump: neither tensor_dump/ nor latest nor a directory with tensor_dump/ "
+                        f"is inside, nor the manifest of another tool; {_MAKE_ONE}")
+    return given / dumps[0]
+
+
+def _is_readable_dump(directory: pathlib.Path) -> bool:
+    """What may not be looked into is not taken for a dump."""
+    try:
+        return _is_dump(directory)
+    except OSError:
+        return False

@@ -1,41 +1,31 @@
-"""Manifests: tensor_dump.json of glassbox, and those that other tools write in the same spirit."""
+"""Manifests: tensor_dump.json of glassbox, and those that other tools write in the same form."""
 from __future__ import annotations
 
-import json
+import contextlib
+import gc
+import os
 import pathlib
 from typing import Any, Iterator, Sequence
 
 import numpy as np
 
+from . import json_text, manifest_entry
 from .columns import NO_KERNEL, Columns
 from .dtypes import BY_NAME
 from .errors import DumpError
-from .manifest_entry import ROLES, STAGES, Faulty, normalise
+from .files import open_regular, reason
+from .manifest_entry import ROLES, STAGES, SUBTASKS, Entry
+from .manifest_fields import Faulty, shorten
+from .manifest_head import Head
+from .manifest_kernels import Kernels
+from .manifest_tasks import Task, Tasks
 
-# The numbers are those of other tools.
-_LEVELS = {0: None, 1: "partial", 2: "full", 3: "hybrid", 4: "stats"}
-_INFO = ("schema_version", "generator", "run", "run_dir", "bin_file", "bin_format", "dump_level", "complete", "status",
-         "total_tensors", "before_dispatch", "after_completion", "input_tensors", "output_tensors", "inout_tensors",
-         "in_flight_tensors", "truncated_tensors", "dropped_records", "dropped_overwrite", "deduplicated_tensors",
-         "payload_bytes", "stored_bytes", "stall_ns", "kernels", "losses", "skipped")
-_OBJECTS = {"run": dict, "bin_format": dict, "kernels": list, "losses": list, "skipped": list}
-
-
-def load(path: pathlib.Path) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as file:
-            document = json.load(file)
-    except OSError as error:
-        raise DumpError(f"reading {path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise DumpError(f"{path} is no whole JSON document: {error}") from None
-    if not isinstance(document, dict):
-        raise DumpError(f"{path}: an object is expected, and it is none")
-    return document
+_STAGE_ORDER = {stage: position for position, stage in enumerate(STAGES)}
+_COUNT_END = 1 << 64
 
 
 class ManifestEntries:
-    """The entries of a manifest, in its order, each with all fields that glassbox writes."""
+    """The entries of a manifest, in its order, each with all fields that glassbox writes and the manifest tells."""
 
     checksums_verified = False
     journal = None
@@ -43,15 +33,13 @@ class ManifestEntries:
 
     def __init__(self, path: pathlib.Path, directory_name: str) -> None:
         self.path = path
-        document = load(path)
-        found = [name for name in ("tensors", "args") if isinstance(document.get(name), list)]
-        if not found:
-            raise DumpError(f'{path} is not the manifest of a dump: it has neither an array "tensors" nor "args"')
-        self._entries = self._normalise(found[0], document[found[0]])
-        self._sort()
-        self.columns = self._columns()
-        self.kernel_names = self._kernel_names(document)
-        self.info = self._info(document, directory_name)
+        try:
+            with _uncollected():
+                self._read(json_text.load(path), directory_name)
+        except Faulty as faulty:
+            raise DumpError(f"{path}{faulty}") from None
+        except RecursionError:
+            raise DumpError(f"{path}: its values are nested too deeply") from None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -62,91 +50,172 @@ class ManifestEntries:
 
     def arg_names(self) -> tuple[list[str | None], np.ndarray]:
         """The different names of arguments, and for each record which of them it has."""
-        names = [entry.get("arg_name") for entry in self._entries]
-        different = list(dict.fromkeys(names))
-        return different, np.array([different.index(name) for name in names], np.int64)
+        names: dict[str | None, int] = {}
+        which = [names.setdefault(entry.get("arg_name"), len(names)) for entry in self._entries]
+        return list(names), np.array(which, np.int64)
 
-    def _normalise(self, array: str, given: list[Any]) -> list[dict[str, Any]]:
-        entries = []
-        for position, entry in enumerate(given):
+    def _read(self, document: dict[str, Any], directory_name: str) -> None:
+        head = Head(document)
+        kernels, tasks, extents = Kernels(), Tasks(), _Extents()
+        given = document[head.array]
+        rows: list[tuple[dict[str, Any], Task]] = []
+        for position in range(len(given)):
             try:
-                entries.append(normalise(entry, position))
+                rows.append(_take(given[position], kernels, tasks, extents))
             except Faulty as faulty:
-                raise DumpError(f"{self.path}: {array}[{position}]{faulty}; {position} records before it are "
-                                f"readable") from None
-        return entries
+                raise Faulty(f": {head.array}[{position}]{faulty}; {position} records before it are readable") from None
+            given[position] = None  # a million of them take room
+        head.kernels(kernels)
+        self.kernel_names: dict[int, str | None] = dict(kernels.names)
+        self._finish(rows, kernels, tasks)
+        self.columns = self._columns()
+        self._check_payload(head, extents)
+        self.info = self._info(head, kernels, tasks, extents, directory_name)
+        self.wrong_totals = head.wrong_totals(self.info)
 
-    def _sort(self) -> None:
-        """By task, stage and slot, like those of glassbox. Tasks without a number count as they first appear."""
-        seen: dict[Any, int] = {}
-        for entry in self._entries:
-            if entry["task_seq"] is None:
-                entry["task_seq"] = seen.setdefault(entry["task_id"], len(seen))
-        self._entries.sort(key=lambda entry: (entry["task_seq"], STAGES.index(entry["stage"]), entry["arg_index"]))
-        for index, entry in enumerate(self._entries):
-            entry["index"] = index
+    def _finish(self, rows: list[tuple[dict[str, Any], Task]], kernels: Kernels, tasks: Tasks) -> None:
+        """Sorts entries as glassbox does, and fills in what is known of their tasks."""
+        tasks.number()
+        rows.sort(key=lambda row: (row[1].number, _STAGE_ORDER[row[0]["stage"]], row[0]["arg_index"]))
+        self._entries = [fields for fields, _ in rows]
+        has_names = bool(kernels.table)
+        names: dict[tuple[Any, int], str | None] = {}
+        for index, (fields, task) in enumerate(rows):
+            fields["index"], fields["task_id"], fields["task_seq"] = index, task.id_text, task.number
+            functions = fields["func_id"] = [function for function in task.functions if function != NO_KERNEL]
+            slot = task.functions, fields["arg_index"]
+            if slot not in names:
+                names[slot] = kernels.slot_name(functions, fields["arg_index"])
+            fields["arg_name"] = names[slot]
+            if fields["arg_name"] is None:
+                del fields["arg_name"]
+            if has_names:
+                fields["kernel"] = [kernels.names.get(function) for function in functions]
+            else:
+                del fields["kernel"]
+            if "subtasks" in fields:
+                fields["block_num"] = task.block_num if task.id is not None else None
+                fields["subtasks"] = [name for name, function in zip(SUBTASKS, task.functions) if function != NO_KERNEL]
+        for told in (("buffer_addr",), ("time_ns", "thread"), ("block_num", "subtasks")):
+            _drop_unless_all(self._entries, told)
 
     def _columns(self) -> Columns:
         entries = self._entries
-        width = max([3, *(len(entry["func_id"]) for entry in entries)])
-        functions = [[*entry["func_id"], *[NO_KERNEL] * (width - len(entry["func_id"]))] for entry in entries]
+        functions = [(entry["func_id"] + [NO_KERNEL] * 3)[:3] for entry in entries]
         ids = [entry["task_id"] for entry in entries]
+        roles = {role: position for position, role in enumerate(ROLES)}
+        codes = {name: dtype.code for name, dtype in BY_NAME.items()}
         return Columns(np.array([entry["task_seq"] for entry in entries], np.int64),
                        np.array([int(text or "0", 16) for text in ids], np.uint64),
                        np.array([text is not None for text in ids], bool),
-                       np.array(functions, np.int64).reshape(len(entries), width),
+                       np.array(functions, np.int64).reshape(len(entries), 3),
                        np.array([entry["arg_index"] for entry in entries], np.int64),
-                       np.array([ROLES.index(entry["role"]) for entry in entries], np.int64),
-                       np.array([STAGES.index(entry["stage"]) for entry in entries], np.int64),
+                       np.array([roles[entry["role"]] for entry in entries], np.int64),
+                       np.array([_STAGE_ORDER[entry["stage"]] for entry in entries], np.int64),
                        np.array([entry["kind"] == "scalar" for entry in entries], bool),
-                       np.array([BY_NAME[entry["dtype"]].code for entry in entries], np.int64))
+                       np.array([codes[entry["dtype"]] for entry in entries], np.int64))
 
-    def _kernel_names(self, document: dict[str, Any]) -> dict[int, str | None]:
-        kernels = document.get("kernels") or []
-        if not isinstance(kernels, list):
-            raise DumpError(f'{self.path}: "kernels" is not an array')
-        names = {kernel.get("func_id"): kernel.get("name") for kernel in kernels if isinstance(kernel, dict)
-                 and type(kernel.get("func_id")) is int and isinstance(kernel.get("name"), str)}
-        for entry in self._entries:
-            for function, name in zip(entry["func_id"], entry.get("kernel", [])):
-                names.setdefault(function, name)
-        return names
+    def _check_payload(self, head: Head, extents: "_Extents") -> None:
+        if extents.end == 0:
+            return
+        if head.bin_file is None:
+            raise Faulty(": bin_file is missing, and entries have payload")
+        path = self.path.parent / head.bin_file
+        try:
+            with open_regular(path) as file:
+                size = os.fstat(file.fileno()).st_size
+        except (OSError, ValueError) as error:
+            why = reason(error) if isinstance(error, OSError) else error
+            raise DumpError(f"reading {path}: {why}; the payload of tensors is there") from None
+        for entry in self._entries if extents.end > size else ():
+            begin, end = entry["bin_offset"], entry["bin_offset"] + entry["bin_size"]
+            if end > size:
+                what = f"record {entry['index']} (task {entry['task_seq']}, arg {entry['arg_index']})"
+                raise Faulty(f": {what}: its payload is at bytes {begin} to {end} of {shorten(head.bin_file)}, which "
+                             f"has {size}: the file is cut off, or not that of this dump")
 
-    def _info(self, document: dict[str, Any], directory_name: str) -> dict[str, Any]:
-        computed = self._computed(directory_name)
-        info = {}
-        for name in _INFO:
-            info[name] = document.get(name, document.get(name.replace("_tensors", "_args"), computed.get(name)))
-            expected = _OBJECTS.get(name)
-            if expected and info[name] is not None and not isinstance(info[name], expected):
-                raise DumpError(f'{self.path}: "{name}" is not {"an object" if expected is dict else "an array"}')
-        info["dump_level"] = self._level(document.get("dump_level", document.get("dump_args_level")))
-        if info["total_tensors"] != computed["total_tensors"]:
-            raise DumpError(f"{self.path} says that it has {info['total_tensors']} records and has "
-                            f"{computed['total_tensors']}: it has been changed or is not whole")
-        self._check_payload_file(info["bin_file"])
-        return info
+    def _info(self, head: Head, kernels: Kernels, tasks: Tasks, extents: "_Extents",
+              directory_name: str) -> dict[str, Any]:
+        task_ids = tasks.ids()
+        losses, skipped = head.losses(task_ids), head.skipped(task_ids, kernels)
+        counted = [entry for entry in self._entries if not entry["in_flight"]]
+        dropped = min(sum(loss["count"] for loss in losses), _COUNT_END - 1)
+        is_complete, status = head.ending(dropped)
+        is_killed = is_complete is False and status == "killed"
+        return {"schema_version": 1, "generator": head.generator, "run": head.run,
+                "run_dir": head.run_dir or directory_name, "bin_file": head.bin_file,
+                "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
+                "dump_level": head.level,
+                "complete": is_complete, "status": status, "total_tensors": len(counted),
+                **_counts(counted, "stage", STAGES, ""), **_counts(counted, "role", ROLES, "_tensors"),
+                "in_flight_tensors": len(self._entries) - len(counted),
+                "truncated_tensors": sum(entry["truncated"] for entry in counted),
+                "dropped_records": dropped, "dropped_overwrite": 0,
+                "deduplicated_tensors": extents.duplicates, "payload_bytes": min(extents.bytes, _COUNT_END - 1),
+                "stored_bytes": min(extents.stored_bytes, _COUNT_END - 1),
+                "stall_ns": 0 if is_killed else head.totals.get("stall_ns", 0), "kernels": kernels.table,
+                "losses": losses, "skipped": skipped}
 
-    def _check_payload_file(self, name: Any) -> None:
-        if name is None and any(entry["bin_size"] for entry in self._entries):
-            raise DumpError(f'{self.path}: "bin_file" is missing, and records have payload')
-        if name is not None and (not isinstance(name, str) or not name or pathlib.PurePath(name).name != name):
-            raise DumpError(f'{self.path}: "bin_file" is not the name of a file beside it')
 
-    def _level(self, level: Any) -> str | None:
-        if level in (None, *_LEVELS.values()) or type(level) is int and level in _LEVELS:
-            return _LEVELS.get(level, level)
-        raise DumpError(f"{self.path}: the level {level!r} is none of {', '.join(filter(None, _LEVELS.values()))} nor 0 to 3")
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Millions of objects are made, none of them garbage: looking through them again and again takes half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
-    def _computed(self, directory_name: str) -> dict[str, Any]:
-        entries = [entry for entry in self._entries if not entry["in_flight"]]
-        tensors = [entry for entry in self._entries if entry["bin_size"] > 0]
-        stored = {(entry["bin_offset"], entry["bin_size"]) for entry in tensors}
-        counts = {stage: sum(entry["stage"] == stage for entry in entries) for stage in STAGES}
-        counts |= {f"{role}_tensors": sum(entry["role"] == role for entry in entries) for role in ROLES}
-        return {**counts, "run": {}, "run_dir": directory_name, "total_tensors": len(entries),
-                "in_flight_tensors": len(self._entries) - len(entries), "dropped_records": 0, "dropped_overwrite": 0,
-                "truncated_tensors": sum(entry["truncated"] for entry in self._entries),
-                "deduplicated_tensors": len(tensors) - len(stored),
-                "payload_bytes": sum(entry["bin_size"] for entry in tensors),
-                "stored_bytes": sum(size for _, size in stored), "kernels": [], "losses": [], "skipped": []}
+
+class _Extents:
+    """Places of payload: what an earlier entry has as well is stored once."""
+
+    def __init__(self) -> None:
+        self.end = self.bytes = self.stored_bytes = self.duplicates = 0
+        self._seen: set[tuple[int, int]] = set()
+
+    def add(self, offset: int, size: int, is_in_flight: bool) -> None:
+        self.end = max(self.end, offset + size)
+        self.bytes += size
+        place = offset, size
+        if size and not is_in_flight and place in self._seen:
+            self.duplicates += 1
+            return
+        self.stored_bytes += size
+        if size and not is_in_flight:
+            self._seen.add(place)
+
+
+def _take(given: Any, kernels: Kernels, tasks: Tasks, extents: _Extents) -> tuple[dict[str, Any], Task]:
+    entry: Entry = manifest_entry.read(given)
+    fields = entry.fields
+    for function, name in zip(entry.functions, entry.kernels):
+        if name is not None:
+            kernels.learn_name(function, name)
+    functions = [function for function in entry.functions if function != NO_KERNEL]
+    if entry.arg_name is None:
+        kernels.learn_nameless(functions, fields["arg_index"])
+    else:
+        kernels.learn_slot(functions, fields["arg_index"], entry.arg_name)
+    if entry.has_payload:
+        extents.add(fields["bin_offset"], fields["bin_size"], fields["in_flight"])
+    return fields, tasks.join(entry)
+
+
+def _drop_unless_all(entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
+    """What only some entries tell is told of none: a table of them has no holes. Scalars have no address."""
+    is_asked = [entry for entry in entries if names[0] != "buffer_addr" or entry["kind"] == "tensor"]
+    if all(names[0] in entry for entry in is_asked):
+        return
+    for entry in is_asked:
+        for name in names:
+            entry.pop(name, None)
+
+
+def _counts(entries: list[dict[str, Any]], field: str, values: Sequence[str], suffix: str) -> dict[str, int]:
+    counts = dict.fromkeys(values, 0)
+    for entry in entries:
+        counts[entry[field]] += 1
+    return {value + suffix: count for value, count in counts.items()}

@@ -1,205 +1,264 @@
 """One entry of a manifest, whoever wrote it, with all fields that glassbox writes, in its order."""
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any, Callable
+from typing import Any, NamedTuple
 
-from . import dtypes
+from . import dtypes, manifest_geometry
 from .dtypes import DType
+from .json_text import INTEGERS, Repeated
+from .manifest_fields import (WORD_END, Faulty, choice, integer, integers, number, refuse, shorten, text, truth,
+                              value_bits, word)
 
 ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
-_LIMIT = 1 << 63
+SUBTASKS = ("aic", "aiv0", "aiv1")
+NO_FUNCTION = -1
+ARGUMENTS_MAX = 64
+TASK_END = 1 << 44
+_KINDS = ("tensor", "scalar")
+_TEXTS = frozenset([str, type(None)])
+_NO_NAMES = (None,) * 3
+_PLACES = (0, 1, 2)
+_PLACES_OF_SUBTASKS = {tuple(SUBTASKS[i] for i in places): places
+                       for count in range(4) for places in itertools.permutations(_PLACES, count)}
+_FUNCTION_END = (1 << 32) - 1
+_HASH_DIGITS = 32
+_FLOAT64 = dtypes.BY_NAME["float64"]
+_STATS = ("min", "max", "mean", "nan", "inf", "zero", "subnormal")
+_MEMBERS = frozenset(
+    "index task_id task_seq func_id kernel arg_index arg_name role stage kind dtype value scalar_value bits shape "
+    "strides raw_shape offsets start_offset numel is_contiguous buffer_addr bin_offset bin_size hash truncated "
+    "overwritten in_flight time_ns thread block_num subtasks stats arg_index_ambiguous".split())
 
 
-class Faulty(Exception):
-    """What is wrong with an entry, to be put after its place in the manifest."""
+class Entry(NamedTuple):
+    """`fields` of an element of `tensors`; the task's own are filled in once all of its entries are known."""
+
+    fields: dict[str, Any]
+    task_id: int | None
+    task_seq: int | None
+    functions: tuple[int, int, int]
+    kernels: tuple[str | None, str | None, str | None]
+    has_subtasks: bool
+    block_num: int | None
+    arg_name: str | None
+    has_payload: bool
 
 
-class _Fields:
-    """The members of an entry by their checked types."""
-
-    def __init__(self, entry: Any) -> None:
-        if not isinstance(entry, dict):
-            raise Faulty(": an object is expected")
-        self.entry = entry
-
-    def get(self, name: str, is_right: Callable[[Any], bool], expected: str, *default: Any) -> Any:
-        value = self.entry.get(name)
-        if value is None and default:
-            return default[0]
-        if not is_right(value):
-            what = "is missing" if name not in self.entry else f"is {_shorten(value)}"
-            raise Faulty(f".{name} {what}; expected is {expected}")
-        return value
-
-    def number(self, name: str, *default: Any, lowest: int = 0) -> Any:
-        return self.get(name, lambda v: type(v) is int and lowest <= v < _LIMIT, "a whole number", *default)
-
-    def flag(self, name: str, default: bool) -> bool:
-        return self.get(name, lambda v: isinstance(v, bool), "true or false", default)
-
-    def choice(self, name: str, choices: tuple[str, ...], *default: str) -> str:
-        return self.get(name, lambda v: v in choices if isinstance(v, str) else False, "one of " + ", ".join(choices),
-                        *default)
-
-    def numbers(self, name: str, *default: Any, lowest: int = 0) -> Any:
-        def is_right(value: Any) -> bool:
-            return isinstance(value, list) and all(type(v) is int and lowest <= v < _LIMIT for v in value)
-
-        return self.get(name, is_right, "an array of whole numbers", *default)
-
-    def texts(self, name: str, *default: Any) -> Any:
-        return self.get(name, lambda v: isinstance(v, list) and all(isinstance(t, (str, type(None))) for t in v),
-                        "an array of names", *default)
-
-    def word(self, name: str, *default: Any) -> Any:
-        """A hexadecimal string of up to 64 bits in the form of glassbox."""
-        value = self.get(name, lambda v: isinstance(v, str) or type(v) is int, 'a string such as "0x11"', *default)
-        if value is None:
-            return None
-        try:
-            number = int(value, 16) if isinstance(value, str) else value
-        except ValueError:
-            number = -1
-        if not 0 <= number < 1 << 64:
-            raise Faulty(f'.{name} is {_shorten(value)}; expected is a string such as "0x11"')
-        return f"0x{number:016x}"
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def normalise(given: Any, position: int) -> dict[str, Any]:
+def read(given: Any) -> Entry:
     """Raises Faulty where a field is missing that a record cannot do without, or is none that it can have."""
-    fields = _Fields(given)
-    functions = _functions(fields)
-    is_scalar = fields.choice("kind", ("tensor", "scalar"),
-                              "scalar" if "value" in given or "scalar_value" in given else "tensor") == "scalar"
-    dtype = _dtype(fields)
-    entry: dict[str, Any] = {"index": fields.number("index", position), "task_id": _task_id(fields),
-                             "task_seq": fields.number("task_seq", None), "func_id": functions}
-    if entry["index"] != position:
-        raise Faulty(f".index is {entry['index']}, not its position")
-    if "kernel" in given:
-        entry["kernel"] = fields.texts("kernel")
-    entry["arg_index"] = fields.number("arg_index")
-    name = fields.get("arg_name", lambda v: isinstance(v, str), "a string", None)
-    if name is not None:
-        entry["arg_name"] = name
-    entry.update(role=fields.choice("role", ROLES), stage=fields.choice("stage", STAGES),
-                 kind="scalar" if is_scalar else "tensor", dtype=dtype.name)
-    if is_scalar:
-        entry.update(_scalar(fields, dtype))
-    entry.update(_geometry(fields, dtype, is_scalar))
-    if "buffer_addr" in given:
-        entry["buffer_addr"] = fields.word("buffer_addr")
-    entry.update(bin_offset=fields.number("bin_offset", 0), bin_size=fields.number("bin_size", 0))
-    _check_size(entry, dtype, fields.flag("truncated", False))
-    if "hash" in given:
-        entry["hash"] = fields.get("hash", _is_hash, "32 hexadecimal digits")
-    entry.update({name: fields.flag(name, False) for name in ("truncated", "overwritten", "in_flight")})
-    entry.update({name: fields.number(name, None) for name in ("time_ns", "thread", "block_num") if name in given})
-    if "subtasks" in given:
-        entry["subtasks"] = fields.texts("subtasks")
-    if "stats" in given:
-        entry["stats"] = _stats(fields, dtype)
-    return entry
+    if not isinstance(given, dict):
+        raise Faulty(": an object is expected")
+    if isinstance(given, Repeated):
+        _check_repeated(given, _MEMBERS, "")
+    task_id, task_seq = _task(given)
+    functions, kernels = _kernels(given, task_id)
+    integer(given, "index")
+    dtype = _dtype(given)
+    fields: dict[str, Any] = {
+        "index": 0, "task_id": None, "task_seq": 0, "func_id": None, "kernel": None, "arg_index": _argument(given),
+        "arg_name": None, "role": choice(given, "role", ROLES), "stage": choice(given, "stage", STAGES),
+        "kind": _kind(given), "dtype": dtype.name}
+    has_payload = _add_scalar(fields, given, dtype) if fields["kind"] == "scalar" else _add_tensor(fields, given, dtype)
+    time, thread = integer(given, "time_ns"), integer(given, "thread", 0, 1 << 16)
+    if time is not None and thread is not None:
+        fields["time_ns"], fields["thread"] = time, thread
+    block_num = integer(given, "block_num", 0, 1 << 32)
+    has_subtasks = given.get("subtasks") is not None
+    if has_subtasks and (block_num is not None or task_id is None):
+        fields["block_num"], fields["subtasks"] = None, None
+    if fields["kind"] == "tensor" and given.get("stats") is not None:
+        fields["stats"] = _stats(given["stats"], dtype)
+    return Entry(fields, task_id, task_seq, functions, kernels, has_subtasks, block_num, text(given, "arg_name"),
+                 has_payload)
 
 
-def _task_id(fields: _Fields) -> str | None:
-    """A glassbox that has lost the record of a task knows its number alone."""
-    return fields.word("task_id", *([None] if "task_seq" in fields.entry else []))
+def _check_repeated(members: Repeated, known: Any, place: str) -> None:
+    for name in sorted(members.names):
+        if name in known:
+            raise Faulty(f"{place}.{name} is there twice")
 
 
-def _check_size(entry: dict[str, Any], dtype: DType, is_truncated: bool) -> None:
-    whole = dtypes.row_bytes(dtype, tuple(entry["shape"])) if entry["kind"] == "tensor" else 0
-    if entry["bin_size"] and not is_truncated and entry["bin_size"] != whole:
-        raise Faulty(f".bin_size is {entry['bin_size']}, and {dtype.name} of shape {entry['shape']} has {whole} bytes")
+def _task(given: dict[str, Any]) -> tuple[int | None, int | None]:
+    """One of the two has to be there: glassbox knows the number alone of a task whose record it lost."""
+    task_seq = integer(given, "task_seq", 0, TASK_END)
+    if type(given.get("task_id")) in INTEGERS:
+        return integer(given, "task_id", 0, 1 << 64), task_seq
+    task_id = word(given, "task_id")
+    if task_id is None and task_seq is None:
+        raise Faulty(".task_id is missing, and so is task_seq")
+    return task_id, task_seq
 
 
-def _functions(fields: _Fields) -> list[int]:
-    if type(fields.entry.get("func_id")) is int:
-        return [fields.number("func_id")]
-    return fields.numbers("func_id", [])
+def _argument(given: dict[str, Any]) -> int:
+    slot = integer(given, "arg_index", 0, ARGUMENTS_MAX)
+    truth(given, "arg_index_ambiguous")
+    if slot is None:
+        raise refuse(given, "arg_index", "a slot of args[]")
+    return slot
 
 
-def _dtype(fields: _Fields) -> DType:
-    name = fields.get("dtype", lambda v: isinstance(v, str), "the name of a dtype")
-    dtype = dtypes.find(name)
+# --- kernels ---
+
+def _kernels(given: dict[str, Any], task_id: int | None) -> tuple[Any, Any]:
+    """Functions and names by subtask; in the order of the arrays where subtasks are not told."""
+    functions = _functions(given)
+    names, subtasks = given.get("kernel"), given.get("subtasks")
+    names = [names] if isinstance(names, str) else names
+    for name, values in (("kernel", names), ("subtasks", subtasks)):
+        if values is not None and (not isinstance(values, list) or len(values) != len(functions)):
+            raise refuse(given, name, f"an array with as many elements as func_id has: {len(functions)}")
+        if values and not _TEXTS.issuperset(map(type, values)):
+            raise refuse(given, name, "an array of names")
+    places = _PLACES if subtasks is None else _subtasks(given, tuple(subtasks))
+    by_place, names_by_place = [NO_FUNCTION] * 3, [None] * 3
+    for place, function, name in zip(places, functions, names or _NO_NAMES):
+        if function != NO_FUNCTION:
+            by_place[place], names_by_place[place] = function, name
+    if task_id is None and by_place != [NO_FUNCTION] * 3:
+        raise Faulty(".func_id is told of a task without task_id")
+    return tuple(by_place), tuple(names_by_place)
+
+
+def _subtasks(given: dict[str, Any], names: tuple[str | None, ...]) -> tuple[int, ...]:
+    places = _PLACES_OF_SUBTASKS.get(names)
+    if places is None:
+        raise refuse(given, "subtasks", "an array of aic, aiv0, aiv1, each once")
+    return places
+
+
+def _functions(given: dict[str, Any]) -> list[int]:
+    if type(given.get("func_id")) in INTEGERS:
+        return [integer(given, "func_id", NO_FUNCTION, _FUNCTION_END)]
+    return integers(given, "func_id", NO_FUNCTION, _FUNCTION_END, 3) or []
+
+
+# --- values ---
+
+def _dtype(given: dict[str, Any]) -> DType:
+    name = given.get("dtype")
+    dtype = dtypes.find(name) if isinstance(name, str) else None
     if dtype is None:
-        raise Faulty(f".dtype is {_shorten(name)}; expected is one of {', '.join(dtypes.BY_NAME)}")
+        raise refuse(given, "dtype", f"the name of a dtype, one of {', '.join(dtypes.BY_NAME)}")
     return dtype
 
 
-def _scalar(fields: _Fields, dtype: DType) -> dict[str, Any]:
-    bits = fields.word("bits", None)
-    if bits is not None:
-        value = dtypes.scalar_value(int(bits, 16), dtype)
-        return {"value": dtypes.json_value(value, dtype), "bits": bits}
-    given = fields.entry.get("value", fields.entry.get("scalar_value"))
-    if given is None:
+def _kind(given: dict[str, Any]) -> str:
+    """Where it is not told, what has a value and no bytes is a scalar."""
+    if given.get("kind") is not None:
+        return choice(given, "kind", _KINDS)
+    has_value = any(given.get(name) is not None for name in ("value", "scalar_value", "bits"))
+    return _KINDS[has_value and not integer(given, "bin_size", default=0)]
+
+
+def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
+    geometry = manifest_geometry.read(given, dtype)
+    if any(length != 1 for length in geometry.shape):
+        raise Faulty(f".shape is {shorten(given['shape'])}; a scalar has one element")
+    if integer(given, "bin_size", default=0):
+        raise Faulty(f".bin_size is {given['bin_size']}; a scalar has no payload")
+    bits = _scalar_bits(given, dtype)
+    fields.update(value=dtypes.json_value(dtypes.scalar_value(bits, dtype), dtype), bits=f"0x{bits:016x}", shape=[],
+                  strides=[], start_offset=0, numel=1, is_contiguous=True, bin_offset=0, bin_size=0)
+    _add_flags(fields, given)
+    return False
+
+
+def _scalar_bits(given: dict[str, Any], dtype: DType) -> int:
+    """The raw word, where it is told; all that is told has to agree."""
+    told = {}
+    for name in ("value", "scalar_value"):
+        if given.get(name) is not None:
+            try:
+                told[name] = value_bits(given[name], dtype)
+            except ValueError:
+                raise Faulty(f".{name} is {shorten(given[name])}, which no {dtype.name} is") from None
+    raw = word(given, "bits")
+    if raw is not None:
+        told["bits"] = raw
+    if not told:
         raise Faulty(".value is missing, which a scalar has")
+    *others, (last, bits) = told.items()
+    for name, other in others:
+        if not _is_same(other, bits, dtype):
+            raise Faulty(f".{last} is {shorten(given[last])}, which is not the {dtype.name} {shorten(given[name])} of "
+                         f"{name}")
+    return bits if raw is not None else next(iter(told.values()))
+
+
+def _is_same(one: int, other: int, dtype: DType) -> bool:
+    """Bits beyond those of the dtype do not count, nor which NaN it is."""
+    a, b = (dtypes.scalar_value(bits, dtype) for bits in (one, other))
+    if dtype.kind == "float":
+        return a == b and math.copysign(1, a) == math.copysign(1, b) or math.isnan(a) and math.isnan(b)
+    return a == b
+
+
+# --- tensors ---
+
+def _add_tensor(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
+    if given.get("shape") is None:
+        raise refuse(given, "shape", "an array of whole numbers")
+    shape, strides, start, numel, is_contiguous, whole = manifest_geometry.read(given, dtype)
+    fields["shape"], fields["strides"] = [*shape], [*strides]
+    fields["start_offset"], fields["numel"], fields["is_contiguous"] = start, numel, is_contiguous
+    address = word(given, "buffer_addr")
+    if address is not None:
+        fields["buffer_addr"] = f"0x{address:016x}"
+    offset, size = integer(given, "bin_offset"), integer(given, "bin_size", default=0)
+    is_truncated = truth(given, "truncated")
+    _check_payload(given, dtype, whole, is_truncated)
+    has_payload = size > 0 or whole == 0 or is_truncated
+    fields["bin_offset"], fields["bin_size"] = (offset or 0) if has_payload else 0, size
+    if given.get("hash") is not None:
+        fields["hash"] = _hash(given)
+    _add_flags(fields, given)
+    return has_payload
+
+
+def _add_flags(fields: dict[str, Any], given: dict[str, Any]) -> None:
+    fields["truncated"], fields["overwritten"] = truth(given, "truncated"), truth(given, "overwritten")
+    fields["in_flight"] = truth(given, "in_flight")
+
+
+def _check_payload(given: dict[str, Any], dtype: DType, whole: int, is_truncated: bool) -> None:
+    size, offset = given.get("bin_size") or 0, given.get("bin_offset")
+    if size and offset is None:
+        raise refuse(given, "bin_offset", "a whole number")
+    if (offset or 0) + size >= WORD_END:
+        raise Faulty(f".bin_offset is {offset}, and with a bin_size of {size} no file is that long")
+    if size and size != whole and not (is_truncated and size < whole):
+        raise Faulty(f".bin_size is {size}, and {dtype.name} of shape {shorten(given['shape'])} has {whole} bytes")
+
+
+def _hash(given: dict[str, Any]) -> str:
+    value = given["hash"]
+    if not isinstance(value, str) or len(value) != _HASH_DIGITS or value.strip("0123456789abcdefABCDEF"):
+        raise refuse(given, "hash", "32 hexadecimal digits")
+    return value.lower()
+
+
+def _stats(given: Any, dtype: DType) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise Faulty(f".stats is {shorten(given)}; expected is an object")
     try:
-        word = dtypes.scalar_bits(dtypes.python_value(given, dtype), dtype)
-    except (ValueError, TypeError, OverflowError):
-        raise Faulty(f".value is {_shorten(given)}, which no {dtype.name} is") from None
-    return {"value": dtypes.json_value(dtypes.scalar_value(word, dtype), dtype), "bits": f"0x{word:016x}"}
+        if isinstance(given, Repeated):
+            _check_repeated(given, _STATS, "")
+        checked = {name: _extreme(given, name, dtype) for name in ("min", "max")}
+        checked["mean"] = dtypes.json_value(number(given, "mean"), _FLOAT64)
+        for name in ("nan", "inf", "zero", "subnormal"):
+            checked[name] = integer(given, name)
+            if checked[name] is None and (name != "subnormal" or name in given):
+                raise refuse(given, name, "a whole number")
+        return {**checked, "subnormal": checked["subnormal"] or 0}
+    except Faulty as faulty:
+        raise Faulty(f".stats{faulty}") from None
 
 
-def _geometry(fields: _Fields, dtype: DType, is_scalar: bool) -> dict[str, Any]:
-    shape = fields.numbers("shape", *([[]] if is_scalar else []))
-    numel = math.prod(shape)
-    if len(shape) > 8 or numel >= _LIMIT:
-        raise Faulty(f".shape is {_shorten(shape)}, which is larger than any tensor")
-    strides, start = _view(fields, shape)
-    if len(strides) != len(shape):
-        raise Faulty(f".strides has {len(strides)} numbers and shape {len(shape)}")
-    if fields.number("numel", numel) != numel:
-        raise Faulty(f".numel is {fields.entry['numel']}, and shape {_shorten(shape)} has {numel} elements")
-    return {"shape": shape, "strides": strides, "start_offset": start, "numel": numel,
-            "is_contiguous": fields.flag("is_contiguous", _is_contiguous(dtype, shape, strides))}
-
-
-def _view(fields: _Fields, shape: list[int]) -> tuple[list[int], int]:
-    """Strides and start. Older manifests have the shape of the whole buffer and where the view begins in it."""
-    buffer = fields.numbers("raw_shape", shape)
-    if len(buffer) != len(shape):
-        raise Faulty(f".raw_shape has {len(buffer)} numbers and shape {len(shape)}")
-    row_major = [math.prod(buffer[i + 1:]) for i in range(len(buffer))]
-    begin = fields.numbers("offsets", [0] * len(shape))
-    if len(begin) != len(shape):
-        raise Faulty(f".offsets has {len(begin)} numbers and shape {len(shape)}")
-    start = sum(offset * stride for offset, stride in zip(begin, row_major))
-    return fields.numbers("strides", row_major, lowest=-_LIMIT), fields.number("start_offset", start, lowest=-_LIMIT)
-
-
-def _is_contiguous(dtype: DType, shape: list[int], strides: list[int]) -> bool:
-    """Row-major without gaps. Rows of int4 with an odd number of elements have gaps in a payload."""
-    if 0 in shape:
-        return True
-    if dtype.bits == 4 and shape and shape[-1] % 2 and math.prod(shape[:-1]) > 1:
-        return False
-    return all(length == 1 or stride == math.prod(shape[i + 1:]) for i,
-               (length, stride) in enumerate(zip(shape, strides)))
-
-
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 32 and not value.strip("0123456789abcdef")
-
-
-def _stats(fields: _Fields, dtype: DType) -> dict[str, Any]:
-    stats = fields.get("stats", lambda v: isinstance(v, dict), "an object")
-    inner = _Fields(stats)
-    checked: dict[str, Any] = {}
-    for name in ("min", "max", "mean"):
-        kind = dtypes.BY_NAME["float64"] if name == "mean" else dtype
-        try:
-            checked[name] = dtypes.json_value(dtypes.python_value(stats.get(name), kind), kind)
-        except (ValueError, TypeError, OverflowError):
-            raise Faulty(f".stats.{name} is {_shorten(stats.get(name))}, which no {kind.name} is") from None
-    for name in ("nan", "inf", "zero", "subnormal"):
-        checked[name] = inner.number(name, *([None] if name == "subnormal" else []))
-    return checked
+def _extreme(given: dict[str, Any], name: str, dtype: DType) -> Any:
+    try:
+        return dtypes.json_value(dtypes.scalar_value(value_bits(given.get(name), dtype), dtype), dtype)
+    except ValueError:
+        raise Faulty(f".{name} is {shorten(given.get(name))}, which no {dtype.name} is") from None

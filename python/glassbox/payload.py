@@ -8,6 +8,7 @@ import numpy as np
 from . import dtypes
 from .dtypes import DType
 from .errors import DumpError, NoPayload
+from .files import map_bytes, reason
 
 
 class Payload:
@@ -27,11 +28,9 @@ class Payload:
 
     def _map(self) -> np.ndarray:
         try:
-            if self.path.stat().st_size == 0:
-                return np.zeros(0, np.uint8)
-            return np.memmap(self.path, np.uint8, "r").view(np.ndarray)
+            return map_bytes(self.path)
         except OSError as error:
-            raise DumpError(f"reading {self.path}: {error.strerror or error}; the payload of tensors is there") from None
+            raise DumpError(f"reading {self.path}: {reason(error)}; the payload of tensors is there") from None
 
 
 def shaped(raw: np.ndarray, dtype: DType, shape: tuple[int, ...], what: str) -> np.ndarray:

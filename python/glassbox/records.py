@@ -16,7 +16,7 @@ _CHUNK = 4096
 
 
 class Stats(NamedTuple):
-    """Of the elements that were kept; min and max are values of the dtype. `subnormal` is None where nobody counted."""
+    """Of the elements that were kept; min and max are values of the dtype. `subnormal` is 0 where nobody counted."""
 
     min: Any
     max: Any
@@ -24,7 +24,7 @@ class Stats(NamedTuple):
     nan: int
     inf: int
     zero: int
-    subnormal: int | None
+    subnormal: int
 
 
 class Record:

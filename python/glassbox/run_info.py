@@ -1,9 +1,9 @@
 """The record of the run, which a journal begins with."""
 from __future__ import annotations
 
-import json
 from typing import Any, Sequence
 
+from . import json_text
 from .errors import DumpError
 from .journal import Journal
 
@@ -48,10 +48,10 @@ def _slot_names(signature: Sequence[str], names: Sequence[str | None]) -> list[s
 
 def parse(journal: Journal) -> RunInfo:
     try:
-        document = json.loads(journal.text(int(journal.heads.at[0]), 4))
+        document = json_text.parse(journal.text(int(journal.heads.at[0]), 4))
     except (ValueError, RecursionError) as error:
         raise DumpError(f"{journal.path}: the record of the run is no JSON: {error}") from None
-    wrong = _wrong_member(document)
+    wrong = json_text.wrong_inside(document) or _wrong_member(document)
     if wrong:
         raise DumpError(f"{journal.path}: the record of the run: {wrong}")
     return RunInfo(document)

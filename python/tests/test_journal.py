@@ -10,6 +10,7 @@ import glassbox
 import journal_writer as jw
 import support
 from glassbox import hashing
+from glassbox.dtypes import BY_CODE, scalar_value
 from journal_writer import (CONTIGUOUS, DUPLICATE, HASH, IN_FLIGHT, IN_PIECES, NONE, PAYLOAD, STATS, TRUNCATED)
 
 KERNELS = [{"func_id": 7, "name": "softmax", "core_type": "aiv", "signature": ["in", "scalar:float32", "out", "inout"],
@@ -26,11 +27,8 @@ SIGNED = (5, 7, 9, 11, 16)
 
 def stats(dtype, chance):
     if dtype in FLOATS:
-        code, width = ("d", "Q") if dtype == 4 else ("f", "I")
-        low, high = (struct.unpack(f"<{code}", struct.pack(f"<{width}",
-                                                           chance.getrandbits(64 if width == "Q" else 32)))[0]
-                     for _ in range(2))
-        head = struct.pack("<2d", low, high)
+        kind = BY_CODE[dtype]
+        head = struct.pack("<2d", *(scalar_value(chance.getrandbits(64), kind) for _ in range(2)))
     elif dtype in SIGNED:
         head = struct.pack("<2q", -chance.getrandbits(BITS[dtype] - 1), chance.getrandbits(BITS[dtype] - 1))
     else:
@@ -50,28 +48,47 @@ def scalars(chance):
                             flags=IN_FLIGHT if position == 63 else 0)
 
 
-def tensors(chance, payload):
-    """Of every dtype, with up to eight dimensions, each with its own kind of payload."""
+def place(dtype, shape, position, chance, is_sound):
+    """Strides, start, and whether that is contiguous; anything at all where it need not be that of a tensor."""
+    strides = [chance.randint(-9, 9) for _ in shape]
+    if not is_sound:
+        return strides, chance.randint(-5, 1 << 40), position in (0, 2)
+    start = 2 * chance.randint(1 << 20, 1 << 40)
+    if position == 2:
+        return [shape[1] + shape[1] % 2 if dtype == 16 else shape[1], 1], start, True
+    is_row = all(length == 1 or stride == 1 for length, stride in zip(shape, strides)) and sum(n > 1 for n in shape) < 2
+    return strides, start, 0 in shape or is_row
+
+
+def tensors(chance, payload, is_sound):
+    """Of every dtype, with up to eight dimensions, each with its own kind of payload; the last two share one."""
     for dtype in range(1, 17):
+        last = [chance.choice([2, 3]) for _ in range(7)]
+        shared = None
         for position in range(9):
-            shape = [chance.choice([1, 2, 3]) for _ in range(position)]
+            shape = {7: last, 8: [1, *last]}.get(position) or [chance.choice([1, 2, 3]) for _ in range(position)]
             if position == 3:
                 shape[1] = 0
             count = int(np.prod(shape, dtype=int))
             size = count * BITS[dtype] // 8 if dtype != 16 else (count // shape[-1] * ((shape[-1] + 1) // 2)
                                                                  if shape and shape[-1] else len(shape) == 0)
-            flags = [PAYLOAD | CONTIGUOUS, PAYLOAD | HASH, PAYLOAD | HASH | STATS | CONTIGUOUS, HASH | STATS, 0,
-                     PAYLOAD | TRUNCATED | HASH, PAYLOAD | IN_FLIGHT | IN_PIECES, PAYLOAD | HASH | DUPLICATE,
-                     PAYLOAD | STATS][position]
+            in_flight = PAYLOAD | IN_FLIGHT | (TRUNCATED if dtype % 2 else IN_PIECES)
+            flags = [PAYLOAD, PAYLOAD | HASH, PAYLOAD | HASH | STATS, HASH | STATS, 0, PAYLOAD | TRUNCATED | HASH,
+                     in_flight, PAYLOAD | HASH | DUPLICATE, PAYLOAD | STATS][position]
+            strides, start, is_contiguous = place(dtype, shape, position, chance, is_sound)
+            flags |= CONTIGUOUS if is_contiguous else 0
             if flags & TRUNCATED:
                 size = max(size // 2, 1)
             data = chance.randbytes(size)
             offset = len(payload)
-            if flags & PAYLOAD:
+            if position == 8:
+                offset, data = shared
+            elif flags & PAYLOAD:
                 payload += data + bytes(-size % 64)
-            yield jw.tensor(20 + dtype, shape, dtype, strides=[chance.randint(-9, 9) for _ in shape], offset=offset,
+            shared = offset, data
+            yield jw.tensor(20 + dtype, shape, dtype, strides=strides, offset=offset,
                             size=size if flags & PAYLOAD else 0, hash_=jw.hash128(data) if flags & HASH else (0, 0),
-                            start=chance.randint(-5, 1 << 40), stats=stats(dtype, chance) if flags & STATS else b"",
+                            start=start, stats=stats(dtype, chance) if flags & STATS else b"",
                             flags=flags, arg=position, role=position % 3, stage=position % 2, time=position, thread=3,
                             address=chance.getrandbits(64))
 
@@ -89,14 +106,14 @@ def dispatch(number, block, subtask, chance):
                                               chance.getrandbits(64), 1) + slots, task=number, time=block, arg=255)
 
 
-def everything(seed=1):
+def everything(seed=1, is_sound=False):
     """A journal with all there is, and its payload."""
     chance, payload = random.Random(seed), bytearray()
     run = jw.run(kernels=KERNELS, has_args=True, run_args=[{"name": "x", "role": "input"}, {"name": None,
         "role": "scalar"}])
     tasks = [jw.task(i, kernels=[(NONE, 7, NONE), (2, 7, 9), (NONE, NONE, 9), (5, NONE, NONE), (NONE,) * 3][i % 5],
                      blocks=i, predecessors=3 if i == 9 else 0, time=i * 10) for i in range(30)]
-    records = [*scalars(chance), *tensors(chance, payload)]
+    records = [*scalars(chance), *tensors(chance, payload, is_sound)]
     chance.shuffle(records)
     lost = [jw.record(jw.LOSS, struct.pack("<2IQ", cause, 0, 5 + cause), task=task, stage=stage, arg=arg)
             for cause, task, stage, arg in ((0, 3, 0, 1), (1, 5, 255, 255), (2, 99, 1, 2), (3, 1, 1, 255))]
@@ -134,8 +151,8 @@ def use(dump):
 
 class Everything(unittest.TestCase):
     def test_is_the_manifest_that_the_command_writes(self):
-        for seed in (1, 2):
-            dump = jw.write(support.scratch(f"everything-{seed}"), *everything(seed))
+        for seed, is_sound in ((1, False), (2, True)):
+            dump = jw.write(support.scratch(f"everything-{seed}"), *everything(seed, is_sound))
             done = support.command("recover", dump)
             self.assertEqual(done.returncode, 0, done.stderr)
             files = dump / "tensor_dump"
@@ -152,7 +169,12 @@ class Everything(unittest.TestCase):
             self.assertEqual(read.verify(), [])
             use(read)
             (files / "tensor_dump.rec").unlink()
+            if not is_sound:
+                with self.assertRaisesRegex(glassbox.DumpError, r"tensors\[\d+\]\.(strides|start_offset|is_contiguous)"):
+                    glassbox.open(dump)
+                continue
             alone = glassbox.open(dump)
+            self.assertEqual(alone.wrong_totals, [])
             self.assertFalse(alone.is_from_journal)
             self.assertEqual(support.ordered(alone.to_dict()), support.ordered(manifest))
             for one, other in zip(read, alone):
@@ -222,11 +244,10 @@ class Damage(unittest.TestCase):
                 dump.verify()
             with self.assertRaisesRegex(glassbox.NoHashing, "python3-xxhash"):
                 next(record for record in dump if record.hash and record.bin_size).verify()
-            data = small()
-            for at in range(64, len(data), 2):
-                self.survives(data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1:])
-            data, _ = everything()
-            for _ in range(40):
+            few = small()
+            for at in range(64, len(few), 2):
+                self.survives(few[:at] + bytes([few[at] ^ chance.randrange(1, 256)]) + few[at + 1:])
+            for _ in range(8):
                 changed = bytearray(data)
                 for _ in range(3):
                     changed[chance.randrange(64, len(data))] = chance.randrange(256)

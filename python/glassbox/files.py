@@ -1,0 +1,33 @@
+"""Files of a dump: opened without waiting, and none but regular ones. A dump may be a stranger's."""
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+from typing import BinaryIO
+
+import numpy as np
+
+
+def open_regular(path: pathlib.Path) -> BinaryIO:
+    """OSError where it is not there or no regular file. A pipe that nobody writes is not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"it is not a regular file: {path}")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def map_bytes(path: pathlib.Path) -> np.ndarray:
+    """All bytes of a file, mapped read-only."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return np.zeros(0, np.uint8)
+        return np.memmap(file, np.uint8, "r").view(np.ndarray)
+
+
+def reason(error: OSError) -> str:
+    return error.strerror or str(error)

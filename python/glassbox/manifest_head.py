@@ -1,0 +1,210 @@
+"""The members of a manifest beside its entries: how it is to be read, what was run, totals, what is missing."""
+from __future__ import annotations
+
+import collections
+import json
+import unicodedata
+from typing import Any, Callable
+
+from .json_text import Repeated, is_text, wrong_inside
+from .manifest_entry import ARGUMENTS_MAX, STAGES, TASK_END
+from .manifest_fields import Faulty, choice, integer, refuse, shorten, text, truth
+from .manifest_kernels import Kernels
+from .run_info import RUN_MEMBERS
+
+# By the names that the two forms of manifests have for them.
+_TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_completion": None,
+           "input_tensors": "input_args", "output_tensors": "output_args", "inout_tensors": "inout_args",
+           "in_flight_tensors": None, "truncated_tensors": "truncated_args", "deduplicated_tensors": None,
+           "payload_bytes": None, "stored_bytes": None, "dropped_records": None, "dropped_overwrite": None,
+           "stall_ns": None}
+# Of what is not counted again.
+_ONLY_TOLD = ("dropped_records", "dropped_overwrite", "stall_ns")
+_KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
+                    "complete", "status", "kernels", "losses", "skipped", "tensors", "args", *_TOTALS,
+                    *filter(None, _TOTALS.values())])
+_LEVELS = ("full", "partial", "hybrid", "stats")
+_NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
+_CAUSES = ("stall", "disk", "corrupt", "device", "not told")
+_REASONS = ("nobody told which words of the task are tensors",
+            "what was told of the argument is not what the kernel gets")
+_RUN_NUMBERS = ("rank", "round")
+# What one record of a journal holds: the command makes a journal of a manifest.
+_RUN_BYTES_MAX = (1 << 20) - 40
+_STATUS_BYTES_MAX = (1 << 20) - 104
+
+
+class Head:
+    """Raises Faulty where a member is none that it can be."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._check_members(document)
+        self._document = document
+        self.array = self._find_array()
+        self._check_form()
+        self.bin_file = self._bin_file()
+        self.generator = self._get(text, "generator")
+        self.run = self._run()
+        self.run_dir = document.get("run_dir") if isinstance(document.get("run_dir"), str) else None
+        self.level = self._level()
+        self.complete, self.status = self._get(truth, "complete", None), self._status()
+        self.totals = self._totals()
+        self._losses, self._skipped = self._list("losses"), self._list("skipped")
+
+    def _check_members(self, document: dict[str, Any]) -> None:
+        for name in sorted(document.names if isinstance(document, Repeated) else ()):
+            if name in _KNOWN:
+                raise Faulty(f": {name} is there twice")
+        for name, value in document.items():
+            if not is_text(name):
+                raise Faulty(f": the name {shorten(name)} of a member is no text")
+            wrong = wrong_inside(value) if name in _KNOWN and name not in ("tensors", "args") else ""
+            if wrong:
+                raise Faulty(f": {name}: {wrong}")
+
+    def _get(self, getter: Callable[..., Any], name: str, *more: Any) -> Any:
+        try:
+            return getter(self._document, name, *more)
+        except Faulty as faulty:
+            raise Faulty(f": {str(faulty)[1:]}") from None
+
+    def _find_array(self) -> str:
+        found = [name for name in ("tensors", "args") if name in self._document]
+        if len(found) != 1 or not isinstance(self._document[found[0]], list):
+            what = "has both of them" if len(found) == 2 else "has neither" if not found else "its one is no array"
+            raise Faulty(f': it is no manifest of a dump: expected is an array "tensors" or "args", and it {what}')
+        return found[0]
+
+    def _check_form(self) -> None:
+        self._get(integer, "schema_version", 1, 2)
+        form = self._object("bin_format")
+        for name, expected in (("type", "logical_contiguous"), ("byte_order", "little_endian")):
+            if form.get(name) not in (None, expected):
+                raise Faulty(f": bin_format{refuse(form, name, expected)}")
+
+    def _object(self, name: str) -> dict[str, Any]:
+        value = self._document.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise Faulty(f": {name} is {shorten(value)}; expected is an object")
+        return value or {}
+
+    def _list(self, name: str) -> list[Any] | None:
+        value = self._document.get(name)
+        if value is not None and not isinstance(value, list):
+            raise Faulty(f": {name} is {shorten(value)}; expected is an array")
+        return value
+
+    def _bin_file(self) -> str | None:
+        name = self._get(text, "bin_file")
+        is_plain = name is None or name not in ("", ".", "..") and "/" not in name
+        if not is_plain or any(unicodedata.category(letter) == "Cc" for letter in name or ""):
+            raise Faulty(f": bin_file is {shorten(name)}, which is not the name of a file beside it")
+        return name
+
+    def _run(self) -> dict[str, Any]:
+        run = self._object("run")
+        try:
+            known = {name: integer(run, name, 0, 1 << 32) if name in _RUN_NUMBERS else text(run, name)
+                     for name in RUN_MEMBERS}
+        except Faulty as faulty:
+            raise Faulty(f": run{faulty}") from None
+        return known if run else {}
+
+    def _level(self) -> str | None:
+        """By its name or by its number, which have to agree."""
+        number = self._get(integer, "dump_args_level", 0, len(_NUMBERED_LEVELS))
+        level = _NUMBERED_LEVELS[number or 0]
+        if self._document.get("dump_level") is None:
+            return level
+        name = self._get(choice, "dump_level", _LEVELS)
+        if number is not None and name != level:
+            raise Faulty(f": dump_args_level is {number}, which is not the dump_level {name}")
+        return name
+
+    def _status(self) -> str | None:
+        status = self._get(text, "status")
+        if status is not None and len(status.encode()) > _STATUS_BYTES_MAX:
+            raise Faulty(f": status has more than the {_STATUS_BYTES_MAX} bytes that it may have")
+        return status
+
+    def _totals(self) -> dict[str, int]:
+        """Those that are told, by the names of glassbox."""
+        told = {}
+        for name, other in _TOTALS.items():
+            values = [(given, self._get(integer, given)) for given in (name, other) if given]
+            there = [(given, value) for given, value in values if value is not None]
+            if len(there) > 1:
+                raise Faulty(f": {other} is there beside {name}")
+            if there:
+                told[name] = there[0][1]
+        return told
+
+    def wrong_totals(self, counted: dict[str, Any]) -> list[str]:
+        """What the manifest tells otherwise than its entries have it."""
+        told = {name: value for name, value in self.totals.items() if name not in _ONLY_TOLD}
+        if self._losses is not None and "dropped_records" in self.totals:
+            told["dropped_records"] = self.totals["dropped_records"]
+        return [f"{name}: expected {counted[name]}, got {value}" for name, value in told.items()
+                if counted[name] != value]
+
+    def ending(self, dropped: int) -> tuple[bool | None, str | None]:
+        """Complete and status. Where one of them is missing, nothing better is said than the other one allows."""
+        if self.complete is None and self.status is None:
+            return None, None
+        is_complete = dropped == 0 if self.complete is None else self.complete
+        status = self.status if self.status is not None else "ok" if is_complete else "not told"
+        return is_complete and (self.complete is not None or status == "ok"), status
+
+    def kernels(self, kernels: Kernels) -> None:
+        """Merges the table of kernels into what entries told of them."""
+        merged = kernels.merge(self._list("kernels") or [])
+        whole = {"generator": self.generator, "run": self._object("run"), "dump_level": self.level, "has_args": False,
+                 "kernels": merged}
+        if len(json.dumps(whole, separators=(",", ":"))) > _RUN_BYTES_MAX:
+            raise Faulty(f": kernels: their names take more than the {_RUN_BYTES_MAX} bytes that can be read")
+
+    # --- what is missing ---
+
+    def losses(self, task_ids: dict[int, str]) -> list[dict[str, Any]]:
+        """With those that are counted and nowhere listed."""
+        losses = [self._place("losses", i, loss, task_ids, _loss) for i, loss in enumerate(self._losses or [])]
+        counted = [] if self._losses is not None else [self.totals.get("dropped_records", 0)]
+        return losses + [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told",
+                          "count": count} for count in (*counted, self.totals.get("dropped_overwrite", 0)) if count]
+
+    def skipped(self, task_ids: dict[int, str], kernels: Kernels) -> list[dict[str, Any]]:
+        """The name of a kernel that is not known, or that two have, is that of none."""
+        names = collections.Counter(kernels.names.values())
+        rows = [self._place("skipped", i, row, task_ids, _skipped) for i, row in enumerate(self._skipped or [])]
+        return [{**row, "kernel": row["kernel"] if names[row["kernel"]] == 1 else None} for row in rows]
+
+    @staticmethod
+    def _place(name: str, position: int, given: Any, task_ids: dict[int, str],
+               read: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            if not isinstance(given, dict):
+                raise Faulty(": an object is expected")
+            missing = [member for member in ("task_seq", "arg_index") if member not in given]
+            if missing:
+                raise refuse(given, missing[0], "a number or null")
+            task, slot = integer(given, "task_seq", 0, TASK_END, 0), integer(given, "arg_index", 0, ARGUMENTS_MAX)
+            return read(given, {"task_id": task_ids.get(task), "task_seq": task, "arg_index": slot})
+        except Faulty as faulty:
+            raise Faulty(f": {name}[{position}]{faulty}") from None
+
+
+def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
+    for member in ("stage", "cause", "count"):
+        if member not in given:
+            raise refuse(given, member, "a member of a loss")
+    stage = None if given["stage"] is None else choice(given, "stage", STAGES)
+    if stage is None and place["arg_index"] is None:
+        place = {**place, "task_id": None, "task_seq": None}
+    count = integer(given, "count")
+    if count is None:
+        raise refuse(given, "count", "a whole number")
+    return {**place, "stage": stage, "cause": choice(given, "cause", _CAUSES, "not told"), "count": count}
+
+
+def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
+    return {**place, "kernel": text(given, "kernel"), "reason": choice(given, "reason", _REASONS)}

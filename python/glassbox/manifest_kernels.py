@@ -1,0 +1,131 @@
+"""Kernels of a manifest: its table of them, and the names that entries give kernels and their slots."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from . import dtypes
+from .json_text import is_text
+from .manifest_fields import Faulty, choice, integer, refuse, shorten, text
+
+KERNELS_MAX = 1024
+_SLOTS_MAX = 64
+_WORDS = ("in", "inout", "out", "scalar")
+
+
+class Kernels:
+    """First what entries tell is learned, then the table is merged in."""
+
+    def __init__(self) -> None:
+        self.table: list[dict[str, Any]] = []
+        self.names: dict[int, str] = {}
+        self._slots: dict[int, dict[int, str | None]] = {}
+
+    def learn_name(self, function: int, name: str) -> None:
+        known = self.names.get(function)
+        if known is None:
+            _check_named(function)
+            if not is_text(name):
+                raise Faulty(f".kernel is {shorten(name)}, which is no text")
+            self.names[function] = name
+        elif known != name:
+            raise Faulty(f".kernel is {shorten(name)}, and an earlier entry calls func_id {function} {shorten(known)}")
+
+    def learn_slot(self, functions: Sequence[int], slot: int, name: str) -> None:
+        """The first kernel of the entry gets the name, unless one of the others has it; what differs is dropped."""
+        slots = []
+        for function in functions:
+            _check_named(function)
+            slots.append(self._slots.setdefault(function, {}))
+            if slots[-1].get(slot) == name:
+                return
+        if slots and slot not in slots[0]:
+            if not is_text(name):
+                raise Faulty(f".arg_name is {shorten(name)}, which is no text")
+            slots[0][slot] = name
+        elif slots:
+            slots[0][slot] = None
+
+    def learn_nameless(self, functions: Sequence[int], slot: int) -> None:
+        """An argument without a name: none of its kernels names the slot."""
+        for function in functions:
+            if function < KERNELS_MAX:
+                self._slots.setdefault(function, {})[slot] = None
+
+    def slot_name(self, functions: Sequence[int], slot: int) -> str | None:
+        """From the first of these kernels that has a name for it."""
+        for function in functions:
+            name = self._slots.get(function, {}).get(slot) if function in self.names else None
+            if name is not None:
+                return name
+        return None
+
+    def merge(self, table: list[Any]) -> list[dict[str, Any]]:
+        """The kernels with all that is known of them, as the record of the run has them."""
+        if len(table) > KERNELS_MAX:
+            raise Faulty(f": kernels: there are {len(table)}, more than {KERNELS_MAX}")
+        whole = []
+        told: dict[int, str] = {}
+        for position, kernel in enumerate(table):
+            try:
+                whole.append(self._merge_one(kernel, told))
+            except Faulty as faulty:
+                raise Faulty(f": kernels[{position}]{faulty}") from None
+        added = [{"func_id": function, "name": self.names[function], "core_type": None}
+                 for function in sorted(self.names) if function not in told]
+        self.names |= told
+        self.table += [{**kernel, "signature": []} for kernel in added]
+        return whole + [{**kernel, "slot_names": self._names_by_slot(kernel["func_id"])} for kernel in added]
+
+    def _merge_one(self, kernel: Any, told: dict[int, str]) -> dict[str, Any]:
+        if not isinstance(kernel, dict):
+            raise Faulty(": an object is expected")
+        function, name = integer(kernel, "func_id", 0, KERNELS_MAX), text(kernel, "name")
+        if function is None or name is None:
+            raise refuse(kernel, "func_id" if function is None else "name", "a number and a name")
+        for known in (told.get(function), self.names.get(function)):
+            if known is not None and known != name:
+                raise Faulty(f".name is {shorten(name)}, and func_id {function} is also called {shorten(known)}")
+        core_type = None if kernel.get("core_type") is None else choice(kernel, "core_type", ("aic", "aiv"))
+        signature = _signature(kernel)
+        slots = {slot: given for slot, given in enumerate(_slot_names(kernel, signature)) if given is not None}
+        learned = {slot: given for slot, given in self._slots.get(function, {}).items() if given is not None}
+        if function not in told:
+            self._slots[function] = slots | learned
+        told[function] = name
+        self.table.append({"func_id": function, "name": name, "core_type": core_type, "signature": signature})
+        names = {"slot_names": self._names_by_slot(function, learned)}
+        return {key: value for key, value in kernel.items() if key != "slot_names"} | {"core_type": core_type} | names
+
+    def _names_by_slot(self, function: int, names: dict[int, str | None] | None = None) -> list[str | None]:
+        slots = self._slots.get(function, {}) if names is None else names
+        return [slots.get(slot) for slot in range(max(slots, default=-1) + 1)]
+
+
+def _check_named(function: int) -> None:
+    if function >= KERNELS_MAX:
+        raise Faulty(f".func_id is {function}; expected of a kernel with a name is one below {KERNELS_MAX}")
+
+
+def _strings(kernel: dict[str, Any], name: str, most: int, kinds: Any, expected: str) -> list[Any]:
+    values = kernel.get(name)
+    if values is None:
+        return []
+    if not isinstance(values, list) or len(values) > most or not all(isinstance(value, kinds) for value in values):
+        raise refuse(kernel, name, f"an array of {expected}, at most {most}")
+    return values
+
+
+def _signature(kernel: dict[str, Any]) -> list[str]:
+    words = _strings(kernel, "signature", _SLOTS_MAX, str, "strings")
+    for word in words:
+        if word not in _WORDS and not (word.startswith("scalar:") and dtypes.find(word[7:])):
+            raise refuse(kernel, "signature", "an array of in, inout, out, scalar, scalar:DTYPE")
+    return words
+
+
+def _slot_names(kernel: dict[str, Any], signature: list[str]) -> list[str | None]:
+    """Slots have all tensors first, then all scalars; the signature has them mixed."""
+    names = _strings(kernel, "arg_names", len(signature), (str, type(None)), "strings and nulls")
+    padded = [*names, *[None] * len(signature)]
+    is_scalar = [word.startswith("scalar") for word in signature]
+    return [padded[i] for wanted in (False, True) for i in range(len(signature)) if is_scalar[i] is wanted]
