@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import terminals
+
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 LOCALE = {"LC_ALL", "LC_CTYPE", "LANG"}  # read by the C library
 SHORT_WORDS = {"in", "out", "before", "after"}  # understood, and not offered
@@ -362,6 +364,8 @@ def check_completions(place, summaries):
         summary = summaries[command].replace(":", "\\:")
         check(f"_glassbox: summary of {command}", f"{command}:{summary}" in text, True)
         check(f"_glassbox: options of {command}", zsh_options(text, command), help_options(place.help(command)))
+    if not terminals.are_there():
+        return 2
     check_shell(place, "bash", ["bash", "--noprofile", "--rcfile", "SETUP", "-i"], "bashrc", BASH_SETUP, commands)
     if shutil.which("zsh"):
         check_shell(place, "zsh", ["zsh", "--no-globalrcs", "-i"], ".zshrc", ZSH_SETUP, commands)
