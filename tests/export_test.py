@@ -3,190 +3,27 @@
 
 usage: export_test.py GLASSBOX EXAMPLES
 """
-import fcntl
-import fractions
 import json
 import math
 import os
 import pathlib
-import pty
-import random
 import re
 import resource
 import shutil
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import termios
-import time
 import zipfile
 
 import numpy as np
 
-import terminals
-from dump_encoder import (COMPLETE, CONTIGUOUS, DTYPES, HASH, HEADER, IN_FLIGHT, NO_KERNEL, PAYLOAD, ROLES, STAGES,
-                          TRUNCATED, block, record, text_record, xxhash)
+from dump_encoder import DTYPES, IN_FLIGHT, STAGES, TRUNCATED, record, xxhash
+from export_support import (RAW, SHORT, SIMPLER_FIELDS, Dump, as_numpy, check, converted, counts, glassbox, leftovers,
+                            other_dump, other_entry, reads_back, same, values)
 
-RAW = {"bfloat16": np.uint16, "float8_e4m3": np.uint8, "float8_e5m2": np.uint8, "int4": np.uint8}
-SHORT = {"input": "in", "output": "out", "inout": "inout", "before_dispatch": "before", "after_completion": "after"}
-SIMPLER_FIELDS = ["task_id", "func_id", "arg_index", "role", "stage", "kind", "dtype", "value", "is_contiguous", "shape",
-                  "strides", "start_offset", "numel", "bin_offset", "bin_size", "truncated", "overwritten"]
-ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU, signal.SIGPIPE, signal.SIGALRM]
-
-failed = passed = 0
-
-
-def check(what, is_so, shown=""):
-    global failed, passed
-    failed += not is_so
-    passed += bool(is_so)
-    if not is_so:
-        print(f"not so: {what} {shown}")
-
-
-def glassbox(*arguments, code=0, **more):
-    result = subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, **more)
-    if result.returncode != code:
-        check(f"glassbox {' '.join(map(str, arguments))} exits with {code}", False,
-              f"but with {result.returncode}: {result.stdout}{result.stderr}")
-    return result
-
-
-# --- values, computed here ---
-
-def float8(code, exponent_bits, fraction_bits, bias, has_infinity):
-    sign = -1 if code >> 7 else 1
-    exponent = code >> fraction_bits & ((1 << exponent_bits) - 1)
-    fraction = code & ((1 << fraction_bits) - 1)
-    if has_infinity and exponent == (1 << exponent_bits) - 1:
-        return math.nan if fraction else sign * math.inf
-    if not has_infinity and code & 0x7f == 0x7f:
-        return math.nan
-    if exponent == 0:
-        return sign * float(fractions.Fraction(fraction, 1 << (bias - 1 + fraction_bits)))
-    scale = fractions.Fraction(2) ** (exponent - bias - fraction_bits)
-    return sign * float((fraction + (1 << fraction_bits)) * scale)
-
-
-def unpacked(raw, shape):
-    """int4: two a byte, low half first; rows begin with a byte."""
-    columns = shape[-1] if shape else 1
-    rows = np.frombuffer(raw, np.uint8).reshape(-1, (columns + 1) // 2)
-    halves = np.stack([rows & 15, rows >> 4], axis=-1).reshape(len(rows), -1)[:, :columns].astype(np.int8)
-    return np.where(halves > 7, halves - 16, halves).astype(np.int8).reshape(shape)
-
-
-def values(dtype, raw, shape):
-    """The exact values, as float64, or as integers where the dtype is one."""
-    if dtype == "int4":
-        return unpacked(raw, shape)
-    if dtype == "bfloat16":
-        with np.errstate(invalid="ignore"):
-            flat = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    elif dtype in ("float8_e4m3", "float8_e5m2"):
-        form = (4, 3, 7, False) if dtype == "float8_e4m3" else (5, 2, 15, True)
-        flat = np.array([float8(code, *form) for code in range(256)])[np.frombuffer(raw, np.uint8)]
-    elif dtype == "bool":
-        flat = np.frombuffer(raw, np.uint8) != 0
-    else:
-        flat = np.frombuffer(raw, dtype)
-    return flat.reshape(shape)
-
-
-def as_numpy(dtype, raw, shape):
-    """What an .npy file of it holds."""
-    if dtype not in RAW:
-        return values(dtype, raw, shape)
-    flat = np.frombuffer(raw, RAW[dtype])
-    return flat.reshape([*shape[:-1], (shape[-1] + 1) // 2]) if dtype == "int4" and shape else flat.reshape(shape)
-
-
-def converted(exact, dtype):
-    """Rounded once, to nearest, ties to even; integers saturate; NaN to an integer is 0."""
-    if dtype == "bool":
-        return exact != 0
-    if np.dtype(dtype).kind == "f":
-        with np.errstate(over="ignore", invalid="ignore"):
-            return exact.astype(dtype)
-    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    whole = {math.inf: most, -math.inf: least}
-    flat = [0 if x != x else whole[x] if x in whole else min(max(round(x), least), most) for x in exact.ravel().tolist()]
-    return np.array(flat, object).astype(dtype).reshape(exact.shape)
-
-
-def same(a, b):
-    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f") and (
-        a.dtype.kind != "f" or np.array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)])))
-
-
-def reads_back(numbers, exact, dtype):
-    """Whether decimals read as elements of the dtype are the elements."""
-    if exact.dtype.kind != "f":
-        return [int(x) for x in numbers] == [int(x) for x in exact.ravel().tolist()]
-    if dtype not in RAW:
-        return same(np.array(numbers, np.float64).astype(dtype).reshape(exact.shape), exact)
-    codes = np.arange(128 if RAW[dtype] == np.uint8 else 32768).astype(RAW[dtype])
-    known = values(dtype, codes.tobytes(), codes.shape)
-    known = known[np.isfinite(known)]  # positive, in the order of their codes
-    got, wanted = np.array(numbers, np.float64), exact.ravel()
-    finite = np.isfinite(wanted)
-    middles, sizes = (known[1:] + known[:-1]) / 2, np.abs(got[finite])
-    below = np.searchsorted(middles, sizes)
-    is_tie = np.isin(sizes, middles)  # to even
-    nearest = np.copysign(known[np.where(is_tie & (below % 2 == 1), below + 1, below)], got[finite])
-    return np.array_equal(got[~finite], wanted[~finite], equal_nan=True) and same(nearest, wanted[finite])
-
-
-# --- a dump made byte by byte ---
-
-class Dump:
-    def __init__(self, root, name):
-        self.directory = root / name
-        (self.directory / "tensor_dump").mkdir(parents=True)
-        self.records, self.payload, self.tasks, self.entries = [], bytearray(), set(), []
-
-    def task(self, task):
-        if task not in self.tasks:
-            self.records.append(record(3, task, 255, body=struct.pack("<Q6I", (1 << 32) + task, NO_KERNEL, 7, NO_KERNEL,
-                                                                      1, 0, 0)))
-        self.tasks.add(task)
-        return f"0x{(1 << 32) + task:016x}"
-
-    def add(self, task, arg, dtype, shape, raw=None, role=0, stage=0, flags=0, is_lost=False, name=None):
-        task_id = f"seq{task}" if is_lost else self.task(task)
-        offset = len(self.payload)
-        self.payload += (raw or b"") + bytes(-len(raw or b"") % 64)
-        value = xxhash.XXH3_128bits(raw or b"", len(raw or b""))
-        has_gaps = dtype == "int4" and len(shape) > 1 and shape[-1] % 2 == 1 and math.prod(shape[:-1]) > 1
-        flags |= (0 if has_gaps else CONTIGUOUS) | (0 if raw is None else PAYLOAD | HASH)
-        strides = [int(np.prod(shape[d + 1:], dtype=np.int64)) for d in range(len(shape))]
-        body = struct.pack(f"<5Qq{2 * len(shape)}q", 0x7E9000000000, offset if raw else 0, len(raw or b""), value.low,
-                           value.high, 0, *shape, *strides)
-        self.records.append(record(7, task, stage, role, arg, DTYPES.index(dtype), len(shape), flags, body=body))
-        name = name or f"task_{task_id}_{SHORT[STAGES[stage]]}_{SHORT[ROLES[role]]}{arg}"
-        self.entries.append((name, dtype, tuple(shape), raw))
-
-    def scalar(self, task, arg, dtype, bits):
-        task_id = self.task(task)
-        self.records.append(record(6, task, arg=arg, dtype=DTYPES.index(dtype), body=struct.pack("<Q", bits)))
-        size = np.dtype(RAW.get(dtype, dtype)).itemsize
-        bits &= 15 if dtype == "int4" else -1  # the rest of the word does not count
-        self.entries.append((f"task_{task_id}_before_in{arg}", dtype, (), struct.pack("<Q", bits)[:size]))
-
-    def write(self):
-        run = {"generator": "hand", "run": {"scene": "s"}, "dump_level": "full",
-               "kernels": [{"func_id": 7, "name": "odd", "core_type": "aiv", "signature": ["in"]}]}
-        blocks = [block(0, [text_record(1, b"", json.dumps(run))])]
-        for at in range(0, len(self.records), 2000):
-            blocks.append(block(len(blocks), self.records[at:at + 2000]))
-        end = struct.pack("<8Q", len(self.entries), len(self.tasks), 0, 0, 0, 0, 0, 0)
-        blocks.append(block(len(blocks), [text_record(11, end, "ok", flags=COMPLETE)]))
-        inner = self.directory / "tensor_dump"
-        (inner / "tensor_dump.rec").write_bytes(HEADER + b"".join(blocks))
-        (inner / "tensor_dump.bin").write_bytes(self.payload)
-        return self
+FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures/simpler"
+EXAMPLES = pathlib.Path(sys.argv[2]).resolve()
 
 
 # --- reading exports ---
@@ -209,10 +46,6 @@ def to_numbers(texts, exact):
     if exact.dtype.kind == "f":
         return [float(text) for text in texts]
     return [{"True": 1, "False": 0}.get(text, text) for text in texts]
-
-
-def leftovers(directory):
-    return [p.name for p in directory.iterdir() if ".partial-" in p.name]
 
 
 def check_exports(directory, entries, has_text=True):
@@ -359,31 +192,6 @@ def fixtures(root):
 
 # --- dumps of other tools ---
 
-def other_entry(task, arg, **more):
-    entry = {"task_id": f"0x{task:016x}", "func_id": [0], "arg_index": arg, "role": "input", "stage": "before_dispatch",
-             "kind": "tensor", "dtype": "FLOAT32", "is_contiguous": True, "shape": [2], "strides": [1],
-             "start_offset": 0, "numel": 2, "bin_offset": 0, "bin_size": 0, "truncated": False, "overwritten": False}
-    entry |= more
-    if "value" in more:
-        entry |= {"kind": "scalar", "shape": [], "strides": [], "numel": 1}
-    return {key: entry[key] for key in SIMPLER_FIELDS if key in entry}
-
-
-def other_dump(directory, entries, payload, **head):
-    """args_dump.json as that project writes it, but for what `head` adds, replaces or, by None, takes away."""
-    count = lambda key, value: sum(e[key] == value for e in entries)
-    whole = {"run_dir": directory.name, "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
-             "dump_args_level": 2, "total_args": len(entries), "before_dispatch": count("stage", STAGES[0]),
-             "after_completion": count("stage", STAGES[1]), "input_args": count("role", "input"),
-             "output_args": count("role", "output"), "inout_args": count("role", "inout"),
-             "truncated_args": count("truncated", True), "dropped_records": 0, "dropped_overwrite": 0,
-             "bin_file": "args.bin", **head, "args": entries}
-    directory.mkdir(parents=True)
-    (directory / "args_dump.json").write_text(json.dumps({k: v for k, v in whole.items() if v is not None}))
-    (directory / "args.bin").write_bytes(payload)
-    return directory
-
-
 def overwritten(root):
     """Bytes that are not the tensor's are no values, and stay what they are in a dump of the same layout."""
     payload = struct.pack("<6f", 1, 2, 30, 40, 5, 6)
@@ -443,62 +251,6 @@ def strange_names(root):
     d = other_dump(root / "backslash", [other_entry(0, 0, value=1.5)], b"", kernels=[{"func_id": 0, "name": "\\x41 é"}])
     rows = glassbox("view", d, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.splitlines()[1:]
     check("a name that looks escaped", "\\x5cx41 é" in rows[1] and rows[1].index("before") == rows[0].index("STAGE"), rows)
-
-
-def links(root):
-    """A dump may be a stranger's: files are not written to where a link in it leads."""
-    elsewhere = root / "elsewhere"
-    elsewhere.mkdir()
-    d = other_dump(root / "linked", [other_entry(0, 0, value=1.5)], b"")
-    for form in ("txt", "npy", "csv"):
-        (d / form).symlink_to(elsewhere)
-        result = glassbox("view", d, "--export", "--format", form, code=2)
-        check("a link is refused", f"cannot export to {d / form}: it is a symbolic link" in result.stderr and
-              result.stderr.count("\n") == 1 and result.stdout == "", result.stderr)
-    check("nothing is written there", not list(elsewhere.iterdir()) and not leftovers(root) and not leftovers(d))
-    (root / "link.npz").symlink_to(root / "behind.npz")
-    (root / "behind.npz").write_text("old")
-    glassbox("export", d, "--format", "npz", "-o", root / "link.npz")
-    check("what -o names may be a link", (root / "link.npz").is_symlink() and len(np.load(root / "behind.npz").files) == 1)
-
-
-def absurd_shape(root):
-    """--full of a tensor whose shape is a claim does not print without end."""
-    shape = [1 << 20, 1 << 20]
-    d = other_dump(root / "absurd", [other_entry(0, 0, shape=shape, strides=[1 << 20, 1], numel=1 << 40, bin_size=8,
-                                                 truncated=True)], struct.pack("<2f", 1, 2))
-    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=20)
-    check("one sentence", result.stdout == "" and result.stderr.count("\n") == 1 and
-          f"{(1 << 40) - 2} elements of entry 0 were cut off" in result.stderr, result.stderr)
-    check("without --full it is shown", "[[1. 2.  ?" in glassbox("view", d, "--index", 0).stdout)
-    report = glassbox("view", d, "--export", "--format", "npy").stdout
-    check("what was kept is exported", np.load(d / "npy/task_0x0000000000000000_before_in0.npy").tolist() == [1, 2], report)
-
-
-def terminal_width(root):
-    """An array takes the width of a terminal, from 40 to 120 columns, and that of numpy in pipes."""
-    array = np.arange(900, dtype=np.float32) / 7
-    d = other_dump(root / "wide", [other_entry(0, 0, shape=[900], numel=900, bin_size=3600)], array.tobytes())
-    for columns, width in ((20, 40), (60, 60), (100, 100), (300, 120)):
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-        with open(root / "wide.txt", "wb") as copy:
-            process = subprocess.Popen([GLASSBOX, "view", d, "--index", "0"], stdout=follower, stderr=follower)
-            os.close(follower)
-            while part := read_terminal(leader):
-                copy.write(part)
-            os.close(leader)
-        process.wait()
-        text = (root / "wide.txt").read_text().replace("\r", "")
-        check(f"an array on {columns} columns", np.array2string(array, max_line_width=width) in text, text[:400])
-    check("in a pipe", np.array2string(array, max_line_width=75) in glassbox("view", d, "--index", 0).stdout)
-
-
-def read_terminal(leader):
-    try:
-        return os.read(leader, 1 << 16)
-    except OSError:  # the other side is closed
-        return b""
 
 
 # --- dtypes ---
@@ -673,123 +425,7 @@ def simpler_of_notes(root, d):
     check("an empty directory is taken", (root / "empty_directory/args.bin").stat().st_size == 39)
 
 
-# --- failures ---
-
-def usage(root, dump):
-    archive = root / "usage.npz"
-    for arguments, text in ((["--format", "npz"], "-o with the name of a file is expected"),
-                            (["--format", "simpler"], "-o with the name of a directory is expected"),
-                            (["-o", archive], "--format npz or --format simpler is expected"),
-                            (["--format", "zip", "-o", archive], "npz"),
-                            (["--format", "npz", "-o", archive, "--as", "bfloat16"], "is no dtype of numpy"),
-                            (["--format", "simpler", "-o", root / "x", "--as", "int8"], "--as is not possible"),
-                            (["--format", "npz", "-o", root], "a directory is there already"),
-                            (["--format", "simpler", "-o", dump.directory], "a directory with files in it"),
-                            (["--format", "npz", "-o", "/proc/x.npz"], "cannot make /proc/x.npz"),
-                            (["--format", "npz", "-o", root / "no/such/x.npz"], "No such file or directory"),
-                            (["--format", "simpler", "-o", "/proc/x"], "cannot make /proc/x")):
-        result = glassbox("export", dump.directory, *arguments, code=2)
-        check(f"one sentence with {text!r}", text in result.stderr and result.stdout == "", result.stderr)
-    check("usage errors leave nothing", not archive.exists() and not leftovers(root))
-    (dump.directory / "csv").write_text("a file")
-    result = glassbox("view", dump.directory, "--export", "--format", "csv", code=2)
-    check("a file in the place of the directory", "something else is there" in result.stderr, result.stderr)
-    (dump.directory / "csv").unlink()
-    if os.getuid() == 0 and is_for_others():
-        os.chmod(root, 0o755)
-        result = glassbox("view", dump.directory, "--export", "--format", "csv", code=2, user=65534, group=65534)
-        check("a directory that is not writable", result.stderr.count("\n") == 1 and "Permission denied" in result.stderr,
-              result.stderr)
-    check("failures leave nothing", not leftovers(dump.directory) and not (dump.directory / "csv").exists())
-
-
-def is_for_others():
-    """Whether a user without rights can run the command: not where it lies in somebody's home."""
-    try:
-        return subprocess.run([GLASSBOX, "version"], user=65534, capture_output=True).returncode == 0
-    except PermissionError as error:
-        print(f"a directory that is not writable is not tested as another user: {error}")
-        return False
-
-
-def full_disk(root, dump):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-    for arguments in (["view", dump.directory, "--export", "--format", "npy"],
-                      ["view", dump.directory, "--export", "--format", "txt"],
-                      ["export", dump.directory, "--format", "npz", "-o", root / "full.npz"],
-                      ["export", dump.directory, "--format", "simpler", "-o", root / "full"]):
-        result = glassbox(*arguments, code=4, preexec_fn=limit)
-        check("a failed write is one sentence", result.stderr.count("\n") == 1 and "cannot write" in result.stderr and
-              result.stdout == "", result.stderr)
-    names = {p.name for p in [*root.iterdir(), *dump.directory.iterdir()]}
-    check("a failed write leaves nothing", not names & {"full.npz", "full", "npy", "txt"} and
-          not leftovers(root) and not leftovers(dump.directory), names)
-
-
-def ending_signals():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it
-
-
-def interrupted(root, dump, has_terminals):
-    """Whatever the moment, an export is whole or absent; one that was there before stays as it was."""
-    files, archive, seed = dump.directory / "npy", root / "killed.npz", random.randrange(1 << 30)
-    chance = random.Random(seed)
-    endings = set()
-    ends = pty.openpty() if has_terminals else ()
-    wanted = {name: np.frombuffer(raw, np.float32).reshape(shape) for name, _, shape, raw in dump.entries}
-    for attempt in range(24):
-        directory = root / f"killed{attempt}"
-        arguments = [["view", dump.directory, "--export", "--format", "npy"],
-                     ["export", dump.directory, "--format", "npz", "-o", archive],
-                     ["export", dump.directory, "--format", "simpler", "-o", directory]][attempt % 3]
-        stderr = ends[1] if ends and attempt % 2 else subprocess.PIPE  # with the thread that shows progress, and without
-        process = subprocess.Popen([GLASSBOX, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=stderr,
-                                   preexec_fn=ending_signals)
-        time.sleep(chance.random() * 0.06)
-        process.send_signal(chance.choice(ENDING))
-        message = process.communicate()[1] or b""
-        ended = process.returncode
-        endings.add(ended < 0)
-        check(f"the end by a signal (seed {seed})", -ended in (0, *ENDING) and message == b"", f"{ended} {message}")
-        check("nothing half done", not leftovers(root) and not leftovers(dump.directory))
-        if ended == 0:
-            check("a whole export", {0: files, 1: archive, 2: directory}[attempt % 3].exists())
-        if files.exists():
-            check("all files or none", {f.stem: f.stat().st_size for f in files.iterdir()} ==
-                  {name: 128 + a.nbytes for name, a in wanted.items()})
-        if archive.exists():
-            check("a whole archive or none", sorted(np.load(archive).files) == sorted(wanted))
-        if directory.exists():
-            check("a whole directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
-                  len(json.loads((directory / "args_dump.json").read_text())["args"]) == len(wanted))
-    for descriptor in ends:
-        os.close(descriptor)
-    check(f"some were stopped (seed {seed})", True in endings)
-    for name, array in wanted.items():
-        if archive.exists():
-            check("the values of an archive that is there", same(np.load(archive)[name], array))
-
-
-def ignored_signal(root, dump):
-    """nohup: a signal that the program was started to ignore does not stop it."""
-    process = subprocess.Popen([GLASSBOX, "export", dump.directory, "--format", "npz", "-o", root / "nohup.npz"],
-                               stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    time.sleep(0.02)
-    process.send_signal(signal.SIGHUP)
-    check("an ignored signal does nothing", process.wait() == 0 and (root / "nohup.npz").exists())
-
-
-def large(root):
-    """16 tensors of 4 MiB."""
-    dump = Dump(root, "large")
-    numbers = np.random.default_rng(5)
-    for arg in range(16):
-        dump.add(arg // 4, arg % 4, "float32", (1024, 1024), numbers.standard_normal(1 << 20, np.float32).tobytes())
-    return dump.write()
-
+# --- many ---
 
 def check_end_records(archive, count):
     """Of an archive of many small members: zipfile itself takes a wrong count as it comes."""
@@ -855,29 +491,6 @@ def one_slot(root):
           {wanted[i]: i for i in chosen})
 
 
-def interrupted_reading(root):
-    """Nothing is made while the dump is read: a signal ends the command at once."""
-    d = other_dump(root / "long", [], b"", **dict.fromkeys(["total_args", "before_dispatch", "after_completion",
-                   "input_args", "output_args", "inout_args", "truncated_args"]))
-    text = (d / "args_dump.json").read_text()
-    entries = (json.dumps(other_entry(i, 0, value=i)) for i in range(150000))
-    (d / "args_dump.json").write_text(text.replace('"args": []', '"args": [' + ", ".join(entries) + "]"))
-    arguments = [GLASSBOX, "export", d, "--format", "npz", "-o", root / "long.npz", "--task", "0x0"]
-    whole = time.monotonic()
-    subprocess.run(arguments, stdout=subprocess.DEVNULL, check=True)
-    whole = time.monotonic() - whole
-    for _ in range(3):  # the machine may be busy with something else
-        begin = time.monotonic()
-        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-        time.sleep(whole * 0.2)
-        process.send_signal(signal.SIGINT)
-        ended = process.wait()
-        taken = time.monotonic() - begin
-        if taken < whole * 0.6:
-            break
-    check("a signal ends the reading", ended == -2 and taken < whole * 0.6, f"{ended}, {taken} of {whole} s")
-
-
 def main():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
@@ -889,24 +502,11 @@ def main():
         fixtures(root)
         overwritten(root)
         strange_names(root)
-        links(root)
-        absurd_shape(root)
-        has_terminals = terminals.are_there()
-        if has_terminals:
-            terminal_width(root)
         one_slot(root)
-        interrupted_reading(root)
-        big = large(root)
-        usage(root, big)
-        full_disk(root, big)
-        interrupted(root, big, has_terminals)
-        ignored_signal(root, big)
         many(root)
-    print(f"{passed} passed, {failed} failed" + ("" if has_terminals else ", 2 skipped"))
-    return 1 if failed else 0
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] else 0
 
 
 if __name__ == "__main__":
-    FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures/simpler"
-    GLASSBOX, EXAMPLES = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     sys.exit(main())
