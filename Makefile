@@ -3,13 +3,13 @@
 #   make build|demo|test|stress|fuzz|bench|lint|install|clean
 #   make test SAN=address,undefined      make test SAN=thread
 #   make test TESTS=tensor               only tests whose name matches
-#   make test JOBS=1                     one test after the other (default: one a processor)
+#   make test JOBS=1                     one test after the other, as with SAN=thread (default: one a processor)
 #   make fuzz SECONDS=600                each fuzz target for so long (default 60)
 #   make install PREFIX=/usr/local DESTDIR=
 
 SAN ?=
 TESTS ?=
-JOBS ?= $(shell nproc)
+JOBS ?= $(if $(findstring thread,$(SAN)),1,$(shell nproc))
 SECONDS ?= 60
 PREFIX ?= /usr/local
 comma := ,
@@ -17,7 +17,7 @@ BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 # The address space layout of thread sanitizer does not bear every randomisation; what has no
 # threads is left out of its runs.
-NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/manifest_text|^tests/(fuzz/|bench_|dtype_numpy|kernel_header|layers|docs_options|help|public_headers|install)
+NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/(manifest_text|import)|^cli/|^analysis/(array_text|histogram|export|entries)|^tests/(fuzz/|bench_|dtype_numpy|array_text|kernel_header|layers|docs_options|help|cli|public_headers|install|verify|view|export|python_reader)
 CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure \
 	$(if $(findstring thread,$(SAN)),-E '$(NO_THREADS)') $(if $(TESTS),-R '$(TESTS)')
 
