@@ -85,7 +85,8 @@ int gbx_decimal_places(gbx_decimal decimal) {
     return places > 0 ? places : 0;
 }
 
-double gbx_decimal_value(gbx_decimal decimal) {
+/* The float64 nearest to the decimal. */
+static double value_of(gbx_decimal decimal) {
     const int power = decimal.exponent - decimal.count + 1;
     if (decimal.count <= EXACT_DIGITS_MAX && is_exact_power(power)) {
         const double digits = (double)decimal.digits;
@@ -115,7 +116,7 @@ static bool reads_back_as_f32(gbx_decimal decimal, uint64_t bits) {
  * element of the narrower dtypes is known from a test of each of them.
  */
 static bool reads_back(gbx_decimal decimal, const gbx_magnitude *magnitude) {
-    const double value = gbx_decimal_value(decimal);
+    const double value = value_of(decimal);
     if (magnitude->dtype == GBX_FLOAT32) {
         const unsigned dropped = F64_FRACTION_BITS - F32_FRACTION_BITS;
         const uint64_t below = gbx_f64_bits(value) & ((UINT64_C(1) << dropped) - 1);
@@ -205,7 +206,8 @@ static gbx_decimal shortest_of_f64(double value) {
     return trim(parse_decimal(text));
 }
 
-gbx_decimal gbx_decimal_shortest(const gbx_magnitude *magnitude) {
+/* The decimal of the fewest digits that reads back as the element; of several the nearest. */
+static gbx_decimal shortest_of(const gbx_magnitude *magnitude) {
     const gbx_decimal zero = {.count = 1};
     if (magnitude->value == 0.0)
         return zero;
@@ -227,7 +229,7 @@ gbx_decimal gbx_decimal_shortest(const gbx_magnitude *magnitude) {
  */
 static gbx_decimal shorten(const gbx_magnitude *magnitude, int count) {
     if (magnitude->dtype != GBX_FLOAT64 || count > EXACT_DIGITS_MAX) {
-        const gbx_decimal shortest = gbx_decimal_shortest(magnitude);
+        const gbx_decimal shortest = shortest_of(magnitude);
         if (shortest.count <= count)
             return shortest;
     }
@@ -236,7 +238,7 @@ static gbx_decimal shorten(const gbx_magnitude *magnitude, int count) {
 
 gbx_decimal gbx_decimal_fixed(const gbx_magnitude *magnitude, int places) {
     if (magnitude->value == 0.0)
-        return gbx_decimal_shortest(magnitude);
+        return shortest_of(magnitude);
     return shorten(magnitude, exponent_of(magnitude->value) + 1 + places);
 }
 
@@ -249,6 +251,6 @@ gbx_decimal gbx_decimal_fixed_units(const gbx_magnitude *magnitude, int places) 
 
 gbx_decimal gbx_decimal_scientific(const gbx_magnitude *magnitude, int places) {
     if (magnitude->value == 0.0)
-        return gbx_decimal_shortest(magnitude);
+        return shortest_of(magnitude);
     return shorten(magnitude, places + 1);
 }

@@ -29,9 +29,6 @@ gbx_magnitude gbx_magnitude_of(uint32_t dtype, uint64_t bits);
  */
 gbx_decimal gbx_decimal_round(const gbx_magnitude *magnitude, int count);
 
-/* The decimal of the fewest digits that reads back as the element; of several the nearest. */
-gbx_decimal gbx_decimal_shortest(const gbx_magnitude *magnitude);
-
 /*
  * The shortest form if it has at most `places` (up to 8) digits after the point, otherwise the
  * value rounded to that many; without zeros at the end. Fixed is for values from 1e-4 to 1e8.
@@ -45,8 +42,5 @@ gbx_decimal gbx_decimal_fixed_units(const gbx_magnitude *magnitude, int places);
 
 /* Digits after the point, written without an exponent. */
 int gbx_decimal_places(gbx_decimal decimal);
-
-/* The float64 nearest to the decimal. */
-double gbx_decimal_value(gbx_decimal decimal);
 
 #endif

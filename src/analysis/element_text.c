@@ -1,11 +1,8 @@
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <glassbox/tensor.h>
 
 #include "analysis/array_text.h"
-#include "analysis/array_text_decimal.h"
 #include "analysis/array_text_integer.h"
 #include "base/float_bits.h"
 #include "base/float_text.h"

@@ -5,7 +5,6 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export_convert.h"
 #include "analysis/export_name.h"
 #include "analysis/export_npy.h"
 #include "analysis/export_simpler.h"
@@ -13,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/export_archive.h"
+#include "cli/export_files.h"
 #include "cli/export_notes.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
@@ -32,14 +32,6 @@ typedef struct command_line {
     uint32_t as;
     gbx_selection selection;
 } command_line;
-
-static uint32_t parse_dtype(struct argp_state *state, const char *text) {
-    uint32_t dtype = gbx_dtype_parse(text);
-    if (!gbx_export_is_target(dtype))
-        argp_error(state, "--as: \"%s\" is no dtype of numpy: " GBX_EXPORT_TARGETS " are expected",
-                   text);
-    return dtype;
-}
 
 static void check_line(struct argp_state *state, const command_line *line) {
     if (line->format == FORMAT_NONE)
@@ -61,7 +53,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->format = gbx_option_choice(state, "--format", argument, formats);
         return 0;
     case KEY_AS:
-        line->as = parse_dtype(state, argument);
+        line->as = gbx_export_parse_as(state, argument);
         return 0;
     case 'o':
         line->output = argument;

@@ -166,15 +166,18 @@ static uint64_t *sorted_copy(const gbx_selected *selected) {
     return indices;
 }
 
+gbx_dtype gbx_export_parse_as(struct argp_state *state, const char *text) {
+    gbx_dtype dtype = gbx_dtype_parse(text);
+    if (!gbx_export_is_target(dtype))
+        argp_error(state, "--as: \"%s\" is no dtype of numpy: " GBX_EXPORT_TARGETS " are expected",
+                   text);
+    return dtype;
+}
+
 gbx_status gbx_export_files(const gbx_opened_dump *dump, const gbx_selected *selected,
                             gbx_export_format format, gbx_dtype as, int *out_exit_code) {
     gbx_selected ascending = {0};
     file_export export = {.dump = dump, .selected = &ascending, .format = format, .as = as};
-    if (as != GBX_DTYPE_NONE && !gbx_export_is_target(as))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "cannot convert to %s, which numpy does not have: " GBX_EXPORT_TARGETS
-                        " are expected after --as",
-                        gbx_dtype_name(as));
     char *directory = gbx_dump_path_join(dump->directory, extensions[format]);
     ascending.indices = sorted_copy(selected);
     ascending.count = selected->count;

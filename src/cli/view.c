@@ -66,15 +66,6 @@ typedef struct command_line {
 
 /* --- options --- */
 
-static gbx_dtype parse_as(struct argp_state *state, const char *text) {
-    gbx_dtype dtype = gbx_dtype_parse(text);
-    if (dtype == GBX_DTYPE_NONE)
-        argp_error(state,
-                   "--as: \"%s\" is no dtype; float32, float64, int32 and their like are expected",
-                   text);
-    return dtype;
-}
-
 /* Options that say nothing together. */
 static void check_options(struct argp_state *state, const command_line *line) {
     bool is_of_export = line->has_format || line->as_dtype != GBX_DTYPE_NONE;
@@ -105,7 +96,7 @@ static error_t parse_export(int key, char *argument, struct argp_state *state, c
         line->has_format = true;
         return 0;
     case KEY_AS:
-        line->as_dtype = parse_as(state, argument);
+        line->as_dtype = gbx_export_parse_as(state, argument);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
