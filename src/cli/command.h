@@ -18,9 +18,13 @@ void gbx_command_parse(const struct argp *parser, const char *name, int argc, ch
 error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
 
 /* Each gets its own name as argv[0] and returns the exit code. */
+int gbx_command_audit(int argc, char **argv);
+int gbx_command_check(int argc, char **argv);
+int gbx_command_diff(int argc, char **argv);
 int gbx_command_export(int argc, char **argv);
 int gbx_command_platforms(int argc, char **argv);
 int gbx_command_recover(int argc, char **argv);
+int gbx_command_replay(int argc, char **argv);
 int gbx_command_run(int argc, char **argv);
 int gbx_command_verify(int argc, char **argv);
 int gbx_command_version(int argc, char **argv);

@@ -284,7 +284,7 @@ static gbx_progress *start_progress(void) {
 static gbx_status export_dump(whole_export *export) {
     bool is_npz = export->line->format == FORMAT_NPZ;
     gbx_selected *selected = &export->selected;
-    GBX_TRY(gbx_opened_dump_open(export->line->dump, &export->dump));
+    GBX_TRY(gbx_opened_dump_open(export->line->dump, GBX_INDEX_NOTHING, &export->dump));
     GBX_TRY(gbx_selection_apply(&export->line->selection, export->dump.entries, selected));
     if (is_npz)
         GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));

@@ -20,6 +20,10 @@ static int command_help(int argc, char **argv);
 static const command commands[] = {
     {"run", gbx_command_run, "run a scene and compare its outputs with what is expected"},
     {"view", gbx_command_view, "show what a dump holds: a list, or one tensor's values"},
+    {"check", gbx_command_check, "say which task is the first that is wrong for its own inputs"},
+    {"replay", gbx_command_replay, "call the kernels of one task again, alone"},
+    {"diff", gbx_command_diff, "compare two dumps, task by task"},
+    {"audit", gbx_command_audit, "find writes that nobody declared, and reads that came too early"},
     {"verify", gbx_command_verify, "check every hash, size and count of a dump"},
     {"export", gbx_command_export, "write values to one archive, or for another tool"},
     {"recover", gbx_command_recover, "make the dump of a run that was killed whole"},

@@ -22,17 +22,17 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
                     readable == 1 ? "it" : "them");
 }
 
-static gbx_status open_all(const char *given, gbx_opened_dump *dump) {
+static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
     GBX_TRY(gbx_dump_path_find(given, &dump->directory));
-    GBX_TRY(gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS, &dump->reader));
+    GBX_TRY(gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS | indexed, &dump->reader));
     GBX_TRY(check_extent(dump));
     GBX_TRY(gbx_reader_open_payload(dump->reader));
     return gbx_entries_create(dump->reader, &dump->entries);
 }
 
-gbx_status gbx_opened_dump_open(const char *given, gbx_opened_dump *out_dump) {
+gbx_status gbx_opened_dump_open(const char *given, unsigned indexed, gbx_opened_dump *out_dump) {
     *out_dump = (gbx_opened_dump){0};
-    gbx_status status = open_all(given, out_dump);
+    gbx_status status = open_all(given, indexed, out_dump);
     if (status)
         gbx_opened_dump_close(out_dump);
     return status;

@@ -1,0 +1,7 @@
+#include "cli/command.h"
+
+int gbx_command_replay(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    return GBX_EXIT_USAGE;
+}

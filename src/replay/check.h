@@ -1,0 +1,58 @@
+/*
+ * Is a task right for its own inputs? Its reference kernels run on the inputs that the dump holds,
+ * and what they leave is compared with the outputs that the dump holds.
+ */
+#ifndef GBX_REPLAY_CHECK_H
+#define GBX_REPLAY_CHECK_H
+
+#include "replay/engine.h"
+#include "tensor/compare.h"
+
+/* The reference of one kernel. */
+typedef struct gbx_check_reference {
+    uint32_t func_id;
+    const char *object; /* shared object of the reference; NULL where the kernel has none */
+    double rtol;        /* negative where the scene does not say, like the next */
+    double atol;
+} gbx_check_reference;
+
+typedef struct gbx_check_output {
+    uint32_t argument;         /* of the task */
+    gbx_comparison comparison; /* got: the dump; want: the reference */
+    uint64_t not_written;      /* elements that the reference does not write: not compared */
+} gbx_check_output;
+
+typedef enum gbx_check_verdict {
+    GBX_CHECK_RIGHT = 0,
+    GBX_CHECK_INTRODUCED = 1, /* wrong for its own inputs */
+    GBX_CHECK_NOT_CHECKED = 2
+} gbx_check_verdict;
+
+typedef struct gbx_check_result {
+    gbx_check_verdict verdict;
+    char reason[512];                              /* of what is not checked: one sentence */
+    gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* outputs and inouts that were compared */
+    uint32_t output_count;
+    uint32_t worst_output; /* of INTRODUCED: the first of them that is wrong */
+} gbx_check_result;
+
+/*
+ * Of several kernels of a mix, the loosest tolerance counts. A reference that crashes or hangs is
+ * NOT_CHECKED with that as the reason; so is a task whose kernels have not all a reference, whose
+ * inputs or outputs are missing in the dump, that did not complete, or of whose outputs the
+ * reference writes no element. Failures are those of the engine and of reading the dump.
+ */
+GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries,
+                                       uint64_t task, const gbx_check_reference *references,
+                                       size_t reference_count, gbx_check_result *out_result);
+
+/*
+ * The same for what the engine has just run, in place of what the dump holds: is another kernel
+ * right? `got` is the payload of each argument, NULL where it is not asked for.
+ */
+GBX_MUST_USE gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
+                                           const gbx_replay_task *task, const void *const *got,
+                                           const gbx_check_reference *references,
+                                           size_t reference_count, gbx_check_result *out_result);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Calls the kernels of one task again, in a child process, on memory that looks as it did before
+ * the task was dispatched: tensors at the addresses of the run, inputs restored, outputs poisoned.
+ *
+ * The memory is a memfd that both map; the child maps it where global memory was, so what a kernel
+ * left there can be looked at even when it crashed. The child is started by the first run, serves
+ * many runs, and is started anew after one that it did not survive. Kernels are loaded by absolute
+ * path and stay loaded as long as the child lives. One thread uses an engine.
+ */
+#ifndef GBX_REPLAY_ENGINE_H
+#define GBX_REPLAY_ENGINE_H
+
+#include "replay/task.h"
+
+typedef struct gbx_replay_engine gbx_replay_engine;
+
+typedef struct gbx_replay_engine_config {
+    uint32_t timeout_ms;       /* a run that takes longer is taken for a hang; 0: 10 s */
+    uint32_t chip_blocks;      /* of the chip of the run: what the global context says, and how many
+                                  blocks run together; 0: 8 */
+    uint64_t gm_bytes;         /* of it; 0: 8 GiB */
+    const char *child_program; /* path of glassbox-call; NULL: $GLASSBOX_CALL, else beside us, else
+                                  in libexec */
+} gbx_replay_engine_config;
+
+GBX_MUST_USE gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
+                                               gbx_replay_engine **out_engine);
+void gbx_replay_engine_close(gbx_replay_engine *engine); /* takes NULL */
+
+typedef struct gbx_replay_fault {
+    bool is_there;
+    bool is_hang;
+    int signal; /* 0 for a hang, and where the child ended by itself (exit) */
+    bool has_address;
+    uint64_t address; /* of a signal that has one */
+    uint32_t
+        dispatch;   /* which of the task's: the one that crashed, or the first that had not ended */
+    char text[256]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
+} gbx_replay_fault;
+
+typedef struct gbx_replay_request {
+    gbx_entries *entries;
+    const gbx_replay_task *task;
+    const char *objects[GBX_SUBTASK_COUNT]; /* shared object with kernel_entry, absolute path; NULL
+                                               where the task has no kernel */
+    int64_t dispatch;                       /* one of the task's, or -1 for all */
+    unsigned char poison; /* what every byte of an output holds before; 0xa5 and 0x5a are good */
+} gbx_replay_request;
+
+typedef struct gbx_replay_outcome {
+    gbx_replay_fault fault;
+    uint64_t ns; /* from before the first to after the last of the calls, by the child's clock */
+    uint64_t stray_bytes;   /* that changed outside of outputs and inouts, inputs included */
+    uint64_t stray_address; /* of the first */
+} gbx_replay_outcome;
+
+/*
+ * Restores the memory and makes the calls. A kernel that crashes, hangs or exits is an outcome, not
+ * a failure; one that cannot be loaded is GBX_BAD_KERNEL, with what dlerror said. Subtasks of a
+ * block run together, as do blocks as far as the chip of the run had that many.
+ */
+GBX_MUST_USE gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
+                                       gbx_replay_outcome *out_outcome);
+
+/* What an argument of the last request holds now, row-major; gbx_tensor_payload_bytes of it. */
+GBX_MUST_USE gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
+                                          void *out_payload);
+
+/*
+ * For debuggers and saved programs: the command line that makes the same calls in a process that
+ * nobody watches, and the file that it reads. The program restores the memory itself, makes the
+ * calls once, and ends. The file stays until the caller removes it. docs/replay.md has its form.
+ */
+GBX_MUST_USE gbx_status gbx_replay_write_call(gbx_replay_engine *engine,
+                                              const gbx_replay_request *request, const char *path);
+
+#endif

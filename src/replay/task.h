@@ -1,0 +1,69 @@
+/* One task of a dump as a call that can be made again: what its kernels got, and what they left. */
+#ifndef GBX_REPLAY_TASK_H
+#define GBX_REPLAY_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/entries.h"
+#include "base/status.h"
+
+#define GBX_REPLAY_NO_ENTRY UINT64_MAX
+enum { GBX_REPLAY_MAX_ARGUMENTS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
+
+typedef struct gbx_replay_argument {
+    uint32_t slot; /* in args[] */
+    uint32_t role; /* 0 input, 1 output, 2 inout, as in records */
+    bool is_tensor;
+    gbx_tensor tensor; /* data: the address in the run; 0 where the dump does not tell */
+    uint64_t bits;     /* of a scalar: its raw word */
+    uint32_t dtype;
+    const char *name; /* NULL where it has none; lives as long as the reader */
+    uint64_t before; /* the entry with its bytes before dispatch, all of them; of an input, inout */
+    uint64_t after;  /* the entry with its bytes after completion, all of them; of an output, inout.
+                        GBX_REPLAY_NO_ENTRY where the dump does not have them: such an output runs
+                        and is not compared */
+} gbx_replay_argument;
+
+/* One call of kernel_entry. */
+typedef struct gbx_replay_dispatch {
+    uint32_t subtask; /* gbx_subtask */
+    uint32_t block_idx;
+    uint32_t core_id; /* of the run, where the dump has it (--dump-args) */
+} gbx_replay_dispatch;
+
+typedef struct gbx_replay_task {
+    uint64_t task; /* task_seq */
+    uint64_t task_id;
+    uint32_t func_ids[GBX_SUBTASK_COUNT];        /* UINT32_MAX for none */
+    const char *kernel_names[GBX_SUBTASK_COUNT]; /* NULL for none; "func 3" where not named */
+    uint32_t block_num;
+    bool did_complete; /* false: it crashed, hung, or was running when the run ended */
+    gbx_replay_argument arguments[GBX_REPLAY_MAX_ARGUMENTS]; /* by slot */
+    uint32_t argument_count;
+    gbx_replay_dispatch *dispatches; /* by block, then subtask */
+    uint32_t dispatch_count;         /* block_num times the number of kernels */
+    bool has_addresses;              /* all tensors have one */
+    char name_texts[GBX_SUBTASK_COUNT][24];
+} gbx_replay_task;
+
+/*
+ * Fails with GBX_OUT_OF_RANGE where the dump has no such task, and with GBX_NOT_FOUND where one
+ * that the kernel reads is not all in the dump: the sentence names every one that is missing (slot,
+ * name) and why (no payload at this level, truncated, overwritten, lost,
+ * skipped, filtered), and what to do (run again with --dump-tensor=full). Which arguments a task
+ * has is known from DISPATCH records, where there are some, else from the signatures of its
+ * kernels, else from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
+ */
+GBX_MUST_USE gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task,
+                                             gbx_replay_task *out_task);
+void gbx_replay_task_free(gbx_replay_task *task);
+
+/* "task 29, kernel softmax_prepare", "task 3, kernels multiply, prepare_finish, finish". */
+enum { GBX_REPLAY_TITLE_BYTES = 320 };
+const char *gbx_replay_task_title(const gbx_replay_task *task,
+                                  char out_text[GBX_REPLAY_TITLE_BYTES]);
+
+#endif
