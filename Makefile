@@ -3,6 +3,7 @@
 #   make build|demo|test|stress|fuzz|bench|lint|install|clean
 #   make test SAN=address,undefined      make test SAN=thread
 #   make test TESTS=tensor               only tests whose name matches
+#   make test WERROR=ON                  warnings are errors; make lint then needs no build with gcc of its own
 #   make test JOBS=1                     one test after the other, as with SAN=thread (default: one a processor)
 #   make fuzz SECONDS=600                each fuzz target for so long (default 60)
 #   make install PREFIX=/usr/local DESTDIR=
@@ -11,10 +12,11 @@ SAN ?=
 TESTS ?=
 JOBS ?= $(if $(findstring thread,$(SAN)),1,$(shell nproc))
 SECONDS ?= 60
+WERROR ?= OFF
 PREFIX ?= /usr/local
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
-CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
+CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DGBX_WERROR=$(WERROR) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 # The address space layout of thread sanitizer does not bear every randomisation; what has no
 # threads is left out of its runs.
 NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/(manifest_text|import|reader|verify|recover)|^scene/fill|^cli/|^analysis/(array_text|histogram|export|entries)|^tests/(fuzz/|bench_|dtype_numpy|array_text|kernel_header|layers|docs_options|help|cli|public_headers|install|run$$|verify|view|export|python_reader)

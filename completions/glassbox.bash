@@ -16,7 +16,12 @@ _glassbox_options() {
         echo '--index= --full --stats --sort= --limit= --json --export --format= --as=' "$filters $general"
         ;;
     export) echo "--format= -o= --output= --as= $filters $general" ;;
-    verify | platforms) echo "--json $general" ;;
+    diff) echo "--atol= --rtol= --ulp= --strict-nan --json $filters $general" ;;
+    check) echo "--scene= --timeout= --json $general" ;;
+    replay)
+        echo "--task= --dispatch= --kernel= --gdb --repeat= --save= --trust --timeout= --json $general"
+        ;;
+    audit | verify | platforms) echo "--json $general" ;;
     recover | version) echo "$general" ;;
     esac
 }
@@ -146,15 +151,16 @@ _glassbox_keep_scenes() {
     if ((${#kept[@]})); then printf '%s\n' "${kept[@]}"; else printf '%s\n' "$@"; fi
 }
 
+# Scenes that begin with $2; $1 stands before them.
 _glassbox_offer_scenes() {
     local plain
-    _glassbox_unquote "$1"
+    _glassbox_unquote "$2"
     if [[ $plain == */ && -f ${plain/#\~\//$HOME/}scene.json ]]; then
-        COMPREPLY=("${plain}scene.json")
+        COMPREPLY=("${1:cut}${plain}scene.json")
         compopt -o filenames 2>/dev/null
         return
     fi
-    _glassbox_offer_paths d '' "$1"
+    _glassbox_offer_paths d "$1" "$2"
     ((${#COMPREPLY[@]})) && mapfile -t COMPREPLY < <(_glassbox_keep_scenes "${COMPREPLY[@]}")
 }
 
@@ -177,8 +183,10 @@ _glassbox_offer_filter() {
 _glassbox_offer_values() {
     local values
     case $1$2 in
-    run-o | run--output) _glassbox_offer_paths d "$3" "$4" ;;
+    run-o | run--output | replay--save) _glassbox_offer_paths d "$3" "$4" ;;
     export-o | export--output) _glassbox_offer_paths f "$3" "$4" ;;
+    check--scene) _glassbox_offer_scenes "$3" "$4" ;;
+    replay--kernel) _glassbox_offer_paths f "$3" "$4" ;;
     run--dump-filter) _glassbox_offer_filter "$3" "$4" ;;
     *--kernel)
         mapfile -t values < <(_glassbox_kernels)
@@ -212,7 +220,7 @@ _glassbox() {
     command=${words[1]}
     previous=${words[-2]}
     if ((${#words[@]} == 2)) || { ((${#words[@]} == 3)) && [[ $command == help ]]; }; then
-        _glassbox_offer '' run view verify export recover platforms version help
+        _glassbox_offer '' run view check replay diff audit verify export recover platforms version help
         ((${#words[@]} == 2)) && [[ $last == -* ]] && _glassbox_offer '' --help --version
     elif [[ $last == --*=* ]]; then
         _glassbox_takes "$command" "${last%%=*}" = || _glassbox_takes "$command" "${last%%=*}" '[=]' || return
@@ -223,8 +231,8 @@ _glassbox() {
         _glassbox_offer_options "$command"
     else
         case $command in
-        run) _glassbox_offer_scenes "$last" ;;
-        view | verify | export | recover) _glassbox_offer_paths d '' "$last" ;;
+        run) _glassbox_offer_scenes '' "$last" ;;
+        view | check | replay | diff | audit | verify | export | recover) _glassbox_offer_paths d '' "$last" ;;
         esac
     fi
 }

@@ -14,6 +14,10 @@ Runs task graphs of kernels on a simulated accelerator.
 commands:
   run         run a scene and compare its outputs with what is expected
   view        show what a dump holds: a list, or one tensor's values
+  check       say which task is the first that is wrong for its own inputs
+  replay      call the kernels of one task again, alone
+  diff        compare two dumps, task by task
+  audit       find writes that nobody declared, and reads that came too early
   verify      check every hash, size and count of a dump
   export      write values to one archive, or for another tool
   recover     make the dump of a run that was killed whole

@@ -89,14 +89,14 @@ typedef struct gbx_kernel {
     const char *name;             /* what reports call it; up to GBX_MAX_KERNEL_NAME bytes */
     gbx_core_type core;           /* which cores it runs on */
     const char *source;           /* a C file, compiled with $CC (cc) and cached by content */
-    const char *compile_flags;    /* with source: further compiler flags, by blanks; may be NULL */
-    const char *link_flags;       /* with source: libraries, by blanks; may be NULL; -lm is there */
+    const char *compile_flags;    /* further compiler flags, by blanks; may be NULL */
+    const char *link_flags;       /* libraries, by blanks; may be NULL; -lm is there */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
     /* For dumps; all may be NULL. Both lists are in the order of the signature. */
     const char *signature; /* "in,inout,out,scalar:float32": tells the dtypes of scalars */
     const char *arg_names; /* "query,state,output,scale" */
-    const char *origin;    /* with shared_object: the source that it was made of */
+    const char *origin; /* with shared_object: the source that it was made of, by the flags above */
 } gbx_kernel;
 
 /*

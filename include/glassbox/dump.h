@@ -34,6 +34,7 @@ typedef enum gbx_dump_level {
 typedef struct gbx_dump_about {
     const char *command; /* the command line */
     const char *scene;
+    const char *scene_path; /* its directory */
     const char *case_name;
     uint32_t round; /* 0: the only one */
     uint32_t rank;

@@ -50,8 +50,8 @@ typedef struct gbx_replay_task {
 } gbx_replay_task;
 
 /*
- * Fails with GBX_OUT_OF_RANGE where the dump has no such task, and with GBX_NOT_FOUND where one
- * that the kernel reads is not all in the dump: the sentence names every one that is missing (slot,
+ * Fails with GBX_OUT_OF_RANGE where the dump has no such task, and with GBX_NOT_FOUND where an
+ * argument that the kernel reads is not all in the dump: the sentence names every one that is missing (slot,
  * name) and why (no payload at this level, truncated, overwritten, lost,
  * skipped, filtered), and what to do (run again with --dump-tensor=full). Which arguments a task
  * has is known from DISPATCH records, where there are some, else from the signatures of its

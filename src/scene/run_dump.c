@@ -25,7 +25,9 @@ static size_t list_kernels(const gbx_chip *chip, gbx_dump_kernel *kernels) {
                                              .signature = entry->signature,
                                              .arg_names = entry->arg_names,
                                              .object_path = entry->object_path,
-                                             .origin = entry->origin};
+                                             .origin = entry->origin,
+                                             .compile_flags = entry->compile_flags,
+                                             .link_flags = entry->link_flags};
     }
     return count;
 }

@@ -127,7 +127,9 @@ static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, cons
                          .shared_object = path,
                          .signature = signature,
                          .arg_names = has_names ? names : NULL,
-                         .origin = from->source};
+                         .origin = from->source,
+                         .compile_flags = from->compile_flags,
+                         .link_flags = from->link_flags};
     gbx_status status = signature && names ? gbx_kernel_register(s->chip, &kernel)
                                            : gbx_fail(GBX_EXHAUSTED, "the host is out of memory");
     free(signature);
@@ -212,6 +214,7 @@ static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_res
     config.progress_context = s;
     config.dump.directory = output->path;
     config.dump.about.scene = s->scene->name;
+    config.dump.about.scene_path = s->scene->directory;
     config.dump.about.case_name = result->of_case->name;
     config.dump.about.round = s->options->rounds > 1 ? result->round : 0;
     gbx_status status = call_chip(s, run, &config, &counts);

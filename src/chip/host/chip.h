@@ -13,6 +13,8 @@ typedef struct gbx_kernel_entry {
     char *arg_names;
     char *object_path; /* absolute; NULL for a function */
     char *origin;      /* the source that the object was made of */
+    char *compile_flags;
+    char *link_flags;
 } gbx_kernel_entry;
 
 struct gbx_chip {

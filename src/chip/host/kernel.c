@@ -153,6 +153,8 @@ static void forget(gbx_kernel_entry *entry) {
     free(entry->arg_names);
     free(entry->object_path);
     free(entry->origin);
+    free(entry->compile_flags);
+    free(entry->link_flags);
     *entry = (gbx_kernel_entry){0};
 }
 
@@ -167,7 +169,9 @@ static gbx_status keep(gbx_kernel_entry *entry, const gbx_kernel *kernel, const 
     *entry = (gbx_kernel_entry){.core = kernel->core};
     if (!copy_text(kernel->signature, &entry->signature) ||
         !copy_text(kernel->arg_names, &entry->arg_names) || !copy_text(path, &entry->object_path) ||
-        !copy_text(origin, &entry->origin)) {
+        !copy_text(origin, &entry->origin) ||
+        !copy_text(kernel->compile_flags, &entry->compile_flags) ||
+        !copy_text(kernel->link_flags, &entry->link_flags)) {
         forget(entry);
         return gbx_fail(GBX_EXHAUSTED, "registering kernel %s: the host is out of memory",
                         kernel->name);

@@ -150,111 +150,28 @@ gbx_status gbx_run_record_make(const gbx_dump_session_config *config,
     return status;
 }
 
-/* --- kernels/ --- */
-
-enum { PATH_BYTES = 4096, NAME_ROOM = GBX_KERNEL_COPY_BYTES + 16 };
-
-/* What may stand in a file's name whatever the file system; the hash keeps names apart. */
-static void append_clean(char *name, const char *text) {
-    size_t length = strlen(name);
-    for (; *text && length + 1 < GBX_KERNEL_COPY_BYTES; ++text) {
-        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-                        (*text >= '0' && *text <= '9') || strchr("._-", *text);
-        name[length] = is_plain && (length > 0 || *text != '.') ? *text : '_';
-        ++length;
-    }
-    name[length] = '\0';
-}
-
-/* "softmax_1a2b3c4d.so": the name of a file's copy; empty when there is no such file. */
-static gbx_status name_copy(const gbx_dump_kernel *kernel, const char *path, char *out_name) {
-    unsigned char bytes[65536];
-    gbx_hash_state state;
-    out_name[0] = '\0';
-    if (!path)
-        return NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gbx_fail(GBX_IO, "keeping kernel %s with the dump: %s: %s", kernel->name, path,
-                        strerror(errno));
-    gbx_hash_begin(&state);
-    ssize_t count;
-    while ((count = read(fd, bytes, sizeof bytes)) > 0)
-        gbx_hash_update(&state, bytes, (size_t)count);
-    int error = errno;
-    close(fd);
-    if (count < 0)
-        return gbx_fail(GBX_IO, "keeping kernel %s with the dump: %s: %s", kernel->name, path,
-                        strerror(error));
-    const char *dot = strrchr(path, '.');
-    bool has_suffix = dot && !strchr(dot, '/') && strlen(dot) < 8;
-    char hash[16];
-    snprintf(hash, sizeof hash, "_%08" PRIx32, (uint32_t)gbx_hash_end(&state).low);
-    append_clean(out_name, kernel->name);
-    append_clean(out_name, hash);
-    append_clean(out_name, has_suffix ? dot : "");
-    return NULL;
-}
-
-static gbx_status copy_bytes(int from, int to, const char *path) {
-    char bytes[65536];
-    ssize_t count;
-    while ((count = read(from, bytes, sizeof bytes)) != 0) {
-        if (count < 0)
-            return gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
-        for (ssize_t at = 0; at < count;) {
-            ssize_t written = write(to, bytes + at, (size_t)(count - at));
-            if (written < 0)
-                return gbx_fail(GBX_IO, "writing a copy of %s: %s", path, strerror(errno));
-            at += written;
-        }
-    }
-    return NULL;
-}
-
-static gbx_status copy_file(const char *directory, const char *name, const char *path) {
-    char to_path[PATH_BYTES];
-    snprintf(to_path, sizeof to_path, "%s/kernels/%s", directory, name);
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    gbx_status status = NULL;
-    if (from < 0 || to < 0)
-        status = gbx_fail(GBX_IO, "copying %s to %s: %s", path, to_path, strerror(errno));
-    else
-        status = copy_bytes(from, to, path);
-    if (from >= 0)
-        close(from);
-    if (to >= 0)
-        close(to);
-    return status;
-}
-
-gbx_status gbx_run_kernels_copy(const gbx_dump_session_config *config,
-                                gbx_kernel_copy *out_copies) {
-    const char *directory = config->options->directory;
-    char path[PATH_BYTES];
-    if ((size_t)snprintf(path, sizeof path, "%s/kernels", directory) >= sizeof path - NAME_ROOM)
-        return gbx_fail(GBX_OUT_OF_RANGE, "dumping to %s: the path is too long", directory);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
-    for (size_t i = 0; i < config->kernel_count; ++i) {
-        const gbx_dump_kernel *kernel = &config->kernels[i];
-        GBX_TRY(name_copy(kernel, kernel->object_path, out_copies[i].object));
-        GBX_TRY(name_copy(kernel, kernel->origin, out_copies[i].source));
-        if (out_copies[i].object[0])
-            GBX_TRY(copy_file(directory, out_copies[i].object, kernel->object_path));
-        if (out_copies[i].source[0])
-            GBX_TRY(copy_file(directory, out_copies[i].source, kernel->origin));
-    }
-    return NULL;
-}
+enum { PATH_BYTES = 4096, COPY_ROOM = GBX_KERNEL_COPY_BYTES + 16 };
 
 /* --- run.json --- */
 
 static void put_copy(gbx_json_writer *json, const char *key, const char *name) {
-    char path[NAME_ROOM];
+    char path[COPY_ROOM];
     snprintf(path, sizeof path, "kernels/%s", name);
     put(json, key, name[0] ? path : NULL);
+}
+
+static void put_hash(gbx_json_writer *json, const char *key, const gbx_hash128 *hash) {
+    char text[GBX_HASH_TEXT_BYTES];
+    if (hash)
+        gbx_hash_format(*hash, text);
+    put(json, key, hash ? text : NULL);
+}
+
+/* A path that means the same in any working directory. */
+static void put_absolute(gbx_json_writer *json, const char *key, const char *path) {
+    char *absolute = path ? realpath(path, NULL) : NULL;
+    put(json, key, absolute ? absolute : path);
+    free(absolute);
 }
 
 static void put_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
@@ -289,6 +206,8 @@ static void put_result(gbx_json_writer *json, const gbx_dump_ending *ending,
 static void put_document(gbx_json_writer *json, const gbx_dump_session_config *config,
                          const gbx_run_identity *identity, const gbx_kernel_copy *copies,
                          const gbx_dump_ending *ending, const gbx_dump_totals *totals) {
+    gbx_hal_caps caps;
+    config->hal->ops->caps(config->hal, &caps);
     gbx_json_begin_object(json);
     put_number(json, "schema_version", 1);
     put(json, "generator", "glassbox " GBX_VERSION);
@@ -297,6 +216,8 @@ static void put_document(gbx_json_writer *json, const gbx_dump_session_config *c
     put(json, "device", config->device);
     put_number(json, "blocks", config->blocks);
     put_number(json, "threads", config->aicpu_threads);
+    put_number(json, "gm_bytes", caps.gm_bytes);
+    put_absolute(json, "scene_path", config->options->about.scene_path);
     put_options(json, config);
     gbx_json_key(json, "kernels");
     gbx_json_begin_array(json);
@@ -304,7 +225,11 @@ static void put_document(gbx_json_writer *json, const gbx_dump_session_config *c
         gbx_json_begin_object(json);
         put_kernel(json, &config->kernels[i]);
         put_copy(json, "object", copies[i].object);
+        put_hash(json, "object_hash", copies[i].object[0] ? &copies[i].object_hash : NULL);
         put_copy(json, "source", copies[i].source);
+        put_absolute(json, "origin", config->kernels[i].origin);
+        put(json, "compile_flags", config->kernels[i].compile_flags);
+        put(json, "link_flags", config->kernels[i].link_flags);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);

@@ -142,7 +142,7 @@ static gbx_status begin(gbx_dump_session *session) {
     note_scalar_dtypes(session);
     GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
-    GBX_TRY(gbx_run_kernels_copy(config, session->copies));
+    GBX_TRY(gbx_kernel_copies_make(config, session->copies));
     GBX_TRY(gbx_run_file_write(config, &session->identity, session->copies, NULL, NULL));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));

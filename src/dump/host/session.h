@@ -21,6 +21,8 @@ typedef struct gbx_dump_kernel {
     const char *arg_names; /* likewise, by commas */
     const char *object_path;
     const char *origin;
+    const char *compile_flags;
+    const char *link_flags;
 } gbx_dump_kernel;
 
 typedef struct gbx_dump_run_arg {
