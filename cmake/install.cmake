@@ -2,7 +2,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS glassbox_static glassbox_shared EXPORT glassbox-targets)
 install(TARGETS glassbox)
-install(TARGETS glassbox-chip DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glassbox)
+install(TARGETS glassbox-chip glassbox-call DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glassbox)
 install(DIRECTORY include/glassbox TYPE INCLUDE)
 file(GLOB GBX_MAN_PAGES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${GBX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -16,6 +16,7 @@ import tempfile
 EXPECTED = [
     "bin/glassbox",
     "libexec/glassbox/glassbox-chip",
+    "libexec/glassbox/glassbox-call",
     "include/glassbox/glassbox.h",
     "include/glassbox/chip.h",
     "include/glassbox/kernel.h",
@@ -140,7 +141,7 @@ def main():
             missing += [] if (library / name).exists() else [name]
         if missing:
             sys.exit(f"not installed: {missing}")
-        environment = {k: v for k, v in os.environ.items() if k not in ("GLASSBOX_CHIP", "LD_LIBRARY_PATH")}
+        environment = {k: v for k, v in os.environ.items() if k not in ("GLASSBOX_CHIP", "GLASSBOX_CALL", "LD_LIBRARY_PATH")}
         environment["PKG_CONFIG_PATH"] = str(library / "pkgconfig")
         environment["GLASSBOX_CACHE"] = str(directory / "cache")
         environment["LD_LIBRARY_PATH"] = str(library)
@@ -152,7 +153,7 @@ def main():
         steps = tour(source_root, work)
         passed = 1 + check_session("README.md", steps, work, environment)
         outputs = dict(steps)
-        for document in ("view.md", "export.md"):
+        for document in ("view.md", "export.md", "tour.md"):
             place = directory / document
             place.mkdir()
             (place / "examples").symlink_to(source_root.resolve() / "examples")

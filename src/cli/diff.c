@@ -1,7 +1,245 @@
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/command.h"
+#include "cli/diff_report.h"
+#include "cli/dump_text.h"
+#include "cli/json_output.h"
+#include "cli/option_values.h"
+#include "cli/progress.h"
+#include "cli/selection.h"
+
+enum {
+    KEY_ATOL = 0x100, /* no letters: the long names alone */
+    KEY_RTOL,
+    KEY_ULP,
+    KEY_STRICT_NAN,
+    KEY_JSON
+};
+
+static const struct argp_option options[] = {
+    {"atol", KEY_ATOL, "X", 0, "Elements are near when |a - b| <= X + rtol * |b|", 0},
+    {"rtol", KEY_RTOL, "X", 0, "Of float elements: see --atol", 0},
+    {"ulp", KEY_ULP, "N", 0, "Float elements are near, too, when at most N steps apart", 0},
+    {"strict-nan", KEY_STRICT_NAN, NULL, 0, "NaN differs from NaN", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON document, with every record that is not equal", 0},
+    {0}};
+
+typedef struct command_line {
+    const char *dumps[2];
+    gbx_selection selection;
+    gbx_diff_options options;
+    bool as_json;
+} command_line;
+
+/* --- options --- */
+
+static double parse_tolerance(struct argp_state *state, const char *option, const char *text) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value < 0.0)
+        argp_error(state, "%s: \"%s\" is no number that is 0 or more", option, text);
+    return value;
+}
+
+static void parse_dump(command_line *line, char *argument, struct argp_state *state) {
+    if (line->dumps[1])
+        argp_error(state, "\"%s\" is not expected; two dumps are compared", argument);
+    line->dumps[line->dumps[0] ? 1 : 0] = argument;
+}
+
+static error_t parse_value(int key, char *argument, struct argp_state *state, command_line *line) {
+    gbx_tolerance *tolerance = &line->options.tolerance;
+    switch (key) {
+    case KEY_ATOL:
+        tolerance->atol = parse_tolerance(state, "--atol", argument);
+        break;
+    case KEY_RTOL:
+        tolerance->rtol = parse_tolerance(state, "--rtol", argument);
+        break;
+    case KEY_ULP:
+        tolerance->ulp = gbx_option_integer(state, "--ulp", argument, 0, UINT64_MAX - 1);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    line->options.has_tolerance = true;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &line->selection;
+        return 0;
+    case ARGP_KEY_ARG:
+        parse_dump(line, argument, state);
+        return 0;
+    case ARGP_KEY_END:
+        if (!line->dumps[1])
+            argp_error(state, "%s missing; two dumps are compared",
+                       line->dumps[0] ? "a second dump is" : "two dumps are");
+        return 0;
+    case KEY_STRICT_NAN:
+        line->options.is_strict_nan = true;
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
+    default:
+        return parse_value(key, argument, state, line);
+    }
+}
+
+static const struct argp_child children[] = {{&gbx_selection_argp, 0, "Filters:", 1}, {0}};
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .children = children,
+    .args_doc = "A B",
+    .doc =
+        "Compares two dumps: of two runs, platforms or runtimes, from before and after a change, "
+        "or of another tool. Names the first task in graph order that differs, and whether it "
+        "introduced the difference or inherited it from its inputs; then how much every record "
+        "differs. A and B are dump directories, their parents or their tensor_dump. Without "
+        "--atol, --rtol and --ulp each float dtype has a tolerance of its own; where one is given, "
+        "those that are not are 0. Integers have --atol alone, bool none. A record is compared "
+        "where it matches the filters in A or in B.\v"
+        "exit codes: 0 everything compared is equal within tolerance; 1 something differs, is in "
+        "one dump alone, or nothing was compared; 2 usage, or a dump that cannot be read.\n\n"
+        "examples:\n  glassbox diff outputs/before outputs/after\n"
+        "  glassbox diff before after --kernel 'softmax*' --stage after\n"
+        "  glassbox diff before after --ulp 0\n"
+        "  glassbox diff before after --rtol 1e-3 --atol 1e-6 --json",
+};
+
+/* --- comparing --- */
+
+typedef struct comparison {
+    const command_line *line;
+    gbx_diff_dumps dumps;
+    gbx_selected selected[2];
+    gbx_diff_text text;
+    gbx_json_writer json;
+    gbx_progress *progress;
+} comparison;
+
+static gbx_status on_record(void *context, const gbx_diff_record *record) {
+    comparison *c = context;
+    if (!c->line->as_json)
+        return gbx_diff_text_add(&c->text, &c->dumps, record);
+    if (!gbx_json_has_failed(&c->json)) /* gbx_json_finish tells why */
+        gbx_diff_json_add(&c->json, &c->dumps, record);
+    return NULL;
+}
+
+static void on_progress(void *context, uint64_t tasks, uint64_t all_tasks, uint64_t bytes) {
+    comparison *c = context;
+    char text[128], done[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES],
+        read[GBX_COUNT_TEXT_BYTES];
+    snprintf(text, sizeof text, "comparing task %s of %s, %s of each dump read",
+             gbx_text_count(tasks, done), gbx_text_count(all_tasks, all),
+             gbx_text_bytes(bytes, read));
+    gbx_progress_phase(c->progress, NULL, text);
+}
+
+static gbx_status compare(comparison *c, gbx_diff_result *result) {
+    bool is_given = gbx_selection_is_given(&c->line->selection);
+    const gbx_selected *of_a = &c->selected[0];
+    const gbx_selected *of_b = &c->selected[1];
+    gbx_diff_side a = {c->dumps.a.entries, is_given ? of_a->indices : NULL, of_a->count};
+    gbx_diff_side b = {c->dumps.b.entries, is_given ? of_b->indices : NULL, of_b->count};
+    c->progress = gbx_progress_start();
+    gbx_diff_observer observer = {
+        .context = c, .on_record = on_record, .on_progress = c->progress ? on_progress : NULL};
+    gbx_status status = gbx_diff_run(&a, &b, &c->line->options, &observer, result);
+    gbx_progress_stop(c->progress);
+    return status;
+}
+
+static gbx_status report_json(comparison *c, gbx_diff_result *result) {
+    GBX_TRY(gbx_diff_check(c->dumps.a.entries));
+    GBX_TRY(gbx_diff_check(c->dumps.b.entries));
+    gbx_json_start(&c->json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_diff_json_begin(&c->json, &c->dumps);
+    gbx_status status = compare(c, result);
+    if (!status)
+        status = gbx_diff_json_end(&c->json, &c->dumps, result);
+    return gbx_status_first(status, gbx_json_finish(&c->json));
+}
+
+static gbx_status report_text(comparison *c, gbx_diff_result *result) {
+    GBX_TRY(compare(c, result));
+    return gbx_diff_text_print(&c->text, &c->dumps, result);
+}
+
+static void say_nothing_matches(const comparison *c) {
+    char counts[2][GBX_COUNT_TEXT_BYTES];
+    fprintf(stderr,
+            "glassbox diff: none of the %s entries of %s and the %s of %s matches the filters\n",
+            gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
+            gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
+}
+
+static bool has_names(const gbx_opened_dump *dump) {
+    return gbx_reader_run(dump->reader)->kernel_count > 0;
+}
+
+static gbx_status report(comparison *c, int *out_exit_code) {
+    gbx_diff_result result = {0};
+    c->dumps.shows_b = !has_names(&c->dumps.a) && has_names(&c->dumps.b);
+    bool is_given = gbx_selection_is_given(&c->line->selection);
+    if (is_given) {
+        const gbx_selection *selection = &c->line->selection;
+        GBX_TRY(gbx_selection_apply(selection, c->dumps.a.entries, &c->selected[0]));
+        GBX_TRY(gbx_selection_apply(selection, c->dumps.b.entries, &c->selected[1]));
+    }
+    bool is_nothing = is_given && c->selected[0].count + c->selected[1].count == 0;
+    if (is_nothing)
+        say_nothing_matches(c);
+    if (c->line->as_json)
+        GBX_TRY(report_json(c, &result));
+    else if (!is_nothing)
+        GBX_TRY(report_text(c, &result));
+    bool is_alike = result.compared > 0 && result.counts[GBX_DIFF_DIFFERENT] == 0 &&
+                    result.counts[GBX_DIFF_ONLY_A] + result.counts[GBX_DIFF_ONLY_B] == 0;
+    *out_exit_code = is_alike ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    return NULL;
+}
+
+static gbx_status diff(comparison *c, int *out_exit_code) {
+    gbx_status status = gbx_opened_dump_open(c->line->dumps[0], GBX_INDEX_GRAPH, &c->dumps.a);
+    if (!status)
+        status = gbx_opened_dump_open(c->line->dumps[1], GBX_INDEX_GRAPH, &c->dumps.b);
+    if (!status)
+        status = report(c, out_exit_code);
+    free(c->selected[0].indices);
+    free(c->selected[1].indices);
+    gbx_opened_dump_close(&c->dumps.a);
+    gbx_opened_dump_close(&c->dumps.b);
+    gbx_diff_text_free(&c->text);
+    return status;
+}
 
 int gbx_command_diff(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    return GBX_EXIT_USAGE;
+    static command_line line; /* too large for a stack, like the next */
+    static comparison compared;
+    line = (command_line){0};
+    compared = (comparison){.line = &line};
+    setlocale(LC_CTYPE, "");
+    gbx_command_parse(&parser, "diff", argc, argv, &line);
+    int exit_code = GBX_EXIT_OK;
+    gbx_status status = diff(&compared, &exit_code);
+    if (status) {
+        fprintf(stderr, "glassbox diff: %s\n", gbx_status_message(status));
+        exit_code = gbx_code_exit(gbx_status_code(status));
+    }
+    gbx_status_free(status);
+    return exit_code;
 }

@@ -47,9 +47,9 @@ static void print_output(const gbx_output_result *output) {
     int64_t index[GBX_MAX_DIMS];
     char got[GBX_ELEMENT_TEXT_BYTES];
     char want[GBX_ELEMENT_TEXT_BYTES];
-    gbx_compare_index(tensor, c->first_bad, index);
-    gbx_element_format(tensor->dtype, c->got_bits, got);
-    gbx_element_format(tensor->dtype, c->want_bits, want);
+    gbx_compare_index(tensor, c->first_bad.index, index);
+    gbx_element_format(tensor->dtype, c->first_bad.got_bits, got);
+    gbx_element_format(tensor->dtype, c->first_bad.want_bits, want);
     printf("%" PRIu64 " of %" PRIu64 " elements differ, max abs %.3g, max rel %.3g, first at [",
            c->mismatches, c->elements, c->max_abs, c->max_rel);
     for (uint32_t d = 0; d < tensor->ndims; ++d)
@@ -183,7 +183,7 @@ gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *re
 static void write_first_bad(gbx_json_writer *json, const gbx_output_result *output) {
     const gbx_tensor *tensor = &output->arg->tensor;
     int64_t index[GBX_MAX_DIMS];
-    gbx_compare_index(tensor, output->comparison.first_bad, index);
+    gbx_compare_index(tensor, output->comparison.first_bad.index, index);
     gbx_json_begin_array_inline(json);
     for (uint32_t d = 0; d < tensor->ndims; ++d)
         gbx_json_i64(json, index[d]);

@@ -1,11 +1,7 @@
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,60 +10,11 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
+#include "base/program_path.h"
 #include "hal/sim.h"
 
 /* A chip that runs ends at once; one that is stopped needs to be killed. */
 #define END_GRACE_NS (GBX_NS_PER_SECOND / 2)
-
-/* --- finding the program --- */
-
-static bool is_program(const char *path) {
-    return access(path, X_OK) == 0;
-}
-
-/* The directory of the library or program that holds this code, with the slash. */
-static bool own_directory(char out_path[PATH_MAX]) {
-    Dl_info info;
-    char file[PATH_MAX];
-    bool is_known = dladdr((const void *)(uintptr_t)&own_directory, &info) && info.dli_fname;
-    /* Of the program itself the name is argv[0], which may have meant another working directory. */
-    if (!(is_known && strchr(info.dli_fname, '/') && realpath(info.dli_fname, file)) &&
-        !realpath("/proc/self/exe", file))
-        return false;
-    *(strrchr(file, '/') + 1) = '\0';
-    memcpy(out_path, file, strlen(file) + 1);
-    return true;
-}
-
-/* In a build tree the chip lies beside us, installed it lies in libexec, wherever the prefix is. */
-static gbx_status find_chip_program(const char *configured, char out_path[PATH_MAX]) {
-    static const char *const places[] = {"glassbox-chip", "../libexec/glassbox/glassbox-chip",
-                                         "../../libexec/glassbox/glassbox-chip"};
-    const char *chosen = configured ? configured : getenv("GLASSBOX_CHIP");
-    if (chosen) {
-        if (!is_program(chosen))
-            return gbx_fail(GBX_NOT_FOUND, "starting the chip: %s, named by %s, cannot be run: %s",
-                            chosen, configured ? "the configuration" : "GLASSBOX_CHIP",
-                            strerror(errno));
-        snprintf(out_path, PATH_MAX, "%s", chosen);
-        return NULL;
-    }
-    char directory[PATH_MAX] = "this program";
-    if (own_directory(directory)) {
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i) {
-            int length = snprintf(out_path, PATH_MAX, "%s%s", directory, places[i]);
-            if (length < PATH_MAX && is_program(out_path))
-                return NULL;
-        }
-    }
-    snprintf(out_path, PATH_MAX, "%s/glassbox-chip", GBX_LIBEXEC_DIR);
-    if (is_program(out_path))
-        return NULL;
-    return gbx_fail(GBX_NOT_FOUND,
-                    "starting the chip: there is no glassbox-chip beside %s nor in %s; set "
-                    "GLASSBOX_CHIP to its path",
-                    directory, GBX_LIBEXEC_DIR);
-}
 
 /* --- starting --- */
 
@@ -102,7 +49,11 @@ static int spawn(const char *path, int device_socket, pid_t *out_pid) {
 
 gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_socket) {
     char path[PATH_MAX];
-    gbx_status status = find_chip_program(chip_program, path);
+    gbx_program_path_query name = {.program = "glassbox-chip",
+                                   .variable = "GLASSBOX_CHIP",
+                                   .doing = "starting the chip",
+                                   .configured = chip_program};
+    gbx_status status = gbx_program_path_find(&name, path);
     if (status) {
         close(device_socket);
         return status;

@@ -11,14 +11,18 @@
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {
     uint32_t func_id;
-    const char *object; /* shared object of the reference; NULL where the kernel has none */
-    double rtol;        /* negative where the scene does not say, like the next */
+    const char *object;  /* shared object of the reference; NULL where the kernel has none */
+    const char *why_not; /* where it has none: "crashed too often"; NULL: the scene names none */
+    double rtol;         /* negative where the scene does not say, like the next */
     double atol;
 } gbx_check_reference;
 
 typedef struct gbx_check_output {
     uint32_t argument;         /* of the task */
-    gbx_comparison comparison; /* got: the dump; want: the reference */
+    uint32_t slot;             /* of it, in args[], like all up to the tensor */
+    const char *name;          /* NULL where it has none; lives as long as the reader */
+    gbx_tensor tensor;         /* shape and dtype */
+    gbx_comparison comparison; /* got: the dump; want: the reference. Without what is not_written */
     uint64_t not_written;      /* elements that the reference does not write: not compared */
 } gbx_check_output;
 
@@ -30,17 +34,27 @@ typedef enum gbx_check_verdict {
 
 typedef struct gbx_check_result {
     gbx_check_verdict verdict;
-    char reason[512];                              /* of what is not checked: one sentence */
+    char reason[1024];                             /* of what is not checked: one sentence */
     gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* outputs and inouts that were compared */
     uint32_t output_count;
-    uint32_t worst_output; /* of INTRODUCED: the first of them that is wrong */
+    uint32_t worst_output;    /* of INTRODUCED: the first of them that is wrong */
+    uint32_t missing_outputs; /* that the dump does not hold whole: not compared */
+    uint32_t hung_func_id;    /* the kernel whose reference hung; UINT32_MAX for none */
+    uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
+    uint64_t stray_address;   /* of the first */
 } gbx_check_result;
 
 /*
- * Of several kernels of a mix, the loosest tolerance counts. A reference that crashes or hangs is
- * NOT_CHECKED with that as the reason; so is a task whose kernels have not all a reference, whose
- * inputs or outputs are missing in the dump, that did not complete, or of whose outputs the
- * reference writes no element. Failures are those of the engine and of reading the dump.
+ * Of several kernels of a mix, the loosest tolerance counts; where a scene gives one of rtol and
+ * atol the other is 0, where it gives none the default of the dtype counts.
+ *
+ * What the reference writes of an output is found out by poison: an element that holds it after two
+ * runs with different poisons is not written. Inouts hold their inputs, and are compared whole.
+ *
+ * INTRODUCED is what is wrong in any output that is there. Otherwise NOT_CHECKED is a task whose
+ * kernels have not all a reference, whose inputs or outputs are missing in the dump, that has no
+ * outputs or did not complete, whose reference crashes, hangs, or writes no element of its outputs.
+ * Failures are those of the engine (a reference that cannot be loaded) and of reading the dump.
  */
 GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries,
                                        uint64_t task, const gbx_check_reference *references,

@@ -35,7 +35,7 @@ typedef struct gbx_replay_fault {
     uint64_t address; /* of a signal that has one */
     uint32_t
         dispatch;   /* which of the task's: the one that crashed, or the first that had not ended */
-    char text[256]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
+    char text[512]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
 } gbx_replay_fault;
 
 typedef struct gbx_replay_request {
@@ -52,7 +52,13 @@ typedef struct gbx_replay_outcome {
     uint64_t ns; /* from before the first to after the last of the calls, by the child's clock */
     uint64_t stray_bytes;   /* that changed outside of outputs and inouts, inputs included */
     uint64_t stray_address; /* of the first */
+    bool stray_is_unknown;  /* the tensors are too large to look for them: the two above are 0 */
+    bool is_relocated; /* tensors lie at other addresses than in the run: the dump does not tell
+                          them, or no chip of ours has them. Views of a buffer still share it */
 } gbx_replay_outcome;
+
+/* Where an argument of the last request lies: a tensor's descriptor as its kernels get it. */
+const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint32_t argument);
 
 /*
  * Restores the memory and makes the calls. A kernel that crashes, hangs or exits is an outcome, not

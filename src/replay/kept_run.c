@@ -234,7 +234,7 @@ static gbx_status hash_file(const char *path, gbx_hash128 *out_hash) {
 }
 
 gbx_status gbx_kept_kernel_verify(const gbx_kept_kernel *kernel) {
-    gbx_hash128 hash;
+    gbx_hash128 hash = {0, 0};
     if (!kernel->object)
         return gbx_fail(GBX_NOT_FOUND,
                         "kernel %s: the run kept no shared object of it: it was a function of the "

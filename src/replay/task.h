@@ -11,6 +11,7 @@
 #include "base/status.h"
 
 #define GBX_REPLAY_NO_ENTRY UINT64_MAX
+#define GBX_REPLAY_NO_CORE UINT32_MAX
 enum { GBX_REPLAY_MAX_ARGUMENTS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
 
 typedef struct gbx_replay_argument {
@@ -31,7 +32,8 @@ typedef struct gbx_replay_argument {
 typedef struct gbx_replay_dispatch {
     uint32_t subtask; /* gbx_subtask */
     uint32_t block_idx;
-    uint32_t core_id; /* of the run, where the dump has it (--dump-args) */
+    uint32_t core_id; /* of the run, where the dump has it (--dump-args); else
+                         GBX_REPLAY_NO_CORE */
 } gbx_replay_dispatch;
 
 typedef struct gbx_replay_task {
@@ -51,11 +53,11 @@ typedef struct gbx_replay_task {
 
 /*
  * Fails with GBX_OUT_OF_RANGE where the dump has no such task, and with GBX_NOT_FOUND where an
- * argument that the kernel reads is not all in the dump: the sentence names every one that is missing (slot,
- * name) and why (no payload at this level, truncated, overwritten, lost,
- * skipped, filtered), and what to do (run again with --dump-tensor=full). Which arguments a task
- * has is known from DISPATCH records, where there are some, else from the signatures of its
- * kernels, else from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
+ * argument that the kernel reads is not all in the dump: the sentence names every one that is
+ * missing (slot, name) and why (no payload at this level, truncated, overwritten, lost, skipped,
+ * filtered), and what to do (run again with --dump-tensor=full). Which arguments a task has is
+ * known from DISPATCH records, where there are some, else from the signatures of its kernels, else
+ * from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
  */
 GBX_MUST_USE gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task,
                                              gbx_replay_task *out_task);

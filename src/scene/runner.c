@@ -271,8 +271,9 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
                                 .is_compared = is_compared};
         if (!is_compared)
             continue;
+        gbx_tolerance tolerance = {.rtol = arg->rtol, .atol = arg->atol};
         output->comparison = gbx_compare(
-            &arg->tensor, got, (const void *)(uintptr_t)data->golden[i].data, arg->rtol, arg->atol);
+            &arg->tensor, got, (const void *)(uintptr_t)data->golden[i].data, &tolerance);
         if (output->comparison.mismatches > 0)
             result->verdict = GBX_VERDICT_DIFFERS;
     }

@@ -8,8 +8,8 @@
 #include <glassbox/runtime.h>
 
 #include "base/hash.h"
-#include "scene/compare.h"
 #include "scene/scene.h"
+#include "tensor/compare.h"
 
 typedef struct gbx_scene_options {
     gbx_chip_config chip;

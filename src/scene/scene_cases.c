@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "scene/scene_fields.h"
+#include "tensor/compare.h"
 #include "tensor/npy.h"
 
 typedef enum field {
@@ -226,20 +227,11 @@ static gbx_status read_shape(const fields *f, uint32_t dtype, gbx_tensor *out_te
                            GBX_MAX_GM_BYTES);
 }
 
-/* {rtol, atol}; integers are compared exactly. */
-static void default_tolerances(uint32_t dtype, double *out_rtol, double *out_atol) {
-    static const double by_dtype[GBX_DTYPE_COUNT][2] = {
-        [GBX_FLOAT32] = {1e-5, 1e-6},        [GBX_FLOAT16] = {1e-3, 1e-4},
-        [GBX_BFLOAT16] = {1e-2, 1e-3},       [GBX_FLOAT64] = {1e-12, 1e-14},
-        [GBX_FLOAT8_E4M3] = {0.125, 0.0625}, [GBX_FLOAT8_E5M2] = {0.125, 0.0625},
-    };
-    *out_rtol = by_dtype[dtype][0];
-    *out_atol = by_dtype[dtype][1];
-}
-
 /* One that is given alone stands alone: the other is 0. */
 static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
-    default_tolerances(arg->tensor.dtype, &arg->rtol, &arg->atol);
+    gbx_tolerance tolerance = gbx_tolerance_default(arg->tensor.dtype);
+    arg->rtol = tolerance.rtol;
+    arg->atol = tolerance.atol;
     bool is_compared = arg->role == GBX_SCENE_OUT || arg->role == GBX_SCENE_INOUT;
     bool is_given = f->at[RTOL].value || f->at[ATOL].value;
     if (!is_given)

@@ -15,7 +15,9 @@
  * Two elements are near when |got - want| <= atol + rtol * |want|, or when at most `ulp` values of
  * the dtype lie from one to the other. Zeros are equal whatever their signs, infinities equal
  * themselves alone, and NaN equals NaN unless is_strict_nan. Where one of two is NaN, or an
- * infinity that the other is not, they are not near, whatever the tolerance.
+ * infinity that the other is not, they are not near, whatever the tolerance. A tolerance that is
+ * negative or NaN is 0, one that is infinite is DBL_MAX. Bools are zero or not, whatever their
+ * bits.
  */
 typedef struct gbx_tolerance {
     double rtol;
@@ -52,21 +54,35 @@ typedef struct gbx_comparison {
     gbx_compared_element first_bad; /* where mismatches > 0, like the next */
     gbx_compared_element worst;     /* the one that is furthest beyond its tolerance; one of two
                                        that is not finite is furthest; of equals the first */
-    double worst_excess;            /* how far: |got - want| / (atol + rtol * |want|) */
+    double worst_excess; /* how far: |got - want| / (atol + rtol * |want|), at most DBL_MAX, and
+                            infinite where one is not finite; where atol and rtol are both 0,
+                            |got - want| itself */
 } gbx_comparison;
 
 void gbx_comparison_begin(gbx_comparison *comparison, uint32_t dtype,
                           const gbx_tolerance *tolerance);
 
-/* The next `count` elements, packed as in a row of a tensor (int4: two a byte, the first in the low
- * half of the first byte). Need not be aligned. */
+/* Where all calls but the last take multiples of this many elements, it does not matter how the
+ * elements were cut; else the sums may differ in their last bits, and nothing but the sums. */
+enum { GBX_COMPARISON_STEP = 4096 };
+
+/*
+ * The next `count` elements, packed as in a row of a tensor (int4: two a byte, the first in the low
+ * half of the first byte). Need not be aligned. The same calls give the same bits, sums too, on
+ * every processor of an architecture. Every dtype is summed in float64; as with any such sum,
+ * float64 values near the largest may add up to an infinity.
+ */
 void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void *want,
                         size_t count);
 
+/* The root of the mean square difference of the finite pairs; NaN where there is none. */
 double gbx_comparison_rmse(const gbx_comparison *comparison);
 
-/* 1 where both are all zeros, 0 where one is; NaN where no pair is finite. */
+/* 1 where both are all zeros, 0 where one is; NaN where no pair is finite or a sum is not. */
 double gbx_comparison_cosine(const gbx_comparison *comparison);
+
+/* The instruction set in use: "avx512", "avx2" or "plain". */
+const char *gbx_comparison_variant(void);
 
 /* Two row-major payloads of a tensor. */
 gbx_comparison gbx_compare(const gbx_tensor *tensor, const void *got, const void *want,

@@ -1,0 +1,352 @@
+#include "analysis/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the search of gbx_graph_is_before has found so far: all that `later` waits for is marked, of
+ * the places from `swept` on for certain. */
+typedef struct search {
+    uint64_t *marks; /* a bit a place */
+    uint64_t later;  /* its place; UINT64_MAX before the first search */
+    uint64_t swept;
+} search;
+
+struct gbx_graph {
+    gbx_graph_task *tasks; /* by task_seq */
+    uint64_t count;
+    uint64_t capacity;
+    uint64_t *first_edges; /* of each task, in `edges` */
+    uint64_t *edges;       /* predecessors by task_seq, those of a task together */
+    uint64_t *edge_places; /* the same by place; before there is an order, by index in `tasks` */
+    uint64_t edge_count;
+    uint64_t edge_capacity;
+    uint64_t bad_edges;
+    uint64_t *order;  /* index in `tasks`, by place */
+    uint64_t *places; /* the way back */
+    search *search;
+};
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "no memory for the graph of the dump's tasks");
+}
+
+/* --- reading --- */
+
+/* Room for one more element of `bytes` in an array. */
+static gbx_status grow(void **array, uint64_t count, uint64_t *capacity, size_t bytes) {
+    if (count < *capacity)
+        return NULL;
+    uint64_t wanted = *capacity ? *capacity * 2 : 64;
+    void *larger = realloc(*array, wanted * bytes);
+    if (!larger)
+        return fail_memory();
+    *array = larger;
+    *capacity = wanted;
+    return NULL;
+}
+
+static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
+    void *tasks = graph->tasks;
+    GBX_TRY(grow(&tasks, graph->count, &graph->capacity, sizeof *graph->tasks));
+    graph->tasks = tasks;
+    graph->tasks[graph->count++] =
+        (gbx_graph_task){.task = record->task, .begin_ns = record->time_ns, .end_ns = UINT64_MAX};
+    return NULL;
+}
+
+static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
+    uint64_t count;
+    const uint64_t *predecessors = gbx_record_edges(record, &count);
+    for (uint64_t i = 0; i < count; ++i) {
+        void *edges = graph->edges;
+        GBX_TRY(grow(&edges, graph->edge_count, &graph->edge_capacity, sizeof *graph->edges));
+        graph->edges = edges;
+        graph->edges[graph->edge_count++] = predecessors[i];
+    }
+    graph->tasks[graph->count - 1].predecessor_count += count;
+    return NULL;
+}
+
+/* Records come by task: TASK, arguments, DONE, EDGES. The first of each counts; of the edges all.
+ */
+static gbx_status read_record(gbx_graph *graph, const gbx_record *record) {
+    if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task)
+        GBX_TRY(add_task(graph, record));
+    gbx_graph_task *task = &graph->tasks[graph->count - 1];
+    if (record->type == GBX_RECORD_DONE && task->end_ns == UINT64_MAX)
+        task->end_ns = record->time_ns;
+    return record->type == GBX_RECORD_EDGES ? add_edges(graph, record) : NULL;
+}
+
+static gbx_status read_all(gbx_graph *graph, gbx_reader *reader) {
+    uint64_t count = gbx_reader_count(reader);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_at(reader, i, &record));
+        GBX_TRY(read_record(graph, record));
+    }
+    return NULL;
+}
+
+/* --- edges --- */
+
+/* The index of a task; the count where it has no record. */
+static uint64_t find_index(const gbx_graph *graph, uint64_t task) {
+    uint64_t low = 0;
+    uint64_t high = graph->count;
+    if (task < graph->count && graph->tasks[task].task == task)
+        return task;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (graph->tasks[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < graph->count && graph->tasks[low].task == task ? low : graph->count;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Sorts the edges of a task, and leaves out those that come twice or lead to no task. */
+static void resolve_task(gbx_graph *graph, gbx_graph_task *task, uint64_t first) {
+    uint64_t kept = first;
+    uint64_t end = first + task->predecessor_count;
+    if (end - first > 1)
+        qsort(graph->edges + first, end - first, sizeof *graph->edges, compare_numbers);
+    for (uint64_t i = first; i < end; ++i) {
+        if (i > first && graph->edges[i] == graph->edges[i - 1])
+            continue;
+        uint64_t index = find_index(graph, graph->edges[i]);
+        graph->bad_edges += index == graph->count;
+        graph->edge_places[kept] = index;
+        kept += index < graph->count;
+    }
+    task->predecessor_count = kept - first;
+    for (uint64_t i = first; i < kept; ++i)
+        graph->edges[i] = graph->tasks[graph->edge_places[i]].task;
+}
+
+static gbx_status resolve(gbx_graph *graph) {
+    graph->first_edges = malloc((graph->count + 1) * sizeof *graph->first_edges);
+    graph->edge_places = malloc((graph->edge_count + 1) * sizeof *graph->edge_places);
+    if (!graph->first_edges || !graph->edge_places)
+        return fail_memory();
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < graph->count; ++i) {
+        uint64_t count = graph->tasks[i].predecessor_count;
+        graph->first_edges[i] = first;
+        resolve_task(graph, &graph->tasks[i], first);
+        first += count;
+    }
+    return NULL;
+}
+
+/* --- the order --- */
+
+enum { NOT_SEEN = 0, ON_THE_WAY = 1, PLACED = 2 };
+
+/* A walk from a task to its predecessors. */
+typedef struct walk {
+    gbx_graph *graph;
+    uint8_t *states;
+    uint64_t *path;   /* tasks whose predecessors are being placed, the first one at the bottom */
+    uint64_t *looked; /* edges of each task that were looked at */
+    uint64_t depth;
+    uint64_t placed;
+} walk;
+
+/* Takes an edge out of those of its task; the others keep their order. */
+static void drop_edge(gbx_graph *graph, uint64_t index, uint64_t edge) {
+    gbx_graph_task *task = &graph->tasks[index];
+    uint64_t end = graph->first_edges[index] + task->predecessor_count;
+    size_t bytes = (end - edge - 1) * sizeof *graph->edges;
+    memmove(graph->edges + edge, graph->edges + edge + 1, bytes);
+    memmove(graph->edge_places + edge, graph->edge_places + edge + 1, bytes);
+    --task->predecessor_count;
+    ++graph->bad_edges;
+}
+
+/* Goes on to the next predecessor of the task at the path's end; places it after the last. */
+static void step(walk *w) {
+    gbx_graph *graph = w->graph;
+    uint64_t index = w->path[w->depth - 1];
+    if (w->looked[index] == graph->tasks[index].predecessor_count) {
+        w->states[index] = PLACED;
+        graph->places[index] = w->placed;
+        graph->order[w->placed++] = index;
+        --w->depth;
+        return;
+    }
+    uint64_t edge = graph->first_edges[index] + w->looked[index];
+    uint64_t predecessor = graph->edge_places[edge];
+    if (w->states[predecessor] == ON_THE_WAY) {
+        drop_edge(graph, index, edge); /* it waits for this one: a cycle */
+        return;
+    }
+    ++w->looked[index];
+    if (w->states[predecessor] == NOT_SEEN) {
+        w->states[predecessor] = ON_THE_WAY;
+        w->path[w->depth++] = predecessor;
+    }
+}
+
+static void place_all(walk *w) {
+    for (uint64_t i = 0; i < w->graph->count; ++i) {
+        if (w->states[i] != NOT_SEEN)
+            continue;
+        w->states[i] = ON_THE_WAY;
+        w->path[w->depth++] = i;
+        while (w->depth > 0)
+            step(w);
+    }
+}
+
+/* Edges by place from here on; each task gets its own. */
+static void finish_edges(gbx_graph *graph) {
+    for (uint64_t i = 0; i < graph->count; ++i) {
+        gbx_graph_task *task = &graph->tasks[i];
+        uint64_t first = graph->first_edges[i];
+        task->predecessors = task->predecessor_count ? graph->edges + first : NULL;
+        for (uint64_t k = 0; k < task->predecessor_count; ++k)
+            graph->edge_places[first + k] = graph->places[graph->edge_places[first + k]];
+    }
+}
+
+static gbx_status put_in_order(gbx_graph *graph) {
+    size_t room = graph->count + 1;
+    walk w = {.graph = graph,
+              .states = calloc(room, sizeof *w.states),
+              .path = malloc(room * sizeof *w.path),
+              .looked = calloc(room, sizeof *w.looked)};
+    graph->order = malloc(room * sizeof *graph->order);
+    graph->places = malloc(room * sizeof *graph->places);
+    bool has_memory = w.states && w.path && w.looked && graph->order && graph->places;
+    if (has_memory) {
+        place_all(&w);
+        finish_edges(graph);
+    }
+    free(w.states);
+    free(w.path);
+    free(w.looked);
+    return has_memory ? NULL : fail_memory();
+}
+
+/* --- the whole --- */
+
+static gbx_status make_search(gbx_graph *graph) {
+    graph->search = calloc(1, sizeof *graph->search);
+    if (!graph->search)
+        return fail_memory();
+    graph->search->later = UINT64_MAX;
+    graph->search->marks = calloc(graph->count / 64 + 1, sizeof *graph->search->marks);
+    return graph->search->marks ? NULL : fail_memory();
+}
+
+gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
+    gbx_graph *graph = calloc(1, sizeof *graph);
+    *out_graph = NULL;
+    if (!graph)
+        return fail_memory();
+    gbx_status status = read_all(graph, reader);
+    if (!status)
+        status = resolve(graph);
+    if (!status)
+        status = put_in_order(graph);
+    if (!status)
+        status = make_search(graph);
+    if (status)
+        gbx_graph_destroy(graph);
+    else
+        *out_graph = graph;
+    return status;
+}
+
+void gbx_graph_destroy(gbx_graph *graph) {
+    if (!graph)
+        return;
+    if (graph->search)
+        free(graph->search->marks);
+    free(graph->search);
+    free(graph->tasks);
+    free(graph->first_edges);
+    free(graph->edges);
+    free(graph->edge_places);
+    free(graph->order);
+    free(graph->places);
+    free(graph);
+}
+
+uint64_t gbx_graph_count(const gbx_graph *graph) {
+    return graph->count;
+}
+
+uint64_t gbx_graph_bad_edges(const gbx_graph *graph) {
+    return graph->bad_edges;
+}
+
+const gbx_graph_task *gbx_graph_at(const gbx_graph *graph, uint64_t place) {
+    return &graph->tasks[graph->order[place]];
+}
+
+uint64_t gbx_graph_place(const gbx_graph *graph, uint64_t task) {
+    uint64_t index = find_index(graph, task);
+    return index < graph->count ? graph->places[index] : UINT64_MAX;
+}
+
+/* --- who waits for whom --- */
+
+static bool is_marked(const search *s, uint64_t place) {
+    return s->marks[place / 64] >> place % 64 & 1;
+}
+
+static void mark(search *s, uint64_t place) {
+    s->marks[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+static void start_search(const gbx_graph *graph, uint64_t later) {
+    search *s = graph->search;
+    if (s->later != UINT64_MAX)
+        memset(s->marks, 0, (s->later / 64 + 1) * sizeof *s->marks);
+    s->later = later;
+    s->swept = later + 1;
+    mark(s, later);
+}
+
+static void mark_predecessors(const gbx_graph *graph, uint64_t place) {
+    uint64_t index = graph->order[place];
+    const uint64_t *places = graph->edge_places + graph->first_edges[index];
+    for (uint64_t i = 0; i < graph->tasks[index].predecessor_count; ++i)
+        mark(graph->search, places[i]);
+}
+
+/* Predecessors lie before their tasks: going down, what is marked at a place is final. */
+static bool reaches(const gbx_graph *graph, uint64_t earlier) {
+    search *s = graph->search;
+    while (s->swept > earlier && !is_marked(s, earlier)) {
+        uint64_t place = s->swept - 1;
+        if (s->marks[place / 64] == 0) {
+            s->swept = place / 64 * 64;
+            continue;
+        }
+        if (is_marked(s, place))
+            mark_predecessors(graph, place);
+        s->swept = place;
+    }
+    return is_marked(s, earlier);
+}
+
+bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later) {
+    uint64_t earlier_place = gbx_graph_place(graph, earlier);
+    uint64_t later_place = gbx_graph_place(graph, later);
+    if (later_place == UINT64_MAX || earlier_place >= later_place)
+        return false;
+    if (graph->search->later != later_place)
+        start_search(graph, later_place);
+    return reaches(graph, earlier_place);
+}

@@ -1,0 +1,234 @@
+#include <glassbox/orchestration.h>
+#include <glassbox/tensor.h>
+
+#include "analysis/array_text_integer.h"
+#include "base/float_bits.h"
+#include "cli/audit_report.h"
+#include "cli/dump_text.h"
+#include "cli/json_output.h"
+
+static const char *const kind_names[GBX_AUDIT_KIND_COUNT] = {
+    [GBX_AUDIT_UNDECLARED_WRITE] = "undeclared_write",
+    [GBX_AUDIT_READ_TOO_EARLY] = "read_too_early",
+    [GBX_AUDIT_OVERLAPPING_WRITES] = "overlapping_writes"};
+
+static const char *const reason_names[] = {[GBX_SUSPECT_HAS_IT] = "argument_there",
+                                           [GBX_SUSPECT_ENDS_BEFORE] = "output_ends_before",
+                                           [GBX_SUSPECT_BEGINS_AFTER] = "output_begins_after",
+                                           [GBX_SUSPECT_RAN] = "ran"};
+
+static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+static void write_text(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void write_bool(gbx_json_writer *json, const char *key, bool value) {
+    gbx_json_key(json, key);
+    gbx_json_bool(json, value);
+}
+
+static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
+    gbx_integer integer = gbx_integer_of(dtype, bits);
+    if (gbx_dtype_bits(dtype) == 64 && gbx_dtype_is_signed(dtype))
+        gbx_json_i64_text(json, (int64_t)bits);
+    else if (gbx_dtype_bits(dtype) == 64)
+        gbx_json_u64_text(json, bits);
+    else
+        gbx_json_i64(json, integer.is_negative ? -(int64_t)integer.magnitude
+                                               : (int64_t)integer.magnitude);
+}
+
+/* As values of scalars in the manifest. */
+static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
+    gbx_json_key(json, key);
+    if (dtype == GBX_BOOL)
+        gbx_json_bool(json, gbx_element_is_true(bits));
+    else if (dtype == GBX_FLOAT64)
+        gbx_json_f64(json, gbx_f64_of_bits(bits));
+    else if (gbx_dtype_is_float(dtype))
+        gbx_json_f32(json, (float)gbx_dtype_to_f64(dtype, bits));
+    else
+        write_integer(json, dtype, bits);
+}
+
+/* task_id and kernels; a task whose record is missing has none. */
+static void write_task(gbx_json_writer *json, const gbx_reader *reader,
+                       const gbx_record_task *task) {
+    const gbx_run_info *run = gbx_reader_run(reader);
+    gbx_json_key(json, "task_id");
+    if (task)
+        gbx_json_hex_text(json, task->task_id);
+    else
+        gbx_json_null(json);
+    gbx_json_key(json, "kernel");
+    gbx_json_begin_array_inline(json);
+    for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i) {
+        if (task->func_ids[i] == GBX_NO_KERNEL)
+            continue;
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, task->func_ids[i]);
+        gbx_json_string(json, kernel ? kernel->name : NULL);
+    }
+    gbx_json_end_array(json);
+}
+
+static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump, const char *key,
+                             const gbx_audit_side *side) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(dump->entries, side->entry, &entry));
+    gbx_json_key(json, key);
+    gbx_json_begin_object_inline(json);
+    write_number(json, "task_seq", side->task);
+    write_task(json, dump->reader, entry.task);
+    write_number(json, "index", side->entry);
+    write_number(json, "arg_index", entry.head->arg_index);
+    write_text(json, "arg_name", entry.arg_name);
+    write_text(json, "stage", gbx_text_stage(entry.head->stage));
+    gbx_json_key(json, "buffer_addr");
+    gbx_json_hex_text(json, entry.tensor->buffer_addr);
+    gbx_json_key(json, "begin");
+    gbx_json_i64(json, side->begin);
+    gbx_json_key(json, "end");
+    gbx_json_i64(json, side->end);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static void write_range(gbx_json_writer *json, const gbx_audit_finding *finding) {
+    gbx_json_key(json, "range");
+    gbx_json_begin_object_inline(json);
+    gbx_json_key(json, "address");
+    gbx_json_hex_text(json, finding->address);
+    write_number(json, "bytes", finding->bytes);
+    gbx_json_key(json, "begin");
+    gbx_json_i64(json, finding->second.begin);
+    gbx_json_key(json, "end");
+    gbx_json_i64(json, finding->second.end);
+    gbx_json_end_object(json);
+}
+
+static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *dump,
+                                const gbx_audit_finding *finding) {
+    gbx_entry entry;
+    int64_t index[GBX_MAX_DIMS];
+    gbx_json_key(json, "element");
+    if (!finding->has_element) {
+        gbx_json_null(json);
+        return NULL;
+    }
+    GBX_TRY(gbx_entries_at(dump->entries, finding->second.entry, &entry));
+    gbx_audit_index(&entry, finding->element, index);
+    gbx_json_begin_object_inline(json);
+    gbx_json_key(json, "index");
+    gbx_json_begin_array_inline(json);
+    for (uint32_t i = 0; i < entry.head->ndims; ++i)
+        gbx_json_i64(json, index[i]);
+    gbx_json_end_array(json);
+    write_text(json, "dtype", gbx_dtype_name(finding->dtype));
+    write_value(json, "expected", finding->dtype, finding->expected);
+    write_value(json, "found", finding->dtype, finding->found);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *dump,
+                                const gbx_audit_suspect *suspect) {
+    gbx_record_task task;
+    bool is_found = false;
+    bool has_entry = suspect->reason != GBX_SUSPECT_RAN;
+    gbx_entry entry;
+    GBX_TRY(gbx_reader_find_task(dump->reader, suspect->task, &task, &is_found));
+    gbx_json_begin_object_inline(json);
+    write_number(json, "task_seq", suspect->task);
+    write_task(json, dump->reader, is_found ? &task : NULL);
+    write_text(json, "reason", reason_names[suspect->reason]);
+    if (has_entry) {
+        GBX_TRY(gbx_entries_at(dump->entries, suspect->entry, &entry));
+        write_number(json, "arg_index", entry.head->arg_index);
+        write_text(json, "arg_name", entry.arg_name);
+        write_number(json, "distance", suspect->distance);
+    }
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *dump,
+                                 const gbx_audit_finding *finding) {
+    uint64_t count =
+        finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
+    write_number(json, "suspect_count", finding->suspect_count);
+    gbx_json_key(json, "suspects");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < count; ++i)
+        GBX_TRY(write_suspect(json, dump, &finding->suspects[i]));
+    gbx_json_end_array(json);
+    return NULL;
+}
+
+static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *dump,
+                                const gbx_audit_finding *finding) {
+    gbx_json_begin_object(json);
+    write_text(json, "kind", kind_names[finding->kind]);
+    GBX_TRY(write_side(json, dump, "first", &finding->first));
+    GBX_TRY(write_side(json, dump, "second", &finding->second));
+    write_range(json, finding);
+    GBX_TRY(write_element(json, dump, finding));
+    write_bool(json, "compared", finding->is_compared);
+    write_bool(json, "concurrent", finding->is_concurrent);
+    write_bool(json, "no_path", finding->has_no_path);
+    write_bool(json, "seen", finding->is_seen);
+    write_bool(json, "read_first", finding->is_read_first);
+    GBX_TRY(write_suspects(json, dump, finding));
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) {
+    write_number(json, "tasks", counts->tasks);
+    write_number(json, "records", counts->records);
+    write_number(json, "inputs", counts->inputs);
+    write_number(json, "compared", counts->compared);
+    write_number(json, "first_reads", counts->first_reads);
+    write_number(json, "raced", counts->raced);
+    gbx_json_key(json, "not_audited");
+    gbx_json_begin_object_inline(json);
+    write_number(json, "missing_outputs", counts->not_compared[GBX_GAP_MISSING_OUTPUTS]);
+    write_number(json, "no_bytes", counts->not_compared[GBX_GAP_NO_BYTES]);
+    write_number(json, "pieces", counts->not_compared[GBX_GAP_PIECES]);
+    write_number(json, "outputs_in_pieces", counts->unfollowed);
+    gbx_json_end_object(json);
+    gbx_json_key(json, "tasks_missing_outputs");
+    if (counts->missing_tasks == UINT64_MAX)
+        gbx_json_null(json); /* it may be any */
+    else
+        gbx_json_u64(json, counts->missing_tasks);
+    write_number(json, "in_flight", counts->in_flight);
+    write_number(json, "bad_edges", counts->bad_edges);
+    write_text(json, "order", counts->has_edges ? "edges" : "times");
+}
+
+static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump,
+                            const gbx_audit *audit) {
+    gbx_json_begin_object(json);
+    write_text(json, "dump", dump->directory);
+    write_counts(json, &audit->counts);
+    gbx_json_key(json, "findings");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < audit->finding_count && !gbx_json_has_failed(json); ++i)
+        GBX_TRY(write_finding(json, dump, &audit->findings[i]));
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const gbx_audit *audit) {
+    static gbx_json_writer json; /* too large for a stack */
+    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_status status = write_all(&json, dump, audit);
+    gbx_status finished = gbx_json_finish(&json);
+    return gbx_status_first(status, finished);
+}

@@ -1,0 +1,203 @@
+#include <stdlib.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/array_text_integer.h"
+#include "base/float_bits.h"
+#include "cli/check_report.h"
+#include "cli/json_output.h"
+#include "cli/view_row.h"
+
+static const char *const verdict_names[] = {[GBX_CHECK_RIGHT] = "right",
+                                            [GBX_CHECK_INTRODUCED] = "introduced",
+                                            [GBX_CHECK_NOT_CHECKED] = "not_checked"};
+
+static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+static void write_text(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void write_f64(gbx_json_writer *json, const char *key, double value) {
+    gbx_json_key(json, key);
+    gbx_json_f64(json, value);
+}
+
+static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
+    gbx_integer integer = gbx_integer_of(dtype, bits);
+    if (gbx_dtype_bits(dtype) == 64 && gbx_dtype_is_signed(dtype))
+        gbx_json_i64_text(json, (int64_t)bits);
+    else if (gbx_dtype_bits(dtype) == 64)
+        gbx_json_u64_text(json, bits);
+    else
+        gbx_json_i64(json, integer.is_negative ? -(int64_t)integer.magnitude
+                                               : (int64_t)integer.magnitude);
+}
+
+/* As values of scalars in the manifest. */
+static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
+    gbx_json_key(json, key);
+    if (dtype == GBX_BOOL)
+        gbx_json_bool(json, gbx_element_is_true(bits));
+    else if (dtype == GBX_FLOAT64)
+        gbx_json_f64(json, gbx_f64_of_bits(bits));
+    else if (gbx_dtype_is_float(dtype))
+        gbx_json_f32(json, (float)gbx_dtype_to_f64(dtype, bits));
+    else
+        write_integer(json, dtype, bits);
+}
+
+/* The worst element: where it is, what was expected and what is there. */
+static void write_element(gbx_json_writer *json, const gbx_check_output *output) {
+    const gbx_compared_element *worst = &output->comparison.worst;
+    int64_t index[GBX_MAX_DIMS];
+    gbx_compare_index(&output->tensor, worst->index, index);
+    gbx_json_key(json, "element");
+    gbx_json_begin_array_inline(json);
+    for (uint32_t d = 0; d < output->tensor.ndims; ++d)
+        gbx_json_i64(json, index[d]);
+    gbx_json_end_array(json);
+    write_value(json, "expected", output->tensor.dtype, worst->want_bits);
+    write_value(json, "got", output->tensor.dtype, worst->got_bits);
+}
+
+static void write_output(gbx_json_writer *json, const gbx_check_output *output) {
+    const gbx_comparison *c = &output->comparison;
+    gbx_json_begin_object_inline(json);
+    write_number(json, "arg_index", output->slot);
+    write_text(json, "arg_name", output->name);
+    write_text(json, "dtype", gbx_dtype_name(output->tensor.dtype));
+    write_number(json, "elements", c->elements);
+    write_number(json, "not_written", output->not_written);
+    write_number(json, "mismatches", c->mismatches);
+    write_f64(json, "max_abs", c->max_abs);
+    write_f64(json, "max_rel", c->max_rel);
+    write_f64(json, "rtol", c->tolerance.rtol);
+    write_f64(json, "atol", c->tolerance.atol);
+    gbx_json_key(json, "worst");
+    if (c->mismatches > 0) {
+        gbx_json_begin_object_inline(json);
+        write_element(json, output);
+        gbx_json_end_object(json);
+    } else {
+        gbx_json_null(json);
+    }
+    gbx_json_end_object(json);
+}
+
+/* task_seq, task_id, kernel. */
+static void write_identity(gbx_json_writer *json, const gbx_check_report *report,
+                           const gbx_check_line *line) {
+    char kernel[GBX_VIEW_KERNEL_BYTES];
+    write_number(json, "task_seq", line->task);
+    gbx_json_key(json, "task_id");
+    gbx_json_hex_text(json, line->task_id);
+    write_text(json, "kernel", gbx_check_kernel_text(report, line, kernel));
+}
+
+static gbx_status write_first(gbx_json_writer *json, const gbx_check_report *report) {
+    const gbx_check_line *line = gbx_check_report_first(report);
+    char *replay;
+    gbx_json_key(json, "first");
+    if (!line) {
+        gbx_json_null(json);
+        return NULL;
+    }
+    const gbx_check_output *output = &line->outputs[line->worst_output];
+    GBX_TRY(gbx_check_replay_text(report, line, &replay));
+    gbx_json_begin_object(json);
+    write_identity(json, report, line);
+    write_number(json, "arg_index", output->slot);
+    write_text(json, "arg_name", output->name);
+    write_element(json, output);
+    write_f64(json, "rtol", output->comparison.tolerance.rtol);
+    write_f64(json, "atol", output->comparison.tolerance.atol);
+    write_text(json, "replay", replay);
+    gbx_json_end_object(json);
+    free(replay);
+    return NULL;
+}
+
+static gbx_status write_kernels(gbx_json_writer *json, const gbx_check_report *report) {
+    gbx_check_kernel *kernels;
+    size_t count;
+    char name[GBX_VIEW_KERNEL_BYTES];
+    GBX_TRY(gbx_check_report_kernels(report, &kernels, &count));
+    gbx_json_key(json, "kernels");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < count; ++i) {
+        gbx_json_begin_object_inline(json);
+        write_text(json, "kernel", gbx_check_kernel_text(report, kernels[i].first, name));
+        write_number(json, "tasks", kernels[i].tasks);
+        for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
+            write_number(json, verdict_names[v], kernels[i].verdicts[v]);
+        write_number(json, "not_written", kernels[i].not_written);
+        write_number(json, "stray_tasks", kernels[i].stray_tasks);
+        write_f64(json, "max_abs", kernels[i].max_abs);
+        write_f64(json, "max_rel", kernels[i].max_rel);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    free(kernels);
+    return NULL;
+}
+
+static void write_task(gbx_json_writer *json, const gbx_check_report *report,
+                       const gbx_check_line *line) {
+    gbx_json_begin_object(json);
+    write_identity(json, report, line);
+    write_text(json, "verdict", verdict_names[line->verdict]);
+    write_text(json, "reason", line->reason);
+    write_number(json, "missing_outputs", line->missing_outputs);
+    write_number(json, "stray_bytes", line->stray_bytes);
+    gbx_json_key(json, "outputs");
+    gbx_json_begin_array(json);
+    for (uint32_t i = 0; i < line->output_count; ++i)
+        write_output(json, &line->outputs[i]);
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+}
+
+static void write_totals(gbx_json_writer *json, const gbx_check_report *report) {
+    const uint64_t *verdicts = report->verdicts;
+    const gbx_reader *reader = report->dump->reader;
+    write_text(json, "dump", report->dump->directory);
+    write_text(json, "scene", report->scene);
+    gbx_json_key(json, "complete");
+    gbx_json_bool(json, gbx_reader_is_complete(reader));
+    write_number(json, "dropped_records", gbx_reader_get_totals(reader)->dropped);
+    write_number(json, "checked", report->count - verdicts[GBX_CHECK_NOT_CHECKED]);
+    for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
+        write_number(json, verdict_names[v], verdicts[v]);
+    write_number(json, "left_out", report->left_out);
+}
+
+static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report) {
+    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(json);
+    write_totals(json, report);
+    gbx_status status = write_first(json, report);
+    if (!status)
+        status = write_kernels(json, report);
+    gbx_json_key(json, "tasks");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < report->count && !gbx_json_has_failed(json); ++i)
+        write_task(json, report, &report->lines[i]);
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+    gbx_status finished = gbx_json_finish(json);
+    return gbx_status_first(status, finished);
+}
+
+gbx_status gbx_check_print_json(const gbx_check_report *report) {
+    gbx_json_writer *json = malloc(sizeof *json);
+    if (!json)
+        return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
+    gbx_status status = write_document(json, report);
+    free(json);
+    return status;
+}

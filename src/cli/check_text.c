@@ -1,0 +1,334 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/array_text.h"
+#include "cli/check_report.h"
+#include "cli/check_table.h"
+#include "cli/dump_text.h"
+#include "cli/terminal.h"
+#include "cli/view_row.h"
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+/* "kernel add", "kernels multiply+finish" */
+static void put_kernel(const gbx_check_report *report, const gbx_check_line *line) {
+    char text[GBX_VIEW_KERNEL_BYTES];
+    size_t kernels = 0;
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        kernels += line->func_ids[i] != GBX_NO_KERNEL;
+    printf("kernel%s ", kernels > 1 ? "s" : "");
+    gbx_terminal_put(gbx_check_kernel_text(report, line, text));
+}
+
+/* "weights", "argument 1" */
+static void put_argument(const gbx_check_output *output) {
+    if (output->name)
+        gbx_terminal_put(output->name);
+    else
+        printf("argument %" PRIu32, output->slot);
+}
+
+/* --- the first lines --- */
+
+static void print_element(const gbx_check_output *output) {
+    const gbx_comparison *c = &output->comparison;
+    char index[GBX_CHECK_INDEX_BYTES];
+    char got[GBX_ELEMENT_TEXT_BYTES];
+    char want[GBX_ELEMENT_TEXT_BYTES];
+    gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
+    gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
+    put_argument(output);
+    printf("%s is %s, expected %s (rtol %g, atol %g)", gbx_check_index_text(output, index), got,
+           want, c->tolerance.rtol, c->tolerance.atol);
+}
+
+static gbx_status print_first(const gbx_check_report *report, const gbx_check_line *line) {
+    const gbx_check_output *output = &line->outputs[line->worst_output];
+    char number[GBX_CHECK_TASK_BYTES];
+    char wrong[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
+    char *replay;
+    printf("task %s, ", gbx_check_task_text(report, line, number));
+    put_kernel(report, line);
+    printf(", is the first that is wrong for its own inputs: ");
+    print_element(output);
+    printf("; %s of %s element%s %s wrong", gbx_text_count(output->comparison.mismatches, wrong),
+           gbx_text_count(output->comparison.elements, all), plural(output->comparison.elements),
+           output->comparison.mismatches == 1 ? "is" : "are");
+    if (line->wrong_outputs > 1)
+        printf(", and some of %" PRIu32 " more output%s", line->wrong_outputs - 1,
+               plural(line->wrong_outputs - 1));
+    putchar('\n');
+    GBX_TRY(gbx_check_replay_text(report, line, &replay));
+    gbx_terminal_put(replay);
+    putchar('\n');
+    free(replay);
+    return NULL;
+}
+
+static void print_verdict(const gbx_check_report *report) {
+    char right[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], not_checked[GBX_COUNT_TEXT_BYTES];
+    uint64_t unchecked = report->verdicts[GBX_CHECK_NOT_CHECKED];
+    gbx_text_count(report->verdicts[GBX_CHECK_RIGHT], right);
+    gbx_text_count(report->count, all);
+    gbx_text_count(unchecked, not_checked);
+    if (report->count == 0)
+        printf("nothing was checked: the dump has no tasks\n");
+    else if (unchecked == report->count)
+        printf("nothing was checked: %s task%s, and none could be compared with a reference\n", all,
+               plural(report->count));
+    else if (unchecked > 0)
+        printf("%s of %s tasks %s right for their own inputs, %s %s not checked\n", right, all,
+               report->verdicts[GBX_CHECK_RIGHT] == 1 ? "is" : "are", not_checked,
+               unchecked == 1 ? "was" : "were");
+    else if (report->count == 1)
+        printf("the one task is right for its own inputs\n");
+    else
+        printf("all %s tasks are right for their own inputs\n", all);
+}
+
+/* "6 tasks introduced errors, 244 are right, 6 were not checked" */
+static void print_counts(const gbx_check_report *report) {
+    const uint64_t *verdicts = report->verdicts;
+    char text[GBX_COUNT_TEXT_BYTES];
+    printf("%s checked: ", gbx_text_count(report->count - verdicts[GBX_CHECK_NOT_CHECKED], text));
+    printf("%s introduced, ", gbx_text_count(verdicts[GBX_CHECK_INTRODUCED], text));
+    printf("%s right; ", gbx_text_count(verdicts[GBX_CHECK_RIGHT], text));
+    printf("%s not checked", gbx_text_count(verdicts[GBX_CHECK_NOT_CHECKED], text));
+    if (report->left_out > 0)
+        printf("; %s left out by --kernel and --task", gbx_text_count(report->left_out, text));
+    putchar('\n');
+}
+
+/* --- tables --- */
+
+static gbx_status add_count(gbx_check_table *table, uint64_t count) {
+    char text[GBX_COUNT_TEXT_BYTES];
+    return gbx_check_table_add(table, gbx_text_count(count, text));
+}
+
+static gbx_status add_argument(gbx_check_table *table, const gbx_check_line *line,
+                               const gbx_check_output *output) {
+    char text[GBX_CHECK_CELL_BYTES];
+    char more[32] = "";
+    if (line->wrong_outputs > 1)
+        snprintf(more, sizeof more, " and %" PRIu32 " more", line->wrong_outputs - 1);
+    snprintf(text, sizeof text, "%" PRIu32 " %s%s", output->slot, output->name ? output->name : "",
+             more);
+    return gbx_check_table_add(table, text);
+}
+
+static gbx_status add_elements(gbx_check_table *table, const gbx_check_output *output) {
+    const gbx_comparison *c = &output->comparison;
+    char wrong[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
+    char text[2 * GBX_COUNT_TEXT_BYTES + 8];
+    char index[GBX_CHECK_INDEX_BYTES];
+    char got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
+    snprintf(text, sizeof text, "%s of %s", gbx_text_count(c->mismatches, wrong),
+             gbx_text_count(c->elements, all));
+    gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
+    gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
+    GBX_TRY(gbx_check_table_add(table, text));
+    GBX_TRY(gbx_check_table_add(table, gbx_check_index_text(output, index)));
+    GBX_TRY(gbx_check_table_add(table, want));
+    return gbx_check_table_add(table, got);
+}
+
+static gbx_status add_introduced(const gbx_check_report *report, const gbx_check_line *line,
+                                 gbx_check_table *table) {
+    const gbx_check_output *output = &line->outputs[line->worst_output];
+    char number[GBX_CHECK_TASK_BYTES];
+    char kernel[GBX_VIEW_KERNEL_BYTES];
+    GBX_TRY(gbx_check_table_add(table, gbx_check_task_text(report, line, number)));
+    GBX_TRY(gbx_check_table_add(table, gbx_check_kernel_text(report, line, kernel)));
+    GBX_TRY(add_argument(table, line, output));
+    return add_elements(table, output);
+}
+
+static gbx_status fill_introduced(const gbx_check_report *report, gbx_check_table *table) {
+    size_t shown = 0;
+    for (uint64_t i = 0; i < report->count && shown < GBX_CHECK_LINES_MAX; ++i) {
+        if (report->lines[i].verdict != GBX_CHECK_INTRODUCED)
+            continue;
+        GBX_TRY(add_introduced(report, &report->lines[i], table));
+        ++shown;
+    }
+    return NULL;
+}
+
+static gbx_status print_introduced(const gbx_check_report *report) {
+    static const gbx_check_column columns[] = {
+        {"TASK", true, 0},   {"KERNEL", false, 8},   {"ARG", false, 6}, {"WRONG", true, 0},
+        {"WORST", false, 8}, {"EXPECTED", false, 0}, {"GOT", false, 0}};
+    gbx_check_table table = {.columns = columns,
+                             .column_count = sizeof columns / sizeof columns[0]};
+    char text[GBX_COUNT_TEXT_BYTES];
+    gbx_status status = fill_introduced(report, &table);
+    if (!status)
+        gbx_check_table_print(&table);
+    gbx_check_table_free(&table);
+    GBX_TRY(status);
+    if (report->verdicts[GBX_CHECK_INTRODUCED] > GBX_CHECK_LINES_MAX)
+        printf("and %s more; --json lists all\n",
+               gbx_text_count(report->verdicts[GBX_CHECK_INTRODUCED] - GBX_CHECK_LINES_MAX, text));
+    return NULL;
+}
+
+static gbx_status add_kernel(const gbx_check_report *report, const gbx_check_kernel *kernel,
+                             gbx_check_table *table) {
+    char name[GBX_VIEW_KERNEL_BYTES];
+    char number[GBX_VIEW_NUMBER_BYTES];
+    bool is_compared = kernel->verdicts[GBX_CHECK_NOT_CHECKED] < kernel->tasks;
+    GBX_TRY(gbx_check_table_add(table, gbx_check_kernel_text(report, kernel->first, name)));
+    GBX_TRY(add_count(table, kernel->tasks));
+    GBX_TRY(add_count(table, kernel->verdicts[GBX_CHECK_INTRODUCED]));
+    GBX_TRY(add_count(table, kernel->verdicts[GBX_CHECK_NOT_CHECKED]));
+    gbx_view_mean_text(kernel->max_abs, number);
+    GBX_TRY(gbx_check_table_add(table, is_compared ? number : "-"));
+    gbx_view_mean_text(kernel->max_rel, number);
+    return gbx_check_table_add(table, is_compared ? number : "-");
+}
+
+static gbx_status print_kernels(const gbx_check_report *report, const gbx_check_kernel *kernels,
+                                size_t count) {
+    static const gbx_check_column columns[] = {{"KERNEL", false, 8}, {"TASKS", true, 0},
+                                               {"WRONG", true, 0},   {"NOT CHECKED", true, 0},
+                                               {"MAX ABS", true, 0}, {"MAX REL", true, 0}};
+    gbx_check_table table = {.columns = columns,
+                             .column_count = sizeof columns / sizeof columns[0]};
+    gbx_status status = NULL;
+    for (size_t i = 0; i < count && !status; ++i)
+        status = add_kernel(report, &kernels[i], &table);
+    if (!status && count > 0)
+        gbx_check_table_print(&table);
+    gbx_check_table_free(&table);
+    return status;
+}
+
+/* --- what was not compared --- */
+
+/* "task 3", "tasks 3, 4, 5 and 9 more" */
+static void put_tasks(const gbx_check_report *report, const gbx_check_unchecked *group) {
+    char text[GBX_CHECK_TASK_BYTES];
+    char count[GBX_COUNT_TEXT_BYTES];
+    printf("task%s ", plural(group->tasks));
+    for (uint64_t i = 0; i < group->tasks && i < GBX_CHECK_EXAMPLES; ++i)
+        printf("%s%s", i > 0 ? ", " : "", gbx_check_task_text(report, group->examples[i], text));
+    if (group->tasks > GBX_CHECK_EXAMPLES)
+        printf(" and %s more", gbx_text_count(group->tasks - GBX_CHECK_EXAMPLES, count));
+}
+
+static gbx_status print_unchecked(const gbx_check_report *report) {
+    gbx_check_unchecked *groups;
+    size_t count;
+    char text[GBX_COUNT_TEXT_BYTES];
+    GBX_TRY(gbx_check_report_unchecked(report, &groups, &count));
+    for (size_t i = 0; i < count && i < GBX_CHECK_LINES_MAX; ++i) {
+        printf("not checked: %s task%s of ", gbx_text_count(groups[i].tasks, text),
+               plural(groups[i].tasks));
+        put_kernel(report, groups[i].examples[0]);
+        printf(" (");
+        put_tasks(report, &groups[i]);
+        printf("): ");
+        gbx_terminal_put(groups[i].examples[0]->reason);
+        putchar('\n');
+    }
+    if (count > GBX_CHECK_LINES_MAX)
+        printf("not checked: for %s more reasons; --json lists all\n",
+               gbx_text_count(count - GBX_CHECK_LINES_MAX, text));
+    free(groups);
+    return NULL;
+}
+
+/* What the reference leaves alone, and what it should. */
+static void print_notes(const gbx_check_report *report, const gbx_check_kernel *kernel) {
+    char count[GBX_COUNT_TEXT_BYTES], tasks[GBX_COUNT_TEXT_BYTES], task[GBX_CHECK_TASK_BYTES];
+    if (kernel->not_written > 0) {
+        printf("not compared: %s element%s of %s task%s of ",
+               gbx_text_count(kernel->not_written, count), plural(kernel->not_written),
+               gbx_text_count(kernel->not_written_tasks, tasks), plural(kernel->not_written_tasks));
+        put_kernel(report, kernel->first);
+        printf(" that the reference does not write, first in task %s\n",
+               gbx_check_task_text(report, kernel->first_not_written, task));
+    }
+    if (kernel->stray_tasks > 0) {
+        printf("beware: the reference of ");
+        put_kernel(report, kernel->first);
+        printf(" writes outside of its outputs in %s task%s, first %s byte%s from 0x%" PRIx64
+               " on in task %s\n",
+               gbx_text_count(kernel->stray_tasks, tasks), plural(kernel->stray_tasks),
+               gbx_text_count(kernel->first_stray->stray_bytes, count),
+               plural(kernel->first_stray->stray_bytes), kernel->first_stray->stray_address,
+               gbx_check_task_text(report, kernel->first_stray, task));
+    }
+}
+
+static uint64_t count_missing(const gbx_check_report *report) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < report->count; ++i)
+        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED)
+            count += report->lines[i].missing_outputs;
+    return count;
+}
+
+/* What the dump itself does not have. */
+static void print_dump_state(const gbx_check_report *report) {
+    const gbx_reader *reader = report->dump->reader;
+    const char *level = gbx_reader_run(reader)->dump_level;
+    char text[GBX_COUNT_TEXT_BYTES];
+    uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
+    uint64_t missing = count_missing(report);
+    if (missing > 0)
+        printf("not compared: %s output%s of wrong tasks that the dump does not hold\n",
+               gbx_text_count(missing, text), plural(missing));
+    if (report->verdicts[GBX_CHECK_NOT_CHECKED] > 0 && level && strcmp(level, "full") != 0) {
+        printf("the dump's level is ");
+        gbx_terminal_put(level);
+        printf(": glassbox run --dump-tensor=full records what all tasks need\n");
+    }
+    if (dropped > 0)
+        printf("%s record%s of the run %s lost: there may be tasks that the dump does not have\n",
+               gbx_text_count(dropped, text), plural(dropped), dropped == 1 ? "was" : "were");
+    if (gbx_reader_end(reader) && strcmp(gbx_reader_end_text(reader), "ok") != 0) {
+        printf("the run failed: ");
+        gbx_terminal_put(gbx_reader_end_text(reader));
+        putchar('\n');
+    } else if (!gbx_reader_end(reader)) {
+        printf("the run was killed: there may be tasks that the dump does not have\n");
+    }
+}
+
+/* --- all of it --- */
+
+static gbx_status print_groups(const gbx_check_report *report) {
+    gbx_check_kernel *kernels;
+    size_t count;
+    GBX_TRY(gbx_check_report_kernels(report, &kernels, &count));
+    gbx_status status = print_kernels(report, kernels, count);
+    if (!status)
+        status = print_unchecked(report);
+    for (size_t i = 0; i < count && !status; ++i)
+        print_notes(report, &kernels[i]);
+    free(kernels);
+    return status;
+}
+
+gbx_status gbx_check_print_text(const gbx_check_report *report) {
+    const gbx_check_line *first = gbx_check_report_first(report);
+    if (first)
+        GBX_TRY(print_first(report, first));
+    else
+        print_verdict(report);
+    print_counts(report);
+    if (first) {
+        putchar('\n');
+        GBX_TRY(print_introduced(report));
+    }
+    putchar('\n');
+    GBX_TRY(print_groups(report));
+    print_dump_state(report);
+    return NULL;
+}

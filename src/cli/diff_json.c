@@ -1,0 +1,267 @@
+/* The report of diff as one JSON document, written as records come. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/float_bits.h"
+#include "cli/diff_report.h"
+#include "cli/dump_text.h"
+
+#define EXACT_END (UINT64_C(1) << 53)
+
+static void write_text(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+/* null for GBX_DIFF_NONE. */
+static void write_index(gbx_json_writer *json, const char *key, uint64_t index) {
+    gbx_json_key(json, key);
+    if (index == GBX_DIFF_NONE)
+        gbx_json_null(json);
+    else
+        gbx_json_u64(json, index);
+}
+
+static void write_f64(gbx_json_writer *json, const char *key, double value) {
+    gbx_json_key(json, key);
+    gbx_json_f64(json, value);
+}
+
+/* A string where readers would round it. */
+static void write_wide(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    if (value < EXACT_END)
+        gbx_json_u64(json, value);
+    else
+        gbx_json_u64_text(json, value);
+}
+
+/* --- elements --- */
+
+/* As the manifest has values. */
+static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
+    double value = gbx_dtype_to_f64(dtype, bits);
+    gbx_json_key(json, key);
+    if (dtype == GBX_BOOL)
+        gbx_json_bool(json, value != 0.0);
+    else if (dtype == GBX_INT64)
+        gbx_json_i64_text(json, (int64_t)bits);
+    else if (dtype == GBX_UINT64)
+        gbx_json_u64_text(json, bits);
+    else if (!gbx_dtype_is_float(dtype))
+        gbx_json_i64(json, (int64_t)value);
+    else if (dtype == GBX_FLOAT64)
+        gbx_json_f64(json, value);
+    else
+        gbx_json_f32(json, (float)value);
+}
+
+static void write_numbers(gbx_json_writer *json, const int64_t *numbers, uint32_t count) {
+    gbx_json_begin_array_inline(json);
+    for (uint32_t i = 0; i < count; ++i)
+        gbx_json_i64(json, numbers[i]);
+    gbx_json_end_array(json);
+}
+
+static void write_place(gbx_json_writer *json, const char *key, const gbx_entry *entry,
+                        uint64_t number) {
+    int64_t index[GBX_MAX_DIMS];
+    gbx_tensor view = {0};
+    if (entry->tensor)
+        gbx_record_view(entry->tensor, &view);
+    gbx_compare_index(&view, number, index);
+    gbx_json_key(json, key);
+    write_numbers(json, index, view.ndims);
+}
+
+static void write_nulls(gbx_json_writer *json, const char *const *keys, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        gbx_json_key(json, keys[i]);
+        gbx_json_null(json);
+    }
+}
+
+static void write_bad(gbx_json_writer *json, const gbx_diff_record *record) {
+    static const char *const keys[] = {"first_bad", "first_bad_a", "first_bad_b",
+                                       "worst",     "worst_a",     "worst_b"};
+    const gbx_comparison *c = &record->comparison;
+    if (!record->has_metrics || c->mismatches == 0) {
+        write_nulls(json, keys, sizeof keys / sizeof keys[0]);
+        return;
+    }
+    write_place(json, keys[0], record->a, c->first_bad.index);
+    write_value(json, keys[1], c->dtype, c->first_bad.got_bits);
+    write_value(json, keys[2], c->dtype, c->first_bad.want_bits);
+    write_place(json, keys[3], record->a, c->worst.index);
+    write_value(json, keys[4], c->dtype, c->worst.got_bits);
+    write_value(json, keys[5], c->dtype, c->worst.want_bits);
+}
+
+/* null where elements were not compared. */
+static void write_metrics(gbx_json_writer *json, const gbx_diff_record *record) {
+    static const char *const keys[] = {"elements", "unequal", "mismatches", "max_abs",
+                                       "max_rel",  "rmse",    "cosine",     "max_ulp",
+                                       "atol",     "rtol",    "ulp"};
+    const gbx_comparison *c = &record->comparison;
+    if (!record->has_metrics) {
+        write_nulls(json, keys, sizeof keys / sizeof keys[0]);
+        write_bad(json, record);
+        return;
+    }
+    write_number(json, "elements", c->elements);
+    write_number(json, "unequal", c->unequal);
+    write_number(json, "mismatches", c->mismatches);
+    write_f64(json, "max_abs", c->max_abs);
+    write_f64(json, "max_rel", c->max_rel);
+    write_f64(json, "rmse", gbx_comparison_rmse(c));
+    write_f64(json, "cosine", gbx_comparison_cosine(c));
+    if (c->max_ulp == UINT64_MAX && gbx_dtype_is_float(c->dtype))
+        write_nulls(json, &keys[7], 1);
+    else
+        write_wide(json, "max_ulp", c->max_ulp);
+    write_f64(json, "atol", c->tolerance.atol);
+    write_f64(json, "rtol", c->tolerance.rtol);
+    write_wide(json, "ulp", c->tolerance.ulp);
+    write_bad(json, record);
+}
+
+/* --- records --- */
+
+static bool has_kernel(const gbx_entry *entry) {
+    bool is_there = false;
+    for (size_t i = 0; entry->task && i < GBX_SUBTASK_COUNT; ++i)
+        is_there |= entry->task->func_ids[i] != UINT32_MAX;
+    return is_there;
+}
+
+static void write_argument(gbx_json_writer *json, const gbx_diff_shown *shown) {
+    const gbx_entry *entry = shown->entry;
+    static const char *const roles[] = {
+        [GBX_ROLE_INPUT] = "input", [GBX_ROLE_OUTPUT] = "output", [GBX_ROLE_INOUT] = "inout"};
+    char kernel[GBX_VIEW_KERNEL_BYTES];
+    gbx_view_kernel_text(shown->reader, entry->task, kernel);
+    write_number(json, "task_seq", entry->head->task);
+    gbx_json_key(json, "task_id");
+    if (entry->task)
+        gbx_json_hex_text(json, entry->task->task_id);
+    else
+        gbx_json_null(json);
+    write_text(json, "kernel", has_kernel(entry) ? kernel : NULL);
+    write_number(json, "arg_index", entry->head->arg_index);
+    write_text(json, "arg_name", entry->arg_name);
+    write_text(json, "role", roles[entry->head->role]);
+    write_text(json, "stage", gbx_text_stage(entry->head->stage));
+}
+
+/* What it is in one dump; "" or "_b" at the end of names. */
+static void write_form(gbx_json_writer *json, const gbx_entry *entry, bool is_b) {
+    write_text(json, is_b ? "kind_b" : "kind", entry->tensor ? "tensor" : "scalar");
+    write_text(json, is_b ? "dtype_b" : "dtype", gbx_dtype_name(entry->dtype));
+    gbx_json_key(json, is_b ? "shape_b" : "shape");
+    write_numbers(json, entry->tensor ? gbx_record_shape(entry->tensor) : NULL,
+                  entry->tensor ? entry->head->ndims : 0);
+}
+
+void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
+                       const gbx_diff_record *record) {
+    bool has_other_form = record->reason == GBX_DIFF_KIND || record->reason == GBX_DIFF_DTYPE ||
+                          record->reason == GBX_DIFF_SHAPE;
+    gbx_diff_shown shown = gbx_diff_show(dumps, record);
+    gbx_json_begin_object_inline(json);
+    write_text(json, "verdict", gbx_diff_verdict_name(record->verdict));
+    write_text(json, "reason", gbx_diff_reason_name(record->reason));
+    write_text(json, "cause", gbx_diff_cause_name(record->cause));
+    write_index(json, "index_a", record->index_a);
+    write_index(json, "index_b", record->index_b);
+    write_argument(json, &shown);
+    write_form(json, record->a ? record->a : record->b, false);
+    if (has_other_form)
+        write_form(json, record->b, true);
+    gbx_json_key(json, "truncated");
+    gbx_json_bool(json, record->is_truncated);
+    write_metrics(json, record);
+    gbx_json_end_object(json);
+}
+
+/* --- all --- */
+
+void gbx_diff_json_begin(gbx_json_writer *json, const gbx_diff_dumps *dumps) {
+    gbx_json_begin_object(json);
+    write_text(json, "a", dumps->a.directory);
+    write_text(json, "b", dumps->b.directory);
+    gbx_json_key(json, "records");
+    gbx_json_begin_array(json);
+}
+
+static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
+    write_number(json, "compared", result->compared);
+    for (size_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
+        write_number(json, gbx_diff_verdict_name((gbx_diff_verdict)i), result->counts[i]);
+    gbx_json_key(json, "not_compared_reasons");
+    gbx_json_begin_object_inline(json);
+    for (size_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i)
+        if (gbx_diff_reason_sentence((gbx_diff_reason)i))
+            write_number(json, gbx_diff_reason_name((gbx_diff_reason)i), result->reasons[i]);
+    gbx_json_end_object(json);
+    write_number(json, "tasks_different", result->tasks_different);
+    write_number(json, "tasks_introduced", result->tasks_introduced);
+    write_number(json, "tasks_unknown", result->tasks_unknown);
+    write_number(json, "truncated", result->truncated);
+    write_number(json, "equal_by_hash", result->hashed);
+    write_number(json, "bytes_read", result->read_bytes);
+    write_text(json, "tasks_matched_by", result->is_by_task_id ? "task_id" : "task_seq");
+    write_number(json, "bad_edges", result->bad_edges);
+}
+
+static gbx_status write_first(gbx_json_writer *json, const gbx_diff_dumps *dumps,
+                              const gbx_diff_result *result) {
+    const gbx_diff_record *first = &result->first;
+    char why[GBX_DIFF_WHY_BYTES];
+    gbx_diff_shown shown;
+    gbx_entry entry;
+    gbx_json_key(json, "first");
+    if (!result->has_first) {
+        gbx_json_null(json);
+        return NULL;
+    }
+    GBX_TRY(gbx_diff_why_text(dumps, result, why));
+    GBX_TRY(gbx_diff_show_first(dumps, first, &entry, &shown));
+    gbx_json_begin_object(json);
+    write_argument(json, &shown);
+    write_text(json, "cause", gbx_diff_cause_name(first->cause));
+    write_text(json, "why", why);
+    write_index(json, "index_a", first->index_a);
+    write_index(json, "index_b", first->index_b);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static gbx_status write_graph(gbx_json_writer *json, const gbx_diff_dumps *dumps,
+                              const gbx_diff_result *result) {
+    char words[GBX_DIFF_WHY_BYTES];
+    gbx_json_key(json, "graphs_differ");
+    if (!result->has_other_graph) {
+        gbx_json_null(json);
+        return NULL;
+    }
+    GBX_TRY(gbx_diff_graph_text(dumps, result, words));
+    gbx_json_string(json, words);
+    return NULL;
+}
+
+gbx_status gbx_diff_json_end(gbx_json_writer *json, const gbx_diff_dumps *dumps,
+                             const gbx_diff_result *result) {
+    gbx_json_end_array(json);
+    write_counts(json, result);
+    GBX_TRY(write_first(json, dumps, result));
+    GBX_TRY(write_graph(json, dumps, result));
+    gbx_json_end_object(json);
+    return NULL;
+}

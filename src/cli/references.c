@@ -1,0 +1,209 @@
+#include "cli/references.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scene/kernel_compiler.h"
+
+enum { THREADS_MAX = 8 };
+
+/* After the flags of a kernel, which may ask for less. */
+static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "compiling references: the host is out of memory");
+}
+
+/* --- where the scene is --- */
+
+static bool is_inside(const char *path, const char *directory) {
+    char *real_path = realpath(path, NULL);
+    char *real_directory = realpath(directory, NULL);
+    size_t length = real_directory ? strlen(real_directory) : 0;
+    bool is_so = real_path && real_directory && strncmp(real_path, real_directory, length) == 0 &&
+                 (real_path[length] == '/' || real_path[length] == '\0');
+    free(real_path);
+    free(real_directory);
+    return is_so;
+}
+
+static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kept,
+                             const char **out_path) {
+    if (!kept)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "%s has no run.json that tells its scene; name it with --scene DIR",
+                        dump_directory);
+    if (!kept->scene_path)
+        return gbx_fail(GBX_NOT_FOUND, "%s does not tell the scene; name it with --scene DIR",
+                        kept->path);
+    if (access(kept->scene_path, F_OK) != 0)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "the scene of the dump was %s, which is not there any more; name it with "
+                        "--scene DIR",
+                        kept->scene_path);
+    if (is_inside(kept->scene_path, dump_directory))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "the scene of the dump, %s, lies inside of the dump, and what comes with a "
+                        "dump is not run unasked; if you trust it, name it with --scene",
+                        kept->scene_path);
+    *out_path = kept->scene_path;
+    return NULL;
+}
+
+/* --- whether it is that of the dump --- */
+
+static const gbx_scene_kernel *find_kernel(const gbx_scene *scene, uint32_t func_id) {
+    for (size_t i = 0; i < scene->kernel_count; ++i)
+        if (scene->kernels[i].func_id == func_id)
+            return &scene->kernels[i];
+    return NULL;
+}
+
+static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run) {
+    size_t found = 0;
+    for (size_t i = 0; i < run->kernel_count; ++i) {
+        const gbx_run_kernel *kernel = &run->kernels[i];
+        const gbx_scene_kernel *own = find_kernel(scene, kernel->func_id);
+        if (own && strcmp(own->name, kernel->name) != 0)
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "%s is not the scene of the dump: func_id %" PRIu32
+                            " is kernel %s there, and %s in the dump; --scene DIR names another",
+                            scene->path, kernel->func_id, own->name, kernel->name);
+        found += own != NULL;
+    }
+    if (run->kernel_count > 0 && found == 0)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s is not the scene of the dump: it has none of the dump's %zu kernels; "
+                        "--scene DIR names another",
+                        scene->path, run->kernel_count);
+    return NULL;
+}
+
+/* --- compiling --- */
+
+/* What several threads take kernels from. */
+typedef struct work {
+    gbx_references *references;
+    pthread_mutex_t lock; /* of what follows */
+    size_t next;
+    size_t failed; /* the kernel of `status` */
+    gbx_status status;
+} work;
+
+static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
+    char *flags;
+    const char *own = kernel->compile_flags ? kernel->compile_flags : "";
+    if (!kernel->reference)
+        return NULL;
+    if (asprintf(&flags, "%s %s", own, exact_flags) < 0)
+        return fail_memory();
+    gbx_status status = gbx_kernel_compile(kernel->reference, flags, kernel->link_flags, out_path);
+    free(flags);
+    return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
+}
+
+/* Of several that fail the first counts, whatever the order in which they end. */
+static void note_failure(work *w, size_t number, gbx_status status) {
+    pthread_mutex_lock(&w->lock);
+    if (!w->status || number < w->failed) {
+        gbx_status_free(w->status);
+        w->status = status;
+        w->failed = number;
+        status = NULL;
+    }
+    pthread_mutex_unlock(&w->lock);
+    gbx_status_free(status);
+}
+
+static void *compile_some(void *context) {
+    work *w = context;
+    for (;;) {
+        pthread_mutex_lock(&w->lock);
+        size_t number = w->next++;
+        pthread_mutex_unlock(&w->lock);
+        if (number >= w->references->count)
+            return NULL;
+        gbx_status status =
+            compile(&w->references->scene->kernels[number], &w->references->objects[number]);
+        if (status)
+            note_failure(w, number, status);
+    }
+}
+
+/* This thread works too. */
+static gbx_status compile_all(gbx_references *references) {
+    work w = {.references = references, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[THREADS_MAX - 1];
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = processors > 1 ? (size_t)processors - 1 : 0;
+    size_t started = 0;
+    wanted = wanted < THREADS_MAX - 1 ? wanted : THREADS_MAX - 1;
+    while (started < wanted && started + 1 < references->count &&
+           pthread_create(&threads[started], NULL, compile_some, &w) == 0)
+        ++started;
+    compile_some(&w);
+    for (size_t i = 0; i < started; ++i)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.status;
+}
+
+/* --- all of it --- */
+
+static gbx_status fill(gbx_references *references) {
+    const gbx_scene *scene = references->scene;
+    references->items = calloc(scene->kernel_count + 1, sizeof *references->items);
+    references->objects = calloc(scene->kernel_count + 1, sizeof *references->objects);
+    if (!references->items || !references->objects)
+        return fail_memory();
+    references->count = scene->kernel_count;
+    GBX_TRY(compile_all(references));
+    for (size_t i = 0; i < references->count; ++i)
+        references->items[i] = (gbx_check_reference){.func_id = scene->kernels[i].func_id,
+                                                     .object = references->objects[i],
+                                                     .rtol = scene->kernels[i].rtol,
+                                                     .atol = scene->kernels[i].atol};
+    return NULL;
+}
+
+static gbx_status open_scene(const char *path, const gbx_run_info *run,
+                             gbx_references *references) {
+    GBX_TRY(gbx_scene_load(path, &references->scene));
+    GBX_TRY(match_scene(references->scene, run));
+    return fill(references);
+}
+
+gbx_status gbx_references_open(const char *scene, const char *dump_directory,
+                               const gbx_kept_run *kept, const gbx_run_info *run,
+                               gbx_references **out_references) {
+    const char *path = scene;
+    *out_references = NULL;
+    if (!path)
+        GBX_TRY(find_scene(dump_directory, kept, &path));
+    gbx_references *references = calloc(1, sizeof *references);
+    if (!references)
+        return fail_memory();
+    gbx_status status = open_scene(path, run, references);
+    if (status)
+        gbx_references_close(references);
+    else
+        *out_references = references;
+    return status;
+}
+
+void gbx_references_close(gbx_references *references) {
+    if (!references)
+        return;
+    for (size_t i = 0; references->objects && i < references->count; ++i)
+        free(references->objects[i]);
+    free(references->objects);
+    free(references->items);
+    if (references->scene)
+        gbx_scene_free(references->scene);
+    free(references);
+}

@@ -1,0 +1,366 @@
+#include "replay/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/orchestration.h>
+
+#include "replay/check_written.h"
+
+/* One task that is being checked. */
+typedef struct checking {
+    gbx_replay_engine *engine;
+    gbx_entries *entries;
+    const gbx_replay_task *task;
+    const void *const *got; /* NULL: what the dump holds */
+    const gbx_check_reference *references;
+    size_t reference_count;
+    unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* what references left, by output of the result */
+    gbx_check_result *result;
+} checking;
+
+static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
+static void not_checked(gbx_check_result *result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(result->reason, sizeof result->reason, format, arguments);
+    va_end(arguments);
+    result->verdict = GBX_CHECK_NOT_CHECKED;
+}
+
+static void begin_result(gbx_check_result *result) {
+    result->verdict = GBX_CHECK_RIGHT;
+    result->reason[0] = '\0';
+    result->output_count = 0;
+    result->worst_output = 0;
+    result->missing_outputs = 0;
+    result->hung_func_id = GBX_NO_KERNEL;
+    result->stray_bytes = 0;
+    result->stray_address = 0;
+}
+
+/* --- references --- */
+
+static const gbx_check_reference *find_reference(const checking *c, uint32_t func_id) {
+    for (size_t i = 0; i < c->reference_count; ++i)
+        if (c->references[i].func_id == func_id)
+            return &c->references[i];
+    return NULL;
+}
+
+/* The objects of the task's kernels; false, and the reason told, where one has none. */
+static bool find_objects(const checking *c, const char *objects[GBX_SUBTASK_COUNT]) {
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        objects[i] = NULL;
+        if (c->task->func_ids[i] == GBX_NO_KERNEL)
+            continue;
+        const gbx_check_reference *reference = find_reference(c, c->task->func_ids[i]);
+        const char *name = c->task->kernel_names[i];
+        if (!reference)
+            not_checked(c->result, "the scene has no kernel %s, func_id %" PRIu32, name,
+                        c->task->func_ids[i]);
+        else if (!reference->object && reference->why_not)
+            not_checked(c->result, "the reference of kernel %s %s", name, reference->why_not);
+        else if (!reference->object)
+            not_checked(c->result, "kernel %s has no reference in scene.json", name);
+        else
+            objects[i] = reference->object;
+        if (!objects[i])
+            return false;
+    }
+    return true;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static gbx_tolerance tolerance_of(const checking *c, uint32_t dtype) {
+    gbx_tolerance loosest = {0};
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_check_reference *reference =
+            c->task->func_ids[i] == GBX_NO_KERNEL ? NULL : find_reference(c, c->task->func_ids[i]);
+        if (!reference)
+            continue;
+        gbx_tolerance own = {.rtol = larger(reference->rtol, 0.0),
+                             .atol = larger(reference->atol, 0.0)};
+        if (reference->rtol < 0.0 && reference->atol < 0.0)
+            own = gbx_tolerance_default(dtype);
+        loosest.rtol = larger(loosest.rtol, own.rtol);
+        loosest.atol = larger(loosest.atol, own.atol);
+        loosest.ulp = loosest.ulp > own.ulp ? loosest.ulp : own.ulp;
+    }
+    return loosest;
+}
+
+/* --- which outputs --- */
+
+/* Why the dump does not hold an output whole. */
+static gbx_status missing_reason(const checking *c, uint32_t slot, const char **out_reason) {
+    uint64_t count = gbx_entries_count(c->entries);
+    *out_reason = "is not in the dump";
+    for (uint64_t i = gbx_entries_find(c->entries, c->task->task); i < count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(c->entries, i, &entry));
+        if (entry.head->task != c->task->task)
+            break;
+        if (entry.head->arg_index != slot || entry.head->stage != GBX_STAGE_AFTER)
+            continue;
+        if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
+            *out_reason = "was recorded before the task had completed";
+        else if (entry.head->flags & GBX_FLAG_TRUNCATED)
+            *out_reason = "is truncated in the dump (--dump-max-tensor)";
+        else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
+            *out_reason = "was overwritten before it was recorded";
+        else
+            *out_reason = "has no payload in the dump";
+    }
+    return NULL;
+}
+
+/* Tells of the first output that is missing. */
+static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
+    const char *why;
+    if (c->result->missing_outputs++ > 0)
+        return NULL;
+    GBX_TRY(missing_reason(c, argument->slot, &why));
+    if (argument->name)
+        not_checked(c->result, "output %s (argument %" PRIu32 ") %s; run with --dump-tensor=full",
+                    argument->name, argument->slot, why);
+    else
+        not_checked(c->result, "output argument %" PRIu32 " %s; run with --dump-tensor=full",
+                    argument->slot, why);
+    return NULL;
+}
+
+static gbx_status find_outputs(const checking *c) {
+    gbx_check_result *result = c->result;
+    for (uint32_t i = 0; i < c->task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &c->task->arguments[i];
+        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT || (c->got && !c->got[i]))
+            continue;
+        if (!c->got && argument->after == GBX_REPLAY_NO_ENTRY) {
+            GBX_TRY(note_missing(c, argument));
+        } else if (result->output_count < GBX_MAX_TENSOR_ARGS) {
+            gbx_check_output *output = &result->outputs[result->output_count++];
+            output->argument = i;
+            output->slot = argument->slot;
+            output->name = argument->name;
+            output->tensor = argument->tensor;
+            output->not_written = 0;
+        }
+    }
+    if (result->output_count == 0 && result->missing_outputs == 0)
+        not_checked(result, "it has no outputs that could be compared");
+    return NULL;
+}
+
+/* --- running --- */
+
+static void note_fault(const checking *c, const gbx_replay_fault *fault) {
+    uint32_t subtask = fault->dispatch < c->task->dispatch_count
+                           ? c->task->dispatches[fault->dispatch].subtask
+                           : GBX_SUBTASK_COUNT;
+    const char *name = subtask < GBX_SUBTASK_COUNT ? c->task->kernel_names[subtask] : NULL;
+    const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
+    name = name ? name : "?";
+    if (fault->is_hang) {
+        not_checked(c->result, "the reference of kernel %s hung", name);
+        c->result->hung_func_id =
+            subtask < GBX_SUBTASK_COUNT ? c->task->func_ids[subtask] : GBX_NO_KERNEL;
+    } else if (word) {
+        not_checked(c->result, "the reference of kernel %s crashed with SIG%s", name, word);
+    } else {
+        not_checked(c->result, "the reference of kernel %s crashed: it ended its process", name);
+    }
+}
+
+/* Runs the references; false where they did not survive it. */
+static gbx_status run(const checking *c, const char *const *objects, unsigned char poison,
+                      bool *out_is_done) {
+    gbx_replay_request request = {
+        .entries = c->entries, .task = c->task, .dispatch = -1, .poison = poison};
+    gbx_replay_outcome outcome = {0};
+    memcpy(request.objects, objects, sizeof request.objects);
+    GBX_TRY(gbx_replay_run(c->engine, &request, &outcome));
+    *out_is_done = !outcome.fault.is_there;
+    if (outcome.fault.is_there)
+        note_fault(c, &outcome.fault);
+    if (outcome.stray_bytes > c->result->stray_bytes) {
+        c->result->stray_bytes = outcome.stray_bytes;
+        c->result->stray_address = outcome.stray_address;
+    }
+    return NULL;
+}
+
+static gbx_status fetch(const checking *c, const gbx_check_output *output, void **out_payload) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
+    void *payload = malloc(bytes + 1);
+    *out_payload = payload;
+    if (!payload)
+        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory for %" PRIu64 " bytes",
+                        c->task->task, bytes);
+    return gbx_replay_output(c->engine, output->argument, payload);
+}
+
+/* Fetches what references left of each output; whether some of it may not have been written. */
+static gbx_status fetch_all(checking *c, unsigned char poison, bool *out_has_poison) {
+    *out_has_poison = false;
+    for (uint32_t i = 0; i < c->result->output_count; ++i) {
+        const gbx_check_output *output = &c->result->outputs[i];
+        void *payload;
+        gbx_status status = fetch(c, output, &payload);
+        c->wants[i] = payload;
+        GBX_TRY(status);
+        if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
+            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poison);
+    }
+    return NULL;
+}
+
+/* --- comparing --- */
+
+static gbx_status read_got(const checking *c, const gbx_check_output *output, void *out_payload) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
+    gbx_entry entry;
+    if (c->got) {
+        memcpy(out_payload, c->got[output->argument], bytes);
+        return NULL;
+    }
+    GBX_TRY(gbx_entries_at(c->entries, c->task->arguments[output->argument].after, &entry));
+    if (gbx_entry_stored_bytes(&entry) != bytes)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "checking task %" PRIu64 ": entry %" PRIu64 " has %" PRIu64
+                        " bytes; %" PRIu64 " are expected",
+                        c->task->task, entry.index, gbx_entry_stored_bytes(&entry), bytes);
+    return gbx_reader_read_payload(gbx_entries_reader(c->entries), entry.tensor->bin_offset,
+                                   out_payload, bytes);
+}
+
+/* Takes what was not written out of both, so that it counts as equal; `again` may be NULL. */
+static void compare(const checking *c, gbx_check_output *output, void *got, void *want,
+                    const void *again, const unsigned char poisons[2]) {
+    gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
+    if (again)
+        output->not_written = gbx_not_written_clear(&output->tensor, want, again, poisons, got);
+    output->comparison = gbx_compare(&output->tensor, got, want, &tolerance);
+    output->comparison.elements -= output->not_written;
+}
+
+static gbx_status compare_output(const checking *c, uint32_t number, bool has_again,
+                                 const unsigned char poisons[2]) {
+    gbx_check_output *output = &c->result->outputs[number];
+    bool is_poisoned = c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT;
+    void *again = NULL;
+    void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
+    gbx_status status =
+        got ? NULL : gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", c->task->task);
+    if (!status)
+        status = read_got(c, output, got);
+    if (!status && has_again && is_poisoned)
+        status = fetch(c, output, &again);
+    if (!status)
+        compare(c, output, got, c->wants[number], again, poisons);
+    free(again);
+    free(got);
+    return status;
+}
+
+static void judge(gbx_check_result *result) {
+    uint64_t compared = 0;
+    uint64_t not_written = 0;
+    for (uint32_t i = result->output_count; i-- > 0;) {
+        compared += result->outputs[i].comparison.elements;
+        not_written += result->outputs[i].not_written;
+        if (result->outputs[i].comparison.mismatches > 0) {
+            result->verdict = GBX_CHECK_INTRODUCED;
+            result->worst_output = i;
+        }
+    }
+    if (result->verdict == GBX_CHECK_INTRODUCED)
+        result->reason[0] = '\0';
+    else if (result->missing_outputs == 0 && compared == 0 && not_written > 0)
+        not_checked(result, "its reference writes no element of its outputs");
+}
+
+/* --- all of it --- */
+
+static gbx_status check_outputs(checking *c, const char *const *objects) {
+    static const unsigned char poisons[2] = {0xa5, 0x5a};
+    bool is_done, has_poison;
+    GBX_TRY(run(c, objects, poisons[0], &is_done));
+    if (is_done)
+        GBX_TRY(fetch_all(c, poisons[0], &has_poison));
+    if (is_done && has_poison)
+        GBX_TRY(run(c, objects, poisons[1], &is_done));
+    if (!is_done) {
+        c->result->output_count = 0;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < c->result->output_count; ++i)
+        GBX_TRY(compare_output(c, i, has_poison, poisons));
+    judge(c->result);
+    return NULL;
+}
+
+static gbx_status check(checking *c) {
+    const char *objects[GBX_SUBTASK_COUNT];
+    if (!find_objects(c, objects))
+        return NULL;
+    GBX_TRY(find_outputs(c));
+    if (c->result->output_count == 0)
+        return NULL;
+    gbx_status status = check_outputs(c, objects);
+    for (uint32_t i = 0; i < GBX_MAX_TENSOR_ARGS; ++i)
+        free(c->wants[i]);
+    return status;
+}
+
+gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
+                              const gbx_replay_task *task, const void *const *got,
+                              const gbx_check_reference *references, size_t reference_count,
+                              gbx_check_result *out_result) {
+    checking c = {engine, entries, task, got, references, reference_count, {NULL}, out_result};
+    begin_result(out_result);
+    return check(&c);
+}
+
+static gbx_status check_read(gbx_replay_engine *engine, gbx_entries *entries,
+                             const gbx_replay_task *task, const gbx_check_reference *references,
+                             size_t reference_count, gbx_check_result *out_result) {
+    if (task->did_complete)
+        return gbx_check_payloads(engine, entries, task, NULL, references, reference_count,
+                                  out_result);
+    not_checked(out_result, "it did not complete: it crashed, hung, or was running when the run "
+                            "ended");
+    return NULL;
+}
+
+/* "replaying task 29, kernel softmax: ..." begins with what every report has anyway, and tasks that
+ * are not checked for one reason are to have one text. */
+static const char *without_title(const char *sentence) {
+    static const char start[] = "replaying task ";
+    const char *end = strstr(sentence, ": ");
+    bool has_title = strncmp(sentence, start, sizeof start - 1) == 0 && end;
+    return has_title ? end + 2 : sentence;
+}
+
+gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
+                          const gbx_check_reference *references, size_t reference_count,
+                          gbx_check_result *out_result) {
+    gbx_replay_task read;
+    begin_result(out_result);
+    gbx_status status = gbx_replay_task_read(entries, task, &read);
+    if (gbx_status_code(status) == GBX_NOT_FOUND) {
+        not_checked(out_result, "%s", without_title(gbx_status_message(status)));
+        gbx_status_free(status);
+        return NULL;
+    }
+    GBX_TRY(status);
+    status = check_read(engine, entries, &read, references, reference_count, out_result);
+    gbx_replay_task_free(&read);
+    return status;
+}

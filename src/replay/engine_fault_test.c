@@ -1,0 +1,201 @@
+#include "replay_calls.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+static void assert_text(const replay_call *call, const char *part) {
+    if (!strstr(call->outcome.fault.text, part))
+        fail_msg("\"%s\" is not in: %s", part, call->outcome.fault.text);
+}
+
+/* What a fault has to say, and that the next call is one like any other. */
+static void assert_fault(enum replay_way way, uint64_t number, int signal, const char *text) {
+    replay_call call;
+    replay_prepare(&call, way, number);
+    replay_run(&call);
+    if (!call.outcome.fault.is_there)
+        fail_msg("way %d did not fail", (int)way);
+    assert_false(call.outcome.fault.is_hang);
+    assert_int_equal(call.outcome.fault.signal, signal);
+    assert_int_equal(call.outcome.fault.dispatch, 0);
+    assert_text(&call, "kernel left ");
+    assert_text(&call, "block 0, aiv0");
+    assert_text(&call, text);
+    replay_set_way(&call, WAY_AFFINE, 4);
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 4);
+    replay_close(&call);
+    assert_false(has_children());
+}
+
+static void every_way_to_crash_is_told(void **state) {
+    (void)state;
+    assert_fault(WAY_STORE, 0x1230, SIGSEGV, "crashed (block 0, aiv0): SIGSEGV at 0x1230");
+    assert_fault(WAY_ABORT, 0, SIGABRT, "SIGABRT");
+    assert_fault(WAY_DIVIDE, 0, SIGFPE, "SIGFPE at 0x");
+    assert_fault(WAY_OVERFLOW, 0, SIGSEGV, "SIGSEGV at 0x");
+    assert_fault(WAY_EXIT, 0, 0, "ended the process with exit code 0");
+    assert_fault(WAY_EXIT, 70, 0, "ended the process with exit code 70");
+    assert_fault(WAY_THREAD_END, 0, 0, "ended the thread it ran on");
+    assert_fault(WAY_OTHER_THREAD, 0, SIGABRT, "a thread that a kernel started crashed while");
+}
+
+/* Block 1 on AIV0 of three blocks of a mix: dispatch 4 of 9. */
+static void prepare_three_blocks(replay_call *call, enum replay_way way, uint64_t number) {
+    replay_prepare(call, way, number);
+    call->task.block_num = 3;
+    for (uint32_t i = 0; i < 3; ++i)
+        call->task.func_ids[i] = i;
+}
+
+static void the_dispatch_that_crashed_is_told(void **state) {
+    (void)state;
+    replay_call call;
+    uint64_t beyond = REPLAY_BASE + (UINT64_C(9) << 30);
+    prepare_three_blocks(&call, WAY_STORE, beyond);
+    replay_run(&call);
+    assert_int_equal(call.outcome.fault.dispatch, 4);
+    assert_true(call.outcome.fault.has_address);
+    assert_int_equal(call.outcome.fault.address, beyond);
+    assert_text(&call, "kernel left crashed (block 1, aiv0): SIGSEGV at 0x7e9");
+    call.dispatch = 4; /* alone, it is still the one */
+    replay_again(&call);
+    assert_int_equal(call.outcome.fault.dispatch, 4);
+    assert_text(&call, "block 1, aiv0");
+    replay_close(&call);
+}
+
+static void a_kernel_that_hangs_is_told(void **state) {
+    (void)state;
+    replay_call call;
+    prepare_three_blocks(&call, WAY_HANG, 0);
+    call.config.timeout_ms = 300;
+    replay_run(&call);
+    assert_true(call.outcome.fault.is_there);
+    assert_true(call.outcome.fault.is_hang);
+    assert_int_equal(call.outcome.fault.signal, 0);
+    assert_int_equal(call.outcome.fault.dispatch, 4);
+    assert_text(&call, "kernel left did not return within 0.3 s (block 1, aiv0)");
+    call.config.timeout_ms = 0;
+    replay_close(&call);
+    assert_false(has_children());
+}
+
+/* What it wrote before is there to be looked at: strays, and outputs. */
+static void memory_outlives_a_crash(void **state) {
+    (void)state;
+    replay_call call;
+    int32_t y[REPLAY_CELLS];
+    replay_prepare(&call, WAY_STORE, REPLAY_BASE + 0x30000);
+    replay_run(&call); /* it may store there: memory of the chip that no tensor has */
+    assert_false(call.outcome.fault.is_there);
+    assert_int_equal(call.outcome.stray_bytes, 1);
+    assert_int_equal(call.outcome.stray_address, REPLAY_BASE + 0x30000);
+    replay_set_way(&call, WAY_ABORT, 0);
+    replay_again(&call);
+    assert_true(call.outcome.fault.is_there);
+    assert_int_equal(call.outcome.stray_bytes, 0);
+    replay_values(&call, REPLAY_Y, y);
+    for (int i = 0; i < REPLAY_CELLS; ++i)
+        assert_int_equal((uint32_t)y[i], 0xa5a5a5a5u);
+    replay_close(&call);
+}
+
+/* --- kernels that cannot be loaded --- */
+
+static void assert_refused(const char *file, const char *text) {
+    replay_call call;
+    char path[512];
+    replay_prepare(&call, WAY_AFFINE, 0);
+    call.config.timeout_ms = 1000;
+    replay_open(&call);
+    gbx_replay_request request = replay_request(&call);
+    snprintf(path, sizeof path, "%s", file[0] == '/' ? file : compiled_object(file));
+    request.objects[1] = path;
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_BAD_KERNEL, text);
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 0);
+    replay_close(&call);
+}
+
+static void kernels_that_cannot_be_loaded_are_refused(void **state) {
+    (void)state;
+    assert_refused("/nowhere/kernel.so", "/nowhere/kernel.so");
+    assert_refused("no_entry.c", "no kernel_entry");
+    assert_refused("undefined_symbol.c", "undefined symbol");
+    assert_refused("broken_constructor.c", "a constructor of a shared object failed: SIG");
+    assert_refused("endless_constructor.c", "did not end in time");
+}
+
+static void objects_need_absolute_paths(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 0);
+    replay_open(&call);
+    gbx_replay_request request = replay_request(&call);
+    request.objects[1] = "kernel.so";
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_INVALID_ARGUMENT,
+                 "kernel left", "absolute path");
+    request.objects[1] = NULL;
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_INVALID_ARGUMENT,
+                 "kernel left", "absolute path");
+    replay_close(&call);
+}
+
+/* --- the program --- */
+
+static void the_program_has_to_be_there(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 0);
+    call.config.child_program = "/nowhere/glassbox-call";
+    replay_open(&call);
+    gbx_replay_request request = replay_request(&call);
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_NOT_FOUND,
+                 "calling kernels: /nowhere/glassbox-call, named by the configuration");
+    replay_close(&call);
+    assert_fails(
+        gbx_replay_engine_open(&(gbx_replay_engine_config){.chip_blocks = 25}, &call.engine),
+        GBX_INVALID_ARGUMENT, "25 blocks");
+}
+
+/* What kernels print is not ours: it goes to standard error. */
+static void kernels_do_not_print_to_our_output(void **state) {
+    (void)state;
+    replay_call call;
+    char path[192];
+    char text[64] = "";
+    replay_prepare(&call, WAY_PRINT, 5);
+    replay_open(&call);
+    snprintf(path, sizeof path, "%s/printed", call.made.files.root);
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int before = dup(STDERR_FILENO);
+    assert_true(file >= 0 && before >= 0);
+    fflush(stderr);
+    assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+    replay_again(&call);
+    assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+    assert_affine(&call, 5);
+    assert_true(pread(file, text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, "a kernel prints\n");
+    close(before);
+    close(file);
+    unlink(path);
+    replay_close(&call);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_way_to_crash_is_told),
+        cmocka_unit_test(the_dispatch_that_crashed_is_told),
+        cmocka_unit_test(a_kernel_that_hangs_is_told),
+        cmocka_unit_test(memory_outlives_a_crash),
+        cmocka_unit_test(kernels_that_cannot_be_loaded_are_refused),
+        cmocka_unit_test(objects_need_absolute_paths),
+        cmocka_unit_test(the_program_has_to_be_there),
+        cmocka_unit_test(kernels_do_not_print_to_our_output),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

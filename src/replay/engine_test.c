@@ -1,0 +1,410 @@
+#include "replay_calls.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* --- values --- */
+
+static void calls_a_kernel_on_its_inputs(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 11);
+    replay_run(&call);
+    assert_clean(&call);
+    assert_affine(&call, 11);
+    assert_false(call.outcome.is_relocated);
+    assert_true(call.outcome.ns > 0 && call.outcome.ns < 10000000000u);
+    assert_int_equal(gbx_replay_placed_tensor(call.engine, REPLAY_Y)->data, REPLAY_BASE + 0x10000);
+    assert_null(gbx_replay_placed_tensor(call.engine, REPLAY_WAY));
+    replay_close(&call);
+}
+
+static void what_is_not_written_stays_poisoned(void **state) {
+    (void)state;
+    replay_call call;
+    int32_t y[REPLAY_CELLS];
+    int32_t z[REPLAY_CELLS];
+    replay_prepare(&call, WAY_NOTHING, 0);
+    replay_open(&call);
+    for (int round = 0; round < 2; ++round) {
+        call.poison = round ? 0x5a : 0xa5;
+        replay_again(&call);
+        assert_clean(&call);
+        replay_values(&call, REPLAY_Y, y);
+        replay_values(&call, REPLAY_Z, z);
+        for (int i = 0; i < REPLAY_CELLS; ++i)
+            assert_int_equal((uint32_t)y[i], round ? 0x5a5a5a5au : 0xa5a5a5a5u);
+        assert_memory_equal(z, call.z, sizeof z);
+    }
+    replay_close(&call);
+}
+
+/* Rows of x lie 9 apart and backwards, columns of y backwards, z is transposed. */
+static void strided_views_are_laid_out_as_they_were(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, (uint64_t)-4);
+    call.arguments[REPLAY_X].strides[0] = -9;
+    call.arguments[REPLAY_X].start_offset = 9 * (REPLAY_ROWS - 1);
+    call.arguments[REPLAY_Y].strides[0] = 2 * REPLAY_COLUMNS + 1;
+    call.arguments[REPLAY_Y].strides[1] = -2;
+    call.arguments[REPLAY_Y].start_offset = 2 * REPLAY_COLUMNS + 3;
+    call.arguments[REPLAY_Z].strides[0] = 1;
+    call.arguments[REPLAY_Z].strides[1] = REPLAY_ROWS + 5;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_affine(&call, -4);
+    replay_close(&call);
+}
+
+/* y begins two rows into x: rows of x that were read after they were written would tell. */
+static void inputs_win_where_an_output_overlaps(void **state) {
+    (void)state;
+    replay_call call;
+    int32_t y[REPLAY_CELLS];
+    replay_prepare(&call, WAY_NOTHING, 0);
+    call.arguments[REPLAY_Y].address = REPLAY_BASE + 2 * REPLAY_COLUMNS * sizeof(int32_t);
+    replay_run(&call);
+    assert_clean(&call);
+    replay_values(&call, REPLAY_Y, y);
+    for (int i = 0; i < REPLAY_CELLS; ++i) {
+        int from = i + 2 * REPLAY_COLUMNS;
+        assert_int_equal((uint32_t)y[i],
+                         from < REPLAY_CELLS ? (uint32_t)call.x[from] : 0xa5a5a5a5u);
+    }
+    replay_set_way(&call, WAY_AFFINE, 1);
+    replay_again(&call);
+    assert_clean(&call);
+    replay_values(&call, REPLAY_Y, y);
+    /* Row by row: row i of y is row i + 2 of x, so later rows see what earlier ones left. */
+    int32_t memory[REPLAY_CELLS + 2 * REPLAY_COLUMNS] = {0};
+    memcpy(memory, call.x, sizeof call.x);
+    for (int i = 0; i < REPLAY_CELLS; ++i)
+        memory[i + 2 * REPLAY_COLUMNS] = 2 * memory[i] + 1;
+    assert_memory_equal(y, memory + 2 * REPLAY_COLUMNS, sizeof y);
+    replay_close(&call);
+}
+
+/* Rows of 5 halves, which begin anywhere in a byte; the halves beside them stay. */
+static void halves_of_bytes_are_restored(void **state) {
+    (void)state;
+    replay_call call;
+    unsigned char x[3 * REPLAY_ROWS] = {0};
+    unsigned char y[3 * REPLAY_ROWS] = {0};
+    for (int i = 0; i < 3 * REPLAY_ROWS; ++i)
+        x[i] = (unsigned char)(i % 3 == 2 ? i % 16 : 0x37 * i + 5);
+    replay_prepare(&call, WAY_HALVES, 9);
+    for (int i = 0; i < 2; ++i) {
+        call.arguments[i].dtype = GBX_INT4;
+        call.arguments[i].shape[1] = 5;
+        call.arguments[i].strides[0] = 7 + 4 * i;
+        call.arguments[i].strides[1] = 1 + i;
+        call.arguments[i].start_offset = 3 - i;
+    }
+    call.arguments[REPLAY_X].before = x;
+    call.arguments[REPLAY_Y].after = y;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, y));
+    for (int row = 0; row < REPLAY_ROWS; ++row)
+        for (int i = 0; i < 5; ++i) {
+            unsigned from = x[3 * row + i / 2] >> (i % 2 * 4) & 15u;
+            unsigned to = y[3 * row + i / 2] >> (i % 2 * 4) & 15u;
+            assert_int_equal(to, (from + 9) % 16);
+        }
+    replay_close(&call);
+}
+
+/* --- blocks and subtasks --- */
+
+static void prepare_mix(replay_call *call, enum replay_way way, uint32_t blocks, uint64_t number) {
+    static unsigned char room[100 * 18 * sizeof(int32_t)];
+    replay_prepare(call, way, number);
+    call->task.block_num = blocks;
+    for (uint32_t i = 0; i < 3; ++i)
+        call->task.func_ids[i] = i;
+    call->arguments[REPLAY_Y].shape[0] = blocks;
+    call->arguments[REPLAY_Y].shape[1] = 18;
+    call->arguments[REPLAY_Y].strides[0] = 18;
+    call->arguments[REPLAY_Y].after = room;
+    assert_true(blocks <= 100);
+}
+
+static void every_dispatch_gets_its_contexts(void **state) {
+    (void)state;
+    replay_call call;
+    uint32_t told[5 * 18];
+    for (int has_dispatches = 0; has_dispatches < 2; ++has_dispatches) {
+        prepare_mix(&call, WAY_TELL, 5, 0);
+        call.task.has_dispatches = has_dispatches;
+        call.config = (gbx_replay_engine_config){.chip_blocks = 4, .gm_bytes = 256 << 20};
+        replay_run(&call);
+        assert_clean(&call);
+        assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+        for (uint32_t i = 0; i < 15; ++i) {
+            uint32_t block = i / 3;
+            uint32_t subtask = i % 3;
+            uint32_t core = has_dispatches ? i + 30 : block % 4 * 3 + subtask;
+            const uint32_t expected[6] = {block, 5, subtask, core, 4, 256 ^ 0x7e90};
+            assert_memory_equal(told + 6 * i, expected, sizeof expected);
+        }
+        replay_close(&call);
+    }
+}
+
+static void blocks_and_subtasks_wait_for_each_other(void **state) {
+    (void)state;
+    replay_call call;
+    int32_t y[8 * 18];
+    int32_t z[REPLAY_CELLS];
+    prepare_mix(&call, WAY_MEET, 8, 24);
+    call.z[0] = 0;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, y));
+    replay_values(&call, REPLAY_Z, z);
+    assert_int_equal(z[0], 24);
+    for (int block = 0; block < 8; ++block)
+        for (int subtask = 0; subtask < 18; ++subtask)
+            assert_int_equal((uint32_t)y[18 * block + subtask],
+                             subtask < 3 ? (uint32_t)(100 * block + subtask + 7) : 0xa5a5a5a5u);
+    replay_close(&call);
+}
+
+/* 100 blocks on a chip of 4: twelve dispatches at a time meet, and no more can. */
+static void blocks_run_in_waves(void **state) {
+    (void)state;
+    replay_call call;
+    uint32_t told[100 * 18];
+    prepare_mix(&call, WAY_TELL, 100, 0);
+    call.config.chip_blocks = 4;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    for (uint32_t i = 0; i < 300; ++i) {
+        assert_int_equal(told[6 * i], i / 3);
+        assert_int_equal(told[6 * i + 2], i % 3);
+        assert_int_equal(told[6 * i + 3], i / 3 % 4 * 3 + i % 3);
+    }
+    replay_close(&call);
+
+    int32_t y[8 * 18];
+    prepare_mix(&call, WAY_MEET, 8, 12);
+    call.z[0] = 0;
+    call.config.chip_blocks = 4;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, y));
+    assert_int_equal(y[18 * 7 + 2], 709);
+    replay_close(&call);
+}
+
+static void one_dispatch_runs_alone(void **state) {
+    (void)state;
+    replay_call call;
+    uint32_t told[5 * 18];
+    prepare_mix(&call, WAY_TELL, 5, 0);
+    call.dispatch = 7;
+    replay_run(&call);
+    assert_clean(&call);
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    for (uint32_t i = 0; i < 15; ++i)
+        assert_int_equal(told[6 * i], i == 7 ? 2 : 0xa5a5a5a5u);
+    assert_int_equal(told[6 * 7 + 2], 1);
+    call.dispatch = 15;
+    gbx_replay_request request = replay_request(&call);
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_INVALID_ARGUMENT,
+                 "no dispatch 15", "0 to 14");
+    replay_close(&call);
+}
+
+/* --- writes that nobody declared --- */
+
+static void assert_stray(enum replay_way way, uint64_t address, uint64_t bytes) {
+    replay_call call;
+    replay_prepare(&call, way, address);
+    call.arguments[REPLAY_Y].strides[0] = REPLAY_COLUMNS + 1;
+    replay_run(&call);
+    assert_false(call.outcome.fault.is_there);
+    assert_false(call.outcome.stray_is_unknown);
+    assert_int_equal(call.outcome.stray_bytes, bytes);
+    assert_int_equal(call.outcome.stray_address, bytes ? address : 0);
+    assert_affine(&call, (int32_t)(uint32_t)address);
+    replay_close(&call);
+}
+
+static void stray_writes_are_found(void **state) {
+    (void)state;
+    uint64_t y = REPLAY_BASE + 0x10000;
+    assert_stray(WAY_STRAY, y - 1, 1);
+    assert_stray(WAY_STRAY, y + REPLAY_COLUMNS * 4, 1); /* the gap of the first row */
+    assert_stray(WAY_STRAY, y + ((REPLAY_COLUMNS + 1) * (REPLAY_ROWS - 1) + REPLAY_COLUMNS) * 4, 1);
+    assert_stray(WAY_STRAY, REPLAY_BASE + 0x400001, 1); /* where no tensor is */
+    replay_call call;
+    replay_prepare(&call, WAY_INPUT, 0);
+    replay_run(&call);
+    assert_int_equal(call.outcome.stray_bytes, 4);
+    assert_int_equal(call.outcome.stray_address, REPLAY_BASE);
+    replay_set_way(&call, WAY_AFFINE, 3); /* all is restored */
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 3);
+    replay_close(&call);
+}
+
+/* --- addresses --- */
+
+static void another_slot_of_addresses_is_taken(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 2);
+    for (int i = 0; i < 3; ++i)
+        call.arguments[i].address += UINT64_C(5) << 35;
+    call.config.gm_bytes = 1 << 20; /* too little: it grows */
+    replay_run(&call);
+    assert_clean(&call);
+    assert_affine(&call, 2);
+    assert_false(call.outcome.is_relocated);
+    replay_close(&call);
+}
+
+/* y is the second half of the buffer of x and z its own; far from all slots, and in two slots. */
+static void other_addresses_are_laid_out_anew(void **state) {
+    (void)state;
+    for (int round = 0; round < 2; ++round) {
+        replay_call call;
+        replay_prepare(&call, WAY_AFFINE, 6);
+        uint64_t far = round ? REPLAY_BASE : UINT64_C(0x12345678010);
+        call.arguments[REPLAY_X].address = far;
+        call.arguments[REPLAY_Y].address = far;
+        call.arguments[REPLAY_Y].start_offset = REPLAY_CELLS;
+        call.arguments[REPLAY_Z].address = far + (UINT64_C(1) << 36);
+        replay_run(&call);
+        assert_clean(&call);
+        assert_affine(&call, 6);
+        assert_true(call.outcome.is_relocated);
+        const gbx_tensor *x = gbx_replay_placed_tensor(call.engine, REPLAY_X);
+        const gbx_tensor *z = gbx_replay_placed_tensor(call.engine, REPLAY_Z);
+        assert_int_equal(x->data, gbx_replay_placed_tensor(call.engine, REPLAY_Y)->data);
+        assert_int_equal(x->data % 4096, far % 4096);
+        assert_true(z->data - x->data < 65536);
+        replay_close(&call);
+    }
+}
+
+static void tensors_without_addresses_get_some(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 8);
+    for (int i = 0; i < 3; ++i)
+        call.arguments[i].address = 0;
+    call.arguments[REPLAY_X].start_offset = 100;
+    replay_open(&call);
+    call.read.has_addresses = false;
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 8);
+    assert_true(call.outcome.is_relocated);
+    replay_close(&call);
+}
+
+static void tensors_that_take_too_much_are_refused(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 8);
+    call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 50;
+    call.arguments[REPLAY_Y].strides[0] = 0;
+    call.arguments[REPLAY_Y].after = NULL;
+    replay_open(&call);
+    gbx_replay_request request = replay_request(&call);
+    assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_EXHAUSTED,
+                 "more than the");
+    replay_close(&call);
+}
+
+/* --- many --- */
+
+static uint64_t resident_pages(void) {
+    unsigned long size = 0;
+    unsigned long resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu %lu", &size, &resident), 2);
+    fclose(file);
+    return resident;
+}
+
+static void many_runs_leave_nothing_behind(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_AFFINE, 0);
+    replay_run(&call);
+    int round_count = is_thread_sanitized() ? 100 : 1000;
+    size_t files = count_open_files();
+    uint64_t pages = resident_pages();
+    for (int i = 0; i < round_count; ++i) {
+        replay_set_way(&call, i % 100 == 99 ? WAY_DESCRIPTOR : WAY_AFFINE, (uint64_t)i);
+        replay_again(&call);
+        assert_clean(&call);
+        assert_affine(&call, i);
+    }
+    assert_int_equal(count_open_files(), files);
+    assert_true(resident_pages() < pages + 4096);
+    replay_close(&call);
+    assert_false(has_children());
+}
+
+/* --- for others to run --- */
+
+static int run_call_program(const char *path) {
+    char command[512];
+    snprintf(command, sizeof command, "%s %s 2>/dev/null", getenv("GLASSBOX_CALL"), path);
+    return system(command);
+}
+
+/* The file is all that the program needs; its kernel tells by its exit code what it saw. */
+static void a_written_call_runs_by_itself(void **state) {
+    (void)state;
+    replay_call call;
+    char path[192];
+    replay_prepare(&call, WAY_EXIT, 37);
+    replay_open(&call);
+    snprintf(path, sizeof path, "%s/call", call.made.files.root);
+    gbx_replay_request request = replay_request(&call);
+    assert_ok(gbx_replay_write_call(call.engine, &request, path));
+    assert_int_equal(WEXITSTATUS(run_call_program(path)), 37);
+    replay_set_way(&call, WAY_AFFINE, 1);
+    assert_ok(gbx_replay_write_call(call.engine, &request, path));
+    assert_int_equal(WEXITSTATUS(run_call_program(path)), 0);
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    /* Nothing of it is taken on trust: wherever it is cut off, it is refused. */
+    for (int i = 1; i < 4; ++i) {
+        assert_int_equal(truncate(path, about.st_size / 4 * (4 - i) + i), 0);
+        assert_int_equal(WEXITSTATUS(run_call_program(path)), 2);
+    }
+    unlink(path);
+    replay_close(&call);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_a_kernel_on_its_inputs),
+        cmocka_unit_test(what_is_not_written_stays_poisoned),
+        cmocka_unit_test(strided_views_are_laid_out_as_they_were),
+        cmocka_unit_test(inputs_win_where_an_output_overlaps),
+        cmocka_unit_test(halves_of_bytes_are_restored),
+        cmocka_unit_test(every_dispatch_gets_its_contexts),
+        cmocka_unit_test(blocks_and_subtasks_wait_for_each_other),
+        cmocka_unit_test(blocks_run_in_waves),
+        cmocka_unit_test(one_dispatch_runs_alone),
+        cmocka_unit_test(stray_writes_are_found),
+        cmocka_unit_test(another_slot_of_addresses_is_taken),
+        cmocka_unit_test(other_addresses_are_laid_out_anew),
+        cmocka_unit_test(tensors_without_addresses_get_some),
+        cmocka_unit_test(tensors_that_take_too_much_are_refused),
+        cmocka_unit_test(many_runs_leave_nothing_behind),
+        cmocka_unit_test(a_written_call_runs_by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

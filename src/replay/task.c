@@ -1,0 +1,392 @@
+#include "replay/task.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/chip.h>
+
+#include "replay/task_slots.h"
+#include "store/reader.h"
+
+enum { ROLE_INPUT = 0, ROLE_OUTPUT = 1, ROLE_INOUT = 2 };
+
+/* --- the task --- */
+
+static uint32_t kernel_count(const gbx_replay_task *task) {
+    uint32_t count = 0;
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        count += task->func_ids[i] != UINT32_MAX;
+    return count;
+}
+
+static gbx_status make_dispatches(gbx_replay_task *task) {
+    task->dispatch_count = task->block_num * kernel_count(task);
+    task->dispatches = calloc(task->dispatch_count, sizeof *task->dispatches);
+    if (!task->dispatches)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for the %" PRIu32 " dispatches of task %" PRIu64,
+                        task->dispatch_count, task->task);
+    gbx_replay_dispatch *next = task->dispatches;
+    for (uint32_t block = 0; block < task->block_num; ++block)
+        for (uint32_t subtask = 0; subtask < GBX_SUBTASK_COUNT; ++subtask)
+            if (task->func_ids[subtask] != UINT32_MAX)
+                *next++ = (gbx_replay_dispatch){subtask, block, GBX_REPLAY_NO_CORE};
+    return NULL;
+}
+
+static void name_kernels(const gbx_task_slots *slots) {
+    gbx_replay_task *task = slots->task;
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        uint32_t func_id = task->func_ids[i];
+        if (func_id == UINT32_MAX)
+            continue;
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
+        bool has_name = kernel && kernel->name && kernel->name[0];
+        snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
+        task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
+    }
+}
+
+static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record) {
+    gbx_replay_task *task = slots->task;
+    if (slots->has_task)
+        return NULL;
+    slots->has_task = true;
+    task->task_id = record->task_id;
+    task->block_num = record->block_num;
+    memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
+    name_kernels(slots);
+    if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading task %" PRIu64 " of the dump: %" PRIu32 " kernels in %" PRIu32
+                        " blocks are no task; glassbox verify tells more",
+                        task->task, kernel_count(task), task->block_num);
+    return make_dispatches(task);
+}
+
+/* --- its arguments, from records --- */
+
+static gbx_status fail_slot(const gbx_task_slots *slots, uint32_t slot, const char *what) {
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "reading argument %" PRIu32 " of task %" PRIu64
+                    " of the dump: %s; glassbox verify tells more",
+                    slot, slots->task->task, what);
+}
+
+static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static gbx_status set_view(const gbx_task_slots *slots, uint32_t index, gbx_task_slot *slot,
+                           const gbx_tensor *view) {
+    if (slot->has_view && !is_same_view(&slot->view, view))
+        return fail_slot(slots, index, "two records of it tell different tensors");
+    gbx_status status = gbx_tensor_validate(view);
+    if (status) {
+        gbx_status failure = fail_slot(slots, index, gbx_status_message(status));
+        gbx_status_free(status);
+        return failure;
+    }
+    slot->view = *view;
+    slot->has_view = true;
+    return NULL;
+}
+
+/* Whether the record has every byte of the tensor. */
+static bool is_complete(const gbx_record_tensor *record, const gbx_tensor *view) {
+    uint64_t bytes = gbx_tensor_payload_bytes(view);
+    if (record->head.flags & (GBX_FLAG_TRUNCATED | GBX_FLAG_OVERWRITTEN))
+        return false;
+    return bytes == 0 || ((record->head.flags & GBX_FLAG_HAS_PAYLOAD) && record->bin_size == bytes);
+}
+
+static gbx_status take_tensor(gbx_task_slots *slots, const gbx_record_tensor *record,
+                              uint64_t entry) {
+    gbx_task_slot *slot = &slots->slots[record->head.arg_index];
+    bool is_in_flight = record->head.flags & GBX_FLAG_IN_FLIGHT;
+    bool has_payload = record->head.flags & GBX_FLAG_HAS_PAYLOAD;
+    gbx_tensor view;
+    gbx_record_view(record, &view);
+    GBX_TRY(set_view(slots, record->head.arg_index, slot, &view));
+    slots->has_in_flight |= is_in_flight;
+    if (is_in_flight)
+        return NULL;
+    if (record->head.stage == GBX_STAGE_BEFORE && !slot->is_before_complete) {
+        slot->has_before = true;
+        slot->before = entry;
+        slot->before_flags = record->head.flags;
+        slot->before_bytes = has_payload ? record->bin_size : 0;
+        slot->is_before_complete = is_complete(record, &view);
+    } else if (record->head.stage == GBX_STAGE_AFTER && is_complete(record, &view)) {
+        slot->after = entry;
+    }
+    return NULL;
+}
+
+static gbx_status take_scalar(gbx_task_slots *slots, const gbx_record_scalar *record,
+                              uint64_t entry) {
+    gbx_task_slot *slot = &slots->slots[record->head.arg_index];
+    if (slot->has_bits && slot->bits != record->bits)
+        return fail_slot(slots, record->head.arg_index, "two records of it tell different words");
+    slot->has_bits = true;
+    slot->bits = record->bits;
+    slot->has_before = true;
+    slot->before = entry;
+    slots->has_in_flight |= (record->head.flags & GBX_FLAG_IN_FLIGHT) != 0;
+    return NULL;
+}
+
+/* Says what a slot is; false where something else was said before. */
+static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uint32_t role,
+                      uint32_t dtype) {
+    gbx_task_slot *slot = &slots->slots[index];
+    if (slot->is_known)
+        return slot->is_tensor == is_tensor && slot->role == role;
+    slot->is_known = true;
+    slot->is_tensor = is_tensor;
+    slot->role = role;
+    slot->dtype = is_tensor ? dtype : gbx_record_scalar_dtype((uint8_t)dtype);
+    if (index >= slots->count)
+        slots->count = index + 1;
+    return true;
+}
+
+static gbx_status take_argument(gbx_task_slots *slots, const gbx_record *record, uint64_t entry) {
+    bool is_tensor = record->type == GBX_RECORD_TENSOR;
+    if (!know_slot(slots, record->arg_index, is_tensor, record->role, record->dtype))
+        return fail_slot(slots, record->arg_index, "two records of it tell different arguments");
+    return is_tensor ? take_tensor(slots, (const gbx_record_tensor *)record, entry)
+                     : take_scalar(slots, (const gbx_record_scalar *)record, entry);
+}
+
+/* --- its arguments, from a dispatch --- */
+
+static gbx_status take_slot(gbx_task_slots *slots, const gbx_slot_view *from) {
+    uint32_t index = from->slot->arg_index;
+    bool is_tensor = from->slot->is_tensor;
+    if (!know_slot(slots, index, is_tensor, from->slot->role, from->slot->dtype))
+        return fail_slot(slots, index, "its record and its dispatch tell different arguments");
+    gbx_task_slot *slot = &slots->slots[index];
+    if (!is_tensor) {
+        if (slot->has_bits && slot->bits != from->slot->bits)
+            return fail_slot(slots, index, "its record and its dispatch tell different words");
+        slot->has_bits = true;
+        slot->bits = from->slot->bits;
+        return NULL;
+    }
+    gbx_tensor view = {.data = from->data,
+                       .dtype = from->slot->dtype,
+                       .ndims = from->slot->ndims,
+                       .start_offset = from->start_offset};
+    memcpy(view.shape, from->shape, view.ndims * sizeof view.shape[0]);
+    memcpy(view.strides, from->strides, view.ndims * sizeof view.strides[0]);
+    return set_view(slots, index, slot, &view);
+}
+
+/* All dispatches of a task have the same arguments; the core is its own. */
+static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch *record) {
+    gbx_replay_task *task = slots->task;
+    for (uint32_t i = 0; i < task->dispatch_count; ++i)
+        if (task->dispatches[i].block_idx == record->block_idx &&
+            task->dispatches[i].subtask == record->subtask)
+            task->dispatches[i].core_id = record->core_id;
+    if (slots->has_dispatches)
+        return NULL;
+    slots->has_dispatches = true;
+    const void *at = record + 1;
+    for (uint32_t i = 0; i < record->slot_count; ++i) {
+        gbx_slot_view slot;
+        at = gbx_record_next_slot(at, &slot);
+        GBX_TRY(take_slot(slots, &slot));
+    }
+    return NULL;
+}
+
+/* --- its arguments, from signatures --- */
+
+static void expect_slot(gbx_task_slots *slots, uint32_t index, const char *declared) {
+    bool is_tensor = strncmp(declared, "scalar", 6) != 0;
+    uint32_t role = ROLE_INPUT;
+    if (strcmp(declared, "out") == 0)
+        role = ROLE_OUTPUT;
+    else if (strcmp(declared, "inout") == 0)
+        role = ROLE_INOUT;
+    if (index < GBX_REPLAY_MAX_ARGUMENTS) /* what records say of it counts */
+        (void)know_slot(slots, index, is_tensor, role, GBX_DTYPE_NONE);
+}
+
+/* Tensors first, scalars after them. */
+static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
+    uint32_t tensor_count = 0;
+    for (size_t i = 0; i < kernel->signature_count; ++i)
+        tensor_count += strncmp(kernel->signature[i], "scalar", 6) != 0;
+    uint32_t tensor = 0;
+    uint32_t scalar = tensor_count;
+    for (size_t i = 0; i < kernel->signature_count; ++i) {
+        bool is_tensor = strncmp(kernel->signature[i], "scalar", 6) != 0;
+        expect_slot(slots, is_tensor ? tensor++ : scalar++, kernel->signature[i]);
+    }
+    slots->has_signature |= kernel->signature_count > 0;
+}
+
+static void expect_signatures(gbx_task_slots *slots) {
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, slots->task->func_ids[i]);
+        if (slots->task->func_ids[i] != UINT32_MAX && kernel)
+            expect_signature(slots, kernel);
+    }
+}
+
+/* --- reading --- */
+
+static gbx_status take_record(gbx_task_slots *slots, const gbx_record *record, uint64_t *entry) {
+    switch (record->type) {
+    case GBX_RECORD_TASK:
+        return take_task(slots, (const gbx_record_task *)record);
+    case GBX_RECORD_DISPATCH:
+        return slots->has_task ? take_dispatch(slots, (const gbx_record_dispatch *)record) : NULL;
+    case GBX_RECORD_DONE:
+        slots->has_done = true;
+        return NULL;
+    case GBX_RECORD_TENSOR:
+    case GBX_RECORD_SCALAR:
+        return take_argument(slots, record, (*entry)++);
+    default:
+        return NULL;
+    }
+}
+
+static gbx_status read_records(gbx_task_slots *slots, bool *out_is_there) {
+    uint64_t entry = gbx_entries_find(slots->entries, slots->task->task);
+    uint64_t count = gbx_reader_count(slots->reader);
+    for (uint64_t i = gbx_reader_find(slots->reader, slots->task->task); i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_at(slots->reader, i, &record));
+        if (record->task != slots->task->task)
+            break;
+        *out_is_there = true;
+        GBX_TRY(take_record(slots, record, &entry));
+    }
+    return NULL;
+}
+
+static gbx_status read_losses(gbx_task_slots *slots) {
+    uint64_t count = gbx_reader_list_count(slots->reader, GBX_LIST_LOSSES);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_LOSSES, i, &record));
+        if (record->task != slots->task->task || record->arg_index >= GBX_REPLAY_MAX_ARGUMENTS)
+            continue;
+        gbx_task_slot *slot = &slots->slots[record->arg_index];
+        slot->is_lost = true;
+        slot->loss_cause = ((const gbx_record_loss *)record)->cause;
+        if (record->arg_index >= slots->count)
+            slots->count = record->arg_index + 1u;
+    }
+    return NULL;
+}
+
+static gbx_status read_skipped(gbx_task_slots *slots) {
+    uint64_t count = gbx_reader_list_count(slots->reader, GBX_LIST_SKIPPED);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_SKIPPED, i, &record));
+        if (record->task != slots->task->task)
+            continue;
+        if (record->arg_index < GBX_REPLAY_MAX_ARGUMENTS) {
+            slots->slots[record->arg_index].is_mismatched = true;
+            if (record->arg_index >= slots->count)
+                slots->count = record->arg_index + 1u;
+        } else {
+            slots->is_skipped = true;
+        }
+    }
+    return NULL;
+}
+
+static void fill_arguments(const gbx_task_slots *slots) {
+    gbx_replay_task *task = slots->task;
+    const gbx_reader_origin *origin = gbx_reader_get_origin(slots->reader);
+    task->argument_count = slots->count;
+    task->has_addresses = origin->told & GBX_TOLD_ADDRESSES;
+    for (uint32_t i = 0; i < slots->count; ++i) {
+        const gbx_task_slot *slot = &slots->slots[i];
+        task->arguments[i] = (gbx_replay_argument){
+            .slot = i,
+            .role = slot->role,
+            .is_tensor = slot->is_tensor,
+            .tensor = slot->view,
+            .bits = slot->bits,
+            .dtype = slot->is_tensor ? slot->view.dtype : slot->dtype,
+            .name = gbx_run_info_slot_name(gbx_reader_run(slots->reader), task->func_ids, i),
+            .before = slot->has_before ? slot->before : GBX_REPLAY_NO_ENTRY,
+            .after = slot->role == ROLE_INPUT ? GBX_REPLAY_NO_ENTRY : slot->after,
+        };
+    }
+}
+
+static gbx_status fail_no_task(const gbx_task_slots *slots) {
+    return gbx_fail(GBX_OUT_OF_RANGE,
+                    "replaying task %" PRIu64
+                    ": the dump has no such task; glassbox view lists them",
+                    slots->task->task);
+}
+
+static gbx_status read_task(gbx_task_slots *slots) {
+    bool is_there = false;
+    GBX_TRY(read_skipped(slots));
+    GBX_TRY(read_losses(slots));
+    GBX_TRY(read_records(slots, &is_there));
+    if (!is_there && !slots->is_skipped && slots->count == 0)
+        return fail_no_task(slots);
+    if (slots->has_task && !slots->has_dispatches)
+        expect_signatures(slots);
+    bool is_journal = gbx_reader_get_origin(slots->reader)->is_journal;
+    slots->task->did_complete = !slots->has_in_flight && (slots->has_done || !is_journal);
+    fill_arguments(slots);
+    return gbx_task_slots_check(slots);
+}
+
+gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task, gbx_replay_task *out_task) {
+    gbx_task_slots *slots = calloc(1, sizeof *slots);
+    if (!slots)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for a task");
+    memset(out_task, 0, sizeof *out_task);
+    out_task->task = task;
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        out_task->func_ids[i] = UINT32_MAX;
+    slots->entries = entries;
+    slots->reader = gbx_entries_reader(entries);
+    slots->task = out_task;
+    for (int i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        slots->slots[i].after = GBX_REPLAY_NO_ENTRY;
+    gbx_status status = read_task(slots);
+    free(slots);
+    if (status)
+        gbx_replay_task_free(out_task);
+    return status;
+}
+
+void gbx_replay_task_free(gbx_replay_task *task) {
+    free(task->dispatches);
+    task->dispatches = NULL;
+    task->dispatch_count = 0;
+}
+
+const char *gbx_replay_task_title(const gbx_replay_task *task,
+                                  char out_text[GBX_REPLAY_TITLE_BYTES]) {
+    int used = snprintf(out_text, GBX_REPLAY_TITLE_BYTES, "task %" PRIu64 ", kernel%s", task->task,
+                        kernel_count(task) > 1 ? "s" : "");
+    const char *separator = " ";
+    for (int i = 0; i < GBX_SUBTASK_COUNT && used < GBX_REPLAY_TITLE_BYTES; ++i) {
+        if (!task->kernel_names[i])
+            continue;
+        used += snprintf(out_text + used, (size_t)(GBX_REPLAY_TITLE_BYTES - used), "%s%.80s",
+                         separator, task->kernel_names[i]);
+        separator = ", ";
+    }
+    return out_text;
+}

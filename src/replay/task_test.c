@@ -1,0 +1,246 @@
+#include "replay_calls.h"
+
+static const char signed_kernels[] =
+    "[{\"func_id\": 1, \"name\": \"left\", \"core_type\": \"aiv\", \"signature\": [\"in\", "
+    "\"scalar:uint64\", \"out\", \"inout\", \"scalar\"], \"arg_names\": [\"x\", \"way\", \"y\", "
+    "\"z\", \"number\"]}]";
+
+/* The task is refused, and the sentence has all of these. */
+#define assert_refused(call, ...)                                                                  \
+    do {                                                                                           \
+        made_replay_open(&(call)->made, &(call)->task);                                            \
+        assert_fails(gbx_replay_task_read((call)->made.entries, 0, &(call)->read), GBX_NOT_FOUND,  \
+                     "replaying task 0", __VA_ARGS__);                                             \
+        made_replay_close(&(call)->made);                                                          \
+    } while (0)
+
+static void read_it(replay_call *call) {
+    made_replay_open(&call->made, &call->task);
+    assert_ok(gbx_replay_task_read(call->made.entries, 0, &call->read));
+}
+
+static void forget_it(replay_call *call) {
+    gbx_replay_task_free(&call->read);
+    made_replay_close(&call->made);
+}
+
+static void a_task_is_read_as_a_call(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0xfedcba9876543210);
+    call.task.kernels = signed_kernels;
+    call.task.block_num = 2;
+    read_it(&call);
+    const gbx_replay_task *task = &call.read;
+    char title[GBX_REPLAY_TITLE_BYTES];
+    assert_string_equal(gbx_replay_task_title(task, title), "task 0, kernel left");
+    assert_int_equal(task->task_id, 77);
+    assert_int_equal(task->func_ids[0], UINT32_MAX);
+    assert_int_equal(task->func_ids[1], 1);
+    assert_null(task->kernel_names[0]);
+    assert_true(task->did_complete && task->has_addresses);
+    assert_int_equal(task->argument_count, 5);
+    static const char *const names[] = {"x", "y", "z", "way", "number"};
+    static const uint32_t roles[] = {0, 1, 2, 0, 0};
+    for (uint32_t i = 0; i < 5; ++i) {
+        assert_int_equal(task->arguments[i].slot, i);
+        assert_int_equal(task->arguments[i].role, roles[i]);
+        assert_int_equal(task->arguments[i].is_tensor, i < 3);
+        assert_string_equal(task->arguments[i].name, names[i]);
+    }
+    assert_int_equal(task->arguments[3].bits, WAY_TELL);
+    assert_int_equal(task->arguments[4].bits, 0xfedcba9876543210);
+    assert_int_equal(task->arguments[4].dtype, GBX_UINT64);
+    assert_int_equal(task->arguments[2].tensor.data, REPLAY_BASE + 0x20000);
+    assert_int_equal(task->arguments[2].tensor.buffer_bytes, 0);
+    assert_int_equal(task->arguments[2].tensor.shape[1], REPLAY_COLUMNS);
+    /* Entries by stage, then slot: x z way number, y z. */
+    assert_int_equal(task->arguments[0].before, 0);
+    assert_int_equal(task->arguments[2].before, 1);
+    assert_int_equal(task->arguments[1].after, 4);
+    assert_int_equal(task->arguments[2].after, 5);
+    assert_int_equal(task->arguments[0].after, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(task->arguments[1].before, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(task->dispatch_count, 2);
+    assert_int_equal(task->dispatches[1].block_idx, 1);
+    assert_int_equal(task->dispatches[1].subtask, GBX_SUBTASK_AIV0);
+    assert_int_equal(task->dispatches[1].core_id, GBX_REPLAY_NO_CORE);
+    forget_it(&call);
+}
+
+static void kernels_of_a_mix_are_named(void **state) {
+    (void)state;
+    replay_call call;
+    char title[GBX_REPLAY_TITLE_BYTES];
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.func_ids[0] = 9;
+    call.task.func_ids[2] = 2;
+    read_it(&call);
+    assert_string_equal(gbx_replay_task_title(&call.read, title),
+                        "task 0, kernels func 9, left, right");
+    forget_it(&call);
+}
+
+static void a_task_that_is_not_there_is_out_of_range(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    made_replay_open(&call.made, &call.task);
+    assert_fails(gbx_replay_task_read(call.made.entries, 1, &call.read), GBX_OUT_OF_RANGE, "task 1",
+                 "no such task");
+    made_replay_close(&call.made);
+}
+
+/* --- what is missing --- */
+
+static void all_that_is_missing_is_named(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.kernels = signed_kernels;
+    call.arguments[REPLAY_X].cut_bytes = 8;
+    call.arguments[REPLAY_Z].before = NULL;
+    call.arguments[REPLAY_NUMBER].has_no_before = true;
+    assert_refused(&call, "kernel left", "argument 0 (x) truncated to 184 of 192 bytes",
+                   "argument 2 (z) without payload at level full",
+                   "argument 4 (number) not recorded", "--dump-tensor=full");
+}
+
+static void why_it_is_missing_is_told(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.kernels = signed_kernels;
+    call.arguments[REPLAY_Z].has_no_before = true;
+    call.task.level = "partial";
+    assert_refused(&call, "argument 2 (z) not marked, at level partial");
+    call.task.filters = "[\"arg=0\"]";
+    assert_refused(&call, "argument 2 (z) left out by the filters");
+    call.task.lost_argument = REPLAY_Z;
+    assert_refused(&call, "argument 2 (z) lost: the disk failed");
+    call.task.is_skipped = true;
+    assert_refused(&call, "nobody told which words of the task are tensors");
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.level = "hybrid";
+    call.arguments[REPLAY_X].before = NULL;
+    assert_refused(&call, "argument 0 without payload at level hybrid");
+    call.arguments[REPLAY_X].before = call.x;
+    call.arguments[REPLAY_X].before_flags = GBX_FLAG_OVERWRITTEN;
+    assert_refused(&call, "argument 0 overwritten");
+}
+
+/* An output without a record has no shape; a signature, or a dispatch, says that there is one. */
+static void outputs_need_a_shape(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.arguments[REPLAY_Y].has_no_after = true;
+    call.arguments[REPLAY_Z].has_no_after = true;
+    assert_refused(&call, "argument 1 not recorded"); /* a gap before argument 2 */
+    call.task.has_dispatches = true;
+    call.task.has_no_done = true;
+    read_it(&call);
+    assert_false(call.read.did_complete);
+    assert_int_equal(call.read.arguments[1].tensor.shape[0], REPLAY_ROWS);
+    assert_int_equal(call.read.arguments[1].role, 1);
+    assert_int_equal(call.read.arguments[1].after, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(call.read.dispatches[0].core_id, 31);
+    forget_it(&call);
+}
+
+static void a_partial_list_without_a_signature_is_refused(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.level = "partial";
+    assert_refused(&call, "nothing tells which arguments it has");
+    call.task.has_dispatches = true;
+    read_it(&call);
+    forget_it(&call);
+}
+
+/* --- tasks that did not complete --- */
+
+static void in_flight_outputs_are_not_compared(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
+    call.arguments[REPLAY_Z].after_flags = GBX_FLAG_IN_FLIGHT;
+    call.task.has_no_done = true;
+    read_it(&call);
+    assert_false(call.read.did_complete);
+    assert_int_equal(call.read.arguments[1].tensor.data, REPLAY_BASE + 0x10000);
+    assert_int_equal(call.read.arguments[1].after, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(call.read.arguments[2].after, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(call.read.arguments[2].before, 1);
+    forget_it(&call);
+}
+
+static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.arguments[REPLAY_Y].after = NULL;
+    read_it(&call);
+    assert_true(call.read.did_complete);
+    assert_int_equal(call.read.arguments[1].after, GBX_REPLAY_NO_ENTRY);
+    assert_int_equal(call.read.arguments[2].after, 5);
+    forget_it(&call);
+}
+
+static void an_empty_tensor_needs_no_bytes(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.arguments[REPLAY_X].shape[0] = 0;
+    call.arguments[REPLAY_X].before = NULL;
+    read_it(&call);
+    assert_int_equal(call.read.arguments[0].tensor.shape[0], 0);
+    forget_it(&call);
+}
+
+/* --- nonsense --- */
+
+#define assert_nonsense(call, ...)                                                                 \
+    do {                                                                                           \
+        made_replay_open(&(call)->made, &(call)->task);                                            \
+        assert_fails(gbx_replay_task_read((call)->made.entries, 0, &(call)->read), GBX_BAD_FORMAT, \
+                     __VA_ARGS__);                                                                 \
+        made_replay_close(&(call)->made);                                                          \
+    } while (0)
+
+static void tasks_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.block_num = 0;
+    assert_nonsense(&call, "0 blocks are no task");
+    call.task.block_num = 65537;
+    assert_nonsense(&call, "65537 blocks are no task");
+    call.task.block_num = 1;
+    call.task.func_ids[1] = UINT32_MAX;
+    assert_nonsense(&call, "0 kernels");
+    replay_prepare(&call, WAY_TELL, 0);
+    call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 40;
+    call.arguments[REPLAY_Y].strides[0] = INT64_C(1) << 40;
+    call.arguments[REPLAY_Y].after = NULL;
+    assert_nonsense(&call, "argument 1 of task 0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_is_read_as_a_call),
+        cmocka_unit_test(kernels_of_a_mix_are_named),
+        cmocka_unit_test(a_task_that_is_not_there_is_out_of_range),
+        cmocka_unit_test(all_that_is_missing_is_named),
+        cmocka_unit_test(why_it_is_missing_is_told),
+        cmocka_unit_test(outputs_need_a_shape),
+        cmocka_unit_test(a_partial_list_without_a_signature_is_refused),
+        cmocka_unit_test(in_flight_outputs_are_not_compared),
+        cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),
+        cmocka_unit_test(an_empty_tensor_needs_no_bytes),
+        cmocka_unit_test(tasks_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+#include "tensor/compare.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#    include <sys/platform/x86.h>
+#endif
+
+#include "tensor/compare_kernels.h"
+
+/* Integers are compared exactly. */
+gbx_tolerance gbx_tolerance_default(uint32_t dtype) {
+    static const double by_dtype[GBX_DTYPE_COUNT][2] = {
+        [GBX_FLOAT32] = {1e-5, 1e-6},        [GBX_FLOAT16] = {1e-3, 1e-4},
+        [GBX_BFLOAT16] = {1e-2, 1e-3},       [GBX_FLOAT64] = {1e-12, 1e-14},
+        [GBX_FLOAT8_E4M3] = {0.125, 0.0625}, [GBX_FLOAT8_E5M2] = {0.125, 0.0625},
+    };
+    if (dtype >= GBX_DTYPE_COUNT)
+        return (gbx_tolerance){0};
+    return (gbx_tolerance){.rtol = by_dtype[dtype][0], .atol = by_dtype[dtype][1]};
+}
+
+/* --- the level --- */
+
+gbx_cpu_level gbx_compare_level_detect(void) {
+    gbx_cpu_level level = gbx_cpu_level_detect();
+#if defined(__x86_64__)
+    if (!CPU_FEATURE_ACTIVE(F16C) || !CPU_FEATURE_ACTIVE(FMA))
+        level = GBX_CPU_PLAIN;
+    else if (level == GBX_CPU_AVX512 && !CPU_FEATURE_ACTIVE(AVX512DQ))
+        level = GBX_CPU_AVX2;
+#endif
+    return level;
+}
+
+static gbx_compare_kernel *kernel_of(gbx_cpu_level level, uint32_t dtype) {
+    gbx_compare_kernel *kernel = NULL;
+#if defined(__x86_64__)
+    if (level == GBX_CPU_AVX512)
+        kernel = gbx_compare_avx512[dtype];
+    else if (level == GBX_CPU_AVX2)
+        kernel = gbx_compare_avx2[dtype];
+#endif
+    (void)level;
+    return kernel ? kernel : gbx_compare_plain;
+}
+
+const char *gbx_comparison_variant(void) {
+    static const char *const names[GBX_CPU_LEVELS] = {"plain", "avx2", "avx512"};
+    return names[gbx_compare_level_detect()];
+}
+
+/* --- blocks --- */
+
+static uint64_t element_bits(uint32_t dtype, const unsigned char *elements, size_t index) {
+    uint64_t bits = 0;
+    if (dtype == GBX_INT4)
+        return elements[index / 2] >> (index % 2 * 4) & 0xf;
+    const size_t width = gbx_dtype_bits(dtype) / 8;
+    memcpy(&bits, elements + index * width, width);
+    return bits;
+}
+
+/* An infinite tolerance times a zero would be NaN. */
+static double usable(double tolerance) {
+    return tolerance > 0.0 ? fmin(tolerance, DBL_MAX) : 0.0;
+}
+
+static gbx_compare_rule rule_of(const gbx_comparison *comparison) {
+    const gbx_tolerance *tolerance = &comparison->tolerance;
+    gbx_compare_rule rule = {.dtype = comparison->dtype,
+                             .is_strict_nan = tolerance->is_strict_nan,
+                             .rtol = usable(tolerance->rtol),
+                             .atol = usable(tolerance->atol),
+                             .ulp = tolerance->ulp,
+                             .sign_bit = UINT64_C(1) << (gbx_dtype_bits(comparison->dtype) - 1)};
+    rule.is_exact = rule.rtol == 0.0 && rule.atol == 0.0;
+    if (rule.is_exact)
+        rule.atol = 1.0;
+    return rule;
+}
+
+static gbx_compare_block block_after(const gbx_comparison *comparison) {
+    return (gbx_compare_block){.max_abs = comparison->max_abs,
+                               .max_rel = comparison->max_rel,
+                               .max_ulp = comparison->max_ulp,
+                               .first_bad = GBX_COMPARE_NONE,
+                               .worst = GBX_COMPARE_NONE,
+                               .worst_excess =
+                                   comparison->mismatches > 0 ? comparison->worst_excess : -1.0};
+}
+
+static double sum_of_lanes(double *sums) {
+    for (int w = GBX_COMPARE_LANES / 2; w > 0; w /= 2)
+        for (int i = 0; i < w; ++i)
+            sums[i] += sums[i + w];
+    return sums[0];
+}
+
+static gbx_compared_element element_of(const gbx_comparison *comparison, const unsigned char *got,
+                                       const unsigned char *want, size_t index) {
+    return (gbx_compared_element){.index = comparison->elements + index,
+                                  .got_bits = element_bits(comparison->dtype, got, index),
+                                  .want_bits = element_bits(comparison->dtype, want, index)};
+}
+
+static void take_block(gbx_comparison *c, const unsigned char *got, const unsigned char *want,
+                       gbx_compare_block *block) {
+    if (block->mismatches > 0 && c->mismatches == 0)
+        c->first_bad = element_of(c, got, want, block->first_bad);
+    if (block->worst != GBX_COMPARE_NONE) {
+        c->worst = element_of(c, got, want, block->worst);
+        c->worst_excess = block->worst_excess;
+    }
+    c->unequal += block->unequal;
+    c->mismatches += block->mismatches;
+    c->not_finite += block->not_finite;
+    c->max_abs = block->max_abs;
+    c->max_rel = block->max_rel;
+    c->max_ulp = block->max_ulp;
+    c->sum_square_difference += sum_of_lanes(block->sums[GBX_SUM_SQUARE_DIFFERENCE]);
+    c->sum_square_got += sum_of_lanes(block->sums[GBX_SUM_SQUARE_GOT]);
+    c->sum_square_want += sum_of_lanes(block->sums[GBX_SUM_SQUARE_WANT]);
+    c->sum_product += sum_of_lanes(block->sums[GBX_SUM_PRODUCT]);
+}
+
+void gbx_comparison_begin(gbx_comparison *comparison, uint32_t dtype,
+                          const gbx_tolerance *tolerance) {
+    *comparison = (gbx_comparison){.dtype = dtype, .tolerance = *tolerance};
+}
+
+void gbx_comparison_add_at(gbx_cpu_level level, gbx_comparison *comparison, const void *got,
+                           const void *want, size_t count) {
+    const size_t bits = gbx_dtype_bits(comparison->dtype);
+    if (bits == 0)
+        return;
+    const gbx_compare_rule rule = rule_of(comparison);
+    gbx_compare_kernel *kernel = kernel_of(level, rule.dtype);
+    for (size_t done = 0; done < count;) {
+        size_t left = count - done;
+        size_t size = left < GBX_COMPARISON_STEP ? left : GBX_COMPARISON_STEP;
+        size_t whole = size / GBX_COMPARE_GROUP * GBX_COMPARE_GROUP;
+        const unsigned char *some_got = (const unsigned char *)got + done * bits / 8;
+        const unsigned char *some_want = (const unsigned char *)want + done * bits / 8;
+        gbx_compare_block block = block_after(comparison);
+        kernel(&rule, some_got, some_want, 0, whole, &block);
+        gbx_compare_plain(&rule, some_got, some_want, whole, size, &block);
+        take_block(comparison, some_got, some_want, &block);
+        comparison->elements += size;
+        done += size;
+    }
+}
+
+void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void *want,
+                        size_t count) {
+    gbx_comparison_add_at(gbx_compare_level_detect(), comparison, got, want, count);
+}
+
+/* --- results --- */
+
+double gbx_comparison_rmse(const gbx_comparison *comparison) {
+    uint64_t count = comparison->elements - comparison->not_finite;
+    return count > 0 ? sqrt(comparison->sum_square_difference / (double)count) : NAN;
+}
+
+/* The roots are taken first: the product of the sums may be beyond the range. */
+double gbx_comparison_cosine(const gbx_comparison *comparison) {
+    double got = comparison->sum_square_got, want = comparison->sum_square_want;
+    if (comparison->elements == comparison->not_finite)
+        return NAN;
+    if (got == 0.0 || want == 0.0)
+        return got == want ? 1.0 : 0.0;
+    double cosine = comparison->sum_product / sqrt(got) / sqrt(want);
+    return isfinite(got) && isfinite(want) ? fmax(-1.0, fmin(1.0, cosine)) : NAN;
+}
+
+/* --- whole tensors --- */
+
+gbx_comparison gbx_compare(const gbx_tensor *tensor, const void *got, const void *want,
+                           const gbx_tolerance *tolerance) {
+    const uint64_t elements = (uint64_t)gbx_tensor_numel(tensor);
+    gbx_comparison result;
+    gbx_comparison_begin(&result, tensor->dtype, tolerance);
+    if (elements == 0)
+        return result;
+    /* Rows of int4 start at a byte; all else is one long row. */
+    const uint64_t row = tensor->dtype == GBX_INT4 && tensor->ndims
+                             ? (uint64_t)tensor->shape[tensor->ndims - 1]
+                             : elements;
+    const uint64_t row_bytes = (row * gbx_dtype_bits(tensor->dtype) + 7) / 8;
+    for (uint64_t i = 0; i < elements / row; ++i)
+        gbx_comparison_add(&result, (const unsigned char *)got + i * row_bytes,
+                           (const unsigned char *)want + i * row_bytes, (size_t)row);
+    return result;
+}
+
+void gbx_compare_index(const gbx_tensor *tensor, uint64_t number, int64_t out_index[GBX_MAX_DIMS]) {
+    for (uint32_t d = tensor->ndims; d-- > 0;) {
+        out_index[d] = (int64_t)(number % (uint64_t)tensor->shape[d]);
+        number /= (uint64_t)tensor->shape[d];
+    }
+}

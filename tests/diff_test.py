@@ -1,0 +1,526 @@
+#!/usr/bin/python3
+"""glassbox diff: verdicts, metrics, causes and the first difference, each against numpy.
+
+usage: diff_test.py GLASSBOX EXAMPLES
+
+What is expected comes from the manifests or the encoder (dump_encoder.py) and from the payload alone (diff_support.py).
+"""
+import fcntl
+import json
+import math
+import os
+import pathlib
+import pty
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+import numpy as np
+
+import terminals
+from diff_support import Source, check_diff, diff, first_lines
+from dump_encoder import DTYPES, EDGES, IN_FLIGHT, NONE, Dump, number, record
+from view_support import ENVIRONMENT, check, counts, element_bytes, glassbox, text_width
+
+FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler"
+
+
+# --- runs of examples ---
+
+
+def run(root, examples, example, platform, runtime, name=None, *options):
+    directory = root / (name or f"{example}_{platform}_{runtime}")
+    result = glassbox("run", pathlib.Path(examples) / example, "--dump-tensor", "--no-golden", "-p", platform, "--runtime",
+                      runtime, "-o", directory, *options)
+    check(f"run {example}", result.returncode, 0)
+    return directory
+
+
+def test_runtimes(root, examples):
+    for example in ("paged_attention", "bgemm", "mix_spmd"):
+        runs = [run(root, examples, example, platform, runtime) for platform, runtime in (
+            ("a2a3sim", "tensormap_and_ringbuffer"), ("a5sim", "host_build_graph"), ("a2a3sim", "aicpu_build_graph"))]
+        sources = [Source.of_files(directory) for directory in runs]
+        for other in sources[1:]:
+            got = check_diff(f"{example} {other.directory.name}", sources[0], other)
+            check(f"{example}: all are equal", (got["equal"], got["records"]), (len(sources[0].entries), []))
+        check(f"{example}: first line", first_lines(runs[0], runs[1]),
+              [f"equal: {len(sources[0].entries):,} records compared, all the same"])
+
+
+def test_broken_softmax(root, examples):
+    good = Source.of_files(root / "paged_attention_a2a3sim_tensormap_and_ringbuffer")
+    bad = Source.of_files(run(root, examples, "broken_softmax", "a5sim", "aicpu_build_graph"))
+    got = check_diff("broken_softmax", bad, good)
+    check("broken_softmax: first", [got["first"][key] for key in ("task_seq", "kernel", "arg_name", "stage", "cause")],
+          [29, "softmax_prepare", "weights", "after_completion", "introduced"])
+    introduced = {r["kernel"] for r in got["records"] if r["cause"] == "introduced"}
+    check("broken_softmax: introduced by one kernel alone", introduced, {"softmax_prepare"})
+    check("broken_softmax: tasks", (got["tasks_different"], got["tasks_introduced"], got["tasks_unknown"]),
+          (len({r["task_seq"] for r in got["records"]}),
+           len({r["task_seq"] for r in got["records"] if r["cause"] == "introduced"}), 0))
+    check("broken_softmax: first line", first_lines(bad.directory, good.directory), [
+        "first difference: task 29, kernel softmax_prepare, arg 1 weights, after_completion: introduced here (its inputs are "
+        "equal)"])
+    check("broken_softmax: the other way round", first_lines(good.directory, bad.directory)[0].split(":")[1:],
+          first_lines(bad.directory, good.directory)[0].split(":")[1:])
+    check_diff("broken_softmax, given tolerances", bad, good, "--rtol", "0.25", "--atol", "0.125",
+               options={"rtol": 0.25, "atol": 0.125})
+    check_diff("broken_softmax, steps", bad, good, "--ulp", "4000000", options={"ulp": 4000000})
+    test_filters(bad, good)
+    test_table(bad, good)
+
+
+def test_filters(bad, good):
+    outputs = check_diff("outputs alone", bad, good, "--stage", "after", "--kernel", "pv*",
+                         is_selected=lambda e: e["stage"] == "after_completion" and e["kernel"] == ["pv_matmul"])
+    check("outputs alone: inherited from inputs that are hidden", {r["cause"] for r in outputs["records"]}, {"inherited"})
+    check("outputs alone: why", outputs["first"]["why"], "inherited (its input arg 0 weights differs)")
+    inputs = check_diff("inputs alone", bad, good, "--stage", "before", is_selected=lambda e: e["stage"] == "before_dispatch")
+    check("inputs alone: why", inputs["first"]["why"],
+          "inherited from task 29, kernel softmax_prepare, arg 1 weights, which the filters leave out")
+    result = glassbox("diff", bad.directory, good.directory, "--kernel", "nothing")
+    check("a filter that leaves nothing", (result.returncode, result.stdout, result.stderr), (
+        1, "", f"glassbox diff: none of the 1,436 entries of {bad.directory} and the 1,436 of {good.directory} matches the "
+        "filters\n"))
+    empty = diff(bad.directory, good.directory, "--kernel", "nothing", code=1, stderr=None)
+    check("nothing in JSON", (empty["compared"], empty["records"], empty["first"]), (0, [], None))
+
+
+def on_terminal(columns, *arguments):
+    """Lines that reach a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with subprocess.Popen([os.path.abspath(sys.argv[1]), "diff", *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          stdout=follower, stderr=follower, env={**ENVIRONMENT, "NO_COLOR": "1"}):
+        os.close(follower)
+        parts = []
+        while True:
+            try:
+                part = os.read(leader, 1 << 16)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            parts.append(part)
+        os.close(leader)
+    return b"".join(parts).decode().replace("\r\n", "\n").split("\n")
+
+
+def test_table(bad, good):
+    """Twenty lines with the numbers of JSON; on a terminal they fit, and what has no room is named."""
+    lines = glassbox("diff", bad.directory, good.directory).stdout.split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith("TASK "))
+    records = diff(bad.directory, good.directory)["records"]
+    for line, got in zip(lines[start + 1:start + 21], records):
+        cause = "input" if got["stage"] == "before_dispatch" else got["cause"]
+        shown = [f"{got['task_seq']} {got['kernel']} {got['stage'].split('_')[0]} {got['arg_index']} {got['arg_name']}", got["dtype"],
+                 str(got["shape"]), f"{got['mismatches']}/{got['elements']}", f"{got['max_abs']:.5g} {got['max_rel']:.5g}",
+                 str(got["max_ulp"]), f"{got['rmse']:.5g} {got['cosine']:.5g}", str(got["first_bad"]), cause]
+        check("a line of the table", " ".join(line.split()), " ".join(shown))
+    check("how many more", lines[start + 21], f"and {len(records) - 20} more; --json has all")
+    for columns in (50, 80, 120) if terminals.are_there() else ():
+        shown = on_terminal(columns, bad.directory, good.directory)
+        start = next(i for i, line in enumerate(shown) if line.startswith("TASK "))
+        check(f"{columns} columns", max(map(text_width, shown[start:start + 21])) <= columns, True)
+        headings = shown[start].split()
+        rest = " ".join(shown[start + 22:])
+        named = [word for word in lines[2].split() if word not in headings]
+        check(f"{columns} columns: what has no room", [word for word in named if word not in rest], [])
+
+
+# --- dumps made by hand ---
+
+KERNELS = [{"func_id": 0, "name": "add", "core_type": "aiv", "signature": ["in", "out", "scalar:float32"],
+            "arg_names": ["x", "y", "s"]},
+           {"func_id": 1, "name": "mul", "core_type": "aiv", "signature": ["in", "out"]}]
+
+
+def make(root, name, kernels=KERNELS, level="full"):
+    return Dump(root / name, kernels, level)
+
+
+def finish(dump, is_whole=True):
+    dump.end()
+    return Source.of_encoder(dump.write(), is_whole)
+
+
+def pack_int4(values, shape):
+    rows = np.asarray(values, np.int64).reshape(-1, shape[-1]) & 15
+    if shape[-1] % 2:
+        rows = np.concatenate([rows, np.full((len(rows), 1), 9)], axis=1)
+    return (rows[:, 0::2] | rows[:, 1::2] << 4).astype(np.uint8).tobytes()
+
+
+def random_bytes(rng, name, shape):
+    if name == "int4":
+        return pack_int4(rng.integers(-8, 8, int(np.prod(shape))), shape)
+    data = rng.integers(0, 256, int(np.prod(shape)) * element_bytes(name), dtype=np.uint8)
+    return (data % 2 if name == "bool" else data).tobytes()
+
+
+def nudge(rng, name, data, share, bits):
+    """Some elements other in their low bits."""
+    if name == "int4":
+        codes = np.frombuffer(data, np.uint8).copy()
+        codes[rng.random(len(codes)) < share] ^= 1
+        return codes.tobytes()
+    codes = np.frombuffer(data, f"u{element_bytes(name)}").copy()
+    is_hit = rng.random(len(codes)) < share
+    codes[is_hit] ^= np.asarray(rng.integers(0, 1 if name == "bool" else bits, len(codes)) + 1, codes.dtype)[is_hit]
+    if name == "bool":
+        codes &= 1
+    return codes.tobytes()
+
+
+def test_dtypes(root):
+    rng = np.random.default_rng(7)
+    a, b = make(root, "dtypes_a"), make(root, "dtypes_b")
+    for task, name in enumerate(DTYPES[1:]):
+        for dump in (a, b):
+            dump.task(task, (None, 0, None))
+        for arg, (shape, share, bits) in enumerate((([7, 33], 0, 1), ([5, 41], 0.02, 1), ([3, 2, 9], 0.5, 3),
+                                                    ([4000], 0.001, 3), ([1], 1, 1), ([0, 4], 0, 1))):
+            data = random_bytes(rng, name, shape)
+            a.tensor(task, arg, name, shape, data, stage=arg % 2, role=arg % 2)
+            b.tensor(task, arg, name, shape, nudge(rng, name, data, share, bits), stage=arg % 2, role=arg % 2)
+        for arg in range(32, 36):
+            word = int(rng.integers(0, 2**63)) if name != "bool" else 1
+            for dump, other in ((a, word), (b, word ^ (arg % 2 and 1) ^ (1 << 63 if arg == 34 and name != "none" else 0))):
+                dump.scalar(task, arg, name, other, None)
+    a, b = finish(a), finish(b)
+    check_diff("every dtype", a, b)
+    check_diff("every dtype with itself", a, a)
+    check_diff("every dtype, strict NaN", a, b, "--strict-nan", options={"strict": True})
+    check_diff("every dtype with itself, strict NaN", a, a, "--strict-nan", options={"strict": True})
+    check_diff("every dtype, steps", a, b, "--ulp", "1", options={"ulp": 1})
+    check_diff("every dtype, absolute", a, b, "--atol", "2", options={"atol": 2.0})
+    check_diff("every dtype, all", a, b, "--atol", "0.5", "--rtol", "0.01", "--ulp", "2", "--strict-nan",
+               options={"atol": 0.5, "rtol": 0.01, "ulp": 2, "strict": True})
+    check_diff("one dtype", a, b, "--dtype", "int4", is_selected=lambda e: e["dtype"] == "int4")
+
+
+def test_pieces(root):
+    """Tensors that are read in several pieces, rows of int4 across their ends."""
+    rng = np.random.default_rng(8)
+    a, b = make(root, "pieces_a"), make(root, "pieces_b")
+    for task, (name, shape) in enumerate((("float32", [3, 30001]), ("int4", [1300, 205]), ("int4", [3, 300001]),
+                                          ("int4", [1300, 206]), ("bfloat16", [70001]), ("float64", [20000]))):
+        data = random_bytes(rng, name, shape)
+        for dump, stored in ((a, data), (b, nudge(rng, name, data, 0.01, 2))):
+            dump.task(task, (None, 0, None))
+            dump.tensor(task, 1, name, shape, stored, stage=1, role=1)
+    check_diff("pieces", finish(a), finish(b))
+
+
+def floats(*values):
+    return np.array(values, np.float32).tobytes()
+
+
+def test_nan(root):
+    a, b = make(root, "nan_a"), make(root, "nan_b")
+    nan, inf = math.nan, math.inf
+    cases = [((1, nan, 3), (1, nan, 3)), ((1, nan), (1, 2)), ((inf, -inf), (inf, inf)), ((0.0, 1), (-0.0, 1)), ((inf, 1), (1, 1)),
+             ((nan,), (nan,)), ((3e38,), (-3e38,)), ((0, 0), (0, 0)), ((0, 0), (1, 2))]
+    for task, (left, right) in enumerate(cases):
+        for dump, values in ((a, left), (b, right)):
+            dump.task(task, (None, 0, None))
+            dump.tensor(task, 1, "float32", [len(values)], floats(*values), stage=1, role=1, is_hashed=task != 5)
+    a, b = finish(a), finish(b)
+    plain = check_diff("NaN", a, b)
+    check("NaN: verdicts", [r["task_seq"] for r in plain["records"]], [1, 2, 4, 6, 8])
+    strict = check_diff("strict NaN", a, b, "--strict-nan", options={"strict": True})
+    check("strict NaN: equal hashes do not hide NaN", [r["task_seq"] for r in strict["records"]], [0, 1, 2, 4, 5, 6, 8])
+
+
+def test_causes(root):
+    """One task a cause; where nothing is known, nothing is claimed."""
+    x, y, z = floats(1, 2), floats(1, 3), floats(5, 6)
+    near = floats(1, 2.000001)
+
+    def dumps(name, tasks, level="full"):
+        made = make(root, f"{name}_a", level=level), make(root, f"{name}_b", level=level)
+        for task, records in enumerate(tasks):
+            for side, dump in enumerate(made):
+                dump.task(task, (None, 0, None))
+                for arg, (stage, data, address) in records.items():
+                    if data[side] is not None:
+                        dump.tensor(task, arg, "float32", [2], data[side], stage=stage, role=stage, address=address)
+        return [finish(dump, level == "full") for dump in made]
+
+    def why(pair):
+        got = check_diff(pair[0].directory.name, *pair)
+        return got["first"]["cause"], got["first"]["why"]
+
+    introduced = dumps("introduced", [{0: (0, (x, x), 0x1000), 1: (1, (y, z), 0x2000)}, {0: (0, (y, z), 0x2000)}])
+    check("introduced", why(introduced), ("introduced", "introduced here (its inputs are equal)"))
+    check("introduced, near", why(dumps("near", [{0: (0, (x, near), 0x1000), 1: (1, (y, z), 0x2000)}])),
+          ("introduced", "introduced here (its inputs are equal within tolerance)"))
+    check("no inputs", why(dumps("no_inputs", [{1: (1, (y, z), 0x2000)}])),
+          ("introduced", "introduced here (the task has no inputs)"))
+    argument = dumps("argument", [{0: (0, (x, x), 0x1000), 1: (1, (x, x), 0x2000)}, {0: (0, (y, z), 0x3000), 1: (1, (y, y), 0x4000)}])
+    check("an argument of the run", why(argument),
+          ("inherited", "no task of the dump wrote it: the arguments of the run differ"))
+    check("an argument of the run: first line", first_lines(argument[0].directory, argument[1].directory), [
+        "first difference: task 1, kernel add, arg 0 x, before_dispatch: no task of the dump wrote it: the arguments of the "
+        "run differ"])
+    check("changed on the way", why(dumps("changed", [{1: (1, (x, x), 0x1000)}, {0: (0, (y, z), 0x1000)}])), (
+        "inherited", "it came in so, though task 0, kernel add, arg 1 y, which wrote it last, left it equal: see glassbox audit"))
+    check("an input in one dump alone", why(dumps("alone", [{0: (0, (x, None), 0x1000), 1: (1, (y, z), 0x2000)}])), (
+        None, "introduced or inherited, which cannot be told: its input arg 0 x was not compared"))
+    check("an input that may be missing", why(dumps("partial", [{1: (1, (y, z), 0x2000)}], "partial")), (
+        None, "introduced or inherited, which cannot be told: the dumps do not tell whether they hold all its inputs"))
+    scalar = [make(root, "scalar_a"), make(root, "scalar_b")]
+    for dump, value in zip(scalar, (0x3F800000, 0x40000000)):
+        dump.task(0, (None, 0, None))
+        dump.scalar(0, 2, "float32", value, None)
+        dump.tensor(0, 1, "float32", [2], floats(value, 0), stage=1, role=1)
+    check("a scalar", why([finish(dump) for dump in scalar]), ("inherited", "the orchestration passed another value"))
+
+
+def test_order(root):
+    """Task 0 waits for task 1: the first in graph order is task 1."""
+    made = make(root, "order_a"), make(root, "order_b")
+    for side, dump in enumerate(made):
+        for task in (0, 1, 2):
+            dump.task(task, (None, 0, None))
+            dump.tensor(task, 1, "float32", [1], floats(task + side), stage=1, role=1)
+        if side == 0:
+            dump.records.append(record(EDGES, 0, NONE, arg=NONE, body=struct.pack("<Q", 1)))
+    a, b = [finish(dump) for dump in made]
+    check_diff("order of A's edges", a, b, order=[1, 0, 2])
+    check_diff("order of B's edges", b, a, order=[1, 0, 2])
+
+
+def test_graphs(root):
+    made = make(root, "graphs_a"), make(root, "graphs_b")
+    for side, dump in enumerate(made):
+        for task in range(4 + side):
+            func = 1 if side and task == 2 else 0
+            dump.task(task, (None, func, None))
+            dump.tensor(task, 0, "float32", [2], floats(task, 1), address=0x1000)
+            dump.tensor(task, 1, "float32", [2], floats(task, 2 + (side and task == 3)), stage=1, role=1)
+    a, b = [finish(dump) for dump in made]
+    got = check_diff("other kernels", a, b)
+    check("other kernels: sentence", got["graphs_differ"], "the graphs differ from task 2 on: it is kernel add in A and mul in B")
+    check("other kernels: lines", first_lines(a.directory, b.directory, count=2), [
+        "the graphs differ from task 2 on: it is kernel add in A and mul in B",
+        "first difference: task 3, kernel add, arg 1 y, after_completion: introduced here (its inputs are equal)"])
+    longer = check_diff("a task more", a, b, "--task", "4", is_selected=lambda e: e["task_seq"] == 4)
+    check("a task more", longer["graphs_differ"], "the graphs differ from task 4 on: it is only in B, kernel add")
+    forms = make(root, "forms_a"), make(root, "forms_b")
+    for side, dump in enumerate(forms):
+        dump.task(0, (0, None, 1))
+        dump.tensor(0, 0, ("float32", "int32")[side], [2], floats(1, 2))
+        dump.tensor(0, 1, "float32", ([2, 3], [3, 2])[side], floats(*range(6)))
+        if side:
+            dump.scalar(0, 2, "float32", 0, None)
+        else:
+            dump.tensor(0, 2, "float32", [], floats(0))
+        for i in range(3 - side):  # the same argument several times: in order
+            dump.tensor(0, 3, "float32", [1], floats(i * (1 + side)))
+    check_diff("other forms", *[finish(dump) for dump in forms])
+
+
+def corrupt(source):
+    """The same records over other bytes."""
+    path = source.directory / "tensor_dump" / "tensor_dump.bin"
+    path.write_bytes(bytes(byte ^ 0x5A for byte in path.read_bytes()))
+
+
+def test_hashes(root):
+    """Equal hashes are not read: bytes that differ under them are not seen; without hashes they are."""
+    for is_hashed in (True, False):
+        made = make(root, f"hashes_a{is_hashed}"), make(root, f"hashes_b{is_hashed}")
+        for dump in made:
+            dump.task(0, (None, 0, None))
+            for arg in range(3):
+                dump.tensor(0, arg, "float32", [64], floats(*range(arg, arg + 64)), is_hashed=is_hashed)
+        a, b = [finish(dump) for dump in made]
+        corrupt(b)
+        got = diff(a.directory, b.directory, code=0 if is_hashed else 1)
+        check(f"hashes {is_hashed}", (got["equal"], got["different"], got["equal_by_hash"], got["bytes_read"]),
+              (3, 0, 3, 0) if is_hashed else (0, 3, 0, 768))
+
+
+def test_truncated(root):
+    made = make(root, "truncated_a"), make(root, "truncated_b")
+    data = np.arange(30, dtype=np.float32)
+    other = data.copy()
+    other[7] += 1
+    for side, dump in enumerate(made):
+        dump.task(0, (None, 0, None))
+        dump.tensor(0, 0, "float32", [30], data.tobytes(), keep=(50, 26)[side])  # 12 and 6 whole elements
+        dump.tensor(0, 1, "float32", [30], (data, other)[side].tobytes(), keep=(None, 40)[side])
+        dump.tensor(0, 2, "float32", [30], data.tobytes(), keep=(3, None)[side])
+        dump.tensor(0, 3, "float32", [30], data.tobytes(), keep=44)
+        dump.tensor(0, 4, "int4", [5, 3], pack_int4(np.arange(15) + side * (np.arange(15) == 9), [5, 3]), keep=(7, 9)[side])
+        dump.tensor(0, 5, "int4", [5, 3], pack_int4(np.arange(15) + side * (np.arange(15) == 12), [5, 3]), keep=(8, 9)[side])
+    got = check_diff("truncated", *[finish(dump) for dump in made])
+    check("truncated: counted", (got["truncated"], got["not_compared"]), (5, 1))
+
+
+def test_in_flight(root):
+    made = make(root, "flight_a"), make(root, "flight_b")
+    for side, dump in enumerate(made):
+        for task in (0, 1):
+            dump.task(task, (None, 0, None))
+            dump.tensor(task, 0, "float32", [1], floats(1))
+            dump.tensor(task, 1, "float32", [1], floats(task + side), stage=1, role=1, flags=IN_FLIGHT if task or side else 0)
+    a, b = [finish(dump) for dump in made]
+    got = check_diff("in flight", a, b)
+    check("in flight: not compared", (got["compared"], got["not_compared_reasons"]["in_flight"]), (2, 2))
+    alone = diff(a.directory, b.directory, "--stage", "after", code=1)
+    check("nothing was compared", (alone["compared"], alone["not_compared"]), (0, 2))
+    check("nothing was compared: first line", first_lines(a.directory, b.directory, "--stage", "after"), ["nothing was compared"])
+
+
+# --- levels ---
+
+
+def test_levels(root, examples):
+    full = Source.of_files(root / "paged_attention_a2a3sim_tensormap_and_ringbuffer")
+    bad = Source.of_files(root / "broken_softmax_a5sim_aicpu_build_graph")
+    stats = {}
+    for example in ("paged_attention", "broken_softmax"):
+        directory = run(root, examples, example, "a2a3sim", "host_build_graph", f"stats_{example}", "--dump-tensor=stats")
+        stats[example] = Source.of_files(directory)
+        for entry in stats[example].entries:
+            entry["has_payload"] = False
+    equal = check_diff("stats with full", stats["paged_attention"], full)
+    check("stats with full: all by their hashes", (equal["different"], equal["bytes_read"]), (0, 0))
+    for source_a, source_b in ((stats["broken_softmax"], full), (stats["broken_softmax"], stats["paged_attention"])):
+        got = check_diff("stats", source_a, source_b)
+        check("stats: first", [got["first"][key] for key in ("task_seq", "cause")], [29, "introduced"])
+        check("stats: by hashes", {r["reason"] for r in got["records"] if r["kind"] == "tensor"}, {"hash"})
+    for level in ("hybrid", "partial"):
+        marked = Source.of_files(run(root, examples, "broken_softmax", "a2a3sim", "aicpu_build_graph", level,
+                                     f"--dump-tensor={level}", "--dump-filter", "kernel=softmax_prepare"))
+        got = check_diff(level, marked, full)
+        check(f"{level}: first", [got["first"][key] for key in ("task_seq", "cause")], [29, "introduced"])
+    check("partial: the rest is in B alone", got["only_b"] > 0, True)
+    alone = Source.of_files(run(root, examples, "broken_softmax", "a2a3sim", "aicpu_build_graph", "outputs",
+                                "--dump-filter", "kernel=softmax_prepare,stage=after"))
+    other = Source.of_files(run(root, examples, "paged_attention", "a5sim", "host_build_graph", "outputs_good",
+                                "--dump-filter", "kernel=softmax_prepare,stage=after"))
+    alone.is_whole = other.is_whole = False
+    got = check_diff("outputs without inputs", alone, other)
+    check("outputs without inputs: first", [got["first"][key] for key in ("task_seq", "cause")], [29, None])
+    check_foreign(root, bad, full)
+
+
+# --- dumps of other tools ---
+
+
+def check_foreign(root, bad, full):
+    for name in ("vector_example", "partial_level3"):
+        fixture, exported = FIXTURES / name, root / f"exported_{name}"
+        check(f"export {name}", glassbox("export", fixture, "--format", "simpler", "-o", exported).returncode, 0)
+        entries = json.loads(next(fixture.glob("*.json")).read_text())["args"]
+        bare = sum(e.get("kind") == "tensor" and e["bin_size"] == 0 for e in entries)
+        for other in (fixture, exported):
+            got = diff(fixture, other, code=0)
+            check(f"{name} and {other.name}", (got["compared"], got["equal"], got["not_compared"], got["tasks_matched_by"]),
+                  (len(entries) - bare, len(entries) - bare, bare, "task_id"))
+    # One byte of one tensor of the foreign payload.
+    changed = root / "changed"
+    shutil.copytree(FIXTURES / "vector_example", changed)
+    entry = next(e for e in json.loads(next(changed.glob("*.json")).read_text())["args"] if e["role"] == "output")
+    payload = next(changed.glob("*.bin"))
+    data = bytearray(payload.read_bytes())
+    before = np.frombuffer(data, np.float32, 16384, entry["bin_offset"])[5]
+    data[entry["bin_offset"] + 5 * 4 + 3] ^= 1
+    after = np.frombuffer(data, np.float32, 16384, entry["bin_offset"])[5]
+    payload.write_bytes(data)
+    got = diff(FIXTURES / "vector_example", changed, code=1)
+    r = got["records"][0]
+    check("a byte of a foreign dump", (r["first_bad"], r["mismatches"], r["first_bad_a"], r["first_bad_b"], r["max_abs"]),
+          ([5], 1, number(before, "float32"), number(after, "float32"), abs(float(before) - float(after))))
+    check("a byte of a foreign dump: first", (got["first"]["task_id"], got["first"]["cause"]), (entry["task_id"], "introduced"))
+    # Ours against an export of ours: names and numbers are those of the dump that has them.
+    exported = root / "exported_good"
+    check("export", glassbox("export", full.directory, "--format", "simpler", "-o", exported).returncode, 0)
+    check("ours and its export", diff(full.directory, exported, code=0)["equal"], len(full.entries))
+    check("an export and ours: first line", first_lines(exported, bad.directory)[0].split(":")[1],
+          " task 29, kernel softmax_prepare, arg 1 weights, after_completion")
+    check_overwritten(root)
+
+
+def check_overwritten(root):
+    directory = root / "overwritten"
+    shutil.copytree(FIXTURES / "vector_example", directory)
+    manifest = next(directory.glob("*.json"))
+    document = json.loads(manifest.read_text())
+    document["args"][2]["overwritten"] = True
+    manifest.write_text(json.dumps(document))
+    got = diff(FIXTURES / "vector_example", directory, code=0)
+    check("overwritten", (got["compared"], got["not_compared_reasons"]["overwritten"]), (17, 1))
+
+
+# --- what is refused ---
+
+
+def test_refused(root):
+    dump = finish_simple(root, "refused")
+    cut = root / "cut"
+    shutil.copytree(dump, cut)
+    journal = cut / "tensor_dump" / "tensor_dump.rec"
+    journal.write_bytes(journal.read_bytes()[:-9])
+    short = root / "short"
+    shutil.copytree(dump, short)
+    (short / "tensor_dump" / "tensor_dump.bin").write_bytes(b"")
+    odd = make(root, "odd")
+    odd.task(0, (None, 0, None))
+    odd.tensor(0, 0, "float32", [3], floats(1, 2))
+    finish(odd)
+    for what, arguments, words in (
+            ("no dump", (), "two dumps are missing"), ("one dump", (dump,), "a second dump is missing"),
+            ("three dumps", (dump, dump, dump), "is not expected; two dumps are compared"),
+            ("no such dump", (dump, root / "nowhere"), "looking for a dump at"),
+            ("a journal that is cut", (dump, cut), "readable: glassbox recover"),
+            ("a payload that is short", (short, dump), "tensor_dump.bin"),
+            ("a size that does not fit", (dump, odd.directory), "its shape and dtype need 12"),
+            ("a tolerance", (dump, dump, "--atol", "-1"), '--atol: "-1" is no number that is 0 or more'),
+            ("another", (dump, dump, "--rtol", "nan"), '--rtol: "nan" is no number that is 0 or more'),
+            ("steps", (dump, dump, "--ulp", "1.5"), '--ulp: "1.5" is no integer')):
+        for more in ((), ("--json",)):
+            result = glassbox("diff", *arguments, *more)
+            check(f"{what}: exit code, stdout", (result.returncode, result.stdout), (2, ""))
+            check(f"{what}: {result.stderr}", words in result.stderr and result.stderr.startswith("glassbox diff: "), True)
+    result = glassbox("diff", FIXTURES / "vector_example", FIXTURES / "vector_example", "--kernel", "x")
+    check("names that are not told", (result.returncode, "tells no names of kernels" in result.stderr), (2, True))
+
+
+def finish_simple(root, name):
+    dump = make(root, name)
+    dump.task(0, (None, 0, None))
+    dump.tensor(0, 0, "float32", [3], floats(1, 2, 3))
+    return finish(dump).directory
+
+
+def main():
+    np.seterr(all="ignore")  # infinities and NaN are meant
+    with tempfile.TemporaryDirectory() as folder:
+        root, examples = pathlib.Path(folder), sys.argv[2]
+        test_dtypes(root)
+        test_pieces(root)
+        test_nan(root)
+        test_causes(root)
+        test_order(root)
+        test_graphs(root)
+        test_hashes(root)
+        test_truncated(root)
+        test_in_flight(root)
+        test_refused(root)
+        test_runtimes(root, examples)
+        test_broken_softmax(root, examples)
+        test_levels(root, examples)
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
