@@ -41,8 +41,9 @@ def first_line(directory, code):
 # --- good runs ---
 
 
-def run_scene(scene, directory, platform, runtime, *more):
-    run = glassbox("run", scene, "--dump-tensor", "--no-golden", "-p", platform, "--runtime", runtime, "-o", directory, *more)
+def run_scene(scene, directory, platform, runtime):
+    run = glassbox("run", scene, "--dump-tensor", "--no-golden", "-p", platform, "--runtime", runtime, "--blocks", "4", "-o",
+                   directory)
     check(f"run {scene.name} {platform} {runtime}", (run.returncode, run.stderr), (0, ""))
     return json.loads((directory / "tensor_dump" / "tensor_dump.json").read_text())
 
@@ -562,7 +563,7 @@ class Memory:
             places = np.flatnonzero(differs & (owner == other))
             element = int(places[0]) // width
             inside = slice(element * width, (element + 1) * width)
-            left = np.where(owner[inside] == other, thought[inside], now[inside])
+            left = np.where(owner[inside] >= 0, thought[inside], now[inside])
             values = [np.frombuffer(part.astype(np.uint8).tobytes(), view[0])[0] for part in (left, now[inside])]
             index = [int(i) for i in np.unravel_index(element, view[1])]
             bounds = [(int(at[i]) + 0x4000 - view[4]) // width * width + view[4]

@@ -5,18 +5,24 @@ usage: check_test.py GLASSBOX EXAMPLES
 
 A sample of platforms and runtimes for the examples that are right; with GLASSBOX_STRESS all of them.
 """
+import fcntl
 import itertools
 import json
 import os
 import pathlib
+import pty
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 import numpy as np
+
+import terminals
 
 GLASSBOX, EXAMPLES = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 PLATFORMS = ["a2a3sim", "a5sim"]
@@ -473,18 +479,19 @@ def test_tolerances():
     """Exactly at the edge is right, one float beyond it is not; where one of the two is given the other is 0."""
     edge = np.float32(1) + np.float32(2 ** -10)
     beyond = np.nextafter(edge, np.float32(2))
-    cases = {"rtol": ({"rtol": 2 ** -10}, edge, beyond), "atol": ({"atol": 2 ** -10}, edge, beyond),
-             "both": ({"rtol": 2 ** -11, "atol": 2 ** -11}, edge, beyond),
-             "none": ({"rtol": 0}, np.float32(1), np.nextafter(np.float32(1), np.float32(2)))}
-    for name, (fields, near, far) in cases.items():
-        kernel = Planted(f"y[2] = {float(near).hex()}f; if (number == 5) y[2] = {float(far).hex()}f;", good="1", **fields)
-        directory = record(plant(f"tolerance_{name}", [kernel]), f"tolerance_{name}")
-        _, document = check(directory, code=1)
-        expect(f"tolerance {name}: introduced", introduced_of(document), [5])
-        expect(f"tolerance {name}: values", first_of(document), [5, [2], 1.0, float(float_text(far))])
-        output = document["tasks"][0]["outputs"][0]
-        expect(f"tolerance {name}: max abs", output["max_abs"], float(near) - 1)
-        expect(f"tolerance {name}", (output["rtol"], output["atol"]), (fields.get("rtol", 0), fields.get("atol", 0)))
+    cases = [({"rtol": 2 ** -10}, edge, beyond), ({"atol": 2 ** -10}, edge, beyond),
+             ({"rtol": 2 ** -11, "atol": 2 ** -11}, edge, beyond),
+             ({"rtol": 0}, np.float32(1), np.nextafter(np.float32(1), np.float32(2)))]
+    kernels = [Planted(f"y[2] = {float(near).hex()}f; if (number >= 4) y[2] = {float(far).hex()}f;", good="1", **fields)
+               for fields, near, far in cases]
+    directory = record(plant("tolerance", kernels), "tolerance")
+    _, document = check(directory, code=1)
+    expect("tolerances: introduced", introduced_of(document), [4, 5, 6, 7])
+    for number, (fields, near, far) in enumerate(cases):
+        right, wrong = document["tasks"][number]["outputs"][0], document["tasks"][number + 4]["outputs"][0]
+        expect(f"tolerance {fields}: max abs", (right["max_abs"], wrong["max_abs"]), (float(near) - 1, float(far) - 1))
+        expect(f"tolerance {fields}", (right["rtol"], right["atol"]), (fields.get("rtol", 0), fields.get("atol", 0)))
+        expect(f"tolerance {fields}: wrong", wrong["worst"], {"element": [2], "expected": 1.0, "got": float(float_text(far))})
 
 
 def test_values():
@@ -559,6 +566,28 @@ def test_scene_inside():
     expect("scene inside, named", check(directory, "--scene", directory / "scene", code=0)[1]["right"], COUNT)
 
 
+def test_manifest_alone():
+    """A dump without journal, as other tools write it; without task_seq tasks are told by their ids."""
+    scene = plant("manifest", [Planted("if (number == 3) y[2] = -1;")])
+    directory = record(scene, "manifest")
+    want = Dump(directory).values(3, 0)[2] * 2 + 1
+    ident = Dump(directory).entries[3, 1, "after_completion"]["task_id"]
+    for name in ("run.json", "tensor_dump/tensor_dump.rec"):
+        (directory / name).unlink()
+    for has_numbers in (True, False):
+        text, document = check(directory, "--scene", scene, code=1)
+        expect("manifest alone: first", first_of(document), [3, [2], float(want), -1.0])
+        expect("manifest alone: task of the line that replays", int(shlex.split(text.split("\n")[1])[-1], 0),
+               3 if has_numbers else int(ident, 16))
+        expect_in("manifest alone", "\nno journal: tasks come in the order of submission, for the graph is not known\n", text)
+        manifest = json.loads((directory / "tensor_dump/tensor_dump.json").read_text())
+        for entry in manifest["tensors"]:
+            entry.pop("task_seq", None)
+        (directory / "tensor_dump/tensor_dump.json").write_text(json.dumps(manifest))
+    expect_in("manifest alone: --task", "take an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
+    expect("manifest alone: --task ID", check(directory, "--scene", scene, "--task", ident, code=1)[1]["introduced"], 1)
+
+
 def test_bad_references():
     scene = plant("compile", [Planted(), Planted()])
     directory = record(scene, "compile")
@@ -617,6 +646,44 @@ def test_crashed():
     expect("crash: verdicts", verdicts, {0: "right", 1: "right", 2: "introduced", 3: "right", 4: "right", 5: "not_checked"})
     expect_in("crash: reason", "it did not complete", reasons_of(document)[5])
     expect_in("crash: text", "the run failed: ", text)
+
+
+def on_terminal(columns, *arguments):
+    """The lines of a check on a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with subprocess.Popen([GLASSBOX, "check", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=follower,
+                          stderr=follower, env=ENVIRONMENT) as process:
+        os.close(follower)
+        text = b""
+        while True:
+            try:
+                part = os.read(leader, 1 << 16)
+            except OSError:  # the other side is closed
+                break
+            text += part
+        os.close(leader)
+    return text.decode().split("\r\n"), process.returncode
+
+
+def test_terminal():
+    """Tables fit the terminal; names are cut, numbers are not, and controls do not get there."""
+    kernel = Planted("if (number == 2) y[1] = -7;", name="kernel_with_a_name_that_is_long", arg_names=["x", "output\x1b[31m", "n"])
+    directory = record(plant("terminal", [kernel]), "terminal")
+    if not terminals.are_there():
+        return
+    want = Dump(directory).values(2, 0)[1] * 2 + 1
+    lines, code = on_terminal(70, directory)
+    expect("terminal: exit code", code, 1)
+    expect("terminal: controls", [line for line in lines if "\x1b" in line], [])
+    expect_in("terminal: first line", "output\\x1b[31m[1] is -7.0", lines[0])
+    start = lines.index("") + 1
+    table = lines[start:start + 2]
+    expect("terminal: widths", [line for line in table if len(line) > 70], [])
+    expect("terminal: task and values", (table[1].split()[0], table[1].split()[-3:]), ("2", ["[1]", float_text(want), "-7.0"]))
+    expect("terminal: the name is cut", "kernel_with_a_name_that_is_long" in table[1], False)
+    wide = tool("check", directory).stdout.split("\n")
+    expect("pipe: the name is whole", "kernel_with_a_name_that_is_long" in wide[start + 1], True)
 
 
 def test_many():

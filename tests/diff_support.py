@@ -87,18 +87,13 @@ def metrics(name, a, b, options):
     excess = np.where(near, -1.0, np.where(finite, off / allowed if atol or rtol else off, np.inf))
     bad = np.flatnonzero(~near)
     got, want, apart = wide_x[finite], wide_y[finite], off[finite]
-    sums = [total(v) for v in (apart * apart, got * got, want * want, got * want)]
+    sums = [float(v.sum()) for v in (apart * apart, got * got, want * want, got * want)]
     zeros = (sums[1] == 0) + (sums[2] == 0)
     cosine = (1.0, 0.0)[zeros == 1] if zeros else sums[3] / math.sqrt(sums[1]) / math.sqrt(sums[2])
     return {"elements": len(x), "unequal": int((~equal).sum()), "mismatches": len(bad), "max_abs": float(off.max(initial=0)),
             "max_rel": float(ratio.max(initial=0)), "rmse": math.sqrt(sums[0] / len(got)) if len(got) else math.nan,
             "cosine": cosine if len(got) else math.nan, "atol": atol, "rtol": rtol, "ulp": ulp, "bad": bad, "excess": excess,
             "max_ulp": None if (is_nan & ~equal).any() else int(distances[~equal].max(initial=0))}
-
-
-def total(values):
-    """The sum, rounded once; of what is too large for it the sum of floats."""
-    return math.fsum(values) if np.isfinite(values).all() else float(values.sum())
 
 
 def has_hash(entry):

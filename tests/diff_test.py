@@ -207,12 +207,15 @@ def test_pieces(root):
     """Tensors that are read in several pieces, rows of int4 across their ends."""
     rng = np.random.default_rng(8)
     a, b = make(root, "pieces_a"), make(root, "pieces_b")
-    for task, (name, shape) in enumerate((("float32", [3, 30001]), ("int4", [1300, 205]), ("int4", [3, 300001]),
+    for task, (name, shape) in enumerate((("float32", [3, 30001]), ("int4", [1300, 205]), ("int4", [2, 270001]),
                                           ("int4", [1300, 206]), ("bfloat16", [70001]), ("float64", [20000]))):
         data = random_bytes(rng, name, shape)
-        for dump, stored in ((a, data), (b, nudge(rng, name, data, 0.01, 2))):
+        last = bytearray(data)
+        last[-1 if name == "int4" else -element_bytes(name)] ^= 1  # one bit of the last element alone
+        for dump, *stored in ((a, data, data), (b, nudge(rng, name, data, 0.01, 2), bytes(last))):
             dump.task(task, (None, 0, None))
-            dump.tensor(task, 1, name, shape, stored, stage=1, role=1)
+            for arg, elements in enumerate(stored):
+                dump.tensor(task, arg, name, shape, elements, stage=1, role=1)
     check_diff("pieces", finish(a), finish(b))
 
 

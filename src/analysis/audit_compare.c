@@ -139,14 +139,11 @@ static gbx_status compare_window(gbx_audit_state *state, const gbx_access *acces
     uint64_t end = count;
     while (own[end - 1] == owners[end - 1])
         --end;
-    uint64_t before = done + first;
     gbx_difference difference = {.owner = p->owner,
-                                 .begin = p->begin + before,
+                                 .begin = p->begin + done + first,
                                  .end = p->begin + done + end,
-                                 .offset = p->offset + before,
-                                 .owner_offset = p->owner_offset + before,
-                                 .before = before,
-                                 .after = p->end - p->begin - before};
+                                 .address = p->begin + done + first,
+                                 .offset = p->offset + done + first};
     return add_difference(c, &difference);
 }
 
@@ -230,20 +227,28 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
 
 /* --- one element --- */
 
-/* `found` with what the owner has of it in its place. */
-static gbx_status read_expected(gbx_audit_state *state, const gbx_difference *difference,
-                                uint64_t inside, uint64_t bytes, unsigned char *element) {
-    const gbx_access *owner = &state->accesses[difference->owner];
-    uint64_t before = minimum(inside, difference->before);
-    uint64_t after = minimum(bytes - inside, difference->after);
-    after = minimum(after, owner->stored - difference->owner_offset);
-    return gbx_reader_read_payload(gbx_entries_reader(state->entries),
-                                   owner->offset + difference->owner_offset - before,
-                                   element + inside - before, (size_t)(before + after));
+/* Puts what the map knows of the `bytes` at an address in the place of what is in `element`. */
+static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *map, uint64_t address,
+                                uint64_t bytes, unsigned char *element) {
+    for (uint64_t at = address; at < address + bytes;) {
+        gbx_memory_range range;
+        if (!gbx_memory_map_find(map, at, &range) || range.begin >= address + bytes)
+            return NULL;
+        uint64_t begin = range.begin > at ? range.begin : at;
+        uint64_t offset = range.offset + (begin - range.begin);
+        at = minimum(range.end, address + bytes);
+        const gbx_access *owner = &state->accesses[range.owner];
+        uint64_t count = minimum(at - begin, left_of(owner, offset));
+        if (count > 0)
+            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
+                                            owner->offset + offset, element + (begin - address),
+                                            (size_t)count));
+    }
+    return NULL;
 }
 
-gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *access,
-                                      const gbx_difference *difference,
+gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_map *map,
+                                      const gbx_access *access, const gbx_difference *difference,
                                       gbx_audit_finding *finding) {
     gbx_entry entry;
     GBX_TRY(gbx_entries_at(state->entries, access->entry, &entry));
@@ -257,7 +262,8 @@ gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *
     GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
                                     access->offset + number * bytes, found, (size_t)bytes));
     memcpy(expected, found, sizeof found);
-    GBX_TRY(read_expected(state, difference, difference->offset % bytes, bytes, expected));
+    GBX_TRY(read_expected(state, map, difference->address - difference->offset % bytes, bytes,
+                          expected));
     memcpy(&finding->found, found, sizeof found);
     memcpy(&finding->expected, expected, sizeof expected);
     finding->element = number;

@@ -119,13 +119,13 @@ static void set_range(const gbx_audit_state *state, const gbx_access *reader,
     finding->second = make_side(state, reader, begin, end);
 }
 
-gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
-                                   const gbx_difference *difference) {
+gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
+                                   const gbx_access *reader, const gbx_difference *difference) {
     const gbx_access *owner = &state->accesses[difference->owner];
     gbx_audit_finding finding = {.kind = GBX_AUDIT_UNDECLARED_WRITE,
                                  .is_compared = !difference->is_by_hash,
                                  .is_seen = !owner->is_write};
-    GBX_TRY(gbx_memory_compare_element(state, reader, difference, &finding));
+    GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
     set_range(state, reader, difference, &finding);
     if (state->audit->finding_count < SEARCHED_MAX)
         find_suspects(state, reader, owner, &finding);
@@ -189,8 +189,8 @@ static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
         }
         finding->is_compared = comparison->unknown_bytes == 0 && !finding->is_read_first;
         if (comparison->count > 0 && !finding->is_read_first)
-            GBX_TRY(
-                gbx_memory_compare_element(state, second, &comparison->differences[0], finding));
+            GBX_TRY(gbx_memory_compare_element(state, map, second, &comparison->differences[0],
+                                               finding));
     }
     finding->address = begin;
     finding->bytes = end - begin;

@@ -64,7 +64,7 @@ static gbx_status judge(replay *r, uint64_t index, verdict *out_verdict) {
         else if (may_be_missing(state, access, &state->accesses[difference->owner]))
             out_verdict->is_missing = true;
         else
-            GBX_TRY(gbx_audit_report_change(state, access, difference));
+            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
     }
     return NULL;
 }

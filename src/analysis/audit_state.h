@@ -114,11 +114,9 @@ typedef struct gbx_difference {
     uint64_t owner; /* access */
     uint64_t begin; /* the bytes that differ lie in [begin, end) */
     uint64_t end;
-    uint64_t offset;       /* of the first in the payload of the access */
-    uint64_t owner_offset; /* likewise */
-    uint64_t before; /* so many bytes before it, and from it on, lie likewise in both payloads */
-    uint64_t after;
-    bool is_by_hash; /* begin to end is all that both have: bytes are not known */
+    uint64_t address; /* of the first, row-major */
+    uint64_t offset;  /* of it in the payload of the access */
+    bool is_by_hash;  /* begin to end is all that both have: bytes are not known */
 } gbx_difference;
 
 typedef struct gbx_memory_comparison {
@@ -145,9 +143,10 @@ GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_mem
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
 
-/* The element of the access at a difference, as it is and as the owner left it; the dtype always.
- */
-GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *access,
+/* The element of the access at a difference, as it is and as the map has it; the dtype always. */
+GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state,
+                                                   const gbx_memory_map *map,
+                                                   const gbx_access *access,
                                                    const gbx_difference *difference,
                                                    gbx_audit_finding *finding);
 
@@ -155,7 +154,8 @@ GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state, const
 
 GBX_MUST_USE gbx_status gbx_audit_replay(gbx_audit_state *state);
 GBX_MUST_USE gbx_status gbx_audit_report_races(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
+GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
+                                                const gbx_access *reader,
                                                 const gbx_difference *difference);
 
 #endif

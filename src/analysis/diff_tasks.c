@@ -115,7 +115,7 @@ static bool sort_by_key(gbx_entries *a, task_list *tasks_a, gbx_entries *b, task
 static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_tasks *tasks) {
     uint64_t i = 0;
     uint64_t k = 0;
-    tasks->items = malloc((a->count + b->count + 1) * sizeof *tasks->items);
+    tasks->items = calloc(a->count + b->count + 1, sizeof *tasks->items);
     if (!tasks->items)
         return fail_memory();
     while (i < a->count || k < b->count) {

@@ -78,6 +78,7 @@ static void add_to_kernel(gbx_check_kernel *kernel, line_pointer line) {
     kernel->not_written += line->not_written;
     kernel->not_written_tasks += line->not_written > 0;
     kernel->stray_tasks += line->stray_bytes > 0;
+    kernel->stray_unknown_tasks += line->stray_is_unknown;
     if (line->not_written > 0 && !kernel->first_not_written)
         kernel->first_not_written = line;
     if (line->stray_bytes > 0 && !kernel->first_stray)

@@ -153,7 +153,11 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
     write_text(json, "verdict", verdict_names[line->verdict]);
     write_text(json, "reason", line->reason);
     write_number(json, "missing_outputs", line->missing_outputs);
-    write_number(json, "stray_bytes", line->stray_bytes);
+    gbx_json_key(json, "stray_bytes");
+    if (line->stray_is_unknown)
+        gbx_json_null(json);
+    else
+        gbx_json_u64(json, line->stray_bytes);
     gbx_json_key(json, "outputs");
     gbx_json_begin_array(json);
     for (uint32_t i = 0; i < line->output_count; ++i)
@@ -174,6 +178,7 @@ static void write_totals(gbx_json_writer *json, const gbx_check_report *report) 
     for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
         write_number(json, verdict_names[v], verdicts[v]);
     write_number(json, "left_out", report->left_out);
+    write_number(json, "bad_edges", report->bad_edges);
 }
 
 static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report) {

@@ -89,7 +89,8 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
                              .worst_output = result->worst_output,
                              .missing_outputs = result->missing_outputs,
                              .stray_bytes = result->stray_bytes,
-                             .stray_address = result->stray_address};
+                             .stray_address = result->stray_address,
+                             .stray_is_unknown = result->stray_is_unknown};
     GBX_TRY(gbx_reader_find_task(report->dump->reader, task, &record, &is_found));
     if (is_found) {
         line->task_id = record.task_id;

@@ -22,8 +22,9 @@ typedef struct gbx_check_line {
     uint32_t wrong_outputs;
     uint32_t missing_outputs;
     uint64_t not_written; /* elements of all outputs that the reference does not write */
-    uint64_t stray_bytes;
+    uint64_t stray_bytes; /* that references wrote outside of outputs */
     uint64_t stray_address;
+    bool stray_is_unknown;
     double max_abs; /* of all outputs, like the next */
     double max_rel;
 } gbx_check_line;
@@ -37,6 +38,7 @@ typedef struct gbx_check_report {
     uint64_t capacity;
     uint64_t verdicts[3]; /* how many tasks have each */
     uint64_t left_out;    /* tasks that filters leave out */
+    uint64_t bad_edges;   /* of the graph, which its order does not keep to */
     char **reasons;       /* each once, or a few times */
     size_t reason_count;
     size_t reason_capacity;
@@ -64,6 +66,7 @@ typedef struct gbx_check_kernel {
     const gbx_check_line *first_not_written; /* NULL for none, like the next */
     uint64_t stray_tasks;
     const gbx_check_line *first_stray;
+    uint64_t stray_unknown_tasks;
     double max_abs;
     double max_rel;
 } gbx_check_kernel;

@@ -243,17 +243,22 @@ static gbx_status print_unchecked(const gbx_check_report *report) {
     return NULL;
 }
 
-/* What the reference leaves alone, and what it should. */
-static void print_notes(const gbx_check_report *report, const gbx_check_kernel *kernel) {
+/* What references leave alone. */
+static void print_not_written(const gbx_check_report *report, const gbx_check_kernel *kernel) {
     char count[GBX_COUNT_TEXT_BYTES], tasks[GBX_COUNT_TEXT_BYTES], task[GBX_CHECK_TASK_BYTES];
-    if (kernel->not_written > 0) {
-        printf("not compared: %s element%s of %s task%s of ",
-               gbx_text_count(kernel->not_written, count), plural(kernel->not_written),
-               gbx_text_count(kernel->not_written_tasks, tasks), plural(kernel->not_written_tasks));
-        put_kernel(report, kernel->first);
-        printf(" that the reference does not write, first in task %s\n",
-               gbx_check_task_text(report, kernel->first_not_written, task));
-    }
+    if (kernel->not_written == 0)
+        return;
+    printf("not compared: %s element%s of %s task%s of ",
+           gbx_text_count(kernel->not_written, count), plural(kernel->not_written),
+           gbx_text_count(kernel->not_written_tasks, tasks), plural(kernel->not_written_tasks));
+    put_kernel(report, kernel->first);
+    printf(" that the reference does not write, first in task %s\n",
+           gbx_check_task_text(report, kernel->first_not_written, task));
+}
+
+/* What they should leave alone. */
+static void print_stray(const gbx_check_report *report, const gbx_check_kernel *kernel) {
+    char count[GBX_COUNT_TEXT_BYTES], tasks[GBX_COUNT_TEXT_BYTES], task[GBX_CHECK_TASK_BYTES];
     if (kernel->stray_tasks > 0) {
         printf("beware: the reference of ");
         put_kernel(report, kernel->first);
@@ -263,6 +268,13 @@ static void print_notes(const gbx_check_report *report, const gbx_check_kernel *
                gbx_text_count(kernel->first_stray->stray_bytes, count),
                plural(kernel->first_stray->stray_bytes), kernel->first_stray->stray_address,
                gbx_check_task_text(report, kernel->first_stray, task));
+    }
+    if (kernel->stray_unknown_tasks > 0) {
+        printf("not looked at: what the reference of ");
+        put_kernel(report, kernel->first);
+        printf(" writes outside of its outputs in %s task%s with large tensors\n",
+               gbx_text_count(kernel->stray_unknown_tasks, tasks),
+               plural(kernel->stray_unknown_tasks));
     }
 }
 
@@ -301,6 +313,16 @@ static void print_dump_state(const gbx_check_report *report) {
     }
 }
 
+static void print_order(const gbx_check_report *report) {
+    char text[GBX_COUNT_TEXT_BYTES];
+    if (!gbx_reader_get_origin(report->dump->reader)->is_journal)
+        printf("no journal: tasks come in the order of submission, for the graph is not known\n");
+    if (report->bad_edges > 0)
+        printf("%s edge%s of the graph %s no sense: glassbox verify tells more\n",
+               gbx_text_count(report->bad_edges, text), plural(report->bad_edges),
+               report->bad_edges == 1 ? "makes" : "make");
+}
+
 /* --- all of it --- */
 
 static gbx_status print_groups(const gbx_check_report *report) {
@@ -310,8 +332,10 @@ static gbx_status print_groups(const gbx_check_report *report) {
     gbx_status status = print_kernels(report, kernels, count);
     if (!status)
         status = print_unchecked(report);
-    for (size_t i = 0; i < count && !status; ++i)
-        print_notes(report, &kernels[i]);
+    for (size_t i = 0; i < count && !status; ++i) {
+        print_not_written(report, &kernels[i]);
+        print_stray(report, &kernels[i]);
+    }
     free(kernels);
     return status;
 }
@@ -330,5 +354,6 @@ gbx_status gbx_check_print_text(const gbx_check_report *report) {
     putchar('\n');
     GBX_TRY(print_groups(report));
     print_dump_state(report);
+    print_order(report);
     return NULL;
 }

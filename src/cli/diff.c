@@ -114,9 +114,9 @@ static const struct argp parser = {
         "exit codes: 0 everything compared is equal within tolerance; 1 something differs, is in "
         "one dump alone, or nothing was compared; 2 usage, or a dump that cannot be read.\n\n"
         "examples:\n  glassbox diff outputs/before outputs/after\n"
-        "  glassbox diff before after --kernel 'softmax*' --stage after\n"
-        "  glassbox diff before after --ulp 0\n"
-        "  glassbox diff before after --rtol 1e-3 --atol 1e-6 --json",
+        "  glassbox diff outputs/before outputs/after --kernel 'softmax*' --stage after\n"
+        "  glassbox diff outputs/before outputs/after --ulp 0\n"
+        "  glassbox diff outputs/before outputs/after --rtol 1e-3 --atol 1e-6 --json",
 };
 
 /* --- comparing --- */

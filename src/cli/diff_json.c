@@ -92,7 +92,7 @@ static void write_bad(gbx_json_writer *json, const gbx_diff_record *record) {
     static const char *const keys[] = {"first_bad", "first_bad_a", "first_bad_b",
                                        "worst",     "worst_a",     "worst_b"};
     const gbx_comparison *c = &record->comparison;
-    if (!record->has_metrics || c->mismatches == 0) {
+    if (!record->a || !record->has_metrics || c->mismatches == 0) {
         write_nulls(json, keys, sizeof keys / sizeof keys[0]);
         return;
     }

@@ -60,11 +60,27 @@ static void *lifeline_main(void *unused) {
     _exit(0);
 }
 
+/* Pages that hold something are mapped before the time counts. */
+static void touch_memory(const gbx_kernel_call *call) {
+    off_t end = 0;
+    for (;;) {
+        off_t start = lseek(GBX_CALL_GM_FD, end, SEEK_DATA);
+        if (start < 0 || (uint64_t)start >= call->gm_bytes)
+            return;
+        end = lseek(GBX_CALL_GM_FD, start, SEEK_HOLE);
+        if (end < 0 || (uint64_t)end > call->gm_bytes)
+            return;
+        madvise((void *)(uintptr_t)(call->gm_base + (uint64_t)start), (size_t)(end - start),
+                MADV_POPULATE_WRITE);
+    }
+}
+
 static int serve_call(gbx_loaded_call *loaded, gbx_call_board *board, gbx_call_answer *answer) {
     gbx_kernel_call *call = &loaded->call;
     answer->code = GBX_CALL_NOT_MADE;
     if (gbx_loaded_call_read(GBX_CALL_FILE_FD, loaded) || gbx_kernel_call_map(call, GBX_CALL_GM_FD))
         return -1;
+    touch_memory(call);
     call->states = board->states;
     answer->code = GBX_CALL_NOT_LOADED;
     atomic_store(&board->is_loading, 1);
@@ -118,5 +134,6 @@ int main(int argument_count, char **arguments) {
         fputs("usage: glassbox-call FILE\n", stderr);
         return EXIT_USAGE;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a kernel prints is there when it crashes */
     return strcmp(arguments[1], GBX_CALL_SERVE) == 0 ? serve() : call_file(arguments[1]);
 }

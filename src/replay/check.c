@@ -40,6 +40,7 @@ static void begin_result(gbx_check_result *result) {
     result->hung_func_id = GBX_NO_KERNEL;
     result->stray_bytes = 0;
     result->stray_address = 0;
+    result->stray_is_unknown = false;
 }
 
 /* --- references --- */
@@ -189,6 +190,7 @@ static gbx_status run(const checking *c, const char *const *objects, unsigned ch
     *out_is_done = !outcome.fault.is_there;
     if (outcome.fault.is_there)
         note_fault(c, &outcome.fault);
+    c->result->stray_is_unknown |= outcome.stray_is_unknown;
     if (outcome.stray_bytes > c->result->stray_bytes) {
         c->result->stray_bytes = outcome.stray_bytes;
         c->result->stray_address = outcome.stray_address;

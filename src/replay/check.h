@@ -42,6 +42,7 @@ typedef struct gbx_check_result {
     uint32_t hung_func_id;    /* the kernel whose reference hung; UINT32_MAX for none */
     uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
     uint64_t stray_address;   /* of the first */
+    bool stray_is_unknown;    /* tensors are too large to look for them: the two above are 0 */
 } gbx_check_result;
 
 /*

@@ -77,9 +77,13 @@ void gbx_replay_engine_close(gbx_replay_engine *engine) {
 /* --- running --- */
 
 static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *request) {
+    gbx_replay_layout layout;
+    engine->layout.count = 0; /* nothing is there to be looked at until all is well */
     GBX_TRY(gbx_replay_request_check(request));
-    GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &engine->layout));
-    return gbx_replay_memory_restore(&engine->memory, &engine->layout, request);
+    GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
+    GBX_TRY(gbx_replay_memory_restore(&engine->memory, &layout, request));
+    engine->layout = layout;
+    return NULL;
 }
 
 static gbx_status take_answer(const gbx_call_answer *answer, gbx_replay_outcome *outcome) {

@@ -1,6 +1,7 @@
 #include "replay/engine_call.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,7 +69,7 @@ static void fill_header(const gbx_replay_request *request, const gbx_replay_layo
     fill_slots(request->task, layout, file);
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (request->task->func_ids[i] != UINT32_MAX)
-            strcpy(file->objects[i], request->objects[i]);
+            snprintf(file->objects[i], sizeof file->objects[i], "%s", request->objects[i]);
 }
 
 /* A core that the dump does not tell is the one of a chip that is idle otherwise. */

@@ -105,7 +105,10 @@ static int spawn(const gbx_replay_child *child, const char *path, int socket, in
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+        posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, socket, GBX_CALL_SOCKET_FD);
     posix_spawn_file_actions_adddup2(&actions, gm_fd, GBX_CALL_GM_FD);
     posix_spawn_file_actions_adddup2(&actions, child->file_fd, GBX_CALL_FILE_FD);

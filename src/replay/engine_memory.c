@@ -35,6 +35,7 @@ static void unmap(gbx_replay_memory *memory) {
         munmap(memory->mirror, memory->bytes);
     memory->gm = NULL;
     memory->mirror = NULL;
+    memory->bytes = 0;
 }
 
 void gbx_replay_memory_close(gbx_replay_memory *memory) {
@@ -49,17 +50,19 @@ static gbx_status map(gbx_replay_memory *memory, uint64_t bytes) {
     if (ftruncate(memory->fd, (off_t)bytes) != 0)
         return gbx_fail(GBX_IO, "sizing the memory of a call to %" PRIu64 " bytes: %s", bytes,
                         strerror(errno));
-    memory->bytes = bytes;
     int protection = PROT_READ | PROT_WRITE;
     void *gm = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, memory->fd, 0);
     if (gm == MAP_FAILED)
         return gbx_fail(GBX_IO, "mapping %" PRIu64 " bytes of memory of a call: %s", bytes,
                         strerror(errno));
     memory->gm = gm;
+    memory->bytes = bytes;
     /* A system that promises no more memory than it has may refuse this one: then there is none. */
     void *mirror =
         mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory->mirror = mirror == MAP_FAILED ? NULL : mirror;
+    if (memory->mirror) /* a huge page for a few bytes is much to clear */
+        madvise(memory->mirror, bytes, MADV_NOHUGEPAGE);
     return NULL;
 }
 

@@ -185,13 +185,27 @@ static gbx_status take_slot(gbx_task_slots *slots, const gbx_slot_view *from) {
     return set_view(slots, index, slot, &view);
 }
 
+/* NULL where the task has none. */
+static gbx_replay_dispatch *find_dispatch(const gbx_replay_task *task, uint32_t block,
+                                          uint32_t subtask) {
+    if (block >= task->block_num || task->func_ids[subtask] == UINT32_MAX)
+        return NULL;
+    uint32_t place = block * kernel_count(task);
+    for (uint32_t i = 0; i < subtask; ++i)
+        place += task->func_ids[i] != UINT32_MAX;
+    return &task->dispatches[place];
+}
+
 /* All dispatches of a task have the same arguments; the core is its own. */
 static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch *record) {
     gbx_replay_task *task = slots->task;
-    for (uint32_t i = 0; i < task->dispatch_count; ++i)
-        if (task->dispatches[i].block_idx == record->block_idx &&
-            task->dispatches[i].subtask == record->subtask)
-            task->dispatches[i].core_id = record->core_id;
+    gbx_replay_dispatch *dispatch = find_dispatch(task, record->block_idx, record->subtask);
+    if (!dispatch)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading task %" PRIu64 " of the dump: it has no block %" PRIu32
+                        " with subtask %" PRIu32 "; glassbox verify tells more",
+                        task->task, record->block_idx, record->subtask);
+    dispatch->core_id = record->core_id;
     if (slots->has_dispatches)
         return NULL;
     slots->has_dispatches = true;
@@ -278,11 +292,13 @@ static gbx_status read_losses(gbx_task_slots *slots) {
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record = NULL;
         GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_LOSSES, i, &record));
+        const gbx_record_loss *loss = (const gbx_record_loss *)record;
+        slots->has_unnamed_losses |= loss->count > 1 || record->arg_index == GBX_ARG_NONE;
         if (record->task != slots->task->task || record->arg_index >= GBX_REPLAY_MAX_ARGUMENTS)
             continue;
         gbx_task_slot *slot = &slots->slots[record->arg_index];
         slot->is_lost = true;
-        slot->loss_cause = ((const gbx_record_loss *)record)->cause;
+        slot->loss_cause = loss->cause;
         if (record->arg_index >= slots->count)
             slots->count = record->arg_index + 1u;
     }

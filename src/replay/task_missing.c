@@ -107,11 +107,11 @@ static gbx_status check_arguments(const gbx_task_slots *slots, const char *title
                     title, missing.text);
 }
 
-/* Where only some arguments were recorded, the others have to be known from elsewhere. */
+/* Where some arguments may not have been recorded, they have to be known from elsewhere. */
 static bool is_list_open(const gbx_task_slots *slots) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
-    bool is_partial =
-        run->filter_count > 0 || !run->dump_level || strcmp(run->dump_level, "partial") == 0;
+    bool is_partial = run->filter_count > 0 || !run->dump_level || slots->has_unnamed_losses ||
+                      strcmp(run->dump_level, "partial") == 0;
     return is_partial && !slots->has_dispatches && !slots->has_signature;
 }
 

@@ -34,6 +34,7 @@ typedef struct gbx_task_slots {
     bool has_in_flight;
     bool has_dispatches;
     bool has_signature;
+    bool has_unnamed_losses; /* of any task: nobody knows of which */
     gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS];
     uint32_t count; /* one past the last that is known */
 } gbx_task_slots;

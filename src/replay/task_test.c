@@ -228,6 +228,19 @@ static void tasks_that_make_no_sense_are_refused(void **state) {
     assert_nonsense(&call, "argument 1 of task 0");
 }
 
+/* A loss of several records, of which only the first is named: any list may lack its end. */
+static void losses_without_names_leave_the_list_open(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_TELL, 0);
+    call.task.unnamed_losses = 3;
+    assert_refused(&call, "nothing tells which arguments it has");
+    call.task.has_dispatches = true;
+    read_it(&call);
+    assert_int_equal(call.read.argument_count, 5);
+    forget_it(&call);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_read_as_a_call),
@@ -240,6 +253,7 @@ int main(void) {
         cmocka_unit_test(in_flight_outputs_are_not_compared),
         cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),
         cmocka_unit_test(an_empty_tensor_needs_no_bytes),
+        cmocka_unit_test(losses_without_names_leave_the_list_open),
         cmocka_unit_test(tasks_that_make_no_sense_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

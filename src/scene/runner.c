@@ -272,8 +272,8 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
         if (!is_compared)
             continue;
         gbx_tolerance tolerance = {.rtol = arg->rtol, .atol = arg->atol};
-        output->comparison = gbx_compare(
-            &arg->tensor, got, (const void *)(uintptr_t)data->golden[i].data, &tolerance);
+        output->comparison = gbx_compare(&arg->tensor, got,
+                                         (const void *)(uintptr_t)data->golden[i].data, &tolerance);
         if (output->comparison.mismatches > 0)
             result->verdict = GBX_VERDICT_DIFFERS;
     }

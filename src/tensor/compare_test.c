@@ -421,6 +421,25 @@ static void every_element_counts(void **state) {
         }
 }
 
+/* Differences that are more than their tolerance by so little that the quotient is nearly 1, after
+ * near ones whose relative difference is greater. */
+static void hardly_beyond_is_beyond(void **state) {
+    (void)state;
+    static const double differences[] = {1.0, 1.25, 1.5, 1.75, 1.9375};
+    for (size_t k = 0; k < sizeof differences / sizeof differences[0]; ++k) {
+        gbx_tolerance tolerance = {.atol = nextafter(differences[k], 0)};
+        make_elements(GBX_FLOAT32, 64, make_equal);
+        for (size_t i = 0; i < data.count; ++i) {
+            double want = i < 16 ? 0x1p-10 : 4.0;
+            double difference = i < 16 ? 0.5 : i % 5 == 0 ? differences[k] : 0.0;
+            data.want[i] = gbx_dtype_from_f64(GBX_FLOAT32, want);
+            data.got[i] = gbx_dtype_from_f64(GBX_FLOAT32, want + difference);
+        }
+        check(&tolerance, 0);
+        assert_int_equal(expect(&tolerance).exact.mismatches, 9);
+    }
+}
+
 /* --- by hand --- */
 
 static gbx_tensor tensor_of(gbx_dtype dtype, uint32_t ndims, const int64_t *shape) {
@@ -567,6 +586,7 @@ int main(void) {
         cmocka_unit_test(every_kind_is_right),
         cmocka_unit_test(blocks_are_added_up),
         cmocka_unit_test(every_element_counts),
+        cmocka_unit_test(hardly_beyond_is_beyond),
         cmocka_unit_test(differences_are_measured),
         cmocka_unit_test(nan_and_infinity_equal_themselves),
         cmocka_unit_test(distance_to_infinity),

@@ -45,7 +45,8 @@ typedef struct made_task {
     bool has_dispatches; /* of every block and subtask, with core_id 3 * block + subtask + 30 */
     bool has_no_done;
     bool is_skipped;
-    int lost_argument; /* its record before is lost; 0 for none (not argument 0) */
+    int lost_argument;       /* its record before is lost; 0 for none (not argument 0) */
+    uint64_t unnamed_losses; /* records of some other task that are lost */
 } made_task;
 
 typedef struct made_replay {
@@ -195,6 +196,8 @@ static inline void made_replay_open(made_replay *made, const made_task *task) {
                 made_dispatch(&b, task, block, subtask);
     if (task->lost_argument)
         add_loss(&b, (head){.arg_index = (unsigned)task->lost_argument}, 1, 1);
+    if (task->unnamed_losses)
+        add_loss(&b, (head){.task = 9, .arg_index = 2}, 0, task->unnamed_losses);
     if (!task->has_no_done)
         begin_record(&b, (head){.type = 5});
     finish_journal(&b, &made->files);
