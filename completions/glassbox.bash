@@ -17,7 +17,7 @@ _glassbox_options() {
         ;;
     export) echo "--format= -o= --output= --as= $filters $general" ;;
     diff) echo "--atol= --rtol= --ulp= --strict-nan --json $filters $general" ;;
-    check) echo "--scene= --timeout= --json $general" ;;
+    check) echo "--scene= --kernel= --task= --timeout= --json $general" ;;
     replay)
         echo "--task= --dispatch= --kernel= --gdb --repeat= --save= --trust --timeout= --json $general"
         ;;

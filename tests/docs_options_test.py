@@ -24,6 +24,10 @@ ABOUT = {
     "docs/format.md": ["run"],
     "docs/view.md": ["view"],
     "docs/export.md": ["export", "view"],
+    "docs/check.md": ["check"],
+    "docs/replay.md": ["replay"],
+    "docs/diff.md": ["diff"],
+    "docs/audit.md": ["audit"],
 }
 
 # Where all options of a command are to be found.
@@ -31,6 +35,10 @@ WHERE = {
     "run": ["docs/scenes.md", "docs/tensor-dump.md"],
     "view": ["docs/view.md", "docs/export.md"],
     "export": ["docs/export.md", "docs/view.md"],
+    "check": ["docs/check.md"],
+    "replay": ["docs/replay.md"],
+    "diff": ["docs/diff.md"],
+    "audit": ["docs/audit.md"],
 }
 
 

@@ -126,7 +126,10 @@ def make_places(place):
     (here / "other place").mkdir()
     (here / "other place" / "note.txt").touch()
     for arguments in (["examples/vector_example", "-o", "outputs/vector_example_default"],
-                      ["examples/vector_example", "-o", "other place/dump"], ["examples/paged_attention"]):
+                      ["examples/vector_example", "-o", "other place/dump"],
+                      ["examples/paged_attention", "-o", "outputs/before"],
+                      ["examples/paged_attention", "-o", "outputs/after", "--runtime", "host_build_graph"],
+                      ["examples/paged_attention"]):
         result = place.run("run", *arguments, "--dump-tensor")
         if result.returncode != 0:
             sys.exit(f"glassbox run {arguments}: exit code {result.returncode}\n{result.stderr}")
@@ -228,7 +231,7 @@ def check_environment(place, pages):
     read = set()
     for source in (place.root / "src").rglob("*.c"):
         if not source.name.endswith("_test.c"):
-            read |= set(re.findall(r'(?:getenv|absolute_variable)\("(\w+)"\)', source.read_text()))
+            read |= set(re.findall(r'(?:(?:getenv|absolute_variable)\(|\.variable = )"(\w+)"', source.read_text()))
     named = set()
     for text in pages.values():
         section = man_sections(text)[0]["ENVIRONMENT"]
