@@ -33,23 +33,15 @@ static gbx_status fail_memory(void) {
 
 /* --- reading --- */
 
-/* Room for one more element of `bytes` in an array. */
-static gbx_status grow(void **array, uint64_t count, uint64_t *capacity, size_t bytes) {
-    if (count < *capacity)
-        return NULL;
-    uint64_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(*array, wanted * bytes);
-    if (!larger)
-        return fail_memory();
-    *array = larger;
-    *capacity = wanted;
-    return NULL;
-}
-
 static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
-    void *tasks = graph->tasks;
-    GBX_TRY(grow(&tasks, graph->count, &graph->capacity, sizeof *graph->tasks));
-    graph->tasks = tasks;
+    if (graph->count == graph->capacity) {
+        uint64_t wanted = graph->capacity ? graph->capacity * 2 : 64;
+        gbx_graph_task *larger = realloc(graph->tasks, wanted * sizeof *larger);
+        if (!larger)
+            return fail_memory();
+        graph->tasks = larger;
+        graph->capacity = wanted;
+    }
     graph->tasks[graph->count++] =
         (gbx_graph_task){.task = record->task, .begin_ns = record->time_ns, .end_ns = UINT64_MAX};
     return NULL;
@@ -58,12 +50,17 @@ static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
 static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
     uint64_t count;
     const uint64_t *predecessors = gbx_record_edges(record, &count);
-    for (uint64_t i = 0; i < count; ++i) {
-        void *edges = graph->edges;
-        GBX_TRY(grow(&edges, graph->edge_count, &graph->edge_capacity, sizeof *graph->edges));
-        graph->edges = edges;
-        graph->edges[graph->edge_count++] = predecessors[i];
+    if (count > graph->edge_capacity - graph->edge_count) {
+        uint64_t wanted = (graph->edge_capacity + count) * 2;
+        uint64_t *larger = realloc(graph->edges, wanted * sizeof *larger);
+        if (!larger)
+            return fail_memory();
+        graph->edges = larger;
+        graph->edge_capacity = wanted;
     }
+    if (count > 0)
+        memcpy(graph->edges + graph->edge_count, predecessors, count * sizeof *predecessors);
+    graph->edge_count += count;
     graph->tasks[graph->count - 1].predecessor_count += count;
     return NULL;
 }

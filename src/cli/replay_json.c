@@ -1,0 +1,224 @@
+#include "cli/replay_json.h"
+
+#include "cli/json_output.h"
+#include "cli/replay_text.h"
+
+static void put(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+static void put_number(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+static void put_bool(gbx_json_writer *json, const char *key, bool value) {
+    gbx_json_key(json, key);
+    gbx_json_bool(json, value);
+}
+
+static void put_hex(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_hex_text(json, value);
+}
+
+/* --- outputs --- */
+
+static void put_value(gbx_json_writer *json, const char *key, uint32_t dtype,
+                      const uint64_t *bits) {
+    gbx_json_key(json, key);
+    if (bits)
+        gbx_json_value(json, dtype, *bits);
+    else
+        gbx_json_null(json);
+}
+
+static void put_bits(gbx_json_writer *json, const char *key, const uint64_t *bits) {
+    gbx_json_key(json, key);
+    if (bits)
+        gbx_json_hex_text(json, *bits);
+    else
+        gbx_json_null(json);
+}
+
+/* The first element that differs: its index, and what it is in both. */
+static void put_first_bad(gbx_json_writer *json, const gbx_replay_compared *output) {
+    const gbx_bits_comparison *bits = &output->bits;
+    bool is_bad = output->is_compared && bits->mismatches > 0;
+    uint32_t dtype = output->tensor.dtype;
+    gbx_json_key(json, "first_bad");
+    if (is_bad)
+        gbx_json_index(json, &output->tensor, bits->first_bad);
+    else
+        gbx_json_null(json);
+    put_value(json, "dump", dtype, is_bad ? &bits->dump_bits : NULL);
+    put_value(json, "replay", dtype, is_bad ? &bits->replay_bits : NULL);
+    put_bits(json, "dump_bits", is_bad ? &bits->dump_bits : NULL);
+    put_bits(json, "replay_bits", is_bad ? &bits->replay_bits : NULL);
+}
+
+static void put_output(gbx_json_writer *json, const gbx_replay_compared *output) {
+    gbx_json_begin_object(json);
+    put_number(json, "arg_index", output->slot);
+    put(json, "name", output->name);
+    put(json, "dtype", gbx_dtype_name(output->tensor.dtype));
+    gbx_json_key(json, "shape");
+    gbx_json_begin_array_inline(json);
+    for (uint32_t d = 0; d < output->tensor.ndims; ++d)
+        gbx_json_i64(json, output->tensor.shape[d]);
+    gbx_json_end_array(json);
+    put_bool(json, "is_compared", output->is_compared);
+    put_bool(json, "bit_exact", output->is_exact);
+    put_number(json, "elements", output->bits.elements);
+    gbx_json_key(json, "mismatches");
+    if (output->is_compared) /* what was not compared is null, not equal */
+        gbx_json_u64(json, output->bits.mismatches);
+    else
+        gbx_json_null(json);
+    put_number(json, "not_written", output->bits.not_written);
+    put_number(json, "unstable", output->bits.unstable);
+    gbx_json_key(json, "max_abs");
+    if (output->is_compared)
+        gbx_json_f64(json, output->bits.max_abs);
+    else
+        gbx_json_null(json);
+    put_first_bad(json, output);
+    gbx_json_end_object(json);
+}
+
+static void put_outputs(gbx_json_writer *json, const gbx_replay_result *result) {
+    bool has_run = !result->outcome.fault.is_there && result->verdict != GBX_REPLAY_REFUSED;
+    gbx_json_key(json, "outputs");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; has_run && i < result->output_count; ++i)
+        put_output(json, &result->outputs[i]);
+    gbx_json_end_array(json);
+}
+
+/* --- faults, times --- */
+
+static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
+    const gbx_replay_fault *fault = &result->outcome.fault;
+    gbx_json_key(json, "fault");
+    if (!fault->is_there) {
+        gbx_json_null(json);
+        return;
+    }
+    gbx_json_begin_object(json);
+    put(json, "text", fault->text);
+    put_bool(json, "is_hang", fault->is_hang);
+    put_number(json, "signal", (uint64_t)fault->signal);
+    gbx_json_key(json, "address");
+    if (fault->has_address)
+        gbx_json_hex_text(json, fault->address);
+    else
+        gbx_json_null(json);
+    put_number(json, "dispatch", fault->dispatch);
+    put_bool(json, "as_in_the_run", !result->did_complete);
+    put_bool(json, "with_other_poison_only", result->is_other_poison);
+    gbx_json_end_object(json);
+}
+
+static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
+    const gbx_replay_times *times = &result->times;
+    gbx_json_key(json, "ns_per_call");
+    if (times->runs > 0)
+        gbx_json_u64(json, times->median_ns);
+    else
+        gbx_json_null(json);
+    gbx_json_key(json, "repeat");
+    if (times->runs < 2) {
+        gbx_json_null(json);
+        return;
+    }
+    gbx_json_begin_object_inline(json);
+    put_number(json, "runs", times->runs);
+    put_number(json, "min_ns", times->min_ns);
+    put_number(json, "median_ns", times->median_ns);
+    put_number(json, "max_ns", times->max_ns);
+    put_number(json, "different", times->different);
+    gbx_json_end_object(json);
+}
+
+static void put_stray(gbx_json_writer *json, const gbx_replay_result *result) {
+    bool is_there = result->outcome.stray_bytes > 0;
+    gbx_json_key(json, "stray_bytes");
+    if (result->outcome.stray_is_unknown)
+        gbx_json_null(json);
+    else
+        gbx_json_u64(json, result->outcome.stray_bytes);
+    gbx_json_key(json, "stray_address");
+    if (is_there)
+        gbx_json_hex_text(json, result->outcome.stray_address);
+    else
+        gbx_json_null(json);
+    gbx_json_key(json, "stray_argument");
+    if (is_there && result->stray_argument >= 0)
+        gbx_json_i64(json, result->stray_argument);
+    else
+        gbx_json_null(json);
+}
+
+static void put_dispatch(gbx_json_writer *json, const gbx_replay_result *result) {
+    gbx_json_key(json, "dispatch");
+    if (result->dispatch >= 0)
+        gbx_json_i64(json, result->dispatch);
+    else
+        gbx_json_null(json);
+    put_number(json, "dispatches", result->dispatch_count);
+}
+
+void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
+    put_number(json, "task_seq", result->task);
+    put_hex(json, "task_id", result->task_id);
+    gbx_json_key(json, "kernel");
+    gbx_json_begin_array_inline(json);
+    for (size_t i = 0; i < result->kernel_count; ++i)
+        gbx_json_string(json, result->kernels[i]);
+    gbx_json_end_array(json);
+    put_dispatch(json, result);
+    put(json, "verdict", gbx_replay_verdict_word(result->verdict));
+    put(json, "reason", result->refusal);
+    put_outputs(json, result);
+    put_fault(json, result);
+    put_times(json, result);
+    put_stray(json, result);
+    put_bool(json, "did_complete", result->did_complete);
+    put_bool(json, "is_relocated", result->outcome.is_relocated);
+}
+
+/* --- the document --- */
+
+static void put_counts(gbx_json_writer *json, const gbx_replay_result *results, size_t count) {
+    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
+    for (size_t i = 0; i < count; ++i)
+        counts[results[i].verdict]++;
+    gbx_json_key(json, "verdicts");
+    gbx_json_begin_object_inline(json);
+    for (int verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
+        put_number(json, gbx_replay_verdict_word((gbx_replay_verdict)verdict), counts[verdict]);
+    gbx_json_end_object(json);
+}
+
+gbx_status gbx_replay_json_print(const gbx_replay_result *results, size_t count, bool is_list) {
+    static gbx_json_writer json; /* too large for a stack */
+    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(&json);
+    if (is_list) {
+        put_counts(&json, results, count);
+        gbx_json_key(&json, "tasks");
+        gbx_json_begin_array(&json);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (is_list)
+            gbx_json_begin_object(&json);
+        gbx_replay_json_members(&json, &results[i]);
+        if (is_list)
+            gbx_json_end_object(&json);
+    }
+    if (is_list)
+        gbx_json_end_array(&json);
+    gbx_json_end_object(&json);
+    return gbx_json_finish(&json);
+}

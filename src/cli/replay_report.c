@@ -1,0 +1,359 @@
+#include "cli/replay_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/dump_text.h"
+#include "cli/replay_table.h"
+#include "cli/replay_text.h"
+#include "cli/terminal.h"
+
+#define RED "\x1b[31m"
+#define GREEN "\x1b[32m"
+#define YELLOW "\x1b[33m"
+#define PLAIN "\x1b[0m"
+
+enum { NOTE_BYTES = 512, CELL_BYTES = 160 };
+
+static const char *colour_of(gbx_replay_verdict verdict) {
+    if (verdict == GBX_REPLAY_EXACT)
+        return GREEN;
+    return verdict == GBX_REPLAY_PARTLY || verdict == GBX_REPLAY_NOT_COMPARED ? YELLOW : RED;
+}
+
+static void put_word(gbx_replay_verdict verdict, const char *word) {
+    bool is_coloured = gbx_terminal_has_colour();
+    printf("%s%s%s", is_coloured ? colour_of(verdict) : "", word, is_coloured ? PLAIN : "");
+}
+
+static const char *ending(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+/* --- the first line --- */
+
+static void put_exact(const gbx_replay_sums *sums) {
+    char outputs[GBX_COUNT_TEXT_BYTES], elements[GBX_COUNT_TEXT_BYTES];
+    put_word(GBX_REPLAY_EXACT, "bit exact");
+    printf(": the replay gives what the dump holds (%s output%s, %s element%s)",
+           gbx_text_count(sums->outputs, outputs), ending(sums->outputs),
+           gbx_text_count(sums->elements, elements), ending(sums->elements));
+}
+
+static void put_partly(const gbx_replay_result *result, const gbx_replay_sums *sums) {
+    char written[GBX_COUNT_TEXT_BYTES], rest[GBX_COUNT_TEXT_BYTES];
+    uint64_t count = sums->elements - sums->not_written;
+    put_word(GBX_REPLAY_PARTLY, "equal where it writes");
+    printf(": %s element%s the dump's bits; %s %s not written by %s",
+           gbx_text_count(count, written), count == 1 ? " has" : "s have",
+           gbx_text_count(sums->not_written, rest), sums->not_written == 1 ? "is" : "are",
+           result->dispatch >= 0 ? "this dispatch" : "the kernel");
+}
+
+static void put_differs(const gbx_replay_result *result, const gbx_replay_sums *sums) {
+    char count[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], index[GBX_INDEX_TEXT_BYTES];
+    put_word(GBX_REPLAY_DIFFERS, "differs");
+    printf(": %s of %s elements %s not what the dump holds",
+           gbx_text_count(sums->mismatches, count), gbx_text_count(sums->elements, all),
+           sums->mismatches == 1 ? "is" : "are");
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        if (output->bits.mismatches == 0)
+            continue;
+        printf(", the first in argument %" PRIu32, output->slot);
+        if (output->name) {
+            putchar(' ');
+            gbx_terminal_put(output->name);
+        }
+        printf(" at %s", gbx_text_index(&output->tensor, output->bits.first_bad, index));
+        return;
+    }
+}
+
+static void put_nothing(const gbx_replay_sums *sums) {
+    char elements[GBX_COUNT_TEXT_BYTES];
+    put_word(GBX_REPLAY_NOTHING_WRITTEN, "writes nothing");
+    printf(": none of the %s elements of its outputs", gbx_text_count(sums->elements, elements));
+}
+
+static void put_not_compared(const gbx_replay_result *result, const char *run_end) {
+    if (result->did_complete) {
+        put_word(GBX_REPLAY_NOT_COMPARED, "ran, not compared");
+        printf(result->output_count > 0 ? ": the dump does not have its outputs"
+                                        : ": it has no outputs");
+        return;
+    }
+    put_word(GBX_REPLAY_NOT_COMPARED, "returned this time, not compared");
+    printf(": it did not complete in the recorded run, whose outputs of it were in flight");
+    if (run_end[0]) {
+        printf(" (");
+        gbx_terminal_put(run_end);
+        putchar(')');
+    }
+}
+
+void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_end) {
+    gbx_terminal_put(result->outcome.fault.text);
+    if (result->is_other_poison)
+        printf("; not so with its outputs filled with 0x%02x before, but with 0x%02x: it reads "
+               "them",
+               GBX_REPLAY_POISON, GBX_REPLAY_OTHER_POISON);
+    if (result->did_complete) {
+        printf("; in the recorded run it completed%s",
+               result->dispatch >= 0 && result->outcome.fault.is_hang
+                   ? ": one dispatch may wait for others, replay it without --dispatch"
+                   : "");
+        return;
+    }
+    printf("; as in the recorded run");
+    if (run_end[0]) {
+        printf(": ");
+        gbx_terminal_put(run_end);
+    }
+}
+
+static void print_head(const gbx_replay_result *result, const char *run_end) {
+    gbx_replay_sums sums = gbx_replay_result_sums(result);
+    gbx_replay_put_title(result);
+    printf(": ");
+    switch (result->verdict) {
+    case GBX_REPLAY_EXACT:
+        put_exact(&sums);
+        break;
+    case GBX_REPLAY_PARTLY:
+        put_partly(result, &sums);
+        break;
+    case GBX_REPLAY_DIFFERS:
+        put_differs(result, &sums);
+        break;
+    case GBX_REPLAY_NOTHING_WRITTEN:
+        put_nothing(&sums);
+        break;
+    case GBX_REPLAY_FAULT:
+        gbx_replay_report_fault(result, run_end);
+        break;
+    default:
+        put_not_compared(result, run_end);
+        break;
+    }
+    putchar('\n');
+}
+
+/* --- the outputs --- */
+
+static const gbx_replay_column output_columns[] = {
+    {"ARG", true, false},         {"NAME", false, true},     {"DTYPE", false, false},
+    {"SHAPE", false, true},       {"VERDICT", false, false}, {"MISMATCHES", true, false},
+    {"NOT WRITTEN", true, false}, {"MAX ABS", true, false},  {"FIRST", false, false},
+    {"DUMP", true, false},        {"REPLAY", true, false}};
+enum { OUTPUT_COLUMNS = sizeof output_columns / sizeof output_columns[0] };
+
+static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared *output) {
+    const gbx_bits_comparison *bits = &output->bits;
+    char slot[CELL_BYTES], shape[GBX_INDEX_TEXT_BYTES], mismatches[GBX_COUNT_TEXT_BYTES];
+    char rest[GBX_COUNT_TEXT_BYTES], distance[CELL_BYTES], index[GBX_INDEX_TEXT_BYTES];
+    char dump[GBX_VALUE_TEXT_BYTES], replay[GBX_VALUE_TEXT_BYTES];
+    bool is_bad = output->is_compared && bits->mismatches > 0;
+    snprintf(slot, sizeof slot, "%" PRIu32, output->slot);
+    snprintf(distance, sizeof distance, "%.6g", bits->max_abs);
+    const char *cells[OUTPUT_COLUMNS] = {
+        slot,
+        output->name,
+        gbx_dtype_name(output->tensor.dtype),
+        gbx_text_shape(&output->tensor, shape),
+        gbx_replay_output_word(output),
+        is_bad ? gbx_text_count(bits->mismatches, mismatches) : "",
+        bits->not_written ? gbx_text_count(bits->not_written, rest) : "",
+        is_bad ? distance : "",
+        is_bad ? gbx_text_index(&output->tensor, bits->first_bad, index) : "",
+        is_bad ? gbx_text_value(output->tensor.dtype, bits->dump_bits, dump) : "",
+        is_bad ? gbx_text_value(output->tensor.dtype, bits->replay_bits, replay) : ""};
+    return gbx_replay_table_add(table, cells);
+}
+
+static gbx_status print_outputs(const gbx_replay_result *result) {
+    gbx_replay_table *table;
+    GBX_TRY(gbx_replay_table_create(output_columns, OUTPUT_COLUMNS, &table));
+    gbx_status status = NULL;
+    for (size_t i = 0; i < result->output_count && !status; ++i)
+        status = add_output(table, &result->outputs[i]);
+    if (!status)
+        status = gbx_replay_table_print(table);
+    gbx_replay_table_destroy(table);
+    return status;
+}
+
+/* --- notes --- */
+
+static void print_stray(const gbx_replay_result *result) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    uint64_t bytes = result->outcome.stray_bytes;
+    if (bytes == 0)
+        return;
+    printf("it also wrote %s byte%s outside of its outputs, the first at 0x%" PRIx64,
+           gbx_text_count(bytes, count), ending(bytes), result->outcome.stray_address);
+    if (result->stray_argument >= 0) {
+        printf(", in argument %" PRId64, result->stray_argument);
+        if (result->stray_name) {
+            putchar(' ');
+            gbx_terminal_put(result->stray_name);
+        }
+    }
+    putchar('\n');
+}
+
+static void print_unwritten(const gbx_replay_result *result) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    uint64_t not_written = gbx_replay_result_sums(result).not_written;
+    if (not_written > 0 && result->dispatch < 0)
+        printf("%s element%s of its outputs the kernel does not write: not compared, the dump has "
+               "there what was in memory before\n",
+               gbx_text_count(not_written, count), ending(not_written));
+}
+
+static void print_unstable(const gbx_replay_result *result) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    uint64_t unstable = gbx_replay_result_sums(result).unstable;
+    if (unstable > 0)
+        printf("%s element%s not the same when its outputs hold other bytes before: it reads its "
+               "output before it writes it, or is not deterministic\n",
+               gbx_text_count(unstable, count), unstable == 1 ? " is" : "s are");
+}
+
+static void print_times(const gbx_replay_result *result) {
+    char low[GBX_TIME_TEXT_BYTES], middle[GBX_TIME_TEXT_BYTES], high[GBX_TIME_TEXT_BYTES];
+    char runs[GBX_COUNT_TEXT_BYTES], different[GBX_COUNT_TEXT_BYTES];
+    const gbx_replay_times *times = &result->times;
+    if (times->runs < 2)
+        return;
+    printf("%s runs: %s median, %s to %s; ", gbx_text_count(times->runs, runs),
+           gbx_text_ns(times->median_ns, middle), gbx_text_ns(times->min_ns, low),
+           gbx_text_ns(times->max_ns, high));
+    if (times->different == 0)
+        printf("the same bits all %s times\n", runs);
+    else
+        printf("%s of them %s not leave the bits of the first\n",
+               gbx_text_count(times->different, different), times->different == 1 ? "does" : "do");
+}
+
+void gbx_replay_report_notes(const gbx_replay_result *result) {
+    print_unstable(result);
+    print_stray(result);
+    print_times(result);
+    if (result->outcome.stray_is_unknown)
+        printf(
+            "its tensors are too large to look for bytes that it wrote outside of its outputs\n");
+    if (result->outcome.is_relocated)
+        printf("tensors lie at other addresses than in the run, which the dump does not tell or "
+               "no chip has\n");
+}
+
+gbx_status gbx_replay_report_print(const gbx_replay_result *result, const char *run_end) {
+    print_head(result, run_end);
+    if (result->verdict != GBX_REPLAY_FAULT && result->output_count > 0)
+        GBX_TRY(print_outputs(result));
+    print_unwritten(result);
+    gbx_replay_report_notes(result);
+    return NULL;
+}
+
+/* --- several tasks --- */
+
+static const gbx_replay_column task_columns[] = {
+    {"TASK", true, false},        {"KERNEL", false, true},   {"OUTPUTS", true, false},
+    {"ELEMENTS", true, false},    {"VERDICT", false, false}, {"MISMATCHES", true, false},
+    {"NOT WRITTEN", true, false}, {"TIME", true, false},     {"NOTE", false, true}};
+enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
+
+static const char *row_note(const gbx_replay_result *result, const gbx_replay_sums *sums,
+                            char out_text[NOTE_BYTES]) {
+    if (result->verdict == GBX_REPLAY_REFUSED)
+        return result->refusal;
+    if (result->verdict == GBX_REPLAY_FAULT)
+        return result->outcome.fault.text;
+    if (result->outcome.stray_bytes > 0)
+        snprintf(out_text, NOTE_BYTES, "wrote %" PRIu64 " bytes outside of its outputs",
+                 result->outcome.stray_bytes);
+    else
+        snprintf(out_text, NOTE_BYTES, "%s",
+                 sums->unstable > 0 ? "reads its output, or is not deterministic" : "");
+    return out_text;
+}
+
+static void join_kernels(const gbx_replay_result *result, char *out_text, size_t capacity) {
+    size_t length = 0;
+    out_text[0] = '\0';
+    for (size_t i = 0; i < result->kernel_count && length < capacity; ++i)
+        length += (size_t)snprintf(out_text + length, capacity - length, "%s%s", i ? "+" : "",
+                                   result->kernels[i]);
+}
+
+static const char *row_word(gbx_replay_verdict verdict) {
+    static const char *const words[GBX_REPLAY_VERDICT_COUNT] = {
+        [GBX_REPLAY_EXACT] = "bit exact",           [GBX_REPLAY_PARTLY] = "equal where written",
+        [GBX_REPLAY_DIFFERS] = "differs",           [GBX_REPLAY_NOTHING_WRITTEN] = "writes nothing",
+        [GBX_REPLAY_NOT_COMPARED] = "not compared", [GBX_REPLAY_FAULT] = "fault",
+        [GBX_REPLAY_REFUSED] = "not replayed"};
+    return words[verdict];
+}
+
+static gbx_status add_task(gbx_replay_table *table, const gbx_replay_result *result) {
+    gbx_replay_sums sums = gbx_replay_result_sums(result);
+    char task[CELL_BYTES], kernels[NOTE_BYTES], outputs[CELL_BYTES], note[NOTE_BYTES];
+    char elements[GBX_COUNT_TEXT_BYTES], mismatches[GBX_COUNT_TEXT_BYTES];
+    char rest[GBX_COUNT_TEXT_BYTES], time[GBX_TIME_TEXT_BYTES];
+    bool has_run = result->verdict != GBX_REPLAY_REFUSED && result->verdict != GBX_REPLAY_FAULT;
+    snprintf(task, sizeof task, "%" PRIu64, result->task);
+    snprintf(outputs, sizeof outputs, "%" PRIu64, sums.outputs);
+    join_kernels(result, kernels, sizeof kernels);
+    const char *cells[TASK_COLUMNS] = {
+        task,
+        kernels,
+        has_run ? outputs : "",
+        has_run ? gbx_text_count(sums.elements, elements) : "",
+        row_word(result->verdict),
+        sums.mismatches ? gbx_text_count(sums.mismatches, mismatches) : "",
+        sums.not_written ? gbx_text_count(sums.not_written, rest) : "",
+        has_run ? gbx_text_ns(result->times.median_ns, time) : "",
+        row_note(result, &sums, note)};
+    return gbx_replay_table_add(table, cells);
+}
+
+static void print_counts(const gbx_replay_result *results, size_t count) {
+    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
+    char text[GBX_COUNT_TEXT_BYTES];
+    const char *comma = "";
+    for (size_t i = 0; i < count; ++i)
+        counts[results[i].verdict]++;
+    printf("%s task%s: ", gbx_text_count(count, text), ending(count));
+    for (int verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
+        if (counts[verdict] == 0)
+            continue;
+        printf("%s%s ", comma,
+               counts[verdict] == count ? "all" : gbx_text_count(counts[verdict], text));
+        put_word((gbx_replay_verdict)verdict, row_word((gbx_replay_verdict)verdict));
+        comma = ", ";
+    }
+    putchar('\n');
+}
+
+gbx_status gbx_replay_report_print_all(const gbx_replay_result *results, size_t count,
+                                       const char *run_end) {
+    gbx_replay_table *table;
+    print_counts(results, count);
+    GBX_TRY(gbx_replay_table_create(task_columns, TASK_COLUMNS, &table));
+    gbx_status status = NULL;
+    for (size_t i = 0; i < count && !status; ++i)
+        status = add_task(table, &results[i]);
+    if (!status)
+        status = gbx_replay_table_print(table);
+    gbx_replay_table_destroy(table);
+    GBX_TRY(status);
+    if (run_end[0]) {
+        printf("the recorded run ended with: ");
+        gbx_terminal_put(run_end);
+        putchar('\n');
+    }
+    return NULL;
+}

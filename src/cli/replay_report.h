@@ -1,0 +1,21 @@
+/* What a replay found, for people: the verdict first, then tables. */
+#ifndef GBX_CLI_REPLAY_REPORT_H
+#define GBX_CLI_REPLAY_REPORT_H
+
+#include "cli/replay_result.h"
+
+/* `run_end` is what the dump says of the end of its run, "" for nothing. */
+GBX_MUST_USE gbx_status gbx_replay_report_print(const gbx_replay_result *result,
+                                                const char *run_end);
+
+/* Of several tasks: one line each. `count` is 1 and up. */
+GBX_MUST_USE gbx_status gbx_replay_report_print_all(const gbx_replay_result *results, size_t count,
+                                                    const char *run_end);
+
+/* The lines below the table: what depends on chance, what else it wrote, how long it took. */
+void gbx_replay_report_notes(const gbx_replay_result *result);
+
+/* "kernel x crashed (...): SIGSEGV..., as in the recorded run: ..."; without a line's end. */
+void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_end);
+
+#endif

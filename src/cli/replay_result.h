@@ -1,0 +1,107 @@
+/* One task run again and compared with the dump: what reports are made from. */
+#ifndef GBX_CLI_REPLAY_RESULT_H
+#define GBX_CLI_REPLAY_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/entries.h"
+#include "base/status.h"
+#include "cli/replay_bits.h"
+#include "replay/engine.h"
+
+typedef enum gbx_replay_verdict {
+    GBX_REPLAY_EXACT = 0,           /* every element of every output has the dump's bits */
+    GBX_REPLAY_PARTLY = 1,          /* every element that it writes has, and there are some */
+    GBX_REPLAY_DIFFERS = 2,         /* some have not */
+    GBX_REPLAY_NOTHING_WRITTEN = 3, /* it writes no element of any output */
+    GBX_REPLAY_NOT_COMPARED = 4,    /* it ran, and the dump has no outputs to compare with */
+    GBX_REPLAY_FAULT = 5,           /* it crashed, hung or ended the process */
+    GBX_REPLAY_REFUSED = 6,         /* it did not run; of one of several tasks */
+    GBX_REPLAY_VERDICT_COUNT = 7
+} gbx_replay_verdict;
+
+/* One output or inout. */
+typedef struct gbx_replay_compared {
+    uint32_t argument; /* of the task */
+    uint32_t slot;
+    const char *name; /* NULL; lives as long as the reader */
+    gbx_tensor tensor;
+    bool is_compared; /* false: the dump does not have it, or it was in flight */
+    bool is_exact;
+    gbx_bits_comparison bits;
+} gbx_replay_compared;
+
+typedef struct gbx_replay_times {
+    uint64_t runs;
+    uint64_t min_ns;
+    uint64_t median_ns;
+    uint64_t max_ns;
+    uint64_t different; /* runs that did not leave the bits of the first */
+} gbx_replay_times;
+
+typedef struct gbx_replay_result {
+    gbx_replay_verdict verdict;
+    uint64_t task;
+    uint64_t task_id;
+    char title[GBX_REPLAY_TITLE_BYTES]; /* with the dispatch, where it is one */
+    char *kernels[GBX_SUBTASK_COUNT];   /* names, the first kernel_count */
+    size_t kernel_count;
+    int64_t dispatch; /* -1 for all */
+    uint32_t dispatch_count;
+    bool did_complete; /* in the recorded run */
+    gbx_replay_outcome outcome;
+    bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
+    int64_t stray_argument; /* slot that outcome.stray_address lies in; -1 for none */
+    const char *stray_name; /* of it; NULL */
+    gbx_replay_compared *outputs;
+    size_t output_count;
+    gbx_replay_times times;
+    char *refusal; /* of GBX_REPLAY_REFUSED: why */
+} gbx_replay_result;
+
+/* Payloads by argument of the task; NULL where there is none. */
+typedef struct gbx_replay_payloads {
+    unsigned char *dump[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *replay[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *other[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *before[GBX_REPLAY_MAX_ARGUMENTS];
+} gbx_replay_payloads;
+
+typedef struct gbx_replay_job {
+    gbx_replay_engine *engine;
+    gbx_entries *entries;
+    const gbx_replay_task *task;
+    const char *objects[GBX_SUBTASK_COUNT];
+    int64_t dispatch;
+    uint64_t runs; /* 1 and up */
+} gbx_replay_job;
+
+/*
+ * Runs it as often as it takes: once; once more with the other poison where the first left doubts;
+ * and for job->runs. Both outputs are to be freed, whether it fails or not.
+ */
+GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
+                                           gbx_replay_payloads *out_payloads,
+                                           gbx_replay_result *out_result);
+
+/* What a task is, without having run it. */
+GBX_MUST_USE gbx_status gbx_replay_result_describe(const gbx_replay_task *task, int64_t dispatch,
+                                                   gbx_replay_result *out_result);
+
+void gbx_replay_result_free(gbx_replay_result *result);
+void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
+
+/* Over all outputs that are compared. */
+typedef struct gbx_replay_sums {
+    uint64_t outputs;
+    uint64_t elements;
+    uint64_t not_written;
+    uint64_t mismatches;
+    uint64_t unstable;
+} gbx_replay_sums;
+
+gbx_replay_sums gbx_replay_result_sums(const gbx_replay_result *result);
+
+#endif

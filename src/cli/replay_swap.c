@@ -1,0 +1,199 @@
+#include "cli/replay_swap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/plain_text.h"
+#include "cli/command.h"
+#include "cli/references.h"
+#include "cli/replay_text.h"
+
+/* What the references left, and what they say of both kernels. */
+typedef struct judging {
+    const gbx_replay_job *job;
+    gbx_replay_payloads *payloads; /* `replay` is the new kernel's */
+    gbx_check_result *checked;
+    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* NULL where there is none */
+} judging;
+
+/* --- elements to show --- */
+
+static void add_element(gbx_replay_swap *swap, const gbx_swap_element *element) {
+    size_t place = swap->element_count;
+    while (place > 0 && swap->elements[place - 1].distance < element->distance)
+        --place;
+    if (place == GBX_SWAP_ELEMENTS)
+        return;
+    size_t last =
+        swap->element_count < GBX_SWAP_ELEMENTS ? swap->element_count : GBX_SWAP_ELEMENTS - 1;
+    memmove(&swap->elements[place + 1], &swap->elements[place],
+            (last - place) * sizeof *swap->elements);
+    swap->elements[place] = *element;
+    swap->element_count = last + 1;
+}
+
+static bool is_poison(const gbx_tensor *tensor, uint64_t bits) {
+    uint64_t mask = UINT64_MAX >> (64 - gbx_dtype_bits(tensor->dtype));
+    return bits == (mask & 0x0101010101010101u * GBX_REPLAY_POISON) ||
+           bits == (mask & 0x0101010101010101u * GBX_REPLAY_OTHER_POISON);
+}
+
+static gbx_swap_element element_at(const judging *j, const gbx_replay_result *result, size_t output,
+                                   uint64_t number) {
+    const gbx_replay_compared *compared = &result->outputs[output];
+    uint32_t a = compared->argument;
+    const gbx_tensor *tensor = &compared->tensor;
+    gbx_swap_element element = {.output = output, .number = number};
+    element.new_bits = gbx_bits_element(tensor, j->payloads->replay[a], number);
+    const gbx_bits_payloads bits = {.replay = j->payloads->replay[a],
+                                    .other = j->payloads->other[a],
+                                    .is_poisoned = j->job->task->arguments[a].role == 1};
+    element.has_new = gbx_bits_is_written(tensor, &bits, number);
+    element.has_old = j->payloads->dump[a] != NULL;
+    if (element.has_old)
+        element.old_bits = gbx_bits_element(tensor, j->payloads->dump[a], number);
+    if (j->expected[a]) {
+        element.expected_bits = gbx_bits_element(tensor, j->expected[a], number);
+        element.has_expected = !is_poison(tensor, element.expected_bits);
+    }
+    return element;
+}
+
+/* Those that changed; or, where nothing did, those that are furthest from what is expected. */
+static void choose_elements(const judging *j, gbx_replay_swap *swap, bool is_changed) {
+    for (size_t i = 0; i < swap->result.output_count; ++i) {
+        const gbx_replay_compared *output = &swap->result.outputs[i];
+        uint64_t count = (uint64_t)gbx_tensor_numel(&output->tensor);
+        for (uint64_t n = 0; n < count; ++n) {
+            gbx_swap_element element = element_at(j, &swap->result, i, n);
+            bool is_there = is_changed ? element.has_old : element.has_expected;
+            uint64_t other = is_changed ? element.old_bits : element.expected_bits;
+            if (!is_there || (element.has_new && other == element.new_bits))
+                continue;
+            element.distance =
+                element.has_new ? gbx_bits_distance(output->tensor.dtype, element.new_bits, other)
+                                : INFINITY;
+            add_element(swap, &element);
+        }
+    }
+}
+
+/* --- the judgement --- */
+
+static void not_judged(gbx_replay_swap *swap, const char *reason) {
+    swap->judgement = GBX_SWAP_NOT_JUDGED;
+    snprintf(swap->reason, sizeof swap->reason, "%s", reason);
+    gbx_text_make_plain(swap->reason);
+}
+
+static gbx_status keep_expected(judging *j) {
+    for (uint32_t i = 0; i < j->checked->output_count; ++i) {
+        uint32_t a = j->checked->outputs[i].argument;
+        const gbx_tensor *tensor = &j->job->task->arguments[a].tensor;
+        free(j->expected[a]);
+        j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
+        if (!j->expected[a])
+            return gbx_fail(GBX_EXHAUSTED, "judging a kernel: the host is out of memory");
+        GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
+    }
+    return NULL;
+}
+
+static void note_tolerance(const gbx_check_result *checked, gbx_replay_swap *swap) {
+    swap->wrong = 0;
+    for (uint32_t i = 0; i < checked->output_count; ++i) {
+        const gbx_comparison *comparison = &checked->outputs[i].comparison;
+        swap->wrong += comparison->mismatches;
+        swap->rtol = comparison->tolerance.rtol;
+        swap->atol = comparison->tolerance.atol;
+    }
+}
+
+static gbx_swap_judgement judgement_of(gbx_check_verdict now, gbx_check_verdict before) {
+    if (now == GBX_CHECK_RIGHT)
+        return before == GBX_CHECK_INTRODUCED ? GBX_SWAP_FIXED : GBX_SWAP_RIGHT;
+    return before == GBX_CHECK_RIGHT ? GBX_SWAP_BROKEN : GBX_SWAP_STILL_WRONG;
+}
+
+/* The old one first: what the references left is then still there for the new one. */
+static gbx_status judge(judging *j, const gbx_references *references, gbx_replay_swap *swap) {
+    const gbx_replay_job *job = j->job;
+    const void *got[GBX_REPLAY_MAX_ARGUMENTS];
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        got[i] = j->payloads->replay[i];
+    GBX_TRY(gbx_check_task(job->engine, job->entries, job->task->task, references->items,
+                           references->count, j->checked));
+    gbx_check_verdict before = j->checked->verdict;
+    GBX_TRY(gbx_check_payloads(job->engine, job->entries, job->task, got, references->items,
+                               references->count, j->checked));
+    if (j->checked->verdict == GBX_CHECK_NOT_CHECKED) {
+        not_judged(swap, j->checked->reason);
+        return NULL;
+    }
+    swap->judgement = judgement_of(j->checked->verdict, before);
+    note_tolerance(j->checked, swap);
+    return keep_expected(j);
+}
+
+static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
+    gbx_references *references;
+    const gbx_reader *reader = gbx_entries_reader(j->job->entries);
+    gbx_status status = gbx_references_open(NULL, scene->dump_directory, scene->kept,
+                                            gbx_reader_run(reader), &references);
+    if (status) {
+        not_judged(swap, gbx_status_message(status));
+        gbx_status_free(status);
+        return NULL;
+    }
+    j->checked = calloc(1, sizeof *j->checked);
+    status = j->checked ? judge(j, references, swap)
+                        : gbx_fail(GBX_EXHAUSTED, "judging a kernel: the host is out of memory");
+    free(j->checked);
+    j->checked = NULL;
+    gbx_references_close(references);
+    return status;
+}
+
+/* --- all of it --- */
+
+static gbx_status judge_and_choose(const gbx_replay_job *job, const gbx_swap_scene *scene,
+                                   gbx_replay_payloads *payloads, gbx_replay_swap *swap) {
+    judging j = {.job = job, .payloads = payloads};
+    gbx_status status = NULL;
+    if (job->dispatch >= 0)
+        not_judged(swap, "one dispatch of a task is not judged; leave --dispatch away");
+    else
+        status = judge_by_scene(&j, scene, swap);
+    if (!status) {
+        choose_elements(&j, swap, true);
+        if (swap->element_count == 0)
+            choose_elements(&j, swap, false);
+    }
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        free(j.expected[i]);
+    return status;
+}
+
+gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *scene,
+                               gbx_replay_swap *out_swap) {
+    gbx_replay_payloads payloads;
+    *out_swap = (gbx_replay_swap){.judgement = GBX_SWAP_NOT_JUDGED};
+    gbx_status status = gbx_replay_execute(job, &payloads, &out_swap->result);
+    if (!status && !out_swap->result.outcome.fault.is_there)
+        status = judge_and_choose(job, scene, &payloads, out_swap);
+    gbx_replay_payloads_free(&payloads);
+    return status;
+}
+
+void gbx_replay_swap_free(gbx_replay_swap *swap) {
+    gbx_replay_result_free(&swap->result);
+}
+
+int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
+    bool is_fault = swap->result.verdict == GBX_REPLAY_FAULT;
+    if (is_fault || swap->judgement == GBX_SWAP_NOT_JUDGED)
+        return gbx_replay_exit_code(swap->result.verdict);
+    return swap->judgement <= GBX_SWAP_RIGHT ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+}

@@ -1,0 +1,140 @@
+#include "cli/replay_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/array_text.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+enum { EXIT_FAULT = 3 };
+
+const char *gbx_replay_verdict_word(gbx_replay_verdict verdict) {
+    static const char *const words[GBX_REPLAY_VERDICT_COUNT] = {
+        [GBX_REPLAY_EXACT] = "bit_exact",
+        [GBX_REPLAY_PARTLY] = "equal_where_written",
+        [GBX_REPLAY_DIFFERS] = "differs",
+        [GBX_REPLAY_NOTHING_WRITTEN] = "nothing_written",
+        [GBX_REPLAY_NOT_COMPARED] = "not_compared",
+        [GBX_REPLAY_FAULT] = "fault",
+        [GBX_REPLAY_REFUSED] = "not_replayed"};
+    return words[verdict];
+}
+
+const char *gbx_replay_output_word(const gbx_replay_compared *output) {
+    if (!output->is_compared)
+        return "not in the dump";
+    if (output->bits.mismatches > 0)
+        return "differs";
+    if (output->is_exact)
+        return "bit exact";
+    return output->bits.not_written == output->bits.elements ? "not written"
+                                                             : "equal where written";
+}
+
+int gbx_replay_exit_code(gbx_replay_verdict verdict) {
+    switch (verdict) {
+    case GBX_REPLAY_EXACT:
+    case GBX_REPLAY_PARTLY:
+        return GBX_EXIT_OK;
+    case GBX_REPLAY_FAULT:
+        return EXIT_FAULT;
+    case GBX_REPLAY_REFUSED:
+        return GBX_EXIT_USAGE;
+    default:
+        return GBX_EXIT_DIFFERS;
+    }
+}
+
+/* --- indices --- */
+
+static void find_index(const gbx_tensor *tensor, uint64_t number, int64_t index[GBX_MAX_DIMS]) {
+    for (uint32_t d = tensor->ndims; d-- > 0;) {
+        uint64_t size = (uint64_t)tensor->shape[d];
+        index[d] = size > 0 ? (int64_t)(number % size) : 0;
+        number = size > 0 ? number / size : 0;
+    }
+}
+
+static const char *put_numbers(const int64_t *numbers, uint32_t count, char *out_text) {
+    char *at = out_text;
+    *at++ = '[';
+    for (uint32_t d = 0; d < count; ++d)
+        at += sprintf(at, "%s%" PRId64, d ? ", " : "", numbers[d]);
+    *at++ = ']';
+    *at = '\0';
+    return out_text;
+}
+
+const char *gbx_text_index(const gbx_tensor *tensor, uint64_t number,
+                           char out_text[GBX_INDEX_TEXT_BYTES]) {
+    int64_t index[GBX_MAX_DIMS];
+    find_index(tensor, number, index);
+    return put_numbers(index, tensor->ndims, out_text);
+}
+
+const char *gbx_text_shape(const gbx_tensor *tensor, char out_text[GBX_INDEX_TEXT_BYTES]) {
+    return put_numbers(tensor->shape, tensor->ndims, out_text);
+}
+
+void gbx_json_index(gbx_json_writer *json, const gbx_tensor *tensor, uint64_t number) {
+    int64_t index[GBX_MAX_DIMS];
+    find_index(tensor, number, index);
+    gbx_json_begin_array_inline(json);
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        gbx_json_i64(json, index[d]);
+    gbx_json_end_array(json);
+}
+
+/* --- values --- */
+
+const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_VALUE_TEXT_BYTES]) {
+    char value[GBX_ELEMENT_TEXT_BYTES];
+    gbx_element_format(dtype, bits, value);
+    int digits = (int)(gbx_dtype_bits(dtype) + 3) / 4;
+    bool has_twins = gbx_dtype_is_float(dtype) && isnan(gbx_dtype_to_f64(dtype, bits));
+    has_twins = has_twins || (dtype == GBX_BOOL && bits > 1);
+    if (has_twins)
+        snprintf(out_text, GBX_VALUE_TEXT_BYTES, "%s (0x%0*" PRIx64 ")", value, digits, bits);
+    else
+        snprintf(out_text, GBX_VALUE_TEXT_BYTES, "%s", value);
+    return out_text;
+}
+
+void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
+    char text[GBX_ELEMENT_TEXT_BYTES];
+    double value = gbx_dtype_to_f64(dtype, bits);
+    if (dtype == GBX_FLOAT64) {
+        gbx_json_f64(json, value);
+    } else if (gbx_dtype_is_float(dtype)) {
+        gbx_json_f32(json, (float)value);
+    } else if (dtype == GBX_BOOL) {
+        gbx_json_bool(json, bits != 0);
+    } else if (gbx_dtype_bits(dtype) < 64) {
+        gbx_json_i64(json, (int64_t)value);
+    } else {
+        gbx_element_format(dtype, bits, text);
+        gbx_json_string(json, text);
+    }
+}
+
+/* --- the rest --- */
+
+const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
+    double value = (double)ns;
+    if (ns < 1000)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%" PRIu64 " ns", ns);
+    else if (value < 1e6)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g us", value / 1e3);
+    else if (value < 1e9)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g ms", value / 1e6);
+    else
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g s", value / 1e9);
+    return out_text;
+}
+
+void gbx_replay_put_title(const gbx_replay_result *result) {
+    gbx_terminal_put(result->title);
+}

@@ -1,0 +1,216 @@
+#include "cli/replay_trust.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/plain_text.h"
+#include "cli/replay_flags.h"
+#include "scene/cache_directory.h"
+#include "scene/kernel_compiler.h"
+#include "scene/scene.h"
+
+enum { PIECE_BYTES = 65536 };
+
+/* --- bytes --- */
+
+static int open_regular(const char *path, off_t *out_size) {
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd >= 0 && (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd >= 0)
+        *out_size = about.st_size;
+    return fd;
+}
+
+static bool read_all(int fd, char *bytes, size_t size, off_t offset) {
+    while (size > 0) {
+        ssize_t count = pread(fd, bytes, size, offset);
+        if (count <= 0)
+            return false;
+        bytes += count;
+        offset += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+static bool same_bytes(int a, int b, off_t size) {
+    static char left[PIECE_BYTES], right[PIECE_BYTES]; /* too large for a stack */
+    for (off_t offset = 0; offset < size; offset += PIECE_BYTES) {
+        size_t count = size - offset < PIECE_BYTES ? (size_t)(size - offset) : PIECE_BYTES;
+        if (!read_all(a, left, count, offset) || !read_all(b, right, count, offset) ||
+            memcmp(left, right, count) != 0)
+            return false;
+    }
+    return size > 0;
+}
+
+/* Whether a file has the `size` bytes that `object` has. */
+static bool is_same_file(int object, off_t size, const char *path) {
+    off_t other_size;
+    int other = open_regular(path, &other_size);
+    bool is_same = other >= 0 && other_size == size && same_bytes(object, other, size);
+    if (other >= 0)
+        close(other);
+    return is_same;
+}
+
+/* --- the cache --- */
+
+static bool is_object_name(const char *name) {
+    size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".so") == 0;
+}
+
+static gbx_status search_cache(int object, off_t size, char **out_path) {
+    char *directory;
+    GBX_TRY(gbx_cache_directory("kernels", &directory));
+    DIR *files = opendir(directory);
+    for (const struct dirent *file; files && !*out_path && (file = readdir(files)) != NULL;) {
+        char path[PATH_MAX];
+        bool fits =
+            (size_t)snprintf(path, sizeof path, "%s/%s", directory, file->d_name) < sizeof path;
+        if (fits && is_object_name(file->d_name) && is_same_file(object, size, path))
+            *out_path = strdup(path);
+    }
+    if (files)
+        closedir(files);
+    free(directory);
+    return NULL;
+}
+
+/* --- the source that it was made of --- */
+
+/* Both without links. */
+static bool is_inside(const char *path, const char *directory) {
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && path[length] == '/';
+}
+
+static bool is_of_this_user(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+           (about.st_uid == geteuid() || about.st_uid == 0) && !(about.st_mode & S_IWOTH);
+}
+
+/* NULL where a file is this user's, or why not. */
+static const char *file_objection(const gbx_trust *trust, const char *path) {
+    char real[PATH_MAX];
+    if (!realpath(trust->dump_directory, real))
+        return "the dump's directory cannot be found";
+    if (is_inside(path, real))
+        return "its source lies in the dump";
+    return is_of_this_user(path) ? NULL : "others than this user can write its source";
+}
+
+static bool is_same_text(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool has_flags(const gbx_scene *scene, const gbx_kept_kernel *kernel) {
+    for (size_t i = 0; i < scene->kernel_count; ++i)
+        if (scene->kernels[i].func_id == kernel->func_id)
+            return is_same_text(scene->kernels[i].compile_flags, kernel->compile_flags) &&
+                   is_same_text(scene->kernels[i].link_flags, kernel->link_flags);
+    return false;
+}
+
+bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
+    char path[PATH_MAX];
+    gbx_scene *scene;
+    if (gbx_flags_are_harmless(kernel->compile_flags, kernel->link_flags))
+        return true;
+    const char *directory = trust->kept ? trust->kept->scene_path : NULL;
+    if (!directory || !realpath(directory, path))
+        return false;
+    size_t length = strlen(path);
+    snprintf(path + length, sizeof path - length, "/scene.json");
+    if (access(path, R_OK) != 0 || file_objection(trust, path))
+        return false;
+    gbx_status status = gbx_scene_load(path, &scene);
+    bool is_same = !status && has_flags(scene, kernel);
+    if (!status)
+        gbx_scene_free(scene);
+    gbx_status_free(status);
+    return is_same;
+}
+
+/* NULL where the source may be compiled, or why not. */
+static const char *objection(const gbx_trust *trust, const gbx_kept_kernel *kernel,
+                             const char *source) {
+    const char *why = file_objection(trust, source);
+    if (why)
+        return why;
+    if (!gbx_trusted_flags(trust, kernel))
+        return "run.json has compiler flags that could do more than compile";
+    return NULL;
+}
+
+static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *source, int object,
+                                 off_t size, char **out_path, char *out_reason) {
+    char *path;
+    gbx_status status =
+        gbx_kernel_compile(source, kernel->compile_flags, kernel->link_flags, &path);
+    if (status && gbx_status_code(status) != GBX_BAD_KERNEL)
+        return status;
+    if (status || !is_same_file(object, size, path)) {
+        snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%.400s %s", source,
+                 status ? "does not compile any more" : "gives other code now");
+        gbx_status_free(status);
+        free(path);
+        return NULL;
+    }
+    *out_path = path;
+    return NULL;
+}
+
+static gbx_status try_origin(const gbx_trust *trust, const gbx_kept_kernel *kernel, int object,
+                             off_t size, char **out_path, char *out_reason) {
+    char source[PATH_MAX];
+    if (!kernel->origin || !realpath(kernel->origin, source)) {
+        snprintf(out_reason, GBX_TRUST_REASON_BYTES,
+                 kernel->origin ? "its source %s is gone" : "its source is not known%s",
+                 kernel->origin ? kernel->origin : "");
+        return NULL;
+    }
+    const char *why = objection(trust, kernel, source);
+    if (!why)
+        return compile_origin(kernel, source, object, size, out_path, out_reason);
+    snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%s", why);
+    return NULL;
+}
+
+gbx_status gbx_trusted_object_find(const gbx_trust *trust, const gbx_kept_kernel *kernel,
+                                   char **out_path, char out_reason[GBX_TRUST_REASON_BYTES]) {
+    off_t size = 0;
+    *out_path = NULL;
+    out_reason[0] = '\0';
+    int object = open_regular(kernel->object, &size);
+    if (object < 0)
+        return gbx_fail(GBX_NOT_FOUND, "reading %s: %s", kernel->object, strerror(errno));
+    gbx_status status = search_cache(object, size, out_path);
+    if (!status && !*out_path)
+        status = try_origin(trust, kernel, object, size, out_path, out_reason);
+    gbx_text_make_plain(out_reason);
+    close(object);
+    return status;
+}
+
+char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
+    char source[PATH_MAX];
+    if (!kernel->origin || !realpath(kernel->origin, source) || file_objection(trust, source))
+        return NULL;
+    *strrchr(source, '/') = '\0';
+    return source[0] && !strpbrk(source, " \t\n") ? strdup(source) : NULL;
+}

@@ -1,0 +1,289 @@
+#!/usr/bin/python3
+"""glassbox replay --save and --gdb: the saved program needs nothing of glassbox, and gdb stops where it should.
+
+usage: replay_save_test.py GLASSBOX EXAMPLES
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+GLASSBOX, EXAMPLES = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+ROOT = EXAMPLES.parent
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
+BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}  # no glassbox, no cache
+
+root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-save-test-"))
+counts = {"passed": 0, "failed": 0}
+
+# y = 2 x of a transposed view into every other column; inouts add; int4 is copied; nothing is contiguous.
+KERNEL = """#include <glassbox/kernel.h>
+#include "parts/factor.h"
+void kernel_entry(const uint64_t *args) {
+    const gbx_tensor *x = gbx_arg_tensor(args, 0), *q = gbx_arg_tensor(args, 1);
+    const gbx_tensor *y = gbx_arg_tensor(args, 2), *r = gbx_arg_tensor(args, 3), *t = gbx_arg_tensor(args, 4);
+    for (int64_t i = 0; i < x->shape[0]; ++i)
+        for (int64_t j = 0; j < x->shape[1]; ++j)
+            gbx_tensor_f32(y)[i * y->strides[0] + j * y->strides[1]] =
+                FACTOR * gbx_tensor_f32(x)[i * x->strides[0] + j * x->strides[1]];
+    for (int64_t i = 0; i < t->shape[0]; ++i)
+        ((int16_t *)(uintptr_t)t->data)[i] += gbx_arg_i32(args, 5);
+    for (int64_t i = 0; i < q->shape[0] * ((q->shape[1] + 1) / 2); ++i)
+        ((uint8_t *)(uintptr_t)r->data)[i] = ((uint8_t *)(uintptr_t)q->data)[i];
+}
+"""
+ORCHESTRATION = """#include <glassbox/orchestration.h>
+int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
+    gbx_tensor x = run->tensors[0], y = run->tensors[2];
+    x.shape[0] = 6; x.shape[1] = 4; x.strides[0] = 1; x.strides[1] = 6;
+    y.shape[0] = 6; y.shape[1] = 4; y.strides[0] = 16; y.strides[1] = 2; y.start_offset = 3;
+    gbx_args args = gbx_args_begin();
+    gbx_args_add_input(&args, &x);
+    gbx_args_add_input(&args, &run->tensors[1]);
+    gbx_args_add_output(&args, &y);
+    gbx_args_add_output(&args, &run->tensors[3]);
+    gbx_args_add_inout(&args, &run->tensors[4]);
+    gbx_args_add_i32(&args, 7);
+    gbx_submit_task(o, gbx_aiv(0), &args);
+    return 0;
+}
+"""
+
+
+def expect(what, got, expected):
+    counts["passed" if got == expected else "failed"] += 1
+    if got != expected:
+        print(f"{what}: got\n{got!r}\nexpected\n{expected!r}")
+
+
+def expect_in(what, part, whole):
+    expect(f"{what}: {part!r} in {whole!r}", part in whole, True)
+
+
+def tool(*arguments, environment=ENVIRONMENT, **more):
+    return subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, **more)
+
+
+def record(scene, name, *options, code=0):
+    done = tool("run", scene, "-o", root / name, "--no-golden", "--dump-tensor", *options)
+    expect(f"run {scene}: exit code ({done.stderr})", done.returncode, code)
+    return root / name
+
+
+def save(dump, task, name, *options):
+    done = tool("replay", dump, "--task", task, "--save", root / name, *options)
+    expect(f"save {name}: exit code and stderr", (done.returncode, done.stderr), (0, ""))
+    expect_in(f"save {name}", f": saved as a program; make -C {root / name} run\n", done.stdout)
+    return root / name, done.stdout
+
+
+def make(folder, *options, code=0):
+    done = subprocess.run(["make", "-C", folder, "run", *options], capture_output=True, text=True, env=BARE, timeout=120)
+    expect(f"make -C {folder} {options}: exit code ({done.stderr}{done.stdout if done.returncode != code else ''})", done.returncode, code)
+    expect(f"make -C {folder}: no warnings", "warning" in done.stderr, False)
+    return done.stdout
+
+
+def make_scene(name, kernel=KERNEL, **more):
+    folder = root / "scenes" / name
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "factor.h").write_text("#define FACTOR 2.0f\n")
+    (folder / "odd.c").write_text(kernel)
+    (folder / "orchestration.c").write_text(ORCHESTRATION)
+
+    def arg(name, dtype, shape, role, **fill):
+        return {"name": name, "dtype": dtype, "shape": shape, "role": role, **fill}
+    arguments = [arg("x", "float32", [4, 6], "in", fill="random", low=-4, high=4, seed=3),
+                 arg("q", "int4", [3, 5], "in", fill="random", low=-8, high=7, seed=4),
+                 arg("y", "float32", [6, 16], "out"), arg("r", "int4", [3, 5], "out"),
+                 arg("t", "int16", [9], "inout", fill="arange")]
+    (folder / "scene.json").write_text(json.dumps({
+        "name": name, "args": arguments, "cases": {"default": {}},
+        "kernels": [{"func_id": 3, "name": "odd", "source": "odd.c", "core": "aiv", "arg_names": ["x", "q", "y", "r", "t", "step"],
+                     "signature": ["in", "in", "out", "out", "inout", "scalar:int32"], **more}],
+        "orchestrations": {"tensormap_and_ringbuffer": {"source": "orchestration.c"}}}).replace("gbx_aiv(0)", "gbx_aiv(3)"))
+    source = folder / "orchestration.c"
+    source.write_text(source.read_text().replace("gbx_aiv(0)", "gbx_aiv(3)"))
+    return folder
+
+
+def payloads(dump, task):
+    """{name of the file in data/: bytes}, from the manifest alone."""
+    document = json.loads((dump / "tensor_dump" / "tensor_dump.json").read_text())
+    data = (dump / "tensor_dump" / "tensor_dump.bin").read_bytes()
+    return {f"{e['arg_index']:02}_{e['arg_name']}_{e['stage'].split('_')[0]}.bin": data[e["bin_offset"]:e["bin_offset"] + e["bin_size"]]
+            for e in document["tensors"] if e["task_seq"] == task and e["kind"] == "tensor"}
+
+
+# --- saved programs ---
+
+
+def check_odd():
+    """Strides, halves of bytes, an inout and a scalar; moved elsewhere, and with bytes that are not right."""
+    dump = record(make_scene("odd"), "odd-dump")
+    folder, _ = save(dump, 0, "odd")
+    wanted = payloads(dump, 0)
+    expect("odd: data", {path.name: path.read_bytes() for path in (folder / "data").iterdir()}, wanted)
+    x = np.frombuffer(wanted["00_x_before.bin"], np.float32)
+    expect("odd: the run was right", wanted["02_y_after.bin"], (2 * x).tobytes())
+    expect("odd: inout", np.frombuffer(wanted["04_t_after.bin"], np.int16).tolist(), list(range(7, 16)))
+    moved = root / "far away" / "program"
+    moved.parent.mkdir()
+    shutil.move(folder, moved)
+    text = make(moved)
+    for line in ("argument 2 y: bit exact (24 of 24 elements are written)\n", "argument 3 r: bit exact (15 of 15 elements are written)\n",
+                 "argument 4 t: bit exact (9 of 9 elements are written)\n", "task 0: bit exact in all that it writes\n"):
+        expect_in("odd: run", line, text)
+    if shutil.which("clang"):
+        subprocess.run(["make", "-C", moved, "clean"], check=True, env=BARE, capture_output=True)
+        expect_in("odd: clang", "bit exact in all that it writes", make(moved, "CC=clang"))
+    check_wrong_data(moved, wanted)
+    text = (moved / "Makefile").read_text().replace("\\\n", " ")
+    documented = re.search(r"\n    (-std=gnu11.*?)\n\n", (ROOT / "docs" / "kernels.md").read_text(), re.DOTALL).group(1)
+    expect("flags of the Makefile", re.search("KERNEL_FLAGS = (.*)", text).group(1).split(), documented.split())
+    for name, part in (("replay/call.c", "src/replay/call.c"), ("replay/call.h", "src/replay/call.h"), ("glassbox/kernel.h", "include/glassbox/kernel.h")):
+        expect(f"odd: {name}", (moved / name).read_bytes(), (ROOT / part).read_bytes())
+    expect("odd: README.txt", (moved / "README.txt").read_text().count("\n"), 3)
+
+
+def check_wrong_data(folder, wanted):
+    """One element of each output is wrong, then an input: each is named."""
+    for name, place, told in (("02_y_after.bin", 4 * 13, "argument 2 y: differs in 1 of 24 elements, first element 13\n"),
+                              ("03_r_after.bin", 4, "argument 3 r: differs in 1 of 15 elements, first element 8\n"),
+                              ("04_t_after.bin", 2 * 8 + 1, "argument 4 t: differs in 1 of 9 elements, first element 8\n"),
+                              ("00_x_before.bin", 4 * 6 + 2, "argument 2 y: differs in 1 of 24 elements, first element 6\n")):
+        data = bytearray(wanted[name])
+        data[place] ^= 0x10
+        (folder / "data" / name).write_bytes(data)
+        text = make(folder, code=2)
+        expect_in(f"wrong {name}", told, text)
+        expect_in(f"wrong {name}", "task 0: differs\n", text)
+        (folder / "data" / name).write_bytes(wanted[name])
+    (folder / "data" / "00_x_before.bin").write_bytes(b"")
+    make(folder, code=2)
+    (folder / "data" / "00_x_before.bin").write_bytes(wanted["00_x_before.bin"])
+
+
+def check_examples():
+    """A mix of three kernels in eight blocks, one dispatch of plain tasks, and kernels with headers of their own."""
+    dump = record(EXAMPLES / "mix_spmd", "mix-dump")
+    folder, _ = save(dump, 1, "mix")
+    expect_in("mix", "task 1: bit exact in all that it writes\n", make(folder))
+    expect("mix: dispatches", (folder / "task.h").read_text().count("{GBX_SUBTASK_AIV1, "), 8)
+    folder, _ = save(dump, 0, "one", "--dispatch", 0)
+    expect_in("one", "task 0: bit exact in all that it writes\n", make(folder))
+    dump = record(EXAMPLES / "broken_softmax", "softmax-dump", "--platform", "a5sim")
+    folder, _ = save(dump, 29, "softmax")
+    expect_in("softmax", "task 29: bit exact in all that it writes\n", make(folder))
+    headers = sorted(path.name for path in folder.rglob("*.h"))
+    expect("softmax: headers", headers, ["call.h", "kernel.h", "rows.h", "task.h", "vectors.h"])
+
+
+def check_objects():
+    """A source that is not whole is saved as what it was compiled to."""
+    outside = root / "outside"
+    outside.mkdir()
+    (outside / "far.h").write_text("#define FACTOR 2.0f\n")
+    scene = make_scene("far", KERNEL.replace('"parts/factor.h"', '"far.h"'), compile_flags=f"-I{outside}")
+    dump = record(scene, "far-dump")
+    folder, text = save(dump, 0, "far")
+    expect_in("far", "kernel odd_3 is saved as a shared object: its source includes files that the run did not keep\n", text)
+    expect_in("far", "task 0: bit exact in all that it writes\n", make(folder))
+    kept = json.loads((dump / "run.json").read_text())["kernels"][0]["object"]
+    expect("far: object", (folder / "kernels" / "odd_3.so").read_bytes(), (dump / kept).read_bytes())
+
+
+def check_crash():
+    scene = make_scene("crash", KERNEL.replace("    for (int64_t i = 0; i < x->", "    *(int *volatile){(int *)16} = 1;\n    for (int64_t i = 0; i < x->", 1))
+    dump = record(scene, "crash-dump", code=3)
+    folder, _ = save(dump, 0, "crash")
+    done = subprocess.run(["make", "-C", folder, "run"], capture_output=True, text=True, env=BARE, timeout=120)
+    expect("crash: it crashes again", (done.returncode, "Segmentation fault" in done.stderr), (2, True))
+
+
+def refuse(what, code, *arguments, **more):
+    done = tool("replay", *arguments, **more)
+    expect(f"{what}: exit code and stdout ({done.stderr})", (done.returncode, done.stdout), (code, ""))
+    return done.stderr
+
+
+def check_refused():
+    dump = root / "odd-dump"
+    taken = root / "taken"
+    taken.mkdir()
+    (taken / "file").write_text("mine")
+    expect_in("taken", "there is a directory with files in it already", refuse("taken", 2, dump, "--task", 0, "--save", taken))
+    expect("taken: untouched", [path.name for path in taken.iterdir()], ["file"])
+    for flags in ("-DX=$(shell)", "-DX='a'", "-DX=a#b", "-DX=\\"):
+        copy = root / "flags"
+        shutil.copytree(dump, copy)
+        document = json.loads((copy / "run.json").read_text())
+        document["kernels"][0]["compile_flags"] = flags
+        (copy / "run.json").write_text(json.dumps(document))
+        expect_in(f"flags {flags}", "cannot stand in a Makefile", refuse(flags, 2, copy, "--task", 0, "--save", root / "never"))
+        shutil.rmtree(copy)
+
+    refuse("no such place", 2, dump, "--task", 0, "--save", root / "nowhere" / "never")
+    expect("nothing is left behind", [path.name for path in root.iterdir() if path.name.startswith("never")], [])
+    (dump / "run.json").rename(root / "run.json")
+    expect_in("no run.json", "the dump keeps no copy of kernel odd", refuse("no run.json", 2, dump, "--task", 0, "--save", root / "never"))
+    (root / "run.json").rename(dump / "run.json")
+
+
+# --- gdb ---
+
+
+def gdb(commands, *arguments, **more):
+    temporary = root / "temporary"
+    temporary.mkdir(exist_ok=True)
+    # Leaks cannot be looked for in a process that is traced.
+    sanitizer = ":".join(filter(None, (ENVIRONMENT.get("ASAN_OPTIONS"), "detect_leaks=0")))
+    environment = {**ENVIRONMENT, "TMPDIR": str(temporary), "HOME": str(temporary), "ASAN_OPTIONS": sanitizer}
+    done = tool("replay", *arguments, "--gdb", environment=environment,
+                input="".join(f"{command}\n" for command in ("set confirm off", *commands)), **more)
+    expect("gdb: what it leaves", [path.name for path in temporary.iterdir() if path.name.startswith("glassbox")], [])
+    return done
+
+
+def check_gdb():
+    dump = root / "odd-dump"
+    done = tool("replay", dump, "--task", 0, "--gdb", environment={**ENVIRONMENT, "PATH": "/nowhere"})
+    expect("no gdb", (done.returncode, done.stderr),
+           (2, "glassbox replay: starting gdb: it is not on PATH; install it (apt install gdb)\n"))
+    if not shutil.which("gdb"):
+        print("gdb is not installed: not tested")
+        return
+    commands = ["p/x *(unsigned *)*(unsigned long *)args[0]", "p (int)args[5]", "bt 1", "list odd.c:1,4", "continue"]
+    shutil.move(root / "scenes" / "odd", root / "scenes" / "gone")  # the sources are found in the dump
+    done = gdb(commands, dump, "--task", 0)
+    shutil.move(root / "scenes" / "gone", root / "scenes" / "odd")
+    if "ptrace" in done.stderr and "Breakpoint 1, " not in done.stdout:
+        print("gdb may not trace here: not tested")
+        return
+    expect("gdb: exit code", done.returncode, 0)
+    expect_in("gdb: where it stops", 'hit Breakpoint 1, kernel_entry (args=', done.stdout)
+    (first,) = struct.unpack("<I", payloads(dump, 0)["00_x_before.bin"][:4])
+    expect_in("gdb: the first element of x", f"$1 = {hex(first)}\n", done.stdout)
+    expect_in("gdb: the scalar", "$2 = 7\n", done.stdout)
+    expect_in("gdb: the source", "void kernel_entry(const uint64_t *args) {", done.stdout)
+    expect_in("gdb: the end", "exited normally", done.stdout)
+
+
+def main():
+    try:
+        for part in (check_odd, check_examples, check_objects, check_crash, check_refused, check_gdb):
+            part()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return counts["failed"] > 0
+
+
+sys.exit(main())
