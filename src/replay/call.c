@@ -190,20 +190,25 @@ static void run_waves(lane *l) {
     }
 }
 
-static void *lane_main(void *argument) {
-    lane *l = argument;
+/* Calls what is the lane's; a kernel that ends the thread does not come back here. */
+static void run_lane(lane *l) {
     /* A signal may come because the stack is full: its handler runs at the stack's other end. */
     _Alignas(64) char signal_stack[SIGNAL_STACK_BYTES];
     stack_t wanted = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     stack_t before;
     sigaltstack(&wanted, &before);
-    pthread_mutex_lock(&l->run->gate);
-    pthread_mutex_unlock(&l->run->gate);
     pthread_cleanup_push(on_thread_end, NULL);
-    if (!l->run->is_abandoned)
-        run_waves(l);
+    run_waves(l);
     pthread_cleanup_pop(0);
     sigaltstack(&before, NULL);
+}
+
+static void *lane_main(void *argument) {
+    lane *l = argument;
+    pthread_mutex_lock(&l->run->gate);
+    pthread_mutex_unlock(&l->run->gate);
+    if (!l->run->is_abandoned)
+        run_lane(l);
     return NULL;
 }
 
@@ -219,9 +224,11 @@ static void measure(gbx_kernel_call *call, const lane *lanes, uint32_t count) {
     call->ns = end_ns - start_ns;
 }
 
+/* The first lane is this thread: a task of one dispatch needs no other. */
 static int run_lanes(run *r, lane *lanes) {
     int error = 0;
-    uint32_t started = 0;
+    uint32_t started = 1;
+    lanes[0] = (lane){.run = r};
     pthread_mutex_lock(&r->gate);
     for (; started < r->lane_count && !error; started += !error) {
         lanes[started] = (lane){.run = r, .index = started};
@@ -229,7 +236,9 @@ static int run_lanes(run *r, lane *lanes) {
     }
     r->is_abandoned = error != 0;
     pthread_mutex_unlock(&r->gate);
-    for (uint32_t i = 0; i < started; ++i)
+    if (!error)
+        run_lane(&lanes[0]);
+    for (uint32_t i = 1; i < started; ++i)
         pthread_join(lanes[i].thread, NULL);
     if (error)
         return fail(r->call, "starting thread %u of %u: %s", started + 1, r->lane_count,

@@ -83,9 +83,9 @@ void gbx_kernel_call_unmap(const gbx_kernel_call *call);
 int gbx_kernel_call_load(gbx_kernel_call *call);
 
 /*
- * Calls every dispatch, each on a thread. All subtasks of a block run together, and so do up to
- * chip_blocks blocks, which may wait for each other. The next ones start when all these have
- * returned. It may be called again.
+ * Calls every dispatch, each on a thread, the first on this one. All subtasks of a block run
+ * together, and so do up to chip_blocks blocks, which may wait for each other. The next ones start
+ * when all these have returned. It may be called again.
  */
 int gbx_kernel_call_run(gbx_kernel_call *call);
 
