@@ -36,18 +36,7 @@ build-tests:
 	@scripts/build $(BUILD)
 
 demo: build
-	@$(BUILD)/vector_add
-	@for runtime in host_build_graph aicpu_build_graph tensormap_and_ringbuffer; do \
-		echo; echo "glassbox run examples/paged_attention --runtime $$runtime"; \
-		$(BUILD)/glassbox run examples/paged_attention --runtime $$runtime || exit; done
-	@rm -rf $(BUILD)/demo-dump
-	@echo; echo "glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump"
-	@$(BUILD)/glassbox run examples/paged_attention --dump-tensor --dump-args -o $(BUILD)/demo-dump
-	@$(BUILD)/glassbox verify $(BUILD)/demo-dump
-	@echo; echo "glassbox view $(BUILD)/demo-dump --task 0..3"
-	@$(BUILD)/glassbox view $(BUILD)/demo-dump --task 0..3
-	@echo; echo "glassbox view $(BUILD)/demo-dump --index 2"
-	@$(BUILD)/glassbox view $(BUILD)/demo-dump --index 2
+	@scripts/demo $(BUILD)
 
 test: build-tests
 	@$(CTEST) --timeout 600

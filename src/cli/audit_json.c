@@ -1,8 +1,6 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
-#include "analysis/array_text_integer.h"
-#include "base/float_bits.h"
 #include "cli/audit_report.h"
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
@@ -32,28 +30,9 @@ static void write_bool(gbx_json_writer *json, const char *key, bool value) {
     gbx_json_bool(json, value);
 }
 
-static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
-    gbx_integer integer = gbx_integer_of(dtype, bits);
-    if (gbx_dtype_bits(dtype) == 64 && gbx_dtype_is_signed(dtype))
-        gbx_json_i64_text(json, (int64_t)bits);
-    else if (gbx_dtype_bits(dtype) == 64)
-        gbx_json_u64_text(json, bits);
-    else
-        gbx_json_i64(json, integer.is_negative ? -(int64_t)integer.magnitude
-                                               : (int64_t)integer.magnitude);
-}
-
-/* As values of scalars in the manifest. */
 static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
     gbx_json_key(json, key);
-    if (dtype == GBX_BOOL)
-        gbx_json_bool(json, gbx_element_is_true(bits));
-    else if (dtype == GBX_FLOAT64)
-        gbx_json_f64(json, gbx_f64_of_bits(bits));
-    else if (gbx_dtype_is_float(dtype))
-        gbx_json_f32(json, (float)gbx_dtype_to_f64(dtype, bits));
-    else
-        write_integer(json, dtype, bits);
+    gbx_json_value(json, dtype, bits);
 }
 
 /* task_id and kernels; a task whose record is missing has none. */

@@ -100,7 +100,7 @@ static const struct argp parser = {
         "exit codes: 0 all that was checked is right; 1 some task is wrong, or nothing was "
         "checked; 2 usage, or there is no dump, no scene or no reference that can be used.\n\n"
         "examples:\n  glassbox check\n"
-        "  glassbox check outputs/broken_softmax_small --scene examples/broken_softmax\n"
+        "  glassbox check outputs/before --scene examples/paged_attention\n"
         "  glassbox check --kernel 'softmax*' --task 0..99\n"
         "  glassbox check --json",
 };

@@ -4,9 +4,9 @@
 
 #include <glassbox/tensor.h>
 
-#include "base/float_bits.h"
 #include "cli/diff_report.h"
 #include "cli/dump_text.h"
+#include "cli/json_output.h"
 
 #define EXACT_END (UINT64_C(1) << 53)
 
@@ -45,22 +45,9 @@ static void write_wide(gbx_json_writer *json, const char *key, uint64_t value) {
 
 /* --- elements --- */
 
-/* As the manifest has values. */
 static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
-    double value = gbx_dtype_to_f64(dtype, bits);
     gbx_json_key(json, key);
-    if (dtype == GBX_BOOL)
-        gbx_json_bool(json, value != 0.0);
-    else if (dtype == GBX_INT64)
-        gbx_json_i64_text(json, (int64_t)bits);
-    else if (dtype == GBX_UINT64)
-        gbx_json_u64_text(json, bits);
-    else if (!gbx_dtype_is_float(dtype))
-        gbx_json_i64(json, (int64_t)value);
-    else if (dtype == GBX_FLOAT64)
-        gbx_json_f64(json, value);
-    else
-        gbx_json_f32(json, (float)value);
+    gbx_json_value(json, dtype, bits);
 }
 
 static void write_numbers(gbx_json_writer *json, const int64_t *numbers, uint32_t count) {

@@ -4,9 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <glassbox/tensor.h>
+
+#include "analysis/array_text_integer.h"
+#include "base/float_bits.h"
+
 gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size) {
     (void)context;
     if (fwrite(bytes, 1, size, stdout) == size && fflush(stdout) == 0)
         return NULL;
     return gbx_fail(GBX_IO, "writing to stdout: %s", strerror(errno));
+}
+
+static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
+    gbx_integer integer = gbx_integer_of(dtype, bits);
+    if (gbx_dtype_bits(dtype) == 64 && gbx_dtype_is_signed(dtype))
+        gbx_json_i64_text(json, (int64_t)bits);
+    else if (gbx_dtype_bits(dtype) == 64)
+        gbx_json_u64_text(json, bits);
+    else
+        gbx_json_i64(json, integer.is_negative ? -(int64_t)integer.magnitude
+                                               : (int64_t)integer.magnitude);
+}
+
+void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
+    if (dtype == GBX_BOOL)
+        gbx_json_bool(json, gbx_element_is_true(bits));
+    else if (dtype == GBX_FLOAT64)
+        gbx_json_f64(json, gbx_f64_of_bits(bits));
+    else if (gbx_dtype_is_float(dtype))
+        gbx_json_f32(json, (float)gbx_dtype_to_f64(dtype, bits));
+    else
+        write_integer(json, dtype, bits);
 }

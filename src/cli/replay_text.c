@@ -103,23 +103,6 @@ const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_VALU
     return out_text;
 }
 
-void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
-    char text[GBX_ELEMENT_TEXT_BYTES];
-    double value = gbx_dtype_to_f64(dtype, bits);
-    if (dtype == GBX_FLOAT64) {
-        gbx_json_f64(json, value);
-    } else if (gbx_dtype_is_float(dtype)) {
-        gbx_json_f32(json, (float)value);
-    } else if (dtype == GBX_BOOL) {
-        gbx_json_bool(json, bits != 0);
-    } else if (gbx_dtype_bits(dtype) < 64) {
-        gbx_json_i64(json, (int64_t)value);
-    } else {
-        gbx_element_format(dtype, bits, text);
-        gbx_json_string(json, text);
-    }
-}
-
 /* --- the rest --- */
 
 const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {

@@ -29,9 +29,8 @@ const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]);
 enum { GBX_VALUE_TEXT_BYTES = 72 };
 const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_VALUE_TEXT_BYTES]);
 
-/* The same as JSON: an array of numbers; a number, or a string where a number does not hold it. */
+/* An index as JSON: an array of numbers. */
 void gbx_json_index(gbx_json_writer *json, const gbx_tensor *tensor, uint64_t number);
-void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits);
 
 /* To stdout; names come from the dump. */
 void gbx_replay_put_title(const gbx_replay_result *result);

@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "replay/call_link.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, STACK_BYTES = 8 << 20 };
 
 static int complain(const char *path, const char *what) {
     fprintf(stderr, "glassbox-call: %s: %s\n", path, what);
@@ -75,10 +76,31 @@ static void touch_memory(const gbx_kernel_call *call) {
     }
 }
 
-static int serve_call(gbx_loaded_call *loaded, gbx_call_board *board, gbx_call_answer *answer) {
+/* What it keeps from one call to the next. */
+typedef struct server {
+    gbx_call_board *board;
+    gbx_kernel_call mapped; /* gm_base and gm_bytes of what is mapped; 0 bytes: nothing is */
+} server;
+
+/* Most calls want the same memory as the one before. */
+static int map_memory(server *s, gbx_kernel_call *call) {
+    if (call->gm_base == s->mapped.gm_base && call->gm_bytes == s->mapped.gm_bytes)
+        return 0;
+    if (s->mapped.gm_bytes > 0)
+        gbx_kernel_call_unmap(&s->mapped);
+    s->mapped.gm_bytes = 0;
+    if (gbx_kernel_call_map(call, GBX_CALL_GM_FD))
+        return -1;
+    s->mapped.gm_base = call->gm_base;
+    s->mapped.gm_bytes = call->gm_bytes;
+    return 0;
+}
+
+static int serve_call(server *s, gbx_loaded_call *loaded, gbx_call_answer *answer) {
     gbx_kernel_call *call = &loaded->call;
+    gbx_call_board *board = s->board;
     answer->code = GBX_CALL_NOT_MADE;
-    if (gbx_loaded_call_read(GBX_CALL_FILE_FD, loaded) || gbx_kernel_call_map(call, GBX_CALL_GM_FD))
+    if (gbx_loaded_call_read(GBX_CALL_FILE_FD, loaded) || map_memory(s, call))
         return -1;
     touch_memory(call);
     call->states = board->states;
@@ -90,14 +112,13 @@ static int serve_call(gbx_loaded_call *loaded, gbx_call_board *board, gbx_call_a
         answer->code = GBX_CALL_NOT_MADE;
         result = gbx_kernel_call_run(call);
     }
-    gbx_kernel_call_unmap(call);
     return result;
 }
 
-static void answer_order(const gbx_call_order *order, gbx_call_board *board) {
+static void answer_order(server *s, const gbx_call_order *order) {
     gbx_loaded_call loaded;
     gbx_call_answer answer = {.magic = GBX_CALL_LINK_MAGIC, .number = order->number};
-    if (serve_call(&loaded, board, &answer) == 0)
+    if (serve_call(s, &loaded, &answer) == 0)
         answer.code = GBX_CALL_DONE;
     answer.ns = loaded.call.ns;
     memcpy(answer.error, loaded.call.error, sizeof answer.error);
@@ -107,26 +128,36 @@ static void answer_order(const gbx_call_order *order, gbx_call_board *board) {
 }
 
 static int serve(void) {
+    static server s; /* has a whole call in it */
     gbx_call_order order;
     pthread_t lifeline;
-    gbx_call_board *board =
-        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, GBX_CALL_BOARD_FD, 0);
-    if (board == MAP_FAILED)
+    s.board =
+        mmap(NULL, sizeof *s.board, PROT_READ | PROT_WRITE, MAP_SHARED, GBX_CALL_BOARD_FD, 0);
+    if (s.board == MAP_FAILED)
         return complain(GBX_CALL_SERVE, "only an engine can start it like this");
     for (int fd = GBX_CALL_SOCKET_FD; fd <= GBX_CALL_BOARD_FD; ++fd)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (pthread_create(&lifeline, NULL, lifeline_main, NULL) != 0)
         return complain(GBX_CALL_SERVE, "it cannot start a thread");
     pthread_detach(lifeline);
-    gbx_kernel_call_catch_faults(&board->fault);
+    gbx_kernel_call_catch_faults(&s.board->fault);
     for (;;) {
         ssize_t bytes = recv(GBX_CALL_SOCKET_FD, &order, sizeof order, 0);
         if (bytes < 0 && errno == EINTR)
             continue;
         if (bytes != (ssize_t)sizeof order || order.magic != GBX_CALL_LINK_MAGIC)
             _exit(0);
-        answer_order(&order, board);
+        answer_order(&s, &order);
     }
+}
+
+/* Kernels run on this thread, too: one that calls itself without end has to hit the end. */
+static void bound_stack(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
+        return;
+    limit.rlim_cur = STACK_BYTES;
+    setrlimit(RLIMIT_STACK, &limit);
 }
 
 int main(int argument_count, char **arguments) {
@@ -134,6 +165,7 @@ int main(int argument_count, char **arguments) {
         fputs("usage: glassbox-call FILE\n", stderr);
         return EXIT_USAGE;
     }
+    bound_stack();
     setvbuf(stdout, NULL, _IOLBF, 0); /* what a kernel prints is there when it crashes */
     return strcmp(arguments[1], GBX_CALL_SERVE) == 0 ? serve() : call_file(arguments[1]);
 }

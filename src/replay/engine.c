@@ -25,7 +25,8 @@ struct gbx_replay_engine {
     char *child_program; /* NULL where it is looked for */
     gbx_replay_memory memory;
     gbx_replay_child child;
-    gbx_replay_layout layout; /* of the last request */
+    gbx_replay_layout layout;   /* of the last request */
+    gbx_replay_request request; /* the one that runs */
 };
 
 static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_config *config) {
@@ -94,21 +95,31 @@ static gbx_status take_answer(const gbx_call_answer *answer, gbx_replay_outcome 
     return NULL;
 }
 
-gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
-                          gbx_replay_outcome *out_outcome) {
-    gbx_replay_reply reply;
+gbx_status gbx_replay_begin(gbx_replay_engine *engine, const gbx_replay_request *request) {
     GBX_TRY(prepare(engine, request));
     GBX_TRY(gbx_replay_request_write(request, &engine->layout, engine->chip_blocks, NULL,
                                      engine->child.file_fd));
-    GBX_TRY(gbx_replay_child_call(&engine->child, engine->child_program, engine->memory.fd,
-                                  gbx_replay_request_count(request), engine->timeout_ns, &reply));
+    engine->request = *request;
+    return gbx_replay_child_order(&engine->child, engine->child_program, engine->memory.fd,
+                                  gbx_replay_request_count(request));
+}
+
+gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_outcome) {
+    gbx_replay_reply reply;
+    GBX_TRY(gbx_replay_child_wait(&engine->child, engine->timeout_ns, &reply));
     *out_outcome = (gbx_replay_outcome){.is_relocated = engine->layout.is_relocated};
     if (reply.ending == GBX_REPLAY_ANSWERED)
         GBX_TRY(take_answer(&reply.answer, out_outcome));
     else
-        GBX_TRY(gbx_replay_fault_tell(request, &engine->child, &reply, engine->timeout_ns,
+        GBX_TRY(gbx_replay_fault_tell(&engine->request, &engine->child, &reply, engine->timeout_ns,
                                       &out_outcome->fault));
     return gbx_replay_memory_find_strays(&engine->memory, &engine->layout, out_outcome);
+}
+
+gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
+                          gbx_replay_outcome *out_outcome) {
+    GBX_TRY(gbx_replay_begin(engine, request));
+    return gbx_replay_end(engine, out_outcome);
 }
 
 const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint32_t argument) {

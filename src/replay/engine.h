@@ -68,6 +68,14 @@ const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint
 GBX_MUST_USE gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
                                        gbx_replay_outcome *out_outcome);
 
+/*
+ * The same in two steps, with something else done between them: the first does not wait for the
+ * calls. What the request points at has to live until the second.
+ */
+GBX_MUST_USE gbx_status gbx_replay_begin(gbx_replay_engine *engine,
+                                         const gbx_replay_request *request);
+GBX_MUST_USE gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_outcome);
+
 /* What an argument of the last request holds now, row-major; gbx_tensor_payload_bytes of it. */
 GBX_MUST_USE gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
                                           void *out_payload);

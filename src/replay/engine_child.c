@@ -185,8 +185,8 @@ static bool send_order(gbx_replay_child *child) {
 }
 
 /* One that ended since the last call, by something that a kernel left behind, is not missed. */
-static gbx_status order(gbx_replay_child *child, const char *program, int gm_fd,
-                        uint32_t dispatch_count) {
+gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int gm_fd,
+                                  uint32_t dispatch_count) {
     struct pollfd ended = {.fd = child->pid_fd, .events = POLLIN};
     if (child->pid > 0 && gbx_poll(&ended, 1, 0) != 0)
         reap(child, NULL);
@@ -194,6 +194,7 @@ static gbx_status order(gbx_replay_child *child, const char *program, int gm_fd,
         if (child->pid == 0)
             GBX_TRY(start(child, program, gm_fd));
         clear_board(child->board, dispatch_count);
+        child->order_ns = gbx_clock_ns();
         if (send_order(child))
             return NULL;
         reap(child, NULL);
@@ -210,14 +211,18 @@ static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer)
            out_answer->number == child->number;
 }
 
-gbx_status gbx_replay_child_call(gbx_replay_child *child, const char *program, int gm_fd,
-                                 uint32_t dispatch_count, int64_t timeout_ns,
-                                 gbx_replay_reply *out_reply) {
-    memset(out_reply, 0, sizeof *out_reply);
-    GBX_TRY(order(child, program, gm_fd, dispatch_count));
+/* An answer that is there counts, however late somebody looks. */
+static int wait_until(const gbx_replay_child *child, int64_t timeout_ns) {
     struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
                                 {.fd = child->pid_fd, .events = POLLIN}};
-    int ready = gbx_poll(watched, 2, timeout_ns);
+    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
+    return gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
+}
+
+gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
+                                 gbx_replay_reply *out_reply) {
+    memset(out_reply, 0, sizeof *out_reply);
+    int ready = wait_until(child, timeout_ns);
     if (ready < 0) {
         gbx_status status = gbx_fail(GBX_IO, "waiting for a call: %s", strerror(errno));
         reap(child, NULL);

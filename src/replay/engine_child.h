@@ -15,6 +15,7 @@ typedef struct gbx_replay_child {
     int board_fd;
     gbx_call_board *board;
     uint64_t number; /* of the last order */
+    int64_t order_ns; /* when it was given */
 } gbx_replay_child;
 
 /* How a call ended. */
@@ -38,12 +39,14 @@ int gbx_replay_descriptor(int fd);
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 
-/*
- * Makes the call that is in child->file_fd, in a process that is started where none runs. After all
- * but an answer it does not run any more. `program` may be NULL.
- */
-GBX_MUST_USE gbx_status gbx_replay_child_call(gbx_replay_child *child, const char *program,
-                                              int gm_fd, uint32_t dispatch_count,
-                                              int64_t timeout_ns, gbx_replay_reply *out_reply);
+/* Has the call made that is in child->file_fd, by a process that is started where none runs.
+ * `program` may be NULL. */
+GBX_MUST_USE gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program,
+                                               int gm_fd, uint32_t dispatch_count);
+
+/* Waits for the call that was ordered, until it took so long. After all but an answer the process
+ * does not run any more. */
+GBX_MUST_USE gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
+                                              gbx_replay_reply *out_reply);
 
 #endif

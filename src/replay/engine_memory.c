@@ -12,7 +12,7 @@
 #include "replay/engine_child.h"
 #include "store/reader.h"
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 32, MAX_KEPT_BYTES = 64 * PAGE_BYTES };
 #define MAX_MIRRORED_BYTES (UINT64_C(512) << 20)
 
 /* --- opening --- */
@@ -69,15 +69,17 @@ static gbx_status map(gbx_replay_memory *memory, uint64_t bytes) {
 bool gbx_replay_memory_next(const gbx_replay_memory *memory, uint64_t offset, uint64_t *out_offset,
                             uint64_t *out_bytes) {
     off_t start = lseek(memory->fd, (off_t)offset, SEEK_DATA);
-    if (start < 0)
+    /* A kernel may have made the file longer than what is mapped. */
+    if (start < 0 || (uint64_t)start >= memory->bytes)
         return false;
     off_t end = lseek(memory->fd, start, SEEK_HOLE);
+    bool is_last = end < 0 || (uint64_t)end > memory->bytes;
     *out_offset = (uint64_t)start;
-    *out_bytes = (end < 0 ? memory->bytes : (uint64_t)end) - (uint64_t)start;
+    *out_bytes = (is_last ? memory->bytes : (uint64_t)end) - (uint64_t)start;
     return true;
 }
 
-static gbx_status clear(gbx_replay_memory *memory) {
+static gbx_status give_back(gbx_replay_memory *memory) {
     uint64_t offset = 0;
     uint64_t bytes = 0;
     while (gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
@@ -86,6 +88,29 @@ static gbx_status clear(gbx_replay_memory *memory) {
             return gbx_fail(GBX_IO, "clearing the memory of a call: %s", strerror(errno));
     if (memory->mirror)
         madvise(memory->mirror, memory->bytes, MADV_DONTNEED);
+    return NULL;
+}
+
+/* Few pages are cleared and kept: to get new ones takes longer. */
+static gbx_status clear(gbx_replay_memory *memory) {
+    uint64_t offsets[MAX_KEPT_PARTS];
+    uint64_t sizes[MAX_KEPT_PARTS];
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint64_t total = 0;
+    size_t count = 0;
+    for (; gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes); ++count) {
+        total += bytes;
+        if (count == MAX_KEPT_PARTS || total > MAX_KEPT_BYTES)
+            return give_back(memory);
+        offsets[count] = offset;
+        sizes[count] = bytes;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        memset(memory->gm + offsets[i], 0, sizes[i]);
+        if (memory->mirror)
+            memset(memory->mirror + offsets[i], 0, sizes[i]);
+    }
     return NULL;
 }
 
