@@ -24,10 +24,10 @@ ABOUT = {
     "docs/format.md": ["run"],
     "docs/view.md": ["view"],
     "docs/export.md": ["export", "view"],
-    "docs/check.md": ["check"],
-    "docs/replay.md": ["replay"],
+    "docs/check.md": ["check", "run"],
+    "docs/replay.md": ["replay", "run"],
     "docs/diff.md": ["diff"],
-    "docs/audit.md": ["audit"],
+    "docs/audit.md": ["audit", "run"],
 }
 
 # Where all options of a command are to be found.

@@ -20,7 +20,11 @@ typedef struct checking {
     size_t reference_count;
     unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* what references left, by output of the result */
     gbx_check_result *result;
+    const char *objects[GBX_SUBTASK_COUNT];
+    bool is_running;
 } checking;
+
+static const unsigned char poisons[2] = {0xa5, 0x5a};
 
 static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
 static void not_checked(gbx_check_result *result, const char *format, ...) {
@@ -53,9 +57,9 @@ static const gbx_check_reference *find_reference(const checking *c, uint32_t fun
 }
 
 /* The objects of the task's kernels; false, and the reason told, where one has none. */
-static bool find_objects(const checking *c, const char *objects[GBX_SUBTASK_COUNT]) {
+static bool find_objects(checking *c) {
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        objects[i] = NULL;
+        c->objects[i] = NULL;
         if (c->task->func_ids[i] == GBX_NO_KERNEL)
             continue;
         const gbx_check_reference *reference = find_reference(c, c->task->func_ids[i]);
@@ -68,8 +72,8 @@ static bool find_objects(const checking *c, const char *objects[GBX_SUBTASK_COUN
         else if (!reference->object)
             not_checked(c->result, "kernel %s has no reference in scene.json", name);
         else
-            objects[i] = reference->object;
-        if (!objects[i])
+            c->objects[i] = reference->object;
+        if (!c->objects[i])
             return false;
     }
     return true;
@@ -179,14 +183,20 @@ static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     }
 }
 
-/* Runs the references; false where they did not survive it. */
-static gbx_status run(const checking *c, const char *const *objects, unsigned char poison,
-                      bool *out_is_done) {
+static gbx_status start(checking *c, unsigned char poison) {
     gbx_replay_request request = {
         .entries = c->entries, .task = c->task, .dispatch = -1, .poison = poison};
+    memcpy(request.objects, c->objects, sizeof request.objects);
+    GBX_TRY(gbx_replay_begin(c->engine, &request));
+    c->is_running = true;
+    return NULL;
+}
+
+/* Waits for the references; false where they did not survive it. */
+static gbx_status finish(checking *c, bool *out_is_done) {
     gbx_replay_outcome outcome = {0};
-    memcpy(request.objects, objects, sizeof request.objects);
-    GBX_TRY(gbx_replay_run(c->engine, &request, &outcome));
+    c->is_running = false;
+    GBX_TRY(gbx_replay_end(c->engine, &outcome));
     *out_is_done = !outcome.fault.is_there;
     if (outcome.fault.is_there)
         note_fault(c, &outcome.fault);
@@ -209,7 +219,7 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
 }
 
 /* Fetches what references left of each output; whether some of it may not have been written. */
-static gbx_status fetch_all(checking *c, unsigned char poison, bool *out_has_poison) {
+static gbx_status fetch_all(checking *c, bool *out_has_poison) {
     *out_has_poison = false;
     for (uint32_t i = 0; i < c->result->output_count; ++i) {
         const gbx_check_output *output = &c->result->outputs[i];
@@ -218,7 +228,7 @@ static gbx_status fetch_all(checking *c, unsigned char poison, bool *out_has_poi
         c->wants[i] = payload;
         GBX_TRY(status);
         if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
-            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poison);
+            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
     }
     return NULL;
 }
@@ -244,7 +254,7 @@ static gbx_status read_got(const checking *c, const gbx_check_output *output, vo
 
 /* Takes what was not written out of both, so that it counts as equal; `again` may be NULL. */
 static void compare(const checking *c, gbx_check_output *output, void *got, void *want,
-                    const void *again, const unsigned char poisons[2]) {
+                    const void *again) {
     gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
     if (again)
         output->not_written = gbx_not_written_clear(&output->tensor, want, again, poisons, got);
@@ -252,8 +262,7 @@ static void compare(const checking *c, gbx_check_output *output, void *got, void
     output->comparison.elements -= output->not_written;
 }
 
-static gbx_status compare_output(const checking *c, uint32_t number, bool has_again,
-                                 const unsigned char poisons[2]) {
+static gbx_status compare_output(const checking *c, uint32_t number, bool has_again) {
     gbx_check_output *output = &c->result->outputs[number];
     bool is_poisoned = c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT;
     void *again = NULL;
@@ -265,7 +274,7 @@ static gbx_status compare_output(const checking *c, uint32_t number, bool has_ag
     if (!status && has_again && is_poisoned)
         status = fetch(c, output, &again);
     if (!status)
-        compare(c, output, got, c->wants[number], again, poisons);
+        compare(c, output, got, c->wants[number], again);
     free(again);
     free(got);
     return status;
@@ -290,32 +299,35 @@ static void judge(gbx_check_result *result) {
 
 /* --- all of it --- */
 
-static gbx_status check_outputs(checking *c, const char *const *objects) {
-    static const unsigned char poisons[2] = {0xa5, 0x5a};
+/* The references run when it comes back, unless the task cannot be checked. */
+static gbx_status begin_check(checking *c) {
+    if (!find_objects(c))
+        return NULL;
+    GBX_TRY(find_outputs(c));
+    return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
+}
+
+static gbx_status compare_outputs(checking *c) {
     bool is_done, has_poison;
-    GBX_TRY(run(c, objects, poisons[0], &is_done));
+    GBX_TRY(finish(c, &is_done));
     if (is_done)
-        GBX_TRY(fetch_all(c, poisons[0], &has_poison));
-    if (is_done && has_poison)
-        GBX_TRY(run(c, objects, poisons[1], &is_done));
+        GBX_TRY(fetch_all(c, &has_poison));
+    if (is_done && has_poison) {
+        GBX_TRY(start(c, poisons[1]));
+        GBX_TRY(finish(c, &is_done));
+    }
     if (!is_done) {
         c->result->output_count = 0;
         return NULL;
     }
     for (uint32_t i = 0; i < c->result->output_count; ++i)
-        GBX_TRY(compare_output(c, i, has_poison, poisons));
+        GBX_TRY(compare_output(c, i, has_poison));
     judge(c->result);
     return NULL;
 }
 
-static gbx_status check(checking *c) {
-    const char *objects[GBX_SUBTASK_COUNT];
-    if (!find_objects(c, objects))
-        return NULL;
-    GBX_TRY(find_outputs(c));
-    if (c->result->output_count == 0)
-        return NULL;
-    gbx_status status = check_outputs(c, objects);
+static gbx_status end_check(checking *c) {
+    gbx_status status = c->is_running ? compare_outputs(c) : NULL;
     for (uint32_t i = 0; i < GBX_MAX_TENSOR_ARGS; ++i)
         free(c->wants[i]);
     return status;
@@ -325,21 +337,24 @@ gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
                               const gbx_replay_task *task, const void *const *got,
                               const gbx_check_reference *references, size_t reference_count,
                               gbx_check_result *out_result) {
-    checking c = {engine, entries, task, got, references, reference_count, {NULL}, out_result};
+    checking c = {.engine = engine,
+                  .entries = entries,
+                  .task = task,
+                  .got = got,
+                  .references = references,
+                  .reference_count = reference_count,
+                  .result = out_result};
     begin_result(out_result);
-    return check(&c);
+    GBX_TRY(begin_check(&c));
+    return end_check(&c);
 }
 
-static gbx_status check_read(gbx_replay_engine *engine, gbx_entries *entries,
-                             const gbx_replay_task *task, const gbx_check_reference *references,
-                             size_t reference_count, gbx_check_result *out_result) {
-    if (task->did_complete)
-        return gbx_check_payloads(engine, entries, task, NULL, references, reference_count,
-                                  out_result);
-    not_checked(out_result, "it did not complete: it crashed, hung, or was running when the run "
-                            "ended");
-    return NULL;
-}
+/* --- a task of the dump --- */
+
+struct gbx_check_job {
+    checking checking;
+    gbx_replay_task task;
+};
 
 /* "replaying task 29, kernel softmax: ..." begins with what every report has anyway, and tasks that
  * are not checked for one reason are to have one text. */
@@ -350,19 +365,66 @@ static const char *without_title(const char *sentence) {
     return has_title ? end + 2 : sentence;
 }
 
+/* Reads the task; false, and the reason told, where the dump does not hold what it needs. */
+static gbx_status read_task(gbx_check_job *job, uint64_t task, bool *out_is_read) {
+    gbx_check_result *result = job->checking.result;
+    gbx_status status = gbx_replay_task_read(job->checking.entries, task, &job->task);
+    *out_is_read = !status;
+    if (gbx_status_code(status) != GBX_NOT_FOUND)
+        return status;
+    not_checked(result, "%s", without_title(gbx_status_message(status)));
+    gbx_status_free(status);
+    return NULL;
+}
+
+static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
+    bool is_read;
+    GBX_TRY(read_task(job, task, &is_read));
+    if (is_read && job->task.did_complete)
+        return begin_check(&job->checking);
+    if (is_read)
+        not_checked(job->checking.result, "it did not complete: it crashed, hung, or was running "
+                                          "when the run ended");
+    return NULL;
+}
+
+static void free_job(gbx_check_job *job) {
+    gbx_replay_task_free(&job->task);
+    free(job);
+}
+
+gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
+                           const gbx_check_reference *references, size_t reference_count,
+                           gbx_check_result *out_result, gbx_check_job **out_job) {
+    gbx_check_job *job = calloc(1, sizeof *job);
+    *out_job = NULL;
+    if (!job)
+        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", task);
+    job->checking = (checking){.engine = engine,
+                               .entries = entries,
+                               .task = &job->task,
+                               .references = references,
+                               .reference_count = reference_count,
+                               .result = out_result};
+    begin_result(out_result);
+    gbx_status status = begin_job(job, task);
+    if (status)
+        free_job(job);
+    else
+        *out_job = job;
+    return status;
+}
+
+gbx_status gbx_check_end(gbx_check_job *job) {
+    gbx_status status = end_check(&job->checking);
+    free_job(job);
+    return status;
+}
+
 gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
                           const gbx_check_reference *references, size_t reference_count,
                           gbx_check_result *out_result) {
-    gbx_replay_task read;
-    begin_result(out_result);
-    gbx_status status = gbx_replay_task_read(entries, task, &read);
-    if (gbx_status_code(status) == GBX_NOT_FOUND) {
-        not_checked(out_result, "%s", without_title(gbx_status_message(status)));
-        gbx_status_free(status);
-        return NULL;
-    }
-    GBX_TRY(status);
-    status = check_read(engine, entries, &read, references, reference_count, out_result);
-    gbx_replay_task_free(&read);
-    return status;
+    gbx_check_job *job;
+    GBX_TRY(gbx_check_begin(engine, entries, task, references, reference_count, out_result, &job));
+    return gbx_check_end(job);
 }

@@ -62,6 +62,18 @@ GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *e
                                        size_t reference_count, gbx_check_result *out_result);
 
 /*
+ * The same in two steps: the references run while the caller does something else, such as to begin
+ * the next task with another engine. All that is given has to live until the end, which frees the
+ * job whatever it returns; there is none where _begin fails.
+ */
+typedef struct gbx_check_job gbx_check_job;
+GBX_MUST_USE gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries,
+                                        uint64_t task, const gbx_check_reference *references,
+                                        size_t reference_count, gbx_check_result *out_result,
+                                        gbx_check_job **out_job);
+GBX_MUST_USE gbx_status gbx_check_end(gbx_check_job *job);
+
+/*
  * The same for what the engine has just run, in place of what the dump holds: is another kernel
  * right? `got` is the payload of each argument, NULL where it is not asked for.
  */
