@@ -55,7 +55,7 @@ static gbx_status read_halves(const gbx_entry_values *values, uint64_t first, si
                                         (size_t)((column % 2 + taken + 1) / 2)));
         for (size_t i = 0; i < taken; ++i) {
             uint64_t half = column % 2 + i;
-            out_bits[i] = bytes[half / 2] >> half % 2 * 4 & 0xfu;
+            out_bits[i] = (uint64_t)bytes[half / 2] >> half % 2 * 4 & 0xfu;
         }
         out_bits += taken;
         first += taken;

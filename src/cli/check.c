@@ -4,17 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <glassbox/orchestration.h>
-
 #include "analysis/graph.h"
 #include "cli/check_filter.h"
-#include "cli/check_report.h"
+#include "cli/check_flow.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/references.h"
 #include "store/dump_path.h"
 
 enum {
@@ -40,10 +36,9 @@ typedef struct session {
     gbx_kept_run *kept; /* NULL where the dump has no run.json */
     gbx_graph *graph;
     gbx_references *references;
-    gbx_replay_engine *engine;
     gbx_progress *progress;
     gbx_check_report report;
-    gbx_check_result result;
+    gbx_check_flow flow;
 } session;
 
 /* --- options --- */
@@ -107,15 +102,6 @@ static const struct argp parser = {
 
 /* --- checking --- */
 
-/* A reference that hung would hang again, once for each task of its kernel. */
-static void give_up(session *s, uint32_t func_id) {
-    for (size_t i = 0; i < s->references->count; ++i)
-        if (s->references->items[i].func_id == func_id) {
-            s->references->items[i].object = NULL;
-            s->references->items[i].why_not = "hung in an earlier task, and was not run again";
-        }
-}
-
 static gbx_status check_task(session *s, uint64_t task) {
     bool is_chosen;
     GBX_TRY(gbx_check_filter_matches(&s->line->filter, s->dump.reader, task, &is_chosen));
@@ -123,11 +109,7 @@ static gbx_status check_task(session *s, uint64_t task) {
         ++s->report.left_out;
         return NULL;
     }
-    GBX_TRY(gbx_check_task(s->engine, s->dump.entries, task, s->references->items,
-                           s->references->count, &s->result));
-    if (s->result.hung_func_id != GBX_NO_KERNEL)
-        give_up(s, s->result.hung_func_id);
-    return gbx_check_report_add(&s->report, task, &s->result);
+    return gbx_check_flow_add(&s->flow, task);
 }
 
 static gbx_status check_all(session *s) {
@@ -135,11 +117,9 @@ static gbx_status check_all(session *s) {
     char text[80], number[GBX_COUNT_TEXT_BYTES];
     snprintf(text, sizeof text, "checking %s tasks", gbx_text_count(count, number));
     gbx_progress_phase(s->progress, NULL, text);
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < count; ++i)
         GBX_TRY(check_task(s, gbx_graph_at(s->graph, i)->task));
-        gbx_progress_tasks(s->progress, i + 1);
-    }
-    return NULL;
+    return gbx_check_flow_finish(&s->flow);
 }
 
 /* --- opening --- */
@@ -171,12 +151,15 @@ static gbx_status open_all(session *s) {
     s->report.bad_edges = gbx_graph_bad_edges(s->graph);
     s->report.scene = s->references->scene->path;
     s->report.keeps_all = line->as_json;
-    return gbx_replay_engine_open(&config, &s->engine);
+    s->flow.references = s->references;
+    s->flow.report = &s->report;
+    s->flow.progress = s->progress;
+    return gbx_check_flow_open(&s->flow, &config, gbx_graph_count(s->graph));
 }
 
 static void close_all(session *s) {
+    gbx_check_flow_close(&s->flow);
     gbx_check_report_free(&s->report);
-    gbx_replay_engine_close(s->engine);
     gbx_references_close(s->references);
     gbx_graph_destroy(s->graph);
     gbx_kept_run_free(s->kept);

@@ -415,6 +415,14 @@ gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint
     return status;
 }
 
+uint64_t gbx_check_job_bytes(const gbx_check_job *job) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; job->checking.is_running && i < job->task.argument_count; ++i)
+        if (job->task.arguments[i].is_tensor)
+            bytes += gbx_tensor_payload_bytes(&job->task.arguments[i].tensor);
+    return bytes;
+}
+
 gbx_status gbx_check_end(gbx_check_job *job) {
     gbx_status status = end_check(&job->checking);
     free_job(job);

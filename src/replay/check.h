@@ -72,6 +72,7 @@ GBX_MUST_USE gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *
                                         size_t reference_count, gbx_check_result *out_result,
                                         gbx_check_job **out_job);
 GBX_MUST_USE gbx_status gbx_check_end(gbx_check_job *job);
+uint64_t gbx_check_job_bytes(const gbx_check_job *job); /* of all tensors that it restores */
 
 /*
  * The same for what the engine has just run, in place of what the dump holds: is another kernel
