@@ -3,12 +3,16 @@
 
 usage: audit_test.py GLASSBOX EXAMPLES
 
+The examples run on every runtime and platform; one planted bug runs on every runtime, the others on one that has them, or
+with GLASSBOX_STRESS on all and both platforms.
+
 Bugs are planted in scenes that are written here, with kernels whose results are known, and in dumps that are made byte
 by byte (dump_encoder.py), where a model of memory, a byte at a time, says what has to be found.
 """
 import json
 import os
 import pathlib
+import shlex
 import struct
 import sys
 import tempfile
@@ -21,6 +25,7 @@ from view_support import check, counts, element_bytes, glassbox
 RUNTIMES = ("host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer")
 EXPLICIT = RUNTIMES[:2]
 PLATFORMS = ("a2a3sim", "a5sim")
+STRESS = bool(os.environ.get("GLASSBOX_STRESS"))
 BEFORE, AFTER = "before_dispatch", "after_completion"
 EXAMPLES = ("vector_example", "bgemm", "mix_spmd", "paged_attention", "dump_tensor_example", "broken_softmax")
 
@@ -42,7 +47,7 @@ def first_line(directory, code):
 
 
 def run_scene(scene, directory, platform, runtime):
-    run = glassbox("run", scene, "--dump-tensor", "--no-golden", "-p", platform, "--runtime", runtime, "--blocks", "4", "-o",
+    run = glassbox("run", scene, "--dump-tensor", "--no-golden", "-p", platform, "--runtime", runtime, "--blocks", "2", "-o",
                    directory)
     check(f"run {scene.name} {platform} {runtime}", (run.returncode, run.stderr), (0, ""))
     return json.loads((directory / "tensor_dump" / "tensor_dump.json").read_text())
@@ -57,10 +62,9 @@ def addresses(entry):
 def count_first_reads(tensors):
     """Inputs of whose memory nothing was known when they were read, by addresses and times alone."""
     base = min(int(entry["buffer_addr"], 16) for entry in tensors)
-    end = max(int(addresses(entry).max(initial=base)) for entry in tensors) + 1
-    known, first = np.zeros(end - base, bool), 0
-    for entry in sorted(tensors, key=lambda entry: (entry["time_ns"], entry["stage"] == BEFORE)):
-        at = addresses(entry) - base
+    places = [addresses(entry) - base for entry in tensors]
+    known, first = np.zeros(max(int(at.max(initial=0)) for at in places) + 1, bool), 0
+    for at, entry in sorted(zip(places, tensors), key=lambda pair: (pair[1]["time_ns"], pair[1]["stage"] == BEFORE)):
         first += entry["stage"] == BEFORE and not known[at].any()
         known[at] = True
     return first
@@ -85,6 +89,13 @@ def test_examples(root, examples):
 
 
 # --- planted bugs ---
+
+
+def combinations(chosen, runtimes=RUNTIMES):
+    """Of runtimes and platforms: the chosen runtimes, one platform each; with GLASSBOX_STRESS all."""
+    every = [(runtime, platform) for runtime in runtimes for platform in PLATFORMS]
+    return every if STRESS else [(runtime, PLATFORMS[RUNTIMES.index(runtime) % 2]) for runtime in chosen]
+
 
 KERNEL_HEAD = """#include <glassbox/kernel.h>
 #include <sched.h>
@@ -159,6 +170,9 @@ static gbx_task add(gbx_orchestration *o, uint32_t kernel, const gbx_tensor *ten
 #define PUBLISH(task) (void)(task)
 #endif
 #endif
+static inline gbx_tensor slice(gbx_tensor tensor, uint32_t dim, int64_t start, int64_t end) {
+    return gbx_view_slice(&tensor, dim, start, end - start);
+}
 int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     enum { x, s, t, u, f, pool, matrix, flag, BUFFERS };
     gbx_tensor b[BUFFERS];
@@ -182,34 +196,40 @@ def tensor_text(name):
     return text
 
 
-def write_scene(directory, tasks, edges):
+def write_kernels(directory):
+    """Those of all scenes lie in one directory: each is compiled once."""
+    if directory.exists():
+        return
+    directory.mkdir(parents=True)
+    for name, (_, body) in KERNELS.items():
+        (directory / f"{name}.c").write_text(KERNEL_HEAD + body + "}\n")
+
+
+def write_scene(root, scene_name, tasks, edges):
     """`tasks` are of kernel, inputs, output, text of the scalar."""
-    (directory / "kernels").mkdir(parents=True)
-    kernels = []
-    for func_id, (name, (inputs, body)) in enumerate(KERNELS.items()):
-        (directory / "kernels" / f"{name}.c").write_text(KERNEL_HEAD + body + "}\n")
-        kernels.append({"func_id": func_id, "name": name, "source": f"kernels/{name}.c", "core": "aiv",
-                        "signature": ["in"] * inputs + ["out", "scalar:uint64"],
-                        "arg_names": ["a", "b"][:inputs] + ["out", "number"]})
-    body = ORCHESTRATION_HEAD.replace("int orchestrate", "static inline gbx_tensor slice(gbx_tensor tensor, uint32_t dim, int64_t "
-                                      "start, int64_t end) {\n    return gbx_view_slice(&tensor, dim, start, end - start);\n}"
-                                      "\nint orchestrate")
+    directory = root / "planted"
+    write_kernels(directory / "kernels")
+    names = list(dict.fromkeys(task[0] for task in tasks))
+    kernels = [{"func_id": NAMES.index(name), "name": name, "source": f"kernels/{name}.c", "core": "aiv",
+                "signature": ["in"] * KERNELS[name][0] + ["out", "scalar:uint64"],
+                "arg_names": ["a", "b"][:KERNELS[name][0]] + ["out", "number"]} for name in names]
+    body = ORCHESTRATION_HEAD
     for i, (kernel, inputs, output, scalar) in enumerate(tasks):
         tensors = ", ".join(tensor_text(name) for name in [*inputs, output])
         body += f"    const gbx_tensor tensors{i}[] = {{{tensors}}};\n"
         body += f"    gbx_task task{i} = add(o, {NAMES.index(kernel)}, tensors{i}, {len(inputs)}, {scalar});\n"
         body += "".join(f"    ORDER(task{a}, task{b});\n" for a, b in edges if b == i)
         body += f"    PUBLISH(task{i});\n"
-    (directory / "graph.h").write_text(body + "    return 0;\n}\n")
     for name, word in zip(RUNTIMES, ("HOST", "AICPU", "TENSORMAP")):
-        (directory / f"{name}.c").write_text(f"#define {word}\n#include \"graph.h\"\n")
-    scene = {"name": directory.name, "kernels": kernels,
-             "orchestrations": {name: {"source": f"{name}.c"} for name in RUNTIMES},
+        (directory / f"{scene_name}_{name}.c").write_text(f"#define {word}\n{body}    return 0;\n}}\n")
+    scene = {"name": scene_name, "kernels": kernels,
+             "orchestrations": {name: {"source": f"{scene_name}_{name}.c"} for name in RUNTIMES},
              "args": [{"name": name, "dtype": "float32", "shape": shape, "role": role,
                        **({"fill": "arange"} if name == "x" else {"fill": "constant", "value": 0.0})}
                       for name, role, shape in BUFFERS]}
-    (directory / "scene.json").write_text(json.dumps(scene))
-    return directory
+    path = directory / f"{scene_name}.json"
+    path.write_text(json.dumps(scene))
+    return path
 
 
 def entry_of(manifest, task, stage, arg):
@@ -251,112 +271,127 @@ def suspects_of(got):
 
 def test_wild_write(root):
     """Task 2 writes into the tensor of task 0, by an address that it has as a number."""
-    scene = write_scene(root / "wild", [("plus", ["x"], "s", "0"), ("plus", ["s"], "u", "0"),
+    scene = write_scene(root, "wild", [("plus", ["x"], "s", "0"), ("plus", ["s"], "u", "0"),
                                         ("poke", ["u"], "t", "b[s].data + 5 * 4"), ("join", ["s", "t"], "f", "0")],
                         [(0, 1), (1, 2), (0, 3), (2, 3)])
-    for runtime in RUNTIMES:
-        for platform in PLATFORMS:
-            directory = root / f"wild_{runtime}_{platform}"
-            manifest = run_scene(scene, directory, platform, runtime)
-            got = audit(directory, 1)
-            expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (3, BEFORE, 0), 20, 32, ([5], 6.0, 100.5))
-            compare_one(directory.name, got, expected, compared=True, concurrent=False, no_path=False, seen=False)
-            check(f"{directory.name}: suspects", sorted(task for task, *_ in suspects_of(got)), [1, 2])
+    for runtime, platform in combinations(RUNTIMES):
+        directory = root / f"wild_{runtime}_{platform}"
+        manifest = run_scene(scene, directory, platform, runtime)
+        got = audit(directory, 1)
+        expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (3, BEFORE, 0), 20, 32, ([5], 6.0, 100.5))
+        compare_one(directory.name, got, expected, compared=True, concurrent=False, no_path=False, seen=False)
+        check(f"{directory.name}: suspects", sorted(task for task, *_ in suspects_of(got)), [1, 2])
     line, text = first_line(directory, 1)
     check("text: first line", line, "1 finding in 9 records of 4 tasks; the first:")
     address = int(expected["range"]["address"], 16)
     check("text: finding", text.split("\n")[1:4],
           ["undeclared write: task 3 (join), argument 0 a, does not hold what task 0 (plus), argument 1 out, left there",
-           f"  12 bytes at 0x{address:x}, byte 20 to 31 of the buffer of argument 0 a",
+           f"  within 12 bytes at 0x{address:x}: bytes 20 to 31 of the buffer of argument 0 a of task 3",
            "  first element that differs: [5], expected 6.0, found 100.5"])
-    check("text: suspects", "task 2 (poke)" in text.split("\n")[4] and "task 1 (plus)" in text.split("\n")[4], True)
+    # Which lies nearer is up to the allocator.
+    replayed = suspects_of(got)[0][0]
+    check("text: suspects", sorted(line[:17] for line in text.split("\n")[5:7]), ["    task 1 (plus)", "    task 2 (poke)"])
+    check("text: replay", text.split("\n")[4:9:3],
+          ["  tasks that ran meanwhile, the likeliest to have written it first:",
+           "  a replay shows what the first of them writes outside of its outputs:"])
+    check("text: the line", text.split("\n")[8], f"    glassbox replay {directory} --task {replayed}")
 
 
 def test_spoiled_input(root):
     """Task 1 writes into what it said that it reads."""
-    scene = write_scene(root / "spoiled", [("plus", ["x"], "s", "0"), ("spoil", ["s"], "u", "3"),
+    scene = write_scene(root, "spoiled", [("plus", ["x"], "s", "0"), ("spoil", ["s"], "u", "3"),
                                            ("join", ["s", "u"], "f", "0")], [(0, 1), (0, 2), (1, 2)])
-    for runtime in RUNTIMES:
-        for platform in PLATFORMS:
-            directory = root / f"spoiled_{runtime}_{platform}"
-            manifest = run_scene(scene, directory, platform, runtime)
-            got = audit(directory, 1)
-            expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (2, BEFORE, 0), 12, 16, ([3], 4.0, 55.0))
-            compare_one(directory.name, got, expected)
-            check(f"{directory.name}: suspects", suspects_of(got), [(1, ["spoil"], "argument_there", "a", 0)])
+    for runtime, platform in combinations(RUNTIMES[2:]):
+        directory = root / f"spoiled_{runtime}_{platform}"
+        manifest = run_scene(scene, directory, platform, runtime)
+        got = audit(directory, 1)
+        expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (2, BEFORE, 0), 12, 16, ([3], 4.0, 55.0))
+        compare_one(directory.name, got, expected)
+        check(f"{directory.name}: suspects", suspects_of(got), [(1, ["spoil"], "argument_there", "a", 0)])
+    line = got["findings"][0]["suspects"][0]["replay"]
+    check("spoiled: the line that replays the suspect", line, f"glassbox replay {directory} --task 1")
+    text = first_line(directory, 1)[1].split("\n")
+    check("spoiled: text", (text[4], text[7]), ("  the only task that ran meanwhile:", f"    {line}"))
+    replayed = glassbox(*shlex.split(line)[1:]).stdout
+    check("spoiled: the replay shows it", [word for word in ("outside of its outputs", "in argument 0 a") if word not in replayed], [])
 
 
 def test_overflow(root):
     """Task 2 writes two elements more than its output has, into the tensor behind it."""
-    scene = write_scene(root / "overflow", [("plus", ["x"], "pool[32:64]", "0"), ("plus", ["pool[32:64]"], "u", "0"),
+    scene = write_scene(root, "overflow", [("plus", ["x"], "pool[32:64]", "0"), ("plus", ["pool[32:64]"], "u", "0"),
                                             ("overflow", ["u"], "pool[0:32]", "2"),
                                             ("join", ["pool[32:64]", "pool[0:32]"], "f", "0")],
                         [(0, 1), (1, 2), (0, 3), (2, 3)])
-    for runtime in RUNTIMES:
-        for platform in PLATFORMS:
-            directory = root / f"overflow_{runtime}_{platform}"
-            manifest = run_scene(scene, directory, platform, runtime)
-            got = audit(directory, 1)
-            expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (3, BEFORE, 0), 128, 136, ([0], 1.0, -7.25))
-            compare_one(directory.name, got, expected)
-            check(f"{directory.name}: the one that ends there",
-                  [each for each in suspects_of(got) or [] if each[0] == 2],
-                  [(2, ["overflow"], "output_ends_before", "out", 0)])
+    for runtime, platform in combinations(RUNTIMES[1:2]):
+        directory = root / f"overflow_{runtime}_{platform}"
+        manifest = run_scene(scene, directory, platform, runtime)
+        got = audit(directory, 1)
+        expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (3, BEFORE, 0), 128, 136, ([0], 1.0, -7.25))
+        compare_one(directory.name, got, expected)
+        check(f"{directory.name}: the one that ends there comes first", suspects_of(got),
+              [(2, ["overflow"], "output_ends_before", "out", 0), (1, ["plus"], "argument_there", "a", 0)])
+    check("overflow: text", first_line(directory, 1)[1].split("\n")[5],
+          "    task 2 (overflow), whose argument 1 out ends right before")
 
 
 def test_missing_edges(root):
     """Task 1 is dispatched while task 0 waits for it: it cannot have read what task 0 writes afterwards."""
-    early = write_scene(root / "early", [("wait_plus", ["x"], "s", "b[flag].data"),
-                                         ("tell_join", ["s", "x"], "f", "b[flag].data")], [])
+    host, aicpu = EXPLICIT
+    early = write_scene(root, "early", [("wait_plus", ["x"], "s", "b[flag].data"),
+                                        ("tell_join", ["s", "x"], "f", "b[flag].data")], [])
+    for runtime, platform in combinations([aicpu], EXPLICIT):
+        directory = root / f"early_{runtime}_{platform}"
+        manifest = run_scene(early, directory, platform, runtime)
+        compare_one(directory.name, audit(directory, 1),
+                    finding(manifest, "read_too_early", (0, AFTER, 1), (1, BEFORE, 0), 0, 128, ([0], 1.0, 0.0)),
+                    no_path=True, compared=True, read_first=False)
     tasks = [("plus_tell", ["x"], "s", "b[flag].data"), ("wait_plus", ["x"], "u", "b[flag].data"),
              ("join", ["s", "u"], "f", "0")]
-    lucky = write_scene(root / "lucky", tasks, [(1, 2)])
-    ordered = write_scene(root / "ordered", tasks, [(0, 2), (1, 2)])
-    late = write_scene(root / "late", [("join", ["s", "x"], "f", "0"), ("plus", ["x"], "s", "0")], [])
-    for runtime in EXPLICIT:
-        for platform in PLATFORMS:
-            directory = root / f"early_{runtime}_{platform}"
-            manifest = run_scene(early, directory, platform, runtime)
-            compare_one(directory.name, audit(directory, 1),
-                        finding(manifest, "read_too_early", (0, AFTER, 1), (1, BEFORE, 0), 0, 128, ([0], 1.0, 0.0)),
-                        no_path=True, compared=True, read_first=False)
-            directory = root / f"lucky_{runtime}_{platform}"
-            manifest = run_scene(lucky, directory, platform, runtime)
-            compare_one(directory.name, audit(directory, 1),
-                        finding(manifest, "read_too_early", (0, AFTER, 1), (2, BEFORE, 0), 0, 128, None),
-                        no_path=True, compared=True, read_first=False)
-            directory = root / f"ordered_{runtime}_{platform}"
-            run_scene(ordered, directory, platform, runtime)
-            check(f"{directory.name}: findings", audit(directory, 0)["findings"], [])
-            directory = root / f"late_{runtime}_{platform}"
-            manifest = run_scene(late, directory, platform, runtime)
-            compare_one(directory.name, audit(directory, 1),
-                        finding(manifest, "read_too_early", (1, AFTER, 1), (0, BEFORE, 0), 0, 128, None),
-                        no_path=True, read_first=True)
+    lucky = write_scene(root, "lucky", tasks, [(1, 2)])
+    for runtime, platform in combinations([host], EXPLICIT):
+        directory = root / f"lucky_{runtime}_{platform}"
+        manifest = run_scene(lucky, directory, platform, runtime)
+        compare_one(directory.name, audit(directory, 1),
+                    finding(manifest, "read_too_early", (0, AFTER, 1), (2, BEFORE, 0), 0, 128, None),
+                    no_path=True, compared=True, read_first=False)
+    check("text: edge", first_line(directory, 1)[1].split("\n")[3:5],
+          ["  this time it read what was written in the end", "  missing: an edge from task 0 to task 2"])
+    ordered = write_scene(root, "ordered", tasks, [(0, 2), (1, 2)])
+    for runtime, platform in combinations([host], EXPLICIT):
+        directory = root / f"ordered_{runtime}_{platform}"
+        run_scene(ordered, directory, platform, runtime)
+        check(f"{directory.name}: findings", audit(directory, 0)["findings"], [])
+    late = write_scene(root, "late", [("join", ["s", "x"], "f", "0"), ("plus", ["x"], "s", "0")], [])
+    for runtime, platform in combinations([aicpu], EXPLICIT):
+        directory = root / f"late_{runtime}_{platform}"
+        manifest = run_scene(late, directory, platform, runtime)
+        compare_one(directory.name, audit(directory, 1),
+                    finding(manifest, "read_too_early", (1, AFTER, 1), (0, BEFORE, 0), 0, 128, None),
+                    no_path=True, read_first=True)
+    check("text: edge of a late read", first_line(directory, 1)[1].split("\n")[4], "  missing: an edge from task 0 to task 1")
 
 
 def test_tiles(root):
     """Two tiles that share four rows of four elements; where the runtime finds the edges, they come in an order."""
-    scene = write_scene(root / "tiles", [("tile", ["x"], "matrix[0:8,0:8]", "10"), ("tile", ["x"], "matrix[4:12,4:12]", "20"),
+    scene = write_scene(root, "tiles", [("tile", ["x"], "matrix[0:8,0:8]", "10"), ("tile", ["x"], "matrix[4:12,4:12]", "20"),
                                          ("plus", ["matrix[0:2,0:16]"], "f", "0")], [(0, 2), (1, 2)])
-    for runtime in RUNTIMES:
-        for platform in PLATFORMS:
-            directory = root / f"tiles_{runtime}_{platform}"
-            manifest = run_scene(scene, directory, platform, runtime)
-            if runtime not in EXPLICIT:
-                check(f"{directory.name}: findings", audit(directory, 0)["findings"], [])
-                continue
-            payload = (directory / "tensor_dump" / "tensor_dump.bin").read_bytes()
-            tiles = [np.frombuffer(payload, np.float32, 64, entry_of(manifest, task, AFTER, 1)["bin_offset"]).reshape(8, 8)
-                     for task in (0, 1)]
-            differs = np.argwhere(tiles[0][4:, 4:] != tiles[1][:4, :4])
-            element = None if len(differs) == 0 else (differs[0].tolist(), float(tiles[0][4:, 4:][tuple(differs[0])]),
-                                                      float(tiles[1][:4, :4][tuple(differs[0])]))
-            begin, end = (4 * 16 + 4) * 4, (7 * 16 + 8) * 4
-            compare_one(directory.name, audit(directory, 1),
-                        finding(manifest, "overlapping_writes", (0, AFTER, 1), (1, AFTER, 1), begin, end, element),
-                        no_path=True, compared=True)
-            check(f"{directory.name}: what tile 1 wrote", tiles[1][7, 7], 20.0)
+    for runtime, platform in combinations((RUNTIMES[0], RUNTIMES[2])):
+        directory = root / f"tiles_{runtime}_{platform}"
+        manifest = run_scene(scene, directory, platform, runtime)
+        if runtime not in EXPLICIT:
+            check(f"{directory.name}: findings", audit(directory, 0)["findings"], [])
+            continue
+        payload = (directory / "tensor_dump" / "tensor_dump.bin").read_bytes()
+        tiles = [np.frombuffer(payload, np.float32, 64, entry_of(manifest, task, AFTER, 1)["bin_offset"]).reshape(8, 8)
+                 for task in (0, 1)]
+        differs = np.argwhere(tiles[0][4:, 4:] != tiles[1][:4, :4])
+        element = None if len(differs) == 0 else (differs[0].tolist(), float(tiles[0][4:, 4:][tuple(differs[0])]),
+                                                  float(tiles[1][:4, :4][tuple(differs[0])]))
+        begin, end = (4 * 16 + 4) * 4, (7 * 16 + 8) * 4
+        compare_one(directory.name, audit(directory, 1),
+                    finding(manifest, "overlapping_writes", (0, AFTER, 1), (1, AFTER, 1), begin, end, element),
+                    no_path=True, compared=True)
+        check(f"{directory.name}: what tile 1 wrote", tiles[1][7, 7], 20.0)
 
 
 # --- dumps made byte by byte ---
@@ -387,8 +422,9 @@ class Recorded:
     def edges(self, task, *predecessors):
         self.dump.records.append(record(EDGES, task, NONE, arg=NONE, body=struct.pack(f"<{len(predecessors)}Q", *predecessors)))
 
-    def finish(self, code):
-        self.dump.end()
+    def finish(self, code, end={}):
+        if end is not None:
+            self.dump.end(**end)
         self.dump.write()
         return audit(self.directory, code)
 
@@ -447,11 +483,48 @@ def test_parts_of_tensors(root):
     check("int4: element", elements(got), [{"index": [9], "dtype": "int4", "expected": 1, "found": 2}])
 
 
+def test_same_bytes(root):
+    """Other dtypes over the same bytes, bits that have the same text, tasks that took no time."""
+    old = np.arange(4, dtype=np.float32)
+    for name, hashed in (("bytes", False), ("hashes", True)):
+        for shape, dtype in (((4,), "int32"), ((16,), "uint8"), ((2, 4), "float16")):
+            for change, code in ((0, 0), (1, 1)):
+                made = Recorded(root / f"as_{dtype}_{name}_{code}", level="stats" if hashed else "full")
+                made.begin(0)
+                made.write(0, 1, "float32", (4,), old.tobytes(), 0x1000)
+                if hashed:
+                    made.without_payload()
+                made.done(0)
+                made.begin(1)
+                made.read(1, 0, dtype, shape, (old + [0, 0, change, 0]).astype(np.float32).tobytes(), 0x1000)
+                if hashed:
+                    made.without_payload()
+                made.done(1)
+                got = made.finish(code)
+                width = np.dtype(dtype).itemsize
+                begin = 10 // width * width  # 2.0 and 3.0 differ in byte 2 of the element
+                expected = [(0, 16) if hashed else (begin, begin + width)] if change else []
+                check(f"{made.directory.name}: ranges", (ranges(got), got["compared"]), (expected, 1))
+    nans = [np.array([0x7fc00000 + i], np.uint32).tobytes() for i in range(2)]
+    one_after_other(root / "nans", *nans).finish(1)
+    check("text: NaN and NaN", first_line(root / "nans", 1)[1].split("\n")[3],
+          "  first element that differs: [0], expected nan (0x7fc00000), found nan (0x7fc00001)")
+    made = Recorded(root / "no_time")
+    for task in range(3):
+        made.time = 0
+        made.begin(task)
+        made.read(task, 0, "float32", (4,), (old + task).tobytes(), 0x1000, role=2)
+        made.dump.tensor(task, 0, "float32", (4,), (old + task + 1).tobytes(), address=0x1000, time=made.time, role=2, stage=1)
+        made.dump.records.append(record(DONE, task, 1, arg=NONE, time=made.time))
+    got = made.finish(0)
+    check("tasks that took no time", (got["findings"], got["compared"], got["first_reads"]), ([], 2, 1))
+
+
 def test_what_is_missing(root):
     """A task between the two may have written it, had the dump all of its outputs."""
     old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
 
-    def between(name, code, is_done=True, after=lambda made: None, **more):
+    def between(name, code, is_done=True, after=lambda made: None, end={}, **more):
         made = Recorded(root / name, **more)
         made.begin(0)
         made.write(0, 1, "float32", (4,), old.tobytes(), 0x1000)
@@ -463,13 +536,22 @@ def test_what_is_missing(root):
         made.read(2, 0, "float32", (4,), new.tobytes(), 0x1000)
         made.done(2)
         after(made)
-        got = made.finish(code)
+        got = made.finish(code, end)
         return len(got["findings"]), got["not_audited"]["missing_outputs"], got["tasks_missing_outputs"]
 
     check("all is there", between("whole", 1), (1, 0, 0))
-    check("a loss", between("loss", 0, after=lambda made: made.dump.loss(1, 1, 1, 0, 1)), (0, 1, 1))
-    check("a loss of an input", between("input_loss", 1, after=lambda made: made.dump.loss(1, 0, 0, 0, 1)), (1, 0, 0))
-    check("losses that nobody knows", between("losses", 0, after=lambda made: made.dump.loss(0, NONE, NONE, 3, 2)), (0, 1, None))
+    lost = {"text": "done, but records were lost", "is_complete": False}
+    check("a loss", between("loss", 0, after=lambda made: made.dump.loss(1, 1, 1, 0, 1), end=lost), (0, 1, 1))
+    check("a loss of an input", between("input_loss", 1, after=lambda made: made.dump.loss(1, 0, 0, 0, 1), end=lost), (1, 0, 0))
+    check("losses that nobody knows", between("losses", 0, after=lambda made: made.dump.loss(0, NONE, NONE, 3, 2), end=lost),
+          (0, 1, None))
+    check("killed", between("killed", 0, end=None), (0, 1, None))
+    recovered = {"text": "killed before the dump was complete; recovered", "is_complete": False}
+    check("killed and recovered", between("recovered", 0, end=recovered), (0, 1, None))
+    check("recovered, and a loss too", between("recovered_loss", 0, after=lambda made: made.dump.loss(2, 0, 0, 0, 1), end=recovered),
+          (0, 1, None))
+    check("killed: first line", first_line(root / "killed", 0)[0],
+          "no findings, but 1 of 2 records of 3 tasks could not be audited, and the dump is not complete")
     check("a skipped task", between("skipped", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0)), (0, 1, 1))
     check("no end", between("no_end", 0, is_done=False), (0, 1, 1))
     check("a loss of a task that came later", between("later", 1, after=lambda made: made.dump.loss(2, 1, 1, 0, 1)), (1, 0, 1))
@@ -613,6 +695,8 @@ def test_refused(root):
     """What cannot be audited is no success."""
     result = glassbox("audit", root / "nowhere")
     check("no dump: exit code", (result.returncode, result.stdout), (2, ""))
+    check("no tensors", (Recorded(root / "nothing").finish(1)["records"], first_line(root / "nothing", 1)[0]),
+          (0, "nothing was audited: the dump has no tensors, or only those of tasks in flight"))
     check("two dumps: exit code", glassbox("audit", root, root).returncode, 2)
     other = root / "other" / "tensor_dump"
     other.mkdir(parents=True)
@@ -629,7 +713,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
         os.environ.setdefault("GLASSBOX_CACHE", str(root / "cache"))
-        for test in (test_parts_of_tensors, test_what_is_missing, test_order, test_random_memory, test_refused,
+        for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_order, test_random_memory, test_refused,
                      test_wild_write, test_spoiled_input, test_overflow, test_missing_edges, test_tiles):
             test(root)
         test_examples(root, sys.argv[2])

@@ -272,6 +272,11 @@ def test_causes(root):
         "run differ"])
     check("changed on the way", why(dumps("changed", [{1: (1, (x, x), 0x1000)}, {0: (0, (y, z), 0x1000)}])), (
         "inherited", "it came in so, though task 0, kernel add, arg 1 y, which wrote it last, left it equal: see glassbox audit"))
+    # What task 2 reads was written in two parts, of which the last one is equal.
+    part = dumps("part", [{1: (1, (y, z), 0x1008)}, {1: (1, (x, x), 0x1000)}, {0: (0, (y, z), 0x1004)}])
+    got = check_diff("a part", *part, "--stage", "before", is_selected=lambda e: e["stage"] == "before_dispatch")
+    check("a part", got["first"]["why"],
+          "it came in so; task 1, kernel add, arg 1 y wrote to it last, maybe to a part alone, and left that equal")
     check("an input in one dump alone", why(dumps("alone", [{0: (0, (x, None), 0x1000), 1: (1, (y, z), 0x2000)}])), (
         None, "introduced or inherited, which cannot be told: its input arg 0 x was not compared"))
     check("an input that may be missing", why(dumps("partial", [{1: (1, (y, z), 0x2000)}], "partial")), (
@@ -325,7 +330,11 @@ def test_graphs(root):
             dump.tensor(0, 2, "float32", [], floats(0))
         for i in range(3 - side):  # the same argument several times: in order
             dump.tensor(0, 3, "float32", [1], floats(i * (1 + side)))
-    check_diff("other forms", *[finish(dump) for dump in forms])
+    a, b = [finish(dump) for dump in forms]
+    got = check_diff("other forms", a, b)
+    check("other forms: why", got["first"]["why"], "the orchestration passed something of another form")
+    notes = [line[line.find("input"):] for line in first_lines(a.directory, b.directory, count=5)[3:]]
+    check("other forms: notes", notes, ["input, dtype float32 in A, int32 in B", "input, shape [2, 3] in A, [3, 2] in B"])
 
 
 def corrupt(source):
@@ -364,6 +373,8 @@ def test_truncated(root):
         dump.tensor(0, 5, "int4", [5, 3], pack_int4(np.arange(15) + side * (np.arange(15) == 12), [5, 3]), keep=(8, 9)[side])
     got = check_diff("truncated", *[finish(dump) for dump in made])
     check("truncated: counted", (got["truncated"], got["not_compared"]), (5, 1))
+    check("truncated: first line", first_lines(root / "truncated_a", root / "truncated_b", "--arg", "2..3"), [
+        "equal: 1 record compared, all the same; of 1 the beginning alone; 1 not compared"])
 
 
 def test_in_flight(root):
@@ -395,6 +406,8 @@ def test_levels(root, examples):
             entry["has_payload"] = False
     equal = check_diff("stats with full", stats["paged_attention"], full)
     check("stats with full: all by their hashes", (equal["different"], equal["bytes_read"]), (0, 0))
+    check("stats: how they differ", first_lines(stats["broken_softmax"].directory, full.directory, count=2)[1:], [
+        "  hashes differ, payload is missing in A: by how much, or whether within tolerance, nobody can tell"])
     for source_a, source_b in ((stats["broken_softmax"], full), (stats["broken_softmax"], stats["paged_attention"])):
         got = check_diff("stats", source_a, source_b)
         check("stats: first", [got["first"][key] for key in ("task_seq", "cause")], [29, "introduced"])
@@ -405,6 +418,9 @@ def test_levels(root, examples):
         got = check_diff(level, marked, full)
         check(f"{level}: first", [got["first"][key] for key in ("task_seq", "cause")], [29, "introduced"])
     check("partial: the rest is in B alone", got["only_b"] > 0, True)
+    lines = glassbox("diff", marked.directory, full.directory).stdout.split("\n")
+    check("partial: what differs comes first", [line.split()[0] for line in lines[3:6]], ["29", "29", "29"])
+    check("partial: the rest is counted", f"and {got['only_b']:,} in one dump alone; --json has all" in lines, True)
     alone = Source.of_files(run(root, examples, "broken_softmax", "a2a3sim", "aicpu_build_graph", "outputs",
                                 "--dump-filter", "kernel=softmax_prepare,stage=after"))
     other = Source.of_files(run(root, examples, "paged_attention", "a5sim", "host_build_graph", "outputs_good",
@@ -449,7 +465,22 @@ def check_foreign(root, bad, full):
     check("ours and its export", diff(full.directory, exported, code=0)["equal"], len(full.entries))
     check("an export and ours: first line", first_lines(exported, bad.directory)[0].split(":")[1],
           " task 29, kernel softmax_prepare, arg 1 weights, after_completion")
+    check_other_ids(root)
     check_overwritten(root)
+
+
+def check_other_ids(root):
+    directory = root / "other_ids"
+    shutil.copytree(FIXTURES / "vector_example", directory)
+    manifest = next(directory.glob("*.json"))
+    document = json.loads(manifest.read_text())
+    for entry in document["args"]:
+        entry["task_id"] = hex(int(entry["task_id"], 16) + (1 << 40))
+    manifest.write_text(json.dumps(document))
+    got = diff(FIXTURES / "vector_example", directory, code=0)
+    check("other ids", (got["equal"], got["tasks_matched_by"]), (len(document["args"]), "order"))
+    check("other ids: said", "tasks are matched in the order in which they appear" in
+          glassbox("diff", FIXTURES / "vector_example", directory).stdout, True)
 
 
 def check_overwritten(root):

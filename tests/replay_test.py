@@ -159,7 +159,7 @@ def check_flipped():
     text = replay_text(copy, 0, code=1)
     expect("flipped: first line", text.split("\n")[0], "task 0, kernel add: differs: 1 of 16,384 elements is not what the "
            "dump holds, the first in argument 2 sum at [7, 104]")
-    expect("flipped: all tasks", tool("replay", copy, "--task", "all").stdout.split("\n")[0], "5 tasks: 4 bit exact, 1 differs")
+    expect("flipped: all tasks", tool("replay", copy, "--task", "all").stdout.split("\n")[0], "5 tasks: 4 bit exact, 1 differs; the first that differs is task 0")
     (output,) = replay(patched(dump, "zeros", out, bytes(out["bin_size"])), 0, code=1)["outputs"]
     expect("zeros: mismatches", output["mismatches"], int((right.view(np.uint32) != 0).sum()))
     changed = x.copy()
@@ -209,23 +209,33 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
 """
 
 
-def make_scene(name, kernels, bodies=None, **more):
+def shared(name, text):
+    """A source of several scenes, which is compiled once."""
+    path = root / "shared" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def make_scene(name, kernels, bodies=None, orchestration=None, **more):
     """One task a kernel, each with an input x and an output y of its own."""
     folder = root / "scenes" / name
     (folder / "reference").mkdir(parents=True)
-    args = []
+    args, sources = [], {}
     for i, kernel in enumerate(kernels):
-        (folder / f"{kernel}.c").write_text(KERNEL % (bodies or BODIES)[kernel])
+        body = (bodies or BODIES)[kernel]
+        if bodies:
+            (folder / f"{kernel}.c").write_text(KERNEL % body)
+        sources[kernel] = str(folder / f"{kernel}.c" if bodies else shared(f"{kernel}.c", KERNEL % body))
         args += [{"name": f"x{i}", "dtype": "float32", "shape": [ELEMENTS], "role": "in", "fill": "random", "low": 1, "high": 2,
                   "seed": i + 1},
                  {"name": f"y{i}", "dtype": "float32", "shape": [ELEMENTS], "role": "out"}]
     (folder / "reference" / "twice.c").write_text(KERNEL % BODIES["twice"])
-    (folder / "orchestration.c").write_text(ORCHESTRATION % len(kernels))
     (folder / "scene.json").write_text(json.dumps({
         "name": name, "args": args, "cases": {"default": {}},
-        "kernels": [{"func_id": i, "name": kernel, "source": f"{kernel}.c", "core": "aiv", "signature": ["in", "out"],
+        "kernels": [{"func_id": i, "name": kernel, "source": sources[kernel], "core": "aiv", "signature": ["in", "out"],
                      "arg_names": ["x", "y"], **more.get(kernel, {})} for i, kernel in enumerate(kernels)],
-        "orchestrations": {"tensormap_and_ringbuffer": {"source": "orchestration.c"}}}))
+        "orchestrations": {"tensormap_and_ringbuffer": {"source": str(orchestration or shared(f"orchestration{len(kernels)}.c", ORCHESTRATION % len(kernels)))}}}))
     return folder
 
 
@@ -306,28 +316,43 @@ def check_counts(dump):
 
 
 def check_faults():
-    for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 0.3 s", ("--timeout", 0.3))):
-        dump = record(make_scene(kernel, ["twice", kernel]), kernel, *(("--timeout", "1") if kernel == "hangs" else ()), "--dump-tensor", code=3)
+    for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 0.2 s", ("--timeout", 0.2))):
+        dump = record(make_scene(kernel, ["twice", kernel]), kernel, *(("--timeout", "0.5") if kernel == "hangs" else ()), "--dump-tensor", code=3)
         text = replay_text(dump, 1, *options, code=3)
         expect_in(kernel, f"task 1, kernel {kernel}: kernel {kernel} ", text.split("\n")[0])
         expect_in(kernel, told, text.split("\n")[0])
         expect_in(kernel, "; as in the recorded run: ", text.split("\n")[0])
-        document = replay(dump, 1, *options, code=3)
-        expect(f"{kernel}: fault", (document["fault"]["is_hang"], document["fault"]["dispatch"], document["fault"]["as_in_the_run"], document["outputs"]),
-               (kernel == "hangs", 0, True, []))
-        expect(f"{kernel}: address", document["fault"]["address"], "0x0000000000000010" if kernel == "crashes" else None)
         expect(f"{kernel}: the other", replay(dump, 0)["verdict"], "bit_exact")
         fixed = root / "fixed.c"
         fixed.write_text(KERNEL % BODIES["twice"])
         text = replay_text(dump, 1, "--kernel", fixed, code=1)
         expect_in(kernel, f"task 1, kernel {kernel} with {fixed}: not judged: ", text.split("\n")[0])
+    check_crash_told()
     check_calmed()
-    calm = make_scene("calm", ["twice", "half"])
-    dump = record(calm, "calm")
+    dump = root / "planted"
     for body in ("crashes", "ends"):
         other = root / f"{body}.c"
         other.write_text(KERNEL % BODIES[body])
         expect_in(f"--kernel {body}", "; in the recorded run it completed", replay_text(dump, 0, "--kernel", other, code=3))
+
+
+def check_crash_told():
+    """The JSON of a crash; what another task did is not taken for it; no task is kept from running by it."""
+    dump = root / "crashes"
+    document = replay(dump, 1, code=3)
+    expect("crashes: fault", [document["fault"][key] for key in ("is_hang", "dispatch", "as_in_the_run", "address")], [False, 0, True, "0x0000000000000010"])
+    expect("crashes: outputs", document["outputs"], [])
+    document = replay(dump, "all", code=3)
+    expect("crashes: all", [task["verdict"] for task in document["tasks"]], ["bit_exact", "fault"])
+    copy = root / "crashes-other"
+    shutil.copytree(dump, copy)
+    (copy / "tensor_dump" / "tensor_dump.rec").unlink()
+    path = copy / "tensor_dump" / "tensor_dump.json"
+    told = json.loads(path.read_text())
+    told["status"] = told["status"].replace(" of task 1 on core ", " of task 0 on core ")
+    path.write_text(json.dumps(told))
+    expect("crashes: another task ended the run", replay(copy, 1, code=3)["fault"]["as_in_the_run"], False)
+    expect_in("crashes: another task ended the run", "; in the recorded run it did not complete: ", replay_text(copy, 1, code=3))
 
 
 def check_calmed():
@@ -346,7 +371,8 @@ def check_calmed():
 
 def check_manifest_alone():
     """Another tool's dump has no journal, and may not tell addresses."""
-    dump = record(EXAMPLES / "vector_example", "manifest")
+    dump = root / "manifest"
+    shutil.copytree(root / "flip", dump)
     (dump / "tensor_dump" / "tensor_dump.rec").unlink()
     document = replay(dump, "all")
     expect("manifest alone: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", False)] * 5)
@@ -400,8 +426,9 @@ def check_swap():
            [([i], None, 2 * x[i]) for i in range(1, 21, 2)])
     check_swap_files(dump, scene)
     shutil.rmtree(scene)
-    gone = replay(dump, 0, "--kernel", fixed, code=1)
+    gone = replay(dump, 0, "--kernel", root / "made.so", code=1)
     expect("scene gone: judgement", gone["judgement"], "not_judged")
+    expect("scene gone: why", gone["judgement_reason"], f"the scene of the dump was {scene}, which is not there any more")
 
 
 def check_swap_files(dump, scene):
@@ -415,6 +442,19 @@ def check_swap_files(dump, scene):
     made = root / "made.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header_folder()}", "-o", made, scene / "reference" / "twice.c"], check=True)
     expect("a shared object", replay(dump, 0, "--kernel", made)["judgement"], "fixed")
+    for second in (made, f"twice={made}"):
+        expect_in("twice the same kernel", "are of the same kernel", refuse(dump, 0, "--kernel", scene / "twice.c", "--kernel", second))
+    check_foreign_scene(dump, scene, made)
+
+
+def check_foreign_scene(dump, scene, made):
+    """References of a scene are code, too: those of a scene that others can write are not run."""
+    (scene / "scene.json").chmod(0o646)
+    document = replay(dump, 0, "--kernel", made, code=1)
+    expect("others' scene: judgement", document["judgement"], "not_judged")
+    expect_in("others' scene", "give --trust", document["judgement_reason"])
+    expect("others' scene, trusted", replay(dump, 0, "--kernel", made, "--trust")["judgement"], "fixed")
+    (scene / "scene.json").chmod(0o644)
 
 
 def header_folder():
@@ -442,6 +482,23 @@ def check_missing():
     done = tool("replay", dump, "--task", "1..2")
     expect("outputs missing", done.stdout.split("\n")[0], "2 tasks: 1 not compared, 1 not replayed")
     expect("outputs missing: exit code", done.returncode, 1)
+    check_some_missing()
+
+
+def check_some_missing():
+    """Some outputs are in the dump: nothing is said of the others."""
+    dump = record(EXAMPLES / "broken_softmax", "cut-output")
+    (dump / "tensor_dump" / "tensor_dump.rec").unlink()
+    path = dump / "tensor_dump" / "tensor_dump.json"
+    told = json.loads(path.read_text())
+    entries_of(told, 29, "after_completion")[1].update(truncated=True, bin_size=16)
+    path.write_text(json.dumps(told))
+    document = replay(dump, 29)
+    expect("cut: outputs", [(o["is_compared"], o["bit_exact"], o["mismatches"]) for o in document["outputs"]],
+           [(False, False, None), (True, True, 0), (True, True, 0)])
+    expect("cut: first line", replay_text(dump, 29).split("\n")[0], "task 29, kernel softmax_prepare: bit exact: the replay gives what the "
+           "dump holds (2 outputs, 16 elements); 1 output is not in the dump and not compared")
+    expect_in("cut: of several", "1 output not compared", replay_text(dump, "29..30"))
 
 
 # --- code of a dump ---
@@ -515,6 +572,11 @@ def check_hostile(dump, attempt):
     def replaced(kernel, copy):
         shutil.copy(copy / json.loads((copy / "run.json").read_text())["kernels"][1]["object"], copy / kernel["object"])
 
+    def relative(kernel, copy):
+        target = root / "relative.c"
+        target.write_text(KERNEL % BODIES["twice"])
+        kernel["origin"] = os.path.relpath(target)
+
     def set_to(**fields):
         return lambda kernel, copy: kernel.update(fields)
 
@@ -526,14 +588,16 @@ def check_hostile(dump, attempt):
             ("absolute", set_to(object="/lib/x86_64-linux-gnu/libm.so.6"), ["object", "inside of the dump"], True),
             ("no-hash", set_to(object_hash=None), ["object_hash"], True),
             ("no-file", set_to(object="kernels/none.so"), ["none.so"], True),
-            ("number", set_to(name=7), ["name"], True)):
+            ("number", set_to(name=7), ["name"], True),
+            ("relative", relative, ["is not named by its whole path"], False),
+            ("controls", set_to(name="a\x1b[31m\nb", object="kernels/\x1b[31m\n.so"), ["a\\x1b[31m\\x0ab", "\\x1b[31m\\x0a.so"], True)):
         copy = with_run_json(dump, name, change)
         text = attempt(name, False, copy)
         for part in parts:
             expect_in(name, part, text)
         if is_final:  # no --trust helps
             attempt(f"{name}, trusted", False, copy, "--trust")
-    copy = with_run_json(dump, "kernel-flags", flags)
+    copy = with_run_json(dump, "kernel-flags", lambda kernel, copy: (flags(kernel, copy), kernel.update(name="a\x1b[31m\nb")))
     fixed = root / "right.c"
     expect_in("flags of the dump", "they could do more than compile", refuse(copy, 0, "--kernel", fixed))
     flagged = record(make_scene("flagged", ["twice"], twice={"compile_flags": "-DUNUSED=1"}), "flagged")
@@ -555,7 +619,7 @@ def check_dispatches():
     entry = next(e for e in manifest(dump)["tensors"] if len(e["kernel"]) == 3)
     task = entry["task_seq"]
     prepare = next(i for i, subtask in enumerate(entry["subtasks"]) if subtask == "aiv0")
-    document = replay(dump, task, "--dispatch", 0, "--timeout", 0.3, code=3)
+    document = replay(dump, task, "--dispatch", 0, "--timeout", 0.2, code=3)
     expect("one dispatch waits for the others", document["fault"]["is_hang"], True)
     expect("dispatches", (document["dispatches"], document["dispatch"], prepare), (24, 0, 1))
     refuse(dump, task, "--dispatch", 24)
@@ -575,17 +639,14 @@ def check_dispatches():
 def make_spmd():
     body = {"twice": "int b = (int)gbx_local(args)->block_idx, m = n / (int)gbx_local(args)->block_num; "
                      "for (int i = b * m; i < (b + 1) * m; ++i) y[i] = 2 * x[i];"}
-    scene = make_scene("spmd", ["twice"], body)
-    source = scene / "orchestration.c"
-    source.write_text(source.read_text().replace("gbx_aiv(i)", "gbx_spmd(gbx_aiv(i), 4)"))
-    return scene
+    return make_scene("spmd", ["twice"], body, shared("spmd.c", (ORCHESTRATION % 1).replace("gbx_aiv(i)", "gbx_spmd(gbx_aiv(i), 4)")))
 
 
 # --- options ---
 
 
 def check_options():
-    dump = record(EXAMPLES / "vector_example", "options")
+    dump = root / "flip"
     for options in ((), ("--task", "x"), ("--task", "1", "--gdb", "--save", root / "d"), ("--task", "all", "--gdb"), ("--task", "0x1..0x3"),
                     ("--task", "1", "--save", root / "d", "--json"), ("--task", "all", "--kernel", "a.c"), ("--task", "1", "--repeat", "0"),
                     ("--task", "0..1", "--dispatch", "0"), ("--task", "1", "--timeout", "0"), ("--task", "1", "a", "b")):

@@ -49,6 +49,7 @@ gbx_status gbx_audit_run(gbx_entries *entries, const gbx_graph *graph, gbx_audit
     free(state.tasks);
     free(state.accesses);
     free(state.races);
+    free(state.races_by_second);
     if (status)
         gbx_audit_free(out_audit);
     return status;

@@ -72,6 +72,7 @@ typedef struct gbx_audit_finding {
     bool is_seen;       /* `first` did not write it but read it: what it saw is known */
     bool is_read_first; /* of a read: the reader comes first in graph order */
 
+    bool has_suspects;      /* they were looked for */
     uint64_t suspect_count; /* all of them, of which the likeliest are: */
     gbx_audit_suspect suspects[GBX_AUDIT_SUSPECTS];
 } gbx_audit_finding;
@@ -96,7 +97,8 @@ typedef struct gbx_audit_counts {
     uint64_t unfollowed;    /* outputs whose views lie in too many pieces */
     uint64_t in_flight;     /* records that take no part */
     uint64_t bad_edges;
-    bool has_edges; /* order is by edges; else by time alone */
+    bool has_edges;   /* order is by edges; else by time alone */
+    bool is_complete; /* the run ended by itself, and nothing was lost */
 } gbx_audit_counts;
 
 typedef struct gbx_audit {

@@ -12,6 +12,9 @@
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 
+/* Of END, where a run came to its end and lost records. */
+#define TEXT_LOST "done, but records were lost"
+
 static gbx_status fail_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "no memory for auditing the dump");
 }
@@ -60,6 +63,18 @@ static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
     return NULL;
 }
 
+/*
+ * Whether each record that is not there has a LOSS. Not so of a run that was killed, recovered or
+ * not, or that lost the chip: threads hand records over by themselves, and what one had not handed
+ * over is older than what is there of another.
+ */
+static bool are_losses_known(const gbx_reader *reader) {
+    if (gbx_reader_is_complete(reader))
+        return true;
+    return gbx_reader_get_extent(reader)->stop == GBX_STOP_END &&
+           !strcmp(gbx_reader_end_text(reader), TEXT_LOST);
+}
+
 /* Whether the dump was to have a record of every argument. */
 static bool has_all_records(const gbx_run_info *run) {
     const char *level = run->dump_level;
@@ -73,7 +88,7 @@ static bool has_all_records(const gbx_run_info *run) {
 static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
     gbx_audit_counts *counts = &state->audit->counts;
-    state->is_any_missing = !has_all_records(gbx_reader_run(reader));
+    state->is_any_missing = !has_all_records(gbx_reader_run(reader)) || !are_losses_known(reader);
     GBX_TRY(note_losses(state, reader));
     for (uint64_t i = 0; i < state->task_count; ++i) {
         if (origin->is_journal && state->tasks[i].end_ns == UINT64_MAX)
@@ -200,5 +215,6 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
     counts->tasks = state->task_count;
     counts->bad_edges = gbx_graph_bad_edges(state->graph);
     counts->has_edges = has_all_edges(reader, state->graph);
+    counts->is_complete = gbx_reader_is_complete(reader);
     return NULL;
 }

@@ -56,10 +56,19 @@ static gbx_audit_suspect suspect_access(const gbx_access *access, uint64_t begin
     return suspect;
 }
 
-/* An argument that lies there, then the nearest output, whichever side it is on. */
+/* An output right beside it, which was written out of bounds, then an argument that lies there,
+ * then the nearest output, whichever side it is on. */
+static int suspect_class(const gbx_audit_suspect *suspect) {
+    if (suspect->reason == GBX_SUSPECT_RAN)
+        return 3;
+    if (suspect->reason == GBX_SUSPECT_HAS_IT)
+        return 1;
+    return suspect->distance == 0 ? 0 : 2;
+}
+
 static bool is_likelier(const gbx_audit_suspect *a, const gbx_audit_suspect *b) {
-    int a_class = a->reason == GBX_SUSPECT_HAS_IT ? 0 : a->reason == GBX_SUSPECT_RAN ? 2 : 1;
-    int b_class = b->reason == GBX_SUSPECT_HAS_IT ? 0 : b->reason == GBX_SUSPECT_RAN ? 2 : 1;
+    int a_class = suspect_class(a);
+    int b_class = suspect_class(b);
     if (a_class != b_class)
         return a_class < b_class;
     return a->distance < b->distance;
@@ -127,7 +136,8 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
                                  .is_seen = !owner->is_write};
     GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
     set_range(state, reader, difference, &finding);
-    if (state->audit->finding_count < SEARCHED_MAX)
+    finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
+    if (finding.has_suspects)
         find_suspects(state, reader, owner, &finding);
     return add_finding(state, &finding);
 }

@@ -116,6 +116,28 @@ static void unite_races(gbx_audit_state *state) {
     state->race_count = kept + 1;
 }
 
+static int compare_seconds(const void *a, const void *b, void *context) {
+    const gbx_race *races = context;
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    if (races[left].second != races[right].second)
+        return races[left].second < races[right].second ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+static gbx_status sort_by_second(gbx_audit_state *state) {
+    uint64_t count = state->race_count;
+    state->races_by_second = malloc((count + 1) * sizeof *state->races_by_second);
+    if (!state->races_by_second)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for %" PRIu64 " pairs of tasks", count);
+    for (uint64_t i = 0; i < count; ++i)
+        state->races_by_second[i] = i;
+    if (count > 1)
+        qsort_r(state->races_by_second, count, sizeof *state->races_by_second, compare_seconds,
+                state->races);
+    return NULL;
+}
+
 static gbx_status sweep_tasks(sweep *s) {
     gbx_audit_state *state = s->state;
     for (uint64_t i = 0; i < state->task_count; ++i)
@@ -138,8 +160,10 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
         status = sweep_tasks(&s);
     if (!status && state->audit->counts.has_edges)
         status = gbx_audit_find_unordered(state);
-    if (!status)
+    if (!status) {
         unite_races(state);
+        status = sort_by_second(state);
+    }
     free(s.order);
     free(s.running);
     return status;

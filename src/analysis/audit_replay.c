@@ -18,21 +18,42 @@ enum { PROGRESS_STEP = 256 };
 
 /* --- what becomes of a difference --- */
 
-/* Whether one that writes these bytes ran when the access was read. */
-static bool has_writer(const gbx_audit_state *state, uint64_t access,
-                       const gbx_difference *difference) {
-    if (!state->accesses[access].has_race)
-        return false;
-    for (uint64_t i = 0; i < state->race_count; ++i) {
-        const gbx_race *race = &state->races[i];
-        if (!race->is_concurrent || (race->first != access && race->second != access))
-            continue;
-        const gbx_access *other =
-            &state->accesses[race->first == access ? race->second : race->first];
-        if (other->begin < difference->end && difference->begin < other->end)
+/* The n-th race by first or by second access; which access that is. */
+static uint64_t race_key(const gbx_audit_state *state, bool is_by_second, uint64_t n) {
+    return is_by_second ? state->races[state->races_by_second[n]].second : state->races[n].first;
+}
+
+/* The first race of an access in that order. */
+static uint64_t find_race(const gbx_audit_state *state, bool is_by_second, uint64_t access) {
+    uint64_t low = 0;
+    uint64_t high = state->race_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (race_key(state, is_by_second, middle) < access)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint64_t access,
+                          const gbx_difference *difference) {
+    uint64_t i = find_race(state, is_by_second, access);
+    for (; i < state->race_count && race_key(state, is_by_second, i) == access; ++i) {
+        const gbx_race *race = &state->races[is_by_second ? state->races_by_second[i] : i];
+        const gbx_access *other = &state->accesses[is_by_second ? race->first : race->second];
+        if (race->is_concurrent && other->begin < difference->end && difference->begin < other->end)
             return true;
     }
     return false;
+}
+
+/* Whether one that writes these bytes ran when the access was read. */
+static bool has_writer(const gbx_audit_state *state, uint64_t access,
+                       const gbx_difference *difference) {
+    return state->accesses[access].has_race && (has_writer_in(state, false, access, difference) ||
+                                                has_writer_in(state, true, access, difference));
 }
 
 /* Whether a task ran since whose outputs are not all in the dump. */
@@ -163,15 +184,26 @@ static gbx_status replay_write(replay *r, uint64_t index) {
     return NULL;
 }
 
-/* By time; at one time what was completed before what is dispatched. */
+/* What a task left that had begun before. */
+static bool is_earlier_task(const gbx_audit_state *state, const gbx_access *access) {
+    return access->is_write && state->tasks[access->task].begin_ns < access->time_ns;
+}
+
+/* By time; at one time what was completed before what is dispatched, and tasks that took no time,
+ * by a coarse clock, one after the other. Reads of a task come before its writes. */
 static int compare_events(const void *a, const void *b, void *context) {
-    const gbx_access *accesses = context;
+    const gbx_audit_state *state = context;
     uint64_t left = *(const uint64_t *)a;
     uint64_t right = *(const uint64_t *)b;
-    if (accesses[left].time_ns != accesses[right].time_ns)
-        return accesses[left].time_ns < accesses[right].time_ns ? -1 : 1;
-    if (accesses[left].is_write != accesses[right].is_write)
-        return accesses[left].is_write ? -1 : 1;
+    const gbx_access *one = &state->accesses[left];
+    const gbx_access *other = &state->accesses[right];
+    if (one->time_ns != other->time_ns)
+        return one->time_ns < other->time_ns ? -1 : 1;
+    bool is_one_earlier = is_earlier_task(state, one);
+    if (is_one_earlier != is_earlier_task(state, other))
+        return is_one_earlier ? -1 : 1;
+    if (one->task != other->task)
+        return one->task < other->task ? -1 : 1;
     return left < right ? -1 : left > right;
 }
 
@@ -179,7 +211,7 @@ static gbx_status replay_all(replay *r, uint64_t *order) {
     gbx_audit_state *state = r->state;
     for (uint64_t i = 0; i < state->access_count; ++i)
         order[i] = i;
-    qsort_r(order, state->access_count, sizeof *order, compare_events, state->accesses);
+    qsort_r(order, state->access_count, sizeof *order, compare_events, state);
     for (uint64_t i = 0; i < state->access_count; ++i) {
         if (state->progress && i % PROGRESS_STEP == 0)
             state->progress(state->context, i, state->access_count);

@@ -57,6 +57,7 @@ typedef struct gbx_audit_state {
     uint64_t access_count;
     gbx_race *races; /* sorted by first, second, once found */
     uint64_t race_count;
+    uint64_t *races_by_second; /* the same ones, by second */
     uint64_t race_capacity;
     size_t finding_capacity;
     bool is_any_missing; /* any task may have written anything */

@@ -318,7 +318,7 @@ static gbx_status visit_tasks(gbx_diff_walk *walk) {
 
 static gbx_status run(gbx_diff_walk *walk) {
     GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
-    walk->result->is_by_task_id = walk->tasks.is_by_task_id;
+    walk->result->matching = walk->tasks.matching;
     walk->result->bad_edges = walk->tasks.bad_edges;
     walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
     if (!walk->pieces)

@@ -88,10 +88,12 @@ typedef enum gbx_diff_ground {
 
 /* How the first input that differs came to differ. */
 typedef enum gbx_diff_origin {
-    GBX_DIFF_ORIGIN_UNKNOWN,        /* the dump does not tell who wrote it */
-    GBX_DIFF_ORIGIN_PASSED,         /* a scalar of the orchestration */
-    GBX_DIFF_ORIGIN_ARGUMENT,       /* no task before it wrote there: an argument of the run */
-    GBX_DIFF_ORIGIN_WRITER_EQUAL,   /* `writer` left it equal */
+    GBX_DIFF_ORIGIN_UNKNOWN,      /* the dump does not tell who wrote it */
+    GBX_DIFF_ORIGIN_PASSED,       /* a scalar of the orchestration */
+    GBX_DIFF_ORIGIN_FORM,         /* the orchestration passed another kind, dtype or shape */
+    GBX_DIFF_ORIGIN_ARGUMENT,     /* no task before it wrote there: an argument of the run */
+    GBX_DIFF_ORIGIN_WRITER_EQUAL, /* `writer` left it equal */
+    GBX_DIFF_ORIGIN_WRITER_PART,  /* `writer` left it equal, but need not have written all of it */
     GBX_DIFF_ORIGIN_WRITER_DIFFERS, /* `writer` left it different, outside of what is selected */
     GBX_DIFF_ORIGIN_WRITER_UNKNOWN  /* `writer` wrote it, which could not be compared */
 } gbx_diff_origin;
@@ -120,6 +122,13 @@ typedef struct gbx_diff_observer {
     void (*on_progress)(void *context, uint64_t tasks, uint64_t all_tasks, uint64_t bytes);
 } gbx_diff_observer;
 
+/* What tasks were matched by. */
+typedef enum gbx_diff_matching {
+    GBX_DIFF_BY_NUMBER,
+    GBX_DIFF_BY_TASK_ID, /* for a dump does not number its tasks */
+    GBX_DIFF_BY_ORDER    /* in which they appear, for the ids do not match either */
+} gbx_diff_matching;
+
 typedef struct gbx_diff_result {
     uint64_t counts[GBX_DIFF_VERDICT_COUNT];
     uint64_t compared;                       /* equal, within and different */
@@ -130,8 +139,8 @@ typedef struct gbx_diff_result {
     uint64_t tasks_different;                /* that have a record that is different */
     uint64_t tasks_introduced;               /* of them, with one whose cause is the task */
     uint64_t tasks_unknown;                  /* of them, with one whose cause is not known */
-    bool is_by_task_id;                      /* tasks were matched by task_id */
-    uint64_t bad_edges;                      /* left out of the graph's order */
+    gbx_diff_matching matching;
+    uint64_t bad_edges; /* left out of the graph's order */
 
     bool has_first;        /* some record is different; the first of them: */
     gbx_diff_record first; /* its entries are NULL */

@@ -10,6 +10,24 @@ static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
     return gbx_tensor_is_valid(out_view, &first, &end);
 }
 
+/* Whether the view lies in what was written, as far as that is easily told: without gaps. */
+static bool covers(const gbx_tensor *written, const gbx_tensor *view) {
+    int64_t first, end, first_written, end_written;
+    gbx_tensor_extent(view, &first, &end);
+    gbx_tensor_extent(written, &first_written, &end_written);
+    return gbx_tensor_is_contiguous(written) &&
+           written->data + (uint64_t)first_written <= view->data + (uint64_t)first &&
+           view->data + (uint64_t)end <= written->data + (uint64_t)end_written;
+}
+
+static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
+    bool is_same = a->data == b->data && a->dtype == b->dtype && a->ndims == b->ndims &&
+                   a->start_offset == b->start_offset;
+    for (uint32_t i = 0; is_same && i < a->ndims; ++i)
+        is_same = a->shape[i] == b->shape[i] && a->strides[i] == b->strides[i];
+    return is_same;
+}
+
 /* The entry of A that a task left in the memory of `view`; GBX_DIFF_NONE where it left none. */
 static gbx_status find_write(gbx_diff_walk *walk, uint64_t task, const gbx_tensor *view,
                              uint64_t *out_index) {
@@ -40,7 +58,7 @@ static gbx_status find_writer(gbx_diff_walk *walk, const gbx_tensor *view, uint6
 }
 
 /* Compares what the writer left, whether it was selected or not. */
-static gbx_status judge_writer(gbx_diff_walk *walk, uint64_t place) {
+static gbx_status judge_writer(gbx_diff_walk *walk, uint64_t place, const gbx_tensor *view) {
     gbx_diff_result *result = walk->result;
     gbx_diff_cursor cursor = gbx_diff_walk_open(walk, place);
     gbx_diff_record record = {.index_a = GBX_DIFF_NONE};
@@ -53,8 +71,12 @@ static gbx_status judge_writer(gbx_diff_walk *walk, uint64_t place) {
         !gbx_diff_kernels_match(walk->reader_a, record.a, walk->reader_b, record.b))
         return NULL;
     GBX_TRY(gbx_diff_walk_compare(walk, &record, &is_hashed));
+    gbx_tensor written;
+    gbx_record_view(record.a->tensor, &written);
     if (record.verdict == GBX_DIFF_EQUAL || record.verdict == GBX_DIFF_WITHIN)
-        result->origin = GBX_DIFF_ORIGIN_WRITER_EQUAL;
+        result->origin = covers(&written, view) || is_same_view(&written, view)
+                             ? GBX_DIFF_ORIGIN_WRITER_EQUAL
+                             : GBX_DIFF_ORIGIN_WRITER_PART;
     else if (record.verdict == GBX_DIFF_DIFFERENT)
         result->origin = GBX_DIFF_ORIGIN_WRITER_DIFFERS;
     return NULL;
@@ -65,6 +87,11 @@ gbx_status gbx_diff_walk_find_origin(gbx_diff_walk *walk) {
     gbx_entry entry;
     gbx_tensor view;
     uint64_t place = 0;
+    gbx_diff_reason reason = result->first.reason;
+    if (reason == GBX_DIFF_KIND || reason == GBX_DIFF_DTYPE || reason == GBX_DIFF_SHAPE) {
+        result->origin = GBX_DIFF_ORIGIN_FORM;
+        return NULL;
+    }
     GBX_TRY(gbx_entries_at(walk->a.entries, result->first.index_a, &entry));
     result->origin = entry.scalar ? GBX_DIFF_ORIGIN_PASSED : GBX_DIFF_ORIGIN_UNKNOWN;
     bool has_addresses = gbx_reader_get_origin(walk->reader_a)->told & GBX_TOLD_ADDRESSES;
@@ -72,7 +99,7 @@ gbx_status gbx_diff_walk_find_origin(gbx_diff_walk *walk) {
         return NULL;
     GBX_TRY(find_writer(walk, &view, &place, &result->writer));
     if (result->writer != GBX_DIFF_NONE)
-        return judge_writer(walk, place);
+        return judge_writer(walk, place, &view);
     if (gbx_diff_has_whole_graph(walk->reader_a))
         result->origin = GBX_DIFF_ORIGIN_ARGUMENT;
     return NULL;

@@ -100,16 +100,18 @@ static bool has_numbers(gbx_entries *entries) {
 
 /* Numbers are the key where both dumps have some; those of a dump that tells none are only the
  * order in which its tasks appear, which ids are better than. */
-static bool sort_by_key(gbx_entries *a, task_list *tasks_a, gbx_entries *b, task_list *tasks_b) {
-    if (!has_numbers(a) || !has_numbers(b)) {
+static gbx_diff_matching sort_by_key(gbx_entries *a, task_list *tasks_a, gbx_entries *b,
+                                     task_list *tasks_b) {
+    bool is_numbered = has_numbers(a) && has_numbers(b);
+    if (!is_numbered) {
         sort_by_id(tasks_a);
         sort_by_id(tasks_b);
         if (tasks_a->has_ids && tasks_b->has_ids && has_common_key(tasks_a, tasks_b))
-            return true;
+            return GBX_DIFF_BY_TASK_ID;
     }
     sort_by_number(tasks_a);
     sort_by_number(tasks_b);
-    return false;
+    return is_numbered ? GBX_DIFF_BY_NUMBER : GBX_DIFF_BY_ORDER;
 }
 
 static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_tasks *tasks) {
@@ -134,7 +136,7 @@ static gbx_status match(gbx_entries *a, gbx_entries *b, task_list *tasks_a, task
                         gbx_diff_tasks *tasks) {
     GBX_TRY(list_tasks(a, tasks_a));
     GBX_TRY(list_tasks(b, tasks_b));
-    tasks->is_by_task_id = sort_by_key(a, tasks_a, b, tasks_b);
+    tasks->matching = sort_by_key(a, tasks_a, b, tasks_b);
     return pair_tasks(tasks_a, tasks_b, tasks);
 }
 

@@ -14,7 +14,7 @@ typedef struct gbx_diff_task {
 typedef struct gbx_diff_tasks {
     gbx_diff_task *items;
     uint64_t count;
-    bool is_by_task_id;
+    gbx_diff_matching matching;
     uint64_t bad_edges;
 } gbx_diff_tasks;
 

@@ -42,8 +42,8 @@ static const struct argp parser = {
            "producer had completed or that nothing orders after it (a dependency is missing), and "
            "outputs that tasks wrote over each other. DUMP is a dump directory, its parent or its "
            "tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ").\v"
-           "exit codes: 0 no findings; 1 findings; 2 usage, or there is no dump that can be read "
-           "or that tells enough for an audit.\n\n"
+           "exit codes: 0 no findings; 1 findings, or there is nothing to audit; 2 usage, or "
+           "there is no dump that can be read or that tells enough for an audit.\n\n"
            "examples:\n  glassbox audit\n  glassbox audit outputs/vector_example_default\n"
            "  glassbox audit outputs --json",
 };
@@ -72,9 +72,10 @@ static gbx_status audit_and_print(const command_line *line, const gbx_opened_dum
                                   int *out_exit_code) {
     gbx_audit audit = {0};
     GBX_TRY(audit_dump(dump, &audit));
-    gbx_status status =
-        line->as_json ? gbx_audit_print_json(dump, &audit) : gbx_audit_print_text(dump, &audit);
-    *out_exit_code = audit.finding_count > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK;
+    gbx_status status = line->as_json ? gbx_audit_print_json(dump, line->dump, &audit)
+                                      : gbx_audit_print_text(dump, line->dump, &audit);
+    bool is_good = audit.finding_count == 0 && audit.counts.records > 0;
+    *out_exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     gbx_audit_free(&audit);
     return status;
 }

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
@@ -115,11 +117,12 @@ static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *du
 }
 
 static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *dump,
-                                const gbx_audit_suspect *suspect) {
+                                const char *given, const gbx_audit_suspect *suspect) {
     gbx_record_task task;
     bool is_found = false;
     bool has_entry = suspect->reason != GBX_SUSPECT_RAN;
     gbx_entry entry;
+    char *replay;
     GBX_TRY(gbx_reader_find_task(dump->reader, suspect->task, &task, &is_found));
     gbx_json_begin_object_inline(json);
     write_number(json, "task_seq", suspect->task);
@@ -131,25 +134,28 @@ static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *du
         write_text(json, "arg_name", entry.arg_name);
         write_number(json, "distance", suspect->distance);
     }
+    GBX_TRY(gbx_audit_replay_line(dump, given, suspect->task, &replay));
+    write_text(json, "replay", replay);
+    free(replay);
     gbx_json_end_object(json);
     return NULL;
 }
 
 static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *dump,
-                                 const gbx_audit_finding *finding) {
+                                 const char *given, const gbx_audit_finding *finding) {
     uint64_t count =
         finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
     write_number(json, "suspect_count", finding->suspect_count);
     gbx_json_key(json, "suspects");
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < count; ++i)
-        GBX_TRY(write_suspect(json, dump, &finding->suspects[i]));
+        GBX_TRY(write_suspect(json, dump, given, &finding->suspects[i]));
     gbx_json_end_array(json);
     return NULL;
 }
 
 static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *dump,
-                                const gbx_audit_finding *finding) {
+                                const char *given, const gbx_audit_finding *finding) {
     gbx_json_begin_object(json);
     write_text(json, "kind", kind_names[finding->kind]);
     GBX_TRY(write_side(json, dump, "first", &finding->first));
@@ -161,7 +167,7 @@ static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *du
     write_bool(json, "no_path", finding->has_no_path);
     write_bool(json, "seen", finding->is_seen);
     write_bool(json, "read_first", finding->is_read_first);
-    GBX_TRY(write_suspects(json, dump, finding));
+    GBX_TRY(write_suspects(json, dump, given, finding));
     gbx_json_end_object(json);
     return NULL;
 }
@@ -187,10 +193,11 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
         gbx_json_u64(json, counts->missing_tasks);
     write_number(json, "in_flight", counts->in_flight);
     write_number(json, "bad_edges", counts->bad_edges);
+    write_bool(json, "complete", counts->is_complete);
     write_text(json, "order", counts->has_edges ? "edges" : "times");
 }
 
-static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump,
+static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump, const char *given,
                             const gbx_audit *audit) {
     gbx_json_begin_object(json);
     write_text(json, "dump", dump->directory);
@@ -198,16 +205,17 @@ static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump,
     gbx_json_key(json, "findings");
     gbx_json_begin_array(json);
     for (size_t i = 0; i < audit->finding_count && !gbx_json_has_failed(json); ++i)
-        GBX_TRY(write_finding(json, dump, &audit->findings[i]));
+        GBX_TRY(write_finding(json, dump, given, &audit->findings[i]));
     gbx_json_end_array(json);
     gbx_json_end_object(json);
     return NULL;
 }
 
-gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const gbx_audit *audit) {
+gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const char *given,
+                                const gbx_audit *audit) {
     static gbx_json_writer json; /* too large for a stack */
     gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_status status = write_all(&json, dump, audit);
+    gbx_status status = write_all(&json, dump, given, audit);
     gbx_status finished = gbx_json_finish(&json);
     return gbx_status_first(status, finished);
 }

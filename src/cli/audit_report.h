@@ -6,8 +6,19 @@
 #include "base/status.h"
 #include "cli/open_dump.h"
 
-GBX_MUST_USE gbx_status gbx_audit_print_text(const gbx_opened_dump *dump, const gbx_audit *audit);
-GBX_MUST_USE gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const gbx_audit *audit);
+/* `given` is how the user named the dump, NULL for the latest. */
+GBX_MUST_USE gbx_status gbx_audit_print_text(const gbx_opened_dump *dump, const char *given,
+                                             const gbx_audit *audit);
+GBX_MUST_USE gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const char *given,
+                                             const gbx_audit *audit);
+
+/* A paragraph. */
+GBX_MUST_USE gbx_status gbx_audit_print_finding(const gbx_opened_dump *dump, const char *given,
+                                                const gbx_audit_finding *finding);
+
+/* The command that replays a task; freed by the caller. */
+GBX_MUST_USE gbx_status gbx_audit_replay_line(const gbx_opened_dump *dump, const char *given,
+                                              uint64_t task, char **out_text);
 
 /* The index of an element, row-major, along each dimension of an entry. */
 void gbx_audit_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]);

@@ -148,6 +148,7 @@ static gbx_status open_all(session *s) {
                                        .chip_blocks = s->kept ? s->kept->blocks : 0,
                                        .gm_bytes = s->kept ? s->kept->gm_bytes : 0};
     s->report.dump = &s->dump;
+    s->report.given = line->dump;
     s->report.bad_edges = gbx_graph_bad_edges(s->graph);
     s->report.scene = s->references->scene->path;
     s->report.keeps_all = line->as_json;

@@ -31,6 +31,7 @@ typedef struct gbx_check_line {
 
 typedef struct gbx_check_report {
     const gbx_opened_dump *dump;
+    const char *given; /* what the user named it; NULL for the latest */
     const char *scene; /* path of scene.json */
     bool keeps_all;    /* outputs of all tasks; else of the first that are introduced */
     gbx_check_line *lines;
@@ -102,7 +103,7 @@ enum { GBX_CHECK_INDEX_BYTES = GBX_MAX_DIMS * 22 + 8 };
 const char *gbx_check_index_text(const gbx_check_output *output,
                                  char out_text[GBX_CHECK_INDEX_BYTES]);
 
-/* The command that replays a task, quoted for a shell; freed by the caller. */
+/* The command that replays a task, quoted for a shell in this directory; freed by the caller. */
 GBX_MUST_USE gbx_status gbx_check_replay_text(const gbx_check_report *report,
                                               const gbx_check_line *line, char **out_text);
 

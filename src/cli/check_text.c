@@ -75,19 +75,20 @@ static void print_verdict(const gbx_check_report *report) {
     gbx_text_count(report->verdicts[GBX_CHECK_RIGHT], right);
     gbx_text_count(report->count, all);
     gbx_text_count(unchecked, not_checked);
+    const char *chosen = report->left_out > 0 ? "chosen " : "";
     if (report->count == 0)
         printf("nothing was checked: the dump has no tasks\n");
     else if (unchecked == report->count)
-        printf("nothing was checked: %s task%s, and none could be compared with a reference\n", all,
-               plural(report->count));
+        printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
+               all, chosen, plural(report->count));
     else if (unchecked > 0)
-        printf("%s of %s tasks %s right for their own inputs, %s %s not checked\n", right, all,
-               report->verdicts[GBX_CHECK_RIGHT] == 1 ? "is" : "are", not_checked,
-               unchecked == 1 ? "was" : "were");
+        printf("%s of %s %stasks %s own inputs, %s %s not checked\n", right, all, chosen,
+               report->verdicts[GBX_CHECK_RIGHT] == 1 ? "is right for its" : "are right for their",
+               not_checked, unchecked == 1 ? "was" : "were");
     else if (report->count == 1)
-        printf("the one task is right for its own inputs\n");
+        printf("the one %stask is right for its own inputs\n", chosen);
     else
-        printf("all %s tasks are right for their own inputs\n", all);
+        printf("all %s %stasks are right for their own inputs\n", all, chosen);
 }
 
 /* "6 tasks introduced errors, 244 are right, 6 were not checked" */
@@ -115,7 +116,7 @@ static gbx_status add_argument(gbx_check_table *table, const gbx_check_line *lin
     char text[GBX_CHECK_CELL_BYTES];
     char more[32] = "";
     if (line->wrong_outputs > 1)
-        snprintf(more, sizeof more, " and %" PRIu32 " more", line->wrong_outputs - 1);
+        snprintf(more, sizeof more, " +%" PRIu32, line->wrong_outputs - 1);
     snprintf(text, sizeof text, "%" PRIu32 " %s%s", output->slot, output->name ? output->name : "",
              more);
     return gbx_check_table_add(table, text);

@@ -1,10 +1,9 @@
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/check_report.h"
+#include "cli/replay_line.h"
 #include "cli/view_row.h"
 
 const char *gbx_check_kernel_text(const gbx_check_report *report, const gbx_check_line *line,
@@ -39,46 +38,9 @@ const char *gbx_check_index_text(const gbx_check_output *output,
     return out_text;
 }
 
-/* --- the command that replays --- */
-
-static bool is_plain(const char *text) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_./-+=:,@%";
-    return text[0] && !text[strspn(text, plain)];
-}
-
-/* In single quotes, in which only they themselves need something. */
-static char *quote(const char *text) {
-    if (is_plain(text))
-        return strdup(text);
-    char *quoted = malloc(4 * strlen(text) + 3);
-    char *at = quoted;
-    if (!quoted)
-        return NULL;
-    *at++ = '\'';
-    for (; *text; ++text) {
-        if (*text == '\'')
-            at = stpcpy(at, "'\\''");
-        else
-            *at++ = *text;
-    }
-    *at++ = '\'';
-    *at = '\0';
-    return quoted;
-}
-
 gbx_status gbx_check_replay_text(const gbx_check_report *report, const gbx_check_line *line,
                                  char **out_text) {
     char task[GBX_CHECK_TASK_BYTES];
-    char *real = realpath(report->dump->directory, NULL);
-    char *quoted = quote(real ? real : report->dump->directory);
-    int length = quoted ? asprintf(out_text, "glassbox replay %s --task %s", quoted,
-                                   gbx_check_task_text(report, line, task))
-                        : -1;
-    free(real);
-    free(quoted);
-    if (length >= 0)
-        return NULL;
-    *out_text = NULL;
-    return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
+    return gbx_replay_line(report->dump, report->given, gbx_check_task_text(report, line, task),
+                           out_text);
 }

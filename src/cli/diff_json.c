@@ -188,6 +188,9 @@ void gbx_diff_json_begin(gbx_json_writer *json, const gbx_diff_dumps *dumps) {
 }
 
 static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
+    static const char *const matchings[] = {[GBX_DIFF_BY_NUMBER] = "task_seq",
+                                            [GBX_DIFF_BY_TASK_ID] = "task_id",
+                                            [GBX_DIFF_BY_ORDER] = "order"};
     write_number(json, "compared", result->compared);
     for (size_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
         write_number(json, gbx_diff_verdict_name((gbx_diff_verdict)i), result->counts[i]);
@@ -203,7 +206,7 @@ static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
     write_number(json, "truncated", result->truncated);
     write_number(json, "equal_by_hash", result->hashed);
     write_number(json, "bytes_read", result->read_bytes);
-    write_text(json, "tasks_matched_by", result->is_by_task_id ? "task_id" : "task_seq");
+    write_text(json, "tasks_matched_by", matchings[result->matching]);
     write_number(json, "bad_edges", result->bad_edges);
 }
 

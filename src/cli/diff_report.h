@@ -98,12 +98,14 @@ typedef struct gbx_diff_table {
 /* Takes what is needed of the record; it is counted where there is no room. */
 GBX_MUST_USE gbx_status gbx_diff_table_add(gbx_diff_table *table, const gbx_diff_dumps *dumps,
                                            const gbx_diff_record *record);
-void gbx_diff_table_print(const gbx_diff_table *table);
+/* `others` is a table that is not printed, whose records are counted at the end; may be NULL. */
+void gbx_diff_table_print(const gbx_diff_table *table, const gbx_diff_table *others);
 void gbx_diff_table_free(gbx_diff_table *table);
 
 /* What is kept of the records for a text. Zero before its first use. */
 typedef struct gbx_diff_text {
-    gbx_diff_table apart;                                      /* different, or in one dump alone */
+    gbx_diff_table apart;                                      /* different */
+    gbx_diff_table alone;                                      /* in one dump */
     gbx_diff_table within;                                     /* near */
     char unknown[GBX_DIFF_REASON_COUNT][GBX_DIFF_PLACE_BYTES]; /* the first not compared of each */
     char form[GBX_DIFF_NOTE_BYTES]; /* how the first difference differs */

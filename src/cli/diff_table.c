@@ -30,7 +30,7 @@ static const column columns[GBX_DIFF_COLUMN_COUNT] = {
     [GBX_DIFF_COLUMN_RMSE] = {"RMSE", true, 0},
     [GBX_DIFF_COLUMN_COSINE] = {"COSINE", true, 0},
     [GBX_DIFF_COLUMN_FIRST] = {"FIRST_BAD", false, 0},
-    [GBX_DIFF_COLUMN_NOTE] = {"NOTE", false, 9},
+    [GBX_DIFF_COLUMN_NOTE] = {"NOTE", false, 10}, /* "introduced" */
 };
 
 /* What is given up first where there is no room. */
@@ -65,18 +65,21 @@ static void fill_metrics(const gbx_diff_record *record, gbx_diff_line *line, boo
     }
 }
 
-static void note_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NOTE_BYTES]) {
+/* The cause first: the end is what is cut. */
+static void note_text(const gbx_diff_record *record, char out_text[2 * GBX_DIFF_NOTE_BYTES]) {
     const char *cause = gbx_diff_cause_name(record->cause);
-    gbx_diff_form_text(record, out_text);
+    char form[GBX_DIFF_NOTE_BYTES];
+    gbx_diff_form_text(record, form);
+    out_text[0] = '\0';
     if (record->verdict == GBX_DIFF_ONLY_A || record->verdict == GBX_DIFF_ONLY_B)
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "only in %s",
                  record->verdict == GBX_DIFF_ONLY_A ? "A" : "B");
-    else if (!out_text[0] && record->verdict == GBX_DIFF_DIFFERENT)
-        snprintf(out_text, GBX_DIFF_NOTE_BYTES, "%s%s",
+    else if (record->verdict == GBX_DIFF_DIFFERENT)
+        snprintf(out_text, (size_t)2 * GBX_DIFF_NOTE_BYTES, "%s%s%s%s",
                  record->ground == GBX_DIFF_IS_INPUT ? "input"
                  : cause                             ? cause
                                                      : "cause unknown",
-                 record->is_truncated ? ", truncated" : "");
+                 form[0] ? ", " : "", form, record->is_truncated ? ", truncated" : "");
     else if (record->is_truncated)
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "truncated");
 }
@@ -90,7 +93,7 @@ static bool fill_line(const gbx_diff_dumps *dumps, const gbx_diff_record *record
                  {GBX_DIFF_COLUMN_STAGE, GBX_VIEW_STAGE}, {GBX_DIFF_COLUMN_ARG, GBX_VIEW_ARG},
                  {GBX_DIFF_COLUMN_DTYPE, GBX_VIEW_DTYPE}, {GBX_DIFF_COLUMN_SHAPE, GBX_VIEW_SHAPE}};
     static gbx_view_row row; /* too large for a stack */
-    char note[GBX_DIFF_NOTE_BYTES];
+    char note[2 * GBX_DIFF_NOTE_BYTES];
     gbx_diff_shown shown = gbx_diff_show(dumps, record);
     bool is_good = true;
     row = (gbx_view_row){0};
@@ -234,18 +237,27 @@ static void print_hidden(const bool is_hidden[GBX_DIFF_COLUMN_COUNT], size_t cou
     putchar('\n');
 }
 
-void gbx_diff_table_print(const gbx_diff_table *table) {
+static void print_rest(uint64_t more, uint64_t others) {
+    char counts[2][GBX_COUNT_TEXT_BYTES];
+    if (more > 0)
+        printf("and %s more", gbx_text_count(more, counts[0]));
+    if (others > 0)
+        printf("%s %s in one dump alone", more > 0 ? "," : "and",
+               gbx_text_count(others, counts[1]));
+    if (more + others > 0)
+        printf("; --json has all\n");
+}
+
+void gbx_diff_table_print(const gbx_diff_table *table, const gbx_diff_table *others) {
     size_t widths[GBX_DIFF_COLUMN_COUNT];
     bool is_hidden[GBX_DIFF_COLUMN_COUNT] = {false};
-    char more[GBX_COUNT_TEXT_BYTES];
     size_t width = gbx_terminal_width();
     measure(table, widths);
     size_t hidden = fit(widths, width, is_hidden);
     print_line(NULL, widths);
     for (size_t i = 0; i < table->count; ++i)
         print_line(&table->lines[i], widths);
-    if (table->all > table->count)
-        printf("and %s more; --json has all\n", gbx_text_count(table->all - table->count, more));
+    print_rest(table->all - table->count, others ? others->all : 0);
     if (hidden > 0)
         print_hidden(is_hidden, hidden, width);
 }

@@ -53,11 +53,13 @@ gbx_status gbx_diff_text_add(gbx_diff_text *text, const gbx_diff_dumps *dumps,
         if (record->has_metrics)
             metrics_text(record, text->form);
     }
-    return gbx_diff_table_add(&text->apart, dumps, record);
+    return gbx_diff_table_add(record->verdict == GBX_DIFF_DIFFERENT ? &text->apart : &text->alone,
+                              dumps, record);
 }
 
 void gbx_diff_text_free(gbx_diff_text *text) {
     gbx_diff_table_free(&text->apart);
+    gbx_diff_table_free(&text->alone);
     gbx_diff_table_free(&text->within);
 }
 
@@ -91,8 +93,21 @@ static gbx_status print_first(const gbx_diff_text *text, const gbx_diff_dumps *d
     printf(", %s: ", gbx_text_stage(entry.head->stage));
     GBX_TRY(gbx_diff_why_text(dumps, result, words));
     gbx_terminal_put(words);
-    printf("\n  %s\n", text->form);
+    printf("\n  %s%s\n", text->form,
+           result->first.reason == GBX_DIFF_HASH
+               ? ": by how much, or whether within tolerance, nobody can tell"
+               : "");
     return NULL;
+}
+
+/* Ends a line that says that something is equal with what that is not known of. */
+static void print_gaps(const gbx_diff_result *result) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (result->truncated > 0)
+        printf("; of %s the beginning alone", gbx_text_count(result->truncated, count));
+    if (result->counts[GBX_DIFF_NOT_COMPARED] > 0)
+        printf("; %s not compared", gbx_text_count(result->counts[GBX_DIFF_NOT_COMPARED], count));
+    putchar('\n');
 }
 
 /* Of records that are in one dump alone. */
@@ -101,9 +116,10 @@ static void print_alone(const gbx_diff_result *result) {
     uint64_t a = result->counts[GBX_DIFF_ONLY_A];
     uint64_t b = result->counts[GBX_DIFF_ONLY_B];
     put_coloured("not the same records", RED);
-    printf(": %s only in A, %s only in B; of %s in both none differs\n",
+    printf(": %s only in A, %s only in B; of %s compared none differs",
            gbx_text_count(a, counts[0]), gbx_text_count(b, counts[1]),
            gbx_text_count(result->compared, counts[2]));
+    print_gaps(result);
 }
 
 static void print_alike(const gbx_diff_result *result) {
@@ -122,10 +138,11 @@ static void print_alike(const gbx_diff_result *result) {
     printf(": %s record%s compared", gbx_text_count(result->compared, all),
            result->compared == 1 ? "" : "s");
     if (within > 0)
-        printf(", %s equal, %s near\n", gbx_text_count(result->counts[GBX_DIFF_EQUAL], equal),
+        printf(", %s equal, %s near", gbx_text_count(result->counts[GBX_DIFF_EQUAL], equal),
                gbx_text_count(within, near));
     else
-        printf(", all the same\n");
+        printf(", all the same");
+    print_gaps(result);
 }
 
 static gbx_status print_lead(const gbx_diff_text *text, const gbx_diff_dumps *dumps,
@@ -183,8 +200,11 @@ static void print_notes(const gbx_diff_result *result) {
     if (result->truncated > 0)
         printf("truncated: of %s record%s the beginning alone was compared\n",
                gbx_text_count(result->truncated, count), result->truncated == 1 ? "" : "s");
-    if (result->is_by_task_id)
+    if (result->matching == GBX_DIFF_BY_TASK_ID)
         printf("tasks are matched by task_id, for a dump does not number them\n");
+    if (result->matching == GBX_DIFF_BY_ORDER)
+        printf("tasks are matched in the order in which they appear, for a dump does not number "
+               "them, and their ids do not match\n");
     if (result->bad_edges > 0)
         printf("graph: %s edge%s no sense, and %s left out of its order\n",
                gbx_text_count(result->bad_edges, count),
@@ -195,9 +215,11 @@ gbx_status gbx_diff_text_print(const gbx_diff_text *text, const gbx_diff_dumps *
                                const gbx_diff_result *result) {
     GBX_TRY(print_lead(text, dumps, result));
     if (text->apart.count > 0)
-        gbx_diff_table_print(&text->apart);
+        gbx_diff_table_print(&text->apart, &text->alone);
+    else if (text->alone.count > 0)
+        gbx_diff_table_print(&text->alone, NULL);
     else if (text->within.count > 0)
-        gbx_diff_table_print(&text->within);
+        gbx_diff_table_print(&text->within, NULL);
     print_counts(result);
     print_unknown(text, result);
     print_notes(result);

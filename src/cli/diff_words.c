@@ -161,10 +161,13 @@ static gbx_status why_input(const gbx_diff_dumps *dumps, const gbx_diff_result *
     static const char *const formats[] = {
         [GBX_DIFF_ORIGIN_UNKNOWN] = "it came in so; the dumps do not tell who wrote it",
         [GBX_DIFF_ORIGIN_PASSED] = "the orchestration passed another value",
+        [GBX_DIFF_ORIGIN_FORM] = "the orchestration passed something of another form",
         [GBX_DIFF_ORIGIN_ARGUMENT] =
             "no task of the dump wrote it: the arguments of the run differ",
         [GBX_DIFF_ORIGIN_WRITER_EQUAL] =
             "it came in so, though %s, which wrote it last, left it equal: see glassbox audit",
+        [GBX_DIFF_ORIGIN_WRITER_PART] =
+            "it came in so; %s wrote to it last, maybe to a part alone, and left that equal",
         [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = "inherited from %s, which the filters leave out",
         [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] =
             "it came in so; %s wrote it last, which was not compared"};

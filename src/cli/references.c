@@ -38,8 +38,10 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
         return gbx_fail(GBX_NOT_FOUND,
                         "%s has no run.json that tells its scene; name it with --scene DIR",
                         dump_directory);
-    if (!kept->scene_path)
-        return gbx_fail(GBX_NOT_FOUND, "%s does not tell the scene; name it with --scene DIR",
+    /* A run writes a whole path; another one would mean what happens to lie around here. */
+    if (!kept->scene_path || kept->scene_path[0] != '/')
+        return gbx_fail(GBX_NOT_FOUND,
+                        "%s does not tell the whole path of the scene; name it with --scene DIR",
                         kept->path);
     if (access(kept->scene_path, F_OK) != 0)
         return gbx_fail(GBX_NOT_FOUND,

@@ -15,6 +15,7 @@
 #include "cli/replay_save.h"
 #include "cli/replay_swap.h"
 #include "cli/replay_text.h"
+#include "cli/terminal.h"
 
 /* A dump that is open, and what its tasks run with. */
 typedef struct session {
@@ -109,6 +110,7 @@ static gbx_status make_job(session *s, const gbx_replay_task *task, gbx_replay_j
     *out_job = (gbx_replay_job){.engine = s->engine,
                                 .entries = s->dump.entries,
                                 .task = task,
+                                .run_end = run_end(s),
                                 .dispatch = s->options->dispatch,
                                 .runs = s->options->runs};
     GBX_TRY(check_dispatch(s->options, task));
@@ -139,7 +141,7 @@ static gbx_status show_swap(session *s, const gbx_replay_job *job, int *out_exit
         snprintf(files + length, sizeof files - length, "%s%s", i ? ", " : "",
                  s->options->kernels.items[i]);
     }
-    const gbx_swap_scene scene = {s->dump.directory, s->kept};
+    const gbx_swap_scene scene = {s->dump.directory, s->kept, s->options->is_trusted};
     gbx_status status = gbx_replay_swap_run(job, &scene, &swap);
     if (!status)
         status = s->options->as_json ? gbx_replay_swap_print_json(&swap)
@@ -304,6 +306,24 @@ static gbx_status replay_all(session *s, int *out_exit_code) {
 
 /* --- the command --- */
 
+/* Sentences have names of the dump in them; what a compiler says has several lines. */
+static void print_failure(gbx_status status) {
+    const char *text = gbx_status_message(status);
+    size_t capacity = 4 * strlen(text) + 1; /* "\xNN" for every byte */
+    char *line = strdup(text), *escaped = malloc(capacity), *rest = line;
+    bool has_lines = gbx_status_code(status) == GBX_BAD_KERNEL;
+    fputs("glassbox replay: ", stderr);
+    for (char *next; line && escaped && rest; rest = next) {
+        next = has_lines ? strchr(rest, '\n') : NULL;
+        if (next)
+            *next++ = '\0';
+        gbx_terminal_escape(rest, escaped, capacity);
+        fprintf(stderr, "%s\n", escaped);
+    }
+    free(line);
+    free(escaped);
+}
+
 static gbx_status replay(const gbx_replay_options *options, int *out_exit_code) {
     session s;
     gbx_status status = open_session(options, &s);
@@ -320,7 +340,7 @@ int gbx_command_replay(int argc, char **argv) {
     gbx_replay_options_parse(argc, argv, &options);
     gbx_status status = replay(&options, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox replay: %s\n", gbx_status_message(status));
+        print_failure(status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

@@ -115,7 +115,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
     else
         gbx_json_null(json);
     put_number(json, "dispatch", fault->dispatch);
-    put_bool(json, "as_in_the_run", !result->did_complete);
+    put_bool(json, "as_in_the_run", result->is_end_of_run);
     put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
 }

@@ -198,6 +198,11 @@ static bool names_kernel(const char *item, const gbx_replay_task *task) {
     return false;
 }
 
+/* Whether an item of --kernel, a plain file or one with a name, is of a kernel. */
+static bool is_of(const char *item, const gbx_replay_task *task, const char *name) {
+    return !names_kernel(item, task) || file_of(item, name);
+}
+
 /* What --kernel gives for a kernel of a task; NULL for nothing. */
 static const char *given_file(const gbx_replay_kernels *kernels, const gbx_replay_task *task,
                               size_t subtask) {
@@ -211,11 +216,28 @@ static const char *given_file(const gbx_replay_kernels *kernels, const gbx_repla
     return found_file;
 }
 
+/* One that an earlier --kernel is of, too: which of both would run? */
+static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_replay_task *task,
+                              size_t last) {
+    for (size_t first = 0; first < last; ++first)
+        for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+            const char *name = task->kernel_names[i];
+            bool is_of_both = name && is_of(files->items[first], task, name) &&
+                              is_of(files->items[last], task, name);
+            if (is_of_both)
+                return gbx_fail(GBX_INVALID_ARGUMENT,
+                                "--kernel %s and --kernel %s are of the same kernel; give one",
+                                files->items[first], files->items[last]);
+        }
+    return NULL;
+}
+
 static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_replay_task *task) {
     char title[GBX_REPLAY_TITLE_BYTES], text[GBX_REPLAY_TITLE_BYTES];
     bool is_one = has_one_kernel(task);
     for (size_t i = 0; i < kernels->files->count; ++i) {
         const char *item = kernels->files->items[i];
+        GBX_TRY(check_twice(kernels->files, task, i));
         if (names_kernel(item, task) || (is_one && access(item, F_OK) == 0))
             continue;
         plain(gbx_replay_task_title(task, title), text, sizeof text);

@@ -80,7 +80,7 @@ static void put_nothing(const gbx_replay_sums *sums) {
 static void put_not_compared(const gbx_replay_result *result, const char *run_end) {
     if (result->did_complete) {
         put_word(GBX_REPLAY_NOT_COMPARED, "ran, not compared");
-        printf(result->output_count > 0 ? ": the dump does not have its outputs"
+        printf(result->output_count > 0 ? ": the dump does not have the outputs that it writes"
                                         : ": it has no outputs");
         return;
     }
@@ -106,11 +106,22 @@ void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_en
                    : "");
         return;
     }
-    printf("; as in the recorded run");
+    printf(result->is_end_of_run ? "; as in the recorded run"
+                                 : "; in the recorded run it did not complete");
     if (run_end[0]) {
         printf(": ");
         gbx_terminal_put(run_end);
     }
+}
+
+/* What the verdict says nothing of. */
+static void put_rest(const gbx_replay_result *result, const gbx_replay_sums *sums) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    bool is_compared = result->verdict <= GBX_REPLAY_NOTHING_WRITTEN;
+    if (is_compared && sums->not_compared > 0)
+        printf("; %s output%s not in the dump and not compared",
+               gbx_text_count(sums->not_compared, count),
+               sums->not_compared == 1 ? " is" : "s are");
 }
 
 static void print_head(const gbx_replay_result *result, const char *run_end) {
@@ -137,6 +148,7 @@ static void print_head(const gbx_replay_result *result, const char *run_end) {
         put_not_compared(result, run_end);
         break;
     }
+    put_rest(result, &sums);
     putchar('\n');
 }
 
@@ -266,15 +278,25 @@ static const gbx_replay_column task_columns[] = {
     {"NOT WRITTEN", true, false}, {"TIME", true, false},     {"NOTE", false, true}};
 enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
 
+/* The line says which task it is. */
+static const char *refusal_reason(const char *refusal) {
+    static const char mark[] = "not all that it needs is in the dump: ";
+    const char *place = refusal ? strstr(refusal, mark) : NULL;
+    return place ? place + sizeof mark - 1 : refusal;
+}
+
 static const char *row_note(const gbx_replay_result *result, const gbx_replay_sums *sums,
                             char out_text[NOTE_BYTES]) {
     if (result->verdict == GBX_REPLAY_REFUSED)
-        return result->refusal;
+        return refusal_reason(result->refusal);
     if (result->verdict == GBX_REPLAY_FAULT)
         return result->outcome.fault.text;
     if (result->outcome.stray_bytes > 0)
-        snprintf(out_text, NOTE_BYTES, "wrote %" PRIu64 " bytes outside of its outputs",
-                 result->outcome.stray_bytes);
+        snprintf(out_text, NOTE_BYTES, "wrote %" PRIu64 " byte%s outside of its outputs",
+                 result->outcome.stray_bytes, ending(result->outcome.stray_bytes));
+    else if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
+        snprintf(out_text, NOTE_BYTES, "%" PRIu64 " output%s not compared", sums->not_compared,
+                 ending(sums->not_compared));
     else
         snprintf(out_text, NOTE_BYTES, "%s",
                  sums->unstable > 0 ? "reads its output, or is not deterministic" : "");
@@ -320,6 +342,16 @@ static gbx_status add_task(gbx_replay_table *table, const gbx_replay_result *res
     return gbx_replay_table_add(table, cells);
 }
 
+/* The table may be long: the first line says where to look. */
+static void put_first(const gbx_replay_result *results, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (results[i].verdict == GBX_REPLAY_DIFFERS || results[i].verdict == GBX_REPLAY_FAULT) {
+            printf("; the first that %s is task %" PRIu64,
+                   results[i].verdict == GBX_REPLAY_FAULT ? "fails" : "differs", results[i].task);
+            return;
+        }
+}
+
 static void print_counts(const gbx_replay_result *results, size_t count) {
     uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
     char text[GBX_COUNT_TEXT_BYTES];
@@ -335,6 +367,8 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
         put_word((gbx_replay_verdict)verdict, row_word((gbx_replay_verdict)verdict));
         comma = ", ";
     }
+    if (count > 1)
+        put_first(results, count);
     putchar('\n');
 }
 

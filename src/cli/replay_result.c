@@ -77,6 +77,13 @@ void gbx_replay_result_free(gbx_replay_result *result) {
     *result = (gbx_replay_result){0};
 }
 
+/* Messages of a run name the task that failed: "kernel add (func 3) of task 17 on core 4...". */
+static bool is_named(const char *run_end, uint64_t task_id) {
+    char text[48];
+    snprintf(text, sizeof text, " of task %" PRIu64 " on core ", task_id);
+    return run_end && strstr(run_end, text);
+}
+
 /* --- payloads --- */
 
 void gbx_replay_payloads_free(gbx_replay_payloads *payloads) {
@@ -170,6 +177,8 @@ gbx_replay_sums gbx_replay_result_sums(const gbx_replay_result *result) {
     for (size_t i = 0; i < result->output_count; ++i) {
         const gbx_replay_compared *output = &result->outputs[i];
         sums.unstable += output->bits.unstable;
+        sums.written += output->bits.elements - output->bits.not_written;
+        sums.not_compared += !output->is_compared;
         if (!output->is_compared)
             continue;
         sums.outputs++;
@@ -189,7 +198,7 @@ static gbx_replay_verdict judge(const gbx_replay_result *result) {
     if (sums.mismatches > 0)
         return GBX_REPLAY_DIFFERS;
     if (sums.elements > 0 && sums.not_written == sums.elements)
-        return GBX_REPLAY_NOTHING_WRITTEN;
+        return sums.written > 0 ? GBX_REPLAY_NOT_COMPARED : GBX_REPLAY_NOTHING_WRITTEN;
     return sums.not_written > 0 ? GBX_REPLAY_PARTLY : GBX_REPLAY_EXACT;
 }
 
@@ -294,6 +303,8 @@ gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *ou
                               gbx_replay_result *out_result) {
     *out_payloads = (gbx_replay_payloads){0};
     GBX_TRY(gbx_replay_result_describe(job->task, job->dispatch, out_result));
+    out_result->is_end_of_run =
+        !job->task->did_complete && is_named(job->run_end, job->task->task_id);
     GBX_TRY(run(job, GBX_REPLAY_POISON, &out_result->outcome));
     if (!out_result->outcome.fault.is_there) {
         GBX_TRY(gather(job, out_result, out_payloads->replay));

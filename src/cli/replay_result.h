@@ -12,9 +12,9 @@
 #include "replay/engine.h"
 
 typedef enum gbx_replay_verdict {
-    GBX_REPLAY_EXACT = 0,           /* every element of every output has the dump's bits */
-    GBX_REPLAY_PARTLY = 1,          /* every element that it writes has, and there are some */
-    GBX_REPLAY_DIFFERS = 2,         /* some have not */
+    GBX_REPLAY_EXACT = 0,   /* every element of every output that the dump has, has its bits */
+    GBX_REPLAY_PARTLY = 1,  /* every element that it writes has, and there are some */
+    GBX_REPLAY_DIFFERS = 2, /* some have not */
     GBX_REPLAY_NOTHING_WRITTEN = 3, /* it writes no element of any output */
     GBX_REPLAY_NOT_COMPARED = 4,    /* it ran, and the dump has no outputs to compare with */
     GBX_REPLAY_FAULT = 5,           /* it crashed, hung or ended the process */
@@ -50,7 +50,8 @@ typedef struct gbx_replay_result {
     size_t kernel_count;
     int64_t dispatch; /* -1 for all */
     uint32_t dispatch_count;
-    bool did_complete; /* in the recorded run */
+    bool did_complete;  /* in the recorded run */
+    bool is_end_of_run; /* it is what the recorded run ended with */
     gbx_replay_outcome outcome;
     bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
     int64_t stray_argument; /* slot that outcome.stray_address lies in; -1 for none */
@@ -74,6 +75,7 @@ typedef struct gbx_replay_job {
     gbx_entries *entries;
     const gbx_replay_task *task;
     const char *objects[GBX_SUBTASK_COUNT];
+    const char *run_end; /* what the recorded run ended with; "" where that was well */
     int64_t dispatch;
     uint64_t runs; /* 1 and up */
 } gbx_replay_job;
@@ -93,9 +95,11 @@ GBX_MUST_USE gbx_status gbx_replay_result_describe(const gbx_replay_task *task, 
 void gbx_replay_result_free(gbx_replay_result *result);
 void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
 
-/* Over all outputs that are compared. */
+/* Over all outputs that are compared; `unstable` over the others, too. */
 typedef struct gbx_replay_sums {
     uint64_t outputs;
+    uint64_t not_compared; /* outputs */
+    uint64_t written;      /* elements, of those that are not compared, too */
     uint64_t elements;
     uint64_t not_written;
     uint64_t mismatches;

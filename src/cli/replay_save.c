@@ -229,11 +229,21 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
     return 0;
 }
 
+/* As a word of a shell's command line, where quotes are enough to make it one. */
+static void put_word(const char *text) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./=,:@%";
+    const char *quote = text[strspn(text, plain)] && !strchr(text, '\'') ? "'" : "";
+    printf("%s", quote);
+    gbx_terminal_put(text);
+    printf("%s", quote);
+}
+
 static void print_saved(const gbx_save_folder *folder, const char *directory) {
     char title[GBX_REPLAY_TITLE_BYTES];
     gbx_terminal_put(gbx_replay_task_title(folder->saving->task, title));
     printf(": saved as a program; make -C ");
-    gbx_terminal_put(directory);
+    put_word(directory);
     printf(" run\n");
     for (size_t i = 0; i < folder->kernel_count; ++i)
         if (folder->kernels[i].why_object[0])

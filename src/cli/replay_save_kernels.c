@@ -77,12 +77,16 @@ static gbx_status save_tree(const gbx_save_folder *folder, const gbx_source_tree
     return NULL;
 }
 
+/* Seconds and memory of a preprocessor: a source may include a pipe, a device, or itself. */
+static const char limits[] = "ulimit -t 10; ulimit -v 4000000; exec timeout 10 \"$@\"";
+
 /* Whether the saved source can be preprocessed: all that it includes is there. Nothing of it runs;
  * of the flags of the dump macros alone are used. */
 static bool is_whole(const gbx_save_folder *folder, const gbx_saved_kernel *kernel) {
     char include[PATH_MAX], source[PATH_MAX + GBX_SAVE_PATH_BYTES];
-    char *words[MAX_WORDS] = {"cc", "-E", "-o", "/dev/null", include};
-    size_t count = 5;
+    char *words[MAX_WORDS] = {
+        "sh", "-c", (char *)(uintptr_t)limits, "sh", "cc", "-E", "-o", "/dev/null", include};
+    size_t count = 9;
     char *state = NULL;
     char *flags = strdup(kernel->kept->compile_flags ? kernel->kept->compile_flags : "");
     if (!flags)
@@ -114,15 +118,18 @@ static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *k
     }
     GBX_TRY(gbx_source_tree_read(kernel->kept->source, &tree));
     gbx_status status = NULL;
-    if (is_of_dump(tree, folder->saving->dump_directory))
+    bool is_inside = is_of_dump(tree, folder->saving->dump_directory);
+    if (is_inside)
         status = save_tree(folder, tree, kernel);
     gbx_source_tree_free(tree);
     GBX_TRY(status);
-    if (kernel->source[0] && is_whole(folder, kernel))
+    if (is_inside && is_whole(folder, kernel))
         return NULL;
     kernel->source[0] = '\0';
-    snprintf(kernel->why_object, sizeof kernel->why_object,
-             "its source includes files that the run did not keep");
+    snprintf(kernel->why_object, sizeof kernel->why_object, "%s",
+             is_inside ? "its source includes files that the run did not keep"
+                       : "its source, or a file that it includes, lies outside of the dump or has "
+                         "a name that cannot stand in a Makefile");
     return NULL;
 }
 
@@ -171,7 +178,8 @@ static gbx_status put_rule(FILE *to, const gbx_saved_kernel *kernel) {
 }
 
 static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
-    fprintf(to, "# What glassbox compiled the kernels with.\n"
+    fprintf(to, "CFLAGS = -O2 -g -Wall\n"
+                "# What glassbox compiled the kernels with.\n"
                 "KERNEL_FLAGS = -std=gnu11 -O3 -march=native -ffp-contract=off -fPIC \\\n"
                 "  -fno-semantic-interposition -g -Wall -Werror=implicit-function-declaration \\\n"
                 "  -fstack-clash-protection\n"
@@ -182,7 +190,7 @@ static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "\n\nall: replay_task $(OBJECTS)\n\n"
                 "run: all\n\t./replay_task\n\n"
                 "replay_task: main.c task.h replay/call.c replay/call.h glassbox/kernel.h\n"
-                "\t$(CC) -std=c11 -D_GNU_SOURCE -O2 -g -Wall -I. -o $@ main.c replay/call.c "
+                "\t$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -I. -o $@ main.c replay/call.c "
                 "-pthread -ldl\n\n");
     for (size_t i = 0; i < folder->kernel_count; ++i)
         GBX_TRY(put_rule(to, &folder->kernels[i]));

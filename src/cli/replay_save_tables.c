@@ -11,7 +11,8 @@ static const char *const subtasks[GBX_SUBTASK_COUNT] = {"GBX_SUBTASK_AIC", "GBX_
 static void put_numbers(FILE *to, const char *name, const int64_t *numbers, uint32_t count) {
     fprintf(to, ".%s = {", name);
     for (uint32_t d = 0; d < count; ++d)
-        fprintf(to, "%s%" PRId64, d ? ", " : "", numbers[d]);
+        fprintf(to, numbers[d] == INT64_MIN ? "%sINT64_MIN" : "%s%" PRId64, d ? ", " : "",
+                numbers[d]);
     fprintf(to, "}");
 }
 
@@ -31,8 +32,8 @@ static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_
     put_name(to, argument);
     fprintf(to,
             " */\n        [%" PRIu32 "] = {.kind = GBX_CALL_TENSOR, .role = %" PRIu32
-            ",\n               .tensor = {.data = UINT64_C(0x%" PRIx64 "), .buffer_bytes = %" PRIu64
-            ", .dtype = GBX_%s, .ndims = %" PRIu32,
+            ",\n               .tensor = {.data = UINT64_C(0x%" PRIx64
+            "), .buffer_bytes = UINT64_C(%" PRIu64 "), .dtype = GBX_%s, .ndims = %" PRIu32,
             argument->slot, argument->role, tensor->data, tensor->buffer_bytes, dtype,
             tensor->ndims);
     fprintf(to, ",\n                          .start_offset = %" PRId64, tensor->start_offset);

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/plain_text.h"
 #include "cli/command.h"
 #include "cli/references.h"
 #include "cli/replay_text.h"
+#include "cli/replay_trust.h"
 
 /* What the references left, and what they say of both kernels. */
 typedef struct judging {
@@ -137,13 +139,34 @@ static gbx_status judge(judging *j, const gbx_references *references, gbx_replay
     return keep_expected(j);
 }
 
+/* Sentences of glassbox check end with an option that it has. */
+static void not_judged_because(gbx_replay_swap *swap, const char *message) {
+    char *last = NULL;
+    not_judged(swap, message);
+    for (char *part = swap->reason; (part = strstr(part, "; ")) != NULL; ++part)
+        last = part;
+    if (last && strstr(last, "--scene"))
+        *last = '\0';
+}
+
+static bool is_foreign(const gbx_swap_scene *scene) {
+    const gbx_trust trust = {scene->dump_directory, scene->kept};
+    return scene->kept && scene->kept->scene_path && !scene->is_trusted &&
+           access(scene->kept->scene_path, F_OK) == 0 && !gbx_trusted_scene(&trust);
+}
+
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
     gbx_references *references;
     const gbx_reader *reader = gbx_entries_reader(j->job->entries);
+    if (is_foreign(scene)) {
+        not_judged(swap, "the scene that the dump names is not this user's, or lies in the dump, "
+                         "and its references are code; look at it, and give --trust to run them");
+        return NULL;
+    }
     gbx_status status = gbx_references_open(NULL, scene->dump_directory, scene->kept,
                                             gbx_reader_run(reader), &references);
     if (status) {
-        not_judged(swap, gbx_status_message(status));
+        not_judged_because(swap, gbx_status_message(status));
         gbx_status_free(status);
         return NULL;
     }

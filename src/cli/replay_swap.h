@@ -42,6 +42,7 @@ typedef struct gbx_replay_swap {
 typedef struct gbx_swap_scene {
     const char *dump_directory;
     const gbx_kept_run *kept; /* NULL */
+    bool is_trusted;          /* the user said so */
 } gbx_swap_scene;
 
 /* job->objects has the new kernels. The caller frees the result, whether it fails or not. */

@@ -126,17 +126,30 @@ static bool has_flags(const gbx_scene *scene, const gbx_kept_kernel *kernel) {
     return false;
 }
 
+/* Paths that a dump names do not depend on where this program is started. */
+static bool find_real(const char *named, char out_path[PATH_MAX]) {
+    return named && named[0] == '/' && realpath(named, out_path);
+}
+
+/* The file of the scene, where it is to be believed. */
+static bool find_scene(const gbx_trust *trust, char out_path[PATH_MAX]) {
+    char directory[PATH_MAX], file[PATH_MAX];
+    return find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
+           (size_t)snprintf(file, sizeof file, "%s/scene.json", directory) < sizeof file &&
+           realpath(file, out_path) && !file_objection(trust, out_path);
+}
+
+bool gbx_trusted_scene(const gbx_trust *trust) {
+    char path[PATH_MAX];
+    return find_scene(trust, path);
+}
+
 bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
     char path[PATH_MAX];
     gbx_scene *scene;
     if (gbx_flags_are_harmless(kernel->compile_flags, kernel->link_flags))
         return true;
-    const char *directory = trust->kept ? trust->kept->scene_path : NULL;
-    if (!directory || !realpath(directory, path))
-        return false;
-    size_t length = strlen(path);
-    snprintf(path + length, sizeof path - length, "/scene.json");
-    if (access(path, R_OK) != 0 || file_objection(trust, path))
+    if (!find_scene(trust, path))
         return false;
     gbx_status status = gbx_scene_load(path, &scene);
     bool is_same = !status && has_flags(scene, kernel);
@@ -178,10 +191,12 @@ static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *sour
 static gbx_status try_origin(const gbx_trust *trust, const gbx_kept_kernel *kernel, int object,
                              off_t size, char **out_path, char *out_reason) {
     char source[PATH_MAX];
-    if (!kernel->origin || !realpath(kernel->origin, source)) {
-        snprintf(out_reason, GBX_TRUST_REASON_BYTES,
-                 kernel->origin ? "its source %s is gone" : "its source is not known%s",
-                 kernel->origin ? kernel->origin : "");
+    if (!find_real(kernel->origin, source)) {
+        snprintf(out_reason, GBX_TRUST_REASON_BYTES, "its source %s %s",
+                 kernel->origin ? kernel->origin : "",
+                 !kernel->origin            ? "is not known"
+                 : kernel->origin[0] == '/' ? "is gone"
+                                            : "is not named by its whole path");
         return NULL;
     }
     const char *why = objection(trust, kernel, source);
@@ -198,7 +213,11 @@ gbx_status gbx_trusted_object_find(const gbx_trust *trust, const gbx_kept_kernel
     out_reason[0] = '\0';
     int object = open_regular(kernel->object, &size);
     if (object < 0)
-        return gbx_fail(GBX_NOT_FOUND, "reading %s: %s", kernel->object, strerror(errno));
+        return gbx_fail(
+            GBX_BAD_FORMAT,
+            "reading %s: it is no plain file, such as runs keep; give --trust to follow "
+            "links",
+            kernel->object);
     gbx_status status = search_cache(object, size, out_path);
     if (!status && !*out_path)
         status = try_origin(trust, kernel, object, size, out_path, out_reason);
@@ -209,7 +228,7 @@ gbx_status gbx_trusted_object_find(const gbx_trust *trust, const gbx_kept_kernel
 
 char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
     char source[PATH_MAX];
-    if (!kernel->origin || !realpath(kernel->origin, source) || file_objection(trust, source))
+    if (!find_real(kernel->origin, source) || file_objection(trust, source))
         return NULL;
     *strrchr(source, '/') = '\0';
     return source[0] && !strpbrk(source, " \t\n") ? strdup(source) : NULL;

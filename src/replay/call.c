@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +14,8 @@
 
 enum { SIGNAL_STACK_BYTES = 64 * 1024 };
 
-__attribute__((format(printf, 2, 3))) static int fail(gbx_kernel_call *call, const char *format,
-                                                      ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(call->error, sizeof call->error, format, arguments);
-    va_end(arguments);
-    return -1;
-}
+/* -1, with one sentence in call->error. */
+#define FAIL(call, ...) (snprintf((call)->error, sizeof(call)->error, __VA_ARGS__), -1)
 
 /* --- memory --- */
 
@@ -34,10 +27,10 @@ int gbx_kernel_call_map(gbx_kernel_call *call, int fd) {
     if (mapped == wanted)
         return 0;
     if (mapped == MAP_FAILED)
-        return fail(call, "mapping %llu bytes of global memory at %p: %s",
+        return FAIL(call, "mapping %llu bytes of global memory at %p: %s",
                     (unsigned long long)call->gm_bytes, wanted, strerror(errno));
     munmap(mapped, call->gm_bytes); /* an old Linux takes the address for a hint */
-    return fail(call, "mapping global memory at %p: something else lies there", wanted);
+    return FAIL(call, "mapping global memory at %p: something else lies there", wanted);
 }
 
 void gbx_kernel_call_unmap(const gbx_kernel_call *call) {
@@ -49,10 +42,10 @@ void gbx_kernel_call_unmap(const gbx_kernel_call *call) {
 static int load_kernel(gbx_kernel_call *call, gbx_call_kernel *kernel) {
     void *object = dlopen(kernel->object, RTLD_NOW | RTLD_LOCAL);
     if (!object)
-        return fail(call, "loading %s: %s", kernel->object, dlerror());
+        return FAIL(call, "loading %s: %s", kernel->object, dlerror());
     void *symbol = dlsym(object, "kernel_entry");
     if (!symbol)
-        return fail(call, "loading %s: it has no kernel_entry", kernel->object);
+        return FAIL(call, "loading %s: it has no kernel_entry", kernel->object);
     memcpy(&kernel->entry, &symbol, sizeof symbol);
     return 0;
 }
@@ -241,7 +234,7 @@ static int run_lanes(run *r, lane *lanes) {
     for (uint32_t i = 1; i < started; ++i)
         pthread_join(lanes[i].thread, NULL);
     if (error)
-        return fail(r->call, "starting thread %u of %u: %s", started + 1, r->lane_count,
+        return FAIL(r->call, "starting thread %u of %u: %s", started + 1, r->lane_count,
                     strerror(error));
     measure(r->call, lanes, started);
     return 0;
@@ -264,10 +257,10 @@ int gbx_kernel_call_run(gbx_kernel_call *call) {
                         .blocks = call->chip_blocks},
              .lane_count = count_lanes(call)};
     if (r.lane_count == 0)
-        return fail(call, "there is nothing to call");
+        return FAIL(call, "there is nothing to call");
     lane *lanes = calloc(r.lane_count, sizeof *lanes);
     if (!lanes)
-        return fail(call, "no memory for %u threads", r.lane_count);
+        return FAIL(call, "no memory for %u threads", r.lane_count);
     pthread_mutex_init(&r.gate, NULL);
     pthread_barrier_init(&r.wave, NULL, r.lane_count);
     int result = run_lanes(&r, lanes);

@@ -131,8 +131,7 @@ static int serve(void) {
     static server s; /* has a whole call in it */
     gbx_call_order order;
     pthread_t lifeline;
-    s.board =
-        mmap(NULL, sizeof *s.board, PROT_READ | PROT_WRITE, MAP_SHARED, GBX_CALL_BOARD_FD, 0);
+    s.board = mmap(NULL, sizeof *s.board, PROT_READ | PROT_WRITE, MAP_SHARED, GBX_CALL_BOARD_FD, 0);
     if (s.board == MAP_FAILED)
         return complain(GBX_CALL_SERVE, "only an engine can start it like this");
     for (int fd = GBX_CALL_SOCKET_FD; fd <= GBX_CALL_BOARD_FD; ++fd)

@@ -250,6 +250,36 @@ static void test_tasks_that_cannot_be_run(void **state) {
     made_replay_close(&c.call.made);
 }
 
+/* Its kernel cannot be blamed for what the reference makes of bytes that nobody gave it. */
+static void test_references_that_are_not_steady(void **state) {
+    static checked c;
+    (void)state;
+    prepare(&c, WAY_ADD);
+    run_check(&c);
+    assert_not_checked_part(&c, "its reference leaves something else each time");
+    replay_close(&c.call);
+}
+
+/* Empty tensors are right and wrong alike; what does not fit is a matter of its task. */
+static void test_tasks_without_elements_or_with_too_many(void **state) {
+    static checked c;
+    (void)state;
+    prepare(&c, WAY_AFFINE);
+    for (int i = REPLAY_X; i <= REPLAY_Z; ++i)
+        c.call.arguments[i].shape[0] = 0;
+    run_check(&c);
+    assert_not_checked(&c, "its outputs have no elements");
+    replay_close(&c.call);
+
+    prepare(&c, WAY_AFFINE);
+    c.call.arguments[REPLAY_Y].after = NULL;
+    c.call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 40;
+    run_check(&c);
+    assert_not_checked_part(&c, "its tensors take more than the ");
+    assert_int_equal(c.result.output_count, 0);
+    replay_close(&c.call);
+}
+
 /* --- payloads of the caller --- */
 
 static void test_payloads(void **state) {
@@ -285,6 +315,8 @@ int main(void) {
         cmocka_unit_test(test_references_that_fail),
         cmocka_unit_test(test_outputs_that_are_missing),
         cmocka_unit_test(test_tasks_that_cannot_be_run),
+        cmocka_unit_test(test_references_that_are_not_steady),
+        cmocka_unit_test(test_tasks_without_elements_or_with_too_many),
         cmocka_unit_test(test_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

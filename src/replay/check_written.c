@@ -59,7 +59,7 @@ bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned ch
     return false;
 }
 
-uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, const void *again,
+uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
                                const unsigned char poisons[2], void *got) {
     layout l = layout_of(tensor);
     uint64_t count = 0;
@@ -67,6 +67,7 @@ uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, const void 
         if (!holds(&l, want, i, poisons[0]) || !holds(&l, again, i, poisons[1]))
             continue;
         clear(&l, want, i);
+        clear(&l, again, i);
         clear(&l, got, i);
         ++count;
     }

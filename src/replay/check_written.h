@@ -12,9 +12,9 @@ bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned ch
 
 /*
  * `want` and `again` are what the same calls left over two poisons that differ in every bit. Sets
- * each element that holds its poison in both to 0 in `want` and in `got`, and counts them.
+ * each element that holds its poison in both to 0 in all three, and counts them.
  */
-uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, const void *again,
+uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
                                const unsigned char poisons[2], void *got);
 
 #endif

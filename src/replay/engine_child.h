@@ -14,7 +14,7 @@ typedef struct gbx_replay_child {
     int file_fd; /* the call to make */
     int board_fd;
     gbx_call_board *board;
-    uint64_t number; /* of the last order */
+    uint64_t number;  /* of the last order */
     int64_t order_ns; /* when it was given */
 } gbx_replay_child;
 

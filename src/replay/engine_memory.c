@@ -12,7 +12,7 @@
 #include "replay/engine_child.h"
 #include "store/reader.h"
 
-enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 32, MAX_KEPT_BYTES = 64 * PAGE_BYTES };
+enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
 #define MAX_MIRRORED_BYTES (UINT64_C(512) << 20)
 
 /* --- opening --- */

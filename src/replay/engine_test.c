@@ -253,6 +253,62 @@ static void stray_writes_are_found(void **state) {
     replay_close(&call);
 }
 
+/* Byte for byte: one that kept what the run before left there would be found equal. */
+static void memory_is_restored_between_runs(void **state) {
+    (void)state;
+    replay_call call;
+    replay_prepare(&call, WAY_STRAY, 0);
+    replay_open(&call);
+    for (uint64_t i = 0; i < 80; ++i) {
+        /* Some in one page again and again, some in more pages than are kept. */
+        uint64_t address = REPLAY_BASE + 0x400000 + (i < 40 ? i / 2 * 3 : i / 2 * 8192);
+        replay_set_way(&call, WAY_STRAY, address);
+        replay_again(&call);
+        assert_int_equal(call.outcome.stray_bytes, 1);
+        assert_int_equal(call.outcome.stray_address, address);
+        assert_affine(&call, (int32_t)(uint32_t)address);
+    }
+    replay_close(&call);
+}
+
+static void a_file_that_a_kernel_made_longer_is_read_as_far_as_it_is_mapped(void **state) {
+    (void)state;
+    replay_call call;
+    uint64_t offset = UINT64_C(8) << 30 | 5; /* memory has 8 GiB */
+    replay_prepare(&call, WAY_GROW, offset);
+    replay_run(&call);
+    assert_clean(&call);
+    assert_affine(&call, 5);
+    replay_set_way(&call, WAY_AFFINE, 6);
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 6);
+    replay_close(&call);
+}
+
+/* The second engine runs while the first does. */
+static void engines_run_side_by_side(void **state) {
+    (void)state;
+    replay_call calls[2];
+    for (int i = 0; i < 2; ++i) {
+        replay_prepare(&calls[i], WAY_AFFINE, 5 + (uint64_t)i);
+        replay_open(&calls[i]);
+    }
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 2; ++i) {
+            gbx_replay_request request = replay_request(&calls[i]);
+            assert_ok(gbx_replay_begin(calls[i].engine, &request));
+        }
+        for (int i = 0; i < 2; ++i) {
+            assert_ok(gbx_replay_end(calls[i].engine, &calls[i].outcome));
+            assert_clean(&calls[i]);
+            assert_affine(&calls[i], 5 + i);
+        }
+    }
+    for (int i = 0; i < 2; ++i)
+        replay_close(&calls[i]);
+}
+
 /* --- addresses --- */
 
 static void another_slot_of_addresses_is_taken(void **state) {
@@ -439,6 +495,9 @@ int main(void) {
         cmocka_unit_test(blocks_run_in_waves),
         cmocka_unit_test(one_dispatch_runs_alone),
         cmocka_unit_test(stray_writes_are_found),
+        cmocka_unit_test(memory_is_restored_between_runs),
+        cmocka_unit_test(a_file_that_a_kernel_made_longer_is_read_as_far_as_it_is_mapped),
+        cmocka_unit_test(engines_run_side_by_side),
         cmocka_unit_test(another_slot_of_addresses_is_taken),
         cmocka_unit_test(other_addresses_are_laid_out_anew),
         cmocka_unit_test(tensors_without_addresses_get_some),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <glassbox/chip.h>
@@ -215,14 +216,26 @@ const gbx_kept_kernel *gbx_kept_run_kernel(const gbx_kept_run *run, uint32_t fun
 
 /* --- the copy of a shared object --- */
 
-static gbx_status hash_file(const char *path, gbx_hash128 *out_hash) {
-    char bytes[65536];
-    gbx_hash_state state;
-    ssize_t count;
+/* Devices and pipes have no end. */
+static gbx_status open_regular(const char *path, int *out_fd) {
+    struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "reading %s: %s", path,
                         strerror(errno));
+    *out_fd = fd;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+        return NULL;
+    close(fd);
+    return gbx_fail(GBX_BAD_FORMAT, "reading %s: it is no file", path);
+}
+
+static gbx_status hash_file(const char *path, gbx_hash128 *out_hash) {
+    char bytes[65536];
+    gbx_hash_state state;
+    ssize_t count;
+    int fd;
+    GBX_TRY(open_regular(path, &fd));
     gbx_hash_begin(&state);
     while ((count = read(fd, bytes, sizeof bytes)) > 0)
         gbx_hash_update(&state, bytes, (size_t)count);

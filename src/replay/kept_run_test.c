@@ -1,6 +1,7 @@
 #include "scratch.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "replay/kept_run.h"
 
@@ -63,6 +64,9 @@ static void test_verifies(void **state) {
                  "g.so is not the shared object that ran");
     write_file("g.so", "abc");
     assert_ok(gbx_kept_kernel_verify(&run->kernels[1]));
+    unlink("g.so");
+    assert_int_equal(symlink("/dev/zero", "g.so"), 0); /* has no end */
+    assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_BAD_FORMAT, "g.so: it is no file");
     gbx_kept_run_free(run);
 }
 

@@ -42,39 +42,30 @@ AVX512_INLINE __m512i codes_at(const unsigned char *elements, uint32_t dtype) {
     return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const void *)elements));
 }
 
-/* 8 elements. */
-AVX512_INLINE __m512d doubles_at(const unsigned char *elements, uint32_t dtype) {
-    if (dtype == GBX_FLOAT32)
-        return _mm512_cvtps_pd(_mm256_loadu_ps((const void *)elements));
-    __m128i codes = _mm_loadu_si128((const void *)elements);
+/* The same 16 as floats, which all of them are. */
+AVX512_INLINE __m512 floats_of(__m512i codes, const unsigned char *elements, uint32_t dtype) {
     if (dtype == GBX_FLOAT16)
-        return _mm512_cvtps_pd(_mm256_cvtph_ps(codes));
-    __m256i widened = _mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16);
-    return _mm512_cvtps_pd(_mm256_castsi256_ps(widened));
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)elements));
+    return _mm512_castsi512_ps(dtype == GBX_FLOAT32 ? codes : _mm512_slli_epi32(codes, 16));
 }
 
-AVX512_INLINE int magnitude_bits(uint32_t dtype) {
-    return dtype == GBX_FLOAT32 ? INT32_MAX : INT16_MAX;
+/* 8 floats. */
+AVX512_INLINE __m512d doubles_at(const unsigned char *floats) {
+    return _mm512_cvtps_pd(_mm256_loadu_ps((const void *)floats));
 }
 
-AVX512_INLINE int infinity_code(uint32_t dtype) {
-    return dtype == GBX_FLOAT32 ? 0x7f800000 : dtype == GBX_BFLOAT16 ? 0x7f80 : 0x7c00;
+/* NaN of both kinds, infinity of both signs. */
+AVX512_INLINE __mmask16 not_finite(__m512 x) {
+    return _mm512_fpclass_ps_mask(x, 0x99);
 }
 
-AVX512_INLINE __mmask16 not_finite(__m512i codes, uint32_t dtype) {
-    if (dtype == GBX_FLOAT32) /* NaN of both kinds, infinity of both signs */
-        return _mm512_fpclass_ps_mask(_mm512_castsi512_ps(codes), 0x99);
-    __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi32(magnitude_bits(dtype)));
-    return _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(infinity_code(dtype)));
-}
-
-/* Values of the dtype from one to the other. */
+/* Values of the dtype from one to the other: where the signs differ, the way is across zero, and
+ * the magnitudes add up to the codes and what the sign is worth. */
 AVX512_INLINE __m512i distances_32(__m512i a, __m512i b, uint32_t dtype) {
-    __m512i bits = _mm512_set1_epi32(magnitude_bits(dtype));
+    __m512i sign = _mm512_set1_epi32(dtype == GBX_FLOAT32 ? INT32_MIN : INT16_MAX + 1);
     __mmask16 is_across_zero = _mm512_movepi32_mask(_mm512_xor_si512(a, b));
-    a = _mm512_and_si512(a, bits);
-    b = _mm512_and_si512(b, bits);
-    return _mm512_mask_add_epi32(_mm512_abs_epi32(_mm512_sub_epi32(a, b)), is_across_zero, a, b);
+    __m512i beside = _mm512_abs_epi32(_mm512_sub_epi32(a, b));
+    return _mm512_mask_add_epi32(beside, is_across_zero, a, _mm512_add_epi32(b, sign));
 }
 
 /* --- extremes, which a division would tell --- */
@@ -95,6 +86,7 @@ typedef struct extremes {
     __m512i worst_index;
     limit relative_limit;
     limit excess_limit;
+    __m512 relative_floor; /* of the filter */
 } extremes;
 
 AVX512_INLINE __m512d half_steps(__m512d x) {
@@ -109,12 +101,19 @@ AVX512_INLINE limit limit_of(__m512d quotient) {
     return (limit){quotient, half_steps(quotient)};
 }
 
+/* A float that is so far below a number that no rounding makes up for it. */
+AVX512_INLINE float floor_of(double number) {
+    double below = number < 0x1p100 ? number * (1.0 - 0x1p-20) : 0x1p100;
+    return below < FLT_MIN ? 0.0F : (float)below;
+}
+
 /* Before there is a worst one, what any mismatch is above. */
 AVX512_INLINE void set_limits(extremes *x, const gbx_compare_rule *rule) {
     __m512d least = _mm512_set1_pd(rule->is_exact ? 0.0 : 1.0 - DBL_EPSILON);
     __mmask8 has_worst = _mm512_cmp_pd_mask(x->worst, _mm512_setzero_pd(), _CMP_GE_OQ);
     x->relative_limit = limit_of(x->relative);
     x->excess_limit = limit_of(_mm512_mask_mov_pd(least, has_worst, x->worst));
+    x->relative_floor = _mm512_set1_ps(floor_of(_mm512_cvtsd_f64(x->relative)));
 }
 
 /* The sign is set where d / w is above a limit. */
@@ -155,16 +154,17 @@ AVX512_INLINE __m512d tolerances(const gbx_compare_rule *rule, __m512d want) {
                          _mm512_mul_pd(_mm512_set1_pd(rule->rtol), want));
 }
 
+/* 16 floats. */
 AVX512_COLD void raise_extremes(extremes *x, const gbx_compare_rule *rule, const unsigned char *got,
                                 const unsigned char *want, size_t index, unsigned mismatches) {
-    const size_t width = width_of(rule->dtype);
     for (size_t i = 0; i < STEP; i += LANES) {
-        __m512d w = doubles_at(want + i * width, rule->dtype);
-        __m512d d = _mm512_abs_pd(_mm512_sub_pd(doubles_at(got + i * width, rule->dtype), w));
+        __m512d w = doubles_at(want + i * sizeof(float));
+        __m512d d = _mm512_abs_pd(_mm512_sub_pd(doubles_at(got + i * sizeof(float)), w));
         w = _mm512_abs_pd(w);
         x->relative = _mm512_max_pd(x->relative, relative_of(d, w));
         take_worst(x, excess_of(d, tolerances(rule, w)), (__mmask8)(mismatches >> i), index + i);
     }
+    x->relative = _mm512_set1_pd(_mm512_reduce_max_pd(x->relative));
     set_limits(x, rule);
 }
 
@@ -256,16 +256,68 @@ AVX512_INLINE void add_products(totals *t, __m512d got, __m512d want, __m512d di
     t->sums[GBX_SUM_PRODUCT] = _mm512_fmadd_pd(got, want, t->sums[GBX_SUM_PRODUCT]);
 }
 
+/* 16 elements. */
+typedef struct elements {
+    const unsigned char *got; /* as floats */
+    const unsigned char *want;
+    __m512 magnitude; /* of those of want, rounded to floats, like the next */
+    __m512 difference;
+    __m512i distances;
+} elements;
+
+/* Floats, where elements are not, go to memory: to take eight from there is least work. */
+typedef struct floats {
+    _Alignas(64) unsigned char got[STEP * sizeof(float)];
+    _Alignas(64) unsigned char want[STEP * sizeof(float)];
+} floats;
+
+AVX512_INLINE elements elements_at(const unsigned char *got, const unsigned char *want,
+                                   uint32_t dtype, floats *room) {
+    __m512i codes[2] = {codes_at(got, dtype), codes_at(want, dtype)};
+    __m512 g = floats_of(codes[0], got, dtype), w = floats_of(codes[1], want, dtype);
+    if (dtype != GBX_FLOAT32) {
+        _mm512_store_ps((void *)room->got, g);
+        _mm512_store_ps((void *)room->want, w);
+    }
+    return (elements){.got = dtype == GBX_FLOAT32 ? got : room->got,
+                      .want = dtype == GBX_FLOAT32 ? want : room->want,
+                      .magnitude = _mm512_abs_ps(w),
+                      .difference = _mm512_abs_ps(_mm512_sub_ps(g, w)),
+                      .distances = distances_32(codes[0], codes[1], dtype)};
+}
+
+/*
+ * What floats are enough to tell: a difference that is below its limit is within its tolerance and
+ * is no new extreme. The numbers are less than those of the rule, by more than floats are off.
+ * Differences below FLT_MIN are exact, and limits there rounded to the same multiples: those that
+ * are not below stay so.
+ */
+typedef struct filter {
+    __m512 rtol;
+    __m512 atol;
+} filter;
+
+AVX512_INLINE filter filter_of(const gbx_compare_rule *rule, bool is_exact) {
+    return (filter){_mm512_set1_ps(floor_of(rule->rtol)),
+                    _mm512_set1_ps(is_exact ? 0.0F : floor_of(rule->atol))};
+}
+
+AVX512_INLINE __mmask16 held_back(const filter *f, const extremes *x, const elements *e,
+                                  __mmask16 is_unequal) {
+    __m512 bound = _mm512_min_ps(_mm512_mul_ps(x->relative_floor, e->magnitude),
+                                 _mm512_fmadd_ps(f->rtol, e->magnitude, f->atol));
+    return _mm512_mask_cmp_ps_mask(is_unequal, e->difference, bound, _CMP_NLT_UQ);
+}
+
 /* 8 elements, of which those in `apart` are further from each other than `ulp`. Returns those that
  * are beyond their tolerance. *out_raised has the sign set where an extreme may be exceeded.
  * `is_exact` as in the rule, a constant. */
-AVX512_INLINE unsigned take_8(totals *t, const extremes *x, const gbx_compare_rule *rule, __m512d g,
-                              __m512d w, unsigned apart, bool is_exact, __m512i *out_raised) {
+AVX512_INLINE unsigned judge_8(const extremes *x, const gbx_compare_rule *rule, __m512d g,
+                               __m512d w, unsigned apart, bool is_exact, __m512i *out_raised) {
+    __mmask8 has_relative = _mm512_cmp_pd_mask(w, _mm512_setzero_pd(), _CMP_NEQ_OQ);
     __m512d d = _mm512_abs_pd(_mm512_sub_pd(g, w));
     __m512d magnitude = _mm512_abs_pd(w);
-    add_products(t, g, w, d);
-    t->max_abs = _mm512_max_pd(t->max_abs, d);
-    __m512i raised = exceeds(&x->relative_limit, d, magnitude);
+    __m512i raised = exceeds(&x->relative_limit, _mm512_maskz_mov_pd(has_relative, d), magnitude);
     if (is_exact) {
         __m512d far = _mm512_maskz_mov_pd((__mmask8)apart, d);
         __m512i is_worse = exceeds(&x->excess_limit, far, _mm512_set1_pd(1.0));
@@ -277,49 +329,67 @@ AVX512_INLINE unsigned take_8(totals *t, const extremes *x, const gbx_compare_ru
     return _mm512_cmp_pd_mask(d, tolerance, _CMP_GT_OQ);
 }
 
-AVX512_INLINE void take_16(totals *t, extremes *x, const gbx_compare_rule *rule,
-                           const unsigned char *got, const unsigned char *want, size_t index,
-                           uint32_t dtype, bool is_exact) {
-    const size_t half = LANES * width_of(dtype);
+/* Elements that the filter does not let pass. */
+AVX512_INLINE void judge_16(totals *t, extremes *x, const gbx_compare_rule *rule, const elements *e,
+                            size_t index, bool is_exact) {
+    const size_t half = LANES * sizeof(float);
     const int near = rule->ulp < UINT32_MAX ? (int)(uint32_t)rule->ulp : -1;
-    __m512i distances = distances_32(codes_at(got, dtype), codes_at(want, dtype), dtype);
-    unsigned apart = _mm512_cmpgt_epu32_mask(distances, _mm512_set1_epi32(near));
+    unsigned apart = _mm512_cmpgt_epu32_mask(e->distances, _mm512_set1_epi32(near));
     __m512i raised[2];
-    t->max_ulp = _mm512_max_epu32(t->max_ulp, distances);
-    t->unequal += ones(_mm512_test_epi32_mask(distances, distances));
-    unsigned low = take_8(t, x, rule, doubles_at(got, dtype), doubles_at(want, dtype), apart,
-                          is_exact, &raised[0]);
-    unsigned high = take_8(t, x, rule, doubles_at(got + half, dtype),
-                           doubles_at(want + half, dtype), apart >> LANES, is_exact, &raised[1]);
+    unsigned low =
+        judge_8(x, rule, doubles_at(e->got), doubles_at(e->want), apart, is_exact, &raised[0]);
+    unsigned high = judge_8(x, rule, doubles_at(e->got + half), doubles_at(e->want + half),
+                            apart >> LANES, is_exact, &raised[1]);
     unsigned mismatches = apart & (low | high << LANES);
     count_mismatches(t, mismatches, index);
     unsigned is_raised = _mm512_movepi64_mask(_mm512_or_si512(raised[0], raised[1]));
     if (__builtin_expect(is_raised != 0, 0))
-        raise_extremes(x, rule, got, want, index, mismatches);
+        raise_extremes(x, rule, e->got, e->want, index, mismatches);
+}
+
+AVX512_INLINE void take_8(totals *t, __m512d g, __m512d w) {
+    __m512d d = _mm512_sub_pd(g, w);
+    add_products(t, g, w, d);
+    t->max_abs = _mm512_range_pd(d, t->max_abs, 0xb); /* the greater magnitude */
+}
+
+AVX512_INLINE void take_16(totals *t, extremes *x, const gbx_compare_rule *rule, const filter *f,
+                           const elements *e, size_t index, bool is_exact) {
+    const size_t half = LANES * sizeof(float);
+    __mmask16 is_unequal = _mm512_test_epi32_mask(e->distances, e->distances);
+    t->max_ulp = _mm512_max_epu32(t->max_ulp, e->distances);
+    t->unequal += ones(is_unequal);
+    take_8(t, doubles_at(e->got), doubles_at(e->want));
+    take_8(t, doubles_at(e->got + half), doubles_at(e->want + half));
+    if (held_back(f, x, e, is_unequal) != 0)
+        judge_16(t, x, rule, e, index, is_exact);
 }
 
 AVX512_INLINE void take_floats(const gbx_compare_rule *rule, const unsigned char *got,
                                const unsigned char *want, size_t from, size_t end,
                                gbx_compare_block *block, uint32_t dtype, bool is_exact) {
     const gbx_compare_rule kept = *rule;
+    const filter f = filter_of(rule, is_exact);
     extremes x;
     totals t;
+    floats room;
     begin_extremes(&x, &kept, block);
     begin_totals(&t, block);
     for (size_t at = from; at < end; at += STEP) {
         const unsigned char *g = got + at * width_of(dtype);
         const unsigned char *w = want + at * width_of(dtype);
-        __mmask16 rest[2] = {not_finite(codes_at(g, dtype), dtype),
-                             not_finite(codes_at(w, dtype), dtype)};
+        elements e = elements_at(g, w, dtype, &room);
         patch patched;
         _mm_prefetch((const char *)g + AHEAD_BYTES, _MM_HINT_T0);
         _mm_prefetch((const char *)w + AHEAD_BYTES, _MM_HINT_T0);
-        if (__builtin_expect(!_mm512_kortestz(rest[0], rest[1]), 0)) {
-            take_not_finite(rule, got, want, at, rest[0] | rest[1], block, &patched);
-            g = patched.got;
-            w = patched.want;
+        /* Infinite, too, where finite ones are further apart than floats reach. */
+        if (__builtin_expect(not_finite(e.difference) != 0, 0)) {
+            unsigned rest = not_finite(_mm512_loadu_ps((const void *)e.got)) |
+                            not_finite(_mm512_loadu_ps((const void *)e.want));
+            take_not_finite(rule, got, want, at, rest, block, &patched);
+            e = elements_at(patched.got, patched.want, dtype, &room);
         }
-        take_16(&t, &x, &kept, g, w, at, dtype, is_exact);
+        take_16(&t, &x, &kept, &f, &e, at, is_exact);
     }
     end_extremes(&x, block);
     end_totals(&t, block, _mm512_reduce_max_epu32(t.max_ulp));

@@ -112,8 +112,24 @@ static void make_close_quotients(uint32_t dtype, uint64_t *out_got, uint64_t *ou
     *out_want = gbx_dtype_from_f64(dtype, random_u64() % 2 ? small : -small);
 }
 
-static make_pair *const makers[] = {make_mixed,   make_usual,  make_near,           make_equal,
-                                    make_special, make_double, make_close_quotients};
+/* About the smallest number that is not subnormal, and a few steps apart. */
+static void make_small(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
+    const uint64_t normal = dtype == GBX_FLOAT32 ? UINT64_C(1) << 23 : 128;
+    const uint64_t sign = random_u64() % 2 << (gbx_dtype_bits(dtype) - 1);
+    const uint64_t code = normal / 2 * (random_below(2) + 1) + random_below(40);
+    *out_want = (code | sign) & all_bits(dtype);
+    *out_got = (*out_want + random_below(7)) & all_bits(dtype);
+}
+
+/* Relative differences beyond the range of floats. */
+static void make_vast(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
+    *out_want = random_below(7);
+    *out_got = gbx_dtype_from_f64(dtype, ldexp(1.0 + random_unit(), 126 - (int)random_below(3)));
+}
+
+static make_pair *const makers[] = {make_mixed,           make_usual,   make_near,
+                                    make_equal,           make_special, make_double,
+                                    make_close_quotients, make_small,   make_vast};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static void make_elements(uint32_t dtype, size_t count, make_pair *make) {
@@ -358,10 +374,11 @@ static void check(const gbx_tolerance *tolerance, size_t step) {
 }
 
 static gbx_tolerance random_tolerance(void) {
-    static const double values[] = {0, 0, 0, 1e-6, 1e-3, 0.1, 0.5, 1, 1e-300, 1e300, -1, INFINITY};
+    static const double values[] = {0,      0,     0,  1e-6,     1e-3,  0.1,   0.5, 1,
+                                    1e-300, 1e300, -1, INFINITY, 3e-45, 1e-38, 0.02};
     static const uint64_t ulps[] = {0, 0, 0, 1, 2, 3, 100, UINT32_MAX, UINT64_MAX};
-    return (gbx_tolerance){.rtol = values[random_below(12)],
-                           .atol = values[random_below(12)],
+    return (gbx_tolerance){.rtol = values[random_below(15)],
+                           .atol = values[random_below(15)],
                            .ulp = ulps[random_below(9)],
                            .is_strict_nan = random_u64() % 2};
 }

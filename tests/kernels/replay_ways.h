@@ -19,7 +19,9 @@ enum replay_way {
     WAY_INPUT = 13,      /* as AFFINE, and x[0] changes */
     WAY_OTHER_THREAD = 14, /* a thread that it starts crashes */
     WAY_DESCRIPTOR = 15,   /* as AFFINE, and then its own tensors are scribbled over */
-    WAY_PRINT = 16         /* as AFFINE, and prints to stdout */
+    WAY_PRINT = 16,        /* as AFFINE, and prints to stdout */
+    WAY_ADD = 17,          /* as AFFINE, and what y held before is added to it */
+    WAY_GROW = 18          /* as AFFINE, and the file of memory gets a byte at `number` */
 };
 
 #endif

@@ -1,0 +1,15 @@
+/* The command that replays a task, for reports of other commands. */
+#ifndef GBX_CLI_REPLAY_LINE_H
+#define GBX_CLI_REPLAY_LINE_H
+
+#include "base/status.h"
+#include "cli/open_dump.h"
+
+/*
+ * Quoted for a shell in this directory; freed by the caller. `given` is how the user named the
+ * dump, NULL for the latest; `task` is what follows --task.
+ */
+GBX_MUST_USE gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given,
+                                        const char *task, char **out_text);
+
+#endif
