@@ -691,6 +691,31 @@ def test_random_memory(root):
     check("random memory: there was something to find", found_in_all > 100, True)
 
 
+def test_manifest_alone(root):
+    """A dump of another tool has no journal: times are those of the records."""
+    old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
+    for name, value, code in (("right", new, 0), ("wrong", old, 1), ("raced", old, 1)):
+        made = Recorded(root / f"manifest_{name}")
+        made.begin(0)
+        made.read(0, 0, "float32", (4,), old.tobytes(), 0x2000)
+        made.write(0, 1, "float32", (4,), new.tobytes(), 0x1000)
+        made.done(0)
+        made.time -= 7 if name == "raced" else 0
+        made.begin(1)
+        made.read(1, 0, "float32", (4,), value.tobytes(), 0x1000)
+        made.write(1, 1, "float32", (4,), new.tobytes(), 0x3000)
+        made.done(1)
+        made.dump.end()
+        made.dump.write()
+        inner = root / f"manifest_{name}" / "tensor_dump"
+        (inner / "tensor_dump.json").write_text(json.dumps(made.dump.manifest()))
+        (inner / "tensor_dump.rec").unlink()
+        got = audit(root / f"manifest_{name}", code)
+        check(f"manifest alone, {name}", [(each["kind"], each["concurrent"]) for each in got["findings"]],
+              {"right": [], "wrong": [("undeclared_write", False)],
+               "raced": [("read_too_early", True)]}[name])
+
+
 def test_refused(root):
     """What cannot be audited is no success."""
     result = glassbox("audit", root / "nowhere")
@@ -713,7 +738,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
         os.environ.setdefault("GLASSBOX_CACHE", str(root / "cache"))
-        for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_order, test_random_memory, test_refused,
+        for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_order, test_random_memory, test_manifest_alone, test_refused,
                      test_wild_write, test_spoiled_input, test_overflow, test_missing_edges, test_tiles):
             test(root)
         test_examples(root, sys.argv[2])

@@ -132,6 +132,15 @@ static gbx_status fail_view(const gbx_entry *entry) {
                     entry->index, entry->head->task, entry->head->arg_index);
 }
 
+/* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
+ * and of the outputs. A task without inputs began no later than it ended; more is not known. */
+static void set_times(gbx_audit_task *task, const gbx_access *access) {
+    if (task->count == 1)
+        task->begin_ns = access->time_ns;
+    if (access->is_write && task->end_ns == UINT64_MAX)
+        task->end_ns = access->time_ns;
+}
+
 static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uint64_t place) {
     gbx_tensor view;
     int64_t first, end;
@@ -155,10 +164,8 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
     access->is_contiguous = is_bytewise(&view) && gbx_tensor_is_contiguous(&view);
     access->is_followed =
         access->is_contiguous || (end <= REACH_MAX && gbx_runs_count(&view) <= RUNS_MAX);
-    /* A dump without journal tells no ends of tasks: its outputs are taken at them. */
-    if (access->is_write && task->end_ns == UINT64_MAX &&
-        !gbx_reader_get_origin(gbx_entries_reader(state->entries))->is_journal)
-        task->end_ns = access->time_ns;
+    if (!gbx_reader_get_origin(gbx_entries_reader(state->entries))->is_journal)
+        set_times(task, access);
     return NULL;
 }
 

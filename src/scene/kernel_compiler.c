@@ -164,7 +164,8 @@ static void hash_words(gbx_hash_state *state, const word_list *list) {
 static gbx_status content_key(const command *line, const char *source,
                               char out_text[GBX_HASH_TEXT_BYTES]) {
     const char *const predefined[] = {"-E", "-dM", "-x", "c", "/dev/null", NULL};
-    const char *const preprocessed[] = {"-E", "-x", "c", source, NULL};
+    /* Without debug information, for which the working directory would be in it. */
+    const char *const preprocessed[] = {"-E", "-g0", "-x", "c", source, NULL};
     gbx_hash_state state;
     gbx_hash_begin(&state);
     hash_words(&state, &line->compiler);

@@ -272,6 +272,20 @@ static void the_second_compile_does_not_touch_the_file(void **state) {
     free(path);
 }
 
+static void another_working_directory_gives_the_same_path(void **state) {
+    const workshop *shop = *state;
+    char *here = getcwd(NULL, 0);
+    assert_non_null(here);
+    write_answer(shop, "", "43");
+    char *path = compile(shop, NULL);
+    assert_int_equal(chdir("/"), 0);
+    assert_compiles_to(shop, NULL, path, true);
+    assert_int_equal(chdir(here), 0);
+    assert_cache_holds(shop, 1);
+    free(path);
+    free(here);
+}
+
 static void a_change_in_the_source_gives_another_path(void **state) {
     const workshop *shop = *state;
     write_answer(shop, "", "1");
@@ -585,6 +599,7 @@ int main(void) {
         compiler_test(the_header_of_this_build_is_the_one_that_is_included),
         compiler_test(products_and_sums_are_not_contracted),
         compiler_test(the_second_compile_does_not_touch_the_file),
+        compiler_test(another_working_directory_gives_the_same_path),
         compiler_test(a_change_in_the_source_gives_another_path),
         compiler_test(a_change_in_an_included_file_gives_another_path),
         compiler_test(a_change_in_the_flags_gives_another_path),
