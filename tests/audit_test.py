@@ -19,13 +19,11 @@ import tempfile
 
 import numpy as np
 
+from command_support import PLATFORMS, RUNTIMES, STRESS, check, glassbox, report
 from dump_encoder import DONE, EDGES, IN_FLIGHT, NONE, PAYLOAD, Dump, record, row_major
-from view_support import check, counts, element_bytes, glassbox
+from view_support import element_bytes
 
-RUNTIMES = ("host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer")
 EXPLICIT = RUNTIMES[:2]
-PLATFORMS = ("a2a3sim", "a5sim")
-STRESS = bool(os.environ.get("GLASSBOX_STRESS"))
 BEFORE, AFTER = "before_dispatch", "after_completion"
 EXAMPLES = ("vector_example", "bgemm", "mix_spmd", "paged_attention", "dump_tensor_example", "broken_softmax")
 
@@ -742,8 +740,7 @@ def main():
                      test_wild_write, test_spoiled_input, test_overflow, test_missing_edges, test_tiles):
             test(root)
         test_examples(root, sys.argv[2])
-    print(f"{counts['passed']} checks passed, {counts['failed']} failed")
-    return 1 if counts["failed"] else 0
+    return report()
 
 
 if __name__ == "__main__":

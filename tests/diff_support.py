@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 
+from command_support import check, glassbox
 from dump_encoder import STAGES, number
-from view_support import check, decode, decode_int4, element_bytes, glassbox, is_float
+from view_support import decode, decode_int4, element_bytes, is_float
 
 TOLERANCES = {"float32": (1e-5, 1e-6), "float16": (1e-3, 1e-4), "bfloat16": (1e-2, 1e-3), "float64": (1e-12, 1e-14),
               "float8_e4m3": (0.125, 0.0625), "float8_e5m2": (0.125, 0.0625)}

@@ -5,25 +5,21 @@ usage: diff_test.py GLASSBOX EXAMPLES
 
 What is expected comes from the manifests or the encoder (dump_encoder.py) and from the payload alone (diff_support.py).
 """
-import fcntl
 import json
 import math
-import os
 import pathlib
-import pty
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
-import termios
 
 import numpy as np
 
 import terminals
+from command_support import check, glassbox, on_terminal, report
 from diff_support import Source, check_diff, diff, first_lines
 from dump_encoder import DTYPES, EDGES, IN_FLIGHT, NONE, Dump, number, record
-from view_support import ENVIRONMENT, check, counts, element_bytes, glassbox, text_width
+from view_support import element_bytes, text_width
 
 FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler"
 
@@ -90,26 +86,6 @@ def test_filters(bad, good):
     check("nothing in JSON", (empty["compared"], empty["records"], empty["first"]), (0, [], None))
 
 
-def on_terminal(columns, *arguments):
-    """Lines that reach a terminal of so many columns."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    with subprocess.Popen([os.path.abspath(sys.argv[1]), "diff", *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          stdout=follower, stderr=follower, env={**ENVIRONMENT, "NO_COLOR": "1"}):
-        os.close(follower)
-        parts = []
-        while True:
-            try:
-                part = os.read(leader, 1 << 16)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-        os.close(leader)
-    return b"".join(parts).decode().replace("\r\n", "\n").split("\n")
-
-
 def test_table(bad, good):
     """Twenty lines with the numbers of JSON; on a terminal they fit, and what has no room is named."""
     lines = glassbox("diff", bad.directory, good.directory).stdout.split("\n")
@@ -123,7 +99,7 @@ def test_table(bad, good):
         check("a line of the table", " ".join(line.split()), " ".join(shown))
     check("how many more", lines[start + 21], f"and {len(records) - 20} more; --json has all")
     for columns in (50, 80, 120) if terminals.are_there() else ():
-        shown = on_terminal(columns, bad.directory, good.directory)
+        shown = on_terminal(columns, "diff", bad.directory, good.directory, NO_COLOR="1")[0].split("\n")
         start = next(i for i, line in enumerate(shown) if line.startswith("TASK "))
         check(f"{columns} columns", max(map(text_width, shown[start:start + 21])) <= columns, True)
         headings = shown[start].split()
@@ -552,8 +528,7 @@ def main():
         test_runtimes(root, examples)
         test_broken_softmax(root, examples)
         test_levels(root, examples)
-    print(f"{counts['passed']} passed, {counts['failed']} failed")
-    return 1 if counts["failed"] else 0
+    return report()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 usage: replay_save_test.py GLASSBOX EXAMPLES
 """
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -16,13 +15,13 @@ import tempfile
 
 import numpy as np
 
-GLASSBOX, EXAMPLES = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+from command_support import ENVIRONMENT, STRESS, check, check_in, glassbox, report
+
+EXAMPLES = pathlib.Path(sys.argv[2]).resolve()
 ROOT = EXAMPLES.parent
-ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}  # no glassbox, no cache
 
 root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-save-test-"))
-counts = {"passed": 0, "failed": 0}
 
 # y = 2 x of a transposed view into every other column; inouts add; int4 is copied; nothing is contiguous. One output is
 # not written, one has no elements, one is a single element of no dimensions, and its input has negative strides.
@@ -69,38 +68,24 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
 """
 
 
-def expect(what, got, expected):
-    counts["passed" if got == expected else "failed"] += 1
-    if got != expected:
-        print(f"{what}: got\n{got!r}\nexpected\n{expected!r}")
-
-
-def expect_in(what, part, whole):
-    expect(f"{what}: {part!r} in {whole!r}", part in whole, True)
-
-
-def tool(*arguments, environment=ENVIRONMENT, **more):
-    return subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, **more)
-
-
 def record(scene, name, *options, code=0):
-    done = tool("run", scene, "-o", root / name, "--no-golden", "--dump-tensor", *options)
-    expect(f"run {scene}: exit code ({done.stderr})", done.returncode, code)
+    done = glassbox("run", scene, "-o", root / name, "--no-golden", "--dump-tensor", *options)
+    check(f"run {scene}: exit code ({done.stderr})", done.returncode, code)
     return root / name
 
 
 def save(dump, task, name, *options):
-    done = tool("replay", dump, "--task", task, "--save", root / name, *options)
-    expect(f"save {name}: exit code and stderr", (done.returncode, done.stderr), (0, ""))
-    expect_in(f"save {name}", f": saved as a program; make -C {shlex.quote(str(root / name))} run\n", done.stdout)
+    done = glassbox("replay", dump, "--task", task, "--save", root / name, *options)
+    check(f"save {name}: exit code and stderr", (done.returncode, done.stderr), (0, ""))
+    check_in(f"save {name}", f": saved as a program; make -C {shlex.quote(str(root / name))} run\n", done.stdout)
     return root / name, done.stdout
 
 
 def make(folder, *options, code=0):
     # What compares needs no optimizer: kernels have flags of their own.
     done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0 -Wall -Wextra", *options], capture_output=True, text=True, env=BARE, timeout=120)
-    expect(f"make -C {folder} {options}: exit code ({done.stderr}{done.stdout if done.returncode != code else ''})", done.returncode, code)
-    expect(f"make -C {folder}: no warnings", "warning" in done.stderr, False)
+    check(f"make -C {folder} {options}: exit code ({done.stderr}{done.stdout if done.returncode != code else ''})", done.returncode, code)
+    check(f"make -C {folder}: no warnings", "warning" in done.stderr, False)
     return done.stdout
 
 
@@ -144,11 +129,11 @@ def check_odd():
     dump = record(make_scene("odd"), "odd-dump")
     folder, _ = save(dump, 0, "odd")
     wanted = payloads(dump, 0)
-    expect("odd: data", {path.name: path.read_bytes() for path in (folder / "data").iterdir()}, wanted)
+    check("odd: data", {path.name: path.read_bytes() for path in (folder / "data").iterdir()}, wanted)
     x = np.frombuffer(wanted["00_x_before.bin"], np.float32)
-    expect("odd: the run was right", wanted["02_y_after.bin"], (2 * x).tobytes())
-    expect("odd: last", wanted["07_last_after.bin"], np.float32(23 - 6).tobytes())
-    expect("odd: inout", np.frombuffer(wanted["04_t_after.bin"], np.int16).tolist(), list(range(7, 16)))
+    check("odd: the run was right", wanted["02_y_after.bin"], (2 * x).tobytes())
+    check("odd: last", wanted["07_last_after.bin"], np.float32(23 - 6).tobytes())
+    check("odd: inout", np.frombuffer(wanted["04_t_after.bin"], np.int16).tolist(), list(range(7, 16)))
     moved = root / "far away" / "program"
     moved.parent.mkdir()
     shutil.move(folder, moved)
@@ -156,19 +141,19 @@ def check_odd():
     for line in ("argument 2 y: bit exact (24 of 24 elements are written)\n", "argument 3 r: bit exact (15 of 15 elements are written)\n",
                  "argument 4 t: bit exact (9 of 9 elements are written)\n", "argument 5 untouched: not written, and so not compared\n",
                  "argument 6 none: bit exact (0 of 0 elements are written)\n", "argument 7 last: bit exact (1 of 1 elements are written)\n", "task 0: bit exact in all that it writes\n"):
-        expect_in("odd: run", line, text)
+        check_in("odd: run", line, text)
     if shutil.which("clang"):
         subprocess.run(["make", "-C", moved, "clean"], check=True, env=BARE, capture_output=True)
-        expect_in("odd: clang", "bit exact in all that it writes", make(moved, "CC=clang"))
+        check_in("odd: clang", "bit exact in all that it writes", make(moved, "CC=clang"))
     else:
         print("clang is not installed: not tested")
     check_wrong_data(moved, wanted)
     text = (moved / "Makefile").read_text().replace("\\\n", " ")
     documented = re.search(r"\n    (-std=gnu11.*?)\n\n", (ROOT / "docs" / "kernels.md").read_text(), re.DOTALL).group(1)
-    expect("flags of the Makefile", re.search("KERNEL_FLAGS = (.*)", text).group(1).split(), documented.split())
+    check("flags of the Makefile", re.search("KERNEL_FLAGS = (.*)", text).group(1).split(), documented.split())
     for name, part in (("replay/call.c", "src/replay/call.c"), ("replay/call.h", "src/replay/call.h"), ("glassbox/kernel.h", "include/glassbox/kernel.h")):
-        expect(f"odd: {name}", (moved / name).read_bytes(), (ROOT / part).read_bytes())
-    expect("odd: README.txt", (moved / "README.txt").read_text().count("\n"), 3)
+        check(f"odd: {name}", (moved / name).read_bytes(), (ROOT / part).read_bytes())
+    check("odd: README.txt", (moved / "README.txt").read_text().count("\n"), 3)
 
 
 def check_wrong_data(folder, wanted):
@@ -181,8 +166,8 @@ def check_wrong_data(folder, wanted):
         data[place] ^= 0x10
         (folder / "data" / name).write_bytes(data)
         text = make(folder, code=2)
-        expect_in(f"wrong {name}", told, text)
-        expect_in(f"wrong {name}", "task 0: differs\n", text)
+        check_in(f"wrong {name}", told, text)
+        check_in(f"wrong {name}", "task 0: differs\n", text)
         (folder / "data" / name).write_bytes(wanted[name])
     (folder / "data" / "00_x_before.bin").write_bytes(b"")
     make(folder, code=2)
@@ -193,15 +178,15 @@ def check_examples():
     """A mix of three kernels in eight blocks, one dispatch of plain tasks, and kernels with headers of their own."""
     dump = record(EXAMPLES / "mix_spmd", "mix-dump")
     folder, _ = save(dump, 1, "the mix")
-    expect_in("mix", "task 1: bit exact in all that it writes\n", make(folder))
-    expect("mix: dispatches", (folder / "task.h").read_text().count("{GBX_SUBTASK_AIV1, "), 8)
+    check_in("mix", "task 1: bit exact in all that it writes\n", make(folder))
+    check("mix: dispatches", (folder / "task.h").read_text().count("{GBX_SUBTASK_AIV1, "), 8)
     folder, _ = save(dump, 0, "one", "--dispatch", 0)
-    expect_in("one", "task 0: bit exact in all that it writes\n", make(folder))
+    check_in("one", "task 0: bit exact in all that it writes\n", make(folder))
     dump = record(EXAMPLES / "broken_softmax", "softmax-dump", "--platform", "a5sim")
     folder, _ = save(dump, 29, "softmax")
-    expect_in("softmax", "task 29: bit exact in all that it writes\n", make(folder))
+    check_in("softmax", "task 29: bit exact in all that it writes\n", make(folder))
     headers = sorted(path.name for path in folder.rglob("*.h"))
-    expect("softmax: headers", headers, ["call.h", "kernel.h", "rows.h", "task.h", "vectors.h"])
+    check("softmax: headers", headers, ["call.h", "kernel.h", "rows.h", "task.h", "vectors.h"])
 
 
 def check_objects():
@@ -212,10 +197,10 @@ def check_objects():
     scene = make_scene("far", KERNEL.replace('"parts/factor.h"', '"far.h"'), compile_flags=f"-I{outside}")
     dump = record(scene, "far-dump")
     folder, text = save(dump, 0, "far")
-    expect_in("far", "kernel odd_3 is saved as a shared object: its source includes files that the run did not keep\n", text)
-    expect_in("far", "task 0: bit exact in all that it writes\n", make(folder))
+    check_in("far", "kernel odd_3 is saved as a shared object: its source includes files that the run did not keep\n", text)
+    check_in("far", "task 0: bit exact in all that it writes\n", make(folder))
     kept = json.loads((dump / "run.json").read_text())["kernels"][0]["object"]
-    expect("far: object", (folder / "kernels" / "odd_3.so").read_bytes(), (dump / kept).read_bytes())
+    check("far: object", (folder / "kernels" / "odd_3.so").read_bytes(), (dump / kept).read_bytes())
 
 
 def check_endless():
@@ -224,7 +209,7 @@ def check_endless():
     kept = dump / json.loads((dump / "run.json").read_text())["kernels"][0]["source"]
     kept.write_text('#define ALL "/dev/zero"\n#include ALL\n')
     _, text = save(dump, 0, "endless")
-    expect_in("endless", "kernel odd_3 is saved as a shared object: ", text)
+    check_in("endless", "kernel odd_3 is saved as a shared object: ", text)
 
 
 def check_crash():
@@ -232,12 +217,12 @@ def check_crash():
     dump = record(scene, "crash-dump", code=3)
     folder, _ = save(dump, 0, "crash")
     done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0"], capture_output=True, text=True, env=BARE, timeout=120)
-    expect("crash: it crashes again", (done.returncode, "Segmentation fault" in done.stderr), (2, True))
+    check("crash: it crashes again", (done.returncode, "Segmentation fault" in done.stderr), (2, True))
 
 
 def refuse(what, code, *arguments, **more):
-    done = tool("replay", *arguments, **more)
-    expect(f"{what}: exit code and stdout ({done.stderr})", (done.returncode, done.stdout), (code, ""))
+    done = glassbox("replay", *arguments, **more)
+    check(f"{what}: exit code and stdout ({done.stderr})", (done.returncode, done.stdout), (code, ""))
     return done.stderr
 
 
@@ -246,21 +231,21 @@ def check_refused():
     taken = root / "taken"
     taken.mkdir()
     (taken / "file").write_text("mine")
-    expect_in("taken", "there is a directory with files in it already", refuse("taken", 2, dump, "--task", 0, "--save", taken))
-    expect("taken: untouched", [path.name for path in taken.iterdir()], ["file"])
+    check_in("taken", "there is a directory with files in it already", refuse("taken", 2, dump, "--task", 0, "--save", taken))
+    check("taken: untouched", [path.name for path in taken.iterdir()], ["file"])
     for flags in ("-DX=$(shell)", "-DX='a'", "-DX=a#b", "-DX=\\"):
         copy = root / "flags"
         shutil.copytree(dump, copy)
         document = json.loads((copy / "run.json").read_text())
         document["kernels"][0]["compile_flags"] = flags
         (copy / "run.json").write_text(json.dumps(document))
-        expect_in(f"flags {flags}", "cannot stand in a Makefile", refuse(flags, 2, copy, "--task", 0, "--save", root / "never"))
+        check_in(f"flags {flags}", "cannot stand in a Makefile", refuse(flags, 2, copy, "--task", 0, "--save", root / "never"))
         shutil.rmtree(copy)
 
     refuse("no such place", 2, dump, "--task", 0, "--save", root / "nowhere" / "never")
-    expect("nothing is left behind", [path.name for path in root.iterdir() if path.name.startswith("never")], [])
+    check("nothing is left behind", [path.name for path in root.iterdir() if path.name.startswith("never")], [])
     (dump / "run.json").rename(root / "run.json")
-    expect_in("no run.json", "the dump keeps no copy of kernel odd", refuse("no run.json", 2, dump, "--task", 0, "--save", root / "never"))
+    check_in("no run.json", "the dump keeps no copy of kernel odd", refuse("no run.json", 2, dump, "--task", 0, "--save", root / "never"))
     (root / "run.json").rename(dump / "run.json")
 
 
@@ -273,17 +258,17 @@ def gdb(commands, *arguments, **more):
     # Leaks cannot be looked for in a process that is traced.
     sanitizer = ":".join(filter(None, (ENVIRONMENT.get("ASAN_OPTIONS"), "detect_leaks=0")))
     environment = {**ENVIRONMENT, "TMPDIR": str(temporary), "HOME": str(temporary), "ASAN_OPTIONS": sanitizer}
-    done = tool("replay", *arguments, "--gdb", environment=environment,
-                input="".join(f"{command}\n" for command in ("set confirm off", *commands)), **more)
-    expect("gdb: what it leaves", [path.name for path in temporary.iterdir() if path.name.startswith("glassbox")], [])
+    done = glassbox("replay", *arguments, "--gdb", environment=environment,
+                    input="".join(f"{command}\n" for command in ("set confirm off", *commands)), **more)
+    check("gdb: what it leaves", [path.name for path in temporary.iterdir() if path.name.startswith("glassbox")], [])
     return done
 
 
 def check_gdb():
     dump = root / "odd-dump"
-    done = tool("replay", dump, "--task", 0, "--gdb", environment={**ENVIRONMENT, "PATH": "/nowhere"})
-    expect("no gdb", (done.returncode, done.stderr),
-           (2, "glassbox replay: starting gdb: it is not on PATH; install it (apt install gdb)\n"))
+    done = glassbox("replay", dump, "--task", 0, "--gdb", environment={**ENVIRONMENT, "PATH": "/nowhere"})
+    check("no gdb", (done.returncode, done.stderr),
+          (2, "glassbox replay: starting gdb: it is not on PATH; install it (apt install gdb)\n"))
     if not shutil.which("gdb"):
         print("gdb is not installed: not tested")
         return
@@ -294,25 +279,24 @@ def check_gdb():
     if "ptrace" in done.stderr and "Breakpoint 1, " not in done.stdout:
         print("gdb may not trace here: not tested")
         return
-    expect("gdb: exit code", done.returncode, 0)
-    expect_in("gdb: where it stops", 'Breakpoint 1, kernel_entry (args=', done.stdout)
+    check("gdb: exit code", done.returncode, 0)
+    check_in("gdb: where it stops", 'Breakpoint 1, kernel_entry (args=', done.stdout)
     (first,) = struct.unpack("<I", payloads(dump, 0)["00_x_before.bin"][:4])
-    expect_in("gdb: the first element of x", f"$1 = {hex(first)}\n", done.stdout)
-    expect_in("gdb: the scalar", "$2 = 7\n", done.stdout)
-    expect_in("gdb: the source", "void kernel_entry(const uint64_t *args) {", done.stdout)
-    expect_in("gdb: the end", "exited normally", done.stdout)
+    check_in("gdb: the first element of x", f"$1 = {hex(first)}\n", done.stdout)
+    check_in("gdb: the scalar", "$2 = 7\n", done.stdout)
+    check_in("gdb: the source", "void kernel_entry(const uint64_t *args) {", done.stdout)
+    check_in("gdb: the end", "exited normally", done.stdout)
 
 
 def main():
     try:
         for part in (check_odd, check_examples, check_objects, check_crash, check_refused, check_gdb):
             part()
-        if os.environ.get("GLASSBOX_STRESS"):
+        if STRESS:
             check_endless()
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    print(f"{counts['passed']} passed, {counts['failed']} failed")
-    return counts["failed"] > 0
+    return report()
 
 
 sys.exit(main())

@@ -15,8 +15,9 @@ import tempfile
 
 import numpy as np
 
+from command_support import check, glassbox, report
 from dump_encoder import CONTIGUOUS, HEADER, NONE, PAYLOAD, TENSOR, Dump, record
-from view_support import check, counts, glassbox, view
+from view_support import view
 
 KERNELS = [{"func_id": 7, "name": "softmax", "core_type": "aiv", "signature": ["in", "out"], "arg_names": ["x", "y"]}]
 USAGE = "\nTry `glassbox view --help' or `glassbox view --usage' for more information.\n"
@@ -67,6 +68,19 @@ def test_no_dump(root):
     (root / "two" / "a" / "tensor_dump").mkdir(parents=True)
     (root / "two" / "b" / "tensor_dump").mkdir(parents=True)
     refused([root / "two"], "2 dumps are inside (a, b)", "name one of them")
+
+
+def test_controls(root):
+    """What is inside has names that do not reach the terminal raw, whichever command tells them."""
+    parent = root / "controls"
+    for name in ("c\x1b[31m\n\u009b\u00e9", "d"):
+        (parent / name / "tensor_dump").mkdir(parents=True)
+    for command, *more in (["audit"], ["check"], ["diff", parent], ["export", "--format", "npz", "-o", root / "out"],
+                           ["recover"], ["replay", "--task", "0"], ["verify"], ["view"]):
+        result = glassbox(command, parent, *more)
+        check(f"{command}: exit code, stdout, lines", (result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
+        check(f"{command}: names", result.stderr.split(" and no latest")[0],
+              f"glassbox {command}: {parent}: 2 dumps are inside (c\\x1b[31m\\x0a\\xc2\\x9b\u00e9, d)")
 
 
 def test_latest(root, dump):
@@ -304,6 +318,7 @@ def main():
         dump = make_dump(root, "good")
         check("the dump is good", json.loads(view(dump.directory, "--json")), dump.manifest())
         test_no_dump(root)
+        test_controls(root)
         test_latest(root, dump)
         test_files(root, dump)
         test_options(dump)
@@ -312,8 +327,7 @@ def main():
         test_unreadable_journals(root)
         test_wrong_records(root)
         test_manifests(root, dump)
-    print(f"{counts['passed']} passed, {counts['failed']} failed")
-    return 1 if counts["failed"] else 0
+    return report()
 
 
 if __name__ == "__main__":

@@ -1,62 +1,23 @@
 """What `glassbox view` has to print, computed from a manifest and its payload with json and numpy alone."""
-import fcntl
 import fnmatch
 import math
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
 import unicodedata
 from fractions import Fraction
 
 import numpy as np
 
 from array_text_numpy_test import ExactDigits, FORMATS, numpy_text, truncated_text
+from command_support import ENVIRONMENT, check, glassbox, on_terminal
 from dump_encoder import DTYPES, integer_number, float_number
 
 NARROW = ("bfloat16", "float8_e4m3", "float8_e5m2")
-ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
-ENVIRONMENT.pop("NO_COLOR", None)
 COLOUR = re.compile("\x1b\\[[0-9]*m")
-SHOWN_FAILURES = 30
 
 exact_digits = {}
-counts = {"passed": 0, "failed": 0}
 
 
-# --- running and comparing ---
-
-
-def check(what, got, expected):
-    is_so = got == expected
-    counts["passed" if is_so else "failed"] += 1
-    if not is_so and counts["failed"] <= SHOWN_FAILURES:
-        print(f"{what}:\n  got      {first_difference(got, expected)}")
-    return is_so
-
-
-def first_difference(got, expected):
-    """Of two long texts or lists the first place where they differ."""
-    if isinstance(got, str) and isinstance(expected, str) and "\n" in expected:
-        got, expected = got.split("\n"), expected.split("\n")
-    if isinstance(got, dict) and isinstance(expected, dict):
-        for key in [*got, *expected]:
-            if got.get(key) != expected.get(key):
-                return f"[{key}] " + first_difference(got.get(key), expected.get(key))
-    if isinstance(got, list) and isinstance(expected, list):
-        for i, (left, right) in enumerate(zip(got, expected)):
-            if left != right:
-                return f"[{i}] " + first_difference(left, right)
-        return f"{len(got)} elements\n  expected {len(expected)}"
-    return f"{repr(got)[:400]}\n  expected {repr(expected)[:400]}"
-
-
-def glassbox(*arguments, cwd=None, environment=ENVIRONMENT, **more):
-    return subprocess.run([os.path.abspath(sys.argv[1]), *map(str, arguments)], capture_output=True, text=True, cwd=cwd,
-                          env=environment, timeout=120, **more)
+# --- running ---
 
 
 def view(*arguments, code=0, cwd=None, environment=ENVIRONMENT):
@@ -68,22 +29,7 @@ def view(*arguments, code=0, cwd=None, environment=ENVIRONMENT):
 
 def view_on_terminal(columns, *arguments, **environment):
     """What reaches a terminal of so many columns, and the exit code."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    with subprocess.Popen([os.path.abspath(sys.argv[1]), "view", *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          stdout=follower, stderr=follower, env={**ENVIRONMENT, **environment}) as process:
-        os.close(follower)
-        parts = []
-        while True:
-            try:
-                part = os.read(leader, 1 << 16)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-        os.close(leader)
-    return b"".join(parts).decode().replace("\r\n", "\n"), process.returncode
+    return on_terminal(columns, "view", *arguments, **environment)
 
 
 # --- values ---

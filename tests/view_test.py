@@ -18,12 +18,12 @@ import unicodedata
 import numpy as np
 
 import terminals
+from command_support import ENVIRONMENT, check, counts, glassbox
 from dump_encoder import DTYPES, IN_FLIGHT, Dump, number
-from view_support import (COLOUR, ENVIRONMENT, HEADINGS, array_text, bytes_text, check, counts, cut_text, decode,
-                          decode_int4, element_bytes, glassbox, head_line, kernel_text, matches, name_text, note_text,
-                          pad, row_cells, scalar_array, short_number, shown_text, sort_entries, statistics,
-                          statistics_line, statistics_member, stored_values, table_lines, table_widths, text_width,
-                          view, view_on_terminal)
+from view_support import (COLOUR, HEADINGS, array_text, bytes_text, cut_text, decode, decode_int4, element_bytes, head_line,
+                          kernel_text, matches, name_text, note_text, pad, row_cells, scalar_array, short_number, shown_text,
+                          sort_entries, statistics, statistics_line, statistics_member, stored_values, table_lines,
+                          table_widths, text_width, view, view_on_terminal)
 
 RUNS = [("dump_tensor_example", "a2a3sim", "tensormap_and_ringbuffer"),
         ("dump_tensor_example", "a5sim", "host_build_graph"),

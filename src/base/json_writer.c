@@ -349,3 +349,38 @@ void gbx_json_f32(gbx_json_writer *json, float value) {
     char text[GBX_FLOAT_TEXT_BYTES];
     put_float(json, text, gbx_f32_format(value, text), isfinite(value));
 }
+
+void gbx_json_put_string(gbx_json_writer *json, const char *key, const char *text) {
+    gbx_json_key(json, key);
+    gbx_json_string(json, text);
+}
+
+void gbx_json_put_null(gbx_json_writer *json, const char *key) {
+    gbx_json_key(json, key);
+    gbx_json_null(json);
+}
+
+void gbx_json_put_bool(gbx_json_writer *json, const char *key, bool value) {
+    gbx_json_key(json, key);
+    gbx_json_bool(json, value);
+}
+
+void gbx_json_put_i64(gbx_json_writer *json, const char *key, int64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_i64(json, value);
+}
+
+void gbx_json_put_u64(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_u64(json, value);
+}
+
+void gbx_json_put_hex_text(gbx_json_writer *json, const char *key, uint64_t value) {
+    gbx_json_key(json, key);
+    gbx_json_hex_text(json, value);
+}
+
+void gbx_json_put_f64(gbx_json_writer *json, const char *key, double value) {
+    gbx_json_key(json, key);
+    gbx_json_f64(json, value);
+}

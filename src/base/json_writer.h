@@ -83,4 +83,13 @@ void gbx_json_u64_text(gbx_json_writer *json, uint64_t value);
 void gbx_json_f64(gbx_json_writer *json, double value);
 void gbx_json_f32(gbx_json_writer *json, float value);
 
+/* A member of an object: its key, then its value as the function above writes it. */
+void gbx_json_put_string(gbx_json_writer *json, const char *key, const char *text);
+void gbx_json_put_null(gbx_json_writer *json, const char *key);
+void gbx_json_put_bool(gbx_json_writer *json, const char *key, bool value);
+void gbx_json_put_i64(gbx_json_writer *json, const char *key, int64_t value);
+void gbx_json_put_u64(gbx_json_writer *json, const char *key, uint64_t value);
+void gbx_json_put_hex_text(gbx_json_writer *json, const char *key, uint64_t value);
+void gbx_json_put_f64(gbx_json_writer *json, const char *key, double value);
+
 #endif

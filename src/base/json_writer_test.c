@@ -209,6 +209,35 @@ static void keys_are_escaped_too(void **state) {
     check_text(test, "{\"a\\\"\\n" BAD "\": true}\n");
 }
 
+static void members_are_a_key_and_a_value(void **state) {
+    fixture *test = *state;
+    gbx_json_writer *json = &test->json;
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_string(json, "s", "a\"b");
+    gbx_json_put_string(json, "no s", NULL);
+    gbx_json_put_null(json, "n");
+    gbx_json_put_bool(json, "b", true);
+    gbx_json_put_bool(json, "c", false);
+    gbx_json_put_i64(json, "i", -7);
+    gbx_json_put_u64(json, "u", 9007199254740991);
+    gbx_json_put_hex_text(json, "h", UINT64_MAX - 1);
+    gbx_json_put_f64(json, "f", 0.1);
+    gbx_json_end_object(json);
+    check_text(test,
+               "{\"s\": \"a\\\"b\", \"no s\": null, \"n\": null, \"b\": true, \"c\": false, "
+               "\"i\": -7, \"u\": 9007199254740991, \"h\": \"0xfffffffffffffffe\", \"f\": 0.1}\n");
+}
+
+static void member_needs_an_object(void **state) {
+    fixture *test = *state;
+    gbx_json_begin_array(&test->json);
+    gbx_json_put_u64(&test->json, "u", 1);
+    assert_true(gbx_json_has_failed(&test->json));
+    gbx_status status = gbx_json_finish(&test->json);
+    assert_int_equal(gbx_status_code(status), GBX_INTERNAL);
+    gbx_status_free(status);
+}
+
 static void numbers_are_written_to_the_last_digit(void **state) {
     fixture *test = *state;
     gbx_json_start(&test->json, sink_write, &test->sink, GBX_JSON_ONE_LINE);
@@ -449,6 +478,8 @@ int main(void) {
         WRITER_TEST(invalid_utf8_is_replaced_byte_by_byte),
         WRITER_TEST(utf8_is_not_read_past_its_size),
         WRITER_TEST(keys_are_escaped_too),
+        WRITER_TEST(members_are_a_key_and_a_value),
+        WRITER_TEST(member_needs_an_object),
         WRITER_TEST(numbers_are_written_to_the_last_digit),
         WRITER_TEST(number_from_two_to_the_53_on_is_a_failure),
         WRITER_TEST(misuse_is_an_internal_failure),

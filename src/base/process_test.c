@@ -1,4 +1,4 @@
-#include "checks.h"
+#include "odd_signals.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -213,18 +213,11 @@ static void no_other_descriptor_is_inherited(void **state) {
 /* The program must not inherit what this process ignores or blocks. */
 static void signals_are_back_to_normal_in_the_program(void **state) {
     (void)state;
-    sigset_t blocked;
-    sigset_t before;
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction handler_before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGUSR1);
-    assert_int_equal(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
-    assert_int_equal(sigaction(SIGTERM, &ignore, &handler_before), 0);
+    odd_signals signals;
+    odd_signals_begin(&signals);
     gbx_process_result blocked_result = run_script("kill -USR1 $$; exit 5");
     gbx_process_result ignored_result = run_script("kill -TERM $$; exit 5");
-    assert_int_equal(sigaction(SIGTERM, &handler_before, NULL), 0);
-    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    odd_signals_end(&signals);
     assert_int_equal(blocked_result.signal, SIGUSR1);
     assert_int_equal(ignored_result.signal, SIGTERM);
     gbx_process_result_free(&blocked_result);

@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "cli/audit_report.h"
 #include "cli/command.h"
@@ -91,7 +90,7 @@ int gbx_command_audit(int argc, char **argv) {
         status = audit_and_print(&line, &dump, &exit_code);
     gbx_opened_dump_close(&dump);
     if (status) {
-        fprintf(stderr, "glassbox audit: %s\n", gbx_status_message(status));
+        gbx_command_fail("audit", status);
         exit_code = GBX_EXIT_USAGE;
     }
     gbx_status_free(status);

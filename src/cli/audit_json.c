@@ -17,26 +17,6 @@ static const char *const reason_names[] = {[GBX_SUSPECT_HAS_IT] = "argument_ther
                                            [GBX_SUSPECT_BEGINS_AFTER] = "output_begins_after",
                                            [GBX_SUSPECT_RAN] = "ran"};
 
-static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
-static void write_text(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
-static void write_bool(gbx_json_writer *json, const char *key, bool value) {
-    gbx_json_key(json, key);
-    gbx_json_bool(json, value);
-}
-
-static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
-    gbx_json_key(json, key);
-    gbx_json_value(json, dtype, bits);
-}
-
 /* task_id and kernels; a task whose record is missing has none. */
 static void write_task(gbx_json_writer *json, const gbx_reader *reader,
                        const gbx_record_task *task) {
@@ -63,18 +43,15 @@ static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump,
     GBX_TRY(gbx_entries_at(dump->entries, side->entry, &entry));
     gbx_json_key(json, key);
     gbx_json_begin_object_inline(json);
-    write_number(json, "task_seq", side->task);
+    gbx_json_put_u64(json, "task_seq", side->task);
     write_task(json, dump->reader, entry.task);
-    write_number(json, "index", side->entry);
-    write_number(json, "arg_index", entry.head->arg_index);
-    write_text(json, "arg_name", entry.arg_name);
-    write_text(json, "stage", gbx_text_stage(entry.head->stage));
-    gbx_json_key(json, "buffer_addr");
-    gbx_json_hex_text(json, entry.tensor->buffer_addr);
-    gbx_json_key(json, "begin");
-    gbx_json_i64(json, side->begin);
-    gbx_json_key(json, "end");
-    gbx_json_i64(json, side->end);
+    gbx_json_put_u64(json, "index", side->entry);
+    gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
+    gbx_json_put_string(json, "arg_name", entry.arg_name);
+    gbx_json_put_string(json, "stage", gbx_text_stage(entry.head->stage));
+    gbx_json_put_hex_text(json, "buffer_addr", entry.tensor->buffer_addr);
+    gbx_json_put_i64(json, "begin", side->begin);
+    gbx_json_put_i64(json, "end", side->end);
     gbx_json_end_object(json);
     return NULL;
 }
@@ -82,13 +59,10 @@ static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump,
 static void write_range(gbx_json_writer *json, const gbx_audit_finding *finding) {
     gbx_json_key(json, "range");
     gbx_json_begin_object_inline(json);
-    gbx_json_key(json, "address");
-    gbx_json_hex_text(json, finding->address);
-    write_number(json, "bytes", finding->bytes);
-    gbx_json_key(json, "begin");
-    gbx_json_i64(json, finding->second.begin);
-    gbx_json_key(json, "end");
-    gbx_json_i64(json, finding->second.end);
+    gbx_json_put_hex_text(json, "address", finding->address);
+    gbx_json_put_u64(json, "bytes", finding->bytes);
+    gbx_json_put_i64(json, "begin", finding->second.begin);
+    gbx_json_put_i64(json, "end", finding->second.end);
     gbx_json_end_object(json);
 }
 
@@ -109,9 +83,9 @@ static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *du
     for (uint32_t i = 0; i < entry.head->ndims; ++i)
         gbx_json_i64(json, index[i]);
     gbx_json_end_array(json);
-    write_text(json, "dtype", gbx_dtype_name(finding->dtype));
-    write_value(json, "expected", finding->dtype, finding->expected);
-    write_value(json, "found", finding->dtype, finding->found);
+    gbx_json_put_string(json, "dtype", gbx_dtype_name(finding->dtype));
+    gbx_json_put_value(json, "expected", finding->dtype, finding->expected);
+    gbx_json_put_value(json, "found", finding->dtype, finding->found);
     gbx_json_end_object(json);
     return NULL;
 }
@@ -125,17 +99,17 @@ static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *du
     char *replay;
     GBX_TRY(gbx_reader_find_task(dump->reader, suspect->task, &task, &is_found));
     gbx_json_begin_object_inline(json);
-    write_number(json, "task_seq", suspect->task);
+    gbx_json_put_u64(json, "task_seq", suspect->task);
     write_task(json, dump->reader, is_found ? &task : NULL);
-    write_text(json, "reason", reason_names[suspect->reason]);
+    gbx_json_put_string(json, "reason", reason_names[suspect->reason]);
     if (has_entry) {
         GBX_TRY(gbx_entries_at(dump->entries, suspect->entry, &entry));
-        write_number(json, "arg_index", entry.head->arg_index);
-        write_text(json, "arg_name", entry.arg_name);
-        write_number(json, "distance", suspect->distance);
+        gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
+        gbx_json_put_string(json, "arg_name", entry.arg_name);
+        gbx_json_put_u64(json, "distance", suspect->distance);
     }
     GBX_TRY(gbx_audit_replay_line(dump, given, suspect->task, &replay));
-    write_text(json, "replay", replay);
+    gbx_json_put_string(json, "replay", replay);
     free(replay);
     gbx_json_end_object(json);
     return NULL;
@@ -145,7 +119,7 @@ static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *d
                                  const char *given, const gbx_audit_finding *finding) {
     uint64_t count =
         finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
-    write_number(json, "suspect_count", finding->suspect_count);
+    gbx_json_put_u64(json, "suspect_count", finding->suspect_count);
     gbx_json_key(json, "suspects");
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < count; ++i)
@@ -157,50 +131,50 @@ static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *d
 static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *dump,
                                 const char *given, const gbx_audit_finding *finding) {
     gbx_json_begin_object(json);
-    write_text(json, "kind", kind_names[finding->kind]);
+    gbx_json_put_string(json, "kind", kind_names[finding->kind]);
     GBX_TRY(write_side(json, dump, "first", &finding->first));
     GBX_TRY(write_side(json, dump, "second", &finding->second));
     write_range(json, finding);
     GBX_TRY(write_element(json, dump, finding));
-    write_bool(json, "compared", finding->is_compared);
-    write_bool(json, "concurrent", finding->is_concurrent);
-    write_bool(json, "no_path", finding->has_no_path);
-    write_bool(json, "seen", finding->is_seen);
-    write_bool(json, "read_first", finding->is_read_first);
+    gbx_json_put_bool(json, "compared", finding->is_compared);
+    gbx_json_put_bool(json, "concurrent", finding->is_concurrent);
+    gbx_json_put_bool(json, "no_path", finding->has_no_path);
+    gbx_json_put_bool(json, "seen", finding->is_seen);
+    gbx_json_put_bool(json, "read_first", finding->is_read_first);
     GBX_TRY(write_suspects(json, dump, given, finding));
     gbx_json_end_object(json);
     return NULL;
 }
 
 static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) {
-    write_number(json, "tasks", counts->tasks);
-    write_number(json, "records", counts->records);
-    write_number(json, "inputs", counts->inputs);
-    write_number(json, "compared", counts->compared);
-    write_number(json, "first_reads", counts->first_reads);
-    write_number(json, "raced", counts->raced);
+    gbx_json_put_u64(json, "tasks", counts->tasks);
+    gbx_json_put_u64(json, "records", counts->records);
+    gbx_json_put_u64(json, "inputs", counts->inputs);
+    gbx_json_put_u64(json, "compared", counts->compared);
+    gbx_json_put_u64(json, "first_reads", counts->first_reads);
+    gbx_json_put_u64(json, "raced", counts->raced);
     gbx_json_key(json, "not_audited");
     gbx_json_begin_object_inline(json);
-    write_number(json, "missing_outputs", counts->not_compared[GBX_GAP_MISSING_OUTPUTS]);
-    write_number(json, "no_bytes", counts->not_compared[GBX_GAP_NO_BYTES]);
-    write_number(json, "pieces", counts->not_compared[GBX_GAP_PIECES]);
-    write_number(json, "outputs_in_pieces", counts->unfollowed);
+    gbx_json_put_u64(json, "missing_outputs", counts->not_compared[GBX_GAP_MISSING_OUTPUTS]);
+    gbx_json_put_u64(json, "no_bytes", counts->not_compared[GBX_GAP_NO_BYTES]);
+    gbx_json_put_u64(json, "pieces", counts->not_compared[GBX_GAP_PIECES]);
+    gbx_json_put_u64(json, "outputs_in_pieces", counts->unfollowed);
     gbx_json_end_object(json);
     gbx_json_key(json, "tasks_missing_outputs");
     if (counts->missing_tasks == UINT64_MAX)
         gbx_json_null(json); /* it may be any */
     else
         gbx_json_u64(json, counts->missing_tasks);
-    write_number(json, "in_flight", counts->in_flight);
-    write_number(json, "bad_edges", counts->bad_edges);
-    write_bool(json, "complete", counts->is_complete);
-    write_text(json, "order", counts->has_edges ? "edges" : "times");
+    gbx_json_put_u64(json, "in_flight", counts->in_flight);
+    gbx_json_put_u64(json, "bad_edges", counts->bad_edges);
+    gbx_json_put_bool(json, "complete", counts->is_complete);
+    gbx_json_put_string(json, "order", counts->has_edges ? "edges" : "times");
 }
 
 static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump, const char *given,
                             const gbx_audit *audit) {
     gbx_json_begin_object(json);
-    write_text(json, "dump", dump->directory);
+    gbx_json_put_string(json, "dump", dump->directory);
     write_counts(json, &audit->counts);
     gbx_json_key(json, "findings");
     gbx_json_begin_array(json);

@@ -208,7 +208,7 @@ int gbx_command_check(int argc, char **argv) {
     s.line = &line;
     gbx_status status = check(&s, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox check: %s\n", gbx_status_message(status));
+        gbx_command_fail("check", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

@@ -10,26 +10,6 @@ static const char *const verdict_names[] = {[GBX_CHECK_RIGHT] = "right",
                                             [GBX_CHECK_INTRODUCED] = "introduced",
                                             [GBX_CHECK_NOT_CHECKED] = "not_checked"};
 
-static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
-static void write_text(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
-static void write_f64(gbx_json_writer *json, const char *key, double value) {
-    gbx_json_key(json, key);
-    gbx_json_f64(json, value);
-}
-
-static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
-    gbx_json_key(json, key);
-    gbx_json_value(json, dtype, bits);
-}
-
 /* The worst element: where it is, what was expected and what is there. */
 static void write_element(gbx_json_writer *json, const gbx_check_output *output) {
     const gbx_compared_element *worst = &output->comparison.worst;
@@ -40,23 +20,23 @@ static void write_element(gbx_json_writer *json, const gbx_check_output *output)
     for (uint32_t d = 0; d < output->tensor.ndims; ++d)
         gbx_json_i64(json, index[d]);
     gbx_json_end_array(json);
-    write_value(json, "expected", output->tensor.dtype, worst->want_bits);
-    write_value(json, "got", output->tensor.dtype, worst->got_bits);
+    gbx_json_put_value(json, "expected", output->tensor.dtype, worst->want_bits);
+    gbx_json_put_value(json, "got", output->tensor.dtype, worst->got_bits);
 }
 
 static void write_output(gbx_json_writer *json, const gbx_check_output *output) {
     const gbx_comparison *c = &output->comparison;
     gbx_json_begin_object_inline(json);
-    write_number(json, "arg_index", output->slot);
-    write_text(json, "arg_name", output->name);
-    write_text(json, "dtype", gbx_dtype_name(output->tensor.dtype));
-    write_number(json, "elements", c->elements);
-    write_number(json, "not_written", output->not_written);
-    write_number(json, "mismatches", c->mismatches);
-    write_f64(json, "max_abs", c->max_abs);
-    write_f64(json, "max_rel", c->max_rel);
-    write_f64(json, "rtol", c->tolerance.rtol);
-    write_f64(json, "atol", c->tolerance.atol);
+    gbx_json_put_u64(json, "arg_index", output->slot);
+    gbx_json_put_string(json, "arg_name", output->name);
+    gbx_json_put_string(json, "dtype", gbx_dtype_name(output->tensor.dtype));
+    gbx_json_put_u64(json, "elements", c->elements);
+    gbx_json_put_u64(json, "not_written", output->not_written);
+    gbx_json_put_u64(json, "mismatches", c->mismatches);
+    gbx_json_put_f64(json, "max_abs", c->max_abs);
+    gbx_json_put_f64(json, "max_rel", c->max_rel);
+    gbx_json_put_f64(json, "rtol", c->tolerance.rtol);
+    gbx_json_put_f64(json, "atol", c->tolerance.atol);
     gbx_json_key(json, "worst");
     if (c->mismatches > 0) {
         gbx_json_begin_object_inline(json);
@@ -72,10 +52,9 @@ static void write_output(gbx_json_writer *json, const gbx_check_output *output) 
 static void write_identity(gbx_json_writer *json, const gbx_check_report *report,
                            const gbx_check_line *line) {
     char kernel[GBX_VIEW_KERNEL_BYTES];
-    write_number(json, "task_seq", line->task);
-    gbx_json_key(json, "task_id");
-    gbx_json_hex_text(json, line->task_id);
-    write_text(json, "kernel", gbx_check_kernel_text(report, line, kernel));
+    gbx_json_put_u64(json, "task_seq", line->task);
+    gbx_json_put_hex_text(json, "task_id", line->task_id);
+    gbx_json_put_string(json, "kernel", gbx_check_kernel_text(report, line, kernel));
 }
 
 static gbx_status write_first(gbx_json_writer *json, const gbx_check_report *report) {
@@ -90,12 +69,12 @@ static gbx_status write_first(gbx_json_writer *json, const gbx_check_report *rep
     GBX_TRY(gbx_check_replay_text(report, line, &replay));
     gbx_json_begin_object(json);
     write_identity(json, report, line);
-    write_number(json, "arg_index", output->slot);
-    write_text(json, "arg_name", output->name);
+    gbx_json_put_u64(json, "arg_index", output->slot);
+    gbx_json_put_string(json, "arg_name", output->name);
     write_element(json, output);
-    write_f64(json, "rtol", output->comparison.tolerance.rtol);
-    write_f64(json, "atol", output->comparison.tolerance.atol);
-    write_text(json, "replay", replay);
+    gbx_json_put_f64(json, "rtol", output->comparison.tolerance.rtol);
+    gbx_json_put_f64(json, "atol", output->comparison.tolerance.atol);
+    gbx_json_put_string(json, "replay", replay);
     gbx_json_end_object(json);
     free(replay);
     return NULL;
@@ -110,14 +89,14 @@ static gbx_status write_kernels(gbx_json_writer *json, const gbx_check_report *r
     gbx_json_begin_array(json);
     for (size_t i = 0; i < count; ++i) {
         gbx_json_begin_object_inline(json);
-        write_text(json, "kernel", gbx_check_kernel_text(report, kernels[i].first, name));
-        write_number(json, "tasks", kernels[i].tasks);
+        gbx_json_put_string(json, "kernel", gbx_check_kernel_text(report, kernels[i].first, name));
+        gbx_json_put_u64(json, "tasks", kernels[i].tasks);
         for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
-            write_number(json, verdict_names[v], kernels[i].verdicts[v]);
-        write_number(json, "not_written", kernels[i].not_written);
-        write_number(json, "stray_tasks", kernels[i].stray_tasks);
-        write_f64(json, "max_abs", kernels[i].max_abs);
-        write_f64(json, "max_rel", kernels[i].max_rel);
+            gbx_json_put_u64(json, verdict_names[v], kernels[i].verdicts[v]);
+        gbx_json_put_u64(json, "not_written", kernels[i].not_written);
+        gbx_json_put_u64(json, "stray_tasks", kernels[i].stray_tasks);
+        gbx_json_put_f64(json, "max_abs", kernels[i].max_abs);
+        gbx_json_put_f64(json, "max_rel", kernels[i].max_rel);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -129,9 +108,9 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
                        const gbx_check_line *line) {
     gbx_json_begin_object(json);
     write_identity(json, report, line);
-    write_text(json, "verdict", verdict_names[line->verdict]);
-    write_text(json, "reason", line->reason);
-    write_number(json, "missing_outputs", line->missing_outputs);
+    gbx_json_put_string(json, "verdict", verdict_names[line->verdict]);
+    gbx_json_put_string(json, "reason", line->reason);
+    gbx_json_put_u64(json, "missing_outputs", line->missing_outputs);
     gbx_json_key(json, "stray_bytes");
     if (line->stray_is_unknown)
         gbx_json_null(json);
@@ -148,16 +127,15 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
 static void write_totals(gbx_json_writer *json, const gbx_check_report *report) {
     const uint64_t *verdicts = report->verdicts;
     const gbx_reader *reader = report->dump->reader;
-    write_text(json, "dump", report->dump->directory);
-    write_text(json, "scene", report->scene);
-    gbx_json_key(json, "complete");
-    gbx_json_bool(json, gbx_reader_is_complete(reader));
-    write_number(json, "dropped_records", gbx_reader_get_totals(reader)->dropped);
-    write_number(json, "checked", report->count - verdicts[GBX_CHECK_NOT_CHECKED]);
+    gbx_json_put_string(json, "dump", report->dump->directory);
+    gbx_json_put_string(json, "scene", report->scene);
+    gbx_json_put_bool(json, "complete", gbx_reader_is_complete(reader));
+    gbx_json_put_u64(json, "dropped_records", gbx_reader_get_totals(reader)->dropped);
+    gbx_json_put_u64(json, "checked", report->count - verdicts[GBX_CHECK_NOT_CHECKED]);
     for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
-        write_number(json, verdict_names[v], verdicts[v]);
-    write_number(json, "left_out", report->left_out);
-    write_number(json, "bad_edges", report->bad_edges);
+        gbx_json_put_u64(json, verdict_names[v], verdicts[v]);
+    gbx_json_put_u64(json, "left_out", report->left_out);
+    gbx_json_put_u64(json, "bad_edges", report->bad_edges);
 }
 
 static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report) {

@@ -1,7 +1,12 @@
 #include "cli/command.h"
 
+#include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "cli/terminal.h"
 
 void gbx_command_parse(const struct argp *parser, const char *name, int argc, char **argv,
                        void *input) {
@@ -20,4 +25,32 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state) {
         return ARGP_ERR_UNKNOWN;
     argp_error(state, "\"%s\" is not expected; this command takes no argument", argument);
     return EINVAL;
+}
+
+/* Each line of `text`, or all of it as one; a newline at its end makes no empty line. */
+static void print_escaped(char *text, bool has_lines, char *escaped, size_t capacity) {
+    char *rest = text;
+    do {
+        char *end = has_lines ? strchr(rest, '\n') : NULL;
+        if (end)
+            *end = '\0';
+        gbx_terminal_escape(rest, escaped, capacity);
+        fprintf(stderr, "%s\n", escaped);
+        rest = end ? end + 1 : NULL;
+    } while (rest && *rest);
+}
+
+void gbx_command_fail(const char *name, gbx_status status) {
+    const char *message = gbx_status_message(status);
+    size_t capacity = 4 * strlen(message) + 1; /* "\xNN" for every byte */
+    char *text = strdup(message);
+    char *escaped = malloc(capacity);
+    setlocale(LC_CTYPE, "");
+    fprintf(stderr, "glassbox %s: ", name);
+    if (text && escaped)
+        print_escaped(text, gbx_status_code(status) == GBX_BAD_KERNEL, escaped, capacity);
+    else
+        fputs("it failed, and no memory is left to say why\n", stderr);
+    free(text);
+    free(escaped);
 }

@@ -4,6 +4,8 @@
 
 #include <argp.h>
 
+#include "base/status.h"
+
 /* Exit codes that every command shares. */
 enum { GBX_EXIT_OK = 0, GBX_EXIT_DIFFERS = 1, GBX_EXIT_USAGE = 2 };
 
@@ -16,6 +18,13 @@ void gbx_command_parse(const struct argp *parser, const char *name, int argc, ch
 
 /* A parser's function for a command without options or arguments, and the end of all others. */
 error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
+
+/*
+ * Prints "glassbox NAME: SENTENCE" to stderr. Sentences have texts of files in them, so they are
+ * escaped as gbx_terminal_escape does it, in the locale of the environment; lines of what a
+ * compiler said stay lines. The status stays the caller's.
+ */
+void gbx_command_fail(const char *name, gbx_status status);
 
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_audit(int argc, char **argv);

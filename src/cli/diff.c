@@ -237,7 +237,7 @@ int gbx_command_diff(int argc, char **argv) {
     int exit_code = GBX_EXIT_OK;
     gbx_status status = diff(&compared, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox diff: %s\n", gbx_status_message(status));
+        gbx_command_fail("diff", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

@@ -10,16 +10,6 @@
 
 #define EXACT_END (UINT64_C(1) << 53)
 
-static void write_text(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
-static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
 /* null for GBX_DIFF_NONE. */
 static void write_index(gbx_json_writer *json, const char *key, uint64_t index) {
     gbx_json_key(json, key);
@@ -27,11 +17,6 @@ static void write_index(gbx_json_writer *json, const char *key, uint64_t index) 
         gbx_json_null(json);
     else
         gbx_json_u64(json, index);
-}
-
-static void write_f64(gbx_json_writer *json, const char *key, double value) {
-    gbx_json_key(json, key);
-    gbx_json_f64(json, value);
 }
 
 /* A string where readers would round it. */
@@ -44,11 +29,6 @@ static void write_wide(gbx_json_writer *json, const char *key, uint64_t value) {
 }
 
 /* --- elements --- */
-
-static void write_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
-    gbx_json_key(json, key);
-    gbx_json_value(json, dtype, bits);
-}
 
 static void write_numbers(gbx_json_writer *json, const int64_t *numbers, uint32_t count) {
     gbx_json_begin_array_inline(json);
@@ -69,10 +49,8 @@ static void write_place(gbx_json_writer *json, const char *key, const gbx_entry 
 }
 
 static void write_nulls(gbx_json_writer *json, const char *const *keys, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-        gbx_json_key(json, keys[i]);
-        gbx_json_null(json);
-    }
+    for (size_t i = 0; i < count; ++i)
+        gbx_json_put_null(json, keys[i]);
 }
 
 static void write_bad(gbx_json_writer *json, const gbx_diff_record *record) {
@@ -84,11 +62,11 @@ static void write_bad(gbx_json_writer *json, const gbx_diff_record *record) {
         return;
     }
     write_place(json, keys[0], record->a, c->first_bad.index);
-    write_value(json, keys[1], c->dtype, c->first_bad.got_bits);
-    write_value(json, keys[2], c->dtype, c->first_bad.want_bits);
+    gbx_json_put_value(json, keys[1], c->dtype, c->first_bad.got_bits);
+    gbx_json_put_value(json, keys[2], c->dtype, c->first_bad.want_bits);
     write_place(json, keys[3], record->a, c->worst.index);
-    write_value(json, keys[4], c->dtype, c->worst.got_bits);
-    write_value(json, keys[5], c->dtype, c->worst.want_bits);
+    gbx_json_put_value(json, keys[4], c->dtype, c->worst.got_bits);
+    gbx_json_put_value(json, keys[5], c->dtype, c->worst.want_bits);
 }
 
 /* null where elements were not compared. */
@@ -102,19 +80,19 @@ static void write_metrics(gbx_json_writer *json, const gbx_diff_record *record) 
         write_bad(json, record);
         return;
     }
-    write_number(json, "elements", c->elements);
-    write_number(json, "unequal", c->unequal);
-    write_number(json, "mismatches", c->mismatches);
-    write_f64(json, "max_abs", c->max_abs);
-    write_f64(json, "max_rel", c->max_rel);
-    write_f64(json, "rmse", gbx_comparison_rmse(c));
-    write_f64(json, "cosine", gbx_comparison_cosine(c));
+    gbx_json_put_u64(json, "elements", c->elements);
+    gbx_json_put_u64(json, "unequal", c->unequal);
+    gbx_json_put_u64(json, "mismatches", c->mismatches);
+    gbx_json_put_f64(json, "max_abs", c->max_abs);
+    gbx_json_put_f64(json, "max_rel", c->max_rel);
+    gbx_json_put_f64(json, "rmse", gbx_comparison_rmse(c));
+    gbx_json_put_f64(json, "cosine", gbx_comparison_cosine(c));
     if (c->max_ulp == UINT64_MAX && gbx_dtype_is_float(c->dtype))
         write_nulls(json, &keys[7], 1);
     else
         write_wide(json, "max_ulp", c->max_ulp);
-    write_f64(json, "atol", c->tolerance.atol);
-    write_f64(json, "rtol", c->tolerance.rtol);
+    gbx_json_put_f64(json, "atol", c->tolerance.atol);
+    gbx_json_put_f64(json, "rtol", c->tolerance.rtol);
     write_wide(json, "ulp", c->tolerance.ulp);
     write_bad(json, record);
 }
@@ -134,23 +112,23 @@ static void write_argument(gbx_json_writer *json, const gbx_diff_shown *shown) {
         [GBX_ROLE_INPUT] = "input", [GBX_ROLE_OUTPUT] = "output", [GBX_ROLE_INOUT] = "inout"};
     char kernel[GBX_VIEW_KERNEL_BYTES];
     gbx_view_kernel_text(shown->reader, entry->task, kernel);
-    write_number(json, "task_seq", entry->head->task);
+    gbx_json_put_u64(json, "task_seq", entry->head->task);
     gbx_json_key(json, "task_id");
     if (entry->task)
         gbx_json_hex_text(json, entry->task->task_id);
     else
         gbx_json_null(json);
-    write_text(json, "kernel", has_kernel(entry) ? kernel : NULL);
-    write_number(json, "arg_index", entry->head->arg_index);
-    write_text(json, "arg_name", entry->arg_name);
-    write_text(json, "role", roles[entry->head->role]);
-    write_text(json, "stage", gbx_text_stage(entry->head->stage));
+    gbx_json_put_string(json, "kernel", has_kernel(entry) ? kernel : NULL);
+    gbx_json_put_u64(json, "arg_index", entry->head->arg_index);
+    gbx_json_put_string(json, "arg_name", entry->arg_name);
+    gbx_json_put_string(json, "role", roles[entry->head->role]);
+    gbx_json_put_string(json, "stage", gbx_text_stage(entry->head->stage));
 }
 
 /* What it is in one dump; "" or "_b" at the end of names. */
 static void write_form(gbx_json_writer *json, const gbx_entry *entry, bool is_b) {
-    write_text(json, is_b ? "kind_b" : "kind", entry->tensor ? "tensor" : "scalar");
-    write_text(json, is_b ? "dtype_b" : "dtype", gbx_dtype_name(entry->dtype));
+    gbx_json_put_string(json, is_b ? "kind_b" : "kind", entry->tensor ? "tensor" : "scalar");
+    gbx_json_put_string(json, is_b ? "dtype_b" : "dtype", gbx_dtype_name(entry->dtype));
     gbx_json_key(json, is_b ? "shape_b" : "shape");
     write_numbers(json, entry->tensor ? gbx_record_shape(entry->tensor) : NULL,
                   entry->tensor ? entry->head->ndims : 0);
@@ -162,17 +140,16 @@ void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
                           record->reason == GBX_DIFF_SHAPE;
     gbx_diff_shown shown = gbx_diff_show(dumps, record);
     gbx_json_begin_object_inline(json);
-    write_text(json, "verdict", gbx_diff_verdict_name(record->verdict));
-    write_text(json, "reason", gbx_diff_reason_name(record->reason));
-    write_text(json, "cause", gbx_diff_cause_name(record->cause));
+    gbx_json_put_string(json, "verdict", gbx_diff_verdict_name(record->verdict));
+    gbx_json_put_string(json, "reason", gbx_diff_reason_name(record->reason));
+    gbx_json_put_string(json, "cause", gbx_diff_cause_name(record->cause));
     write_index(json, "index_a", record->index_a);
     write_index(json, "index_b", record->index_b);
     write_argument(json, &shown);
     write_form(json, record->a ? record->a : record->b, false);
     if (has_other_form)
         write_form(json, record->b, true);
-    gbx_json_key(json, "truncated");
-    gbx_json_bool(json, record->is_truncated);
+    gbx_json_put_bool(json, "truncated", record->is_truncated);
     write_metrics(json, record);
     gbx_json_end_object(json);
 }
@@ -181,8 +158,8 @@ void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
 
 void gbx_diff_json_begin(gbx_json_writer *json, const gbx_diff_dumps *dumps) {
     gbx_json_begin_object(json);
-    write_text(json, "a", dumps->a.directory);
-    write_text(json, "b", dumps->b.directory);
+    gbx_json_put_string(json, "a", dumps->a.directory);
+    gbx_json_put_string(json, "b", dumps->b.directory);
     gbx_json_key(json, "records");
     gbx_json_begin_array(json);
 }
@@ -191,23 +168,23 @@ static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
     static const char *const matchings[] = {[GBX_DIFF_BY_NUMBER] = "task_seq",
                                             [GBX_DIFF_BY_TASK_ID] = "task_id",
                                             [GBX_DIFF_BY_ORDER] = "order"};
-    write_number(json, "compared", result->compared);
+    gbx_json_put_u64(json, "compared", result->compared);
     for (size_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
-        write_number(json, gbx_diff_verdict_name((gbx_diff_verdict)i), result->counts[i]);
+        gbx_json_put_u64(json, gbx_diff_verdict_name((gbx_diff_verdict)i), result->counts[i]);
     gbx_json_key(json, "not_compared_reasons");
     gbx_json_begin_object_inline(json);
     for (size_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i)
         if (gbx_diff_reason_sentence((gbx_diff_reason)i))
-            write_number(json, gbx_diff_reason_name((gbx_diff_reason)i), result->reasons[i]);
+            gbx_json_put_u64(json, gbx_diff_reason_name((gbx_diff_reason)i), result->reasons[i]);
     gbx_json_end_object(json);
-    write_number(json, "tasks_different", result->tasks_different);
-    write_number(json, "tasks_introduced", result->tasks_introduced);
-    write_number(json, "tasks_unknown", result->tasks_unknown);
-    write_number(json, "truncated", result->truncated);
-    write_number(json, "equal_by_hash", result->hashed);
-    write_number(json, "bytes_read", result->read_bytes);
-    write_text(json, "tasks_matched_by", matchings[result->matching]);
-    write_number(json, "bad_edges", result->bad_edges);
+    gbx_json_put_u64(json, "tasks_different", result->tasks_different);
+    gbx_json_put_u64(json, "tasks_introduced", result->tasks_introduced);
+    gbx_json_put_u64(json, "tasks_unknown", result->tasks_unknown);
+    gbx_json_put_u64(json, "truncated", result->truncated);
+    gbx_json_put_u64(json, "equal_by_hash", result->hashed);
+    gbx_json_put_u64(json, "bytes_read", result->read_bytes);
+    gbx_json_put_string(json, "tasks_matched_by", matchings[result->matching]);
+    gbx_json_put_u64(json, "bad_edges", result->bad_edges);
 }
 
 static gbx_status write_first(gbx_json_writer *json, const gbx_diff_dumps *dumps,
@@ -225,8 +202,8 @@ static gbx_status write_first(gbx_json_writer *json, const gbx_diff_dumps *dumps
     GBX_TRY(gbx_diff_show_first(dumps, first, &entry, &shown));
     gbx_json_begin_object(json);
     write_argument(json, &shown);
-    write_text(json, "cause", gbx_diff_cause_name(first->cause));
-    write_text(json, "why", why);
+    gbx_json_put_string(json, "cause", gbx_diff_cause_name(first->cause));
+    gbx_json_put_string(json, "why", why);
     write_index(json, "index_a", first->index_a);
     write_index(json, "index_b", first->index_b);
     gbx_json_end_object(json);

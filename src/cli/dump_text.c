@@ -81,23 +81,18 @@ static void write_number(gbx_json_writer *json, const char *key, bool is_there, 
         gbx_json_null(json);
 }
 
-static void write_text(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
 static void write_finding(gbx_json_writer *json, const gbx_finding *finding) {
     const gbx_finding_place *place = &finding->place;
     gbx_json_begin_object_inline(json);
-    write_text(json, "kind", gbx_finding_kind_name(finding->kind));
+    gbx_json_put_string(json, "kind", gbx_finding_kind_name(finding->kind));
     write_number(json, "index", finding->has_place, place->index);
     write_number(json, "task_seq", finding->has_place, place->task);
-    write_text(json, "kernel", finding->kernel);
+    gbx_json_put_string(json, "kernel", finding->kernel);
     write_number(json, "arg_index", finding->has_place, place->arg_index);
-    write_text(json, "stage", finding->has_place ? gbx_text_stage(place->stage) : NULL);
-    write_text(json, "what", finding->what);
-    write_text(json, "expected", finding->expected);
-    write_text(json, "got", finding->got);
+    gbx_json_put_string(json, "stage", finding->has_place ? gbx_text_stage(place->stage) : NULL);
+    gbx_json_put_string(json, "what", finding->what);
+    gbx_json_put_string(json, "expected", finding->expected);
+    gbx_json_put_string(json, "got", finding->got);
     gbx_json_end_object(json);
 }
 

@@ -314,7 +314,7 @@ int gbx_command_export(int argc, char **argv) {
     bool is_any = export.notes.written > 0 || export.report.arguments > 0;
     int exit_code = is_any ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     if (status) {
-        fprintf(stderr, "glassbox export: %s\n", gbx_status_message(status));
+        gbx_command_fail("export", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     } else {
         print_report(&export);

@@ -37,3 +37,8 @@ void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
     else
         write_integer(json, dtype, bits);
 }
+
+void gbx_json_put_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
+    gbx_json_key(json, key);
+    gbx_json_value(json, dtype, bits);
+}

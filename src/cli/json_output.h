@@ -13,4 +13,7 @@ gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size);
  * text. */
 void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits);
 
+/* Its key, then the element. */
+void gbx_json_put_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits);
+
 #endif

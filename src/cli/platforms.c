@@ -62,12 +62,9 @@ static gbx_status write_json(gbx_json_writer *json) {
     const gbx_hal_ops *ops;
     for (uint32_t i = 0; (ops = gbx_hal_platform(i)) != NULL; ++i) {
         gbx_json_begin_object(json);
-        gbx_json_key(json, "name");
-        gbx_json_string(json, ops->name);
-        gbx_json_key(json, "host_maps_memory");
-        gbx_json_bool(json, ops->map != NULL);
-        gbx_json_key(json, "description");
-        gbx_json_string(json, ops->description);
+        gbx_json_put_string(json, "name", ops->name);
+        gbx_json_put_bool(json, "host_maps_memory", ops->map != NULL);
+        gbx_json_put_string(json, "description", ops->description);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -80,7 +77,7 @@ static int print_json(void) {
     gbx_status status = write_json(&json);
     if (!status)
         return GBX_EXIT_OK;
-    fprintf(stderr, "glassbox platforms: %s\n", gbx_status_message(status));
+    gbx_command_fail("platforms", status);
     gbx_status_free(status);
     return GBX_EXIT_USAGE;
 }

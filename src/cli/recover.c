@@ -100,7 +100,7 @@ int gbx_command_recover(int argc, char **argv) {
     if (!status)
         status = recover(directory, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox recover: %s\n", gbx_status_message(status));
+        gbx_command_fail("recover", status);
         exit_code = GBX_EXIT_USAGE;
     }
     gbx_status_free(status);

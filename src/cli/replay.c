@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "cli/replay_save.h"
 #include "cli/replay_swap.h"
 #include "cli/replay_text.h"
-#include "cli/terminal.h"
 
 /* A dump that is open, and what its tasks run with. */
 typedef struct session {
@@ -306,24 +304,6 @@ static gbx_status replay_all(session *s, int *out_exit_code) {
 
 /* --- the command --- */
 
-/* Sentences have names of the dump in them; what a compiler says has several lines. */
-static void print_failure(gbx_status status) {
-    const char *text = gbx_status_message(status);
-    size_t capacity = 4 * strlen(text) + 1; /* "\xNN" for every byte */
-    char *line = strdup(text), *escaped = malloc(capacity), *rest = line;
-    bool has_lines = gbx_status_code(status) == GBX_BAD_KERNEL;
-    fputs("glassbox replay: ", stderr);
-    for (char *next; line && escaped && rest; rest = next) {
-        next = has_lines ? strchr(rest, '\n') : NULL;
-        if (next)
-            *next++ = '\0';
-        gbx_terminal_escape(rest, escaped, capacity);
-        fprintf(stderr, "%s\n", escaped);
-    }
-    free(line);
-    free(escaped);
-}
-
 static gbx_status replay(const gbx_replay_options *options, int *out_exit_code) {
     session s;
     gbx_status status = open_session(options, &s);
@@ -340,7 +320,7 @@ int gbx_command_replay(int argc, char **argv) {
     gbx_replay_options_parse(argc, argv, &options);
     gbx_status status = replay(&options, &exit_code);
     if (status) {
-        print_failure(status);
+        gbx_command_fail("replay", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

@@ -3,26 +3,6 @@
 #include "cli/json_output.h"
 #include "cli/replay_text.h"
 
-static void put(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
-static void put_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
-static void put_bool(gbx_json_writer *json, const char *key, bool value) {
-    gbx_json_key(json, key);
-    gbx_json_bool(json, value);
-}
-
-static void put_hex(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_hex_text(json, value);
-}
-
 /* --- outputs --- */
 
 static void put_value(gbx_json_writer *json, const char *key, uint32_t dtype,
@@ -60,24 +40,24 @@ static void put_first_bad(gbx_json_writer *json, const gbx_replay_compared *outp
 
 static void put_output(gbx_json_writer *json, const gbx_replay_compared *output) {
     gbx_json_begin_object(json);
-    put_number(json, "arg_index", output->slot);
-    put(json, "name", output->name);
-    put(json, "dtype", gbx_dtype_name(output->tensor.dtype));
+    gbx_json_put_u64(json, "arg_index", output->slot);
+    gbx_json_put_string(json, "name", output->name);
+    gbx_json_put_string(json, "dtype", gbx_dtype_name(output->tensor.dtype));
     gbx_json_key(json, "shape");
     gbx_json_begin_array_inline(json);
     for (uint32_t d = 0; d < output->tensor.ndims; ++d)
         gbx_json_i64(json, output->tensor.shape[d]);
     gbx_json_end_array(json);
-    put_bool(json, "is_compared", output->is_compared);
-    put_bool(json, "bit_exact", output->is_exact);
-    put_number(json, "elements", output->bits.elements);
+    gbx_json_put_bool(json, "is_compared", output->is_compared);
+    gbx_json_put_bool(json, "bit_exact", output->is_exact);
+    gbx_json_put_u64(json, "elements", output->bits.elements);
     gbx_json_key(json, "mismatches");
     if (output->is_compared) /* what was not compared is null, not equal */
         gbx_json_u64(json, output->bits.mismatches);
     else
         gbx_json_null(json);
-    put_number(json, "not_written", output->bits.not_written);
-    put_number(json, "unstable", output->bits.unstable);
+    gbx_json_put_u64(json, "not_written", output->bits.not_written);
+    gbx_json_put_u64(json, "unstable", output->bits.unstable);
     gbx_json_key(json, "max_abs");
     if (output->is_compared)
         gbx_json_f64(json, output->bits.max_abs);
@@ -106,17 +86,17 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
         return;
     }
     gbx_json_begin_object(json);
-    put(json, "text", fault->text);
-    put_bool(json, "is_hang", fault->is_hang);
-    put_number(json, "signal", (uint64_t)fault->signal);
+    gbx_json_put_string(json, "text", fault->text);
+    gbx_json_put_bool(json, "is_hang", fault->is_hang);
+    gbx_json_put_u64(json, "signal", (uint64_t)fault->signal);
     gbx_json_key(json, "address");
     if (fault->has_address)
         gbx_json_hex_text(json, fault->address);
     else
         gbx_json_null(json);
-    put_number(json, "dispatch", fault->dispatch);
-    put_bool(json, "as_in_the_run", result->is_end_of_run);
-    put_bool(json, "with_other_poison_only", result->is_other_poison);
+    gbx_json_put_u64(json, "dispatch", fault->dispatch);
+    gbx_json_put_bool(json, "as_in_the_run", result->is_end_of_run);
+    gbx_json_put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
 }
 
@@ -133,11 +113,11 @@ static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
         return;
     }
     gbx_json_begin_object_inline(json);
-    put_number(json, "runs", times->runs);
-    put_number(json, "min_ns", times->min_ns);
-    put_number(json, "median_ns", times->median_ns);
-    put_number(json, "max_ns", times->max_ns);
-    put_number(json, "different", times->different);
+    gbx_json_put_u64(json, "runs", times->runs);
+    gbx_json_put_u64(json, "min_ns", times->min_ns);
+    gbx_json_put_u64(json, "median_ns", times->median_ns);
+    gbx_json_put_u64(json, "max_ns", times->max_ns);
+    gbx_json_put_u64(json, "different", times->different);
     gbx_json_end_object(json);
 }
 
@@ -166,26 +146,26 @@ static void put_dispatch(gbx_json_writer *json, const gbx_replay_result *result)
         gbx_json_i64(json, result->dispatch);
     else
         gbx_json_null(json);
-    put_number(json, "dispatches", result->dispatch_count);
+    gbx_json_put_u64(json, "dispatches", result->dispatch_count);
 }
 
 void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
-    put_number(json, "task_seq", result->task);
-    put_hex(json, "task_id", result->task_id);
+    gbx_json_put_u64(json, "task_seq", result->task);
+    gbx_json_put_hex_text(json, "task_id", result->task_id);
     gbx_json_key(json, "kernel");
     gbx_json_begin_array_inline(json);
     for (size_t i = 0; i < result->kernel_count; ++i)
         gbx_json_string(json, result->kernels[i]);
     gbx_json_end_array(json);
     put_dispatch(json, result);
-    put(json, "verdict", gbx_replay_verdict_word(result->verdict));
-    put(json, "reason", result->refusal);
+    gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
+    gbx_json_put_string(json, "reason", result->refusal);
     put_outputs(json, result);
     put_fault(json, result);
     put_times(json, result);
     put_stray(json, result);
-    put_bool(json, "did_complete", result->did_complete);
-    put_bool(json, "is_relocated", result->outcome.is_relocated);
+    gbx_json_put_bool(json, "did_complete", result->did_complete);
+    gbx_json_put_bool(json, "is_relocated", result->outcome.is_relocated);
 }
 
 /* --- the document --- */
@@ -197,7 +177,8 @@ static void put_counts(gbx_json_writer *json, const gbx_replay_result *results, 
     gbx_json_key(json, "verdicts");
     gbx_json_begin_object_inline(json);
     for (int verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
-        put_number(json, gbx_replay_verdict_word((gbx_replay_verdict)verdict), counts[verdict]);
+        gbx_json_put_u64(json, gbx_replay_verdict_word((gbx_replay_verdict)verdict),
+                         counts[verdict]);
     gbx_json_end_object(json);
 }
 

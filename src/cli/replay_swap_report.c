@@ -162,8 +162,7 @@ static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
     const gbx_replay_compared *output = &swap->result.outputs[element->output];
     uint32_t dtype = output->tensor.dtype;
     gbx_json_begin_object_inline(json);
-    gbx_json_key(json, "arg_index");
-    gbx_json_u64(json, output->slot);
+    gbx_json_put_u64(json, "arg_index", output->slot);
     gbx_json_key(json, "index");
     gbx_json_index(json, &output->tensor, element->number);
     put_value(json, "old", element->has_old, dtype, element->old_bits);
@@ -180,10 +179,8 @@ static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
         [GBX_SWAP_BROKEN] = "broken",
         [GBX_SWAP_NOT_JUDGED] = "not_judged"};
     bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
-    gbx_json_key(json, "judgement");
-    gbx_json_string(json, words[swap->judgement]);
-    gbx_json_key(json, "judgement_reason");
-    gbx_json_string(json, is_judged ? NULL : swap->reason);
+    gbx_json_put_string(json, "judgement", words[swap->judgement]);
+    gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
     gbx_json_key(json, "wrong");
     if (is_judged)
         gbx_json_u64(json, swap->wrong);

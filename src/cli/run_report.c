@@ -194,20 +194,14 @@ static void write_first_bad(gbx_json_writer *json, const gbx_output_result *outp
 static void write_comparison(gbx_json_writer *json, const gbx_output_result *output) {
     static const char *const keys[] = {"ok", "max_abs", "max_rel", "mismatches", "first_bad"};
     const gbx_comparison *c = &output->comparison;
-    for (size_t i = 0; !output->is_compared && i < sizeof keys / sizeof keys[0]; ++i) {
-        gbx_json_key(json, keys[i]);
-        gbx_json_null(json);
-    }
+    for (size_t i = 0; !output->is_compared && i < sizeof keys / sizeof keys[0]; ++i)
+        gbx_json_put_null(json, keys[i]);
     if (!output->is_compared)
         return;
-    gbx_json_key(json, keys[0]);
-    gbx_json_bool(json, c->mismatches == 0);
-    gbx_json_key(json, keys[1]);
-    gbx_json_f64(json, c->max_abs);
-    gbx_json_key(json, keys[2]);
-    gbx_json_f64(json, c->max_rel);
-    gbx_json_key(json, keys[3]);
-    gbx_json_u64(json, c->mismatches);
+    gbx_json_put_bool(json, keys[0], c->mismatches == 0);
+    gbx_json_put_f64(json, keys[1], c->max_abs);
+    gbx_json_put_f64(json, keys[2], c->max_rel);
+    gbx_json_put_u64(json, keys[3], c->mismatches);
     gbx_json_key(json, keys[4]);
     if (c->mismatches > 0)
         write_first_bad(json, output);
@@ -219,11 +213,9 @@ static void write_output(gbx_json_writer *json, const gbx_output_result *output)
     char hash[GBX_HASH_TEXT_BYTES];
     gbx_hash_format(output->hash, hash);
     gbx_json_begin_object(json);
-    gbx_json_key(json, "name");
-    gbx_json_string(json, output->arg->name);
+    gbx_json_put_string(json, "name", output->arg->name);
     write_comparison(json, output);
-    gbx_json_key(json, "hash");
-    gbx_json_string(json, hash);
+    gbx_json_put_string(json, "hash", hash);
     gbx_json_end_object(json);
 }
 
@@ -246,30 +238,21 @@ static void write_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
                   {"unmatched_filters", totals->unmatched_filters}};
     static_assert(sizeof *totals == 13 * sizeof(uint64_t), "every total is written");
     gbx_json_begin_object(json);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {
-        gbx_json_key(json, fields[i].key);
-        gbx_json_u64(json, fields[i].value);
-    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i)
+        gbx_json_put_u64(json, fields[i].key, fields[i].value);
     gbx_json_end_object(json);
 }
 
 static void write_result(gbx_json_writer *json, const kept_result *kept) {
     const gbx_round_result *result = &kept->result;
     gbx_json_begin_object(json);
-    gbx_json_key(json, "name");
-    gbx_json_string(json, result->of_case->name);
-    gbx_json_key(json, "round");
-    gbx_json_u64(json, result->round);
-    gbx_json_key(json, "status");
-    gbx_json_string(json, verdict_keys[result->verdict]);
-    gbx_json_key(json, "error");
-    gbx_json_string(json, kept->error);
-    gbx_json_key(json, "tasks");
-    gbx_json_u64(json, result->tasks);
-    gbx_json_key(json, "seconds");
-    gbx_json_f64(json, result->seconds);
-    gbx_json_key(json, "dump");
-    gbx_json_string(json, kept->dump);
+    gbx_json_put_string(json, "name", result->of_case->name);
+    gbx_json_put_u64(json, "round", result->round);
+    gbx_json_put_string(json, "status", verdict_keys[result->verdict]);
+    gbx_json_put_string(json, "error", kept->error);
+    gbx_json_put_u64(json, "tasks", result->tasks);
+    gbx_json_put_f64(json, "seconds", result->seconds);
+    gbx_json_put_string(json, "dump", kept->dump);
     gbx_json_key(json, "dump_totals");
     if (kept->dump)
         write_totals(json, &result->totals);
@@ -287,16 +270,11 @@ static gbx_status write_document(gbx_json_writer *json, const gbx_run_report *re
                                  const gbx_scene *scene, const gbx_scene_options *options) {
     gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
     gbx_json_begin_object(json);
-    gbx_json_key(json, "scene");
-    gbx_json_string(json, scene->name);
-    gbx_json_key(json, "platform");
-    gbx_json_string(json, options->chip.platform);
-    gbx_json_key(json, "runtime");
-    gbx_json_string(json, options->runtime);
-    gbx_json_key(json, "blocks");
-    gbx_json_u64(json, options->chip.blocks);
-    gbx_json_key(json, "threads");
-    gbx_json_u64(json, options->chip.aicpu_threads);
+    gbx_json_put_string(json, "scene", scene->name);
+    gbx_json_put_string(json, "platform", options->chip.platform);
+    gbx_json_put_string(json, "runtime", options->runtime);
+    gbx_json_put_u64(json, "blocks", options->chip.blocks);
+    gbx_json_put_u64(json, "threads", options->chip.aicpu_threads);
     gbx_json_key(json, "cases");
     gbx_json_begin_array(json);
     for (size_t i = 0; i < report->count; ++i)

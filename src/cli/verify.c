@@ -216,16 +216,6 @@ static gbx_status print_text(const gbx_verification *verification, const char *d
 
 /* --- JSON --- */
 
-static void write_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
-static void write_text(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
 /* The task and, where there is one, the argument that a record is about. */
 static void write_place(gbx_json_writer *json, const gbx_record *record) {
     gbx_json_key(json, "task_seq");
@@ -252,9 +242,9 @@ static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
         const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
         gbx_json_begin_object_inline(json);
         write_place(json, record);
-        write_text(json, "stage", gbx_text_stage(record->stage));
-        write_text(json, "cause", causes[loss->cause]);
-        write_number(json, "count", loss->count);
+        gbx_json_put_string(json, "stage", gbx_text_stage(record->stage));
+        gbx_json_put_string(json, "cause", causes[loss->cause]);
+        gbx_json_put_u64(json, "count", loss->count);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -273,8 +263,8 @@ static gbx_status write_skipped(gbx_json_writer *json, gbx_reader *reader) {
             gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
         gbx_json_begin_object_inline(json);
         write_place(json, record);
-        write_text(json, "kernel", kernel ? kernel->name : NULL);
-        write_text(json, "reason", skip_reasons[skipped->reason]);
+        gbx_json_put_string(json, "kernel", kernel ? kernel->name : NULL);
+        gbx_json_put_string(json, "reason", skip_reasons[skipped->reason]);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -285,24 +275,20 @@ static void write_totals(gbx_json_writer *json, const gbx_verification *verifica
                          const char *directory) {
     const gbx_reader_totals *totals = gbx_reader_get_totals(verification->reader);
     bool has_end = gbx_reader_end(verification->reader) != NULL;
-    write_text(json, "dump", directory);
-    gbx_json_key(json, "good");
-    gbx_json_bool(json, verification->findings.count == 0);
-    gbx_json_key(json, "complete");
-    gbx_json_bool(json, gbx_reader_is_complete(verification->reader));
-    write_text(json, "status", has_end ? gbx_reader_end_text(verification->reader) : NULL);
-    gbx_json_key(json, "can_be_recovered");
-    gbx_json_bool(json, verification->can_be_recovered);
-    write_number(json, "records", verification->records);
-    write_number(json, "bytes", verification->payload_bytes);
-    write_number(json, "stored_bytes", totals->stored_bytes);
-    write_number(json, "tasks", totals->tasks);
-    write_number(json, "dispatches", totals->dispatches);
-    write_number(json, "hashed_records", verification->hashed_records);
-    write_number(json, "tensors_without_payload", verification->unhashed_tensors);
-    write_number(json, "tensors_without_hash", verification->unchecked_tensors);
-    gbx_json_key(json, "has_journal");
-    gbx_json_bool(json, gbx_reader_get_origin(verification->reader)->is_journal);
+    gbx_json_put_string(json, "dump", directory);
+    gbx_json_put_bool(json, "good", verification->findings.count == 0);
+    gbx_json_put_bool(json, "complete", gbx_reader_is_complete(verification->reader));
+    gbx_json_put_string(json, "status", has_end ? gbx_reader_end_text(verification->reader) : NULL);
+    gbx_json_put_bool(json, "can_be_recovered", verification->can_be_recovered);
+    gbx_json_put_u64(json, "records", verification->records);
+    gbx_json_put_u64(json, "bytes", verification->payload_bytes);
+    gbx_json_put_u64(json, "stored_bytes", totals->stored_bytes);
+    gbx_json_put_u64(json, "tasks", totals->tasks);
+    gbx_json_put_u64(json, "dispatches", totals->dispatches);
+    gbx_json_put_u64(json, "hashed_records", verification->hashed_records);
+    gbx_json_put_u64(json, "tensors_without_payload", verification->unhashed_tensors);
+    gbx_json_put_u64(json, "tensors_without_hash", verification->unchecked_tensors);
+    gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(verification->reader)->is_journal);
 }
 
 static gbx_status print_json(const gbx_verification *verification, const char *directory) {
@@ -346,7 +332,7 @@ int gbx_command_verify(int argc, char **argv) {
     if (!status)
         status = verify(&line, directory, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox verify: %s\n", gbx_status_message(status));
+        gbx_command_fail("verify", status);
         exit_code = GBX_EXIT_USAGE;
     }
     gbx_status_free(status);

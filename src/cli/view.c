@@ -312,7 +312,7 @@ int gbx_command_view(int argc, char **argv) {
     int exit_code = GBX_EXIT_OK;
     gbx_status status = view(&line, &exit_code);
     if (status) {
-        fprintf(stderr, "glassbox view: %s\n", gbx_status_message(status));
+        gbx_command_fail("view", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

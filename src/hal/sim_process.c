@@ -1,7 +1,7 @@
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/program_path.h"
+#include "base/spawn.h"
 #include "hal/sim.h"
 
 /* A chip that runs ends at once; one that is stopped needs to be killed. */
@@ -18,33 +19,14 @@
 
 /* --- starting --- */
 
-/*
- * The child gets its end of the link and the standard streams, and nothing else of the host: no
- * descriptors, no blocked or ignored signals. A process group of its own keeps Ctrl-C for the host,
- * which then ends the chip by closing the link.
- */
+/* Ctrl-C is for the host, which then ends the chip by closing the link. */
 static int spawn(const char *path, int device_socket, pid_t *out_pid) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, device_socket, GBX_LINK_SOCKET_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, GBX_LINK_SOCKET_FD + 1);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETPGROUP);
+    static_assert(GBX_LINK_SOCKET_FD == GBX_SPAWN_FIRST_FD, "where the chip looks for it");
     char name[] = "glassbox-chip";
     char *const arguments[] = {name, NULL};
-    int error = posix_spawn(out_pid, path, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
+    gbx_spawn_order order = {
+        .path = path, .arguments = arguments, .descriptors = &device_socket, .descriptor_count = 1};
+    return gbx_spawn(&order, out_pid);
 }
 
 gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_socket) {

@@ -234,6 +234,7 @@ static void test_tasks_that_cannot_be_run(void **state) {
     (void)state;
     prepare(&c, WAY_AFFINE);
     c.call.task.has_no_done = true;
+    c.call.task.has_dispatches = true;
     run_check(&c);
     assert_not_checked(&c, "it did not complete: it crashed, hung, or was running when the run "
                            "ended");

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,26 +14,15 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/program_path.h"
-
-enum { FIRST_FREE_FD = GBX_CALL_BOARD_FD + 1 };
-
-int gbx_replay_descriptor(int fd) {
-    if (fd < 0 || fd >= FIRST_FREE_FD)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return moved;
-}
+#include "base/spawn.h"
 
 /* --- what both share --- */
 
 gbx_status gbx_replay_child_open(gbx_replay_child *child) {
     *child = (gbx_replay_child){.pid_fd = -1, .socket = -1, .file_fd = -1, .board_fd = -1};
-    child->file_fd = gbx_replay_descriptor(memfd_create("glassbox-call", MFD_CLOEXEC));
+    child->file_fd = gbx_above_standard_streams(memfd_create("glassbox-call", MFD_CLOEXEC));
     child->board_fd =
-        gbx_replay_descriptor(memfd_create("glassbox-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        gbx_above_standard_streams(memfd_create("glassbox-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (child->file_fd < 0 || child->board_fd < 0 ||
         ftruncate(child->board_fd, sizeof *child->board) != 0 ||
         fcntl(child->board_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -90,43 +78,22 @@ void gbx_replay_child_close(gbx_replay_child *child) {
 
 /* --- starting --- */
 
-/*
- * The child gets what the link says and the standard streams: no other descriptors, no input, no
- * blocked or ignored signals. What kernels print goes to our standard error, for our standard
- * output is ours. A process group of its own keeps Ctrl-C for us.
- */
+/* What kernels print goes to our standard error, for our standard output is ours. */
 static int spawn(const gbx_replay_child *child, const char *path, int socket, int gm_fd,
                  pid_t *out_pid) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
-        posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    else
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, socket, GBX_CALL_SOCKET_FD);
-    posix_spawn_file_actions_adddup2(&actions, gm_fd, GBX_CALL_GM_FD);
-    posix_spawn_file_actions_adddup2(&actions, child->file_fd, GBX_CALL_FILE_FD);
-    posix_spawn_file_actions_adddup2(&actions, child->board_fd, GBX_CALL_BOARD_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, FIRST_FREE_FD);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETPGROUP);
     char name[] = "glassbox-call";
     char serve[] = GBX_CALL_SERVE;
     char *const arguments[] = {name, serve, NULL};
-    int error = posix_spawn(out_pid, path, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
+    const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = socket,
+                               [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
+                               [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
+                               [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
+    gbx_spawn_order order = {.path = path,
+                             .arguments = arguments,
+                             .descriptors = descriptors,
+                             .descriptor_count = sizeof descriptors / sizeof descriptors[0],
+                             .is_output_ours = true};
+    return gbx_spawn(&order, out_pid);
 }
 
 static gbx_status watch(gbx_replay_child *child) {
@@ -142,8 +109,8 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
         return gbx_fail(GBX_IO, "starting %s: %s", path, strerror(errno));
-    child->socket = gbx_replay_descriptor(sockets[0]);
-    int theirs = gbx_replay_descriptor(sockets[1]);
+    child->socket = gbx_above_standard_streams(sockets[0]);
+    int theirs = gbx_above_standard_streams(sockets[1]);
     int error = child->socket < 0 || theirs < 0 ? errno : 0;
     if (!error)
         error = spawn(child, path, theirs, gm_fd, &child->pid);

@@ -32,10 +32,6 @@ typedef struct gbx_replay_reply {
     gbx_call_answer answer;
 } gbx_replay_reply;
 
-/* Moves a descriptor that the child gets above those where it finds them, so that none hides
- * another. -1, with errno, where it cannot; the descriptor is closed then. */
-int gbx_replay_descriptor(int fd);
-
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "replay/engine_child.h"
+#include "base/descriptor.h"
 #include "store/reader.h"
 
 enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
@@ -18,8 +18,8 @@ enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES 
 /* --- opening --- */
 
 gbx_status gbx_replay_memory_open(gbx_replay_memory *memory) {
-    memory->fd =
-        gbx_replay_descriptor(memfd_create("glassbox-replay", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    memory->fd = gbx_above_standard_streams(
+        memfd_create("glassbox-replay", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (memory->fd < 0)
         return gbx_fail(GBX_IO, "creating the memory of a call: %s", strerror(errno));
     /* A kernel that got hold of the descriptor cannot shrink the file under our mapping. */

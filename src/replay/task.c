@@ -293,7 +293,9 @@ static gbx_status read_losses(gbx_task_slots *slots) {
         const gbx_record *record = NULL;
         GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_LOSSES, i, &record));
         const gbx_record_loss *loss = (const gbx_record_loss *)record;
-        slots->has_unnamed_losses |= loss->count > 1 || record->arg_index == GBX_ARG_NONE;
+        bool is_unnamed = loss->count > 1 || record->arg_index == GBX_ARG_NONE;
+        slots->has_unnamed_losses |= is_unnamed;
+        slots->has_early_losses |= is_unnamed && loss->cause != GBX_LOSS_DEVICE;
         if (record->task != slots->task->task || record->arg_index >= GBX_REPLAY_MAX_ARGUMENTS)
             continue;
         gbx_task_slot *slot = &slots->slots[record->arg_index];

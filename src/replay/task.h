@@ -55,9 +55,10 @@ typedef struct gbx_replay_task {
  * Fails with GBX_OUT_OF_RANGE where the dump has no such task, and with GBX_NOT_FOUND where an
  * argument that the kernel reads is not all in the dump: the sentence names every one that is
  * missing (slot, name) and why (no payload at this level, truncated, overwritten, lost, skipped,
- * filtered), and what to do (run again with --dump-tensor=full). Which arguments a task has is
- * known from DISPATCH records, where there are some, else from the signatures of its kernels, else
- * from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
+ * filtered), and what to do (run again with --dump-tensor=full); or where the run ended before the
+ * outputs were recorded and nothing tells where they lie (--dump-args does). Which arguments it has
+ * is known from DISPATCH records, where there are some, else from the signatures of its kernels,
+ * else from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
  */
 GBX_MUST_USE gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task,
                                              gbx_replay_task *out_task);

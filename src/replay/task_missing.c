@@ -14,10 +14,37 @@ static const char *const loss_causes[GBX_LOSS_CAUSE_COUNT] = {
     "there was no room for it in time", "the disk failed", "the device told nonsense of it",
     "the chip ended before it was handed over", "another tool says so"};
 
-/* Of what was not recorded at all. */
-static void explain_absence(const gbx_task_slots *slots, const gbx_task_slot *slot,
-                            char out_text[REASON_BYTES]) {
+/* What another run has to be told for a task to be called again. */
+enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1 };
+
+/* Whether the run was to record some arguments only. */
+static bool is_selective(const gbx_task_slots *slots) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
+    return run->filter_count > 0 || !run->dump_level || strcmp(run->dump_level, "partial") == 0;
+}
+
+/* Whether all is recorded of this task that was to be until the run ended, and then no more. Only a
+ * journal tells. */
+static bool is_cut_short(const gbx_task_slots *slots) {
+    return gbx_reader_get_origin(slots->reader)->is_journal && !slots->has_done &&
+           !slots->has_early_losses && !is_selective(slots);
+}
+
+/* Of what the run did not live to record. Its level is good enough. */
+static unsigned explain_cut(const gbx_task_slot *slot, char out_text[REASON_BYTES]) {
+    bool is_output = slot->is_known && slot->is_tensor && slot->role == ROLE_OUTPUT;
+    snprintf(out_text, REASON_BYTES, "not recorded: the run ended before%s",
+             is_output ? ", so where it lies is not known" : "");
+    return is_output ? NEEDS_ARGS : NEEDS_NOTHING;
+}
+
+/* Of what was not recorded at all. */
+static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot *slot,
+                                char out_text[REASON_BYTES]) {
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    bool is_lost_early = slot->is_lost && slot->loss_cause != GBX_LOSS_DEVICE;
+    if (is_cut_short(slots) && !is_lost_early && !slot->is_mismatched)
+        return explain_cut(slot, out_text);
     if (slot->is_lost)
         snprintf(out_text, REASON_BYTES, "lost: %s",
                  loss_causes[slot->loss_cause < GBX_LOSS_CAUSE_COUNT ? slot->loss_cause : 0]);
@@ -32,6 +59,7 @@ static void explain_absence(const gbx_task_slots *slots, const gbx_task_slot *sl
         snprintf(out_text, REASON_BYTES, "not marked, at level partial");
     else
         snprintf(out_text, REASON_BYTES, "not recorded");
+    return NEEDS_FULL;
 }
 
 /* Of a tensor with a record, but not with all its bytes. */
@@ -54,23 +82,22 @@ static void explain_payload(const gbx_task_slots *slots, const gbx_task_slot *sl
                  run->filter_count > 0 ? " with filters" : "");
 }
 
-/* False where nothing is missing: what is read has its bytes, and a tensor its shape. */
-static bool explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
-                    char out_text[REASON_BYTES]) {
-    bool is_read = slot->role != ROLE_OUTPUT;
-    bool is_complete = !is_read || slot->is_before_complete;
-    if (slot->is_known && !slot->is_tensor && slot->has_bits)
+/* What is read has its bytes, and a tensor its shape; an empty tensor needs no bytes. */
+static bool is_there(const gbx_task_slot *slot) {
+    if (!slot->is_tensor)
+        return slot->is_known && slot->has_bits;
+    if (!slot->has_view)
         return false;
-    if (slot->is_known && slot->is_tensor && slot->has_view && is_complete)
-        return false;
-    /* An empty tensor needs no bytes. */
-    if (slot->is_tensor && slot->has_view && gbx_tensor_payload_bytes(&slot->view) == 0)
-        return false;
-    if (slot->is_tensor && slot->has_before)
-        explain_payload(slots, slot, out_text);
-    else
-        explain_absence(slots, slot, out_text);
-    return true;
+    bool is_complete = slot->role == ROLE_OUTPUT || slot->is_before_complete;
+    return (slot->is_known && is_complete) || gbx_tensor_payload_bytes(&slot->view) == 0;
+}
+
+static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
+                        char out_text[REASON_BYTES]) {
+    if (!slot->is_tensor || !slot->has_before)
+        return explain_absence(slots, slot, out_text);
+    explain_payload(slots, slot, out_text);
+    return NEEDS_FULL;
 }
 
 typedef struct list {
@@ -92,27 +119,54 @@ static void add(list *to, const gbx_replay_argument *argument, const char *reaso
 }
 static_assert(LIST_BYTES > GBX_REPLAY_MAX_ARGUMENTS * (REASON_BYTES + 48 + 24), "all fit");
 
+/* What was on already helps no more. */
+static const char *advice(const gbx_task_slots *slots, unsigned needs) {
+    static const char *const texts[] = {
+        [NEEDS_NOTHING] = "run again",
+        [NEEDS_FULL] = "run again with --dump-tensor=full",
+        [NEEDS_ARGS] = "run again with --dump-args, which tells it at dispatch",
+        [NEEDS_FULL | NEEDS_ARGS] = "run again with --dump-tensor=full --dump-args"};
+    if (gbx_reader_run(slots->reader)->has_args)
+        needs &= ~(unsigned)NEEDS_ARGS;
+    return texts[needs];
+}
+
 static gbx_status check_arguments(const gbx_task_slots *slots, const char *title) {
     list missing = {.used = 0};
+    unsigned needs = NEEDS_NOTHING;
     for (uint32_t i = 0; i < slots->count; ++i) {
         char reason[REASON_BYTES];
-        if (explain(slots, &slots->slots[i], reason))
-            add(&missing, &slots->task->arguments[i], reason);
+        if (is_there(&slots->slots[i]))
+            continue;
+        needs |= explain(slots, &slots->slots[i], reason);
+        add(&missing, &slots->task->arguments[i], reason);
     }
     if (missing.count == 0)
         return NULL;
-    return gbx_fail(GBX_NOT_FOUND,
-                    "replaying %s: not all that it needs is in the dump: %s; run again with "
-                    "--dump-tensor=full",
-                    title, missing.text);
+    return gbx_fail(GBX_NOT_FOUND, "replaying %s: not all that it needs is in the dump: %s; %s",
+                    title, missing.text, advice(slots, needs));
 }
 
-/* Where some arguments may not have been recorded, they have to be known from elsewhere. */
-static bool is_list_open(const gbx_task_slots *slots) {
-    const gbx_run_info *run = gbx_reader_run(slots->reader);
-    bool is_partial = run->filter_count > 0 || !run->dump_level || slots->has_unnamed_losses ||
-                      strcmp(run->dump_level, "partial") == 0;
-    return is_partial && !slots->has_dispatches && !slots->has_signature;
+/*
+ * Where some arguments may not have been recorded, they have to be known from elsewhere. Those of a
+ * task that faulted were all recorded then, unless the run ended meanwhile.
+ */
+static gbx_status check_list(const gbx_task_slots *slots, const char *title) {
+    bool is_cut = is_cut_short(slots) && !(slots->has_in_flight && gbx_reader_end(slots->reader));
+    if (slots->has_dispatches || slots->has_signature)
+        return NULL;
+    if (is_cut)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "replaying %s: not all that it needs is in the dump: the run ended before "
+                        "the outputs of this task were recorded, so which it has and where they "
+                        "lie is not known; %s",
+                        title, advice(slots, NEEDS_ARGS));
+    if (is_selective(slots) || slots->has_unnamed_losses)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "replaying %s: nothing tells which arguments it has; run again with "
+                        "--dump-tensor=full, or declare the signature of its kernels",
+                        title);
+    return NULL;
 }
 
 gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
@@ -138,10 +192,6 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
                         "replaying %s: the dump does not tell which cores and how many blocks ran "
                         "it (subtasks, block_num)",
                         title);
-    if (is_list_open(slots))
-        return gbx_fail(GBX_NOT_FOUND,
-                        "replaying %s: nothing tells which arguments it has; run again with "
-                        "--dump-tensor=full, or declare the signature of its kernels",
-                        title);
+    GBX_TRY(check_list(slots, title));
     return check_arguments(slots, title);
 }

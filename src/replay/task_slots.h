@@ -35,6 +35,7 @@ typedef struct gbx_task_slots {
     bool has_dispatches;
     bool has_signature;
     bool has_unnamed_losses; /* of any task: nobody knows of which */
+    bool has_early_losses;   /* of them, some while the run went on */
     gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS];
     uint32_t count; /* one past the last that is known */
 } gbx_task_slots;

@@ -177,6 +177,120 @@ static void in_flight_outputs_are_not_compared(void **state) {
     forget_it(&call);
 }
 
+/* The chip died, or the run was killed: what the task got is there, and nothing of its outputs. */
+static void cut_short(replay_call *call) {
+    replay_prepare(call, WAY_TELL, 0x1122334455667788);
+    call->task.has_no_done = true;
+    call->arguments[REPLAY_Y].has_no_after = true;
+    call->arguments[REPLAY_Z].has_no_after = true;
+}
+
+/* Dispatches tell where outputs lie, which is all that a call needs. */
+static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; ++i) {
+        replay_call call;
+        cut_short(&call);
+        call.task.kernels = i & 1 ? signed_kernels : NULL;
+        call.task.has_no_end = i & 2;
+        call.task.has_args = true;
+        call.task.has_dispatches = true;
+        call.task.unnamed_losses = 2;
+        call.task.loss_cause = GBX_LOSS_DEVICE;
+        read_it(&call);
+        const gbx_replay_argument *y = &call.read.arguments[REPLAY_Y];
+        assert_false(call.read.did_complete);
+        assert_int_equal(call.read.argument_count, 5);
+        assert_true(y->is_tensor);
+        assert_int_equal(y->role, 1);
+        assert_int_equal(y->tensor.data, REPLAY_BASE + 0x10000);
+        assert_int_equal(y->tensor.dtype, call.arguments[REPLAY_Y].dtype);
+        assert_memory_equal(y->tensor.shape, call.arguments[REPLAY_Y].shape, 16);
+        assert_memory_equal(y->tensor.strides, call.arguments[REPLAY_Y].strides, 16);
+        assert_int_equal(y->after, GBX_REPLAY_NO_ENTRY);
+        assert_int_equal(call.read.arguments[REPLAY_Z].before, 1);
+        assert_int_equal(call.read.arguments[REPLAY_Z].after, GBX_REPLAY_NO_ENTRY);
+        assert_int_equal(call.read.arguments[REPLAY_NUMBER].bits, 0x1122334455667788);
+        forget_it(&call);
+    }
+}
+
+/* The level was good enough, so it is not what the sentence asks for. */
+#define assert_refused_with(call, sentence)                                                        \
+    do {                                                                                           \
+        made_replay_open(&(call)->made, &(call)->task);                                            \
+        gbx_status status = gbx_replay_task_read((call)->made.entries, 0, &(call)->read);          \
+        assert_int_equal(gbx_status_code(status), GBX_NOT_FOUND);                                  \
+        assert_string_equal(gbx_status_message(status), sentence);                                 \
+        gbx_status_free(status);                                                                   \
+        made_replay_close(&(call)->made);                                                          \
+    } while (0)
+
+#define REFUSED "replaying task 0, kernel left: not all that it needs is in the dump: "
+
+static void a_task_that_was_cut_short_has_outputs_somewhere(void **state) {
+    (void)state;
+    replay_call call;
+    cut_short(&call);
+    call.task.kernels = signed_kernels;
+    assert_refused_with(
+        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
+                       "known; run again with --dump-args, which tells it at dispatch");
+    call.task.unnamed_losses = 1;
+    call.task.loss_cause = GBX_LOSS_DEVICE;
+    call.task.has_no_end = true;
+    call.arguments[REPLAY_NUMBER].has_no_before = true;
+    assert_refused_with(
+        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
+                       "known; argument 4 (number) not recorded: the run ended before; run again "
+                       "with --dump-args, which tells it at dispatch");
+    call.task.has_args = true; /* and nothing of it was recorded */
+    call.arguments[REPLAY_NUMBER].has_no_before = false;
+    assert_refused_with(
+        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
+                       "known; run again");
+    call.task.has_args = false;
+    call.task.level = "stats";
+    call.arguments[REPLAY_X].before = NULL;
+    assert_refused(&call, "argument 0 (x) without payload at level stats",
+                   "argument 1 (y) not recorded: the run ended before",
+                   "run again with --dump-tensor=full --dump-args");
+}
+
+/* Without a signature the list of arguments may end too early: it is no call. */
+static void a_task_that_was_cut_short_may_have_more_outputs(void **state) {
+    (void)state;
+    static const char sentence[] =
+        REFUSED "the run ended before the outputs of this task were recorded, so which it has and "
+                "where they lie is not known; run again with --dump-args, which tells it at "
+                "dispatch";
+    replay_call call;
+    cut_short(&call);
+    assert_refused_with(&call, sentence);
+    call.arguments[REPLAY_Y].has_no_after = false;
+    assert_refused_with(&call, sentence);
+    /* It faulted, but the run was killed before all of it was told. */
+    call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
+    call.task.has_no_end = true;
+    assert_refused_with(&call, sentence);
+}
+
+/* What was lost while the run went on was not cut off by its end. */
+static void losses_are_not_blamed_on_the_end(void **state) {
+    (void)state;
+    replay_call call;
+    cut_short(&call);
+    call.task.kernels = signed_kernels;
+    call.task.unnamed_losses = 2;
+    call.task.loss_cause = GBX_LOSS_STALL;
+    assert_refused_with(&call, REFUSED "argument 1 (y) not recorded; run again with "
+                                       "--dump-tensor=full");
+    call.task.unnamed_losses = 1;
+    assert_refused(&call, "argument 1 (y) not recorded: the run ended before", "--dump-args");
+    call.task.filters = "[\"arg=0\"]";
+    assert_refused(&call, "argument 1 (y) left out by the filters", "--dump-tensor=full");
+}
+
 static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
     (void)state;
     replay_call call;
@@ -251,6 +365,10 @@ int main(void) {
         cmocka_unit_test(outputs_need_a_shape),
         cmocka_unit_test(a_partial_list_without_a_signature_is_refused),
         cmocka_unit_test(in_flight_outputs_are_not_compared),
+        cmocka_unit_test(a_task_that_was_cut_short_is_read_from_dispatches),
+        cmocka_unit_test(a_task_that_was_cut_short_has_outputs_somewhere),
+        cmocka_unit_test(a_task_that_was_cut_short_may_have_more_outputs),
+        cmocka_unit_test(losses_are_not_blamed_on_the_end),
         cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),
         cmocka_unit_test(an_empty_tensor_needs_no_bytes),
         cmocka_unit_test(losses_without_names_leave_the_list_open),

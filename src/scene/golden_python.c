@@ -50,11 +50,9 @@ static void describe_tensor(gbx_json_writer *json, const gbx_case_data *data, ui
         gbx_json_i64(json, tensor->shape[d]);
     gbx_json_end_array(json);
     snprintf(file, sizeof file, "%" PRIu32 ".npy", index);
-    gbx_json_key(json, "file");
-    gbx_json_string(json, file);
+    gbx_json_put_string(json, "file", file);
     snprintf(file, sizeof file, "%" PRIu32 "-result.npy", index);
-    gbx_json_key(json, "result");
-    gbx_json_string(json, file);
+    gbx_json_put_string(json, "result", file);
 }
 
 static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t arg_count) {
@@ -66,15 +64,11 @@ static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t ar
     for (size_t i = 0; i < arg_count; ++i) {
         const gbx_scene_arg *arg = &data->source->args[i];
         gbx_json_begin_object(json);
-        gbx_json_key(json, "name");
-        gbx_json_string(json, arg->name);
-        gbx_json_key(json, "role");
-        gbx_json_string(json, roles[arg->role]);
-        gbx_json_key(json, "dtype");
-        gbx_json_string(json, gbx_dtype_name(arg->tensor.dtype));
+        gbx_json_put_string(json, "name", arg->name);
+        gbx_json_put_string(json, "role", roles[arg->role]);
+        gbx_json_put_string(json, "dtype", gbx_dtype_name(arg->tensor.dtype));
         if (arg->role == GBX_SCENE_SCALAR) {
-            gbx_json_key(json, "bits");
-            gbx_json_hex_text(json, arg->fill.value_bits);
+            gbx_json_put_hex_text(json, "bits", arg->fill.value_bits);
         } else {
             describe_tensor(json, data, tensor++);
         }

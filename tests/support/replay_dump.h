@@ -42,11 +42,14 @@ typedef struct made_task {
     const char *level;   /* "full" for NULL */
     const char *kernels; /* JSON of their table; NULL: func 0, 1, 2 without a signature */
     const char *filters; /* JSON; NULL for none */
+    bool has_args;       /* the run was to record dispatches */
     bool has_dispatches; /* of every block and subtask, with core_id 3 * block + subtask + 30 */
     bool has_no_done;
+    bool has_no_end; /* the run was killed */
     bool is_skipped;
     int lost_argument;       /* its record before is lost; 0 for none (not argument 0) */
     uint64_t unnamed_losses; /* records of some other task that are lost */
+    unsigned loss_cause;     /* of the latter */
 } made_task;
 
 typedef struct made_replay {
@@ -154,10 +157,10 @@ static inline void made_run_record(builder *b, const made_task *task) {
         "\"core_type\": \"aiv\"}]";
     char json[2048];
     snprintf(json, sizeof json,
-             "{\"generator\": \"made\", \"run\": {}, \"dump_level\": \"%s\", \"filters\": %s, "
-             "\"kernels\": %s}",
-             task->level ? task->level : "full", task->filters ? task->filters : "[]",
-             task->kernels ? task->kernels : kernels);
+             "{\"generator\": \"made\", \"run\": {}, \"dump_level\": \"%s\", \"has_args\": %s, "
+             "\"filters\": %s, \"kernels\": %s}",
+             task->level ? task->level : "full", task->has_args ? "true" : "false",
+             task->filters ? task->filters : "[]", task->kernels ? task->kernels : kernels);
     add_run(b, json);
 }
 
@@ -197,9 +200,11 @@ static inline void made_replay_open(made_replay *made, const made_task *task) {
     if (task->lost_argument)
         add_loss(&b, (head){.arg_index = (unsigned)task->lost_argument}, 1, 1);
     if (task->unnamed_losses)
-        add_loss(&b, (head){.task = 9, .arg_index = 2}, 0, task->unnamed_losses);
+        add_loss(&b, (head){.task = 9, .arg_index = 2}, task->loss_cause, task->unnamed_losses);
     if (!task->has_no_done)
         begin_record(&b, (head){.type = 5});
+    if (!task->has_no_end)
+        add_end(&b, 0, (const uint64_t[8]){0}, "made");
     finish_journal(&b, &made->files);
     free(b.bytes);
     made->payload = made->payload ? made->payload : calloc(1, 1);

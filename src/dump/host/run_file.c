@@ -30,36 +30,25 @@ void gbx_run_identity_make(gbx_run_identity *identity) {
 
 /* --- what both have --- */
 
-static void put(gbx_json_writer *json, const char *key, const char *text) {
-    gbx_json_key(json, key);
-    gbx_json_string(json, text);
-}
-
-static void put_number(gbx_json_writer *json, const char *key, uint64_t value) {
-    gbx_json_key(json, key);
-    gbx_json_u64(json, value);
-}
-
 static void put_run(gbx_json_writer *json, const gbx_dump_session_config *config,
                     const gbx_run_identity *identity) {
     const gbx_dump_about *about = &config->options->about;
     gbx_json_key(json, "run");
     gbx_json_begin_object(json);
-    put(json, "run_id", identity->run_id);
-    put(json, "scene", about->scene);
-    put(json, "case", about->case_name);
-    put(json, "platform", config->hal->ops->name);
-    put(json, "runtime", config->runtime);
-    put_number(json, "rank", about->rank);
-    put_number(json, "round", about->round);
-    put(json, "started_at", identity->started_at);
+    gbx_json_put_string(json, "run_id", identity->run_id);
+    gbx_json_put_string(json, "scene", about->scene);
+    gbx_json_put_string(json, "case", about->case_name);
+    gbx_json_put_string(json, "platform", config->hal->ops->name);
+    gbx_json_put_string(json, "runtime", config->runtime);
+    gbx_json_put_u64(json, "rank", about->rank);
+    gbx_json_put_u64(json, "round", about->round);
+    gbx_json_put_string(json, "started_at", identity->started_at);
     gbx_json_end_object(json);
 }
 
 static void put_options(gbx_json_writer *json, const gbx_dump_session_config *config) {
-    put(json, "dump_level", level_names[config->level]);
-    gbx_json_key(json, "has_args");
-    gbx_json_bool(json, config->has_args);
+    gbx_json_put_string(json, "dump_level", level_names[config->level]);
+    gbx_json_put_bool(json, "has_args", config->has_args);
     gbx_json_key(json, "filters");
     gbx_json_begin_array(json);
     for (size_t i = 0; i < config->options->filter_count; ++i)
@@ -80,9 +69,9 @@ static void put_list(gbx_json_writer *json, const char *key, const char *list) {
 }
 
 static void put_kernel(gbx_json_writer *json, const gbx_dump_kernel *kernel) {
-    put_number(json, "func_id", kernel->func_id);
-    put(json, "name", kernel->name);
-    put(json, "core_type", kernel->core == GBX_CORE_AIC ? "aic" : "aiv");
+    gbx_json_put_u64(json, "func_id", kernel->func_id);
+    gbx_json_put_string(json, "name", kernel->name);
+    gbx_json_put_string(json, "core_type", kernel->core == GBX_CORE_AIC ? "aic" : "aiv");
     put_list(json, "signature", kernel->signature);
     if (kernel->arg_names)
         put_list(json, "arg_names", kernel->arg_names);
@@ -112,8 +101,8 @@ static void put_run_args(gbx_json_writer *json, const gbx_dump_session_config *c
     gbx_json_begin_array(json);
     for (size_t i = 0; i < config->run_arg_count; ++i) {
         gbx_json_begin_object(json);
-        put(json, "name", config->run_args[i].name);
-        put(json, "role", config->run_args[i].role);
+        gbx_json_put_string(json, "name", config->run_args[i].name);
+        gbx_json_put_string(json, "role", config->run_args[i].role);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
@@ -128,7 +117,7 @@ gbx_status gbx_run_record_make(const gbx_dump_session_config *config,
         return gbx_fail(GBX_EXHAUSTED, "describing a run: the host is out of memory");
     gbx_json_start(json, add_text, &sink, GBX_JSON_ONE_LINE);
     gbx_json_begin_object(json);
-    put(json, "generator", "glassbox " GBX_VERSION);
+    gbx_json_put_string(json, "generator", "glassbox " GBX_VERSION);
     put_run(json, config, identity);
     put_options(json, config);
     gbx_json_key(json, "kernels");
@@ -157,33 +146,33 @@ enum { PATH_BYTES = 4096, COPY_ROOM = GBX_KERNEL_COPY_BYTES + 16 };
 static void put_copy(gbx_json_writer *json, const char *key, const char *name) {
     char path[COPY_ROOM];
     snprintf(path, sizeof path, "kernels/%s", name);
-    put(json, key, name[0] ? path : NULL);
+    gbx_json_put_string(json, key, name[0] ? path : NULL);
 }
 
 static void put_hash(gbx_json_writer *json, const char *key, const gbx_hash128 *hash) {
     char text[GBX_HASH_TEXT_BYTES];
     if (hash)
         gbx_hash_format(*hash, text);
-    put(json, key, hash ? text : NULL);
+    gbx_json_put_string(json, key, hash ? text : NULL);
 }
 
 /* A path that means the same in any working directory. */
 static void put_absolute(gbx_json_writer *json, const char *key, const char *path) {
     char *absolute = path ? realpath(path, NULL) : NULL;
-    put(json, key, absolute ? absolute : path);
+    gbx_json_put_string(json, key, absolute ? absolute : path);
     free(absolute);
 }
 
 static void put_totals(gbx_json_writer *json, const gbx_dump_totals *totals) {
     gbx_json_key(json, "dump");
     gbx_json_begin_object(json);
-    put_number(json, "records", totals->records);
-    put_number(json, "dispatches", totals->dispatches);
-    put_number(json, "payload_bytes", totals->payload_bytes);
-    put_number(json, "stored_bytes", totals->stored_bytes);
-    put_number(json, "dropped", totals->dropped);
-    put_number(json, "skipped", totals->skipped);
-    put_number(json, "stall_ns", totals->stall_ns);
+    gbx_json_put_u64(json, "records", totals->records);
+    gbx_json_put_u64(json, "dispatches", totals->dispatches);
+    gbx_json_put_u64(json, "payload_bytes", totals->payload_bytes);
+    gbx_json_put_u64(json, "stored_bytes", totals->stored_bytes);
+    gbx_json_put_u64(json, "dropped", totals->dropped);
+    gbx_json_put_u64(json, "skipped", totals->skipped);
+    gbx_json_put_u64(json, "stall_ns", totals->stall_ns);
     gbx_json_end_object(json);
 }
 
@@ -191,13 +180,12 @@ static void put_result(gbx_json_writer *json, const gbx_dump_ending *ending,
                        const gbx_dump_totals *totals) {
     gbx_json_key(json, "result");
     gbx_json_begin_object(json);
-    put(json, "status", !ending ? "running" : ending->error ? "failed" : "ok");
+    gbx_json_put_string(json, "status", !ending ? "running" : ending->error ? "failed" : "ok");
     if (ending) {
-        put(json, "error", ending->error);
-        put_number(json, "tasks", ending->tasks);
-        put_number(json, "dispatches", ending->dispatches);
-        gbx_json_key(json, "seconds");
-        gbx_json_f64(json, (double)ending->device_ns * 1e-9);
+        gbx_json_put_string(json, "error", ending->error);
+        gbx_json_put_u64(json, "tasks", ending->tasks);
+        gbx_json_put_u64(json, "dispatches", ending->dispatches);
+        gbx_json_put_f64(json, "seconds", (double)ending->device_ns * 1e-9);
         put_totals(json, totals);
     }
     gbx_json_end_object(json);
@@ -209,14 +197,14 @@ static void put_document(gbx_json_writer *json, const gbx_dump_session_config *c
     gbx_hal_caps caps;
     config->hal->ops->caps(config->hal, &caps);
     gbx_json_begin_object(json);
-    put_number(json, "schema_version", 1);
-    put(json, "generator", "glassbox " GBX_VERSION);
-    put(json, "command", config->options->about.command);
+    gbx_json_put_u64(json, "schema_version", 1);
+    gbx_json_put_string(json, "generator", "glassbox " GBX_VERSION);
+    gbx_json_put_string(json, "command", config->options->about.command);
     put_run(json, config, identity);
-    put(json, "device", config->device);
-    put_number(json, "blocks", config->blocks);
-    put_number(json, "threads", config->aicpu_threads);
-    put_number(json, "gm_bytes", caps.gm_bytes);
+    gbx_json_put_string(json, "device", config->device);
+    gbx_json_put_u64(json, "blocks", config->blocks);
+    gbx_json_put_u64(json, "threads", config->aicpu_threads);
+    gbx_json_put_u64(json, "gm_bytes", caps.gm_bytes);
     put_absolute(json, "scene_path", config->options->about.scene_path);
     put_options(json, config);
     gbx_json_key(json, "kernels");
@@ -228,8 +216,8 @@ static void put_document(gbx_json_writer *json, const gbx_dump_session_config *c
         put_hash(json, "object_hash", copies[i].object[0] ? &copies[i].object_hash : NULL);
         put_copy(json, "source", copies[i].source);
         put_absolute(json, "origin", config->kernels[i].origin);
-        put(json, "compile_flags", config->kernels[i].compile_flags);
-        put(json, "link_flags", config->kernels[i].link_flags);
+        gbx_json_put_string(json, "compile_flags", config->kernels[i].compile_flags);
+        gbx_json_put_string(json, "link_flags", config->kernels[i].link_flags);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
