@@ -238,7 +238,7 @@ def entry_of(manifest, task, stage, arg):
 def side(manifest, task, stage, arg, begin, end):
     """What a finding says of one of its tasks; begin and end relative to the buffer."""
     entry = entry_of(manifest, task, stage, arg)
-    return {"task_seq": task, "task_id": entry["task_id"], "kernel": entry["kernel"], "index": entry["index"],
+    return {"task_seq": task, "task_id": entry["task_id"], "kernel": "+".join(entry["kernel"]), "index": entry["index"],
             "arg_index": arg, "arg_name": entry["arg_name"], "stage": stage, "buffer_addr": entry["buffer_addr"],
             "begin": begin, "end": end}
 
@@ -305,7 +305,7 @@ def test_spoiled_input(root):
         got = audit(directory, 1)
         expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (2, BEFORE, 0), 12, 16, ([3], 4.0, 55.0))
         compare_one(directory.name, got, expected)
-        check(f"{directory.name}: suspects", suspects_of(got), [(1, ["spoil"], "argument_there", "a", 0)])
+        check(f"{directory.name}: suspects", suspects_of(got), [(1, "spoil", "argument_there", "a", 0)])
     line = got["findings"][0]["suspects"][0]["replay"]
     check("spoiled: the line that replays the suspect", line, f"glassbox replay {directory} --task 1")
     text = first_line(directory, 1)[1].split("\n")
@@ -327,7 +327,7 @@ def test_overflow(root):
         expected = finding(manifest, "undeclared_write", (0, AFTER, 1), (3, BEFORE, 0), 128, 136, ([0], 1.0, -7.25))
         compare_one(directory.name, got, expected)
         check(f"{directory.name}: the one that ends there comes first", suspects_of(got),
-              [(2, ["overflow"], "output_ends_before", "out", 0), (1, ["plus"], "argument_there", "a", 0)])
+              [(2, "overflow", "output_ends_before", "out", 0), (1, "plus", "argument_there", "a", 0)])
     check("overflow: text", first_line(directory, 1)[1].split("\n")[5],
           "    task 2 (overflow), whose argument 1 out ends right before")
 

@@ -6,6 +6,7 @@
 #include "cli/audit_report.h"
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
+#include "cli/view_row.h"
 
 static const char *const kind_names[GBX_AUDIT_KIND_COUNT] = {
     [GBX_AUDIT_UNDECLARED_WRITE] = "undeclared_write",
@@ -20,21 +21,14 @@ static const char *const reason_names[] = {[GBX_SUSPECT_HAS_IT] = "argument_ther
 /* task_id and kernels; a task whose record is missing has none. */
 static void write_task(gbx_json_writer *json, const gbx_reader *reader,
                        const gbx_record_task *task) {
-    const gbx_run_info *run = gbx_reader_run(reader);
+    char kernel[GBX_VIEW_KERNEL_BYTES];
     gbx_json_key(json, "task_id");
     if (task)
         gbx_json_hex_text(json, task->task_id);
     else
         gbx_json_null(json);
-    gbx_json_key(json, "kernel");
-    gbx_json_begin_array_inline(json);
-    for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i) {
-        if (task->func_ids[i] == GBX_NO_KERNEL)
-            continue;
-        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, task->func_ids[i]);
-        gbx_json_string(json, kernel ? kernel->name : NULL);
-    }
-    gbx_json_end_array(json);
+    gbx_view_kernel_text(reader, task, kernel);
+    gbx_json_put_string(json, "kernel", task ? kernel : NULL);
 }
 
 static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump, const char *key,

@@ -1,5 +1,9 @@
 #include "cli/replay_json.h"
 
+#include <stdio.h>
+
+#include <glassbox/chip.h>
+
 #include "cli/json_output.h"
 #include "cli/replay_text.h"
 
@@ -149,14 +153,20 @@ static void put_dispatch(gbx_json_writer *json, const gbx_replay_result *result)
     gbx_json_put_u64(json, "dispatches", result->dispatch_count);
 }
 
+/* Of a mix "matmul+add", as the other commands have it. */
+static void put_kernel(gbx_json_writer *json, const gbx_replay_result *result) {
+    char text[GBX_SUBTASK_COUNT * (GBX_MAX_KERNEL_NAME + 2)] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < result->kernel_count && used < sizeof text; ++i)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "+" : "",
+                                 result->kernels[i]);
+    gbx_json_put_string(json, "kernel", text);
+}
+
 void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_put_u64(json, "task_seq", result->task);
     gbx_json_put_hex_text(json, "task_id", result->task_id);
-    gbx_json_key(json, "kernel");
-    gbx_json_begin_array_inline(json);
-    for (size_t i = 0; i < result->kernel_count; ++i)
-        gbx_json_string(json, result->kernels[i]);
-    gbx_json_end_array(json);
+    put_kernel(json, result);
     put_dispatch(json, result);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
     gbx_json_put_string(json, "reason", result->refusal);
