@@ -180,11 +180,12 @@ def test_dtypes(root):
 
 
 def test_pieces(root):
-    """Tensors that are read in several pieces, rows of int4 across their ends."""
+    """Tensors that are read or mapped in several pieces, rows of int4 across their ends."""
     rng = np.random.default_rng(8)
     a, b = make(root, "pieces_a"), make(root, "pieces_b")
     for task, (name, shape) in enumerate((("float32", [3, 30001]), ("int4", [1300, 205]), ("int4", [2, 270001]),
-                                          ("int4", [1300, 206]), ("bfloat16", [70001]), ("float64", [20000]))):
+                                          ("int4", [1300, 206]), ("bfloat16", [70001]), ("float64", [20000]),
+                                          ("float32", [550, 1001]), ("int4", [3000, 1501]), ("uint8", [2500001]))):
         data = random_bytes(rng, name, shape)
         last = bytearray(data)
         last[-1 if name == "int4" else -element_bytes(name)] ^= 1  # one bit of the last element alone

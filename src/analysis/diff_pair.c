@@ -4,6 +4,9 @@
 
 #include <glassbox/tensor.h>
 
+/* At a time of each; less than the second is read, for a mapping costs more than the copy. */
+enum { MAPPED_BYTES = 2 << 20, LEAST_MAPPED_BYTES = 256 << 10 };
+
 static uint64_t minimum(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -159,18 +162,51 @@ static uint64_t bytes_of(const rows *r, uint64_t count) {
     return count / r->elements * r->bytes + rest;
 }
 
+/* One piece of both, `bytes` from `done` on. */
+typedef struct piece {
+    const gbx_entry_values *a;
+    const gbx_entry_values *b;
+    const rows *r;
+    uint64_t done;
+    uint64_t count; /* of elements of the whole */
+    gbx_comparison *comparison;
+} piece;
+
+static bool compare_mapped(const piece *p, size_t bytes) {
+    gbx_payload_map got, want;
+    if (!gbx_reader_map_payload(p->a->reader, p->a->offset + p->done, bytes, &got))
+        return false;
+    bool is_mapped = gbx_reader_map_payload(p->b->reader, p->b->offset + p->done, bytes, &want);
+    if (is_mapped) {
+        add_piece(p->comparison, p->r, p->done, bytes, got.bytes, want.bytes, p->count);
+        gbx_payload_map_release(&want);
+    }
+    gbx_payload_map_release(&got);
+    return is_mapped;
+}
+
+static gbx_status compare_read(gbx_diff_pair *pair, const piece *p, size_t bytes) {
+    unsigned char *got = pair->pieces;
+    unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
+    GBX_TRY(gbx_reader_read_payload(p->a->reader, p->a->offset + p->done, got, bytes));
+    GBX_TRY(gbx_reader_read_payload(p->b->reader, p->b->offset + p->done, want, bytes));
+    add_piece(p->comparison, p->r, p->done, bytes, got, want, p->count);
+    return NULL;
+}
+
 static gbx_status compare_elements(gbx_diff_pair *pair, const gbx_entry_values *a,
                                    const gbx_entry_values *b, uint64_t count,
                                    gbx_comparison *comparison) {
-    unsigned char *got = pair->pieces;
-    unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
     rows r = find_rows(a, count);
     uint64_t all = bytes_of(&r, count);
+    piece p = {.a = a, .b = b, .r = &r, .count = count, .comparison = comparison};
     for (uint64_t done = 0; done < all;) {
-        size_t bytes = (size_t)minimum(all - done, GBX_DIFF_PIECE_BYTES);
-        GBX_TRY(gbx_reader_read_payload(a->reader, a->offset + done, got, bytes));
-        GBX_TRY(gbx_reader_read_payload(b->reader, b->offset + done, want, bytes));
-        add_piece(comparison, &r, done, bytes, got, want, count);
+        size_t bytes = (size_t)minimum(all - done, MAPPED_BYTES);
+        p.done = done;
+        if (bytes < LEAST_MAPPED_BYTES || !compare_mapped(&p, bytes)) {
+            bytes = (size_t)minimum(bytes, GBX_DIFF_PIECE_BYTES);
+            GBX_TRY(compare_read(pair, &p, bytes));
+        }
         done += bytes;
         pair->read_bytes += bytes;
         if (pair->on_read)

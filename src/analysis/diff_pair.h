@@ -4,7 +4,7 @@
 
 #include "analysis/diff.h"
 
-enum { GBX_DIFF_PIECE_BYTES = 128 * 1024 }; /* read at a time of each: both stay in the cache */
+enum { GBX_DIFF_PIECE_BYTES = 128 * 1024 }; /* of what is read: both stay in the cache */
 
 typedef struct gbx_diff_pair {
     const gbx_entry *a;

@@ -1,9 +1,11 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/diff_report.h"
@@ -227,6 +229,16 @@ static gbx_status diff(comparison *c, int *out_exit_code) {
     return status;
 }
 
+/* Large tensors are mapped: where a file becomes shorter, or the disk fails, that is a signal. */
+static void end_unreadable(int signal_number) {
+    static const char text[] = "glassbox diff: reading the payload of a dump: the file has become "
+                               "shorter since it was opened, or the disk failed\n";
+    (void)signal_number;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(GBX_EXIT_USAGE);
+}
+
 int gbx_command_diff(int argc, char **argv) {
     static command_line line; /* too large for a stack, like the next */
     static comparison compared;
@@ -234,6 +246,7 @@ int gbx_command_diff(int argc, char **argv) {
     compared = (comparison){.line = &line};
     setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "diff", argc, argv, &line);
+    signal(SIGBUS, end_unreadable);
     int exit_code = GBX_EXIT_OK;
     gbx_status status = diff(&compared, &exit_code);
     if (status) {

@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/descriptor.h"
+
+enum { PAGE_BYTES = 4096 };
 
 static gbx_status check_file(gbx_payload_file *file) {
     struct stat about;
@@ -58,4 +62,21 @@ gbx_status gbx_payload_file_read(const gbx_payload_file *file, uint64_t offset, 
         done += (size_t)got;
     }
     return NULL;
+}
+
+bool gbx_payload_file_map(const gbx_payload_file *file, uint64_t offset, size_t size,
+                          gbx_payload_map *out_map) {
+    size_t before = offset % PAGE_BYTES;
+    if (!gbx_range_is_inside(offset, size, file->bytes))
+        return false;
+    void *pages =
+        mmap(NULL, before + size, PROT_READ, MAP_SHARED, file->fd, (off_t)(offset - before));
+    if (pages == MAP_FAILED)
+        return false;
+    *out_map = (gbx_payload_map){(const unsigned char *)pages + before, pages, before + size};
+    return true;
+}
+
+void gbx_payload_map_release(const gbx_payload_map *map) {
+    munmap(map->pages, map->page_bytes);
 }

@@ -13,7 +13,6 @@
 #include "base/checked.h"
 #include "store/journal_blocks.h"
 #include "store/journal_pages.h"
-#include "store/payload_file.h"
 #include "store/reader_totals.h"
 #include "store/record_index.h"
 
@@ -471,4 +470,9 @@ gbx_status gbx_reader_open_payload(gbx_reader *reader) {
 gbx_status gbx_reader_read_payload(const gbx_reader *reader, uint64_t offset, void *bytes,
                                    size_t size) {
     return gbx_payload_file_read(&reader->payload, offset, bytes, size);
+}
+
+bool gbx_reader_map_payload(const gbx_reader *reader, uint64_t offset, size_t size,
+                            gbx_payload_map *out_map) {
+    return gbx_payload_file_map(&reader->payload, offset, size, out_map);
 }

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "store/format.h"
 #include "store/import.h"
+#include "store/payload_file.h"
 #include "store/record.h"
 #include "store/run_info.h"
 
@@ -209,5 +210,10 @@ GBX_MUST_USE gbx_status gbx_reader_open_payload(gbx_reader *reader);
  */
 GBX_MUST_USE gbx_status gbx_reader_read_payload(const gbx_reader *reader, uint64_t offset,
                                                 void *bytes, size_t size);
+
+/* The same without a copy, released by gbx_payload_map_release. Whoever uses it answers SIGBUS,
+ * which comes where reading would fail. False where it cannot be mapped, and can be read. */
+bool gbx_reader_map_payload(const gbx_reader *reader, uint64_t offset, size_t size,
+                            gbx_payload_map *out_map);
 
 #endif
