@@ -599,6 +599,12 @@ def test_scene_inside():
     check("scene that happens to lie around", (done.returncode, done.stdout, done.stderr),
           (2, "", f"glassbox check: {directory}/run.json does not tell the whole path of the scene; name it with --scene DIR\n"))
     check("scene inside, named", checked(directory, "--scene", directory / "scene", code=0)["right"], COUNT)
+    (directory / "run.json").write_text(json.dumps(run))
+    (scene / "scene.json").chmod(0o646)
+    check_in("scene that others can write", "and its references are code; if you trust it, name it with --scene",
+             refuse(directory))
+    check("scene that others can write, named", checked(directory, "--scene", scene, code=0)["right"], COUNT)
+    (scene / "scene.json").chmod(0o644)
 
 
 def test_manifest_alone():

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/replay_trust.h"
 #include "scene/kernel_compiler.h"
 
 enum { THREADS_MAX = 8 };
@@ -52,6 +53,11 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "the scene of the dump, %s, lies inside of the dump, and what comes with a "
                         "dump is not run unasked; if you trust it, name it with --scene",
+                        kept->scene_path);
+    if (!gbx_trusted_scene(&(gbx_trust){dump_directory, kept}))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "the scene of the dump, %s, is not this user's, or everybody can write it, "
+                        "and its references are code; if you trust it, name it with --scene",
                         kept->scene_path);
     *out_path = kept->scene_path;
     return NULL;

@@ -163,7 +163,8 @@ static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_re
                          "and its references are code; look at it, and give --trust to run them");
         return NULL;
     }
-    gbx_status status = gbx_references_open(NULL, scene->dump_directory, scene->kept,
+    const char *named = scene->is_trusted && scene->kept ? scene->kept->scene_path : NULL;
+    gbx_status status = gbx_references_open(named, scene->dump_directory, scene->kept,
                                             gbx_reader_run(reader), &references);
     if (status) {
         not_judged_because(swap, gbx_status_message(status));
