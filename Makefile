@@ -19,7 +19,7 @@ BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CONFIGURE := scripts/configure $(BUILD) -DGBX_SANITIZE=$(SAN) -DGBX_WERROR=$(WERROR) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 # The address space layout of thread sanitizer does not bear every randomisation; what has no
 # threads is left out of its runs.
-NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/(manifest_text|import|reader|verify|recover)|^scene/fill|^cli/|^analysis/(array_text|histogram|export|entries|diff|graph|audit|memory_map)|^tests/(fuzz/|bench_|dtype_numpy|array_text|kernel_header|layers|docs_options|help|cli|public_headers|install|run$$|verify|view|export|python_reader|check|diff|replay|audit)
+NO_THREADS := ^tensor/|^base/(float_text|json_)|^hal/gm_allocator|^runtime/.*/(region|tensor_map)|^store/(manifest_text|import|reader|verify|recover)|^scene/fill|^cli/|^analysis/(array_text|histogram|export|entries|diff|graph|audit|memory_map)|^tests/(fuzz/|bench_|dtype_numpy|array_text|kernel_header|layers|docs_options|help|cli|dump_survival$$|public_headers|install|run$$|verify|view|export|python_reader|check|diff|replay|audit)
 CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure \
 	$(if $(findstring thread,$(SAN)),-E '$(NO_THREADS)') $(if $(TESTS),-R '$(TESTS)')
 
