@@ -593,7 +593,7 @@ def test_scene_inside():
     shutil.copytree(scene, directory / "scene")
     run = json.loads((directory / "run.json").read_text())
     (directory / "run.json").write_text(json.dumps({**run, "scene_path": str(directory / "scene")}))
-    check_in("scene inside", "lies inside of the dump, and what comes with a dump is not run unasked", refuse(directory))
+    check_in("scene inside", "lies inside of the dump, is not this user's", refuse(directory))
     (directory / "run.json").write_text(json.dumps({**run, "scene_path": scene.name}))
     done = glassbox("check", directory, cwd=root)
     check("scene that happens to lie around", (done.returncode, done.stdout, done.stderr),
@@ -601,10 +601,13 @@ def test_scene_inside():
     check("scene inside, named", checked(directory, "--scene", directory / "scene", code=0)["right"], COUNT)
     (directory / "run.json").write_text(json.dumps(run))
     (scene / "scene.json").chmod(0o646)
-    check_in("scene that others can write", "and its references are code; if you trust it, name it with --scene",
+    check_in("scene that others can write", "can be written by everybody, and its references are code",
              refuse(directory))
     check("scene that others can write, named", checked(directory, "--scene", scene, code=0)["right"], COUNT)
     (scene / "scene.json").chmod(0o644)
+    (scene / "scene.json").rename(scene / "gone.json")
+    check_in("scene.json gone", f"{scene}/scene.json: No such file", refuse(directory))
+    (scene / "gone.json").rename(scene / "scene.json")
 
 
 def test_manifest_alone():

@@ -22,17 +22,6 @@ static gbx_status fail_memory(void) {
 
 /* --- where the scene is --- */
 
-static bool is_inside(const char *path, const char *directory) {
-    char *real_path = realpath(path, NULL);
-    char *real_directory = realpath(directory, NULL);
-    size_t length = real_directory ? strlen(real_directory) : 0;
-    bool is_so = real_path && real_directory && strncmp(real_path, real_directory, length) == 0 &&
-                 (real_path[length] == '/' || real_path[length] == '\0');
-    free(real_path);
-    free(real_directory);
-    return is_so;
-}
-
 static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kept,
                              const char **out_path) {
     if (!kept)
@@ -49,16 +38,13 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
                         "the scene of the dump was %s, which is not there any more; name it with "
                         "--scene DIR",
                         kept->scene_path);
-    if (is_inside(kept->scene_path, dump_directory))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "the scene of the dump, %s, lies inside of the dump, and what comes with a "
-                        "dump is not run unasked; if you trust it, name it with --scene",
-                        kept->scene_path);
-    if (!gbx_trusted_scene(&(gbx_trust){dump_directory, kept}))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "the scene of the dump, %s, is not this user's, or everybody can write it, "
-                        "and its references are code; if you trust it, name it with --scene",
-                        kept->scene_path);
+    if (gbx_scene_is_foreign(&(gbx_trust){dump_directory, kept}))
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "the scene of the dump, %s, lies inside of the dump, is not this user's, or "
+            "can be written by everybody, and its references are code, which is not "
+            "run unasked; if you trust it, name it with --scene",
+            kept->scene_path);
     *out_path = kept->scene_path;
     return NULL;
 }

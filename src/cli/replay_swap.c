@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/plain_text.h"
 #include "cli/command.h"
@@ -151,8 +150,7 @@ static void not_judged_because(gbx_replay_swap *swap, const char *message) {
 
 static bool is_foreign(const gbx_swap_scene *scene) {
     const gbx_trust trust = {scene->dump_directory, scene->kept};
-    return scene->kept && scene->kept->scene_path && !scene->is_trusted &&
-           access(scene->kept->scene_path, F_OK) == 0 && !gbx_trusted_scene(&trust);
+    return !scene->is_trusted && gbx_scene_is_foreign(&trust);
 }
 
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {

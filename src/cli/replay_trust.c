@@ -131,17 +131,17 @@ static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
 }
 
-/* The file of the scene, where it is to be believed. */
+/* The file of the scene, where it is there. */
 static bool find_scene(const gbx_trust *trust, char out_path[PATH_MAX]) {
     char directory[PATH_MAX], file[PATH_MAX];
     return find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
            (size_t)snprintf(file, sizeof file, "%s/scene.json", directory) < sizeof file &&
-           realpath(file, out_path) && !file_objection(trust, out_path);
+           realpath(file, out_path);
 }
 
-bool gbx_trusted_scene(const gbx_trust *trust) {
+bool gbx_scene_is_foreign(const gbx_trust *trust) {
     char path[PATH_MAX];
-    return find_scene(trust, path);
+    return find_scene(trust, path) && file_objection(trust, path);
 }
 
 bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
@@ -149,7 +149,7 @@ bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
     gbx_scene *scene;
     if (gbx_flags_are_harmless(kernel->compile_flags, kernel->link_flags))
         return true;
-    if (!find_scene(trust, path))
+    if (!find_scene(trust, path) || file_objection(trust, path))
         return false;
     gbx_status status = gbx_scene_load(path, &scene);
     bool is_same = !status && has_flags(scene, kernel);

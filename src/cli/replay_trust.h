@@ -28,9 +28,9 @@ GBX_MUST_USE gbx_status gbx_trusted_object_find(const gbx_trust *trust,
                                                 const gbx_kept_kernel *kernel, char **out_path,
                                                 char out_reason[GBX_TRUST_REASON_BYTES]);
 
-/* Whether the scene that run.json names is this user's and outside of the dump: its references are
- * code, too. */
-bool gbx_trusted_scene(const gbx_trust *trust);
+/* Whether the scene that run.json names is there, but lies in the dump, belongs to somebody else,
+ * or can be written by everybody: its references are code, too. */
+bool gbx_scene_is_foreign(const gbx_trust *trust);
 
 /* Whether flags of a kernel may be given to a compiler: they are harmless, or those that the scene
  * has, where it is this user's and outside of the dump. */
