@@ -1,11 +1,9 @@
 """Running glassbox, whose path is the first argument of every suite, and comparing what it says."""
-import fcntl
 import os
-import pty
-import struct
 import subprocess
 import sys
-import termios
+
+import terminals
 
 GLASSBOX = os.path.abspath(sys.argv[1])
 PLATFORMS = ("a2a3sim", "a5sim")
@@ -64,19 +62,4 @@ def glassbox(*arguments, environment=ENVIRONMENT, **more):
 
 def on_terminal(columns, *arguments, **environment):
     """What reaches a terminal of so many columns, and the exit code."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    with subprocess.Popen([GLASSBOX, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=follower, stderr=follower,
-                          env={**ENVIRONMENT, **environment}) as process:
-        os.close(follower)
-        parts = []
-        while True:
-            try:
-                part = os.read(leader, 1 << 16)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-        os.close(leader)
-    return b"".join(parts).decode().replace("\r\n", "\n"), process.returncode
+    return terminals.run(columns, [GLASSBOX, *arguments], {**ENVIRONMENT, **environment})

@@ -4,7 +4,6 @@ disk, signals, links, terminals.
 
 usage: export_failure_test.py GLASSBOX
 """
-import fcntl
 import json
 import os
 import pathlib
@@ -16,14 +15,12 @@ import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 
 import numpy as np
 
 import terminals
-from export_support import (GLASSBOX, check, counts, glassbox, large, leftovers, other_dump, other_entry, read_terminal,
-                            same)
+from export_support import (GLASSBOX, check, counts, glassbox, large, leftovers, other_dump, other_entry, same)
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU, signal.SIGPIPE, signal.SIGALRM]
 
@@ -63,16 +60,7 @@ def terminal_width(root):
     array = np.arange(900, dtype=np.float32) / 7
     d = other_dump(root / "wide", [other_entry(0, 0, shape=[900], numel=900, bin_size=3600)], array.tobytes())
     for columns, width in ((20, 40), (60, 60), (100, 100), (300, 120)):
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-        with open(root / "wide.txt", "wb") as copy:
-            process = subprocess.Popen([GLASSBOX, "view", d, "--index", "0"], stdout=follower, stderr=follower)
-            os.close(follower)
-            while part := read_terminal(leader):
-                copy.write(part)
-            os.close(leader)
-        process.wait()
-        text = (root / "wide.txt").read_text().replace("\r", "")
+        text, _ = terminals.run(columns, [GLASSBOX, "view", d, "--index", 0])
         check(f"an array on {columns} columns", np.array2string(array, max_line_width=width) in text, text[:400])
     check("in a pipe", np.array2string(array, max_line_width=75) in glassbox("view", d, "--index", 0).stdout)
 

@@ -206,10 +206,3 @@ def large(root):
     for arg in range(16):
         dump.add(arg // 4, arg % 4, "float32", (1024, 1024), numbers.standard_normal(1 << 20, np.float32).tobytes())
     return dump.write()
-
-
-def read_terminal(leader):
-    try:
-        return os.read(leader, 1 << 16)
-    except OSError:  # the other side is closed
-        return b""
