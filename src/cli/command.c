@@ -40,17 +40,24 @@ static void print_escaped(char *text, bool has_lines, char *escaped, size_t capa
     } while (rest && *rest);
 }
 
-void gbx_command_fail(const char *name, gbx_status status) {
-    const char *message = gbx_status_message(status);
+static void print_failure(const char *name, const char *message, bool has_lines) {
     size_t capacity = 4 * strlen(message) + 1; /* "\xNN" for every byte */
     char *text = strdup(message);
     char *escaped = malloc(capacity);
     setlocale(LC_CTYPE, "");
     fprintf(stderr, "glassbox %s: ", name);
     if (text && escaped)
-        print_escaped(text, gbx_status_code(status) == GBX_BAD_KERNEL, escaped, capacity);
+        print_escaped(text, has_lines, escaped, capacity);
     else
         fputs("it failed, and no memory is left to say why\n", stderr);
     free(text);
     free(escaped);
+}
+
+void gbx_command_fail(const char *name, gbx_status status) {
+    print_failure(name, gbx_status_message(status), gbx_status_code(status) == GBX_BAD_KERNEL);
+}
+
+void gbx_command_say(const char *name, const char *lines) {
+    print_failure(name, lines, true);
 }

@@ -26,6 +26,9 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
  */
 void gbx_command_fail(const char *name, gbx_status status);
 
+/* The same for a text that is at hand without its status; its lines stay lines. */
+void gbx_command_say(const char *name, const char *lines);
+
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_audit(int argc, char **argv);
 int gbx_command_check(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/terminal.h"
 
 #define SILENT_NS (2 * GBX_NS_PER_SECOND)
 #define REDRAW_NS (GBX_NS_PER_SECOND / 4)
@@ -89,9 +90,10 @@ void gbx_progress_stop(gbx_progress *progress) {
 void gbx_progress_phase(gbx_progress *progress, const char *of_case, const char *what) {
     if (!progress)
         return;
+    char text[sizeof progress->text];
+    snprintf(text, sizeof text, "%s%s%s", of_case ? of_case : "", of_case ? ": " : "", what);
     pthread_mutex_lock(&progress->lock);
-    snprintf(progress->text, sizeof progress->text, "%s%s%s", of_case ? of_case : "",
-             of_case ? ": " : "", what);
+    gbx_terminal_escape(text, progress->text, sizeof progress->text);
     progress->tasks = 0;
     pthread_mutex_unlock(&progress->lock);
 }

@@ -1,3 +1,4 @@
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/run_dump.h"
 #include "cli/run_report.h"
+#include "cli/terminal.h"
 
 enum { CASES_MAX = 256, ROUNDS_MAX = 1000000 };
 
@@ -239,8 +241,8 @@ static gbx_run_layout layout_of(const command_line *line, const gbx_scene_case *
                                 size_t count) {
     gbx_run_layout layout = {.rounds = line->run.rounds, .is_verbose = line->is_verbose};
     for (size_t i = 0; i < count; ++i) {
-        int length = (int)strlen(cases[i]->name);
-        layout.name_width = length > layout.name_width ? length : layout.name_width;
+        int width = (int)gbx_terminal_text_width(cases[i]->name);
+        layout.name_width = width > layout.name_width ? width : layout.name_width;
     }
     return layout;
 }
@@ -271,6 +273,7 @@ int gbx_command_run(int argc, char **argv) {
                                  .rounds = 1}};
     line.dump.run = &line.run;
     char *command = gbx_run_command_text(argc, argv); /* before options move to the front */
+    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "run", argc, argv, &line);
     line.run.call.dump.about.command = command;
     gbx_scene *scene;
@@ -279,10 +282,7 @@ int gbx_command_run(int argc, char **argv) {
     if (!status)
         status = run_scene(&line, scene, &exit_code);
     if (status) {
-        const char *message = gbx_status_message(status);
-        size_t length = strlen(message);
-        fprintf(stderr, "glassbox run: %s%s", message,
-                length && message[length - 1] == '\n' ? "" : "\n");
+        gbx_command_fail("run", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);

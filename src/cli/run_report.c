@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "analysis/array_text.h"
+#include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
+#include "cli/terminal.h"
 
 static const char *const verdict_words[] = {"ok", "DIFFERS", "failed", "not compared"};
 static const char *const verdict_keys[] = {"ok", "differs", "failed", "not_compared"};
@@ -39,7 +41,9 @@ static void format_rate(uint64_t tasks, double seconds, char *out_text, size_t c
 static void print_output(const gbx_output_result *output) {
     const gbx_comparison *c = &output->comparison;
     const gbx_tensor *tensor = &output->arg->tensor;
-    printf("  %s: ", output->arg->name);
+    printf("  ");
+    gbx_terminal_put(output->arg->name);
+    printf(": ");
     if (c->mismatches == 0) {
         printf("ok, max abs %.3g, max rel %.3g\n", c->max_abs, c->max_rel);
         return;
@@ -83,7 +87,9 @@ static void print_contents(const gbx_dump_totals *totals) {
 /* Where the dump is, what is in it, and all that is not as one would think. */
 static void print_dump(const gbx_round_result *result) {
     const gbx_dump_totals *totals = &result->totals;
-    printf("dump  %s: ", result->dump);
+    printf("dump  ");
+    gbx_terminal_put(result->dump);
+    printf(": ");
     print_contents(totals);
     print_some(totals->dropped, "record LOST", "records LOST");
     print_some(totals->skipped, "argument or task skipped", "arguments or tasks skipped");
@@ -108,7 +114,9 @@ static void print_counts(const gbx_round_result *result) {
 }
 
 void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *result) {
-    printf("%-*s  ", layout->name_width, result->of_case->name);
+    int width = (int)gbx_terminal_text_width(result->of_case->name);
+    gbx_terminal_put(result->of_case->name);
+    printf("%*s  ", layout->name_width > width ? layout->name_width - width : 0, "");
     if (layout->rounds > 1)
         printf("round %" PRIu32 " of %" PRIu32 "  ", result->round, layout->rounds);
     if (result->verdict != GBX_VERDICT_FAILED)
@@ -125,12 +133,13 @@ void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *
 }
 
 void gbx_run_print_error(const gbx_round_result *result) {
-    const char *error = result->error;
-    if (!error)
+    char *text = NULL;
+    if (!result->error)
         return;
-    size_t length = strlen(error);
-    fprintf(stderr, "glassbox run: case %s: %s%s", result->of_case->name, error,
-            length && error[length - 1] == '\n' ? "" : "\n");
+    if (asprintf(&text, "case %s: %s", result->of_case->name, result->error) < 0)
+        text = NULL;
+    gbx_command_say("run", text ? text : result->error);
+    free(text);
 }
 
 /* --- JSON --- */
