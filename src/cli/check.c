@@ -179,8 +179,8 @@ static int exit_code_of(const gbx_check_report *report) {
 static gbx_status print(const session *s) {
     char count[GBX_COUNT_TEXT_BYTES];
     if (s->report.count == 0 && s->report.left_out > 0)
-        fprintf(stderr, "glassbox check: none of the %s tasks of %s matches the filters\n",
-                gbx_text_count(s->report.left_out, count), s->dump.directory);
+        gbx_command_say("check", "none of the %s tasks of %s matches the filters",
+                        gbx_text_count(s->report.left_out, count), s->dump.directory);
     if (s->line->as_json)
         return gbx_check_print_json(&s->report);
     if (s->report.count > 0 || s->report.left_out == 0)

@@ -1,4 +1,5 @@
-/* A small table on stdout, as wide as its texts, or as the terminal. */
+/* A small table on stdout, as wide as its texts, or as the terminal. Columns that there is no room
+ * for are named. */
 #ifndef GBX_CLI_CHECK_TABLE_H
 #define GBX_CLI_CHECK_TABLE_H
 
@@ -13,6 +14,7 @@ typedef struct gbx_check_column {
     const char *heading;
     bool is_right;
     size_t narrowest; /* that its texts can be cut to; 0: they cannot */
+    size_t leaves; /* where cut texts do not fit either: 1 is left out first, then 2...; 0 never */
 } gbx_check_column;
 
 typedef struct gbx_check_table {

@@ -69,29 +69,49 @@ static gbx_status print_first(const gbx_check_report *report, const gbx_check_li
     return NULL;
 }
 
-static void print_verdict(const gbx_check_report *report) {
+/* Of tasks that are right, what references do not write. */
+static void print_not_compared(const gbx_check_report *report) {
+    char text[GBX_COUNT_TEXT_BYTES];
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < report->count; ++i)
+        if (report->lines[i].verdict == GBX_CHECK_RIGHT)
+            count += report->lines[i].not_written;
+    if (count > 0)
+        printf("; %s element%s of them %s not compared", gbx_text_count(count, text), plural(count),
+               count == 1 ? "was" : "were");
+    putchar('\n');
+}
+
+static void print_right(const gbx_check_report *report, const char *chosen) {
     char right[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], not_checked[GBX_COUNT_TEXT_BYTES];
     uint64_t unchecked = report->verdicts[GBX_CHECK_NOT_CHECKED];
     gbx_text_count(report->verdicts[GBX_CHECK_RIGHT], right);
     gbx_text_count(report->count, all);
     gbx_text_count(unchecked, not_checked);
-    const char *chosen = report->left_out > 0 ? "chosen " : "";
-    if (report->count == 0)
-        printf("nothing was checked: the dump has no tasks\n");
-    else if (unchecked == report->count)
-        printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
-               all, chosen, plural(report->count));
-    else if (unchecked > 0)
-        printf("%s of %s %stasks %s own inputs, %s %s not checked\n", right, all, chosen,
+    if (unchecked > 0)
+        printf("%s of %s %stasks %s own inputs, %s %s not checked", right, all, chosen,
                report->verdicts[GBX_CHECK_RIGHT] == 1 ? "is right for its" : "are right for their",
                not_checked, unchecked == 1 ? "was" : "were");
     else if (report->count == 1)
-        printf("the one %stask is right for its own inputs\n", chosen);
+        printf("the one %stask is right for its own inputs", chosen);
     else
-        printf("all %s %stasks are right for their own inputs\n", all, chosen);
+        printf("all %s %stasks are right for their own inputs", all, chosen);
+    print_not_compared(report);
 }
 
-/* "6 tasks introduced errors, 244 are right, 6 were not checked" */
+static void print_verdict(const gbx_check_report *report) {
+    char all[GBX_COUNT_TEXT_BYTES];
+    const char *chosen = report->left_out > 0 ? "chosen " : "";
+    if (report->count == 0)
+        printf("nothing was checked: the dump has no tasks\n");
+    else if (report->verdicts[GBX_CHECK_RIGHT] == 0)
+        printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
+               gbx_text_count(report->count, all), chosen, plural(report->count));
+    else
+        print_right(report, chosen);
+}
+
+/* "250 checked: 6 introduced, 244 right; 6 not checked" */
 static void print_counts(const gbx_check_report *report) {
     const uint64_t *verdicts = report->verdicts;
     char text[GBX_COUNT_TEXT_BYTES];
@@ -161,9 +181,10 @@ static gbx_status fill_introduced(const gbx_check_report *report, gbx_check_tabl
 }
 
 static gbx_status print_introduced(const gbx_check_report *report) {
-    static const gbx_check_column columns[] = {
-        {"TASK", true, 0},   {"KERNEL", false, 8},   {"ARG", false, 6}, {"WRONG", true, 0},
-        {"WORST", false, 8}, {"EXPECTED", false, 0}, {"GOT", false, 0}};
+    static const gbx_check_column columns[] = {{"TASK", true, 0, 0},   {"KERNEL", false, 8, 0},
+                                               {"ARG", false, 6, 3},   {"WRONG", true, 0, 1},
+                                               {"WORST", false, 8, 2}, {"EXPECTED", false, 0, 0},
+                                               {"GOT", false, 0, 0}};
     gbx_check_table table = {.columns = columns,
                              .column_count = sizeof columns / sizeof columns[0]};
     char text[GBX_COUNT_TEXT_BYTES];
@@ -195,9 +216,9 @@ static gbx_status add_kernel(const gbx_check_report *report, const gbx_check_ker
 
 static gbx_status print_kernels(const gbx_check_report *report, const gbx_check_kernel *kernels,
                                 size_t count) {
-    static const gbx_check_column columns[] = {{"KERNEL", false, 8}, {"TASKS", true, 0},
-                                               {"WRONG", true, 0},   {"NOT CHECKED", true, 0},
-                                               {"MAX ABS", true, 0}, {"MAX REL", true, 0}};
+    static const gbx_check_column columns[] = {{"KERNEL", false, 8, 0}, {"TASKS", true, 0, 0},
+                                               {"WRONG", true, 0, 0},   {"NOT CHECKED", true, 0, 0},
+                                               {"MAX ABS", true, 0, 2}, {"MAX REL", true, 0, 1}};
     gbx_check_table table = {.columns = columns,
                              .column_count = sizeof columns / sizeof columns[0]};
     gbx_status status = NULL;

@@ -13,8 +13,10 @@
 
 enum { THREADS_MAX = 8 };
 
-/* After the flags of a kernel, which may ask for less. */
-static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
+/* After the flags of a kernel, which may ask for less. Without the compiler's start files: what
+ * -Ofast adds to them makes every thread that loads the object take small numbers for 0. */
+#define EXACT_FLAGS "-fno-fast-math -ffp-contract=off"
+#define EXACT_LINK_FLAGS EXACT_FLAGS " -nostartfiles"
 
 static gbx_status fail_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "compiling references: the host is out of memory");
@@ -41,8 +43,8 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
     if (gbx_scene_is_foreign(&(gbx_trust){dump_directory, kept}))
         return gbx_fail(
             GBX_INVALID_ARGUMENT,
-            "the scene of the dump, %s, lies inside of the dump, is not this user's, or "
-            "can be written by everybody, and its references are code, which is not "
+            "the scene of the dump, %s, or a reference of it lies inside of the dump, is not "
+            "this user's, or can be written by everybody, and its references are code, which is not "
             "run unasked; if you trust it, name it with --scene",
             kept->scene_path);
     *out_path = kept->scene_path;
@@ -58,16 +60,55 @@ static const gbx_scene_kernel *find_kernel(const gbx_scene *scene, uint32_t func
     return NULL;
 }
 
+/* Whether an argument is declared as "in", "scalar:float32"...; a word of another tool may be
+ * anything. */
+static bool has_role(const char *declared, gbx_scene_role role) {
+    static const char *const words[] = {[GBX_SCENE_IN] = "in",
+                                        [GBX_SCENE_OUT] = "out",
+                                        [GBX_SCENE_INOUT] = "inout",
+                                        [GBX_SCENE_SCALAR] = "scalar"};
+    size_t length = strcspn(declared, ":");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
+        if (strlen(words[i]) == length && strncmp(words[i], declared, length) == 0)
+            return i == role;
+    return true;
+}
+
+/* Whether a kernel is declared with the same arguments, where both tell. */
+static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *kernel) {
+    if (own->parameter_count == 0 || kernel->signature_count == 0)
+        return true;
+    if (own->parameter_count != kernel->signature_count)
+        return false;
+    for (size_t i = 0; i < own->parameter_count; ++i)
+        if (!has_role(kernel->signature[i], own->signature[i].role))
+            return false;
+    return true;
+}
+
+static gbx_status match_kernel(const gbx_scene *scene, const gbx_scene_kernel *own,
+                               const gbx_run_kernel *kernel) {
+    if (strcmp(own->name, kernel->name) != 0)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s is not the scene of the dump: func_id %" PRIu32
+                        " is kernel %s there, and %s in the dump; --scene DIR names another",
+                        scene->path, kernel->func_id, own->name, kernel->name);
+    if (!has_signature(own, kernel))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s has changed since the run: the signature of kernel %s is another one "
+                        "in the dump, so its reference expects other arguments; run again, or "
+                        "name the scene as it was with --scene DIR",
+                        scene->path, own->name);
+    return NULL;
+}
+
 static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run) {
     size_t found = 0;
     for (size_t i = 0; i < run->kernel_count; ++i) {
         const gbx_run_kernel *kernel = &run->kernels[i];
         const gbx_scene_kernel *own = find_kernel(scene, kernel->func_id);
-        if (own && strcmp(own->name, kernel->name) != 0)
-            return gbx_fail(GBX_INVALID_ARGUMENT,
-                            "%s is not the scene of the dump: func_id %" PRIu32
-                            " is kernel %s there, and %s in the dump; --scene DIR names another",
-                            scene->path, kernel->func_id, own->name, kernel->name);
+        if (own)
+            GBX_TRY(match_kernel(scene, own, kernel));
         found += own != NULL;
     }
     if (run->kernel_count > 0 && found == 0)
@@ -89,15 +130,22 @@ typedef struct work {
     gbx_status status;
 } work;
 
+/* NULL where there is no memory for it. */
+static char *followed_by(const char *flags, const char *more) {
+    char *text;
+    return asprintf(&text, "%s %s", flags ? flags : "", more) < 0 ? NULL : text;
+}
+
 static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
-    char *flags;
-    const char *own = kernel->compile_flags ? kernel->compile_flags : "";
     if (!kernel->reference)
         return NULL;
-    if (asprintf(&flags, "%s %s", own, exact_flags) < 0)
-        return fail_memory();
-    gbx_status status = gbx_kernel_compile(kernel->reference, flags, kernel->link_flags, out_path);
+    char *flags = followed_by(kernel->compile_flags, EXACT_FLAGS);
+    char *link_flags = followed_by(kernel->link_flags, EXACT_LINK_FLAGS);
+    gbx_status status = flags && link_flags
+                            ? gbx_kernel_compile(kernel->reference, flags, link_flags, out_path)
+                            : fail_memory();
     free(flags);
+    free(link_flags);
     return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
 }
 

@@ -16,9 +16,9 @@ typedef struct gbx_references {
 /*
  * `scene` is what the user named, NULL: where run.json says that the scene was (`kept` may be NULL,
  * where there is no run.json). Fails with one sentence where there is none, where it is not the
- * scene of the dump (its kernels have other names at the same func_id, or none of its kernels is
- * one of the dump's), or where a reference does not compile. A scene that lies inside of the dump,
- * or that others can write, is used only when the user names it.
+ * scene of the dump (its kernels have other names or signatures at the same func_id, or none of its
+ * kernels is one of the dump's), or where a reference does not compile. A scene that lies inside of
+ * the dump, or that others can write, is used only when the user names it.
  *
  * References are compiled with the flags of their kernels, which headers and macros that both use
  * may need, but always with exact arithmetic: flags that loosen it are taken back.

@@ -8,6 +8,7 @@
 
 #include <glassbox/orchestration.h>
 
+#include "replay/check_payload.h"
 #include "replay/check_written.h"
 
 /* One task that is being checked. */
@@ -25,7 +26,8 @@ typedef struct checking {
     bool is_unsteady; /* references leave something else when they run again */
 } checking;
 
-static const unsigned char poisons[2] = {0xa5, 0x5a};
+/* The first is a large number in every float, so that what is added to it shows. */
+static const unsigned char poisons[2] = {0x5a, 0xa5};
 
 static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
 static void not_checked(gbx_check_result *result, const char *format, ...) {
@@ -104,41 +106,25 @@ static gbx_tolerance tolerance_of(const checking *c, uint32_t dtype) {
 
 /* --- which outputs --- */
 
-/* Why the dump does not hold an output whole. */
-static gbx_status missing_reason(const checking *c, uint32_t slot, const char **out_reason) {
-    uint64_t count = gbx_entries_count(c->entries);
-    *out_reason = "is not in the dump";
-    for (uint64_t i = gbx_entries_find(c->entries, c->task->task); i < count; ++i) {
-        gbx_entry entry;
-        GBX_TRY(gbx_entries_at(c->entries, i, &entry));
-        if (entry.head->task != c->task->task)
-            break;
-        if (entry.head->arg_index != slot || entry.head->stage != GBX_STAGE_AFTER)
-            continue;
-        if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
-            *out_reason = "was recorded before the task had completed";
-        else if (entry.head->flags & GBX_FLAG_TRUNCATED)
-            *out_reason = "is truncated in the dump (--dump-max-tensor)";
-        else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
-            *out_reason = "was overwritten before it was recorded";
-        else
-            *out_reason = "has no payload in the dump";
-    }
-    return NULL;
+/* "y (argument 1)", "argument 1" */
+enum { ARGUMENT_BYTES = 256 };
+static const char *argument_text(const char *name, uint32_t slot, char out_text[ARGUMENT_BYTES]) {
+    if (name)
+        snprintf(out_text, ARGUMENT_BYTES, "%.200s (argument %" PRIu32 ")", name, slot);
+    else
+        snprintf(out_text, ARGUMENT_BYTES, "argument %" PRIu32, slot);
+    return out_text;
 }
 
 /* Tells of the first output that is missing. */
 static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
+    char text[ARGUMENT_BYTES];
     const char *why;
     if (c->result->missing_outputs++ > 0)
         return NULL;
-    GBX_TRY(missing_reason(c, argument->slot, &why));
-    if (argument->name)
-        not_checked(c->result, "output %s (argument %" PRIu32 ") %s; run with --dump-tensor=full",
-                    argument->name, argument->slot, why);
-    else
-        not_checked(c->result, "output argument %" PRIu32 " %s; run with --dump-tensor=full",
-                    argument->slot, why);
+    GBX_TRY(gbx_check_missing_reason(c->entries, c->task->task, argument->slot, &why));
+    not_checked(c->result, "output %s %s; run with --dump-tensor=full",
+                argument_text(argument->name, argument->slot, text), why);
     return NULL;
 }
 
@@ -174,7 +160,8 @@ static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
     name = name ? name : "?";
     if (fault->is_hang) {
-        not_checked(c->result, "the reference of kernel %s hung", name);
+        not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
+                    name);
         c->result->hung_func_id =
             subtask < GBX_SUBTASK_COUNT ? c->task->func_ids[subtask] : GBX_NO_KERNEL;
     } else if (word) {
@@ -281,26 +268,34 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     return status;
 }
 
+/* Another thing than before, or nothing at all, says nothing of the kernel. */
 static void judge(const checking *c) {
     gbx_check_result *result = c->result;
+    const gbx_check_output *unwritten = NULL;
     uint64_t compared = 0;
-    uint64_t not_written = 0;
+    char text[ARGUMENT_BYTES];
     for (uint32_t i = result->output_count; i-- > 0;) {
-        compared += result->outputs[i].comparison.elements;
-        not_written += result->outputs[i].not_written;
-        if (result->outputs[i].comparison.mismatches > 0) {
+        const gbx_check_output *output = &result->outputs[i];
+        compared += output->comparison.elements;
+        if (output->comparison.elements == 0 && output->not_written > 0)
+            unwritten = output;
+        if (output->comparison.mismatches > 0) {
             result->verdict = GBX_CHECK_INTRODUCED;
             result->worst_output = i;
         }
     }
-    if (result->verdict == GBX_CHECK_INTRODUCED && c->is_unsteady)
+    if (c->is_unsteady) {
         not_checked(result, "its reference leaves something else each time: it reads an output "
                             "before it writes it, or values that nobody gave it");
-    else if (result->verdict == GBX_CHECK_INTRODUCED)
+        result->output_count = 0;
+    } else if (result->verdict == GBX_CHECK_INTRODUCED) {
         result->reason[0] = '\0';
-    else if (result->missing_outputs == 0 && compared == 0)
-        not_checked(result, not_written > 0 ? "its reference writes no element of its outputs"
-                                            : "its outputs have no elements");
+    } else if (result->verdict == GBX_CHECK_RIGHT && unwritten) {
+        not_checked(result, "its reference writes no element of output %s",
+                    argument_text(unwritten->name, unwritten->slot, text));
+    } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
+        not_checked(result, "its outputs have no elements");
+    }
 }
 
 /* --- all of it --- */
@@ -326,6 +321,19 @@ static gbx_status compare_again(checking *c, bool *out_is_done) {
     return *out_is_done ? compare_all(c, true) : NULL;
 }
 
+/* What a disk changed is no kernel's fault. */
+static gbx_status look_for_damage(const checking *c) {
+    const gbx_replay_argument *damaged;
+    char text[ARGUMENT_BYTES];
+    GBX_TRY(gbx_check_find_damage(c->entries, c->task, c->got == NULL, &damaged));
+    if (!damaged)
+        return NULL;
+    not_checked(c->result, "%s is damaged in the dump: it has not the hash that was taken of it",
+                argument_text(damaged->name, damaged->slot, text));
+    c->result->output_count = 0;
+    return NULL;
+}
+
 /* Nobody is blamed before the reference has said the same twice. */
 static gbx_status compare_outputs(checking *c) {
     bool is_done, has_poison;
@@ -339,7 +347,7 @@ static gbx_status compare_outputs(checking *c) {
     }
     if (!is_done)
         c->result->output_count = 0;
-    return NULL;
+    return c->result->verdict == GBX_CHECK_INTRODUCED ? look_for_damage(c) : NULL;
 }
 
 static gbx_status end_check(checking *c) {
@@ -381,23 +389,28 @@ static const char *without_title(const char *sentence) {
     return end ? end + 2 : sentence;
 }
 
-static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
-    GBX_TRY(gbx_replay_task_read(job->checking.entries, task, &job->task));
-    if (job->task.did_complete)
-        return begin_check(&job->checking);
-    not_checked(job->checking.result, "it did not complete: it crashed, hung, or was running when "
-                                      "the run ended");
-    return NULL;
-}
-
-/* What the dump does not hold, and what does not fit into memory, is a matter of this task. */
-static gbx_status take_refusal(gbx_check_result *result, gbx_status status) {
+/* What does not fit into memory is a matter of this task; so is what the dump does not hold of it,
+ * where that is what was looked for. */
+static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool may_be_missing) {
     gbx_code code = gbx_status_code(status);
-    if (code != GBX_NOT_FOUND && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
+    bool is_missing = code == GBX_NOT_FOUND && may_be_missing;
+    if (!is_missing && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
         return status;
     not_checked(result, "%s", without_title(gbx_status_message(status)));
     result->output_count = 0;
     gbx_status_free(status);
+    return NULL;
+}
+
+static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
+    checking *c = &job->checking;
+    GBX_TRY(take_refusal(c->result, gbx_replay_task_read(c->entries, task, &job->task), true));
+    if (c->result->verdict == GBX_CHECK_NOT_CHECKED)
+        return NULL;
+    if (job->task.did_complete)
+        return take_refusal(c->result, begin_check(c), false);
+    not_checked(c->result, "it did not complete: it crashed, hung, or was running when the run "
+                           "ended");
     return NULL;
 }
 
@@ -420,7 +433,7 @@ gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint
                                .reference_count = reference_count,
                                .result = out_result};
     begin_result(out_result);
-    gbx_status status = take_refusal(out_result, begin_job(job, task));
+    gbx_status status = begin_job(job, task);
     if (status)
         free_job(job);
     else
@@ -437,7 +450,8 @@ uint64_t gbx_check_job_bytes(const gbx_check_job *job) {
 }
 
 gbx_status gbx_check_end(gbx_check_job *job) {
-    gbx_status status = end_check(&job->checking);
+    gbx_check_result *result = job->checking.result;
+    gbx_status status = take_refusal(result, end_check(&job->checking), false);
     free_job(job);
     return status;
 }

@@ -11,9 +11,10 @@
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {
     uint32_t func_id;
-    const char *object;  /* shared object of the reference; NULL where the kernel has none */
-    const char *why_not; /* where it has none: "crashed too often"; NULL: the scene names none */
-    double rtol;         /* negative where the scene does not say, like the next */
+    const char *object; /* shared object of the reference; NULL where the kernel has none */
+    const char
+        *why_not; /* where it has none: "hung in an earlier task"; NULL: the scene names none */
+    double rtol;  /* negative where the scene does not say, like the next */
     double atol;
 } gbx_check_reference;
 
@@ -54,7 +55,9 @@ typedef struct gbx_check_result {
  *
  * INTRODUCED is what is wrong in any output that is there. Otherwise NOT_CHECKED is a task whose
  * kernels have not all a reference, whose inputs or outputs are missing in the dump, that has no
- * outputs or did not complete, whose reference crashes, hangs, or writes no element of its outputs.
+ * outputs or did not complete, or whose reference crashes, hangs, leaves something else when it
+ * runs again, or writes no element of an output. A wrong task of which the dump holds something
+ * that has not its hash any more is NOT_CHECKED, too: a disk may have done it.
  * Failures are those of the engine (a reference that cannot be loaded) and of reading the dump.
  */
 GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries,

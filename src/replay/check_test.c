@@ -145,16 +145,18 @@ static void test_not_written(void **state) {
     replay_close(&c.call);
 
     prepare(&c, WAY_NOTHING);
-    memcpy(c.z, c.call.z, sizeof c.z);
+    memcpy(c.z, c.call.z, sizeof c.z); /* z is right, but nothing is known of y */
     run_check(&c);
-    assert_int_equal(c.result.verdict, GBX_CHECK_RIGHT);
+    assert_not_checked(&c, "its reference writes no element of output argument 1");
+    assert_int_equal(c.result.outputs[1].comparison.elements, REPLAY_CELLS);
+    assert_int_equal(c.result.outputs[1].comparison.unequal, 0);
     replay_close(&c.call);
 
     prepare(&c, WAY_NOTHING);
     c.call.arguments[REPLAY_Z].role = 0;
     c.call.arguments[REPLAY_Z].has_no_after = true;
     run_check(&c);
-    assert_not_checked(&c, "its reference writes no element of its outputs");
+    assert_not_checked(&c, "its reference writes no element of output argument 1");
     replay_close(&c.call);
 }
 
@@ -202,7 +204,7 @@ static void test_references_that_fail(void **state) {
     replay_close(&c.call);
 
     prepare(&c, WAY_HANG);
-    c.call.config.timeout_ms = 100;
+    c.call.config.timeout_ms = 1000;
     run_check(&c);
     assert_not_checked_part(&c, " hung");
     assert_int_equal(c.result.hung_func_id, 1);
@@ -249,6 +251,15 @@ static void test_tasks_that_cannot_be_run(void **state) {
     assert_null(strstr(c.result.reason, "replaying"));
     gbx_replay_engine_close(c.call.engine);
     made_replay_close(&c.call.made);
+
+    prepare(&c, WAY_AFFINE); /* is no matter of the task */
+    c.call.config.child_program = "/no/such/program";
+    made_replay_open(&c.call.made, &c.call.task);
+    assert_ok(gbx_replay_engine_open(&c.call.config, &c.call.engine));
+    assert_fails(gbx_check_task(c.call.engine, c.call.made.entries, 0, c.references, 1, &c.result),
+                 GBX_NOT_FOUND, "/no/such/program");
+    gbx_replay_engine_close(c.call.engine);
+    made_replay_close(&c.call.made);
 }
 
 /* Its kernel cannot be blamed for what the reference makes of bytes that nobody gave it. */
@@ -258,7 +269,37 @@ static void test_references_that_are_not_steady(void **state) {
     prepare(&c, WAY_ADD);
     run_check(&c);
     assert_not_checked_part(&c, "its reference leaves something else each time");
+    assert_int_equal(c.result.output_count, 0);
     replay_close(&c.call);
+}
+
+/* Nobody is blamed for what a disk changed; what is right with it is right. */
+static void test_damage(void **state) {
+    static checked c;
+    (void)state;
+    for (int place = REPLAY_X; place <= REPLAY_Z; ++place) {
+        char reason[96];
+        prepare(&c, WAY_AFFINE);
+        made_argument *argument = &c.call.arguments[place]; /* all hashes are zeros */
+        argument->before_flags = place == REPLAY_X ? GBX_FLAG_HAS_HASH : 0;
+        argument->after_flags = place == REPLAY_X ? 0 : GBX_FLAG_HAS_HASH;
+        run_check(&c);
+        assert_int_equal(c.result.verdict, GBX_CHECK_RIGHT);
+        replay_close(&c.call);
+        c.y[4] += 1;
+        run_check(&c);
+        snprintf(reason, sizeof reason,
+                 "argument %d is damaged in the dump: it has not the hash that was taken of it",
+                 place);
+        assert_not_checked(&c, reason);
+        assert_int_equal(c.result.output_count, 0);
+        const void *got[5] = {[REPLAY_Y] = c.y}; /* what the dump has of y does not count */
+        assert_ok(gbx_check_payloads(c.call.engine, c.call.made.entries, &c.call.read, got,
+                                     c.references, 1, &c.result));
+        assert_int_equal(c.result.verdict,
+                         place == REPLAY_X ? GBX_CHECK_NOT_CHECKED : GBX_CHECK_INTRODUCED);
+        replay_close(&c.call);
+    }
 }
 
 /* Empty tensors are right and wrong alike; what does not fit is a matter of its task. */
@@ -317,6 +358,7 @@ int main(void) {
         cmocka_unit_test(test_outputs_that_are_missing),
         cmocka_unit_test(test_tasks_that_cannot_be_run),
         cmocka_unit_test(test_references_that_are_not_steady),
+        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_tasks_without_elements_or_with_too_many),
         cmocka_unit_test(test_payloads),
     };
