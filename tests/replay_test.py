@@ -17,7 +17,7 @@ import tempfile
 
 import numpy as np
 
-from command_support import ENVIRONMENT, PLATFORMS, RUNTIMES, check, check_in, glassbox, report
+from command_support import ENVIRONMENT, PLATFORMS, RUNTIMES, check, check_in, glassbox, on_terminal, report
 
 EXAMPLES = pathlib.Path(sys.argv[2]).resolve()
 SCENES = ["bgemm", "broken_softmax", "dump_tensor_example", "mix_spmd", "paged_attention", "vector_example"]
@@ -25,11 +25,36 @@ ELEMENTS = 64
 
 root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-replay-test-"))
 
+# What cc -E says of a source is asked for by every run, and the same for all of them: examples do not change.
+PREPROCESSOR = """#!/bin/sh
+case " $* " in *" -E "*) ;; *) exec {compiler} "$@" ;; esac
+kept={folder}/$(echo "$*" | cksum | tr ' ' _)
+[ -e $kept ] || {{ {compiler} "$@" > $kept.$$ && mv $kept.$$ $kept; }} || exit 1
+exec cat $kept
+"""
 
-def record(scene, name, *options, code=0, environment=ENVIRONMENT):
+
+def with_kept_preprocessor():
+    """An environment whose cc does what cc does, but preprocesses a source once."""
+    name = ENVIRONMENT.get("CC") or "cc"
+    folder = root / "compiler"
+    folder.mkdir()
+    path = folder / name
+    if path.parent != folder or not shutil.which(name):
+        return ENVIRONMENT
+    path.write_text(PREPROCESSOR.format(compiler=shutil.which(name), folder=folder))
+    path.chmod(0o755)
+    return {**ENVIRONMENT, "PATH": f"{folder}:{ENVIRONMENT['PATH']}"}
+
+
+EXAMPLES_ENVIRONMENT = with_kept_preprocessor()
+
+
+def record(scene, name, *options, code=0, environment=None):
     directory = root / name
     if not any(str(option).startswith("--dump-") for option in options):
         options += ("--dump-tensor",)
+    environment = environment or (EXAMPLES_ENVIRONMENT if scene.parent == EXAMPLES else ENVIRONMENT)
     done = glassbox("run", scene, "-o", directory, "--no-golden", *options, environment=environment)
     check(f"run {scene} {options}: exit code ({done.stderr})", done.returncode, code)
     return directory
@@ -89,7 +114,6 @@ def patched(dump, name, entry, data):
 
 
 # --- examples ---
-
 
 def check_example(scene, platform, runtime):
     name = f"{scene}-{platform}-{runtime}"
@@ -168,7 +192,9 @@ BODIES = {
     "counts": "static float calls; ++calls; for (int i = 0; i < n; ++i) y[i] = calls * x[i];",
     "strays": "for (int i = 0; i < n; ++i) y[i] = x[i]; ((volatile float *)x)[3] = 77.0f;",
     "crashes": "int *volatile bad = (int *)16;\n    for (int i = 0; i < n / 2; ++i)\n        y[i] = x[i];\n    *bad = n;",
-    "hangs": "y[0] = x[0]; for (volatile int i = 0; i >= 0; i = n > 0 ? 1 : 2) {}",
+    "hangs": "for (y[0] = x[0]; n > 0;) pause();",
+    "flaky": "static int calls; for (int i = 0; i < n; ++i) y[i] = x[i]; if (++calls == 3) *(int *volatile){(int *)16} = 1;",
+    "sizes": "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)gbx_arg_tensor(args, 1)->buffer_bytes;",
     "ends": "(void)x; (void)y; (void)n; _exit(7);",
 }
 KERNEL = """#include <glassbox/kernel.h>
@@ -218,7 +244,7 @@ def make_scene(name, kernels, bodies=None, orchestration=None, **more):
     (folder / "scene.json").write_text(json.dumps({
         "name": name, "args": args, "cases": {"default": {}},
         "kernels": [{"func_id": i, "name": kernel, "source": sources[kernel], "core": "aiv", "signature": ["in", "out"],
-                     "arg_names": ["x", "y"], **more.get(kernel, {})} for i, kernel in enumerate(kernels)],
+                     "arg_names": ["x", "y"], "compile_flags": "-O0", **more.get(kernel, {})} for i, kernel in enumerate(kernels)],
         "orchestrations": {"tensormap_and_ringbuffer": {"source": str(orchestration or shared(f"orchestration{len(kernels)}.c", ORCHESTRATION % len(kernels)))}}}))
     return folder
 
@@ -246,7 +272,7 @@ def check_partly(dump, task):
 
 
 def check_planted():
-    names = ["twice", "half", "nothing", "adds", "counts", "strays"]
+    names = ["twice", "half", "nothing", "adds", "counts", "strays", "flaky"]
     dump = record(make_scene("planted", names), "planted", "--no-dedup")
     told = manifest(dump)
     x, y = words(dump, told, 0)
@@ -271,10 +297,70 @@ def check_planted():
              replay_text(dump, 5))
     check("by id", replay(dump, entries_of(told, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
     check_in("no such id", "the dump has no task of this id", refuse(dump, "0x12345"))
-    refuse(dump, 6)
+    check_flaky(dump)
+    check_narrow(dump)
+    refuse(dump, 7)
     refuse(dump, "9..12")
     check("range", [t["task_seq"] for t in replay(dump, "0..1")["tasks"]], [0, 1])
     check_in("dispatch", "--dispatch 1: the last one of this task is 0", refuse(dump, 0, "--dispatch", 1))
+
+
+def check_flaky(dump):
+    """It crashes when it is called for the third time in a process."""
+    check("flaky: twice", replay(dump, 6, "--repeat", 2)["verdict"], "bit_exact")
+    document = replay(dump, 6, "--repeat", 5, code=3)
+    check("flaky: which run", (document["verdict"], document["fault"]["run"], document["fault"]["address"]), ("fault", 3, "0x0000000000000010"))
+    check_in("flaky: which run", "SIGSEGV at 0x10, in run 3; in the recorded run it completed\n", replay_text(dump, 6, "--repeat", 5, code=3))
+
+
+def check_narrow(dump):
+    """A table keeps to the terminal, and what is cut is marked."""
+    head, *lines = on_terminal(40, "replay", str(dump), "--task", "0..5", NO_COLOR="1")[0].rstrip().split("\n")
+    check("narrow: first line", head.strip(), "6 tasks: 3 bit exact, 1 equal where written, 1 differs, 1 writes nothing; the first that differs is task 3")
+    check("narrow: widths", [line for line in lines if len(line.rstrip()) > 40], [])
+    check("narrow: rows", [line.split()[:2] for line in lines], [["TASK", "KERNEL"], *([str(i), name] for i, name in enumerate(["twice", "half", "nothi…", "adds", "counts", "strays"]))])
+    check("narrow: verdicts", [line.split()[2] for line in lines], ["VERDICT", "bit", "equal", "writes", "differs", "bit", "bit"])
+
+
+def check_unchanged():
+    """What an output held before was known, and it still holds that: it may not have been written at all."""
+    both = (ORCHESTRATION % 2).replace("tensors[2 * i]", "tensors[2 * i + 1]")
+    bodies = {"left": BODIES["nothing"], "some": "(void)x; for (int i = 0; i < n; i += 2) y[i] = (float)i;"}
+    dump = record(make_scene("unchanged", list(bodies), bodies, shared("both.c", both)), "unchanged", "--no-dedup")
+    for task, changed in enumerate((0, ELEMENTS // 2)):
+        x, y = words(dump, manifest(dump), task)
+        check(f"unchanged {task}: the run", int((x.view(np.uint32) != y.view(np.uint32)).sum()), changed)
+        (output,) = replay(dump, task)["outputs"]
+        check(f"unchanged {task}", [output[key] for key in ("bit_exact", "mismatches", "is_unchanged")], [True, 0, changed == 0])
+    check("unchanged: first line", replay_text(dump, 0).split("\n")[0], "task 0, kernel left: bit exact: the replay gives what the dump holds "
+          "(1 output, 64 elements); 1 output holds what it held before")
+
+
+def check_rounding():
+    """Numbers below the normal ones stay what they are, whatever a kernel is linked with, or leaves to the next call."""
+    tiny = "const volatile float factor = 1e-40f;\n    for (int i = 0; i < n; ++i)\n        y[i] = x[i] * factor;\n    "
+    flush = "__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);" if os.uname().machine == "x86_64" else ""
+    for name, bodies in (("rounding", {"fast": tiny, "slow": tiny}), ("leaves", {"leaves": tiny + flush})):
+        dump = record(make_scene(name, list(bodies), bodies, fast={"compile_flags": "-Ofast"}), name, "--no-dedup")
+        for task in range(len(bodies)):
+            x, y = words(dump, manifest(dump), task)
+            check(f"{name} {task}: the run", y.tobytes(), (x * np.float32(1e-40)).tobytes())
+        check(f"{name}: all", {t["verdict"] for t in replay(dump, "all")["tasks"]}, {"bit_exact"})
+    check("leaves: again", replay(dump, 0, "--repeat", 3)["repeat"]["different"], 0)
+
+
+def check_causes():
+    """A kernel that looks at what no dump has differs; what it may be is said, a core that is guessed included."""
+    scene = make_scene("sizes", ["sizes"])
+    for options, has_core_ids in (((), False), (("--dump-args",), True)):
+        dump = record(scene, f"sizes{len(options)}", "--dump-tensor", *options)
+        x, y = words(dump, manifest(dump), 0)
+        check("sizes: the run", y.tobytes(), (x + np.float32(4 * ELEMENTS)).tobytes())
+        document = replay(dump, 0, code=1)
+        check("sizes", [document["outputs"][0]["mismatches"], document["outputs"][0]["unstable"], document["has_core_ids"]], [ELEMENTS, 0, has_core_ids])
+        text = replay_text(dump, 0, code=1)
+        check_in("sizes", "buffer_bytes of a tensor (0 here)", text)
+        check("sizes: core_id", "core_id (a guess, for the run was without --dump-args)" in text, not has_core_ids)
 
 
 def x_of(dump, told, task):
@@ -300,8 +386,8 @@ def check_counts(dump):
 
 
 def check_faults():
-    for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 0.2 s", ("--timeout", 0.2))):
-        dump = record(make_scene(kernel, ["twice", kernel]), kernel, *(("--timeout", "0.5") if kernel == "hangs" else ()), "--dump-tensor", code=3)
+    for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 1 s", ("--timeout", 1))):
+        dump = record(make_scene(kernel, ["twice", kernel], **{kernel: {"reference": "reference/twice.c"}}), kernel, *(("--timeout", "1") if kernel == "hangs" else ()), "--dump-tensor", code=3)
         text = replay_text(dump, 1, *options, code=3)
         check_in(kernel, f"task 1, kernel {kernel}: kernel {kernel} ", text.split("\n")[0])
         check_in(kernel, told, text.split("\n")[0])
@@ -309,8 +395,10 @@ def check_faults():
         check(f"{kernel}: the other", replay(dump, 0)["verdict"], "bit_exact")
         fixed = root / "fixed.c"
         fixed.write_text(KERNEL % BODIES["twice"])
-        text = replay_text(dump, 1, "--kernel", fixed, code=1)
-        check_in(kernel, f"task 1, kernel {kernel} with {fixed}: not judged: ", text.split("\n")[0])
+        document = replay(dump, 1, "--kernel", fixed)
+        check(f"{kernel}: fixed", [document[key] for key in ("judgement", "wrong", "did_complete")], ["fixed", 0, False])
+        document = replay(dump, 1, "--kernel", root / "shared" / "half.c", code=1)
+        check(f"{kernel}: half of it is written, and wrong", [document[key] for key in ("judgement", "wrong")], ["still_wrong", ELEMENTS])
     check_crash_told()
     check_calmed()
     dump = root / "planted"
@@ -400,7 +488,9 @@ def check_swap():
     half = replay(dump, 1, "--kernel", fixed, code=1)
     check("no reference: judgement", (half["judgement"], half["outputs"][0]["mismatches"]), ("not_judged", ELEMENTS))
     check_in("no reference", "half has no reference", half["judgement_reason"])
-    check("no reference, no change", replay(dump, 1, "--kernel", scene / "half.c")["judgement"], "not_judged")
+    check("no reference, no change", replay(root / "planted", 0, "--kernel", fixed)["judgement"], "not_judged")
+    check("no reference, not all written", replay(dump, 1, "--kernel", scene / "half.c", code=1)["judgement"], "not_judged")
+    check_unknown(scene, fixed)
     nothing = root / "nothing.c"
     nothing.write_text(KERNEL % BODIES["half"].replace("3 *", "2 *"))
     document = replay(dump, 0, "--kernel", nothing, code=1)
@@ -413,6 +503,24 @@ def check_swap():
     gone = replay(dump, 0, "--kernel", root / "made.so", code=1)
     check("scene gone: judgement", gone["judgement"], "not_judged")
     check("scene gone: why", gone["judgement_reason"], f"the scene of the dump was {scene}, which is not there any more")
+
+
+def check_unknown(scene, fixed):
+    """Of the old kernel nothing is known where the dump does not have what it left."""
+    dump = record(scene, "unknown", "--dump-tensor=hybrid", "--dump-filter", "role=input")
+    for kernel, judgement, wrong in ((fixed, "right", 0), (scene / "twice.c", "wrong", 2)):
+        document = replay(dump, 0, "--kernel", kernel, code=int(wrong > 0))
+        check(f"unknown: {judgement}", [document[key] for key in ("judgement", "wrong")], [judgement, wrong])
+
+
+def check_poison_expected():
+    """A reference that gives the bits of a poison is still what is expected."""
+    one = "for (int i = 0; i < n; ++i) y[i] = x[i];"
+    scene = make_scene("poison", ["twice"], {"twice": one}, twice={"reference": "reference/twice.c"})
+    (scene / "reference" / "twice.c").write_text(KERNEL % (one + "\n    *(uint32_t *)&y[7] = 0x5a5a5a5au;"))
+    dump = record(scene, "poison")
+    document = replay(dump, 0, "--kernel", scene / "twice.c", code=1)
+    check("poison: elements", [(e["index"], np.float32(e["expected"])) for e in document["elements"]], [([7], np.uint32(0x5a5a5a5a).view(np.float32))])
 
 
 def check_swap_files(dump, scene):
@@ -432,13 +540,35 @@ def check_swap_files(dump, scene):
 
 
 def check_foreign_scene(dump, scene, made):
-    """References of a scene are code, too: those of a scene that others can write are not run."""
-    (scene / "scene.json").chmod(0o646)
-    document = replay(dump, 0, "--kernel", made, code=1)
-    check("others' scene: judgement", document["judgement"], "not_judged")
-    check_in("others' scene", "give --trust", document["judgement_reason"])
+    """References of a scene are code, too: those that everybody can write are not run; a group may write them."""
+    for path in (scene / "scene.json", scene, scene / "reference", scene / "reference" / "twice.c"):
+        mode = path.stat().st_mode & 0o777
+        path.chmod(mode | 0o002)
+        document = replay(dump, 0, "--kernel", made, code=1)
+        check(f"everybody can write {path.name}: judgement", document["judgement"], "not_judged")
+        check_in(f"everybody can write {path.name}", "give --trust", document["judgement_reason"])
+        path.chmod(mode | 0o020)
+        check(f"a group can write {path.name}", replay(dump, 0, "--kernel", made)["judgement"], "fixed")
+        path.chmod(mode)
+    (scene / "reference").chmod(0o777)
     check("others' scene, trusted", replay(dump, 0, "--kernel", made, "--trust")["judgement"], "fixed")
-    (scene / "scene.json").chmod(0o644)
+    (scene / "reference").chmod(0o755)
+    check_linked_scene(dump, scene, made)
+
+
+def check_linked_scene(dump, scene, made):
+    """A directory of everybody's whose scene.json is a link to this user's: its references are those of everybody."""
+    folder = root / "linked"
+    shutil.copytree(scene / "reference", folder / "reference")
+    (folder / "scene.json").symlink_to(scene / "scene.json")
+    folder.chmod(0o777)
+    copy = root / "of-linked"
+    shutil.copytree(dump, copy)
+    told = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps({**told, "scene_path": str(folder)}))
+    check("linked scene", replay(copy, 0, "--kernel", made, code=1)["judgement"], "not_judged")
+    folder.chmod(0o755)
+    check("linked scene of this user", replay(copy, 0, "--kernel", made)["judgement"], "fixed")
 
 
 def header_folder():
@@ -515,7 +645,18 @@ def check_trust():
         return text
 
     attempt("in the cache", True)
+    source.rename(scene / "away.c")
+    for path in (root / "cache" / "kernels").iterdir():
+        path.chmod(0o666)  # nobody else gets there
+    attempt("in the cache, source gone", True)
+    (root / "cache" / "kernels").chmod(0o777)
+    attempt("in a cache of everybody's, source gone", False)
+    (root / "cache" / "kernels").chmod(0o700)
+    (scene / "away.c").rename(source)
     shutil.rmtree(root / "cache" / "kernels")
+    scene.chmod(0o777)
+    check_in("a directory of everybody's", "everybody, or another user, can write its source", attempt("cache lost, source of everybody's", False))
+    scene.chmod(0o755)
     attempt("cache lost, source there", True)
     shutil.rmtree(root / "cache" / "kernels")
     copy = root / "elsewhere" / "dump"
@@ -603,7 +744,7 @@ def check_dispatches():
     entry = next(e for e in manifest(dump)["tensors"] if len(e["kernel"]) == 3)
     task = entry["task_seq"]
     prepare = next(i for i, subtask in enumerate(entry["subtasks"]) if subtask == "aiv0")
-    document = replay(dump, task, "--dispatch", 0, "--timeout", 0.2, code=3)
+    document = replay(dump, task, "--dispatch", 0, "--timeout", 1, code=3)
     check("one dispatch waits for the others", document["fault"]["is_hang"], True)
     check("dispatches", (document["dispatches"], document["dispatch"], prepare), (24, 0, 1))
     refuse(dump, task, "--dispatch", 24)
@@ -641,7 +782,7 @@ def check_options():
 
 def main():
     try:
-        for part in (check_examples, check_flipped, check_planted, check_faults, check_swap, check_missing, check_trust, check_manifest_alone,
+        for part in (check_examples, check_flipped, check_planted, check_unchanged, check_rounding, check_causes, check_faults, check_swap, check_poison_expected, check_missing, check_trust, check_manifest_alone,
                      check_dispatches, check_options):
             part()
     finally:

@@ -106,13 +106,14 @@ static gbx_status check_dispatch(const gbx_replay_options *options, const gbx_re
 
 static gbx_status make_job(session *s, const gbx_replay_task *task, gbx_replay_job *out_job) {
     *out_job = (gbx_replay_job){.engine = s->engine,
-                                .entries = s->dump.entries,
-                                .task = task,
+                                .request = {.entries = s->dump.entries,
+                                            .task = task,
+                                            .dispatch = s->options->dispatch,
+                                            .poison = GBX_REPLAY_POISON},
                                 .run_end = run_end(s),
-                                .dispatch = s->options->dispatch,
                                 .runs = s->options->runs};
     GBX_TRY(check_dispatch(s->options, task));
-    return gbx_replay_kernels_find(s->kernels, task, out_job->objects);
+    return gbx_replay_kernels_find(s->kernels, task, out_job->request.objects);
 }
 
 static gbx_status show_replay(session *s, const gbx_replay_job *job, int *out_exit_code) {
@@ -166,18 +167,13 @@ static gbx_status show_task(session *s, const gbx_replay_task *task, int *out_ex
 }
 
 static gbx_status replay_one(session *s, int *out_exit_code) {
-    gbx_replay_task *task = calloc(1, sizeof *task);
+    gbx_replay_task task;
     uint64_t number = s->options->first;
-    if (!task)
-        return gbx_fail(GBX_EXHAUSTED, "replaying a task: the host is out of memory");
-    gbx_status status = s->options->is_id ? find_id(s, s->options->first, &number) : NULL;
-    if (!status)
-        status = gbx_replay_task_read(s->dump.entries, number, task);
-    if (!status) {
-        status = show_task(s, task, out_exit_code);
-        gbx_replay_task_free(task);
-    }
-    free(task);
+    if (s->options->is_id)
+        GBX_TRY(find_id(s, s->options->first, &number));
+    GBX_TRY(gbx_replay_task_read(s->dump.entries, number, &task));
+    gbx_status status = show_task(s, &task, out_exit_code);
+    gbx_replay_task_free(&task);
     return status;
 }
 
@@ -223,40 +219,39 @@ static void refuse(session *s, uint64_t number, gbx_status status, gbx_replay_re
         const gbx_run_kernel *kernel =
             gbx_run_info_kernel(gbx_reader_run(s->dump.reader), about.func_ids[i]);
         if (kernel)
-            result->kernels[result->kernel_count++] = strdup(kernel->name);
+            gbx_replay_result_name(result, kernel->name);
     }
     result->task_id = is_there ? about.task_id : 0;
 }
 
-static gbx_status execute_one(session *s, uint64_t number, gbx_replay_task *task,
-                              gbx_replay_result *result) {
+static gbx_status execute_one(session *s, uint64_t number, gbx_replay_result *result) {
+    gbx_replay_task task;
     gbx_replay_payloads payloads;
     gbx_replay_job job;
     *result = (gbx_replay_result){0};
-    gbx_status status = gbx_replay_task_read(s->dump.entries, number, task);
+    gbx_status status = gbx_replay_task_read(s->dump.entries, number, &task);
     if (status && is_of_task(status)) {
         refuse(s, number, status, result);
         return NULL;
     }
     GBX_TRY(status);
-    status = make_job(s, task, &job);
+    status = make_job(s, &task, &job);
     if (!status) {
         status = gbx_replay_execute(&job, &payloads, result);
         gbx_replay_payloads_free(&payloads);
     }
-    gbx_replay_task_free(task);
+    gbx_replay_task_free(&task);
     return status;
 }
 
-static gbx_status execute_all(session *s, gbx_replay_task *task, result_list *list,
-                              gbx_progress *progress) {
+static gbx_status execute_all(session *s, result_list *list, gbx_progress *progress) {
     const gbx_replay_options *options = s->options;
     for (uint64_t number, from = options->first; from <= options->last; from = number + 1) {
         GBX_TRY(next_task(s, from, &number));
         if (number > options->last)
             break;
         gbx_replay_result result;
-        gbx_status status = execute_one(s, number, task, &result);
+        gbx_status status = execute_one(s, number, &result);
         status = gbx_status_first(status, add_result(list, &result));
         GBX_TRY(status);
         gbx_progress_tasks(progress, list->count);
@@ -283,12 +278,9 @@ static int exit_code_of(const result_list *list) {
 
 static gbx_status replay_all(session *s, int *out_exit_code) {
     result_list list = {0};
-    gbx_replay_task *task = calloc(1, sizeof *task);
-    if (!task)
-        return gbx_fail(GBX_EXHAUSTED, "replaying tasks: the host is out of memory");
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "replaying");
-    gbx_status status = execute_all(s, task, &list, progress);
+    gbx_status status = execute_all(s, &list, progress);
     gbx_progress_stop(progress);
     if (!status)
         status = s->options->as_json
@@ -298,7 +290,6 @@ static gbx_status replay_all(session *s, int *out_exit_code) {
     for (size_t i = 0; i < list.count; ++i)
         gbx_replay_result_free(&list.items[i]);
     free(list.items);
-    free(task);
     return status;
 }
 

@@ -53,15 +53,6 @@ static uint64_t poison_of(const layout *l, uint64_t number, uint8_t poison) {
     return (UINT64_MAX >> (64 - 8 * l->element_bytes)) & (0x0101010101010101u * poison);
 }
 
-bool gbx_bits_has_poison(const gbx_tensor *tensor, const unsigned char *payload, uint8_t poison) {
-    layout l = layout_of(tensor);
-    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
-    for (uint64_t i = 0; i < count; ++i)
-        if (element(&l, payload, i) == poison_of(&l, i, poison))
-            return true;
-    return false;
-}
-
 static bool is_written(const layout *l, const gbx_bits_payloads *p, uint64_t i, uint64_t bits) {
     if (p->before && bits == element(l, p->before, i))
         return false;

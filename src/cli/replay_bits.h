@@ -34,9 +34,6 @@ typedef struct gbx_bits_comparison {
     uint64_t replay_bits;
 } gbx_bits_comparison;
 
-/* Whether an element holds nothing but the poison: it may not have been written. */
-bool gbx_bits_has_poison(const gbx_tensor *tensor, const unsigned char *payload, uint8_t poison);
-
 gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_payloads *payloads);
 
 /* Whether the kernel wrote an element; needs `replay`, and `other` where there may be poison. */

@@ -94,12 +94,7 @@ static gbx_status make_file(const gbx_replay_job *job, command *line) {
         return status;
     }
     snprintf(line->file, sizeof line->file, "%s/call", line->directory);
-    gbx_replay_request request = {.entries = job->entries,
-                                  .task = job->task,
-                                  .dispatch = job->dispatch,
-                                  .poison = GBX_REPLAY_POISON};
-    memcpy(request.objects, job->objects, sizeof request.objects);
-    return gbx_replay_write_call(job->engine, &request, line->file);
+    return gbx_replay_write_call(job->engine, &job->request, line->file);
 }
 
 static void remove_file(const command *line) {
@@ -111,30 +106,16 @@ static void remove_file(const command *line) {
 
 /* --- gdb itself --- */
 
-static gbx_status find_gdb(void) {
-    const char *path = getenv("PATH");
-    char *copy = strdup(path ? path : "/usr/bin:/bin");
-    char *state = NULL;
-    bool is_there = false;
-    for (char *part = copy ? strtok_r(copy, ":", &state) : NULL; part && !is_there;
-         part = strtok_r(NULL, ":", &state)) {
-        char file[PATH_MAX];
-        snprintf(file, sizeof file, "%s/gdb", part);
-        is_there = access(file, X_OK) == 0;
-    }
-    free(copy);
-    if (is_there)
-        return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "starting gdb: it is not on PATH; install it (apt install gdb)");
-}
-
 static void build(command *line, const gbx_replay_job *job, const gbx_kept_run *kept) {
     add(line, "gdb");
     add(line, "-q");
-    add_sources(line, job->task, kept);
+    add_sources(line, job->request.task, kept);
     add_command(line, "set breakpoint pending on");
+    add_command(line, "set print thread-events off");
     add_command(line, "break kernel_entry");
     add_command(line, "run");
+    /* The line it stops at may be an inlined one of a header: this tells the kernel's own. */
+    add_command(line, "info functions -q -n ^kernel_entry$");
     add(line, "--args");
     add(line, line->program);
     add(line, line->file);
@@ -154,6 +135,9 @@ static gbx_status start(command *line, const gbx_held_signals *signals, pid_t *o
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     int error = posix_spawnp(out_pid, "gdb", NULL, &attributes, line->words, environ);
     posix_spawnattr_destroy(&attributes);
+    if (error == ENOENT)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "starting gdb: it is not on PATH; install it (apt install gdb)");
     return error ? gbx_fail(GBX_IO, "starting gdb: %s", strerror(error)) : NULL;
 }
 
@@ -181,7 +165,6 @@ static gbx_status make_and_run(const gbx_replay_job *job, const gbx_kept_run *ke
 gbx_status gbx_replay_gdb(const gbx_replay_job *job, const gbx_kept_run *kept, int *out_exit_code) {
     gbx_held_signals signals;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
-    GBX_TRY(find_gdb());
     command *line = calloc(1, sizeof *line);
     if (!line)
         return gbx_fail(GBX_EXHAUSTED, "starting gdb: the host is out of memory");

@@ -1,29 +1,37 @@
 #include "cli/replay_json.h"
 
-#include <stdio.h>
-
-#include <glassbox/chip.h>
-
 #include "cli/json_output.h"
 #include "cli/replay_text.h"
 
 /* --- outputs --- */
 
-static void put_value(gbx_json_writer *json, const char *key, uint32_t dtype,
-                      const uint64_t *bits) {
-    gbx_json_key(json, key);
-    if (bits)
-        gbx_json_value(json, dtype, *bits);
+void gbx_replay_json_value(gbx_json_writer *json, const char *key, bool is_there, uint32_t dtype,
+                           uint64_t bits) {
+    if (is_there)
+        gbx_json_put_value(json, key, dtype, bits);
     else
-        gbx_json_null(json);
+        gbx_json_put_null(json, key);
 }
 
-static void put_bits(gbx_json_writer *json, const char *key, const uint64_t *bits) {
-    gbx_json_key(json, key);
-    if (bits)
-        gbx_json_hex_text(json, *bits);
+static void put_bits(gbx_json_writer *json, const char *key, bool is_there, uint64_t bits) {
+    if (is_there)
+        gbx_json_put_hex_text(json, key, bits);
     else
-        gbx_json_null(json);
+        gbx_json_put_null(json, key);
+}
+
+void gbx_replay_json_count(gbx_json_writer *json, const char *key, bool is_there, uint64_t count) {
+    if (is_there)
+        gbx_json_put_u64(json, key, count);
+    else
+        gbx_json_put_null(json, key);
+}
+
+void gbx_replay_json_real(gbx_json_writer *json, const char *key, bool is_there, double value) {
+    if (is_there)
+        gbx_json_put_f64(json, key, value);
+    else
+        gbx_json_put_null(json, key);
 }
 
 /* The first element that differs: its index, and what it is in both. */
@@ -36,10 +44,10 @@ static void put_first_bad(gbx_json_writer *json, const gbx_replay_compared *outp
         gbx_json_index(json, &output->tensor, bits->first_bad);
     else
         gbx_json_null(json);
-    put_value(json, "dump", dtype, is_bad ? &bits->dump_bits : NULL);
-    put_value(json, "replay", dtype, is_bad ? &bits->replay_bits : NULL);
-    put_bits(json, "dump_bits", is_bad ? &bits->dump_bits : NULL);
-    put_bits(json, "replay_bits", is_bad ? &bits->replay_bits : NULL);
+    gbx_replay_json_value(json, "dump", is_bad, dtype, bits->dump_bits);
+    gbx_replay_json_value(json, "replay", is_bad, dtype, bits->replay_bits);
+    put_bits(json, "dump_bits", is_bad, bits->dump_bits);
+    put_bits(json, "replay_bits", is_bad, bits->replay_bits);
 }
 
 static void put_output(gbx_json_writer *json, const gbx_replay_compared *output) {
@@ -54,19 +62,13 @@ static void put_output(gbx_json_writer *json, const gbx_replay_compared *output)
     gbx_json_end_array(json);
     gbx_json_put_bool(json, "is_compared", output->is_compared);
     gbx_json_put_bool(json, "bit_exact", output->is_exact);
+    gbx_json_put_bool(json, "is_unchanged", output->is_unchanged);
     gbx_json_put_u64(json, "elements", output->bits.elements);
-    gbx_json_key(json, "mismatches");
-    if (output->is_compared) /* what was not compared is null, not equal */
-        gbx_json_u64(json, output->bits.mismatches);
-    else
-        gbx_json_null(json);
+    /* What was not compared is null, not equal. */
+    gbx_replay_json_count(json, "mismatches", output->is_compared, output->bits.mismatches);
     gbx_json_put_u64(json, "not_written", output->bits.not_written);
     gbx_json_put_u64(json, "unstable", output->bits.unstable);
-    gbx_json_key(json, "max_abs");
-    if (output->is_compared)
-        gbx_json_f64(json, output->bits.max_abs);
-    else
-        gbx_json_null(json);
+    gbx_replay_json_real(json, "max_abs", output->is_compared, output->bits.max_abs);
     put_first_bad(json, output);
     gbx_json_end_object(json);
 }
@@ -93,12 +95,9 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_put_string(json, "text", fault->text);
     gbx_json_put_bool(json, "is_hang", fault->is_hang);
     gbx_json_put_u64(json, "signal", (uint64_t)fault->signal);
-    gbx_json_key(json, "address");
-    if (fault->has_address)
-        gbx_json_hex_text(json, fault->address);
-    else
-        gbx_json_null(json);
+    put_bits(json, "address", fault->has_address, fault->address);
     gbx_json_put_u64(json, "dispatch", fault->dispatch);
+    gbx_replay_json_count(json, "run", result->fault_run > 0, result->fault_run);
     gbx_json_put_bool(json, "as_in_the_run", result->is_end_of_run);
     gbx_json_put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
@@ -106,11 +105,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
 
 static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
     const gbx_replay_times *times = &result->times;
-    gbx_json_key(json, "ns_per_call");
-    if (times->runs > 0)
-        gbx_json_u64(json, times->median_ns);
-    else
-        gbx_json_null(json);
+    gbx_replay_json_count(json, "ns_per_call", times->runs > 0, times->median_ns);
     gbx_json_key(json, "repeat");
     if (times->runs < 2) {
         gbx_json_null(json);
@@ -126,48 +121,20 @@ static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
 }
 
 static void put_stray(gbx_json_writer *json, const gbx_replay_result *result) {
-    bool is_there = result->outcome.stray_bytes > 0;
-    gbx_json_key(json, "stray_bytes");
-    if (result->outcome.stray_is_unknown)
-        gbx_json_null(json);
-    else
-        gbx_json_u64(json, result->outcome.stray_bytes);
-    gbx_json_key(json, "stray_address");
-    if (is_there)
-        gbx_json_hex_text(json, result->outcome.stray_address);
-    else
-        gbx_json_null(json);
-    gbx_json_key(json, "stray_argument");
-    if (is_there && result->stray_argument >= 0)
-        gbx_json_i64(json, result->stray_argument);
-    else
-        gbx_json_null(json);
-}
-
-static void put_dispatch(gbx_json_writer *json, const gbx_replay_result *result) {
-    gbx_json_key(json, "dispatch");
-    if (result->dispatch >= 0)
-        gbx_json_i64(json, result->dispatch);
-    else
-        gbx_json_null(json);
-    gbx_json_put_u64(json, "dispatches", result->dispatch_count);
-}
-
-/* Of a mix "matmul+add", as the other commands have it. */
-static void put_kernel(gbx_json_writer *json, const gbx_replay_result *result) {
-    char text[GBX_SUBTASK_COUNT * (GBX_MAX_KERNEL_NAME + 2)] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < result->kernel_count && used < sizeof text; ++i)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "+" : "",
-                                 result->kernels[i]);
-    gbx_json_put_string(json, "kernel", text);
+    const gbx_replay_outcome *outcome = &result->outcome;
+    bool is_there = outcome->stray_bytes > 0;
+    gbx_replay_json_count(json, "stray_bytes", !outcome->stray_is_unknown, outcome->stray_bytes);
+    put_bits(json, "stray_address", is_there, outcome->stray_address);
+    gbx_replay_json_count(json, "stray_argument", is_there && result->stray_argument >= 0,
+                          (uint64_t)result->stray_argument);
 }
 
 void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_put_u64(json, "task_seq", result->task);
     gbx_json_put_hex_text(json, "task_id", result->task_id);
-    put_kernel(json, result);
-    put_dispatch(json, result);
+    gbx_json_put_string(json, "kernel", result->kernel);
+    gbx_replay_json_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
+    gbx_json_put_u64(json, "dispatches", result->dispatch_count);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
     gbx_json_put_string(json, "reason", result->refusal);
     put_outputs(json, result);
@@ -176,6 +143,7 @@ void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *res
     put_stray(json, result);
     gbx_json_put_bool(json, "did_complete", result->did_complete);
     gbx_json_put_bool(json, "is_relocated", result->outcome.is_relocated);
+    gbx_json_put_bool(json, "has_core_ids", result->has_core_ids);
 }
 
 /* --- the document --- */
@@ -186,9 +154,8 @@ static void put_counts(gbx_json_writer *json, const gbx_replay_result *results, 
         counts[results[i].verdict]++;
     gbx_json_key(json, "verdicts");
     gbx_json_begin_object_inline(json);
-    for (int verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
-        gbx_json_put_u64(json, gbx_replay_verdict_word((gbx_replay_verdict)verdict),
-                         counts[verdict]);
+    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
+        gbx_json_put_u64(json, gbx_replay_verdict_word(verdict), counts[verdict]);
     gbx_json_end_object(json);
 }
 

@@ -14,7 +14,7 @@ static bool is_plain(const char *text) {
 }
 
 /* In single quotes, in which only they themselves need something. */
-static char *quote(const char *text) {
+char *gbx_shell_quote(const char *text) {
     if (is_plain(text))
         return strdup(text);
     char *quoted = malloc(4 * strlen(text) + 3);
@@ -72,7 +72,7 @@ static char *dump_name(const gbx_opened_dump *dump, const char *given) {
 gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given, const char *task,
                            char **out_text) {
     char *name = dump_name(dump, given);
-    char *quoted = name ? quote(name) : NULL;
+    char *quoted = name ? gbx_shell_quote(name) : NULL;
     int length = quoted ? asprintf(out_text, "glassbox replay %s --task %s", quoted, task) : -1;
     free(name);
     free(quoted);

@@ -9,23 +9,7 @@
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
 
-#define RED "\x1b[31m"
-#define GREEN "\x1b[32m"
-#define YELLOW "\x1b[33m"
-#define PLAIN "\x1b[0m"
-
 enum { NOTE_BYTES = 512, CELL_BYTES = 160 };
-
-static const char *colour_of(gbx_replay_verdict verdict) {
-    if (verdict == GBX_REPLAY_EXACT)
-        return GREEN;
-    return verdict == GBX_REPLAY_PARTLY || verdict == GBX_REPLAY_NOT_COMPARED ? YELLOW : RED;
-}
-
-static void put_word(gbx_replay_verdict verdict, const char *word) {
-    bool is_coloured = gbx_terminal_has_colour();
-    printf("%s%s%s", is_coloured ? colour_of(verdict) : "", word, is_coloured ? PLAIN : "");
-}
 
 static const char *ending(uint64_t count) {
     return count == 1 ? "" : "s";
@@ -35,7 +19,7 @@ static const char *ending(uint64_t count) {
 
 static void put_exact(const gbx_replay_sums *sums) {
     char outputs[GBX_COUNT_TEXT_BYTES], elements[GBX_COUNT_TEXT_BYTES];
-    put_word(GBX_REPLAY_EXACT, "bit exact");
+    gbx_replay_put_word(GBX_REPLAY_EXACT, "bit exact");
     printf(": the replay gives what the dump holds (%s output%s, %s element%s)",
            gbx_text_count(sums->outputs, outputs), ending(sums->outputs),
            gbx_text_count(sums->elements, elements), ending(sums->elements));
@@ -44,7 +28,7 @@ static void put_exact(const gbx_replay_sums *sums) {
 static void put_partly(const gbx_replay_result *result, const gbx_replay_sums *sums) {
     char written[GBX_COUNT_TEXT_BYTES], rest[GBX_COUNT_TEXT_BYTES];
     uint64_t count = sums->elements - sums->not_written;
-    put_word(GBX_REPLAY_PARTLY, "equal where it writes");
+    gbx_replay_put_word(GBX_REPLAY_PARTLY, "equal where it writes");
     printf(": %s element%s the dump's bits; %s %s not written by %s",
            gbx_text_count(count, written), count == 1 ? " has" : "s have",
            gbx_text_count(sums->not_written, rest), sums->not_written == 1 ? "is" : "are",
@@ -53,7 +37,7 @@ static void put_partly(const gbx_replay_result *result, const gbx_replay_sums *s
 
 static void put_differs(const gbx_replay_result *result, const gbx_replay_sums *sums) {
     char count[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], index[GBX_INDEX_TEXT_BYTES];
-    put_word(GBX_REPLAY_DIFFERS, "differs");
+    gbx_replay_put_word(GBX_REPLAY_DIFFERS, "differs");
     printf(": %s of %s elements %s not what the dump holds",
            gbx_text_count(sums->mismatches, count), gbx_text_count(sums->elements, all),
            sums->mismatches == 1 ? "is" : "are");
@@ -73,18 +57,18 @@ static void put_differs(const gbx_replay_result *result, const gbx_replay_sums *
 
 static void put_nothing(const gbx_replay_sums *sums) {
     char elements[GBX_COUNT_TEXT_BYTES];
-    put_word(GBX_REPLAY_NOTHING_WRITTEN, "writes nothing");
+    gbx_replay_put_word(GBX_REPLAY_NOTHING_WRITTEN, "writes nothing");
     printf(": none of the %s elements of its outputs", gbx_text_count(sums->elements, elements));
 }
 
 static void put_not_compared(const gbx_replay_result *result, const char *run_end) {
     if (result->did_complete) {
-        put_word(GBX_REPLAY_NOT_COMPARED, "ran, not compared");
+        gbx_replay_put_word(GBX_REPLAY_NOT_COMPARED, "ran, not compared");
         printf(result->output_count > 0 ? ": the dump does not have the outputs that it writes"
                                         : ": it has no outputs");
         return;
     }
-    put_word(GBX_REPLAY_NOT_COMPARED, "returned this time, not compared");
+    gbx_replay_put_word(GBX_REPLAY_NOT_COMPARED, "returned this time, not compared");
     printf(": it did not complete in the recorded run, whose outputs of it were in flight");
     if (run_end[0]) {
         printf(" (");
@@ -95,6 +79,8 @@ static void put_not_compared(const gbx_replay_result *result, const char *run_en
 
 void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_end) {
     gbx_terminal_put(result->outcome.fault.text);
+    if (result->fault_run > 0)
+        printf(", in run %" PRIu64, result->fault_run);
     if (result->is_other_poison)
         printf("; not so with its outputs filled with 0x%02x before, but with 0x%02x: it reads "
                "them",
@@ -122,11 +108,14 @@ static void put_rest(const gbx_replay_result *result, const gbx_replay_sums *sum
         printf("; %s output%s not in the dump and not compared",
                gbx_text_count(sums->not_compared, count),
                sums->not_compared == 1 ? " is" : "s are");
+    if (is_compared && sums->unchanged > 0)
+        printf("; %s output%s what %s held before", gbx_text_count(sums->unchanged, count),
+               sums->unchanged == 1 ? " holds" : "s hold", sums->unchanged == 1 ? "it" : "they");
 }
 
 static void print_head(const gbx_replay_result *result, const char *run_end) {
     gbx_replay_sums sums = gbx_replay_result_sums(result);
-    gbx_replay_put_title(result);
+    gbx_terminal_put(result->title);
     printf(": ");
     switch (result->verdict) {
     case GBX_REPLAY_EXACT:
@@ -155,10 +144,10 @@ static void print_head(const gbx_replay_result *result, const char *run_end) {
 /* --- the outputs --- */
 
 static const gbx_replay_column output_columns[] = {
-    {"ARG", true, false},         {"NAME", false, true},     {"DTYPE", false, false},
-    {"SHAPE", false, true},       {"VERDICT", false, false}, {"MISMATCHES", true, false},
-    {"NOT WRITTEN", true, false}, {"MAX ABS", true, false},  {"FIRST", false, false},
-    {"DUMP", true, false},        {"REPLAY", true, false}};
+    {"ARG", true, false, 0},         {"NAME", false, true, 1},     {"DTYPE", false, false, 6},
+    {"SHAPE", false, true, 5},       {"VERDICT", false, false, 0}, {"MISMATCHES", true, false, 2},
+    {"NOT WRITTEN", true, false, 3}, {"MAX ABS", true, false, 4},  {"FIRST", false, false, 0},
+    {"DUMP", true, false, 0},        {"REPLAY", true, false, 0}};
 enum { OUTPUT_COLUMNS = sizeof output_columns / sizeof output_columns[0] };
 
 static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared *output) {
@@ -185,15 +174,11 @@ static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared 
 }
 
 static gbx_status print_outputs(const gbx_replay_result *result) {
-    gbx_replay_table *table;
-    GBX_TRY(gbx_replay_table_create(output_columns, OUTPUT_COLUMNS, &table));
+    gbx_replay_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS};
     gbx_status status = NULL;
     for (size_t i = 0; i < result->output_count && !status; ++i)
-        status = add_output(table, &result->outputs[i]);
-    if (!status)
-        status = gbx_replay_table_print(table);
-    gbx_replay_table_destroy(table);
-    return status;
+        status = add_output(&table, &result->outputs[i]);
+    return gbx_replay_table_finish(&table, status);
 }
 
 /* --- notes --- */
@@ -233,6 +218,16 @@ static void print_unstable(const gbx_replay_result *result) {
                gbx_text_count(unstable, count), unstable == 1 ? " is" : "s are");
 }
 
+/* Where the same bits come out whatever the outputs held before, but not those of the dump. */
+static void print_causes(const gbx_replay_result *result) {
+    if (result->verdict != GBX_REPLAY_DIFFERS || gbx_replay_result_sums(result).unstable > 0)
+        return;
+    printf("the kernel may look at what the dump does not have: memory outside of its arguments, "
+           "static variables, buffer_bytes of a tensor (0 here)%s; or the dump was changed "
+           "(glassbox verify tells)\n",
+           result->has_core_ids ? "" : ", core_id (a guess, for the run was without --dump-args)");
+}
+
 static void print_times(const gbx_replay_result *result) {
     char low[GBX_TIME_TEXT_BYTES], middle[GBX_TIME_TEXT_BYTES], high[GBX_TIME_TEXT_BYTES];
     char runs[GBX_COUNT_TEXT_BYTES], different[GBX_COUNT_TEXT_BYTES];
@@ -266,6 +261,7 @@ gbx_status gbx_replay_report_print(const gbx_replay_result *result, const char *
     if (result->verdict != GBX_REPLAY_FAULT && result->output_count > 0)
         GBX_TRY(print_outputs(result));
     print_unwritten(result);
+    print_causes(result);
     gbx_replay_report_notes(result);
     return NULL;
 }
@@ -273,9 +269,9 @@ gbx_status gbx_replay_report_print(const gbx_replay_result *result, const char *
 /* --- several tasks --- */
 
 static const gbx_replay_column task_columns[] = {
-    {"TASK", true, false},        {"KERNEL", false, true},   {"OUTPUTS", true, false},
-    {"ELEMENTS", true, false},    {"VERDICT", false, false}, {"MISMATCHES", true, false},
-    {"NOT WRITTEN", true, false}, {"TIME", true, false},     {"NOTE", false, true}};
+    {"TASK", true, false, 0},        {"KERNEL", false, true, 0},   {"OUTPUTS", true, false, 4},
+    {"ELEMENTS", true, false, 3},    {"VERDICT", false, false, 0}, {"MISMATCHES", true, false, 1},
+    {"NOT WRITTEN", true, false, 2}, {"TIME", true, false, 5},     {"NOTE", false, true, 0}};
 enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
 
 /* The line says which task it is. */
@@ -299,42 +295,26 @@ static const char *row_note(const gbx_replay_result *result, const gbx_replay_su
                  ending(sums->not_compared));
     else
         snprintf(out_text, NOTE_BYTES, "%s",
-                 sums->unstable > 0 ? "reads its output, or is not deterministic" : "");
+                 sums->unstable > 0    ? "reads its output, or is not deterministic"
+                 : sums->unchanged > 0 ? "holds what it held before"
+                                       : "");
     return out_text;
-}
-
-static void join_kernels(const gbx_replay_result *result, char *out_text, size_t capacity) {
-    size_t length = 0;
-    out_text[0] = '\0';
-    for (size_t i = 0; i < result->kernel_count && length < capacity; ++i)
-        length += (size_t)snprintf(out_text + length, capacity - length, "%s%s", i ? "+" : "",
-                                   result->kernels[i]);
-}
-
-static const char *row_word(gbx_replay_verdict verdict) {
-    static const char *const words[GBX_REPLAY_VERDICT_COUNT] = {
-        [GBX_REPLAY_EXACT] = "bit exact",           [GBX_REPLAY_PARTLY] = "equal where written",
-        [GBX_REPLAY_DIFFERS] = "differs",           [GBX_REPLAY_NOTHING_WRITTEN] = "writes nothing",
-        [GBX_REPLAY_NOT_COMPARED] = "not compared", [GBX_REPLAY_FAULT] = "fault",
-        [GBX_REPLAY_REFUSED] = "not replayed"};
-    return words[verdict];
 }
 
 static gbx_status add_task(gbx_replay_table *table, const gbx_replay_result *result) {
     gbx_replay_sums sums = gbx_replay_result_sums(result);
-    char task[CELL_BYTES], kernels[NOTE_BYTES], outputs[CELL_BYTES], note[NOTE_BYTES];
+    char task[CELL_BYTES], outputs[CELL_BYTES], note[NOTE_BYTES];
     char elements[GBX_COUNT_TEXT_BYTES], mismatches[GBX_COUNT_TEXT_BYTES];
     char rest[GBX_COUNT_TEXT_BYTES], time[GBX_TIME_TEXT_BYTES];
     bool has_run = result->verdict != GBX_REPLAY_REFUSED && result->verdict != GBX_REPLAY_FAULT;
     snprintf(task, sizeof task, "%" PRIu64, result->task);
     snprintf(outputs, sizeof outputs, "%" PRIu64, sums.outputs);
-    join_kernels(result, kernels, sizeof kernels);
     const char *cells[TASK_COLUMNS] = {
         task,
-        kernels,
+        result->kernel,
         has_run ? outputs : "",
         has_run ? gbx_text_count(sums.elements, elements) : "",
-        row_word(result->verdict),
+        gbx_replay_verdict_text(result->verdict),
         sums.mismatches ? gbx_text_count(sums.mismatches, mismatches) : "",
         sums.not_written ? gbx_text_count(sums.not_written, rest) : "",
         has_run ? gbx_text_ns(result->times.median_ns, time) : "",
@@ -359,12 +339,12 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
     for (size_t i = 0; i < count; ++i)
         counts[results[i].verdict]++;
     printf("%s task%s: ", gbx_text_count(count, text), ending(count));
-    for (int verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
+    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
         if (counts[verdict] == 0)
             continue;
         printf("%s%s ", comma,
                counts[verdict] == count ? "all" : gbx_text_count(counts[verdict], text));
-        put_word((gbx_replay_verdict)verdict, row_word((gbx_replay_verdict)verdict));
+        gbx_replay_put_word(verdict, gbx_replay_verdict_text(verdict));
         comma = ", ";
     }
     if (count > 1)
@@ -374,16 +354,12 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
 
 gbx_status gbx_replay_report_print_all(const gbx_replay_result *results, size_t count,
                                        const char *run_end) {
-    gbx_replay_table *table;
-    print_counts(results, count);
-    GBX_TRY(gbx_replay_table_create(task_columns, TASK_COLUMNS, &table));
+    gbx_replay_table table = {.columns = task_columns, .column_count = TASK_COLUMNS};
     gbx_status status = NULL;
+    print_counts(results, count);
     for (size_t i = 0; i < count && !status; ++i)
-        status = add_task(table, &results[i]);
-    if (!status)
-        status = gbx_replay_table_print(table);
-    gbx_replay_table_destroy(table);
-    GBX_TRY(status);
+        status = add_task(&table, &results[i]);
+    GBX_TRY(gbx_replay_table_finish(&table, status));
     if (run_end[0]) {
         printf("the recorded run ended with: ");
         gbx_terminal_put(run_end);

@@ -13,23 +13,17 @@ static gbx_status fail_memory(const gbx_replay_task *task) {
 /* --- what it is --- */
 
 static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *title) {
-    static const char *const subtasks[GBX_SUBTASK_COUNT] = {"aic", "aiv0", "aiv1"};
     size_t length = strlen(title);
     const gbx_replay_dispatch *one = &task->dispatches[dispatch];
     snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
              ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
-             one->subtask < GBX_SUBTASK_COUNT ? subtasks[one->subtask] : "?");
+             gbx_replay_subtask_name(one->subtask));
 }
 
-static gbx_status copy_names(const gbx_replay_task *task, gbx_replay_result *result) {
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        if (!task->kernel_names[i])
-            continue;
-        result->kernels[result->kernel_count] = strdup(task->kernel_names[i]);
-        if (!result->kernels[result->kernel_count++])
-            return fail_memory(task);
-    }
-    return NULL;
+void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
+    size_t length = strlen(result->kernel);
+    snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s", length ? "+" : "",
+             kernel);
 }
 
 static bool is_output(const gbx_replay_argument *argument) {
@@ -54,24 +48,32 @@ static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *r
     return NULL;
 }
 
-gbx_status gbx_replay_result_describe(const gbx_replay_task *task, int64_t dispatch,
-                                      gbx_replay_result *out_result) {
+static bool has_core_ids(const gbx_replay_task *task) {
+    for (uint32_t i = 0; i < task->dispatch_count; ++i)
+        if (task->dispatches[i].core_id == GBX_REPLAY_NO_CORE)
+            return false;
+    return true;
+}
+
+static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
+                           gbx_replay_result *out_result) {
     *out_result = (gbx_replay_result){.task = task->task,
                                       .task_id = task->task_id,
                                       .dispatch = dispatch,
                                       .dispatch_count = task->dispatch_count,
+                                      .has_core_ids = has_core_ids(task),
                                       .did_complete = task->did_complete,
                                       .stray_argument = -1};
     gbx_replay_task_title(task, out_result->title);
     if (dispatch >= 0)
         add_dispatch(task, dispatch, out_result->title);
-    GBX_TRY(copy_names(task, out_result));
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (task->kernel_names[i])
+            gbx_replay_result_name(out_result, task->kernel_names[i]);
     return list_outputs(task, out_result);
 }
 
 void gbx_replay_result_free(gbx_replay_result *result) {
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        free(result->kernels[i]);
     free(result->outputs);
     free(result->refusal);
     *result = (gbx_replay_result){0};
@@ -101,35 +103,25 @@ static gbx_status make_room(const gbx_replay_job *job, const gbx_tensor *tensor,
     uint64_t bytes = gbx_tensor_payload_bytes(tensor);
     if (!*out_payload)
         *out_payload = malloc(bytes + 1);
-    return *out_payload ? NULL : fail_memory(job->task);
+    return *out_payload ? NULL : fail_memory(job->request.task);
 }
 
 static gbx_status read_entry(const gbx_replay_job *job, uint64_t index, const gbx_tensor *tensor,
                              unsigned char **out_payload) {
-    gbx_entry entry;
-    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
-    GBX_TRY(gbx_entries_at(job->entries, index, &entry));
-    if (!entry.tensor || gbx_entry_stored_bytes(&entry) != bytes)
-        return gbx_fail(GBX_INTERNAL,
-                        "replaying task %" PRIu64 ": entry %" PRIu64
-                        " does not have the payload that it should",
-                        job->task->task, index);
-    uint64_t offset = entry.tensor->bin_offset;
     GBX_TRY(make_room(job, tensor, out_payload));
-    return gbx_reader_read_payload(gbx_entries_reader(job->entries), offset, *out_payload,
-                                   (size_t)bytes);
+    return gbx_replay_read_payload(job->request.entries, index, tensor, *out_payload);
 }
 
 static gbx_status read_dump(const gbx_replay_job *job, const gbx_replay_result *result,
                             gbx_replay_payloads *payloads) {
     for (size_t i = 0; i < result->output_count; ++i) {
         const gbx_replay_compared *output = &result->outputs[i];
-        const gbx_replay_argument *argument = &job->task->arguments[output->argument];
+        const gbx_replay_argument *argument = &job->request.task->arguments[output->argument];
         if (output->is_compared)
             GBX_TRY(read_entry(job, argument->after, &output->tensor,
                                &payloads->dump[output->argument]));
         /* Of one dispatch, what others wrote to an inout is not its own. */
-        if (output->is_compared && argument->role == 2 && job->dispatch >= 0)
+        if (output->is_compared && argument->role == 2 && job->request.dispatch >= 0)
             GBX_TRY(read_entry(job, argument->before, &output->tensor,
                                &payloads->before[output->argument]));
     }
@@ -157,10 +149,11 @@ static void compare(const gbx_replay_job *job, const gbx_replay_payloads *payloa
                                   .replay = payloads->replay[a],
                                   .other = payloads->other[a],
                                   .before = payloads->before[a],
-                                  .is_poisoned = job->task->arguments[a].role == 1};
+                                  .is_poisoned = job->request.task->arguments[a].role == 1};
         output->bits = gbx_bits_compare(&output->tensor, &bits);
         output->is_exact =
             output->is_compared && output->bits.mismatches == 0 && output->bits.not_written == 0;
+        output->is_unchanged = output->is_exact && (result->outcome.unchanged >> a & 1);
     }
 }
 
@@ -179,6 +172,7 @@ gbx_replay_sums gbx_replay_result_sums(const gbx_replay_result *result) {
         sums.unstable += output->bits.unstable;
         sums.written += output->bits.elements - output->bits.not_written;
         sums.not_compared += !output->is_compared;
+        sums.unchanged += output->is_unchanged;
         if (!output->is_compared)
             continue;
         sums.outputs++;
@@ -205,8 +199,9 @@ static gbx_replay_verdict judge(const gbx_replay_result *result) {
 /* Names the argument that a stray write hit. */
 static void place_stray(const gbx_replay_job *job, gbx_replay_result *result) {
     uint64_t address = result->outcome.stray_address;
-    for (uint32_t i = 0; result->outcome.stray_bytes > 0 && i < job->task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &job->task->arguments[i];
+    for (uint32_t i = 0; result->outcome.stray_bytes > 0 && i < job->request.task->argument_count;
+         ++i) {
+        const gbx_replay_argument *argument = &job->request.task->arguments[i];
         int64_t first, end;
         if (!argument->is_tensor)
             continue;
@@ -225,9 +220,8 @@ static void place_stray(const gbx_replay_job *job, gbx_replay_result *result) {
 
 static gbx_status run(const gbx_replay_job *job, unsigned char poison,
                       gbx_replay_outcome *out_outcome) {
-    gbx_replay_request request = {
-        .entries = job->entries, .task = job->task, .dispatch = job->dispatch, .poison = poison};
-    memcpy(request.objects, job->objects, sizeof request.objects);
+    gbx_replay_request request = job->request;
+    request.poison = poison;
     return gbx_replay_run(job->engine, &request, out_outcome);
 }
 
@@ -240,6 +234,7 @@ static gbx_status run_with_other_poison(const gbx_replay_job *job, gbx_replay_pa
         result->is_other_poison = true;
         return NULL;
     }
+    result->outcome.unchanged &= outcome.unchanged;
     GBX_TRY(gather(job, result, payloads->other));
     compare(job, payloads, result);
     return NULL;
@@ -276,6 +271,7 @@ static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *f
         GBX_TRY(run(job, GBX_REPLAY_POISON, &outcome));
         if (outcome.fault.is_there) {
             result->outcome.fault = outcome.fault;
+            result->fault_run = i + 1;
             return NULL;
         }
         ns[i] = outcome.ns;
@@ -291,7 +287,7 @@ static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_pay
     uint64_t *ns = calloc(job->runs, sizeof *ns);
     gbx_replay_payloads now = {0};
     if (!ns)
-        return fail_memory(job->task);
+        return fail_memory(job->request.task);
     ns[0] = result->outcome.ns;
     gbx_status status = repeat(job, first, &now, ns, result);
     gbx_replay_payloads_free(&now);
@@ -302,15 +298,17 @@ static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_pay
 gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *out_payloads,
                               gbx_replay_result *out_result) {
     *out_payloads = (gbx_replay_payloads){0};
-    GBX_TRY(gbx_replay_result_describe(job->task, job->dispatch, out_result));
+    GBX_TRY(describe(job->request.task, job->request.dispatch, out_result));
     out_result->is_end_of_run =
-        !job->task->did_complete && is_named(job->run_end, job->task->task_id);
+        !job->request.task->did_complete && is_named(job->run_end, job->request.task->task_id);
     GBX_TRY(run(job, GBX_REPLAY_POISON, &out_result->outcome));
     if (!out_result->outcome.fault.is_there) {
         GBX_TRY(gather(job, out_result, out_payloads->replay));
         GBX_TRY(read_dump(job, out_result, out_payloads));
         compare(job, out_payloads, out_result);
         GBX_TRY(run_repeatedly(job, out_payloads, out_result));
+    } else if (job->runs > 1) {
+        out_result->fault_run = 1;
     }
     if (!out_result->outcome.fault.is_there && is_doubtful(out_result))
         GBX_TRY(run_with_other_poison(job, out_payloads, out_result));

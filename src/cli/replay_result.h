@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/entries.h"
-#include "base/status.h"
+#include <glassbox/chip.h>
+
 #include "cli/replay_bits.h"
 #include "replay/engine.h"
 
@@ -22,6 +22,8 @@ typedef enum gbx_replay_verdict {
     GBX_REPLAY_VERDICT_COUNT = 7
 } gbx_replay_verdict;
 
+enum { GBX_REPLAY_KERNEL_BYTES = GBX_SUBTASK_COUNT * (GBX_MAX_KERNEL_NAME + 2) };
+
 /* One output or inout. */
 typedef struct gbx_replay_compared {
     uint32_t argument; /* of the task */
@@ -30,6 +32,7 @@ typedef struct gbx_replay_compared {
     gbx_tensor tensor;
     bool is_compared; /* false: the dump does not have it, or it was in flight */
     bool is_exact;
+    bool is_unchanged; /* exact, and what it held before the call: perhaps it was not written */
     gbx_bits_comparison bits;
 } gbx_replay_compared;
 
@@ -45,15 +48,16 @@ typedef struct gbx_replay_result {
     gbx_replay_verdict verdict;
     uint64_t task;
     uint64_t task_id;
-    char title[GBX_REPLAY_TITLE_BYTES]; /* with the dispatch, where it is one */
-    char *kernels[GBX_SUBTASK_COUNT];   /* names, the first kernel_count */
-    size_t kernel_count;
-    int64_t dispatch; /* -1 for all */
+    char title[GBX_REPLAY_TITLE_BYTES];   /* with the dispatch, where it is one */
+    char kernel[GBX_REPLAY_KERNEL_BYTES]; /* of a mix "matmul+add" */
+    int64_t dispatch;                     /* -1 for all */
     uint32_t dispatch_count;
+    bool has_core_ids;  /* those of the run; else they are a guess */
     bool did_complete;  /* in the recorded run */
     bool is_end_of_run; /* it is what the recorded run ended with */
     gbx_replay_outcome outcome;
     bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
+    uint64_t fault_run;     /* of several: the one with the fault, 1 first; 0 where it is one run */
     int64_t stray_argument; /* slot that outcome.stray_address lies in; -1 for none */
     const char *stray_name; /* of it; NULL */
     gbx_replay_compared *outputs;
@@ -72,12 +76,9 @@ typedef struct gbx_replay_payloads {
 
 typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
-    gbx_entries *entries;
-    const gbx_replay_task *task;
-    const char *objects[GBX_SUBTASK_COUNT];
-    const char *run_end; /* what the recorded run ended with; "" where that was well */
-    int64_t dispatch;
-    uint64_t runs; /* 1 and up */
+    gbx_replay_request request; /* with GBX_REPLAY_POISON */
+    const char *run_end;        /* what the recorded run ended with; "" where that was well */
+    uint64_t runs;              /* 1 and up */
 } gbx_replay_job;
 
 /*
@@ -88,9 +89,8 @@ GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
                                            gbx_replay_payloads *out_payloads,
                                            gbx_replay_result *out_result);
 
-/* What a task is, without having run it. */
-GBX_MUST_USE gbx_status gbx_replay_result_describe(const gbx_replay_task *task, int64_t dispatch,
-                                                   gbx_replay_result *out_result);
+/* Adds the name of a kernel to result->kernel. */
+void gbx_replay_result_name(gbx_replay_result *result, const char *kernel);
 
 void gbx_replay_result_free(gbx_replay_result *result);
 void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
@@ -98,8 +98,9 @@ void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
 /* Over all outputs that are compared; `unstable` over the others, too. */
 typedef struct gbx_replay_sums {
     uint64_t outputs;
-    uint64_t not_compared; /* outputs */
-    uint64_t written;      /* elements, of those that are not compared, too */
+    uint64_t not_compared; /* outputs, like the next */
+    uint64_t unchanged;
+    uint64_t written; /* elements, of those that are not compared, too */
     uint64_t elements;
     uint64_t not_written;
     uint64_t mismatches;

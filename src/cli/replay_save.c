@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/dump_text.h"
+#include "cli/replay_line.h"
 #include "cli/replay_save_folder.h"
 #include "cli/terminal.h"
 
@@ -229,21 +229,13 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
     return 0;
 }
 
-/* As a word of a shell's command line, where quotes are enough to make it one. */
-static void put_word(const char *text) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./=,:@%";
-    const char *quote = text[strspn(text, plain)] && !strchr(text, '\'') ? "'" : "";
-    printf("%s", quote);
-    gbx_terminal_put(text);
-    printf("%s", quote);
-}
-
 static void print_saved(const gbx_save_folder *folder, const char *directory) {
     char title[GBX_REPLAY_TITLE_BYTES];
+    char *word = gbx_shell_quote(directory);
     gbx_terminal_put(gbx_replay_task_title(folder->saving->task, title));
     printf(": saved as a program; make -C ");
-    put_word(directory);
+    gbx_terminal_put(word ? word : directory);
+    free(word);
     printf(" run\n");
     for (size_t i = 0; i < folder->kernel_count; ++i)
         if (folder->kernels[i].why_object[0])

@@ -191,7 +191,7 @@ static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
                 "run: all\n\t./replay_task\n\n"
                 "replay_task: main.c task.h replay/call.c replay/call.h glassbox/kernel.h\n"
                 "\t$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -I. -o $@ main.c replay/call.c "
-                "-pthread -ldl\n\n");
+                "-pthread -ldl -lm\n\n");
     for (size_t i = 0; i < folder->kernel_count; ++i)
         GBX_TRY(put_rule(to, &folder->kernels[i]));
     fprintf(to, "clean:\n\trm -f replay_task");

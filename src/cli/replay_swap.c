@@ -11,12 +11,12 @@
 #include "cli/replay_text.h"
 #include "cli/replay_trust.h"
 
-/* What the references left, and what they say of both kernels. */
+/* What the references left. */
 typedef struct judging {
     const gbx_replay_job *job;
-    gbx_replay_payloads *payloads; /* `replay` is the new kernel's */
-    gbx_check_result *checked;
+    gbx_replay_payloads *payloads;                     /* `replay` is the new kernel's */
     unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* NULL where there is none */
+    bool has_gaps[GBX_REPLAY_MAX_ARGUMENTS];           /* the references do not write all of it */
 } judging;
 
 /* --- elements to show --- */
@@ -50,14 +50,14 @@ static gbx_swap_element element_at(const judging *j, const gbx_replay_result *re
     element.new_bits = gbx_bits_element(tensor, j->payloads->replay[a], number);
     const gbx_bits_payloads bits = {.replay = j->payloads->replay[a],
                                     .other = j->payloads->other[a],
-                                    .is_poisoned = j->job->task->arguments[a].role == 1};
+                                    .is_poisoned = j->job->request.task->arguments[a].role == 1};
     element.has_new = gbx_bits_is_written(tensor, &bits, number);
     element.has_old = j->payloads->dump[a] != NULL;
     if (element.has_old)
         element.old_bits = gbx_bits_element(tensor, j->payloads->dump[a], number);
     if (j->expected[a]) {
         element.expected_bits = gbx_bits_element(tensor, j->expected[a], number);
-        element.has_expected = !is_poison(tensor, element.expected_bits);
+        element.has_expected = !j->has_gaps[a] || !is_poison(tensor, element.expected_bits);
     }
     return element;
 }
@@ -89,11 +89,11 @@ static void not_judged(gbx_replay_swap *swap, const char *reason) {
     gbx_text_make_plain(swap->reason);
 }
 
-static gbx_status keep_expected(judging *j) {
-    for (uint32_t i = 0; i < j->checked->output_count; ++i) {
-        uint32_t a = j->checked->outputs[i].argument;
-        const gbx_tensor *tensor = &j->job->task->arguments[a].tensor;
-        free(j->expected[a]);
+static gbx_status keep_expected(judging *j, const gbx_check_result *checked) {
+    for (uint32_t i = 0; i < checked->output_count; ++i) {
+        uint32_t a = checked->outputs[i].argument;
+        const gbx_tensor *tensor = &j->job->request.task->arguments[a].tensor;
+        j->has_gaps[a] = checked->outputs[i].not_written > 0;
         j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
         if (!j->expected[a])
             return gbx_fail(GBX_EXHAUSTED, "judging a kernel: the host is out of memory");
@@ -112,30 +112,36 @@ static void note_tolerance(const gbx_check_result *checked, gbx_replay_swap *swa
     }
 }
 
-static gbx_swap_judgement judgement_of(gbx_check_verdict now, gbx_check_verdict before) {
-    if (now == GBX_CHECK_RIGHT)
-        return before == GBX_CHECK_INTRODUCED ? GBX_SWAP_FIXED : GBX_SWAP_RIGHT;
-    return before == GBX_CHECK_RIGHT ? GBX_SWAP_BROKEN : GBX_SWAP_STILL_WRONG;
+static gbx_swap_judgement judgement_of(bool is_right, bool was_right, bool was_wrong) {
+    if (is_right)
+        return was_wrong ? GBX_SWAP_FIXED : GBX_SWAP_RIGHT;
+    if (was_wrong)
+        return GBX_SWAP_STILL_WRONG;
+    return was_right ? GBX_SWAP_BROKEN : GBX_SWAP_WRONG;
 }
 
 /* The old one first: what the references left is then still there for the new one. */
 static gbx_status judge(judging *j, const gbx_references *references, gbx_replay_swap *swap) {
     const gbx_replay_job *job = j->job;
+    gbx_entries *entries = job->request.entries;
+    const gbx_replay_task *task = job->request.task;
     const void *got[GBX_REPLAY_MAX_ARGUMENTS];
+    gbx_check_result checked;
     for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
         got[i] = j->payloads->replay[i];
-    GBX_TRY(gbx_check_task(job->engine, job->entries, job->task->task, references->items,
-                           references->count, j->checked));
-    gbx_check_verdict before = j->checked->verdict;
-    GBX_TRY(gbx_check_payloads(job->engine, job->entries, job->task, got, references->items,
-                               references->count, j->checked));
-    if (j->checked->verdict == GBX_CHECK_NOT_CHECKED) {
-        not_judged(swap, j->checked->reason);
+    GBX_TRY(gbx_check_task(job->engine, entries, task->task, references->items, references->count,
+                           &checked));
+    bool was_right = checked.verdict == GBX_CHECK_RIGHT;
+    bool was_wrong = checked.verdict == GBX_CHECK_INTRODUCED || swap->result.is_end_of_run;
+    GBX_TRY(gbx_check_payloads(job->engine, entries, task, got, references->items,
+                               references->count, &checked));
+    if (checked.verdict == GBX_CHECK_NOT_CHECKED) {
+        not_judged(swap, checked.reason);
         return NULL;
     }
-    swap->judgement = judgement_of(j->checked->verdict, before);
-    note_tolerance(j->checked, swap);
-    return keep_expected(j);
+    swap->judgement = judgement_of(checked.verdict == GBX_CHECK_RIGHT, was_right, was_wrong);
+    note_tolerance(&checked, swap);
+    return keep_expected(j, &checked);
 }
 
 /* Sentences of glassbox check end with an option that it has. */
@@ -155,7 +161,7 @@ static bool is_foreign(const gbx_swap_scene *scene) {
 
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
     gbx_references *references;
-    const gbx_reader *reader = gbx_entries_reader(j->job->entries);
+    const gbx_reader *reader = gbx_entries_reader(j->job->request.entries);
     if (is_foreign(scene)) {
         not_judged(swap, "the scene that the dump names is not this user's, or lies in the dump, "
                          "and its references are code; look at it, and give --trust to run them");
@@ -169,11 +175,7 @@ static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_re
         gbx_status_free(status);
         return NULL;
     }
-    j->checked = calloc(1, sizeof *j->checked);
-    status = j->checked ? judge(j, references, swap)
-                        : gbx_fail(GBX_EXHAUSTED, "judging a kernel: the host is out of memory");
-    free(j->checked);
-    j->checked = NULL;
+    status = judge(j, references, swap);
     gbx_references_close(references);
     return status;
 }
@@ -184,7 +186,7 @@ static gbx_status judge_and_choose(const gbx_replay_job *job, const gbx_swap_sce
                                    gbx_replay_payloads *payloads, gbx_replay_swap *swap) {
     judging j = {.job = job, .payloads = payloads};
     gbx_status status = NULL;
-    if (job->dispatch >= 0)
+    if (job->request.dispatch >= 0)
         not_judged(swap, "one dispatch of a task is not judged; leave --dispatch away");
     else
         status = judge_by_scene(&j, scene, swap);
@@ -213,9 +215,13 @@ void gbx_replay_swap_free(gbx_replay_swap *swap) {
     gbx_replay_result_free(&swap->result);
 }
 
+/* Without a judgement it counts whether something changed. What the new kernel of a task does not
+ * write, the old one may have written. */
 int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
-    bool is_fault = swap->result.verdict == GBX_REPLAY_FAULT;
-    if (is_fault || swap->judgement == GBX_SWAP_NOT_JUDGED)
-        return gbx_replay_exit_code(swap->result.verdict);
-    return swap->judgement <= GBX_SWAP_RIGHT ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    gbx_replay_verdict verdict = swap->result.verdict;
+    if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
+        return swap->judgement <= GBX_SWAP_RIGHT ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
+        return GBX_EXIT_DIFFERS;
+    return gbx_replay_exit_code(verdict);
 }

@@ -6,12 +6,13 @@
 #include "replay/kept_run.h"
 
 typedef enum gbx_swap_judgement {
-    GBX_SWAP_FIXED = 0, /* the old one was wrong, the new one is right */
+    GBX_SWAP_FIXED = 0, /* the old one was wrong, or the run ended in it; the new one is right */
     GBX_SWAP_RIGHT = 1, /* so was the old one, or nobody knows */
     GBX_SWAP_STILL_WRONG = 2,
     GBX_SWAP_BROKEN = 3,     /* the old one was right */
-    GBX_SWAP_NOT_JUDGED = 4, /* no reference */
-    GBX_SWAP_JUDGEMENT_COUNT = 5
+    GBX_SWAP_WRONG = 4,      /* of the old one nobody knows */
+    GBX_SWAP_NOT_JUDGED = 5, /* no reference */
+    GBX_SWAP_JUDGEMENT_COUNT = 6
 } gbx_swap_judgement;
 
 enum { GBX_SWAP_ELEMENTS = 10, GBX_SWAP_REASON_BYTES = 1024 };

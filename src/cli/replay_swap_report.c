@@ -11,10 +11,6 @@
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
 
-#define RED "\x1b[31m"
-#define GREEN "\x1b[32m"
-#define PLAIN "\x1b[0m"
-
 enum { CELL_BYTES = 96 };
 
 /* --- the first line --- */
@@ -24,11 +20,10 @@ static void put_word(const gbx_replay_swap *swap) {
         [GBX_SWAP_FIXED] = "fixed: right",
         [GBX_SWAP_RIGHT] = "right",
         [GBX_SWAP_STILL_WRONG] = "still wrong",
-        [GBX_SWAP_BROKEN] = "wrong, where the old kernel was right"};
+        [GBX_SWAP_BROKEN] = "wrong, where the old kernel was right",
+        [GBX_SWAP_WRONG] = "wrong"};
     bool is_right = swap->judgement <= GBX_SWAP_RIGHT;
-    bool is_coloured = gbx_terminal_has_colour();
-    printf("%s%s%s", is_coloured ? is_right ? GREEN : RED : "", words[swap->judgement],
-           is_coloured ? PLAIN : "");
+    gbx_replay_put_word(is_right ? GBX_REPLAY_EXACT : GBX_REPLAY_DIFFERS, words[swap->judgement]);
 }
 
 static void put_judged(const gbx_replay_swap *swap) {
@@ -45,7 +40,7 @@ static void put_judged(const gbx_replay_swap *swap) {
 }
 
 static void put_head(const gbx_replay_swap *swap, const char *files, const char *run_end) {
-    gbx_replay_put_title(&swap->result);
+    gbx_terminal_put(swap->result.title);
     printf(" with ");
     gbx_terminal_put(files);
     printf(": ");
@@ -63,9 +58,9 @@ static void put_head(const gbx_replay_swap *swap, const char *files, const char 
 /* --- tables --- */
 
 static const gbx_replay_column output_columns[] = {
-    {"ARG", true, false},     {"NAME", false, true},        {"DTYPE", false, false},
-    {"SHAPE", false, true},   {"ELEMENTS", true, false},    {"CHANGED", true, false},
-    {"MAX ABS", true, false}, {"NOT WRITTEN", true, false}, {"NOTE", false, true}};
+    {"ARG", true, false, 0},     {"NAME", false, true, 1},        {"DTYPE", false, false, 5},
+    {"SHAPE", false, true, 4},   {"ELEMENTS", true, false, 3},    {"CHANGED", true, false, 0},
+    {"MAX ABS", true, false, 2}, {"NOT WRITTEN", true, false, 0}, {"NOTE", false, true, 0}};
 enum { OUTPUT_COLUMNS = sizeof output_columns / sizeof output_columns[0] };
 
 static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared *output) {
@@ -88,8 +83,8 @@ static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared 
 }
 
 static const gbx_replay_column element_columns[] = {
-    {"ARG", true, false},        {"NAME", false, true}, {"INDEX", false, false},
-    {"OLD (DUMP)", true, false}, {"NEW", true, false},  {"EXPECTED", true, false}};
+    {"ARG", true, false, 0},        {"NAME", false, true, 1}, {"INDEX", false, false, 0},
+    {"OLD (DUMP)", true, false, 0}, {"NEW", true, false, 0},  {"EXPECTED", true, false, 0}};
 enum { ELEMENT_COLUMNS = sizeof element_columns / sizeof element_columns[0] };
 
 static gbx_status add_element(gbx_replay_table *table, const gbx_replay_swap *swap,
@@ -110,27 +105,19 @@ static gbx_status add_element(gbx_replay_table *table, const gbx_replay_swap *sw
 }
 
 static gbx_status print_outputs(const gbx_replay_swap *swap) {
-    gbx_replay_table *table;
+    gbx_replay_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS};
     gbx_status status = NULL;
-    GBX_TRY(gbx_replay_table_create(output_columns, OUTPUT_COLUMNS, &table));
     for (size_t i = 0; i < swap->result.output_count && !status; ++i)
-        status = add_output(table, &swap->result.outputs[i]);
-    if (!status)
-        status = gbx_replay_table_print(table);
-    gbx_replay_table_destroy(table);
-    return status;
+        status = add_output(&table, &swap->result.outputs[i]);
+    return gbx_replay_table_finish(&table, status);
 }
 
 static gbx_status print_elements(const gbx_replay_swap *swap) {
-    gbx_replay_table *table;
+    gbx_replay_table table = {.columns = element_columns, .column_count = ELEMENT_COLUMNS};
     gbx_status status = NULL;
-    GBX_TRY(gbx_replay_table_create(element_columns, ELEMENT_COLUMNS, &table));
     for (size_t i = 0; i < swap->element_count && !status; ++i)
-        status = add_element(table, swap, &swap->elements[i]);
-    if (!status)
-        status = gbx_replay_table_print(table);
-    gbx_replay_table_destroy(table);
-    return status;
+        status = add_element(&table, swap, &swap->elements[i]);
+    return gbx_replay_table_finish(&table, status);
 }
 
 gbx_status gbx_replay_swap_print(const gbx_replay_swap *swap, const char *files,
@@ -148,15 +135,6 @@ gbx_status gbx_replay_swap_print(const gbx_replay_swap *swap, const char *files,
 
 /* --- JSON --- */
 
-static void put_value(gbx_json_writer *json, const char *key, bool is_there, uint32_t dtype,
-                      uint64_t bits) {
-    gbx_json_key(json, key);
-    if (is_there)
-        gbx_json_value(json, dtype, bits);
-    else
-        gbx_json_null(json);
-}
-
 static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
                         const gbx_swap_element *element) {
     const gbx_replay_compared *output = &swap->result.outputs[element->output];
@@ -165,9 +143,9 @@ static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
     gbx_json_put_u64(json, "arg_index", output->slot);
     gbx_json_key(json, "index");
     gbx_json_index(json, &output->tensor, element->number);
-    put_value(json, "old", element->has_old, dtype, element->old_bits);
-    put_value(json, "new", element->has_new, dtype, element->new_bits);
-    put_value(json, "expected", element->has_expected, dtype, element->expected_bits);
+    gbx_replay_json_value(json, "old", element->has_old, dtype, element->old_bits);
+    gbx_replay_json_value(json, "new", element->has_new, dtype, element->new_bits);
+    gbx_replay_json_value(json, "expected", element->has_expected, dtype, element->expected_bits);
     gbx_json_end_object(json);
 }
 
@@ -177,25 +155,14 @@ static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
         [GBX_SWAP_RIGHT] = "right",
         [GBX_SWAP_STILL_WRONG] = "still_wrong",
         [GBX_SWAP_BROKEN] = "broken",
+        [GBX_SWAP_WRONG] = "wrong",
         [GBX_SWAP_NOT_JUDGED] = "not_judged"};
     bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
     gbx_json_put_string(json, "judgement", words[swap->judgement]);
     gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
-    gbx_json_key(json, "wrong");
-    if (is_judged)
-        gbx_json_u64(json, swap->wrong);
-    else
-        gbx_json_null(json);
-    gbx_json_key(json, "rtol");
-    if (is_judged)
-        gbx_json_f64(json, swap->rtol);
-    else
-        gbx_json_null(json);
-    gbx_json_key(json, "atol");
-    if (is_judged)
-        gbx_json_f64(json, swap->atol);
-    else
-        gbx_json_null(json);
+    gbx_replay_json_count(json, "wrong", is_judged, swap->wrong);
+    gbx_replay_json_real(json, "rtol", is_judged, swap->rtol);
+    gbx_replay_json_real(json, "atol", is_judged, swap->atol);
 }
 
 gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap) {

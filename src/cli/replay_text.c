@@ -9,18 +9,45 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 
+#define RED "\x1b[31m"
+#define GREEN "\x1b[32m"
+#define YELLOW "\x1b[33m"
+#define PLAIN "\x1b[0m"
+
 enum { EXIT_FAULT = 3 };
 
+/* What is said of a verdict. */
+typedef struct words {
+    const char *json;
+    const char *text;
+    const char *colour;
+    int exit_code;
+} words;
+
+static const words words_of[GBX_REPLAY_VERDICT_COUNT] = {
+    [GBX_REPLAY_EXACT] = {"bit_exact", "bit exact", GREEN, GBX_EXIT_OK},
+    [GBX_REPLAY_PARTLY] = {"equal_where_written", "equal where written", YELLOW, GBX_EXIT_OK},
+    [GBX_REPLAY_DIFFERS] = {"differs", "differs", RED, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOTHING_WRITTEN] = {"nothing_written", "writes nothing", RED, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOT_COMPARED] = {"not_compared", "not compared", YELLOW, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_FAULT] = {"fault", "fault", RED, EXIT_FAULT},
+    [GBX_REPLAY_REFUSED] = {"not_replayed", "not replayed", RED, GBX_EXIT_USAGE}};
+
 const char *gbx_replay_verdict_word(gbx_replay_verdict verdict) {
-    static const char *const words[GBX_REPLAY_VERDICT_COUNT] = {
-        [GBX_REPLAY_EXACT] = "bit_exact",
-        [GBX_REPLAY_PARTLY] = "equal_where_written",
-        [GBX_REPLAY_DIFFERS] = "differs",
-        [GBX_REPLAY_NOTHING_WRITTEN] = "nothing_written",
-        [GBX_REPLAY_NOT_COMPARED] = "not_compared",
-        [GBX_REPLAY_FAULT] = "fault",
-        [GBX_REPLAY_REFUSED] = "not_replayed"};
-    return words[verdict];
+    return words_of[verdict].json;
+}
+
+const char *gbx_replay_verdict_text(gbx_replay_verdict verdict) {
+    return words_of[verdict].text;
+}
+
+int gbx_replay_exit_code(gbx_replay_verdict verdict) {
+    return words_of[verdict].exit_code;
+}
+
+void gbx_replay_put_word(gbx_replay_verdict verdict, const char *word) {
+    bool is_coloured = gbx_terminal_has_colour();
+    printf("%s%s%s", is_coloured ? words_of[verdict].colour : "", word, is_coloured ? PLAIN : "");
 }
 
 const char *gbx_replay_output_word(const gbx_replay_compared *output) {
@@ -32,20 +59,6 @@ const char *gbx_replay_output_word(const gbx_replay_compared *output) {
         return "bit exact";
     return output->bits.not_written == output->bits.elements ? "not written"
                                                              : "equal where written";
-}
-
-int gbx_replay_exit_code(gbx_replay_verdict verdict) {
-    switch (verdict) {
-    case GBX_REPLAY_EXACT:
-    case GBX_REPLAY_PARTLY:
-        return GBX_EXIT_OK;
-    case GBX_REPLAY_FAULT:
-        return EXIT_FAULT;
-    case GBX_REPLAY_REFUSED:
-        return GBX_EXIT_USAGE;
-    default:
-        return GBX_EXIT_DIFFERS;
-    }
 }
 
 /* --- indices --- */
@@ -116,8 +129,4 @@ const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
     else
         snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g s", value / 1e9);
     return out_text;
-}
-
-void gbx_replay_put_title(const gbx_replay_result *result) {
-    gbx_terminal_put(result->title);
 }

@@ -14,6 +14,9 @@ enum { GBX_INDEX_TEXT_BYTES = GBX_MAX_DIMS * 22 + 8, GBX_TIME_TEXT_BYTES = 32 };
 /* "bit_exact", "differs"..., for JSON. */
 const char *gbx_replay_verdict_word(gbx_replay_verdict verdict);
 
+/* "bit exact", "writes nothing"..., for people. */
+const char *gbx_replay_verdict_text(gbx_replay_verdict verdict);
+
 /* Of one output: "bit exact", "differs", "not written"... */
 const char *gbx_replay_output_word(const gbx_replay_compared *output);
 
@@ -32,8 +35,8 @@ const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_VALU
 /* An index as JSON: an array of numbers. */
 void gbx_json_index(gbx_json_writer *json, const gbx_tensor *tensor, uint64_t number);
 
-/* To stdout; names come from the dump. */
-void gbx_replay_put_title(const gbx_replay_result *result);
+/* To stdout, on a terminal in the colour of the verdict. */
+void gbx_replay_put_word(gbx_replay_verdict verdict, const char *word);
 
 /* 0 equal, 1 not, 3 a fault, 2 refused. */
 int gbx_replay_exit_code(gbx_replay_verdict verdict);

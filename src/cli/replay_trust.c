@@ -66,6 +66,27 @@ static bool is_same_file(int object, off_t size, const char *path) {
     return is_same;
 }
 
+/* --- whose it is --- */
+
+/* Whether it is a file or a directory, S_IFREG or S_IFDIR, of this user or of root. */
+static bool find_own(const char *path, mode_t kind, struct stat *out_about) {
+    return stat(path, out_about) == 0 && (out_about->st_mode & S_IFMT) == kind &&
+           (out_about->st_uid == geteuid() || out_about->st_uid == 0);
+}
+
+/* A file that not everybody can write, and neither the directory that has its name: who can write
+ * that can put another one there, and who may not search it does not reach the file. A group may:
+ * the owner let it in. */
+static bool is_own_file(const char *path) {
+    char name[PATH_MAX];
+    struct stat file, directory;
+    int length = (int)(strrchr(path, '/') - path);
+    snprintf(name, sizeof name, "%.*s", length > 0 ? length : 1, path);
+    return find_own(path, S_IFREG, &file) && find_own(name, S_IFDIR, &directory) &&
+           !(directory.st_mode & S_IWOTH) &&
+           !((file.st_mode & S_IWOTH) && (directory.st_mode & S_IXOTH));
+}
+
 /* --- the cache --- */
 
 static bool is_object_name(const char *name) {
@@ -81,7 +102,8 @@ static gbx_status search_cache(int object, off_t size, char **out_path) {
         char path[PATH_MAX];
         bool fits =
             (size_t)snprintf(path, sizeof path, "%s/%s", directory, file->d_name) < sizeof path;
-        if (fits && is_object_name(file->d_name) && is_same_file(object, size, path))
+        if (fits && is_object_name(file->d_name) && is_same_file(object, size, path) &&
+            is_own_file(path))
             *out_path = strdup(path);
     }
     if (files)
@@ -98,20 +120,14 @@ static bool is_inside(const char *path, const char *directory) {
     return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
-static bool is_of_this_user(const char *path) {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
-           (about.st_uid == geteuid() || about.st_uid == 0) && !(about.st_mode & S_IWOTH);
-}
-
-/* NULL where a file is this user's, or why not. */
+/* NULL where a file is this user's, or why not. The path is without links. */
 static const char *file_objection(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     if (!realpath(trust->dump_directory, real))
         return "the dump's directory cannot be found";
     if (is_inside(path, real))
         return "its source lies in the dump";
-    return is_of_this_user(path) ? NULL : "others than this user can write its source";
+    return is_own_file(path) ? NULL : "everybody, or another user, can write its source";
 }
 
 static bool is_same_text(const char *a, const char *b) {
@@ -131,31 +147,54 @@ static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
 }
 
-/* The file of the scene, where it is there. */
+/* The file of the scene, where it is there: its directory is without links. */
 static bool find_scene(const gbx_trust *trust, char out_path[PATH_MAX]) {
-    char directory[PATH_MAX], file[PATH_MAX];
+    char directory[PATH_MAX];
     return find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
-           (size_t)snprintf(file, sizeof file, "%s/scene.json", directory) < sizeof file &&
-           realpath(file, out_path);
+           (size_t)snprintf(out_path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
+           access(out_path, F_OK) == 0;
+}
+
+/* Whether somebody else could change a file that may be a link, or put another in its place. */
+static bool is_foreign(const gbx_trust *trust, const char *path) {
+    char real[PATH_MAX];
+    return realpath(path, real) && file_objection(trust, real);
+}
+
+static bool has_foreign_reference(const gbx_trust *trust, const gbx_scene *scene) {
+    for (size_t i = 0; i < scene->kernel_count; ++i)
+        if (scene->kernels[i].reference && is_foreign(trust, scene->kernels[i].reference))
+            return true;
+    return false;
+}
+
+/* The scene that run.json names, where its file is this user's; NULL. A reference of others makes
+ * it foreign, too. */
+static gbx_scene *load_scene(const gbx_trust *trust, bool *out_is_foreign) {
+    char path[PATH_MAX];
+    gbx_scene *scene = NULL;
+    bool is_there = find_scene(trust, path);
+    *out_is_foreign = is_there && (file_objection(trust, path) || is_foreign(trust, path));
+    if (!is_there || *out_is_foreign)
+        return NULL;
+    gbx_status_free(gbx_scene_load(path, &scene));
+    *out_is_foreign = scene && has_foreign_reference(trust, scene);
+    return scene;
 }
 
 bool gbx_scene_is_foreign(const gbx_trust *trust) {
-    char path[PATH_MAX];
-    return find_scene(trust, path) && file_objection(trust, path);
+    bool is_foreign_scene;
+    gbx_scene_free(load_scene(trust, &is_foreign_scene));
+    return is_foreign_scene;
 }
 
 bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
-    char path[PATH_MAX];
-    gbx_scene *scene;
     if (gbx_flags_are_harmless(kernel->compile_flags, kernel->link_flags))
         return true;
-    if (!find_scene(trust, path) || file_objection(trust, path))
-        return false;
-    gbx_status status = gbx_scene_load(path, &scene);
-    bool is_same = !status && has_flags(scene, kernel);
-    if (!status)
-        gbx_scene_free(scene);
-    gbx_status_free(status);
+    bool is_foreign_scene;
+    gbx_scene *scene = load_scene(trust, &is_foreign_scene);
+    bool is_same = scene && !is_foreign_scene && has_flags(scene, kernel);
+    gbx_scene_free(scene);
     return is_same;
 }
 

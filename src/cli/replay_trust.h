@@ -28,8 +28,11 @@ GBX_MUST_USE gbx_status gbx_trusted_object_find(const gbx_trust *trust,
                                                 const gbx_kept_kernel *kernel, char **out_path,
                                                 char out_reason[GBX_TRUST_REASON_BYTES]);
 
-/* Whether the scene that run.json names is there, but lies in the dump, belongs to somebody else,
- * or can be written by everybody: its references are code, too. */
+/*
+ * Whether the scene that run.json names is there, but its file, a reference, or the directory of
+ * one of them lies in the dump, belongs to somebody else than this user and root, or can be written
+ * by everybody: references are code, too.
+ */
 bool gbx_scene_is_foreign(const gbx_trust *trust);
 
 /* Whether flags of a kernel may be given to a compiler: they are harmless, or those that the scene

@@ -52,7 +52,9 @@ typedef struct gbx_replay_outcome {
     uint64_t ns; /* from before the first to after the last of the calls, by the child's clock */
     uint64_t stray_bytes;   /* that changed outside of outputs and inouts, inputs included */
     uint64_t stray_address; /* of the first */
-    bool stray_is_unknown;  /* the tensors are too large to look for them: the two above are 0 */
+    uint64_t unchanged;     /* a bit an argument: an output or inout that holds, byte for byte, what
+                               it held before the calls. Nobody knows whether it was written */
+    bool stray_is_unknown;  /* the tensors are too large to look for them: the three above are 0 */
     bool is_relocated; /* tensors lie at other addresses than in the run: the dump does not tell
                           them, or no chip of ours has them. Views of a buffer still share it */
 } gbx_replay_outcome;
@@ -79,6 +81,10 @@ GBX_MUST_USE gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_out
 /* What an argument of the last request holds now, row-major; gbx_tensor_payload_bytes of it. */
 GBX_MUST_USE gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
                                           void *out_payload);
+
+/* The payload of an entry of a task, all gbx_tensor_payload_bytes of its tensor. */
+GBX_MUST_USE gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry,
+                                                const gbx_tensor *tensor, void *out_payload);
 
 /*
  * For debuggers and saved programs: the command line that makes the same calls in a process that

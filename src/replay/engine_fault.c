@@ -10,8 +10,6 @@
 
 enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };
 
-static const char *const subtask_names[GBX_SUBTASK_COUNT] = {"aic", "aiv0", "aiv1"};
-
 static const char *signal_name(int number, char buffer[SIGNAL_TEXT_BYTES]) {
     const char *abbreviation = number > 0 && number < NSIG ? sigabbrev_np(number) : NULL;
     if (abbreviation)
@@ -47,7 +45,7 @@ static void describe_place(const gbx_replay_request *request, uint32_t dispatch,
                            uint32_t running_count, char out_text[PLACE_BYTES]) {
     const gbx_replay_dispatch *at = &request->task->dispatches[dispatch];
     int used = snprintf(out_text, PLACE_BYTES, "block %" PRIu32 ", %s", at->block_idx,
-                        subtask_names[at->subtask]);
+                        gbx_replay_subtask_name(at->subtask));
     if (running_count > 1)
         snprintf(out_text + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
                  running_count - 1);

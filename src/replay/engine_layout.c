@@ -175,14 +175,27 @@ static uint64_t touched_bytes(const gbx_tensor *tensor) {
     return touched > payload ? touched : payload;
 }
 
+/* Memory itself, one payload on its way to it, and of outputs what two runs leave and the dump. */
 static gbx_status check_size(gbx_replay_layout *layout) {
     uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t left = there;
+    uint64_t largest = 0;
     for (uint32_t i = 0; i < layout->count; ++i) {
-        uint64_t touched = layout->is_tensor[i] ? touched_bytes(&layout->tensors[i]) : 0;
-        if (touched > there - layout->touch_bytes)
+        if (!layout->is_tensor[i])
+            continue;
+        uint64_t touched = touched_bytes(&layout->tensors[i]);
+        uint64_t payload = gbx_tensor_payload_bytes(&layout->tensors[i]);
+        uint64_t copies = layout->roles[i] == 0 ? 0 : 3;
+        uint64_t kept;
+        largest = payload > largest ? payload : largest;
+        if (!gbx_checked_mul_u64(payload, copies, &kept) || touched > left || kept > left - touched)
+            left = 0;
+        else
+            left -= touched + kept;
+        if (left < largest)
             return gbx_fail(GBX_EXHAUSTED,
                             "calling the task again: its tensors take more than the %" PRIu64
-                            " bytes of memory that this machine has",
+                            " bytes of memory that this machine has, with what is kept to compare",
                             there);
         layout->touch_bytes += touched;
     }

@@ -154,16 +154,17 @@ static gbx_status poison_outputs(gbx_replay_memory *memory, const gbx_replay_lay
     return NULL;
 }
 
-static gbx_status read_payload(gbx_entries *entries, uint64_t entry_index, void *out_payload,
-                               uint64_t bytes) {
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(entries, entry_index, &entry));
-    if (!entry.tensor || gbx_entry_stored_bytes(&entry) != bytes)
+gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const gbx_tensor *tensor,
+                                   void *out_payload) {
+    gbx_entry found;
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    GBX_TRY(gbx_entries_at(entries, entry, &found));
+    if (!found.tensor || gbx_entry_stored_bytes(&found) != bytes)
         return gbx_fail(GBX_BAD_FORMAT,
                         "reading entry %" PRIu64 " of the dump: its payload has not the %" PRIu64
                         " bytes of its tensor; glassbox verify tells more",
-                        entry_index, bytes);
-    return gbx_reader_read_payload(gbx_entries_reader(entries), entry.tensor->bin_offset,
+                        entry, bytes);
+    return gbx_reader_read_payload(gbx_entries_reader(entries), found.tensor->bin_offset,
                                    out_payload, bytes);
 }
 
@@ -174,8 +175,8 @@ static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_lay
         if (!layout->is_tensor[i] || layout->roles[i] == 1 || bytes == 0)
             continue;
         GBX_TRY(reserve_scratch(memory, bytes));
-        GBX_TRY(read_payload(request->entries, request->task->arguments[i].before, memory->scratch,
-                             bytes));
+        GBX_TRY(gbx_replay_read_payload(request->entries, request->task->arguments[i].before,
+                                        &layout->tensors[i], memory->scratch));
         scatter(memory, layout, &layout->tensors[i]);
     }
     return NULL;
@@ -196,6 +197,22 @@ gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay
 void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                               const gbx_tensor *tensor, void *out_payload) {
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
+}
+
+/* Before anything else is done to the mirror, which still has what was there before. */
+static void note_unchanged(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
+                           gbx_replay_outcome *outcome) {
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        const gbx_tensor *tensor = &layout->tensors[i];
+        int64_t first, end;
+        if (!layout->is_tensor[i] || layout->roles[i] == 0)
+            continue;
+        gbx_tensor_extent(tensor, &first, &end);
+        uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
+        if (end > first &&
+            memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
+            outcome->unchanged |= UINT64_C(1) << i;
+    }
 }
 
 /* What outputs hold now is what they may hold: from here on the mirror says so. */
@@ -224,6 +241,7 @@ gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory, const gbx_re
     outcome->stray_is_unknown = !memory->is_mirrored;
     if (!memory->is_mirrored)
         return NULL;
+    note_unchanged(memory, layout, outcome);
     GBX_TRY(allow_outputs(memory, layout));
     uint64_t offset = 0;
     uint64_t bytes = 0;

@@ -394,6 +394,11 @@ void gbx_replay_task_free(gbx_replay_task *task) {
     task->dispatch_count = 0;
 }
 
+const char *gbx_replay_subtask_name(uint32_t subtask) {
+    static const char *const names[GBX_SUBTASK_COUNT] = {"aic", "aiv0", "aiv1"};
+    return names[subtask];
+}
+
 const char *gbx_replay_task_title(const gbx_replay_task *task,
                                   char out_text[GBX_REPLAY_TITLE_BYTES]) {
     int used = snprintf(out_text, GBX_REPLAY_TITLE_BYTES, "task %" PRIu64 ", kernel%s", task->task,

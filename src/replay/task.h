@@ -69,4 +69,7 @@ enum { GBX_REPLAY_TITLE_BYTES = 320 };
 const char *gbx_replay_task_title(const gbx_replay_task *task,
                                   char out_text[GBX_REPLAY_TITLE_BYTES]);
 
+/* "aic", "aiv0", "aiv1" */
+const char *gbx_replay_subtask_name(uint32_t subtask);
+
 #endif
