@@ -31,7 +31,7 @@
 #include "store/writer.h"
 #include "tensor/compare.h"
 
-enum { PATH_BYTES = 4096, READ_BYTES = 1 << 20, ROUNDS = 5 };
+enum { PATH_BYTES = 4096, READ_BYTES = 1 << 20, ROUNDS = 5, NOISY_STEP = 64 };
 
 #define MIB ((size_t)1 << 20)
 #define GOAL 2.0 /* GB/s a side of the command */
@@ -67,28 +67,36 @@ static double unit_of(uint64_t i) {
     return (double)((mixed ^ mixed >> 29) >> 11) * 0x1p-53;
 }
 
-/* From 1 to 2, of both signs. */
-static double want_of(uint64_t i) {
-    return (1.0 + unit_of(i)) * (i & 4 ? -1.0 : 1.0);
+/* Floats from 1 to 2, of both signs; integers from 0 to 99. */
+static double want_of(uint32_t dtype, uint64_t i) {
+    if (dtype == GBX_BOOL)
+        return (double)(i >> 2 & 1);
+    return gbx_dtype_is_float(dtype) ? (1.0 + unit_of(i)) * (i & 4 ? -1.0 : 1.0)
+                                     : floor(unit_of(i) * 100.0);
 }
 
-/* Noise of half of what is near for the dtype, or of more than ten times that. */
-static double got_of(uint64_t i, data_kind kind, double rtol) {
+/* Noise of half of what is near for the dtype, or of more than ten times that. Of integers, which
+ * are exact, one of NOISY_STEP is noisy. */
+static double got_of(uint32_t dtype, uint64_t i, data_kind kind) {
+    const double rtol = gbx_tolerance_default(dtype).rtol, want = want_of(dtype, i);
+    bool is_off = kind == OUTSIDE || (kind == NOISY && i % NOISY_STEP == 0);
+    if (!gbx_dtype_is_float(dtype))
+        return !is_off ? want : dtype == GBX_BOOL ? 1.0 - want : want + 1.0 + (double)(i % 5);
     double noise = kind == NOISY ? rtol * (unit_of(i * 3) - 0.5) : 0.0;
     if (kind == OUTSIDE)
         noise = rtol * 10.0 * (1.0 + unit_of(i * 3));
-    return want_of(i) * (1.0 + noise);
+    return want * (1.0 + noise);
 }
 
 static void fill(uint32_t dtype, data_kind kind, uint64_t first, void *out_elements, size_t count,
                  bool is_got) {
-    const double rtol = gbx_tolerance_default(dtype).rtol;
     const size_t width = gbx_dtype_bits(dtype) / 8;
     double values[1024];
     for (size_t at = 0; at < count; at += 1024) {
         size_t some = count - at < 1024 ? count - at : 1024;
         for (size_t i = 0; i < some; ++i)
-            values[i] = is_got ? got_of(first + at + i, kind, rtol) : want_of(first + at + i);
+            values[i] =
+                is_got ? got_of(dtype, first + at + i, kind) : want_of(dtype, first + at + i);
         gbx_dtype_array_from_f64(dtype, values, some, (unsigned char *)out_elements + at * width);
     }
 }
@@ -135,7 +143,9 @@ static double measure_copy(const setting *how, const buffers *b) {
 }
 
 static bool is_right(const gbx_comparison *c, data_kind kind) {
-    const uint64_t mismatches = kind == OUTSIDE ? c->elements : 0;
+    const bool is_float = gbx_dtype_is_float(c->dtype);
+    const uint64_t noisy = kind == NOISY && !is_float ? c->elements / NOISY_STEP : 0;
+    const uint64_t mismatches = kind == OUTSIDE ? c->elements : noisy;
     bool holds = c->mismatches == mismatches && (c->unequal > 0) == (kind != EQUAL);
     if (!holds)
         fprintf(stderr, "bench_diff: %s %s: %llu of %llu elements do not match\n",
@@ -147,7 +157,7 @@ static bool is_right(const gbx_comparison *c, data_kind kind) {
 static bool print_dtype(const setting *how, const buffers *b, uint32_t dtype) {
     const size_t count = b->bytes * 8 / gbx_dtype_bits(dtype);
     bool holds = true;
-    printf("%8zu KiB  %-9s", b->bytes >> 10, gbx_dtype_name(dtype));
+    printf("%8zu KiB  %-11s", b->bytes >> 10, gbx_dtype_name(dtype));
     fill(dtype, EQUAL, 0, b->want, count, false);
     for (data_kind kind = EQUAL; kind < KINDS; ++kind) {
         gbx_comparison result = {0};
@@ -165,9 +175,11 @@ static void *map_buffer(size_t bytes) {
 }
 
 static bool print_comparison(const setting *how) {
-    static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16, GBX_FLOAT64};
+    static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16,   GBX_FLOAT16, GBX_FLOAT64,
+                                      GBX_INT8,    GBX_INT16,      GBX_INT32,   GBX_INT64,
+                                      GBX_BOOL,    GBX_FLOAT8_E4M3};
     bool holds = true;
-    printf("The comparison alone (%s), GB/s a side\n%12s  %-9s  %9s  %9s  %9s  %9s\n",
+    printf("The comparison alone (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
            gbx_comparison_variant(), "buffers", "dtype", kind_names[EQUAL], kind_names[NOISY],
            kind_names[OUTSIDE], "memcpy");
     for (size_t i = 0; i < 2; ++i) {

@@ -7,16 +7,19 @@ What is expected comes from the manifests or the encoder (dump_encoder.py) and f
 """
 import json
 import math
+import os
 import pathlib
+import resource
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
 import terminals
-from command_support import check, glassbox, on_terminal, report
+from command_support import ENVIRONMENT, GLASSBOX, check, glassbox, on_terminal, report
 from diff_support import Source, check_diff, diff, first_lines
 from dump_encoder import DTYPES, EDGES, IN_FLIGHT, NONE, Dump, number, record
 from view_support import element_bytes, text_width
@@ -266,6 +269,58 @@ def test_causes(root):
     check("a scalar", why([finish(dump) for dump in scalar]), ("inherited", "the orchestration passed another value"))
 
 
+def test_writers(root):
+    """Who wrote an input that differs is looked up in both dumps: tasks are given as {arg: (stage, data, address)} a side."""
+    x, y, z = floats(1, 2), floats(1, 3), floats(5, 6)
+
+    def why(name, tasks, *options, strip=()):
+        made = make(root, f"{name}_a"), make(root, f"{name}_b")
+        for task, sides in enumerate(tasks):
+            for dump, (func, records) in zip(made, sides):
+                if records:
+                    dump.task(task, (None, func, None))
+                for arg, (stage, data, address) in records.items():
+                    dump.tensor(task, arg, "float32", [2], data, stage=stage, role=stage, address=address)
+        directories = [finish(dump).directory for dump in made]
+        for side in strip:  # as another tool's, which tells no addresses
+            directories[side] = without_addresses(directories[side])
+        first = diff(*directories, *options, code=1)["first"]
+        return first["cause"], first["why"]
+
+    def both(func, records_a, records_b=None):
+        return (func, records_a), (func, records_b or records_a)
+
+    read = both(0, {0: (0, y, 0x1000)}, {0: (0, z, 0x1000)})
+    left = both(0, {1: (1, x, 0x1000)})
+    more = (0, {}), (1, {1: (1, z, 0x1000)})
+    check("a writer in B alone", why("writer_b", [more, read]), (
+        "inherited", "inherited: it was written last by no task in A and by task 0, kernel mul, arg 1 in B"))
+    check("a writer in A alone", why("writer_a", [more[::-1], read]), (
+        "inherited", "inherited: it was written last by task 0, kernel mul, arg 1 in A and by no task in B"))
+    check("one more writer in B", why("more_b", [left, more, read]), (
+        "inherited", "inherited: it was written last by task 0, kernel add, arg 1 y in A and by task 1, kernel mul, arg 1 in B"))
+    check("another writer", why("other_kernel", [left, ((0, {1: (1, y, 0x1000)}), (1, {1: (1, z, 0x1000)})), read]), (
+        "inherited", "inherited: it was written last by task 1, kernel add, arg 1 y in A and by task 1, kernel mul, arg 1 in B"))
+    written = both(0, {1: (1, y, 0x1000)}, {1: (1, z, 0x1000)})
+    for strip in ((), (0,), (1,)):  # one dump with addresses is enough
+        check(f"hidden by filters, no addresses in {strip}", why(f"strip{strip}", [written, read], "--stage", "before", strip=strip), (
+            "inherited", "inherited from task 0, kernel add, arg 1 y, which the filters leave out"))
+    check("no addresses", why("no_addresses", [written, read], "--stage", "before", strip=(0, 1)), (
+        "inherited", "it came in so; the dumps do not tell who wrote it"))
+
+
+def without_addresses(directory):
+    """The same dump as a manifest that tells no addresses."""
+    other = directory.with_name(directory.name + "_bare")
+    check("export", glassbox("export", directory, "--format", "simpler", "-o", other).returncode, 0)
+    manifest = next(other.glob("**/*.json"))
+    document = json.loads(manifest.read_text())
+    for entry in document["args" if "args" in document else "tensors"]:
+        entry.pop("buffer_addr", None)
+    manifest.write_text(json.dumps(document))
+    return other
+
+
 def test_order(root):
     """Task 0 waits for task 1: the first in graph order is task 1."""
     made = make(root, "order_a"), make(root, "order_b")
@@ -501,8 +556,57 @@ def test_refused(root):
             result = glassbox("diff", *arguments, *more)
             check(f"{what}: exit code, stdout", (result.returncode, result.stdout), (2, ""))
             check(f"{what}: {result.stderr}", words in result.stderr and result.stderr.startswith("glassbox diff: "), True)
+    strange = root / "a\x1b[31mb"
+    shutil.copytree(dump, strange)
+    result = glassbox("diff", strange, dump, "--kernel", "nothing")
+    check("a name of a directory is escaped", (result.returncode, "a\\x1b[31mb and" in result.stderr), (1, True))
     result = glassbox("diff", FIXTURES / "vector_example", FIXTURES / "vector_example", "--kernel", "x")
     check("names that are not told", (result.returncode, "tells no names of kernels" in result.stderr), (2, True))
+
+
+LARGE = 1 << 19  # elements of float32: so many are mapped
+
+
+def make_endless(root):
+    """More JSON than a pipe and all buffers hold, of tasks before one with a tensor of 2 MiB."""
+    made = make(root, "shrinking_a"), make(root, "shrinking_b")
+    for side, dump in enumerate(made):
+        for task in range(400):
+            dump.task(task, (None, 0, None))
+            dump.tensor(task, 1, "float32", [2], floats(task, side), stage=1, role=1)
+        dump.task(400, (None, 0, None))
+        dump.tensor(400, 0, "float32", [16], np.arange(16, dtype=np.float32) + side)
+        dump.tensor(400, 1, "float32", [LARGE], np.arange(LARGE, dtype=np.float32) + side, stage=1, role=1)
+    return [finish(dump).directory for dump in made]
+
+
+def test_shrinking(root):
+    """A payload that becomes shorter while diff, which cannot write on, is before what is cut off: one sentence, exit code 2."""
+    a, b = make_endless(root)
+    payload = b / "tensor_dump" / "tensor_dump.bin"
+    size = payload.stat().st_size
+    for what, kept, words in (("mapped", size - LARGE * 2, "has become shorter"), ("read", 64, "tensor_dump.bin")):
+        with subprocess.Popen([GLASSBOX, "diff", a, b, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
+                              bufsize=0) as process:
+            begun = process.stdout.read(1)
+            os.truncate(payload, kept)
+            document = begun + process.stdout.read()
+            error = process.stderr.read().decode()
+        check(f"{what}: exit code", process.returncode, 2)
+        check(f"{what}: {error}", error.startswith("glassbox diff: ") and words in error and error.count("\n") == 1, True)
+        check(f"{what}: what was compared before", 0 < document.count(b'"verdict": "different"') < 402, True)
+        os.truncate(payload, size)
+
+
+def test_full_disk(root):
+    """A document that does not reach its end is no success."""
+    a, b = root / "shrinking_a", root / "shrinking_b"
+    whole = glassbox("diff", a, b, "--json").stdout.encode()
+    with open(root / "document", "wb") as document:
+        result = subprocess.run([GLASSBOX, "diff", a, b, "--json"], stdout=document, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)))
+    check("a full disk", (result.returncode, "glassbox diff: writing to stdout: File too large" in result.stderr), (2, True))
+    check("a full disk: what there is room for", (root / "document").read_bytes(), whole[:50000])
 
 
 def finish_simple(root, name):
@@ -520,12 +624,15 @@ def main():
         test_pieces(root)
         test_nan(root)
         test_causes(root)
+        test_writers(root)
         test_order(root)
         test_graphs(root)
         test_hashes(root)
         test_truncated(root)
         test_in_flight(root)
         test_refused(root)
+        test_shrinking(root)
+        test_full_disk(root)
         test_runtimes(root, examples)
         test_broken_softmax(root, examples)
         test_levels(root, examples)

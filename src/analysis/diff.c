@@ -336,7 +336,7 @@ gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
                           .options = options,
                           .observer = observer,
                           .result = out_result};
-    *out_result = (gbx_diff_result){.writer = GBX_DIFF_NONE};
+    *out_result = (gbx_diff_result){.writer_a = GBX_DIFF_NONE, .writer_b = GBX_DIFF_NONE};
     walk.is_whole =
         gbx_diff_has_whole_graph(walk.reader_a) && gbx_diff_has_whole_graph(walk.reader_b);
     walk.has_whole_tasks =

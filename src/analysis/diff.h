@@ -88,14 +88,16 @@ typedef enum gbx_diff_ground {
 
 /* How the first input that differs came to differ. */
 typedef enum gbx_diff_origin {
-    GBX_DIFF_ORIGIN_UNKNOWN,      /* the dump does not tell who wrote it */
-    GBX_DIFF_ORIGIN_PASSED,       /* a scalar of the orchestration */
-    GBX_DIFF_ORIGIN_FORM,         /* the orchestration passed another kind, dtype or shape */
-    GBX_DIFF_ORIGIN_ARGUMENT,     /* no task before it wrote there: an argument of the run */
-    GBX_DIFF_ORIGIN_WRITER_EQUAL, /* `writer` left it equal */
-    GBX_DIFF_ORIGIN_WRITER_PART,  /* `writer` left it equal, but need not have written all of it */
-    GBX_DIFF_ORIGIN_WRITER_DIFFERS, /* `writer` left it different, outside of what is selected */
-    GBX_DIFF_ORIGIN_WRITER_UNKNOWN  /* `writer` wrote it, which could not be compared */
+    GBX_DIFF_ORIGIN_UNKNOWN,  /* the dumps do not tell who wrote it */
+    GBX_DIFF_ORIGIN_PASSED,   /* a scalar of the orchestration */
+    GBX_DIFF_ORIGIN_FORM,     /* the orchestration passed another kind, dtype or shape */
+    GBX_DIFF_ORIGIN_ARGUMENT, /* no task before it wrote there: an argument of the run */
+    /* The writer is one task of both dumps: */
+    GBX_DIFF_ORIGIN_WRITER_EQUAL,   /* it left it equal */
+    GBX_DIFF_ORIGIN_WRITER_PART,    /* it left it equal, but need not have written all of it */
+    GBX_DIFF_ORIGIN_WRITER_DIFFERS, /* it left it different, outside of what is selected */
+    GBX_DIFF_ORIGIN_WRITER_UNKNOWN, /* it wrote it, which could not be compared */
+    GBX_DIFF_ORIGIN_WRITERS_APART   /* no: another one in each, or one in one of them alone */
 } gbx_diff_origin;
 
 typedef struct gbx_diff_record {
@@ -145,7 +147,8 @@ typedef struct gbx_diff_result {
     bool has_first;        /* some record is different; the first of them: */
     gbx_diff_record first; /* its entries are NULL */
     gbx_diff_origin origin;
-    uint64_t writer; /* entry of A */
+    uint64_t writer_a; /* the entry that was left there last; GBX_DIFF_NONE where none is known */
+    uint64_t writer_b;
 
     bool has_other_graph; /* a task has other kernels in A and B, or is in one of two whole dumps
                              alone; the first: */

@@ -56,7 +56,7 @@ GBX_MUST_USE gbx_status gbx_diff_walk_next(gbx_diff_walk *walk, gbx_diff_cursor 
 GBX_MUST_USE gbx_status gbx_diff_walk_compare(gbx_diff_walk *walk, gbx_diff_record *record,
                                               bool *out_is_hashed);
 
-/* Where the first record that differs, an input, comes from: fills `origin` and `writer`. */
+/* Where the first record that differs, an input, comes from: fills `origin` and the writers. */
 GBX_MUST_USE gbx_status gbx_diff_walk_find_origin(gbx_diff_walk *walk);
 
 /* Whether the dump has a record of every argument of every task of the run. */

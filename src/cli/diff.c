@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
@@ -183,10 +182,10 @@ static gbx_status report_text(comparison *c, gbx_diff_result *result) {
 
 static void say_nothing_matches(const comparison *c) {
     char counts[2][GBX_COUNT_TEXT_BYTES];
-    fprintf(stderr,
-            "glassbox diff: none of the %s entries of %s and the %s of %s matches the filters\n",
-            gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
-            gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
+    gbx_command_say(
+        "diff", "none of the %s entries of %s and the %s of %s matches the filters",
+        gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
+        gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
 }
 
 static bool has_names(const gbx_opened_dump *dump) {

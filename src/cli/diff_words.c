@@ -156,6 +156,27 @@ static gbx_status why_output(const gbx_diff_dumps *dumps, const gbx_diff_record 
     return NULL;
 }
 
+static gbx_status writer_text(const gbx_opened_dump *dump, uint64_t index,
+                              char out_text[GBX_DIFF_PLACE_BYTES]) {
+    gbx_entry entry;
+    snprintf(out_text, GBX_DIFF_PLACE_BYTES, "no task");
+    if (index == GBX_DIFF_NONE)
+        return NULL;
+    GBX_TRY(gbx_entries_at(dump->entries, index, &entry));
+    gbx_diff_place_text(dump->reader, &entry, out_text);
+    return NULL;
+}
+
+static gbx_status why_apart(const gbx_diff_dumps *dumps, const gbx_diff_result *result,
+                            char out_text[GBX_DIFF_WHY_BYTES]) {
+    char writers[2][GBX_DIFF_PLACE_BYTES];
+    GBX_TRY(writer_text(&dumps->a, result->writer_a, writers[0]));
+    GBX_TRY(writer_text(&dumps->b, result->writer_b, writers[1]));
+    snprintf(out_text, GBX_DIFF_WHY_BYTES,
+             "inherited: it was written last by %s in A and by %s in B", writers[0], writers[1]);
+    return NULL;
+}
+
 static gbx_status why_input(const gbx_diff_dumps *dumps, const gbx_diff_result *result,
                             char out_text[GBX_DIFF_WHY_BYTES]) {
     static const char *const formats[] = {
@@ -172,15 +193,17 @@ static gbx_status why_input(const gbx_diff_dumps *dumps, const gbx_diff_result *
         [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] =
             "it came in so; %s wrote it last, which was not compared"};
     char writer[GBX_DIFF_PLACE_BYTES];
-    gbx_entry entry;
+    if (result->origin == GBX_DIFF_ORIGIN_WRITERS_APART)
+        return why_apart(dumps, result, out_text);
     const char *format = formats[result->origin];
     const char *mark = strstr(format, "%s");
     if (!mark) {
         snprintf(out_text, GBX_DIFF_WHY_BYTES, "%s", format);
         return NULL;
     }
-    GBX_TRY(gbx_entries_at(dumps->a.entries, result->writer, &entry));
-    gbx_diff_place_text(dumps->a.reader, &entry, writer);
+    bool is_b = result->writer_a == GBX_DIFF_NONE;
+    GBX_TRY(writer_text(is_b ? &dumps->b : &dumps->a, is_b ? result->writer_b : result->writer_a,
+                        writer));
     snprintf(out_text, GBX_DIFF_WHY_BYTES, "%.*s%s%s", (int)(mark - format), format, writer,
              mark + 2);
     return NULL;

@@ -92,12 +92,69 @@ static gbx_compare_block block_after(const gbx_comparison *comparison) {
                                    comparison->mismatches > 0 ? comparison->worst_excess : -1.0};
 }
 
+/* --- sums --- */
+
 static double sum_of_lanes(double *sums) {
     for (int w = GBX_COMPARE_LANES / 2; w > 0; w /= 2)
         for (int i = 0; i < w; ++i)
             sums[i] += sums[i + w];
     return sums[0];
 }
+
+static bool is_all_zero(const unsigned char *elements, size_t count) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t code;
+        memcpy(&code, elements + i * sizeof code, sizeof code);
+        bits |= code << 1; /* without the sign */
+    }
+    return bits == 0;
+}
+
+/* A sum of squares is infinite, or so small that squares may have been lost. */
+static bool is_out_of_range(long double sum) {
+    return !(sum >= 0x1p-900 && sum <= DBL_MAX);
+}
+
+static bool is_lossy(long double sum, const unsigned char *elements, size_t count) {
+    return is_out_of_range(sum) && !(sum == 0.0L && is_all_zero(elements, count));
+}
+
+/* Squares of any float64 and their sums are long doubles. */
+static void add_widely(const unsigned char *got, const unsigned char *want, size_t count,
+                       long double out_sums[GBX_COMPARE_SUMS]) {
+    memset(out_sums, 0, GBX_COMPARE_SUMS * sizeof *out_sums);
+    for (size_t i = 0; i < count; ++i) {
+        double g, w;
+        memcpy(&g, got + i * sizeof g, sizeof g);
+        memcpy(&w, want + i * sizeof w, sizeof w);
+        if (!isfinite(g) || !isfinite(w))
+            continue;
+        long double wide_g = g, wide_w = w, difference = wide_g - wide_w;
+        out_sums[GBX_SUM_SQUARE_DIFFERENCE] += difference * difference;
+        out_sums[GBX_SUM_SQUARE_GOT] += wide_g * wide_g;
+        out_sums[GBX_SUM_SQUARE_WANT] += wide_w * wide_w;
+        out_sums[GBX_SUM_PRODUCT] += wide_g * wide_w;
+    }
+}
+
+static void take_sums(gbx_comparison *c, const unsigned char *got, const unsigned char *want,
+                      size_t count, gbx_compare_block *block) {
+    long double sums[GBX_COMPARE_SUMS];
+    for (int i = 0; i < GBX_COMPARE_SUMS; ++i)
+        sums[i] = sum_of_lanes(block->sums[i]);
+    if (c->dtype == GBX_FLOAT64 &&
+        (is_lossy(sums[GBX_SUM_SQUARE_GOT], got, count) ||
+         is_lossy(sums[GBX_SUM_SQUARE_WANT], want, count) ||
+         (block->unequal > 0 && is_out_of_range(sums[GBX_SUM_SQUARE_DIFFERENCE]))))
+        add_widely(got, want, count, sums);
+    c->sum_square_difference += sums[GBX_SUM_SQUARE_DIFFERENCE];
+    c->sum_square_got += sums[GBX_SUM_SQUARE_GOT];
+    c->sum_square_want += sums[GBX_SUM_SQUARE_WANT];
+    c->sum_product += sums[GBX_SUM_PRODUCT];
+}
+
+/* --- adding --- */
 
 static gbx_compared_element element_of(const gbx_comparison *comparison, const unsigned char *got,
                                        const unsigned char *want, size_t index) {
@@ -107,7 +164,7 @@ static gbx_compared_element element_of(const gbx_comparison *comparison, const u
 }
 
 static void take_block(gbx_comparison *c, const unsigned char *got, const unsigned char *want,
-                       gbx_compare_block *block) {
+                       size_t count, gbx_compare_block *block) {
     if (block->mismatches > 0 && c->mismatches == 0)
         c->first_bad = element_of(c, got, want, block->first_bad);
     if (block->worst != GBX_COMPARE_NONE) {
@@ -120,10 +177,8 @@ static void take_block(gbx_comparison *c, const unsigned char *got, const unsign
     c->max_abs = block->max_abs;
     c->max_rel = block->max_rel;
     c->max_ulp = block->max_ulp;
-    c->sum_square_difference += sum_of_lanes(block->sums[GBX_SUM_SQUARE_DIFFERENCE]);
-    c->sum_square_got += sum_of_lanes(block->sums[GBX_SUM_SQUARE_GOT]);
-    c->sum_square_want += sum_of_lanes(block->sums[GBX_SUM_SQUARE_WANT]);
-    c->sum_product += sum_of_lanes(block->sums[GBX_SUM_PRODUCT]);
+    c->elements += count;
+    take_sums(c, got, want, count, block);
 }
 
 void gbx_comparison_begin(gbx_comparison *comparison, uint32_t dtype,
@@ -147,8 +202,7 @@ void gbx_comparison_add_at(gbx_cpu_level level, gbx_comparison *comparison, cons
         gbx_compare_block block = block_after(comparison);
         kernel(&rule, some_got, some_want, 0, whole, &block);
         gbx_compare_plain(&rule, some_got, some_want, whole, size, &block);
-        take_block(comparison, some_got, some_want, &block);
-        comparison->elements += size;
+        take_block(comparison, some_got, some_want, size, &block);
         done += size;
     }
 }
@@ -162,18 +216,17 @@ void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void 
 
 double gbx_comparison_rmse(const gbx_comparison *comparison) {
     uint64_t count = comparison->elements - comparison->not_finite;
-    return count > 0 ? sqrt(comparison->sum_square_difference / (double)count) : NAN;
+    return count > 0 ? (double)sqrtl(comparison->sum_square_difference / (long double)count) : NAN;
 }
 
-/* The roots are taken first: the product of the sums may be beyond the range. */
 double gbx_comparison_cosine(const gbx_comparison *comparison) {
-    double got = comparison->sum_square_got, want = comparison->sum_square_want;
+    long double got = comparison->sum_square_got, want = comparison->sum_square_want;
     if (comparison->elements == comparison->not_finite)
         return NAN;
-    if (got == 0.0 || want == 0.0)
+    if (got == 0.0L || want == 0.0L)
         return got == want ? 1.0 : 0.0;
-    double cosine = comparison->sum_product / sqrt(got) / sqrt(want);
-    return isfinite(got) && isfinite(want) ? fmax(-1.0, fmin(1.0, cosine)) : NAN;
+    double cosine = (double)(comparison->sum_product / sqrtl(got) / sqrtl(want));
+    return fmax(-1.0, fmin(1.0, cosine));
 }
 
 /* --- whole tensors --- */

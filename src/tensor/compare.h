@@ -47,10 +47,10 @@ typedef struct gbx_comparison {
     double max_rel;   /* of |got - want| / |want|, likewise, where want is not 0 */
     uint64_t max_ulp; /* values of the dtype from one to the other; UINT64_MAX where one of two is
                          NaN; |got - want| of integers */
-    double sum_square_difference;
-    double sum_square_got;
-    double sum_square_want;
-    double sum_product;
+    long double sum_square_difference; /* beyond the range of doubles for large float64 */
+    long double sum_square_got;
+    long double sum_square_want;
+    long double sum_product;
     gbx_compared_element first_bad; /* where mismatches > 0, like the next */
     gbx_compared_element worst;     /* the one that is furthest beyond its tolerance; one of two
                                        that is not finite is furthest; of equals the first */
@@ -69,8 +69,8 @@ enum { GBX_COMPARISON_STEP = 4096 };
 /*
  * The next `count` elements, packed as in a row of a tensor (int4: two a byte, the first in the low
  * half of the first byte). Need not be aligned. The same calls give the same bits, sums too, on
- * every processor of an architecture. Every dtype is summed in float64; as with any such sum,
- * float64 values near the largest may add up to an infinity.
+ * every processor of an architecture. Every dtype is summed in float64, and blocks of float64 whose
+ * squares are beyond its range in long doubles.
  */
 void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void *want,
                         size_t count);
@@ -78,7 +78,7 @@ void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void 
 /* The root of the mean square difference of the finite pairs; NaN where there is none. */
 double gbx_comparison_rmse(const gbx_comparison *comparison);
 
-/* 1 where both are all zeros, 0 where one is; NaN where no pair is finite or a sum is not. */
+/* 1 where both are all zeros, 0 where one is; NaN where no pair is finite. */
 double gbx_comparison_cosine(const gbx_comparison *comparison);
 
 /* The instruction set in use: "avx512", "avx2" or "plain". */

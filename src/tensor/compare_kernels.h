@@ -63,6 +63,11 @@ typedef void gbx_compare_kernel(const gbx_compare_rule *rule, const unsigned cha
 /* For every dtype. */
 gbx_compare_kernel gbx_compare_plain;
 
+/* With 32-byte vectors. */
+gbx_compare_kernel gbx_compare_int8;
+gbx_compare_kernel gbx_compare_uint8;
+gbx_compare_kernel gbx_compare_bool;
+
 /* By dtype; NULL where there is none. */
 extern gbx_compare_kernel *const gbx_compare_avx2[GBX_DTYPE_COUNT];
 extern gbx_compare_kernel *const gbx_compare_avx512[GBX_DTYPE_COUNT];

@@ -127,9 +127,27 @@ static void make_vast(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
     *out_got = gbx_dtype_from_f64(dtype, ldexp(1.0 + random_unit(), 126 - (int)random_below(3)));
 }
 
-static make_pair *const makers[] = {make_mixed,           make_usual,   make_near,
-                                    make_equal,           make_special, make_double,
-                                    make_close_quotients, make_small,   make_vast};
+/* Stretches that are equal, in between others. */
+static void make_stretches(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
+    static uint64_t left;
+    static bool is_equal;
+    if (left-- == 0) {
+        left = random_below(400);
+        is_equal = !is_equal;
+    }
+    (is_equal ? make_equal : make_mixed)(dtype, out_got, out_want);
+}
+
+/* Squares beyond the range of doubles, above or below. */
+static void make_extreme(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
+    int exponent = (int)random_below(3) * 850 - 900;
+    *out_got = gbx_dtype_from_f64(dtype, ldexp(random_unit() - 0.5, exponent));
+    *out_want = gbx_dtype_from_f64(dtype, ldexp(random_unit() - 0.5, exponent));
+}
+
+static make_pair *const makers[] = {make_mixed,   make_usual,  make_near,      make_equal,
+                                    make_special, make_double, make_stretches, make_close_quotients,
+                                    make_small,   make_vast,   make_extreme};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static void make_elements(uint32_t dtype, size_t count, make_pair *make) {
@@ -248,10 +266,9 @@ static bool expect_finite(uint32_t dtype, size_t i, double got, double want, gbx
     return ulp == 0 || ulp <= c->tolerance.ulp || (isfinite(difference) && difference <= tolerance);
 }
 
-static void expect_sums(double got, double want, double difference, expectation *e) {
-    const long double products[GBX_COMPARE_SUMS] = {
-        (long double)difference * difference, (long double)got * got, (long double)want * want,
-        (long double)got * want};
+static void expect_sums(long double got, long double want, long double difference, expectation *e) {
+    const long double products[GBX_COMPARE_SUMS] = {difference * difference, got * got, want * want,
+                                                    got * want};
     for (int i = 0; i < GBX_COMPARE_SUMS; ++i) {
         e->sums[i] += products[i];
         e->magnitudes[i] += fabsl(products[i]);
@@ -276,9 +293,10 @@ static void expect_element(size_t i, expectation *e) {
     bool is_near = true;
     if (isfinite(got) && isfinite(want)) {
         is_near = expect_finite(data.dtype, i, got, want, c, &excess);
-        double difference = gbx_dtype_is_float(data.dtype)
-                                ? got - want
-                                : (double)expect_ulp(data.dtype, data.got[i], data.want[i]);
+        long double difference =
+            gbx_dtype_is_float(data.dtype)
+                ? (long double)got - want
+                : (long double)expect_ulp(data.dtype, data.got[i], data.want[i]);
         expect_sums(got, want, difference, e);
     } else {
         c->not_finite += 1;
@@ -318,29 +336,23 @@ static void assert_exact(const gbx_comparison *result, const gbx_comparison *exp
     assert_element(&result->worst, &expected->worst);
 }
 
-static void assert_sum(double sum, long double expected, long double magnitude) {
-    if (magnitude > DBL_MAX / 2) /* near the end of the range, or beyond it */
-        return;
-    long double tolerance = magnitude * DBL_EPSILON * (long double)(data.count + 4);
-    assert_true(fabsl(sum - expected) <= tolerance + DBL_MIN);
-}
-
+/* A product is lost in a sum where it is small beside the squares. */
 static void assert_sums(const gbx_comparison *result, const expectation *e) {
-    const double sums[] = {result->sum_square_difference, result->sum_square_got,
-                           result->sum_square_want, result->sum_product};
-    for (int i = 0; i < GBX_COMPARE_SUMS; ++i)
-        assert_sum(sums[i], e->sums[i], e->magnitudes[i]);
-}
-
-static bool is_same(double a, double b) {
-    return a == b || (isnan(a) && isnan(b));
+    const long double sums[] = {result->sum_square_difference, result->sum_square_got,
+                                result->sum_square_want, result->sum_product};
+    const long double *of = e->magnitudes;
+    const long double magnitudes[] = {of[0], of[1], of[2], sqrtl(of[1]) * sqrtl(of[2])};
+    for (int i = 0; i < GBX_COMPARE_SUMS; ++i) {
+        long double tolerance = magnitudes[i] * DBL_EPSILON * (long double)(data.count + 4);
+        assert_true(fabsl(sums[i] - e->sums[i]) <= tolerance);
+    }
 }
 
 static void assert_same_sums(const gbx_comparison *a, const gbx_comparison *b) {
-    assert_true(is_same(a->sum_square_difference, b->sum_square_difference));
-    assert_true(is_same(a->sum_square_got, b->sum_square_got));
-    assert_true(is_same(a->sum_square_want, b->sum_square_want));
-    assert_true(is_same(a->sum_product, b->sum_product));
+    assert_true(a->sum_square_difference == b->sum_square_difference);
+    assert_true(a->sum_square_got == b->sum_square_got);
+    assert_true(a->sum_square_want == b->sum_square_want);
+    assert_true(a->sum_product == b->sum_product);
 }
 
 /* In pieces of `step`; 0: at once. */
@@ -585,6 +597,21 @@ static void cosine_of_zeros(void **state) {
     assert_true(gbx_comparison_cosine(&c) == -1.0);
 }
 
+/* Numbers whose squares no double holds. */
+static void extreme_numbers_have_a_root_and_a_cosine(void **state) {
+    (void)state;
+    static const double units[] = {1e300, 1e-300, 5e-324};
+    int64_t count = 2;
+    gbx_tensor tensor = tensor_of(GBX_FLOAT64, 1, &count);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i) {
+        const double got[] = {3 * units[i], 4 * units[i]}, want[] = {0, -3 * units[i]};
+        gbx_comparison c = gbx_compare(&tensor, got, want, &(gbx_tolerance){0});
+        double rmse = gbx_comparison_rmse(&c);
+        assert_true(fabs(rmse / units[i] - (i == 2 ? 5 : sqrt(29))) < 1e-14);
+        assert_true(fabs(gbx_comparison_cosine(&c) + 0.8) < 1e-14);
+    }
+}
+
 static void default_tolerances(void **state) {
     (void)state;
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT + 3; ++dtype) {
@@ -612,6 +639,7 @@ int main(void) {
         cmocka_unit_test(number_becomes_an_index),
         cmocka_unit_test(empty_and_single_tensors),
         cmocka_unit_test(cosine_of_zeros),
+        cmocka_unit_test(extreme_numbers_have_a_root_and_a_cosine),
         cmocka_unit_test(default_tolerances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
