@@ -97,13 +97,16 @@ typedef struct gbx_audit_counts {
     uint64_t unfollowed;    /* outputs whose views lie in too many pieces */
     uint64_t in_flight;     /* records that take no part */
     uint64_t bad_edges;
+    uint64_t outputs; /* of the records, those after completion: */
+    uint64_t unread;  /* no task read a byte of them before it was overwritten */
+    bool has_more;    /* findings that are not listed */
     bool has_edges;   /* order is by edges; else by time alone */
     bool is_complete; /* the run ended by itself, and nothing was lost */
 } gbx_audit_counts;
 
 typedef struct gbx_audit {
     gbx_audit_counts counts;
-    gbx_audit_finding *findings; /* by the place of the second task in graph order */
+    gbx_audit_finding *findings; /* by the later of both tasks in graph order; 100,000 at most */
     size_t finding_count;
 } gbx_audit;
 

@@ -172,8 +172,8 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
 static void count_access(gbx_audit_counts *counts, const gbx_access *access) {
     ++counts->records;
     counts->inputs += !access->is_write;
-    if (access->is_write)
-        counts->unfollowed += !access->is_followed;
+    counts->outputs += access->is_write;
+    counts->unfollowed += access->is_write && !access->is_followed;
 }
 
 static gbx_status gather_accesses(gbx_audit_state *state) {

@@ -82,11 +82,17 @@ static bool next_piece(pieces *p, piece *out_piece) {
 
 /* --- differences --- */
 
-static gbx_status add_difference(gbx_memory_comparison *c, const gbx_difference *difference) {
-    for (size_t i = c->count; i > 0 && i + 64 > c->count; --i) {
-        gbx_difference *known = &c->differences[i - 1];
-        if (known->owner != difference->owner)
-            continue;
+gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
+                                         const gbx_memory_comparison *comparison, uint64_t owner) {
+    uint64_t at = state->accesses[owner].difference;
+    bool is_there = at < comparison->count && comparison->differences[at].owner == owner;
+    return is_there ? &comparison->differences[at] : NULL;
+}
+
+static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *c,
+                                 const gbx_difference *difference) {
+    gbx_difference *known = gbx_memory_difference_of(state, c, difference->owner);
+    if (known) {
         if (difference->begin < known->begin)
             known->begin = difference->begin; /* a view that runs down; its first element stays */
         if (difference->end > known->end)
@@ -101,6 +107,7 @@ static gbx_status add_difference(gbx_memory_comparison *c, const gbx_difference 
         c->differences = larger;
         c->capacity = wanted;
     }
+    state->accesses[difference->owner].difference = c->count;
     c->differences[c->count++] = *difference;
     return NULL;
 }
@@ -144,7 +151,7 @@ static gbx_status compare_window(gbx_audit_state *state, const gbx_access *acces
                                  .end = p->begin + done + end,
                                  .address = p->begin + done + first,
                                  .offset = p->offset + done + first};
-    return add_difference(c, &difference);
+    return add_difference(state, c, &difference);
 }
 
 static uint64_t left_of(const gbx_access *access, uint64_t offset) {
@@ -184,6 +191,7 @@ static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
         if (c->known_bytes == 0)
             c->owner = at.owner;
         c->known_bytes += at.end - at.begin;
+        state->accesses[at.owner].is_read = true;
         c->begin = minimum(c->begin, at.begin);
         c->end = at.end > c->end ? at.end : c->end;
         c->is_same &= at.owner == c->owner && at.owner_offset == at.offset;
@@ -205,7 +213,7 @@ static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *acces
     }
     gbx_difference difference = {
         .owner = c->owner, .begin = c->begin, .end = c->end, .is_by_hash = true};
-    return add_difference(c, &difference);
+    return add_difference(state, c, &difference);
 }
 
 gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,

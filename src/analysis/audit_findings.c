@@ -9,7 +9,7 @@
 enum {
     NEAR_BYTES = 65536,  /* an output further away says nothing of who wrote */
     SEARCHED_MAX = 1000, /* suspects are looked for in so many findings: each looks at all tasks */
-    FINDINGS_MAX = 1000000
+    FINDINGS_MAX = 100000
 };
 
 static gbx_audit_side make_side(const gbx_audit_state *state, const gbx_access *access,
@@ -20,11 +20,16 @@ static gbx_audit_side make_side(const gbx_audit_state *state, const gbx_access *
                             .end = (int64_t)(end - access->buffer)};
 }
 
+/* Asked before a finding is made: then there are more than are listed. */
+static bool is_full(gbx_audit_state *state) {
+    if (state->audit->finding_count < FINDINGS_MAX)
+        return false;
+    state->audit->counts.has_more = true;
+    return true;
+}
+
 static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *finding) {
     gbx_audit *audit = state->audit;
-    if (audit->finding_count == FINDINGS_MAX)
-        return gbx_fail(GBX_EXHAUSTED, "auditing the dump: it has more than %d findings",
-                        FINDINGS_MAX);
     if (audit->finding_count == state->finding_capacity) {
         size_t wanted = state->finding_capacity ? state->finding_capacity * 2 : 16;
         gbx_audit_finding *larger = realloc(audit->findings, wanted * sizeof *larger);
@@ -134,6 +139,8 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     gbx_audit_finding finding = {.kind = GBX_AUDIT_UNDECLARED_WRITE,
                                  .is_compared = !difference->is_by_hash,
                                  .is_seen = !owner->is_write};
+    if (is_full(state))
+        return NULL;
     GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
     set_range(state, reader, difference, &finding);
     finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
@@ -149,7 +156,8 @@ static const gbx_access *other_half(const gbx_audit_state *state, const gbx_acce
     const gbx_audit_task *task = &state->tasks[access->task];
     for (uint64_t i = task->first; i < task->first + task->count; ++i) {
         const gbx_access *other = &state->accesses[i];
-        if (other->arg_index == access->arg_index && other->is_write != access->is_write)
+        if (other->arg_index == access->arg_index && other->is_write != access->is_write &&
+            other->begin == access->begin && other->end == access->end)
             return other;
     }
     return NULL;
@@ -169,30 +177,16 @@ static bool is_told_otherwise(const gbx_audit_state *state, const gbx_race *race
     return other_half(state, reader) && !(is_plain_output && reader == second);
 }
 
-/* What `first` left there against what `second` holds. */
-static gbx_status compare_pair(gbx_audit_state *state, const gbx_access *first,
-                               const gbx_access *second, gbx_memory_map *map,
-                               gbx_memory_comparison *comparison) {
-    gbx_runs runs;
-    gbx_run run;
-    uint64_t index = (uint64_t)(first - state->accesses);
-    gbx_memory_map_clear(map);
-    GBX_TRY(gbx_access_runs(state, first, &runs));
-    while (gbx_runs_next(&runs, &run)) {
-        gbx_memory_range range = {run.begin, run.end, index, run.offset};
-        GBX_TRY(gbx_memory_map_set(map, &range));
-    }
-    return gbx_memory_compare(state, map, second, comparison);
-}
-
-/* The bytes that both have, and the first element that differs. */
+/* The bytes that both have, and the first element of `second` that is not what `first` left. */
 static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
                                 const gbx_access *second, gbx_memory_map *map,
                                 gbx_memory_comparison *comparison, gbx_audit_finding *finding) {
     uint64_t begin = first->begin > second->begin ? first->begin : second->begin;
     uint64_t end = first->end < second->end ? first->end : second->end;
-    if (first->is_followed && second->is_followed) {
-        GBX_TRY(compare_pair(state, first, second, map, comparison));
+    bool is_made;
+    GBX_TRY(gbx_access_map_pair(state, first, second, map, &is_made));
+    if (is_made) {
+        GBX_TRY(gbx_memory_compare(state, map, second, comparison));
         if (comparison->known_bytes > 0) {
             begin = comparison->begin;
             end = comparison->end;
@@ -209,6 +203,15 @@ static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
     return NULL;
 }
 
+/* Of a pair that the clock found the graph was not asked. */
+static bool has_no_path(const gbx_audit_state *state, const gbx_race *race) {
+    if (race->has_no_path || !state->audit->counts.has_edges)
+        return race->has_no_path;
+    uint64_t first = state->tasks[state->accesses[race->first].task].number;
+    uint64_t second = state->tasks[state->accesses[race->second].task].number;
+    return !gbx_graph_is_before(state->graph, first, second);
+}
+
 static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_memory_map *map,
                               gbx_memory_comparison *comparison) {
     const gbx_access *first = &state->accesses[race->first];
@@ -218,8 +221,10 @@ static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_
                                              ? GBX_AUDIT_OVERLAPPING_WRITES
                                              : GBX_AUDIT_READ_TOO_EARLY,
                                  .is_concurrent = race->is_concurrent,
-                                 .has_no_path = race->has_no_path,
                                  .is_read_first = is_read_first};
+    if (is_full(state))
+        return NULL;
+    finding.has_no_path = has_no_path(state, race);
     GBX_TRY(describe_pair(state, is_read_first ? second : first, is_read_first ? first : second,
                           map, comparison, &finding));
     return add_finding(state, &finding);

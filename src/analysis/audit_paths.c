@@ -27,6 +27,7 @@ typedef struct ordering {
     uint64_t count;
     uint64_t capacity;
     uint64_t first_race; /* of the task at hand */
+    uint64_t last_node;  /* of the access at hand; NOBODY before the first */
 } ordering;
 
 /* Whether the pair is one of those of the last few that were found. */
@@ -50,7 +51,12 @@ static gbx_status check_order(ordering *o, uint64_t earlier, uint64_t later) {
     return gbx_audit_add_race(state, earlier, later, false, true);
 }
 
+/* Neighbouring ranges of a view mostly have the same readers, and then one node. */
 static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t *out_node) {
+    if (o->last_node != NOBODY && o->nodes[o->last_node].next == next) {
+        *out_node = o->last_node;
+        return NULL;
+    }
     if (o->count == o->capacity) {
         uint64_t wanted = o->capacity ? o->capacity * 2 : 1024;
         reader_node *larger =
@@ -63,7 +69,7 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
         o->capacity = wanted;
     }
     o->nodes[o->count] = (reader_node){access, next};
-    *out_node = o->count++;
+    *out_node = o->last_node = o->count++;
     return NULL;
 }
 
@@ -133,12 +139,14 @@ static gbx_status write_run(ordering *o, uint64_t access, const gbx_run *run) {
 /* --- the whole --- */
 
 static gbx_status take_access(ordering *o, uint64_t index) {
-    const gbx_access *access = &o->state->accesses[index];
+    gbx_access *access = &o->state->accesses[index];
     gbx_runs runs;
     gbx_run run;
+    GBX_TRY(gbx_access_fit(o->state, o->map, access));
     if (!access->is_followed)
         return NULL;
     GBX_TRY(gbx_access_runs(o->state, access, &runs));
+    o->last_node = NOBODY;
     while (gbx_runs_next(&runs, &run))
         GBX_TRY(access->is_write ? write_run(o, index, &run) : read_run(o, index, &run));
     return NULL;

@@ -9,15 +9,24 @@
 /* More cannot have run at a time: a chip has 72 cores. */
 enum { RUNNING_MAX = 4096 };
 
+/* Pairs that are kept. */
+#define RACES_MAX (UINT64_C(1) << 20)
+
 typedef struct sweep {
     gbx_audit_state *state;
-    uint64_t *order; /* tasks by the time of their dispatch */
+    gbx_memory_map *map; /* of one access */
+    uint64_t *order;     /* tasks by the time of their dispatch */
     uint64_t *running;
     uint64_t running_count;
 } sweep;
 
 gbx_status gbx_audit_add_race(gbx_audit_state *state, uint64_t one, uint64_t other,
                               bool is_concurrent, bool has_no_path) {
+    state->accesses[one].has_race = state->accesses[other].has_race = true;
+    if (state->race_count == RACES_MAX) {
+        state->are_races_cut = state->audit->counts.has_more = true;
+        return NULL;
+    }
     if (state->race_count == state->race_capacity) {
         uint64_t wanted = state->race_capacity ? state->race_capacity * 2 : 64;
         gbx_race *larger = realloc(state->races, wanted * sizeof *larger);
@@ -26,33 +35,50 @@ gbx_status gbx_audit_add_race(gbx_audit_state *state, uint64_t one, uint64_t oth
         state->races = larger;
         state->race_capacity = wanted;
     }
-    state->accesses[one].has_race = state->accesses[other].has_race = true;
     bool is_in_order = state->accesses[one].task <= state->accesses[other].task;
     state->races[state->race_count++] = (gbx_race){
         is_in_order ? one : other, is_in_order ? other : one, is_concurrent, has_no_path};
     return NULL;
 }
 
-static gbx_status check_pair(gbx_audit_state *state, uint64_t one, uint64_t other) {
-    const gbx_access *a = &state->accesses[one];
-    const gbx_access *b = &state->accesses[other];
+/* Views whose bytes are not one range. gbx_tensor_overlaps says yes where it would take too long to
+ * prove a no: then their pieces tell. */
+static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b,
+                              bool *out_do_overlap) {
+    gbx_tensor a_view, b_view;
+    gbx_runs runs;
+    gbx_run run;
+    gbx_memory_range found;
+    bool is_made = false;
+    GBX_TRY(gbx_access_view(s->state, a, &a_view));
+    GBX_TRY(gbx_access_view(s->state, b, &b_view));
+    *out_do_overlap = gbx_tensor_overlaps(&a_view, &b_view);
+    if (*out_do_overlap)
+        GBX_TRY(gbx_access_map_pair(s->state, a, b, s->map, &is_made));
+    if (!is_made)
+        return NULL;
+    GBX_TRY(gbx_access_runs(s->state, b, &runs));
+    *out_do_overlap = false;
+    while (!*out_do_overlap && gbx_runs_next(&runs, &run))
+        *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
+    return NULL;
+}
+
+static gbx_status check_pair(sweep *s, uint64_t one, uint64_t other) {
+    const gbx_access *a = &s->state->accesses[one];
+    const gbx_access *b = &s->state->accesses[other];
     if ((!a->is_write && !b->is_write) || a->begin >= b->end || b->begin >= a->end)
         return NULL;
     bool do_overlap = true;
-    if (!a->is_contiguous || !b->is_contiguous) {
-        gbx_tensor a_view, b_view;
-        GBX_TRY(gbx_access_view(state, a, &a_view));
-        GBX_TRY(gbx_access_view(state, b, &b_view));
-        do_overlap = gbx_tensor_overlaps(&a_view, &b_view);
-    }
-    return do_overlap ? gbx_audit_add_race(state, one, other, true, false) : NULL;
+    if (!a->is_contiguous || !b->is_contiguous)
+        GBX_TRY(check_views(s, a, b, &do_overlap));
+    return do_overlap ? gbx_audit_add_race(s->state, one, other, true, false) : NULL;
 }
 
-static gbx_status check_tasks(gbx_audit_state *state, const gbx_audit_task *a,
-                              const gbx_audit_task *b) {
+static gbx_status check_tasks(sweep *s, const gbx_audit_task *a, const gbx_audit_task *b) {
     for (uint64_t i = a->first; i < a->first + a->count; ++i)
         for (uint64_t k = b->first; k < b->first + b->count; ++k)
-            GBX_TRY(check_pair(state, i, k));
+            GBX_TRY(check_pair(s, i, k));
     return NULL;
 }
 
@@ -69,7 +95,7 @@ static gbx_status begin_task(sweep *s, uint64_t index) {
     const gbx_audit_task *task = &s->state->tasks[index];
     leave_ended(s, task->begin_ns);
     for (uint64_t i = 0; i < s->running_count; ++i)
-        GBX_TRY(check_tasks(s->state, &s->state->tasks[s->running[i]], task));
+        GBX_TRY(check_tasks(s, &s->state->tasks[s->running[i]], task));
     if (task->end_ns == UINT64_MAX || task->end_ns <= task->begin_ns)
         return NULL;
     if (s->running_count == RUNNING_MAX)
@@ -157,6 +183,8 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
         status = gbx_fail(GBX_EXHAUSTED, "no memory for the order of %" PRIu64 " tasks",
                           state->task_count);
     if (!status)
+        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &s.map);
+    if (!status)
         status = sweep_tasks(&s);
     if (!status && state->audit->counts.has_edges)
         status = gbx_audit_find_unordered(state);
@@ -164,6 +192,7 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
         unite_races(state);
         status = sort_by_second(state);
     }
+    gbx_memory_map_destroy(s.map);
     free(s.order);
     free(s.running);
     return status;

@@ -52,8 +52,10 @@ static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint6
 /* Whether one that writes these bytes ran when the access was read. */
 static bool has_writer(const gbx_audit_state *state, uint64_t access,
                        const gbx_difference *difference) {
-    return state->accesses[access].has_race && (has_writer_in(state, false, access, difference) ||
-                                                has_writer_in(state, true, access, difference));
+    if (!state->accesses[access].has_race)
+        return false;
+    return state->are_races_cut || has_writer_in(state, false, access, difference) ||
+           has_writer_in(state, true, access, difference);
 }
 
 /* Whether a task ran since whose outputs are not all in the dump. */
@@ -92,18 +94,12 @@ static gbx_status judge(replay *r, uint64_t index, verdict *out_verdict) {
 
 /* --- what is known afterwards --- */
 
-static bool is_different(const gbx_memory_comparison *comparison, uint64_t owner) {
-    for (size_t i = 0; i < comparison->count; ++i)
-        if (comparison->differences[i].owner == owner)
-            return true;
-    return false;
-}
-
 /* Whether what the access saw tells more of a range than what was known. */
 static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t index) {
     const gbx_access *access = &r->state->accesses[index];
     const gbx_access *owner = &r->state->accesses[known->owner];
-    return is_different(&r->comparison, known->owner) || (access->has_bytes && !owner->has_bytes);
+    return gbx_memory_difference_of(r->state, &r->comparison, known->owner) ||
+           (access->has_bytes && !owner->has_bytes);
 }
 
 static gbx_status take_over_run(replay *r, uint64_t index, const gbx_run *run) {
@@ -151,6 +147,7 @@ static gbx_status replay_read(replay *r, uint64_t index) {
     gbx_access *access = &state->accesses[index];
     gbx_memory_comparison *comparison = &r->comparison;
     verdict judged = {0};
+    GBX_TRY(gbx_access_fit(r->state, r->map, access));
     if (!access->is_followed) {
         ++state->audit->counts.not_compared[GBX_GAP_PIECES];
         return NULL;
@@ -171,6 +168,7 @@ static gbx_status replay_write(replay *r, uint64_t index) {
     gbx_access *access = &r->state->accesses[index];
     gbx_runs runs;
     gbx_run run;
+    GBX_TRY(gbx_access_fit(r->state, r->map, access));
     if (!access->is_followed) {
         access->has_bytes = access->has_hash = false;
         gbx_memory_range hull = {access->begin, access->end, index, 0};
@@ -218,6 +216,8 @@ static gbx_status replay_all(replay *r, uint64_t *order) {
         GBX_TRY(state->accesses[order[i]].is_write ? replay_write(r, order[i])
                                                    : replay_read(r, order[i]));
     }
+    for (uint64_t i = 0; i < state->access_count; ++i)
+        state->audit->counts.unread += state->accesses[i].is_write && !state->accesses[i].is_read;
     return NULL;
 }
 

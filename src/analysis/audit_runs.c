@@ -4,6 +4,9 @@
 
 #include "base/checked.h"
 
+/* Pieces that pairs of accesses are compared by, in all: about a minute. */
+#define PAIR_PIECES_MAX (UINT64_C(1) << 26)
+
 /* Leaves out dimensions of one element; what is left of the innermost ones that lie row-major is
  * the length of a run, in elements. */
 static int64_t fold(gbx_tensor *view) {
@@ -100,5 +103,39 @@ gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx
     gbx_tensor view;
     GBX_TRY(gbx_access_view(state, access, &view));
     gbx_runs_begin(&view, out_runs);
+    return NULL;
+}
+
+gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx_access *access) {
+    gbx_runs runs;
+    if (!access->is_followed || access->is_contiguous)
+        return NULL;
+    GBX_TRY(gbx_access_runs(state, access, &runs));
+    if (gbx_memory_map_has_room(map, runs.left))
+        return NULL;
+    access->is_followed = false;
+    state->audit->counts.unfollowed += access->is_write;
+    return NULL;
+}
+
+gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
+                               const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
+    gbx_runs runs, others;
+    gbx_run run;
+    *out_is_made = false;
+    if (!first->is_followed || !second->is_followed)
+        return NULL;
+    GBX_TRY(gbx_access_runs(state, first, &runs));
+    GBX_TRY(gbx_access_runs(state, second, &others));
+    state->pair_pieces += runs.left + others.left;
+    if (state->pair_pieces > PAIR_PIECES_MAX)
+        return NULL;
+    gbx_memory_map_clear(map);
+    while (gbx_runs_next(&runs, &run)) {
+        gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
+                                  run.offset};
+        GBX_TRY(gbx_memory_map_set(map, &range));
+    }
+    *out_is_made = true;
     return NULL;
 }

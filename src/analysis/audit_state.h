@@ -21,7 +21,8 @@ typedef struct gbx_access {
     uint64_t hash_low;
     uint64_t hash_high;
     uint64_t time_ns;
-    uint64_t seen_ns; /* when all of it was last seen unchanged */
+    uint64_t seen_ns;    /* when all of it was last seen unchanged */
+    uint64_t difference; /* of it in the comparison at hand, gbx_memory_difference_of */
     uint8_t arg_index;
     bool is_write;
     bool is_contiguous; /* row-major from begin to end */
@@ -29,6 +30,7 @@ typedef struct gbx_access {
     bool has_hash;      /* of all bytes, likewise */
     bool is_followed;   /* its view lies in few enough pieces */
     bool has_race;      /* some of `races` is about it */
+    bool is_read;       /* some of it was compared with what a task read */
 } gbx_access;
 
 typedef struct gbx_audit_task {
@@ -60,7 +62,9 @@ typedef struct gbx_audit_state {
     uint64_t *races_by_second; /* the same ones, by second */
     uint64_t race_capacity;
     size_t finding_capacity;
-    bool is_any_missing; /* any task may have written anything */
+    uint64_t pair_pieces; /* of all that gbx_access_map_pair was asked for */
+    bool are_races_cut;   /* there are more than `races`; has_race tells of all */
+    bool is_any_missing;  /* any task may have written anything */
     gbx_audit_progress progress;
     void *context;
     gbx_audit *audit;
@@ -97,6 +101,16 @@ bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run);
 /* Of an access that is followed. */
 GBX_MUST_USE gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,
                                         gbx_runs *out_runs);
+
+/* Stops following an access that lies in more pieces than a map has room for. */
+GBX_MUST_USE gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map,
+                                       gbx_access *access);
+
+/* Makes a map of `first` alone, for comparing `second` with it. Not so, which is told, where one of
+ * them is not followed, or the pieces of all pairs so far are too many. */
+GBX_MUST_USE gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
+                                            const gbx_access *second, gbx_memory_map *map,
+                                            bool *out_is_made);
 GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access,
                                         gbx_tensor *out_view);
 
@@ -143,6 +157,10 @@ void gbx_memory_comparison_free(gbx_memory_comparison *comparison);
 GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
+
+/* What differs between the access compared last and an owner; NULL for nothing. */
+gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
+                                         const gbx_memory_comparison *comparison, uint64_t owner);
 
 /* The element of the access at a difference, as it is and as the map has it; the dtype always. */
 GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state,

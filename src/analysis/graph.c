@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Predecessors further away are remembered, so many of each task. */
+enum { NEAR_PLACES = 256, REMEMBERED = 4 };
+
 /* What the search of gbx_graph_is_before has found so far: all that `later` waits for is marked, of
- * the places from `swept` on for certain. */
+ * the places from `swept` on for certain. Where many tasks wait for one that is far away, as all
+ * that read the same weights do, a search ends at the first of them that found it before. */
 typedef struct search {
     uint64_t *marks; /* a bit a place */
     uint64_t later;  /* its place; UINT64_MAX before the first search */
     uint64_t swept;
+    uint64_t (*remembered)[REMEMBERED]; /* of each place, the last one first; UINT64_MAX for none */
 } search;
 
 struct gbx_graph {
@@ -242,7 +247,12 @@ static gbx_status make_search(gbx_graph *graph) {
         return fail_memory();
     graph->search->later = UINT64_MAX;
     graph->search->marks = calloc(graph->count / 64 + 1, sizeof *graph->search->marks);
-    return graph->search->marks ? NULL : fail_memory();
+    size_t remembered_bytes = (graph->count + 1) * sizeof *graph->search->remembered;
+    graph->search->remembered = malloc(remembered_bytes);
+    if (!graph->search->marks || !graph->search->remembered)
+        return fail_memory();
+    memset(graph->search->remembered, 0xff, remembered_bytes);
+    return NULL;
 }
 
 gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
@@ -267,8 +277,10 @@ gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
 void gbx_graph_destroy(gbx_graph *graph) {
     if (!graph)
         return;
-    if (graph->search)
+    if (graph->search) {
         free(graph->search->marks);
+        free(graph->search->remembered);
+    }
     free(graph->search);
     free(graph->tasks);
     free(graph->first_edges);
@@ -322,8 +334,21 @@ static void mark_predecessors(const gbx_graph *graph, uint64_t place) {
         mark(graph->search, places[i]);
 }
 
+static bool is_remembered(const search *s, uint64_t place, uint64_t earlier) {
+    for (int i = 0; i < REMEMBERED; ++i)
+        if (s->remembered[place][i] == earlier)
+            return true;
+    return false;
+}
+
+static void remember(search *s, uint64_t earlier) {
+    uint64_t *remembered = s->remembered[s->later];
+    memmove(remembered + 1, remembered, (REMEMBERED - 1) * sizeof *remembered);
+    remembered[0] = earlier;
+}
+
 /* Predecessors lie before their tasks: going down, what is marked at a place is final. */
-static bool reaches(const gbx_graph *graph, uint64_t earlier) {
+static void sweep_down(const gbx_graph *graph, uint64_t earlier) {
     search *s = graph->search;
     while (s->swept > earlier && !is_marked(s, earlier)) {
         uint64_t place = s->swept - 1;
@@ -331,11 +356,26 @@ static bool reaches(const gbx_graph *graph, uint64_t earlier) {
             s->swept = place / 64 * 64;
             continue;
         }
+        if (is_marked(s, place) && is_remembered(s, place, earlier)) {
+            mark(s, earlier);
+            return;
+        }
         if (is_marked(s, place))
             mark_predecessors(graph, place);
         s->swept = place;
     }
-    return is_marked(s, earlier);
+}
+
+static bool reaches(const gbx_graph *graph, uint64_t earlier) {
+    search *s = graph->search;
+    if (is_marked(s, earlier))
+        return true;
+    sweep_down(graph, earlier);
+    if (!is_marked(s, earlier))
+        return false;
+    if (s->later - earlier > NEAR_PLACES)
+        remember(s, earlier);
+    return true;
 }
 
 bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later) {

@@ -2,7 +2,7 @@
 
 #include "analysis/graph.h"
 
-enum { TASKS_MAX = 40, EDGES_MAX = 200, GRAPHS = 400 };
+enum { TASKS_MAX = 40, EDGES_MAX = 200, GRAPHS = 400, FAR_TASKS = 1500 };
 
 /* What a dump says, and what follows from it by trying all paths. Tasks by their place in
  * `numbers`. */
@@ -249,6 +249,42 @@ static void test_random_graphs(void **state) {
     assert_in_range(with_cycles, GRAPHS / 4, GRAPHS * 3 / 4);
 }
 
+/* Edges of a long graph: a few near ones, and now and then one to any. */
+static void put_long_graph(fixture *f, bool (*paths)[FAR_TASKS], uint64_t seed) {
+    for (uint64_t later = 0; later < FAR_TASKS; ++later) {
+        put_task(f, later, 0);
+        for (uint64_t i = random_below(&seed, 4); later > 0 && i > 0; --i) {
+            bool is_far = random_below(&seed, 20) == 0;
+            uint64_t back = 1 + random_below(&seed, is_far || later < 8 ? later : 8);
+            put_edges(f, later, (uint64_t[]){later - back}, 1);
+            paths[later][later - back] = true;
+            for (uint64_t k = 0; k < later - back; ++k)
+                paths[later][k] |= paths[later - back][k];
+        }
+        if (later % 100 == 99)
+            end_block(&f->journal);
+    }
+}
+
+/* The same few are asked for by all tasks, as by those that read the same tensors, in any order. */
+static void test_far_paths(void **state) {
+    fixture *f = *state;
+    uint64_t seed = 5, found = 0, asked = 0;
+    bool(*paths)[FAR_TASKS] = calloc(FAR_TASKS, sizeof *paths);
+    assert_non_null(paths);
+    put_long_graph(f, paths, 3);
+    open_graph(f);
+    for (uint64_t later = 1; later < FAR_TASKS; ++later)
+        for (int i = 0; i < 12; ++i, ++asked) {
+            uint64_t earlier = random_below(&seed, i < 8 ? 12 : FAR_TASKS);
+            bool is_before = gbx_graph_is_before(f->graph, earlier, later);
+            assert_int_equal(is_before, paths[later][earlier]);
+            found += is_before;
+        }
+    assert_in_range(found, asked / 5, asked * 4 / 5);
+    free(paths);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_times_and_edges, set_up, tear_down),
@@ -257,6 +293,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_order_against_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_cycle, set_up, tear_down),
         cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test_setup_teardown(test_far_paths, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,14 +10,22 @@
 
 enum { CHUNK_RANGES = 256 };
 #define RANGES_MAX (UINT64_C(1) << 24) /* 640 MiB of chunks */
+#define RANGES_KEPT (RANGES_MAX / 8)   /* for whole tensors */
 
 typedef struct chunk {
     uint32_t count; /* at least 1 */
     gbx_memory_range ranges[CHUNK_RANGES];
 } chunk;
 
+/* Ranges of the chunk begin at `first` or later, those of the chunks before it end there or
+ * earlier. */
+typedef struct slot {
+    uint64_t first;
+    chunk *chunk;
+} slot;
+
 struct gbx_memory_map {
-    chunk **chunks;
+    slot *slots;
     size_t chunk_count;
     size_t capacity;
     uint64_t range_count;
@@ -44,7 +52,7 @@ gbx_status gbx_memory_map_create(gbx_memory_offsets offsets, gbx_memory_map **ou
 
 void gbx_memory_map_clear(gbx_memory_map *map) {
     for (size_t i = 0; i < map->chunk_count; ++i)
-        free(map->chunks[i]);
+        free(map->slots[i].chunk);
     map->chunk_count = 0;
     map->range_count = 0;
 }
@@ -53,7 +61,7 @@ void gbx_memory_map_destroy(gbx_memory_map *map) {
     if (!map)
         return;
     gbx_memory_map_clear(map);
-    free(map->chunks);
+    free(map->slots);
     free(map);
 }
 
@@ -61,41 +69,41 @@ uint64_t gbx_memory_map_count(const gbx_memory_map *map) {
     return map->range_count;
 }
 
+/* Setting one cuts at most one other in two. */
+bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count) {
+    uint64_t room = RANGES_MAX - RANGES_KEPT;
+    return map->range_count <= room && count <= (room - map->range_count) / 2;
+}
+
 /* --- places --- */
 
-static uint64_t chunk_end(const chunk *c) {
-    return c->ranges[c->count - 1].end;
+/* The last chunk that may have a range which begins at `address` or earlier; or else the first. */
+static size_t find_chunk(const gbx_memory_map *map, uint64_t address) {
+    size_t low = 0;
+    for (size_t count = map->chunk_count; count > 1;) {
+        size_t half = count / 2;
+        low += map->slots[low + half].first <= address ? half : 0;
+        count -= half;
+    }
+    return low;
 }
 
 /* The first range that ends after `address`. */
 static place find_place(const gbx_memory_map *map, uint64_t address) {
-    size_t low = 0;
-    size_t high = map->chunk_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chunk_end(map->chunks[middle]) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    place at = {low, 0};
-    if (low == map->chunk_count)
+    place at = {find_chunk(map, address), 0};
+    if (at.chunk == map->chunk_count)
         return at;
-    uint32_t first = 0;
-    uint32_t end = map->chunks[low]->count;
-    while (first < end) {
-        uint32_t middle = first + (end - first) / 2;
-        if (map->chunks[low]->ranges[middle].end <= address)
-            first = middle + 1;
-        else
-            end = middle;
+    const chunk *c = map->slots[at.chunk].chunk;
+    for (uint32_t count = c->count; count > 0;) {
+        uint32_t half = (count + 1) / 2;
+        at.range += c->ranges[at.range + half - 1].end <= address ? half : 0;
+        count -= half;
     }
-    at.range = first;
-    return at;
+    return at.range < c->count ? at : (place){at.chunk + 1, 0};
 }
 
 static gbx_memory_range *range_at(const gbx_memory_map *map, place at) {
-    return at.chunk < map->chunk_count ? &map->chunks[at.chunk]->ranges[at.range] : NULL;
+    return at.chunk < map->chunk_count ? &map->slots[at.chunk].chunk->ranges[at.range] : NULL;
 }
 
 bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory_range *out_range) {
@@ -111,37 +119,38 @@ bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory
 static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
     if (map->chunk_count == map->capacity) {
         size_t wanted = map->capacity ? map->capacity * 2 : 16;
-        chunk **larger = realloc(map->chunks, wanted * sizeof(chunk *));
+        slot *larger = realloc(map->slots, wanted * sizeof *larger);
         if (!larger)
             return fail_memory();
-        map->chunks = larger;
+        map->slots = larger;
         map->capacity = wanted;
     }
     chunk *made = malloc(sizeof *made);
     if (!made)
         return fail_memory();
     made->count = 0;
-    memmove(map->chunks + at + 1, map->chunks + at, (map->chunk_count - at) * sizeof(chunk *));
-    map->chunks[at] = made;
+    memmove(map->slots + at + 1, map->slots + at, (map->chunk_count - at) * sizeof *map->slots);
+    map->slots[at] = (slot){0, made};
     ++map->chunk_count;
     return NULL;
 }
 
 static void remove_chunk(gbx_memory_map *map, size_t at) {
-    free(map->chunks[at]);
+    free(map->slots[at].chunk);
     --map->chunk_count;
-    memmove(map->chunks + at, map->chunks + at + 1, (map->chunk_count - at) * sizeof(chunk *));
+    memmove(map->slots + at, map->slots + at + 1, (map->chunk_count - at) * sizeof *map->slots);
 }
 
 /* The upper half of a full chunk becomes one of its own. */
 static gbx_status split_chunk(gbx_memory_map *map, place *at) {
     GBX_TRY(add_chunk(map, at->chunk + 1));
-    chunk *lower = map->chunks[at->chunk];
-    chunk *upper = map->chunks[at->chunk + 1];
+    chunk *lower = map->slots[at->chunk].chunk;
+    chunk *upper = map->slots[at->chunk + 1].chunk;
     uint32_t kept = lower->count / 2;
     upper->count = lower->count - kept;
     memcpy(upper->ranges, lower->ranges + kept, upper->count * sizeof upper->ranges[0]);
     lower->count = kept;
+    map->slots[at->chunk + 1].first = upper->ranges[0].begin;
     if (at->range > kept) {
         ++at->chunk;
         at->range -= kept;
@@ -157,12 +166,15 @@ static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *
                         " ranges, which is more than can be followed",
                         RANGES_MAX);
     if (at.chunk == map->chunk_count && map->chunk_count > 0)
-        at = (place){map->chunk_count - 1, map->chunks[map->chunk_count - 1]->count};
+        at = (place){map->chunk_count - 1, map->slots[map->chunk_count - 1].chunk->count};
     if (map->chunk_count == 0)
         GBX_TRY(add_chunk(map, 0));
-    if (map->chunks[at.chunk]->count == CHUNK_RANGES)
+    if (map->slots[at.chunk].chunk->count == CHUNK_RANGES)
         GBX_TRY(split_chunk(map, &at));
-    chunk *c = map->chunks[at.chunk];
+    slot *s = &map->slots[at.chunk];
+    chunk *c = s->chunk;
+    if (range->begin < s->first)
+        s->first = range->begin;
     memmove(c->ranges + at.range + 1, c->ranges + at.range,
             (c->count - at.range) * sizeof c->ranges[0]);
     c->ranges[at.range] = *range;
@@ -173,7 +185,7 @@ static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *
 
 /* Takes out `count` ranges of one chunk. */
 static void remove_ranges(gbx_memory_map *map, place at, uint32_t count) {
-    chunk *c = map->chunks[at.chunk];
+    chunk *c = map->slots[at.chunk].chunk;
     c->count -= count;
     map->range_count -= count;
     memmove(c->ranges + at.range, c->ranges + at.range + count,
@@ -208,7 +220,7 @@ static void remove_inside(gbx_memory_map *map, uint64_t begin, uint64_t end) {
         place at = find_place(map, begin);
         if (at.chunk == map->chunk_count)
             return;
-        const chunk *c = map->chunks[at.chunk];
+        const chunk *c = map->slots[at.chunk].chunk;
         uint32_t count = 0;
         while (at.range + count < c->count && c->ranges[at.range + count].begin < end)
             ++count;
@@ -225,6 +237,8 @@ gbx_status gbx_memory_map_set(gbx_memory_map *map, const gbx_memory_range *range
         *old = *range;
         return NULL;
     }
+    if (!old || old->begin >= range->end)
+        return insert(map, at, range);
     GBX_TRY(cut_at(map, range->begin));
     GBX_TRY(cut_at(map, range->end));
     remove_inside(map, range->begin, range->end);

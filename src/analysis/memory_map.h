@@ -40,6 +40,9 @@ bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory
 
 uint64_t gbx_memory_map_count(const gbx_memory_map *map);
 
+/* Whether `count` ranges more, wherever they lie, leave it room for whole tensors. */
+bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count);
+
 void gbx_memory_map_clear(gbx_memory_map *map);
 
 #endif

@@ -110,10 +110,28 @@ static void test_many_then_one(void **state) {
     gbx_memory_map_destroy(NULL);
 }
 
+/* Of 2^24 ranges an eighth is kept; one that is set may cut another in two. */
+static void test_room(void **state) {
+    (void)state;
+    gbx_memory_map *map = NULL;
+    uint64_t half = ((UINT64_C(1) << 24) - (UINT64_C(1) << 21)) / 2;
+    check_good(gbx_memory_map_create(GBX_OFFSETS_MOVE, &map));
+    assert_true(gbx_memory_map_has_room(map, half));
+    assert_false(gbx_memory_map_has_room(map, half + 1));
+    assert_false(gbx_memory_map_has_room(map, UINT64_MAX));
+    check_good(gbx_memory_map_set(map, &(gbx_memory_range){10, 20, 1, 0}));
+    check_good(gbx_memory_map_set(map, &(gbx_memory_range){14, 16, 2, 0}));
+    assert_int_equal(gbx_memory_map_count(map), 3);
+    assert_true(gbx_memory_map_has_room(map, half - 2));
+    assert_false(gbx_memory_map_has_room(map, half - 1));
+    gbx_memory_map_destroy(map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_ranges),
         cmocka_unit_test(test_many_then_one),
+        cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

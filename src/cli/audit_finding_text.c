@@ -136,7 +136,7 @@ static const char *no_element_text(const gbx_audit_finding *f) {
     if (f->kind == GBX_AUDIT_READ_TOO_EARLY && f->is_read_first)
         return "whether it read the old bytes cannot be told";
     if (!f->is_compared)
-        return "the dump does not have the bytes of both";
+        return "not all bytes of both are in the dump, or they lie in too many pieces to compare";
     return f->kind == GBX_AUDIT_READ_TOO_EARLY ? "this time it read what was written in the end"
                                                : "this time both left the same bytes";
 }

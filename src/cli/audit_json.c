@@ -147,6 +147,8 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
     gbx_json_put_u64(json, "compared", counts->compared);
     gbx_json_put_u64(json, "first_reads", counts->first_reads);
     gbx_json_put_u64(json, "raced", counts->raced);
+    gbx_json_put_u64(json, "outputs", counts->outputs);
+    gbx_json_put_u64(json, "unread_outputs", counts->unread);
     gbx_json_key(json, "not_audited");
     gbx_json_begin_object_inline(json);
     gbx_json_put_u64(json, "missing_outputs", counts->not_compared[GBX_GAP_MISSING_OUTPUTS]);
@@ -163,6 +165,7 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
     gbx_json_put_u64(json, "bad_edges", counts->bad_edges);
     gbx_json_put_bool(json, "complete", counts->is_complete);
     gbx_json_put_string(json, "order", counts->has_edges ? "edges" : "times");
+    gbx_json_put_bool(json, "more_findings", counts->has_more);
 }
 
 static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump, const char *given,

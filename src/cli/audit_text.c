@@ -37,7 +37,8 @@ static void print_verdict(const gbx_audit *audit) {
     if (audit->finding_count == 0)
         print_good(&audit->counts, tasks);
     else
-        printf("%s finding%s in %s records of %s; the first:\n",
+        printf("%s%s finding%s in %s records of %s; the first:\n",
+               audit->counts.has_more ? "more than " : "",
                gbx_text_count(audit->finding_count, findings), audit->finding_count == 1 ? "" : "s",
                gbx_text_count(audit->counts.records, records), tasks);
 }
@@ -62,9 +63,7 @@ static void print_missing(const gbx_audit *audit) {
     print_gap(audit, GBX_GAP_MISSING_OUTPUTS, why);
 }
 
-/* What was not looked at, or less closely. */
-static void print_notes(const gbx_audit *audit) {
-    const gbx_audit_counts *counts = &audit->counts;
+static void print_inputs(const gbx_audit_counts *counts) {
     char compared[GBX_COUNT_TEXT_BYTES], inputs[GBX_COUNT_TEXT_BYTES], first[GBX_COUNT_TEXT_BYTES];
     printf("inputs: %s, of which %s %s compared with what was known of their memory and %s %s the "
            "first to read it\n",
@@ -74,14 +73,32 @@ static void print_notes(const gbx_audit *audit) {
     if (counts->raced > 0)
         printf("inputs that hold something else because they were read too early: %s\n",
                gbx_text_count(counts->raced, inputs));
+}
+
+/* What was written over them is not seen: nobody looked. */
+static void print_outputs(const gbx_audit_counts *counts) {
+    char outputs[GBX_COUNT_TEXT_BYTES], unread[GBX_COUNT_TEXT_BYTES];
+    if (counts->unread > 0)
+        printf("outputs: %s, of which %s %s read by no task afterwards: a change of %s is not "
+               "seen\n",
+               gbx_text_count(counts->outputs, outputs), gbx_text_count(counts->unread, unread),
+               counts->unread == 1 ? "was" : "were", counts->unread == 1 ? "it" : "these");
+}
+
+/* What was not looked at, or less closely. */
+static void print_notes(const gbx_audit *audit) {
+    const gbx_audit_counts *counts = &audit->counts;
+    char inputs[GBX_COUNT_TEXT_BYTES];
+    print_inputs(counts);
+    print_outputs(counts);
     print_missing(audit);
     print_gap(audit, GBX_GAP_NO_BYTES,
               "since the dump does not have all bytes of them or of what was there");
     print_gap(audit, GBX_GAP_PIECES, "since their views lie in more pieces than can be followed");
     if (counts->unfollowed > 0)
-        printf("not audited: %s outputs, since their views lie in more pieces than can be "
+        printf("not audited: %s output%s, since their views lie in more pieces than can be "
                "followed\n",
-               gbx_text_count(counts->unfollowed, inputs));
+               gbx_text_count(counts->unfollowed, inputs), counts->unfollowed == 1 ? "" : "s");
     if (counts->in_flight > 0)
         printf("left out: %s record%s of tasks that did not complete\n",
                gbx_text_count(counts->in_flight, inputs), counts->in_flight == 1 ? "" : "s");
@@ -106,15 +123,27 @@ static gbx_status print_findings(const gbx_opened_dump *dump, const char *given,
         for (size_t i = shown; i < audit->finding_count; ++i)
             more += audit->findings[i].kind == (gbx_audit_kind)kind;
         if (more > 0)
-            printf("and %s more %s (--json has all)\n", gbx_text_count(more, count), names[kind]);
+            printf("and %s more %s (--json has %s)\n", gbx_text_count(more, count), names[kind],
+                   audit->counts.has_more ? "these" : "all");
     }
     return NULL;
+}
+
+/* In a group without order not every pair is listed. */
+static void print_edges(const gbx_audit *audit) {
+    bool is_missing = false;
+    for (size_t i = 0; i < audit->finding_count; ++i)
+        is_missing |= audit->findings[i].has_no_path;
+    if (is_missing && !audit->counts.has_more)
+        puts("the missing edges that findings name are enough: with them all that was audited has "
+             "an order");
 }
 
 gbx_status gbx_audit_print_text(const gbx_opened_dump *dump, const char *given,
                                 const gbx_audit *audit) {
     print_verdict(audit);
     GBX_TRY(print_findings(dump, given, audit));
+    print_edges(audit);
     print_notes(audit);
     return NULL;
 }
