@@ -21,7 +21,7 @@ enum {
     AFTER = 8,
     ARENA_BYTES = 256 << 10,
     LARGE_BYTES = 100 << 10, /* goes through the arena in pieces */
-    LONGEST_SECONDS = 8
+    LONGEST_SECONDS = 60
 };
 
 /* --- the graph --- */
@@ -66,14 +66,16 @@ static gbx_chip *damage_chip(const dump_scene *scene, const chip_variant *varian
 static gbx_status run_damaged(dump_scene *scene, const chip_variant *variant, int runtime,
                               const damage *how, char directory[DUMP_PATH_BYTES],
                               gbx_call_result *out_result) {
-    gbx_call_config config = {.timeout_ms = 2000,
+    gbx_call_config config = {.timeout_ms = 20000,
                               .enable_dump_tensor = GBX_DUMP_FULL,
                               .enable_dump_args = true,
                               .dump = {.arena_bytes = ARENA_BYTES, .has_stats = true}};
     char *log;
     memcpy(scene->initial + scene->graph->tasks[BEFORE].tensors[0].view.data, how, sizeof *how);
-    if (how->part != DAMAGE_NOTHING)
+    if (how->part != DAMAGE_NOTHING) {
+        config.timeout_ms = 500;
         config.dump.stall_timeout_ms = 100;
+    }
     gbx_chip *chip = damage_chip(scene, variant);
     gbx_status status = scene_run(scene, chip, runtime, config, directory, out_result, &log);
     gbx_chip_close(chip);

@@ -103,7 +103,7 @@ static void test_kernel_that_crashes(void **state) {
 }
 
 static void test_kernel_that_hangs(void **state) {
-    check_way(*state, STEP_HANG, GBX_DEVICE_HUNG, 1000);
+    check_way(*state, STEP_HANG, GBX_DEVICE_HUNG, 400);
 }
 
 /* The chip ends at once: nobody is left to look at the outputs, but all that was recorded lies in

@@ -26,7 +26,9 @@ TASKS, FATAL_TASK = 120, 77
 IN_FLIGHT = 16  # a flag of the journal
 TOKEN = f"survival-{os.getpid()}"
 
+# SURVIVAL_SLOWER: so many times the pause, of runs that are caught amid.
 MINGLE = """#include <glassbox/kernel.h>
+#include <stdlib.h>
 #include <time.h>
 void kernel_entry(const uint64_t *args) {
     const gbx_tensor *y_tensor = gbx_arg_tensor(args, 1);
@@ -37,7 +39,8 @@ void kernel_entry(const uint64_t *args) {
         y[i] = y[i] * 1664525u + x[i % 4096] + gbx_arg_u32(args, 3);
         z[i % 4096] = y[i] ^ gbx_arg_u32(args, 3);
     }
-    struct timespec pause = {0, 1000 * (long)gbx_arg_u32(args, 4)};
+    const char *slower = getenv("SURVIVAL_SLOWER");
+    struct timespec pause = {0, 1000 * (long)gbx_arg_u32(args, 4) * (slower ? atol(slower) : 1)};
     if (pause.tv_nsec) nanosleep(&pause, 0);
 }
 """
@@ -360,7 +363,7 @@ def processes_left():
     return found
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.001)
@@ -402,14 +405,15 @@ def test_host_killed(scene, reference):
         variant = VARIANTS[i % len(VARIANTS)]
         directory = root / f"dump{next(numbers)}"
         options = [[], ["--dump-arena", "64K", "--dump-buffers", "2"], ["--no-dedup"], ["--threads", "8"]][i % 4]
-        process = start(scene, variant, directory, "--dump-arena", "1M", *options)
+        slower = "5" if i % 4 == 1 else "1"
+        process = start(scene, variant, directory, "--dump-arena", "1M", *options, SURVIVAL_SLOWER=slower)
         if i % 4 == 1:
             wait_for_journal(directory, 4096 * i)
         else:
             time.sleep(reference.seconds[variant] * (i + 0.5) / count)
         process.kill()
         process.communicate()
-        expect("processes left", wait_until(lambda: not processes_left(), 5) or processes_left(), True)
+        expect("processes left", wait_until(lambda: not processes_left()) or processes_left(), True)
         journal = check_recovered(f"killed host {i} {variant} {options}", directory, reference)
         some += journal is not None and 0 < len(journal.arguments) < TASKS * 6
         shutil.rmtree(directory, ignore_errors=True)
@@ -419,14 +423,14 @@ def test_host_killed(scene, reference):
 def test_host_interrupted(scene, reference):
     for variant, number in ((VARIANTS[0], signal.SIGINT), (VARIANTS[3], signal.SIGTERM)):
         directory = root / f"dump{next(numbers)}"
-        process = start(scene, variant, directory, "--dump-arena", "64K")
+        process = start(scene, variant, directory, "--dump-arena", "64K", SURVIVAL_SLOWER="20")
         wait_for_journal(directory, 8192)
         process.send_signal(number)
         process.communicate()
         expect(f"{number}: ended by it", process.returncode, -number)
         kept = check_recovered(f"{number} {variant}", directory, reference)
         expect(f"{number}: records are kept", bool(kept and kept.arguments), True)
-        expect("processes left", wait_until(lambda: not processes_left(), 5) or processes_left(), True)
+        expect("processes left", wait_until(lambda: not processes_left()) or processes_left(), True)
 
 
 # --- the chip is killed ---
@@ -434,10 +438,10 @@ def test_host_interrupted(scene, reference):
 def test_chip_killed(scene, reference):
     for i, variant in enumerate(VARIANTS[:2] if SANITIZED else VARIANTS):
         directory = root / f"dump{next(numbers)}"
-        process = start(scene, variant, directory, "--dump-arena", "1M")
+        process = start(scene, variant, directory, "--dump-arena", "1M", SURVIVAL_SLOWER="20")
         chip = chip_of(process)
         wait_until((directory / "run.json").exists)
-        time.sleep(0.008 * i)  # the first one before anything is handed over
+        time.sleep(0.06 * i)  # the first one before anything is handed over
         os.kill(chip, signal.SIGKILL)
         _, errors = process.communicate()
         what = f"killed chip {variant}"
@@ -545,7 +549,7 @@ def test_disk_that_is_slow(scene, reference, disk):
     and the device does not wait again and again."""
     def go(variant):
         return [disk.run(scene, variant, "slow", 12, 12, *more, file="tensor_dump.bin", ms=ms, case="default")
-                for more, ms in ((["--timeout", "1"], 2500), (["--dump-stall-timeout", "0.2"], 2000))]
+                for more, ms in ((["--timeout", "1"], 2500), (["--dump-stall-timeout", "0.1"], 2000))]
     variants = VARIANTS[:2] + VARIANTS[5:]
     for variant, runs in zip(variants, at_once(go, variants)):
         (patient, patient_result), (hasty, hasty_result) = runs
@@ -559,7 +563,8 @@ def test_disk_that_is_slow(scene, reference, disk):
         journal = check_dump(what, hasty, reference)
         check_itemised(what, hasty, journal, reference, "default", "stall")
         stalled = manifest_of(hasty)["stall_ns"] * 1e-9
-        expect(f"{what}: two threads waited {stalled} s, once for each kind of room", stalled < 1.2, True)
+        # Two threads, once for each kind of room: 0.4 s; again and again: 2 s each.
+        expect(f"{what}: waited for {stalled} s", stalled < 2, True)
 
 
 # --- others ---

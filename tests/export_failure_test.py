@@ -47,7 +47,7 @@ def absurd_shape(root):
     shape = [1 << 20, 1 << 20]
     d = other_dump(root / "absurd", [other_entry(0, 0, shape=shape, strides=[1 << 20, 1], numel=1 << 40, bin_size=8,
                                                  truncated=True)], struct.pack("<2f", 1, 2))
-    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=20)
+    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=60)
     check("one sentence", result.stdout == "" and result.stderr.count("\n") == 1 and
           f"{(1 << 40) - 2} elements of entry 0 were cut off" in result.stderr, result.stderr)
     check("without --full it is shown", "[[1. 2.  ?" in glassbox("view", d, "--index", 0).stdout)
@@ -181,7 +181,10 @@ def interrupted_reading(root):
     (d / "args_dump.json").write_text(text.replace('"args": []', '"args": [' + ", ".join(entries) + "]"))
     arguments = [GLASSBOX, "export", d, "--format", "npz", "-o", root / "long.npz", "--task", "0x0"]
     _, whole = run_and_count(arguments)
-    ended, taken = run_and_count(arguments, after=0.03)
+    for _ in range(20):  # on a busy machine the signal may come late
+        ended, taken = run_and_count(arguments, after=0.03)
+        if ended:
+            break
     check("a signal ends the reading", ended == -signal.SIGINT and taken < whole * 0.8, f"{ended}, {taken} of {whole} s")
     check("and leaves nothing", not leftovers(root))
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "kernels/fault_ways.h"
 
 enum { BEFORE = 300, AFTER = 300, MARK = 0x6d61726b };
@@ -54,10 +53,9 @@ static void check_kernel(const chip_variant *variant, uint64_t way, gbx_code cod
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
         failing it = begin_failing(variant);
         graph_run run = graph_of(mode, "fault_amid", BEFORE, way, AFTER);
-        run.config.timeout_ms = code == GBX_DEVICE_HUNG ? 300 : 10000;
-        int64_t start_ns = gbx_clock_ns();
+        if (code == GBX_DEVICE_HUNG)
+            run.config.timeout_ms = 300;
         gbx_status status = run_graph(it.chip, &run);
-        assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
         const char *on_core = strstr(gbx_status_message(status), " on core ");
         assert_non_null(on_core);
         /* A vector core of the 4 blocks, and by the same name. */
@@ -120,10 +118,9 @@ static void check_orchestration(const chip_variant *variant, uint64_t way, gbx_c
     for (int mode = CONCURRENT_MODE; mode < GRAPH_MODES; ++mode) {
         failing it = begin_failing(variant);
         graph_run run = graph_of(mode, "fault_of_its_own", BEFORE, way, 0);
-        run.config.timeout_ms = code == GBX_DEVICE_HUNG ? 300 : 10000;
-        int64_t start_ns = gbx_clock_ns();
+        if (code == GBX_DEVICE_HUNG)
+            run.config.timeout_ms = 300;
         assert_fails(run_graph(it.chip, &run), code, "the orchestration ", how);
-        assert_true(gbx_clock_ns() - start_ns < 5 * GBX_NS_PER_SECOND);
         end_failing(variant, &it);
     }
 }

@@ -50,7 +50,7 @@ static void test_idle_chip_sleeps(void **state) {
     assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
     /* A worker for each core, the orchestrator, the control thread and the lifeline. */
     assert_true(thread_count(chip_pid(chip)) >= 3 * GBX_MAX_BLOCKS + 3);
-    usleep(100 * 1000);
+    usleep(500 * 1000); /* until the last worker sleeps */
     long before = cpu_ticks(chip_pid(chip));
     usleep(2000 * 1000);
     long used = cpu_ticks(chip_pid(chip)) - before;

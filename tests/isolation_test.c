@@ -119,9 +119,9 @@ static void test_host_without_standard_streams(void **state) {
     assert_string_equal(text, "streams");
 }
 
-/* A host that has forked still ends its chip when it closes it, and when it dies. */
-static void test_fork_does_not_keep_a_chip(void **state) {
-    gbx_chip *chip = open_chip(*state, 1);
+/* How long closing a chip takes of which a fork has a copy of the link. */
+static int64_t close_beside_a_fork(const chip_variant *variant) {
+    gbx_chip *chip = open_chip(variant, 1);
     pid_t child = fork();
     if (child == 0)
         for (;;)
@@ -131,7 +131,16 @@ static void test_fork_does_not_keep_a_chip(void **state) {
     int64_t took_ns = gbx_clock_ns() - start_ns;
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    assert_true(took_ns < GBX_NS_PER_SECOND / 2);
+    return took_ns;
+}
+
+/* A host that has forked still ends its chip when it closes it, and when it dies. A chip that has
+ * to be killed takes half a second each time; one that ends by itself may, on a busy machine. */
+static void test_fork_does_not_keep_a_chip(void **state) {
+    bool is_quick = false;
+    for (int i = 0; i < 20 && !is_quick; ++i)
+        is_quick = close_beside_a_fork(*state) < GBX_NS_PER_SECOND / 2;
+    assert_true(is_quick);
 }
 
 int main(void) {

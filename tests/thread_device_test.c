@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,7 +13,7 @@
 #include "base/clock.h"
 #include "scratch.h"
 
-enum { WAIT = 1, COUNT = 2 };
+enum { WAIT = 1, COUNT = 2, LONGEST_MS = 60 * 1000 };
 
 static _Atomic int is_released;
 static _Atomic int has_ended;
@@ -22,6 +23,12 @@ static void wait_for_release(const uint64_t *args) {
     while (!atomic_load(&is_released))
         usleep(1000);
     atomic_store(&has_ended, 1);
+}
+
+static void await_end_of_kernel(void) {
+    for (int waited_ms = 0; waited_ms < LONGEST_MS && !atomic_load(&has_ended); ++waited_ms)
+        usleep(1000);
+    assert_int_equal(atomic_load(&has_ended), 1);
 }
 
 static void count_block(const uint64_t *args) {
@@ -61,26 +68,46 @@ static void test_hang_is_reported_and_outlived(void **state) {
                  "no progress");
     gbx_chip_close(chip);
     atomic_store(&is_released, 1);
-    for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)
-        usleep(1000);
-    assert_int_equal(atomic_load(&has_ended), 1);
+    await_end_of_kernel();
 }
 
-static uint32_t threads_of_this_process(void) {
+/* Of a thread: 'S' when it sleeps. */
+static char state_of(const char *thread_id) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread_id);
+    FILE *stat = fopen(path, "r");
+    if (stat && !fgets(text, sizeof text, stat))
+        text[0] = '\0';
+    if (stat)
+        fclose(stat);
+    const char *after_name = strrchr(text, ')');
+    return after_name ? after_name[2] : '?';
+}
+
+/* All threads, or those that do not sleep: this one at least. */
+static uint32_t threads_of_this_process(bool are_awake) {
     DIR *tasks = opendir("/proc/self/task");
     uint32_t count = 0;
     assert_non_null(tasks);
-    while (readdir(tasks))
-        ++count;
+    for (const struct dirent *task; (task = readdir(tasks));)
+        count += task->d_name[0] != '.' && (!are_awake || state_of(task->d_name) != 'S');
     closedir(tasks);
     return count;
+}
+
+/* From the end of a kernel to the sleep of its worker. */
+static void await_sleep_of_others(void) {
+    for (int seen = 0, waited_ms = 0; seen < 10 && waited_ms < LONGEST_MS; waited_ms += 10) {
+        usleep(10000);
+        seen = threads_of_this_process(true) == 1 ? seen + 1 : 0;
+    }
 }
 
 /* A kernel that was taken for hung and ends after all finds its AICPU thread, also where a dump had
  * to be finished without it: closing the chip leaves no thread behind. */
 static void test_hang_with_dump_ends_well(void **state) {
     (void)state;
-    uint32_t threads = threads_of_this_process();
+    uint32_t threads = threads_of_this_process(false);
     gbx_chip *chip = open_with("a2a3sim", 1);
     add_function(chip, WAIT, "wait_for_release", wait_for_release);
     gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
@@ -92,11 +119,10 @@ static void test_hang_with_dump_ends_well(void **state) {
     atomic_store(&has_ended, 0);
     assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG, "wait_for_release");
     atomic_store(&is_released, 1);
-    for (int waited_ms = 0; waited_ms < 5000 && !atomic_load(&has_ended); ++waited_ms)
-        usleep(1000);
-    usleep(100000); /* from the kernel's end to the worker's sleep */
+    await_end_of_kernel();
+    await_sleep_of_others();
     gbx_chip_close(chip);
-    assert_int_equal(threads_of_this_process(), threads);
+    assert_int_equal(threads_of_this_process(false), threads);
     assert_true(scratch_leave());
 }
 

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <locale.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,13 @@ void gbx_command_fail(const char *name, gbx_status status) {
     print_failure(name, gbx_status_message(status), gbx_status_code(status) == GBX_BAD_KERNEL);
 }
 
-void gbx_command_say(const char *name, const char *lines) {
-    print_failure(name, lines, true);
+void gbx_command_say(const char *name, const char *format, ...) {
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    bool is_there = vasprintf(&text, format, arguments) >= 0;
+    va_end(arguments);
+    print_failure(name, is_there ? text : "no memory is left to say what is wrong", true);
+    if (is_there)
+        free(text);
 }

@@ -26,8 +26,9 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state);
  */
 void gbx_command_fail(const char *name, gbx_status status);
 
-/* The same for a text that is at hand without its status; its lines stay lines. */
-void gbx_command_say(const char *name, const char *lines);
+/* The same for what is no status, as printf has it; its lines stay lines. */
+void gbx_command_say(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Each gets its own name as argv[0] and returns the exit code. */
 int gbx_command_audit(int argc, char **argv);

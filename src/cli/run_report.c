@@ -133,13 +133,8 @@ void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *
 }
 
 void gbx_run_print_error(const gbx_round_result *result) {
-    char *text = NULL;
-    if (!result->error)
-        return;
-    if (asprintf(&text, "case %s: %s", result->of_case->name, result->error) < 0)
-        text = NULL;
-    gbx_command_say("run", text ? text : result->error);
-    free(text);
+    if (result->error)
+        gbx_command_say("run", "case %s: %s", result->of_case->name, result->error);
 }
 
 /* --- JSON --- */

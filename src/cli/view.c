@@ -264,11 +264,10 @@ static int nothing_matches(const command_line *line, const gbx_opened_dump *dump
     char count[GBX_COUNT_TEXT_BYTES];
     uint64_t entries = gbx_entries_count(dump->entries);
     if (line->index != UINT64_MAX)
-        fprintf(stderr, "glassbox view: entry %" PRIu64 " does not match the filters\n",
-                line->index);
+        gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
     else
-        fprintf(stderr, "glassbox view: none of the %s entries of %s matches the filters\n",
-                gbx_text_count(entries, count), dump->directory);
+        gbx_command_say("view", "none of the %s entries of %s matches the filters",
+                        gbx_text_count(entries, count), dump->directory);
     return GBX_EXIT_DIFFERS;
 }
 

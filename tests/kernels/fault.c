@@ -65,6 +65,10 @@ void kernel_entry(const uint64_t *args) {
     case FAIL_STACK:
         zero = recurse(0);
         break;
+    case FAIL_TOLD_HANG:
+        kill(getppid(), SIGUSR1);
+        for (;;)
+            sched_yield();
     case FAIL_HANG:
         for (;;)
             sched_yield();
@@ -83,6 +87,10 @@ void kernel_entry(const uint64_t *args) {
         break;
     case FAIL_FREE:
         free(out);
+        break;
+    case FAIL_TOLD_SLEEP:
+        kill(getppid(), SIGUSR1);
+        usleep(300 * 1000);
         break;
     case FAIL_SLEEP:
         usleep(300 * 1000);

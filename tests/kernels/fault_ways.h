@@ -24,7 +24,9 @@ enum {
     FAIL_THREAD_EXIT,
     FAIL_ERASE,
     FAIL_CLOSE,
-    FAIL_RAISE
+    FAIL_RAISE,
+    FAIL_TOLD_HANG, /* these two send SIGUSR1 to the host first */
+    FAIL_TOLD_SLEEP
 };
 
 /* Where the kernel tells on which core it runs and which address will fault. */

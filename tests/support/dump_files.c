@@ -442,11 +442,20 @@ void dump_directory_remove(const char *directory) {
     nftw(own, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Where a sanitizer is built in: its reports go to the terminal, not to the log of a run. */
+__attribute__((weak)) void __sanitizer_set_report_fd(void *fd);
+
+static void send_reports_to(int fd) {
+    if (__sanitizer_set_report_fd)
+        __sanitizer_set_report_fd((void *)(intptr_t)fd);
+}
+
 dump_log dump_log_begin(void) {
     dump_log log = {.old_stderr = dup(STDERR_FILENO)};
     log.file = memfd_create("dump-test-log", MFD_CLOEXEC);
     assert_true(log.old_stderr >= 0 && log.file >= 0);
     fflush(stderr);
+    send_reports_to(log.old_stderr);
     assert_true(dup2(log.file, STDERR_FILENO) >= 0);
     return log;
 }
@@ -454,6 +463,7 @@ dump_log dump_log_begin(void) {
 char *dump_log_end(dump_log *log) {
     fflush(stderr);
     assert_true(dup2(log->old_stderr, STDERR_FILENO) >= 0);
+    send_reports_to(STDERR_FILENO);
     off_t bytes = lseek(log->file, 0, SEEK_END);
     char *text = calloc(1, (size_t)bytes + 1);
     assert_non_null(text);
