@@ -13,10 +13,8 @@
 
 enum { THREADS_MAX = 8 };
 
-/* After the flags of a kernel, which may ask for less. Without the compiler's start files: what
- * -Ofast adds to them makes every thread that loads the object take small numbers for 0. */
-#define EXACT_FLAGS "-fno-fast-math -ffp-contract=off"
-#define EXACT_LINK_FLAGS EXACT_FLAGS " -nostartfiles"
+/* After the flags of a kernel, which may ask for less. */
+static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
 
 static gbx_status fail_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "compiling references: the host is out of memory");
@@ -131,16 +129,16 @@ typedef struct work {
 } work;
 
 /* NULL where there is no memory for it. */
-static char *followed_by(const char *flags, const char *more) {
+static char *make_exact(const char *flags) {
     char *text;
-    return asprintf(&text, "%s %s", flags ? flags : "", more) < 0 ? NULL : text;
+    return asprintf(&text, "%s %s", flags ? flags : "", exact_flags) < 0 ? NULL : text;
 }
 
 static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
     if (!kernel->reference)
         return NULL;
-    char *flags = followed_by(kernel->compile_flags, EXACT_FLAGS);
-    char *link_flags = followed_by(kernel->link_flags, EXACT_LINK_FLAGS);
+    char *flags = make_exact(kernel->compile_flags);
+    char *link_flags = make_exact(kernel->link_flags);
     gbx_status status = flags && link_flags
                             ? gbx_kernel_compile(kernel->reference, flags, link_flags, out_path)
                             : fail_memory();
