@@ -4,6 +4,7 @@
 usage: check_unchecked_test.py GLASSBOX EXAMPLES
 """
 import json
+import pathlib
 import shlex
 import shutil
 import sys
@@ -152,6 +153,9 @@ def test_manifest_alone():
         (directory / "tensor_dump/tensor_dump.json").write_text(json.dumps(manifest))
     check_in("manifest alone: --task", "take an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
     check("manifest alone: --task ID", checked(directory, "--scene", scene, "--task", ident, code=1)["introduced"], 1)
+    fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
+    document = checked(fixture, "--scene", EXAMPLES / "vector_example", code=1)
+    check("blocks that are not told", (document["checked"], document["not_checked"]), (0, 5))
 
 
 def test_levels():

@@ -459,6 +459,8 @@ def check_manifest_alone():
     check_in("no run.json", "no run.json, and so no copy of its kernels", refuse(dump, 0))
     add = EXAMPLES / "vector_example" / "kernels" / "add.c"
     check("no run.json, a kernel", [o["mismatches"] for o in replay(dump, 0, "--kernel", add)["outputs"]], [0])
+    fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
+    check_in("blocks that are not told", "does not tell which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
 
 
 # --- another kernel ---

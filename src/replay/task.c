@@ -58,6 +58,8 @@ static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record
     task->block_num = record->block_num;
     memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
     name_kernels(slots);
+    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
+        return NULL; /* which is refused once its arguments are known, too */
     if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
         return gbx_fail(GBX_BAD_FORMAT,
                         "reading task %" PRIu64 " of the dump: %" PRIu32 " kernels in %" PRIu32

@@ -190,7 +190,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
     if (!(origin->told & GBX_TOLD_SUBTASKS))
         return gbx_fail(GBX_NOT_FOUND,
                         "replaying %s: the dump does not tell which cores and how many blocks ran "
-                        "it (subtasks, block_num)",
+                        "it (subtasks, block_num), as dumps of glassbox do; run it there",
                         title);
     GBX_TRY(check_list(slots, title));
     return check_arguments(slots, title);
