@@ -447,11 +447,13 @@ static void many_runs_leave_nothing_behind(void **state) {
     call_many_times(&call, 10);
     (void)hold(); /* the first time, the C library keeps something */
     holdings before = hold();
-    call_many_times(&call, is_thread_sanitized() ? 100 : 1000);
+    int count = is_thread_sanitized() ? 100 : 1000;
+    call_many_times(&call, count);
     holdings after = hold();
     assert_int_equal(after.files, before.files);
     assert_int_equal(after.mappings, before.mappings);
-    assert_int_equal(after.allocated, before.allocated);
+    /* Not a byte a run: what the C library keeps of freed pieces counts, and varies. */
+    assert_true(after.allocated < before.allocated + (size_t)count);
     assert_int_equal(after.child_files, before.child_files);
     if (!is_thread_sanitized()) /* which maps more and more itself */
         assert_true(after.child_mappings <= before.child_mappings + 8);
