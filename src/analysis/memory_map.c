@@ -4,6 +4,7 @@
  */
 #include "analysis/memory_map.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,11 @@ static place find_place(const gbx_memory_map *map, uint64_t address) {
 }
 
 static gbx_memory_range *range_at(const gbx_memory_map *map, place at) {
-    return at.chunk < map->chunk_count ? &map->slots[at.chunk].chunk->ranges[at.range] : NULL;
+    if (at.chunk >= map->chunk_count)
+        return NULL;
+    chunk *c = map->slots[at.chunk].chunk;
+    assert(c); /* every slot has one */
+    return &c->ranges[at.range];
 }
 
 bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory_range *out_range) {
