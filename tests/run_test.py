@@ -234,5 +234,16 @@ def test_failures():
            "--case", "all", code=3)["cases"]], ["differs", "failed"])
 
 
+def test_names():
+    """Names of a scene, and what a compiler quotes, reach the terminal without control characters."""
+    scene = changed((["cases"], {"red\x1b[31m \u00e9": {}, "x": {}}))
+    lines = run(make("names", scene), "--case", "all", environment={"LC_ALL": "C.UTF-8"})[0].split("\n")
+    check("names", [line.split("  ")[0].rstrip() for line in lines[:2]], ["red\\x1b[31m \u00e9", "x"])
+    check("they stand in columns", len({line.index(" tasks") for line in lines[:2] if " tasks" in line}), 1)
+    _, error = run(make("quoted", files={"kernels/add.c": ADD + "nonsense \x1b[31m;"}), code=2)
+    check("quoted by the compiler", ("\x1b" in error, error.count("\n") > 2), (False, True))
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests(test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures))
+    sys.exit(run_tests(test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures,
+                       test_names))
