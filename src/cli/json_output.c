@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 #include <glassbox/tensor.h>
@@ -13,7 +14,10 @@ gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size) {
     (void)context;
     if (fwrite(bytes, 1, size, stdout) == size && fflush(stdout) == 0)
         return NULL;
-    return gbx_fail(GBX_IO, "writing to stdout: %s", strerror(errno));
+    gbx_status failure = gbx_fail(GBX_IO, "writing to stdout: %s", strerror(errno));
+    __fpurge(stdout); /* told once: at the end nothing is left to fail */
+    clearerr(stdout);
+    return failure;
 }
 
 static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
