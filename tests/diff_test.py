@@ -106,7 +106,7 @@ def test_table(bad, good):
         start = next(i for i, line in enumerate(shown) if line.startswith("TASK "))
         check(f"{columns} columns", max(map(text_width, shown[start:start + 21])) <= columns, True)
         headings = shown[start].split()
-        rest = " ".join(shown[start + 22:])
+        rest = " ".join(shown[start + 21:])
         named = [word for word in lines[2].split() if word not in headings]
         check(f"{columns} columns: what has no room", [word for word in named if word not in rest], [])
 

@@ -318,8 +318,12 @@ def check_narrow(dump):
     head, *lines = on_terminal(40, "replay", str(dump), "--task", "0..5", NO_COLOR="1")[0].rstrip().split("\n")
     check("narrow: first line", head.strip(), "6 tasks: 3 bit exact, 1 equal where written, 1 differs, 1 writes nothing; the first that differs is task 3")
     check("narrow: widths", [line for line in lines if len(line.rstrip()) > 40], [])
-    check("narrow: rows", [line.split()[:2] for line in lines], [["TASK", "KERNEL"], *([str(i), name] for i, name in enumerate(["twice", "half", "nothi…", "adds", "counts", "strays"]))])
-    check("narrow: verdicts", [line.split()[2] for line in lines], ["VERDICT", "bit", "equal", "writes", "differs", "bit", "bit"])
+    table, rest = lines[:7], " ".join(lines[7:])
+    check("narrow: rows", [line.split()[:2] for line in table], [["TASK", "KERNEL"], *([str(i), name] for i, name in enumerate(["twice", "half", "nothing", "adds", "counts", "strays"]))])
+    check("narrow: verdicts", [line.split()[2] for line in table], ["VERDICT", "bit", "equal", "writes", "differs", "bit", "bit"])
+    wide = replay_text(dump, "0..5", code=1).split("\n")[1]
+    hidden = [word for word in ("OUTPUTS", "ELEMENTS", "MISMATCHES", "NOT WRITTEN", "TIME") if word in wide and word not in table[0]]
+    check("narrow: what has no room", rest[:13 + len(", ".join(hidden))], "no room for: " + ", ".join(hidden))
 
 
 def check_unchanged():

@@ -5,10 +5,12 @@
 
 #include "analysis/array_text.h"
 #include "cli/check_report.h"
-#include "cli/check_table.h"
 #include "cli/dump_text.h"
 #include "cli/terminal.h"
+#include "cli/text_table.h"
 #include "cli/view_row.h"
+
+enum { ARGUMENT_BYTES = 1024 };
 
 static const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
@@ -126,50 +128,33 @@ static void print_counts(const gbx_check_report *report) {
 
 /* --- tables --- */
 
-static gbx_status add_count(gbx_check_table *table, uint64_t count) {
-    char text[GBX_COUNT_TEXT_BYTES];
-    return gbx_check_table_add(table, gbx_text_count(count, text));
-}
-
-static gbx_status add_argument(gbx_check_table *table, const gbx_check_line *line,
-                               const gbx_check_output *output) {
-    char text[GBX_CHECK_CELL_BYTES];
+static gbx_status add_introduced(const gbx_check_report *report, const gbx_check_line *line,
+                                 gbx_text_table *table) {
+    const gbx_check_output *output = &line->outputs[line->worst_output];
+    const gbx_comparison *c = &output->comparison;
+    char number[GBX_CHECK_TASK_BYTES], kernel[GBX_VIEW_KERNEL_BYTES], argument[ARGUMENT_BYTES];
+    char counts[2][GBX_COUNT_TEXT_BYTES], wrong[2 * GBX_COUNT_TEXT_BYTES + 8];
+    char index[GBX_CHECK_INDEX_BYTES], got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
     char more[32] = "";
     if (line->wrong_outputs > 1)
         snprintf(more, sizeof more, " +%" PRIu32, line->wrong_outputs - 1);
-    snprintf(text, sizeof text, "%" PRIu32 " %s%s", output->slot, output->name ? output->name : "",
-             more);
-    return gbx_check_table_add(table, text);
-}
-
-static gbx_status add_elements(gbx_check_table *table, const gbx_check_output *output) {
-    const gbx_comparison *c = &output->comparison;
-    char wrong[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
-    char text[2 * GBX_COUNT_TEXT_BYTES + 8];
-    char index[GBX_CHECK_INDEX_BYTES];
-    char got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s of %s", gbx_text_count(c->mismatches, wrong),
-             gbx_text_count(c->elements, all));
+    snprintf(argument, sizeof argument, "%" PRIu32 " %s%s", output->slot,
+             output->name ? output->name : "", more);
+    snprintf(wrong, sizeof wrong, "%s of %s", gbx_text_count(c->mismatches, counts[0]),
+             gbx_text_count(c->elements, counts[1]));
     gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
     gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
-    GBX_TRY(gbx_check_table_add(table, text));
-    GBX_TRY(gbx_check_table_add(table, gbx_check_index_text(output, index)));
-    GBX_TRY(gbx_check_table_add(table, want));
-    return gbx_check_table_add(table, got);
+    const char *cells[] = {gbx_check_task_text(report, line, number),
+                           gbx_check_kernel_text(report, line, kernel),
+                           argument,
+                           wrong,
+                           gbx_check_index_text(output, index),
+                           want,
+                           got};
+    return gbx_text_table_add(table, cells);
 }
 
-static gbx_status add_introduced(const gbx_check_report *report, const gbx_check_line *line,
-                                 gbx_check_table *table) {
-    const gbx_check_output *output = &line->outputs[line->worst_output];
-    char number[GBX_CHECK_TASK_BYTES];
-    char kernel[GBX_VIEW_KERNEL_BYTES];
-    GBX_TRY(gbx_check_table_add(table, gbx_check_task_text(report, line, number)));
-    GBX_TRY(gbx_check_table_add(table, gbx_check_kernel_text(report, line, kernel)));
-    GBX_TRY(add_argument(table, line, output));
-    return add_elements(table, output);
-}
-
-static gbx_status fill_introduced(const gbx_check_report *report, gbx_check_table *table) {
+static gbx_status fill_introduced(const gbx_check_report *report, gbx_text_table *table) {
     size_t shown = 0;
     for (uint64_t i = 0; i < report->count && shown < GBX_CHECK_LINES_MAX; ++i) {
         if (report->lines[i].verdict != GBX_CHECK_INTRODUCED)
@@ -181,18 +166,14 @@ static gbx_status fill_introduced(const gbx_check_report *report, gbx_check_tabl
 }
 
 static gbx_status print_introduced(const gbx_check_report *report) {
-    static const gbx_check_column columns[] = {{"TASK", true, 0, 0},   {"KERNEL", false, 8, 0},
-                                               {"ARG", false, 6, 3},   {"WRONG", true, 0, 1},
-                                               {"WORST", false, 8, 2}, {"EXPECTED", false, 0, 0},
-                                               {"GOT", false, 0, 0}};
-    gbx_check_table table = {.columns = columns,
-                             .column_count = sizeof columns / sizeof columns[0]};
+    static const gbx_text_table_column columns[] = {
+        {"TASK", true, 0, 0},  {"KERNEL", false, 8, 0}, {"ARG", false, 6, 3},
+        {"WRONG", true, 0, 1}, {"WORST", false, 8, 2},  {"EXPECTED", false, 0, 0},
+        {"GOT", false, 0, 0}};
+    gbx_text_table table = {
+        .columns = columns, .column_count = sizeof columns / sizeof columns[0], .gap = 2};
     char text[GBX_COUNT_TEXT_BYTES];
-    gbx_status status = fill_introduced(report, &table);
-    if (!status)
-        gbx_check_table_print(&table);
-    gbx_check_table_free(&table);
-    GBX_TRY(status);
+    GBX_TRY(gbx_text_table_finish(&table, fill_introduced(report, &table)));
     if (report->verdicts[GBX_CHECK_INTRODUCED] > GBX_CHECK_LINES_MAX)
         printf("and %s more; --json lists all\n",
                gbx_text_count(report->verdicts[GBX_CHECK_INTRODUCED] - GBX_CHECK_LINES_MAX, text));
@@ -200,34 +181,32 @@ static gbx_status print_introduced(const gbx_check_report *report) {
 }
 
 static gbx_status add_kernel(const gbx_check_report *report, const gbx_check_kernel *kernel,
-                             gbx_check_table *table) {
-    char name[GBX_VIEW_KERNEL_BYTES];
-    char number[GBX_VIEW_NUMBER_BYTES];
+                             gbx_text_table *table) {
+    char name[GBX_VIEW_KERNEL_BYTES], counts[3][GBX_COUNT_TEXT_BYTES];
+    char max_abs[GBX_VIEW_NUMBER_BYTES], max_rel[GBX_VIEW_NUMBER_BYTES];
     bool is_compared = kernel->verdicts[GBX_CHECK_NOT_CHECKED] < kernel->tasks;
-    GBX_TRY(gbx_check_table_add(table, gbx_check_kernel_text(report, kernel->first, name)));
-    GBX_TRY(add_count(table, kernel->tasks));
-    GBX_TRY(add_count(table, kernel->verdicts[GBX_CHECK_INTRODUCED]));
-    GBX_TRY(add_count(table, kernel->verdicts[GBX_CHECK_NOT_CHECKED]));
-    gbx_view_mean_text(kernel->max_abs, number);
-    GBX_TRY(gbx_check_table_add(table, is_compared ? number : "-"));
-    gbx_view_mean_text(kernel->max_rel, number);
-    return gbx_check_table_add(table, is_compared ? number : "-");
+    gbx_view_mean_text(kernel->max_abs, max_abs);
+    gbx_view_mean_text(kernel->max_rel, max_rel);
+    const char *cells[] = {gbx_check_kernel_text(report, kernel->first, name),
+                           gbx_text_count(kernel->tasks, counts[0]),
+                           gbx_text_count(kernel->verdicts[GBX_CHECK_INTRODUCED], counts[1]),
+                           gbx_text_count(kernel->verdicts[GBX_CHECK_NOT_CHECKED], counts[2]),
+                           is_compared ? max_abs : "-",
+                           is_compared ? max_rel : "-"};
+    return gbx_text_table_add(table, cells);
 }
 
 static gbx_status print_kernels(const gbx_check_report *report, const gbx_check_kernel *kernels,
                                 size_t count) {
-    static const gbx_check_column columns[] = {{"KERNEL", false, 8, 0}, {"TASKS", true, 0, 0},
-                                               {"WRONG", true, 0, 0},   {"NOT CHECKED", true, 0, 0},
-                                               {"MAX ABS", true, 0, 2}, {"MAX REL", true, 0, 1}};
-    gbx_check_table table = {.columns = columns,
-                             .column_count = sizeof columns / sizeof columns[0]};
+    static const gbx_text_table_column columns[] = {
+        {"KERNEL", false, 8, 0},     {"TASKS", true, 0, 0},   {"WRONG", true, 0, 0},
+        {"NOT CHECKED", true, 0, 0}, {"MAX ABS", true, 0, 2}, {"MAX REL", true, 0, 1}};
+    gbx_text_table table = {
+        .columns = columns, .column_count = sizeof columns / sizeof columns[0], .gap = 2};
     gbx_status status = NULL;
     for (size_t i = 0; i < count && !status; ++i)
         status = add_kernel(report, &kernels[i], &table);
-    if (!status && count > 0)
-        gbx_check_table_print(&table);
-    gbx_check_table_free(&table);
-    return status;
+    return gbx_text_table_finish(&table, status);
 }
 
 /* --- what was not compared --- */

@@ -8,6 +8,7 @@
 #include "analysis/diff.h"
 #include "base/json_writer.h"
 #include "cli/open_dump.h"
+#include "cli/text_table.h"
 #include "cli/view_row.h"
 
 enum { GBX_DIFF_LINES_MAX = 20, GBX_DIFF_NOTE_BYTES = 512, GBX_DIFF_WHY_BYTES = 4096 };
@@ -66,32 +67,10 @@ GBX_MUST_USE gbx_status gbx_diff_graph_text(const gbx_diff_dumps *dumps,
 
 /* --- text --- */
 
-typedef enum gbx_diff_column {
-    GBX_DIFF_COLUMN_TASK,
-    GBX_DIFF_COLUMN_KERNEL,
-    GBX_DIFF_COLUMN_STAGE,
-    GBX_DIFF_COLUMN_ARG,
-    GBX_DIFF_COLUMN_DTYPE,
-    GBX_DIFF_COLUMN_SHAPE,
-    GBX_DIFF_COLUMN_BAD,
-    GBX_DIFF_COLUMN_MAX_ABS,
-    GBX_DIFF_COLUMN_MAX_REL,
-    GBX_DIFF_COLUMN_MAX_ULP,
-    GBX_DIFF_COLUMN_RMSE,
-    GBX_DIFF_COLUMN_COSINE,
-    GBX_DIFF_COLUMN_FIRST,
-    GBX_DIFF_COLUMN_NOTE,
-    GBX_DIFF_COLUMN_COUNT
-} gbx_diff_column;
-
-typedef struct gbx_diff_line {
-    char *cells[GBX_DIFF_COLUMN_COUNT]; /* its own; "" where there is nothing */
-} gbx_diff_line;
-
-/* A table of at most so many lines, and how many there would be. Zero before its first use. */
+/* A table of at most GBX_DIFF_LINES_MAX lines, and how many there would be. Zero before its first
+ * use. */
 typedef struct gbx_diff_table {
-    gbx_diff_line lines[GBX_DIFF_LINES_MAX];
-    size_t count;
+    gbx_text_table table;
     uint64_t all;
 } gbx_diff_table;
 
@@ -100,7 +79,6 @@ GBX_MUST_USE gbx_status gbx_diff_table_add(gbx_diff_table *table, const gbx_diff
                                            const gbx_diff_record *record);
 /* `others` is a table that is not printed, whose records are counted at the end; may be NULL. */
 void gbx_diff_table_print(const gbx_diff_table *table, const gbx_diff_table *others);
-void gbx_diff_table_free(gbx_diff_table *table);
 
 /* What is kept of the records for a text. Zero before its first use. */
 typedef struct gbx_diff_text {

@@ -58,9 +58,9 @@ gbx_status gbx_diff_text_add(gbx_diff_text *text, const gbx_diff_dumps *dumps,
 }
 
 void gbx_diff_text_free(gbx_diff_text *text) {
-    gbx_diff_table_free(&text->apart);
-    gbx_diff_table_free(&text->alone);
-    gbx_diff_table_free(&text->within);
+    gbx_text_table_free(&text->apart.table);
+    gbx_text_table_free(&text->alone.table);
+    gbx_text_table_free(&text->within.table);
 }
 
 /* --- the line that matters --- */
@@ -214,11 +214,11 @@ static void print_notes(const gbx_diff_result *result) {
 gbx_status gbx_diff_text_print(const gbx_diff_text *text, const gbx_diff_dumps *dumps,
                                const gbx_diff_result *result) {
     GBX_TRY(print_lead(text, dumps, result));
-    if (text->apart.count > 0)
+    if (text->apart.all > 0)
         gbx_diff_table_print(&text->apart, &text->alone);
-    else if (text->alone.count > 0)
+    else if (text->alone.all > 0)
         gbx_diff_table_print(&text->alone, NULL);
-    else if (text->within.count > 0)
+    else if (text->within.all > 0)
         gbx_diff_table_print(&text->within, NULL);
     print_counts(result);
     print_unknown(text, result);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/dump_text.h"
-#include "cli/replay_table.h"
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
+#include "cli/text_table.h"
 
 enum { NOTE_BYTES = 512, CELL_BYTES = 160 };
 
@@ -143,14 +143,14 @@ static void print_head(const gbx_replay_result *result, const char *run_end) {
 
 /* --- the outputs --- */
 
-static const gbx_replay_column output_columns[] = {
-    {"ARG", true, false, 0},         {"NAME", false, true, 1},     {"DTYPE", false, false, 6},
-    {"SHAPE", false, true, 5},       {"VERDICT", false, false, 0}, {"MISMATCHES", true, false, 2},
-    {"NOT WRITTEN", true, false, 3}, {"MAX ABS", true, false, 4},  {"FIRST", false, false, 0},
-    {"DUMP", true, false, 0},        {"REPLAY", true, false, 0}};
+static const gbx_text_table_column output_columns[] = {
+    {"ARG", true, 0, 0},         {"NAME", false, 6, 6},    {"DTYPE", false, 0, 1},
+    {"SHAPE", false, 6, 2},      {"VERDICT", false, 0, 0}, {"MISMATCHES", true, 0, 5},
+    {"NOT WRITTEN", true, 0, 4}, {"MAX ABS", true, 0, 3},  {"FIRST", false, 0, 0},
+    {"DUMP", true, 0, 0},        {"REPLAY", true, 0, 0}};
 enum { OUTPUT_COLUMNS = sizeof output_columns / sizeof output_columns[0] };
 
-static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared *output) {
+static gbx_status add_output(gbx_text_table *table, const gbx_replay_compared *output) {
     const gbx_bits_comparison *bits = &output->bits;
     char slot[CELL_BYTES], shape[GBX_INDEX_TEXT_BYTES], mismatches[GBX_COUNT_TEXT_BYTES];
     char rest[GBX_COUNT_TEXT_BYTES], distance[CELL_BYTES], index[GBX_INDEX_TEXT_BYTES];
@@ -170,15 +170,15 @@ static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared 
         is_bad ? gbx_text_index(&output->tensor, bits->first_bad, index) : "",
         is_bad ? gbx_text_value(output->tensor.dtype, bits->dump_bits, dump) : "",
         is_bad ? gbx_text_value(output->tensor.dtype, bits->replay_bits, replay) : ""};
-    return gbx_replay_table_add(table, cells);
+    return gbx_text_table_add(table, cells);
 }
 
 static gbx_status print_outputs(const gbx_replay_result *result) {
-    gbx_replay_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS};
+    gbx_text_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS, .gap = 1};
     gbx_status status = NULL;
     for (size_t i = 0; i < result->output_count && !status; ++i)
         status = add_output(&table, &result->outputs[i]);
-    return gbx_replay_table_finish(&table, status);
+    return gbx_text_table_finish(&table, status);
 }
 
 /* --- notes --- */
@@ -268,10 +268,10 @@ gbx_status gbx_replay_report_print(const gbx_replay_result *result, const char *
 
 /* --- several tasks --- */
 
-static const gbx_replay_column task_columns[] = {
-    {"TASK", true, false, 0},        {"KERNEL", false, true, 0},   {"OUTPUTS", true, false, 4},
-    {"ELEMENTS", true, false, 3},    {"VERDICT", false, false, 0}, {"MISMATCHES", true, false, 1},
-    {"NOT WRITTEN", true, false, 2}, {"TIME", true, false, 5},     {"NOTE", false, true, 0}};
+static const gbx_text_table_column task_columns[] = {
+    {"TASK", true, 0, 0},        {"KERNEL", false, 6, 0},  {"OUTPUTS", true, 0, 2},
+    {"ELEMENTS", true, 0, 3},    {"VERDICT", false, 0, 0}, {"MISMATCHES", true, 0, 5},
+    {"NOT WRITTEN", true, 0, 4}, {"TIME", true, 0, 1},     {"NOTE", false, 6, 0}};
 enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
 
 /* The line says which task it is. */
@@ -301,7 +301,7 @@ static const char *row_note(const gbx_replay_result *result, const gbx_replay_su
     return out_text;
 }
 
-static gbx_status add_task(gbx_replay_table *table, const gbx_replay_result *result) {
+static gbx_status add_task(gbx_text_table *table, const gbx_replay_result *result) {
     gbx_replay_sums sums = gbx_replay_result_sums(result);
     char task[CELL_BYTES], outputs[CELL_BYTES], note[NOTE_BYTES];
     char elements[GBX_COUNT_TEXT_BYTES], mismatches[GBX_COUNT_TEXT_BYTES];
@@ -319,7 +319,7 @@ static gbx_status add_task(gbx_replay_table *table, const gbx_replay_result *res
         sums.not_written ? gbx_text_count(sums.not_written, rest) : "",
         has_run ? gbx_text_ns(result->times.median_ns, time) : "",
         row_note(result, &sums, note)};
-    return gbx_replay_table_add(table, cells);
+    return gbx_text_table_add(table, cells);
 }
 
 /* The table may be long: the first line says where to look. */
@@ -354,12 +354,12 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
 
 gbx_status gbx_replay_report_print_all(const gbx_replay_result *results, size_t count,
                                        const char *run_end) {
-    gbx_replay_table table = {.columns = task_columns, .column_count = TASK_COLUMNS};
+    gbx_text_table table = {.columns = task_columns, .column_count = TASK_COLUMNS, .gap = 1};
     gbx_status status = NULL;
     print_counts(results, count);
     for (size_t i = 0; i < count && !status; ++i)
         status = add_task(&table, &results[i]);
-    GBX_TRY(gbx_replay_table_finish(&table, status));
+    GBX_TRY(gbx_text_table_finish(&table, status));
     if (run_end[0]) {
         printf("the recorded run ended with: ");
         gbx_terminal_put(run_end);

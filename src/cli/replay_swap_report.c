@@ -7,9 +7,9 @@
 #include "cli/replay_json.h"
 #include "cli/replay_report.h"
 #include "cli/replay_swap.h"
-#include "cli/replay_table.h"
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
+#include "cli/text_table.h"
 
 enum { CELL_BYTES = 96 };
 
@@ -57,13 +57,13 @@ static void put_head(const gbx_replay_swap *swap, const char *files, const char 
 
 /* --- tables --- */
 
-static const gbx_replay_column output_columns[] = {
-    {"ARG", true, false, 0},     {"NAME", false, true, 1},        {"DTYPE", false, false, 5},
-    {"SHAPE", false, true, 4},   {"ELEMENTS", true, false, 3},    {"CHANGED", true, false, 0},
-    {"MAX ABS", true, false, 2}, {"NOT WRITTEN", true, false, 0}, {"NOTE", false, true, 0}};
+static const gbx_text_table_column output_columns[] = {
+    {"ARG", true, 0, 0},     {"NAME", false, 6, 5},       {"DTYPE", false, 0, 1},
+    {"SHAPE", false, 6, 2},  {"ELEMENTS", true, 0, 3},    {"CHANGED", true, 0, 0},
+    {"MAX ABS", true, 0, 4}, {"NOT WRITTEN", true, 0, 0}, {"NOTE", false, 6, 0}};
 enum { OUTPUT_COLUMNS = sizeof output_columns / sizeof output_columns[0] };
 
-static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared *output) {
+static gbx_status add_output(gbx_text_table *table, const gbx_replay_compared *output) {
     char slot[CELL_BYTES], shape[GBX_INDEX_TEXT_BYTES], elements[GBX_COUNT_TEXT_BYTES];
     char changed[GBX_COUNT_TEXT_BYTES], distance[CELL_BYTES], rest[GBX_COUNT_TEXT_BYTES];
     bool is_compared = output->is_compared;
@@ -79,15 +79,15 @@ static gbx_status add_output(gbx_replay_table *table, const gbx_replay_compared 
         is_compared && output->bits.mismatches > 0 ? distance : "",
         output->bits.not_written > 0 ? gbx_text_count(output->bits.not_written, rest) : "",
         is_compared ? "" : "the dump does not have what the old one left"};
-    return gbx_replay_table_add(table, cells);
+    return gbx_text_table_add(table, cells);
 }
 
-static const gbx_replay_column element_columns[] = {
-    {"ARG", true, false, 0},        {"NAME", false, true, 1}, {"INDEX", false, false, 0},
-    {"OLD (DUMP)", true, false, 0}, {"NEW", true, false, 0},  {"EXPECTED", true, false, 0}};
+static const gbx_text_table_column element_columns[] = {
+    {"ARG", true, 0, 0},        {"NAME", false, 6, 1}, {"INDEX", false, 0, 0},
+    {"OLD (DUMP)", true, 0, 0}, {"NEW", true, 0, 0},   {"EXPECTED", true, 0, 0}};
 enum { ELEMENT_COLUMNS = sizeof element_columns / sizeof element_columns[0] };
 
-static gbx_status add_element(gbx_replay_table *table, const gbx_replay_swap *swap,
+static gbx_status add_element(gbx_text_table *table, const gbx_replay_swap *swap,
                               const gbx_swap_element *element) {
     const gbx_replay_compared *output = &swap->result.outputs[element->output];
     uint32_t dtype = output->tensor.dtype;
@@ -101,23 +101,23 @@ static gbx_status add_element(gbx_replay_table *table, const gbx_replay_swap *sw
         element->has_old ? gbx_text_value(dtype, element->old_bits, old) : "",
         element->has_new ? gbx_text_value(dtype, element->new_bits, new) : "not written",
         element->has_expected ? gbx_text_value(dtype, element->expected_bits, expected) : ""};
-    return gbx_replay_table_add(table, cells);
+    return gbx_text_table_add(table, cells);
 }
 
 static gbx_status print_outputs(const gbx_replay_swap *swap) {
-    gbx_replay_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS};
+    gbx_text_table table = {.columns = output_columns, .column_count = OUTPUT_COLUMNS, .gap = 1};
     gbx_status status = NULL;
     for (size_t i = 0; i < swap->result.output_count && !status; ++i)
         status = add_output(&table, &swap->result.outputs[i]);
-    return gbx_replay_table_finish(&table, status);
+    return gbx_text_table_finish(&table, status);
 }
 
 static gbx_status print_elements(const gbx_replay_swap *swap) {
-    gbx_replay_table table = {.columns = element_columns, .column_count = ELEMENT_COLUMNS};
+    gbx_text_table table = {.columns = element_columns, .column_count = ELEMENT_COLUMNS, .gap = 1};
     gbx_status status = NULL;
     for (size_t i = 0; i < swap->element_count && !status; ++i)
         status = add_element(&table, swap, &swap->elements[i]);
-    return gbx_replay_table_finish(&table, status);
+    return gbx_text_table_finish(&table, status);
 }
 
 gbx_status gbx_replay_swap_print(const gbx_replay_swap *swap, const char *files,
