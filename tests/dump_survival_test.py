@@ -4,7 +4,6 @@ behind is compared with the dump of an undisturbed run, byte by byte.
 
 usage: dump_survival_test.py GLASSBOX
 """
-import collections
 import concurrent.futures
 import ctypes
 import itertools
