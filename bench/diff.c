@@ -29,7 +29,7 @@
 
 #include "base/clock.h"
 #include "store/writer.h"
-#include "tensor/compare.h"
+#include "tensor/compare_kernels.h"
 
 enum { PATH_BYTES = 4096, READ_BYTES = 1 << 20, ROUNDS = 5, NOISY_STEP = 64 };
 
@@ -107,13 +107,14 @@ typedef struct buffers {
     unsigned char *got;
     unsigned char *want;
     size_t bytes;
+    gbx_cpu_level level; /* that compares them */
 } buffers;
 
 static gbx_comparison compare(const buffers *b, uint32_t dtype) {
     const gbx_tolerance tolerance = gbx_tolerance_default(dtype);
     gbx_comparison result;
     gbx_comparison_begin(&result, dtype, &tolerance);
-    gbx_comparison_add(&result, b->got, b->want, b->bytes * 8 / gbx_dtype_bits(dtype));
+    gbx_comparison_add_at(b->level, &result, b->got, b->want, b->bytes * 8 / gbx_dtype_bits(dtype));
     return result;
 }
 
@@ -174,24 +175,32 @@ static void *map_buffer(size_t bytes) {
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static bool print_comparison(const setting *how) {
+static bool print_buffers(const setting *how, size_t bytes, gbx_cpu_level level) {
     static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16,   GBX_FLOAT16, GBX_FLOAT64,
                                       GBX_INT8,    GBX_INT16,      GBX_INT32,   GBX_INT64,
                                       GBX_BOOL,    GBX_FLOAT8_E4M3};
+    buffers b = {map_buffer(bytes), map_buffer(bytes), bytes, level};
     bool holds = true;
-    printf("The comparison alone (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
-           gbx_comparison_variant(), "buffers", "dtype", kind_names[EQUAL], kind_names[NOISY],
-           kind_names[OUTSIDE], "memcpy");
-    for (size_t i = 0; i < 2; ++i) {
-        buffers b = {.bytes = how->buffer_bytes[i]};
-        b.got = map_buffer(b.bytes);
-        b.want = map_buffer(b.bytes);
-        if (b.got == MAP_FAILED || b.want == MAP_FAILED)
-            return fail("no memory for a buffer");
-        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; ++k)
-            holds &= print_dtype(how, &b, dtypes[k]);
-        munmap(b.got, b.bytes);
-        munmap(b.want, b.bytes);
+    if (b.got == MAP_FAILED || b.want == MAP_FAILED)
+        return fail("no memory for a buffer");
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i)
+        holds &= print_dtype(how, &b, dtypes[i]);
+    munmap(b.got, b.bytes);
+    munmap(b.want, b.bytes);
+    return holds;
+}
+
+/* Buffers of both sizes at the level of this processor, then small ones at those below. */
+static bool print_comparison(const setting *how) {
+    static const char *const names[GBX_CPU_LEVELS] = {"plain", "avx2", "avx512"};
+    bool holds = true;
+    const gbx_cpu_level best = gbx_compare_level_detect();
+    for (int level = (int)best; level >= 0; --level) {
+        printf("%sThe comparison alone (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
+               level < (int)best ? "\n" : "", names[level], "buffers", "dtype", kind_names[EQUAL],
+               kind_names[NOISY], kind_names[OUTSIDE], "memcpy");
+        for (size_t i = 0; i < (level == (int)best ? 2 : 1); ++i)
+            holds &= print_buffers(how, how->buffer_bytes[i], (gbx_cpu_level)level);
     }
     return holds;
 }

@@ -47,11 +47,6 @@ static gbx_compare_kernel *kernel_of(gbx_cpu_level level, uint32_t dtype) {
     return kernel ? kernel : gbx_compare_plain;
 }
 
-const char *gbx_comparison_variant(void) {
-    static const char *const names[GBX_CPU_LEVELS] = {"plain", "avx2", "avx512"};
-    return names[gbx_compare_level_detect()];
-}
-
 /* --- blocks --- */
 
 static uint64_t element_bits(uint32_t dtype, const unsigned char *elements, size_t index) {

@@ -81,9 +81,6 @@ double gbx_comparison_rmse(const gbx_comparison *comparison);
 /* 1 where both are all zeros, 0 where one is; NaN where no pair is finite. */
 double gbx_comparison_cosine(const gbx_comparison *comparison);
 
-/* The instruction set in use: "avx512", "avx2" or "plain". */
-const char *gbx_comparison_variant(void);
-
 /* Two row-major payloads of a tensor. */
 gbx_comparison gbx_compare(const gbx_tensor *tensor, const void *got, const void *want,
                            const gbx_tolerance *tolerance);
