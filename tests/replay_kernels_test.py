@@ -86,6 +86,9 @@ def check_swap_files(dump, scene):
     check("bad kernel: exit code", done.returncode, 2)
     check_in("bad kernel: what the compiler said", "nothing_of_this_name", done.stderr)
     check_in("no file", "No such file", refuse(dump, 0, "--kernel", root / "none.c"))
+    bad.write_text("int entry;\n")
+    told = refuse(dump, 0, "--kernel", bad)
+    check("no entry", (told.startswith(f"glassbox replay: --kernel {bad}: "), told.endswith("it has no kernel_entry\n")), (True, True))
     check_in("no kernel", "NAME=FILE", refuse(dump, 0, "--kernel", f"other={scene / 'twice.c'}"))
     made = root / "made.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header_folder()}", "-o", made, scene / "reference" / "twice.c"], check=True)
@@ -176,6 +179,7 @@ def check_trust():
     check_in("a directory of everybody's", "everybody, or another user, can write its source", attempt("cache lost, source of everybody's", False))
     scene.chmod(0o755)
     attempt("cache lost, source there", True)
+    check_lost(dump, attempt)
     shutil.rmtree(root / "cache" / "kernels")
     copy = root / "elsewhere" / "dump"
     shutil.copytree(dump, copy)
@@ -185,10 +189,30 @@ def check_trust():
     attempt("another cache, trusted", True, copy, "--trust", environment=other)
     source.write_text(source.read_text().replace("2 * x", "4 * x"))
     check_in("source changed", "gives other code now", attempt("source changed", False))
+    document = replay(dump, "all", code=2, environment=own)
+    check("source changed: all", [t["verdict"] for t in document["tasks"]], ["not_replayed", "equal_where_written"])
+    check_in("source changed: all, why", "replaying kernel twice would run ", document["tasks"][0]["reason"])
     source.unlink()
     check_in("source gone", "is gone", attempt("source gone", False))
     attempt("source gone, trusted", True, dump, "--trust")
     check_hostile(dump, attempt)
+
+
+def check_lost(dump, attempt):
+    """The copy of a kernel is gone: its source gives what ran, or nothing runs."""
+    copy = root / "lost"
+    shutil.copytree(dump, copy)
+    (kernel,) = (k for k in json.loads((copy / "run.json").read_text())["kernels"] if k["name"] == "twice")
+    (copy / kernel["object"]).unlink()
+    attempt("copy lost", True, copy)
+    source = pathlib.Path(kernel["origin"])
+    text = source.read_text()
+    source.write_text(text.replace("2 * x", "4 * x"))
+    for options in ((), ("--trust",)):
+        told = attempt(f"copy lost, source changed {options}", False, copy, *options)
+        for part in (kernel["object"], "gives other code now", "--kernel twice=FILE"):
+            check_in("copy lost, source changed", part, told)
+    source.write_text(text)
 
 
 def with_run_json(dump, name, change):

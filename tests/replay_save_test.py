@@ -23,8 +23,8 @@ BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}  # no glassbox, no cache
 
 root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-save-test-"))
 
-# y = 2 x of a transposed view into every other column; inouts add; int4 is copied; nothing is contiguous. One output is
-# not written, one has no elements, one is a single element of no dimensions, and its input has negative strides.
+# y = 2 x of a transposed view into every other column; inouts add; int4 is copied, and the half of a byte that no element
+# has at the end of a row is written, too; nothing is contiguous. One output is not written, one has no elements, one is a single element of no dimensions, and its input has negative strides.
 KERNEL = """#include <glassbox/kernel.h>
 #include "parts/factor.h"
 void kernel_entry(const uint64_t *args) {
@@ -39,7 +39,7 @@ void kernel_entry(const uint64_t *args) {
     for (int64_t i = 1; i < t->shape[0]; ++i)
         ((int16_t *)(uintptr_t)t->data)[i] += gbx_arg_i32(args, 9);
     for (int64_t i = 0; i < q->shape[0] * ((q->shape[1] + 1) / 2); ++i)
-        ((uint8_t *)(uintptr_t)r->data)[i] = ((uint8_t *)(uintptr_t)q->data)[i];
+        ((uint8_t *)(uintptr_t)r->data)[i] = (uint8_t)(((uint8_t *)(uintptr_t)q->data)[i] | (i % 3 == 2 ? 0x70 : 0));
 }
 """
 ORCHESTRATION = """#include <glassbox/orchestration.h>
@@ -134,6 +134,11 @@ def check_odd():
     check("odd: the run was right", wanted["02_y_after.bin"], (2 * x).tobytes())
     check("odd: last", wanted["07_last_after.bin"], np.float32(23 - 6).tobytes())
     check("odd: inout", np.frombuffer(wanted["04_t_after.bin"], np.int16).tolist(), [0, *range(8, 16)])
+    halves = ["%02x" % (byte & (0x0f if i % 3 == 2 else 0xff)) for i, byte in enumerate(wanted["01_q_before.bin"])]
+    check("odd: int4", wanted["03_r_after.bin"].hex(), "".join(halves))
+    document = json.loads(glassbox("replay", dump, "--task", 0, "--json").stdout)
+    check("odd: nothing is written elsewhere", (document["verdict"], document["stray_bytes"]), ("equal_where_written", 0))
+    check_quoted(dump)
     moved = root / "far away" / "program"
     moved.parent.mkdir()
     shutil.move(folder, moved)
@@ -154,6 +159,16 @@ def check_odd():
     for name, part in (("replay/call.c", "src/replay/call.c"), ("replay/call.h", "src/replay/call.h"), ("glassbox/kernel.h", "include/glassbox/kernel.h")):
         check(f"odd: {name}", (moved / name).read_bytes(), (ROOT / part).read_bytes())
     check("odd: README.txt", (moved / "README.txt").read_text().count("\n"), 3)
+
+
+def check_quoted(dump):
+    """The line that is shown has no controls, and names the folder in a shell."""
+    for name in ("it's \\x41", "a\x1b[31m\n'b", "turned \u202e"):
+        text = glassbox("replay", dump, "--task", 0, "--save", root / name).stdout
+        word = re.fullmatch("task 0, kernel odd: saved as a program; make -C (.*) run\n", text).group(1)
+        check(f"{name!r}: controls", word.isascii() and word.isprintable(), True)
+        done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, text=True, env=BARE)
+        check(f"{name!r}: what a shell makes of it", done.stdout, str(root / name))
 
 
 def check_wrong_data(folder, wanted):

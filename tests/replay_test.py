@@ -126,7 +126,7 @@ def check_planted():
           ("nothing_written", ELEMENTS, False))
     document = replay(dump, 3, code=1)
     check("adds: output", (document["verdict"], document["outputs"][0]["unstable"]), ("differs", ELEMENTS))
-    check_in("adds", "it reads its output before it writes it, or is not deterministic", replay_text(dump, 3, code=1))
+    check_in("adds", "it reads its output before it writes it, keeps static variables from call to call, or is not deterministic", replay_text(dump, 3, code=1))
     check_counts(dump)
     document = replay(dump, 5)
     check("strays", (document["verdict"], document["stray_argument"]), ("bit_exact", 0))
@@ -215,9 +215,12 @@ def check_counts(dump):
     """A static variable: the first call in a process is like the recorded one, further ones are not."""
     document = replay(dump, 4)
     check("counts: once", document["verdict"], "bit_exact")
-    document = replay(dump, 4, "--repeat", 5)
-    check("counts: repeated", (document["repeat"]["runs"], document["repeat"]["different"]), (5, 4))
-    check_in("counts", "4 of them do not leave the bits of the first", replay_text(dump, 4, "--repeat", 5))
+    document = replay(dump, 4, "--repeat", 5, code=1)
+    check("counts: repeated", [document["verdict"], *(document["repeat"][key] for key in ("runs", "different"))], ["bit_exact", 5, 4])
+    text = replay_text(dump, 4, "--repeat", 5, code=1)
+    check_in("counts: first line", "; in 4 of 5 runs it does not leave the bits of the first", text.split("\n")[0])
+    check_in("counts", "4 of them do not leave the bits of the first", text)
+    check_in("counts: of several", "; the first that is not the same in all runs is task 4\n", replay_text(dump, "4..5", "--repeat", 3, code=1))
     document = replay(dump, 0, "--repeat", 4)
     times = document["repeat"]
     check("twice: repeated", (times["runs"], times["different"], document["ns_per_call"]), (4, 0, times["median_ns"]))
@@ -317,12 +320,35 @@ def check_missing():
         for part in [*parts, "--dump-tensor=full"]:
             check_in(f"{name}: what is missing", part, text)
         done = glassbox("replay", dump, "--task", "all")
-        check(f"{name}: all", (done.returncode, done.stdout.split("\n")[0]), (2, "5 tasks: all not replayed"))
+        head, reason = done.stdout.split("\n")[0].split("is task 0: ")
+        check(f"{name}: all", (done.returncode, head), (2, "5 tasks: all not replayed; the first that is not replayed "))
+        check_in(f"{name}: all, why", reason, text)
     dump = record(scene, "some", "--dump-tensor=hybrid", "--dump-filter", "task=1,role=input")
     done = glassbox("replay", dump, "--task", "1..2")
-    check("outputs missing", done.stdout.split("\n")[0], "2 tasks: 1 not compared, 1 not replayed")
-    check("outputs missing: exit code", done.returncode, 1)
+    check_in("outputs missing", "2 tasks: 1 not compared, 1 not replayed; the first that is not replayed is task 2: ", done.stdout.split("\n")[0])
+    check("outputs missing: exit code", done.returncode, 2)
     check_some_missing()
+
+
+def check_damaged():
+    """Records of one task that contradict each other: the others are replayed."""
+    copy = root / "damaged"
+    shutil.copytree(root / "dispatches", copy)
+    (copy / "tensor_dump" / "tensor_dump.rec").unlink()
+    path = copy / "tensor_dump" / "tensor_dump.json"
+    told = json.loads(path.read_text())
+    changed = next(e for e in told["tensors"] if (e["role"], e["stage"]) == ("inout", "after_completion"))
+    changed["buffer_addr"] = hex(int(changed["buffer_addr"], 16) + 512)
+    path.write_text(json.dumps(told))
+    task, tasks = changed["task_seq"], sorted({e["task_seq"] for e in told["tensors"]})
+    document = replay(copy, "all", code=2)
+    check("damaged: verdicts", [(t["task_seq"], t["verdict"]) for t in document["tasks"]],
+          [(i, "not_replayed" if i == task else "bit_exact") for i in tasks])
+    bad = document["tasks"][task]
+    check("damaged: of what did not run", [bad[key] for key in ("outputs", "stray_bytes", "dispatches", "did_complete")], [[], None, None, None])
+    check_in("damaged: why", bad["reason"], refuse(copy, task))
+    check("damaged: first line", replay_text(copy, "all", code=2).split("\n")[0],
+          f"{len(tasks)} tasks: {len(tasks) - 1} bit exact, 1 not replayed; the first that is not replayed is task {task}: {bad['reason']}")
 
 
 def check_some_missing():
@@ -364,6 +390,13 @@ def check_dispatches():
     copy = patched(spmd, "spmd-bad", entries_of(manifest(spmd), 0, "after_completion")[1], bad.tobytes())
     check("spmd: the block that is wrong", [replay(copy, 0, "--dispatch", block, code=block == 1)["outputs"][0]["mismatches"] for block in range(4)],
           [0, 1, 0, 0])
+    other = root / "other.c"
+    other.write_text((root / "scenes" / "spmd" / "twice.c").read_text().replace("2 * x[i]", "2 * x[i] + (i % 5 == 0)"))
+    document = replay(spmd, 0, "--dispatch", 1, "--kernel", other, code=1)
+    quarter = range(ELEMENTS // 4, ELEMENTS // 2)
+    check("spmd: another kernel, one block", sorted((*e["index"], np.float32(e["new"])) for e in document["elements"]),
+          [(i, 2 * x[i] + 1) for i in quarter if i % 5 == 0])
+    check_damaged()
 
 
 def make_spmd():

@@ -127,7 +127,7 @@ static gbx_status show_replay(session *s, const gbx_replay_job *job, int *out_ex
     if (!status)
         status = s->options->as_json ? gbx_replay_json_print(&result, 1, false)
                                      : gbx_replay_report_print(&result, run_end(s));
-    *out_exit_code = gbx_replay_exit_code(result.verdict);
+    *out_exit_code = gbx_replay_exit_code(&result);
     gbx_replay_result_free(&result);
     return status;
 }
@@ -142,6 +142,8 @@ static gbx_status show_swap(session *s, const gbx_replay_job *job, int *out_exit
     }
     const gbx_swap_scene scene = {s->dump.directory, s->kept, s->options->is_trusted};
     gbx_status status = gbx_replay_swap_run(job, &scene, &swap);
+    if (status && gbx_status_code(status) == GBX_BAD_KERNEL)
+        status = gbx_status_annotate(status, "--kernel %s", files);
     if (!status)
         status = s->options->as_json ? gbx_replay_swap_print_json(&swap)
                                      : gbx_replay_swap_print(&swap, files, run_end(s));
@@ -201,12 +203,7 @@ static gbx_status add_result(result_list *list, gbx_replay_result *result) {
     return NULL;
 }
 
-/* What stops one task does not stop the others; kernels that are not trusted, or do not load, do.
- */
-static bool is_of_task(gbx_status status) {
-    return gbx_status_code(status) == GBX_NOT_FOUND;
-}
-
+/* What stops one task does not stop the others. */
 static void refuse(session *s, uint64_t number, gbx_status status, gbx_replay_result *result) {
     gbx_record_task about;
     bool is_there = false;
@@ -224,24 +221,27 @@ static void refuse(session *s, uint64_t number, gbx_status status, gbx_replay_re
     result->task_id = is_there ? about.task_id : 0;
 }
 
-static gbx_status execute_one(session *s, uint64_t number, gbx_replay_result *result) {
+static gbx_status try_one(session *s, uint64_t number, gbx_replay_result *result) {
     gbx_replay_task task;
     gbx_replay_payloads payloads;
     gbx_replay_job job;
-    *result = (gbx_replay_result){0};
-    gbx_status status = gbx_replay_task_read(s->dump.entries, number, &task);
-    if (status && is_of_task(status)) {
-        refuse(s, number, status, result);
-        return NULL;
-    }
-    GBX_TRY(status);
-    status = make_job(s, &task, &job);
+    GBX_TRY(gbx_replay_task_read(s->dump.entries, number, &task));
+    gbx_status status = make_job(s, &task, &job);
     if (!status) {
         status = gbx_replay_execute(&job, &payloads, result);
         gbx_replay_payloads_free(&payloads);
     }
     gbx_replay_task_free(&task);
     return status;
+}
+
+static void execute_one(session *s, uint64_t number, gbx_replay_result *result) {
+    *result = (gbx_replay_result){0};
+    gbx_status status = try_one(s, number, result);
+    if (status) {
+        gbx_replay_result_free(result);
+        refuse(s, number, status, result);
+    }
 }
 
 static gbx_status execute_all(session *s, result_list *list, gbx_progress *progress) {
@@ -251,9 +251,8 @@ static gbx_status execute_all(session *s, result_list *list, gbx_progress *progr
         if (number > options->last)
             break;
         gbx_replay_result result;
-        gbx_status status = execute_one(s, number, &result);
-        status = gbx_status_first(status, add_result(list, &result));
-        GBX_TRY(status);
+        execute_one(s, number, &result);
+        GBX_TRY(add_result(list, &result));
         gbx_progress_tasks(progress, list->count);
     }
     if (list->count == 0)
@@ -262,18 +261,15 @@ static gbx_status execute_all(session *s, result_list *list, gbx_progress *progr
     return NULL;
 }
 
-/* 3 where one crashed, else 1 where one is not equal; 2 where none ran. */
+/* The most severe of all: 2, then 3, then 1. */
 static int exit_code_of(const result_list *list) {
     int worst = GBX_EXIT_OK;
-    size_t refused = 0;
     for (size_t i = 0; i < list->count; ++i) {
-        int code = gbx_replay_exit_code(list->items[i].verdict);
-        if (list->items[i].verdict == GBX_REPLAY_REFUSED)
-            refused++;
-        else
-            worst = code > worst ? code : worst;
+        int code = gbx_replay_exit_code(&list->items[i]);
+        if (worst != GBX_EXIT_USAGE && (code == GBX_EXIT_USAGE || code > worst))
+            worst = code;
     }
-    return refused == list->count ? GBX_EXIT_USAGE : worst;
+    return worst;
 }
 
 static gbx_status replay_all(session *s, int *out_exit_code) {

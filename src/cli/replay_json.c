@@ -13,6 +13,13 @@ void gbx_replay_json_value(gbx_json_writer *json, const char *key, bool is_there
         gbx_json_put_null(json, key);
 }
 
+static void put_bool(gbx_json_writer *json, const char *key, bool is_there, bool value) {
+    if (is_there)
+        gbx_json_put_bool(json, key, value);
+    else
+        gbx_json_put_null(json, key);
+}
+
 static void put_bits(gbx_json_writer *json, const char *key, bool is_there, uint64_t bits) {
     if (is_there)
         gbx_json_put_hex_text(json, key, bits);
@@ -123,27 +130,29 @@ static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
 static void put_stray(gbx_json_writer *json, const gbx_replay_result *result) {
     const gbx_replay_outcome *outcome = &result->outcome;
     bool is_there = outcome->stray_bytes > 0;
-    gbx_replay_json_count(json, "stray_bytes", !outcome->stray_is_unknown, outcome->stray_bytes);
+    bool is_known = !outcome->stray_is_unknown && result->verdict != GBX_REPLAY_REFUSED;
+    gbx_replay_json_count(json, "stray_bytes", is_known, outcome->stray_bytes);
     put_bits(json, "stray_address", is_there, outcome->stray_address);
     gbx_replay_json_count(json, "stray_argument", is_there && result->stray_argument >= 0,
                           (uint64_t)result->stray_argument);
 }
 
 void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
+    bool has_run = result->verdict != GBX_REPLAY_REFUSED;
     gbx_json_put_u64(json, "task_seq", result->task);
     gbx_json_put_hex_text(json, "task_id", result->task_id);
     gbx_json_put_string(json, "kernel", result->kernel);
     gbx_replay_json_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
-    gbx_json_put_u64(json, "dispatches", result->dispatch_count);
+    gbx_replay_json_count(json, "dispatches", has_run, result->dispatch_count);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
     gbx_json_put_string(json, "reason", result->refusal);
     put_outputs(json, result);
     put_fault(json, result);
     put_times(json, result);
     put_stray(json, result);
-    gbx_json_put_bool(json, "did_complete", result->did_complete);
-    gbx_json_put_bool(json, "is_relocated", result->outcome.is_relocated);
-    gbx_json_put_bool(json, "has_core_ids", result->has_core_ids);
+    put_bool(json, "did_complete", has_run, result->did_complete);
+    put_bool(json, "is_relocated", has_run, result->outcome.is_relocated);
+    put_bool(json, "has_core_ids", has_run, result->has_core_ids);
 }
 
 /* --- the document --- */

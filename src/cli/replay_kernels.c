@@ -13,10 +13,11 @@
 
 enum { NAME_BYTES = 128, FLAGS_BYTES = 256 };
 
-/* An object that was found already. */
+/* A kernel that was looked for already. */
 typedef struct found {
     uint32_t func_id;
     char *object;
+    gbx_status refusal; /* why there is no object */
     struct found *next;
 } found;
 
@@ -42,26 +43,29 @@ void gbx_replay_kernels_destroy(gbx_replay_kernels *kernels) {
         found *first = kernels->objects;
         kernels->objects = first->next;
         free(first->object);
+        gbx_status_free(first->refusal);
         free(first);
     }
     free(kernels);
 }
 
-static const char *find_known(const gbx_replay_kernels *kernels, uint32_t func_id) {
+static const found *find_known(const gbx_replay_kernels *kernels, uint32_t func_id) {
     for (const found *object = kernels->objects; object; object = object->next)
         if (object->func_id == func_id)
-            return object->object;
+            return object;
     return NULL;
 }
 
-/* Takes the path over. */
-static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *path) {
-    found *object = path ? malloc(sizeof *object) : NULL;
+/* Takes the path over, or why there is none. */
+static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *path,
+                           gbx_status refusal) {
+    found *object = malloc(sizeof *object);
     if (!object) {
         free(path);
-        return gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory");
+        return gbx_status_first(
+            refusal, gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory"));
     }
-    *object = (found){func_id, path, kernels->objects};
+    *object = (found){func_id, path, refusal, kernels->objects};
     kernels->objects = object;
     return NULL;
 }
@@ -84,11 +88,27 @@ static gbx_status fail_untrusted(const gbx_kept_kernel *kernel, const char *reas
                     plain(kernel->name, name, sizeof name), kernel->object, reason);
 }
 
+/* The dump has lost its copy: its source may be there. Takes over what says so. */
+static gbx_status find_lost(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
+                            gbx_status loss, char **out_path) {
+    char reason[GBX_TRUST_REASON_BYTES], name[NAME_BYTES];
+    gbx_status status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
+    if (!status && !*out_path)
+        status = gbx_fail(GBX_NOT_FOUND,
+                          "%s, and %s; --kernel %s=FILE gives its source or its shared object",
+                          gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
+    gbx_status_free(loss);
+    return status;
+}
+
 static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
                             char **out_path) {
     char reason[GBX_TRUST_REASON_BYTES];
     *out_path = NULL;
-    GBX_TRY(gbx_kept_kernel_verify(kernel));
+    gbx_status status = gbx_kept_kernel_verify(kernel);
+    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND)
+        return find_lost(kernels, kernel, status, out_path);
+    GBX_TRY(status);
     if (kernels->is_trusted) {
         *out_path = realpath(kernel->object, NULL);
         return *out_path
@@ -258,14 +278,15 @@ static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task
     uint32_t func_id = task->func_ids[subtask];
     const char *file = given_file(kernels, task, subtask);
     const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
-    char *path;
+    char *path = NULL;
+    gbx_status refusal;
     if (file)
-        GBX_TRY(find_given(kernels, func_id, file, &path));
+        refusal = find_given(kernels, func_id, file, &path);
     else if (kept)
-        GBX_TRY(find_kept(kernels, kept, &path));
+        refusal = find_kept(kernels, kept, &path);
     else
-        return fail_not_kept(kernels, task->kernel_names[subtask]);
-    return remember(kernels, func_id, path);
+        refusal = fail_not_kept(kernels, task->kernel_names[subtask]);
+    return remember(kernels, func_id, path, refusal);
 }
 
 gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
@@ -277,7 +298,11 @@ gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay
             continue;
         if (!find_known(kernels, task->func_ids[i]))
             GBX_TRY(find_object(kernels, task, i));
-        out_objects[i] = find_known(kernels, task->func_ids[i]);
+        const found *known = find_known(kernels, task->func_ids[i]);
+        if (known->refusal)
+            return gbx_fail(gbx_status_code(known->refusal), "%s",
+                            gbx_status_message(known->refusal));
+        out_objects[i] = known->object;
     }
     return NULL;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/terminal.h"
+
 static bool is_plain(const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_./-+=:,@%";
@@ -14,22 +16,35 @@ static bool is_plain(const char *text) {
 }
 
 /* In single quotes, in which only they themselves need something. */
+static char *put_quoted(char *at, char c) {
+    if (c == '\'')
+        return stpcpy(at, "'\\''");
+    *at++ = c;
+    return at;
+}
+
+/* In $'...': octal digits in the place of what no terminal shows. */
+static char *put_escaped(char *at, char c) {
+    if (c >= ' ' && c <= '~' && c != '\'' && c != '\\') {
+        *at++ = c;
+        return at;
+    }
+    return at + sprintf(at, "\\%03o", (unsigned char)c);
+}
+
 char *gbx_shell_quote(const char *text) {
     if (is_plain(text))
         return strdup(text);
-    char *quoted = malloc(4 * strlen(text) + 3);
-    char *at = quoted;
+    size_t capacity = 4 * strlen(text) + 4;
+    char *quoted = malloc(capacity);
     if (!quoted)
         return NULL;
-    *at++ = '\'';
-    for (; *text; ++text) {
-        if (*text == '\'')
-            at = stpcpy(at, "'\\''");
-        else
-            *at++ = *text;
-    }
-    *at++ = '\'';
-    *at = '\0';
+    gbx_terminal_escape(text, quoted, capacity);
+    bool is_shown = strcmp(quoted, text) == 0;
+    char *at = stpcpy(quoted, is_shown ? "'" : "$'");
+    for (; *text; ++text)
+        at = is_shown ? put_quoted(at, *text) : put_escaped(at, *text);
+    memcpy(at, "'", 2);
     return quoted;
 }
 

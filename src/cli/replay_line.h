@@ -12,7 +12,8 @@
 GBX_MUST_USE gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given,
                                         const char *task, char **out_text);
 
-/* A text as one word of a shell's command line; freed by the caller. NULL: no memory. */
+/* A text as one word of a shell's command line, as $'...' where a terminal would not show it as it
+ * is; freed by the caller. NULL: no memory. */
 char *gbx_shell_quote(const char *text);
 
 #endif

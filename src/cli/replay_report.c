@@ -100,6 +100,14 @@ void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_en
     }
 }
 
+void gbx_replay_report_runs(const gbx_replay_result *result) {
+    char different[GBX_COUNT_TEXT_BYTES], runs[GBX_COUNT_TEXT_BYTES];
+    if (result->times.runs > 1 && result->times.different > 0)
+        printf("; in %s of %s runs it does not leave the bits of the first",
+               gbx_text_count(result->times.different, different),
+               gbx_text_count(result->times.runs, runs));
+}
+
 /* What the verdict says nothing of. */
 static void put_rest(const gbx_replay_result *result, const gbx_replay_sums *sums) {
     char count[GBX_COUNT_TEXT_BYTES];
@@ -111,6 +119,7 @@ static void put_rest(const gbx_replay_result *result, const gbx_replay_sums *sum
     if (is_compared && sums->unchanged > 0)
         printf("; %s output%s what %s held before", gbx_text_count(sums->unchanged, count),
                sums->unchanged == 1 ? " holds" : "s hold", sums->unchanged == 1 ? "it" : "they");
+    gbx_replay_report_runs(result);
 }
 
 static void print_head(const gbx_replay_result *result, const char *run_end) {
@@ -188,7 +197,7 @@ static void print_stray(const gbx_replay_result *result) {
     uint64_t bytes = result->outcome.stray_bytes;
     if (bytes == 0)
         return;
-    printf("it also wrote %s byte%s outside of its outputs, the first at 0x%" PRIx64,
+    printf("it also changed %s byte%s outside of its outputs, the first at 0x%" PRIx64,
            gbx_text_count(bytes, count), ending(bytes), result->outcome.stray_address);
     if (result->stray_argument >= 0) {
         printf(", in argument %" PRId64, result->stray_argument);
@@ -214,7 +223,8 @@ static void print_unstable(const gbx_replay_result *result) {
     uint64_t unstable = gbx_replay_result_sums(result).unstable;
     if (unstable > 0)
         printf("%s element%s not the same when its outputs hold other bytes before: it reads its "
-               "output before it writes it, or is not deterministic\n",
+               "output before it writes it, keeps static variables from call to call, or is not "
+               "deterministic\n",
                gbx_text_count(unstable, count), unstable == 1 ? " is" : "s are");
 }
 
@@ -276,9 +286,15 @@ enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
 
 /* The line says which task it is. */
 static const char *refusal_reason(const char *refusal) {
-    static const char mark[] = "not all that it needs is in the dump: ";
-    const char *place = refusal ? strstr(refusal, mark) : NULL;
-    return place ? place + sizeof mark - 1 : refusal;
+    static const char title[] = "replaying task ",
+                      mark[] = "not all that it needs is in the dump: ";
+    if (!refusal)
+        return "the host is out of memory";
+    const char *place = strstr(refusal, mark);
+    if (place)
+        return place + sizeof mark - 1;
+    place = strncmp(refusal, title, sizeof title - 1) == 0 ? strstr(refusal, ": ") : NULL;
+    return place ? place + 2 : refusal;
 }
 
 static const char *row_note(const gbx_replay_result *result, const gbx_replay_sums *sums,
@@ -288,16 +304,17 @@ static const char *row_note(const gbx_replay_result *result, const gbx_replay_su
     if (result->verdict == GBX_REPLAY_FAULT)
         return result->outcome.fault.text;
     if (result->outcome.stray_bytes > 0)
-        snprintf(out_text, NOTE_BYTES, "wrote %" PRIu64 " byte%s outside of its outputs",
+        snprintf(out_text, NOTE_BYTES, "changed %" PRIu64 " byte%s outside of its outputs",
                  result->outcome.stray_bytes, ending(result->outcome.stray_bytes));
     else if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
         snprintf(out_text, NOTE_BYTES, "%" PRIu64 " output%s not compared", sums->not_compared,
                  ending(sums->not_compared));
     else
         snprintf(out_text, NOTE_BYTES, "%s",
-                 sums->unstable > 0    ? "reads its output, or is not deterministic"
-                 : sums->unchanged > 0 ? "holds what it held before"
-                                       : "");
+                 sums->unstable > 0            ? "reads its output, or is not deterministic"
+                 : result->times.different > 0 ? "not the same in all runs"
+                 : sums->unchanged > 0         ? "holds what it held before"
+                                               : "");
     return out_text;
 }
 
@@ -322,14 +339,30 @@ static gbx_status add_task(gbx_text_table *table, const gbx_replay_result *resul
     return gbx_text_table_add(table, cells);
 }
 
+/* What the first line names the first task with; NULL for nothing. */
+static const char *trouble(const gbx_replay_result *result) {
+    if (result->verdict == GBX_REPLAY_FAULT)
+        return "fails";
+    if (result->verdict == GBX_REPLAY_DIFFERS)
+        return "differs";
+    return result->times.different > 0 ? "is not the same in all runs" : NULL;
+}
+
 /* The table may be long: the first line says where to look. */
 static void put_first(const gbx_replay_result *results, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        if (results[i].verdict == GBX_REPLAY_DIFFERS || results[i].verdict == GBX_REPLAY_FAULT) {
-            printf("; the first that %s is task %" PRIu64,
-                   results[i].verdict == GBX_REPLAY_FAULT ? "fails" : "differs", results[i].task);
+    const gbx_replay_result *refused = NULL;
+    for (size_t i = 0; i < count; ++i) {
+        if (results[i].verdict == GBX_REPLAY_REFUSED && !refused)
+            refused = &results[i];
+        if (trouble(&results[i])) {
+            printf("; the first that %s is task %" PRIu64, trouble(&results[i]), results[i].task);
             return;
         }
+    }
+    if (refused) {
+        printf("; the first that is not replayed is task %" PRIu64 ": ", refused->task);
+        gbx_terminal_put(refusal_reason(refused->refusal));
+    }
 }
 
 static void print_counts(const gbx_replay_result *results, size_t count) {
@@ -347,8 +380,7 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
         gbx_replay_put_word(verdict, gbx_replay_verdict_text(verdict));
         comma = ", ";
     }
-    if (count > 1)
-        put_first(results, count);
+    put_first(results, count);
     putchar('\n');
 }
 

@@ -15,6 +15,9 @@ GBX_MUST_USE gbx_status gbx_replay_report_print_all(const gbx_replay_result *res
 /* The lines below the table: what depends on chance, what else it wrote, how long it took. */
 void gbx_replay_report_notes(const gbx_replay_result *result);
 
+/* "; in 4 of 5 runs it does not leave the bits of the first"; nothing where all do. */
+void gbx_replay_report_runs(const gbx_replay_result *result);
+
 /* "kernel x crashed (...): SIGSEGV..., as in the recorded run: ..."; without a line's end. */
 void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_end);
 

@@ -1,10 +1,8 @@
 #include "cli/replay_save.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,41 +126,13 @@ static gbx_status save_data(const gbx_save_folder *folder) {
 
 /* --- the call --- */
 
-static gbx_status fail_call(const char *path) {
-    return gbx_fail(GBX_IO, "saving a task: reading %s: %s", path, strerror(errno));
-}
-
-static gbx_status read_call(gbx_save_folder *folder, int fd, const char *path) {
-    gbx_call_file *call = &folder->call;
-    if (pread(fd, call, sizeof *call, 0) != (ssize_t)sizeof *call)
-        return fail_call(path);
-    size_t bytes = call->dispatch_count * sizeof *folder->dispatches;
-    folder->dispatches = malloc(bytes);
-    if (!folder->dispatches)
-        return gbx_fail(GBX_EXHAUSTED, "saving a task: the host is out of memory");
-    if (pread(fd, folder->dispatches, bytes, (off_t)call->dispatch_offset) != (ssize_t)bytes)
-        return fail_call(path);
-    return NULL;
-}
-
-/* The engine knows best where everything lies: it writes the call to a file, which is read. */
 static gbx_status describe_call(gbx_save_folder *folder) {
     const gbx_replay_saving *saving = folder->saving;
-    char path[PATH_MAX];
-    gbx_replay_request request = {.entries = saving->entries,
-                                  .task = saving->task,
-                                  .dispatch = saving->dispatch,
-                                  .poison = 0};
+    gbx_replay_request request = {
+        .entries = saving->entries, .task = saving->task, .dispatch = saving->dispatch};
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
         request.objects[i] = gbx_save_kernel_of(folder, i) ? "/kernel" : NULL;
-    snprintf(path, sizeof path, "%s/call", folder->staging.temporary);
-    GBX_TRY(gbx_replay_write_call(saving->engine, &request, path));
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    gbx_status status = fd < 0 ? fail_call(path) : read_call(folder, fd, path);
-    if (fd >= 0)
-        close(fd);
-    unlink(path);
-    return status;
+    return gbx_replay_describe_call(saving->engine, &request, &folder->call, &folder->dispatches);
 }
 
 static gbx_status list_kernels(gbx_save_folder *folder) {

@@ -71,7 +71,8 @@ static void choose_elements(const judging *j, gbx_replay_swap *swap, bool is_cha
             gbx_swap_element element = element_at(j, &swap->result, i, n);
             bool is_there = is_changed ? element.has_old : element.has_expected;
             uint64_t other = is_changed ? element.old_bits : element.expected_bits;
-            if (!is_there || (element.has_new && other == element.new_bits))
+            bool is_of_others = !element.has_new && swap->result.dispatch >= 0;
+            if (!is_there || is_of_others || (element.has_new && other == element.new_bits))
                 continue;
             element.distance =
                 element.has_new ? gbx_bits_distance(output->tensor.dtype, element.new_bits, other)
@@ -219,9 +220,10 @@ void gbx_replay_swap_free(gbx_replay_swap *swap) {
  * write, the old one may have written. */
 int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
     gbx_replay_verdict verdict = swap->result.verdict;
+    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
     if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
-        return swap->judgement <= GBX_SWAP_RIGHT ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+        return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
         return GBX_EXIT_DIFFERS;
-    return gbx_replay_exit_code(verdict);
+    return gbx_replay_exit_code(&swap->result);
 }

@@ -52,6 +52,7 @@ static void put_head(const gbx_replay_swap *swap, const char *files, const char 
     } else {
         put_judged(swap);
     }
+    gbx_replay_report_runs(&swap->result);
     putchar('\n');
 }
 

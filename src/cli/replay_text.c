@@ -41,8 +41,9 @@ const char *gbx_replay_verdict_text(gbx_replay_verdict verdict) {
     return words_of[verdict].text;
 }
 
-int gbx_replay_exit_code(gbx_replay_verdict verdict) {
-    return words_of[verdict].exit_code;
+int gbx_replay_exit_code(const gbx_replay_result *result) {
+    int code = words_of[result->verdict].exit_code;
+    return code == GBX_EXIT_OK && result->times.different > 0 ? GBX_EXIT_DIFFERS : code;
 }
 
 void gbx_replay_put_word(gbx_replay_verdict verdict, const char *word) {

@@ -38,7 +38,7 @@ void gbx_json_index(gbx_json_writer *json, const gbx_tensor *tensor, uint64_t nu
 /* To stdout, on a terminal in the colour of the verdict. */
 void gbx_replay_put_word(gbx_replay_verdict verdict, const char *word);
 
-/* 0 equal, 1 not, 3 a fault, 2 refused. */
-int gbx_replay_exit_code(gbx_replay_verdict verdict);
+/* 0 equal, 1 not, or not in all runs of several, 3 a fault, 2 refused. */
+int gbx_replay_exit_code(const gbx_replay_result *result);
 
 #endif

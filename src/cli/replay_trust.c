@@ -209,6 +209,18 @@ static const char *objection(const gbx_trust *trust, const gbx_kept_kernel *kern
     return NULL;
 }
 
+/* Whether a file is what ran: it has the bytes of `object`, or, where that is -1, its hash. */
+static bool is_what_ran(const gbx_kept_kernel *kernel, int object, off_t size, const char *path) {
+    gbx_kept_kernel made = *kernel;
+    if (object >= 0)
+        return is_same_file(object, size, path);
+    made.object = (char *)path;
+    gbx_status status = gbx_kept_kernel_verify(&made);
+    bool is_same = !status;
+    gbx_status_free(status);
+    return is_same;
+}
+
 static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *source, int object,
                                  off_t size, char **out_path, char *out_reason) {
     char *path;
@@ -216,9 +228,11 @@ static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *sour
         gbx_kernel_compile(source, kernel->compile_flags, kernel->link_flags, &path);
     if (status && gbx_status_code(status) != GBX_BAD_KERNEL)
         return status;
-    if (status || !is_same_file(object, size, path)) {
+    if (status || !is_what_ran(kernel, object, size, path)) {
         snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%.400s %s", source,
-                 status ? "does not compile any more" : "gives other code now");
+                 status ? "does not compile any more"
+                        : "gives other code now: it, the compiler or the place of the cache is "
+                          "another");
         gbx_status_free(status);
         free(path);
         return NULL;
@@ -251,17 +265,18 @@ gbx_status gbx_trusted_object_find(const gbx_trust *trust, const gbx_kept_kernel
     *out_path = NULL;
     out_reason[0] = '\0';
     int object = open_regular(kernel->object, &size);
-    if (object < 0)
+    if (object < 0 && access(kernel->object, F_OK) == 0)
         return gbx_fail(
             GBX_BAD_FORMAT,
             "reading %s: it is no plain file, such as runs keep; give --trust to follow "
             "links",
             kernel->object);
-    gbx_status status = search_cache(object, size, out_path);
+    gbx_status status = object < 0 ? NULL : search_cache(object, size, out_path);
     if (!status && !*out_path)
         status = try_origin(trust, kernel, object, size, out_path, out_reason);
     gbx_text_make_plain(out_reason);
-    close(object);
+    if (object >= 0)
+        close(object);
     return status;
 }
 

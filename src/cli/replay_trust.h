@@ -20,8 +20,9 @@ typedef struct gbx_trust {
 /*
  * The file outside of the dump that has the bytes of the kernel's kept object: in the cache of
  * compiled kernels, or, where it has been lost there, made anew from the source that it came from.
- * That file, and not the dump's, is what is to be run. *out_path is NULL where there is none, and
- * `out_reason` says why; the caller frees it.
+ * That file, and not the dump's, is what is to be run. Where the dump has lost its copy, the source
+ * has to give the hash of what ran. *out_path is NULL where there is none, and `out_reason` says
+ * why; the caller frees it.
  */
 enum { GBX_TRUST_REASON_BYTES = 512 };
 GBX_MUST_USE gbx_status gbx_trusted_object_find(const gbx_trust *trust,

@@ -98,6 +98,12 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     raise(number);
 }
 
+/* On the thread that called exit. */
+static void on_exit_call(void) {
+    if (getpid() == noting_process && current_dispatch != GBX_CALL_NO_DISPATCH)
+        atomic_store_explicit(&noted_fault->exiting, current_dispatch + 1, memory_order_relaxed);
+}
+
 void gbx_kernel_call_catch_faults(gbx_call_fault *fault) {
     static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     noted_fault = fault;
@@ -107,6 +113,7 @@ void gbx_kernel_call_catch_faults(gbx_call_fault *fault) {
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; ++i)
         sigaction(fatal_signals[i], &action, NULL);
+    (void)atexit(on_exit_call); /* where it is refused, less is told */
 }
 
 /* --- threads --- */

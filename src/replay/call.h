@@ -107,11 +107,13 @@ typedef struct gbx_call_fault {
     uint32_t dispatch; /* the one that it happened in; GBX_CALL_NO_DISPATCH on another thread */
     uint32_t has_address;
     uint64_t address; /* that the kernel touched, or the instruction that could not be run */
+    _Atomic uint32_t exiting; /* the dispatch that called exit, 1 first; 0 for none */
 } gbx_call_fault;
 
 /*
  * From here on a fatal signal in this process, and a kernel that ends its thread, is noted in
- * `fault`, and the process exits with GBX_CALL_FAULT_EXIT. Without it, signals do what they do.
+ * `fault`, and the process exits with GBX_CALL_FAULT_EXIT. Without it, signals do what they do. A
+ * kernel that calls exit is noted, too.
  */
 void gbx_kernel_call_catch_faults(gbx_call_fault *fault);
 

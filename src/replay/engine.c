@@ -140,6 +140,16 @@ gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
 
 /* --- for others to run --- */
 
+gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
+                                    const gbx_replay_request *request, gbx_call_file *out_file,
+                                    gbx_call_dispatch **out_dispatches) {
+    gbx_replay_layout layout;
+    GBX_TRY(gbx_replay_request_check(request));
+    GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
+    return gbx_replay_request_describe(request, &layout, engine->chip_blocks, out_file,
+                                       out_dispatches);
+}
+
 gbx_status gbx_replay_write_call(gbx_replay_engine *engine, const gbx_replay_request *request,
                                  const char *path) {
     GBX_TRY(prepare(engine, request));

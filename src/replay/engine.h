@@ -10,6 +10,7 @@
 #ifndef GBX_REPLAY_ENGINE_H
 #define GBX_REPLAY_ENGINE_H
 
+#include "replay/call_file.h"
 #include "replay/task.h"
 
 typedef struct gbx_replay_engine gbx_replay_engine;
@@ -32,10 +33,9 @@ typedef struct gbx_replay_fault {
     bool is_hang;
     int signal; /* 0 for a hang, and where the child ended by itself (exit) */
     bool has_address;
-    uint64_t address; /* of a signal that has one */
-    uint32_t
-        dispatch;   /* which of the task's: the one that crashed, or the first that had not ended */
-    char text[512]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
+    uint64_t address;  /* of a signal that has one */
+    uint32_t dispatch; /* which of the task's: the one that crashed, or the first that still ran */
+    char text[512];    /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
 } gbx_replay_fault;
 
 typedef struct gbx_replay_request {
@@ -86,10 +86,17 @@ GBX_MUST_USE gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint3
 GBX_MUST_USE gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry,
                                                 const gbx_tensor *tensor, void *out_payload);
 
+/* For saved programs: what the calls are made with, without bytes. The caller frees the dispatches.
+ */
+GBX_MUST_USE gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
+                                                 const gbx_replay_request *request,
+                                                 gbx_call_file *out_file,
+                                                 gbx_call_dispatch **out_dispatches);
+
 /*
- * For debuggers and saved programs: the command line that makes the same calls in a process that
- * nobody watches, and the file that it reads. The program restores the memory itself, makes the
- * calls once, and ends. The file stays until the caller removes it. docs/replay.md has its form.
+ * For debuggers: the file that makes glassbox-call do the same calls, watched by nobody. It
+ * restores the memory itself, makes the calls once, and ends. The file stays until the caller
+ * removes it. docs/replay.md has its form.
  */
 GBX_MUST_USE gbx_status gbx_replay_write_call(gbx_replay_engine *engine,
                                               const gbx_replay_request *request, const char *path);

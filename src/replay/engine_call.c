@@ -143,19 +143,30 @@ static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_
     return NULL;
 }
 
+static gbx_status fail_memory(const gbx_replay_request *request) {
+    return gbx_fail(GBX_EXHAUSTED, "no memory for a call of %u dispatches",
+                    gbx_replay_request_count(request));
+}
+
+gbx_status gbx_replay_request_describe(const gbx_replay_request *request,
+                                       const gbx_replay_layout *layout, uint32_t chip_blocks,
+                                       gbx_call_file *out_file,
+                                       gbx_call_dispatch **out_dispatches) {
+    fill_header(request, layout, chip_blocks, out_file);
+    *out_dispatches = make_dispatches(request, chip_blocks);
+    return *out_dispatches ? NULL : fail_memory(request);
+}
+
 gbx_status gbx_replay_request_write(const gbx_replay_request *request,
                                     const gbx_replay_layout *layout, uint32_t chip_blocks,
                                     const gbx_replay_memory *memory, int fd) {
     gbx_call_file *file = malloc(sizeof *file);
-    gbx_call_dispatch *dispatches = make_dispatches(request, chip_blocks);
-    gbx_status status = NULL;
-    if (!file || !dispatches) {
-        status = gbx_fail(GBX_EXHAUSTED, "no memory for a call of %u dispatches",
-                          gbx_replay_request_count(request));
-    } else {
-        fill_header(request, layout, chip_blocks, file);
+    gbx_call_dispatch *dispatches = NULL;
+    gbx_status status =
+        file ? gbx_replay_request_describe(request, layout, chip_blocks, file, &dispatches)
+             : fail_memory(request);
+    if (!status)
         status = write_parts(memory, fd, file, dispatches);
-    }
     free(file);
     free(dispatches);
     return status;

@@ -12,6 +12,12 @@ GBX_MUST_USE gbx_status gbx_replay_request_check(const gbx_replay_request *reque
 uint32_t gbx_replay_request_count(const gbx_replay_request *request);
 uint32_t gbx_replay_request_first(const gbx_replay_request *request);
 
+/* The head of the call, and its dispatches, which the caller frees, without what memory holds. */
+GBX_MUST_USE gbx_status gbx_replay_request_describe(const gbx_replay_request *request,
+                                                    const gbx_replay_layout *layout,
+                                                    uint32_t chip_blocks, gbx_call_file *out_file,
+                                                    gbx_call_dispatch **out_dispatches);
+
 /*
  * Writes the call, from the file's start on; `memory` holds what it begins with, or NULL where the
  * child has it already. The file gets the length of it.

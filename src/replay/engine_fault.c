@@ -21,7 +21,7 @@ static const char *signal_name(int number, char buffer[SIGNAL_TEXT_BYTES]) {
 
 /* What ran when it ended. */
 typedef struct scene {
-    uint32_t first; /* of the request's dispatches: the first that had not ended */
+    uint32_t first; /* of the request's dispatches: the first that ran; UINT32_MAX for none */
     uint32_t running_count;
 } scene;
 
@@ -29,9 +29,8 @@ static scene look(const gbx_call_board *board, uint32_t count) {
     scene found = {.first = UINT32_MAX};
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t state = atomic_load_explicit(&board->states[i], memory_order_acquire);
-        if (state != GBX_CALL_ENDED && found.first == UINT32_MAX)
+        if (state == GBX_CALL_RUNS && found.running_count++ == 0)
             found.first = i;
-        found.running_count += state == GBX_CALL_RUNS;
     }
     return found;
 }
@@ -101,9 +100,17 @@ static void tell_ending(const gbx_replay_request *request, const gbx_replay_repl
     } else {
         snprintf(how, sizeof how, "with exit code %d", reply->value);
     }
-    describe_place(request, fault->dispatch, running_count, place);
-    snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)",
-             kernel_of(request, fault->dispatch), how, place);
+    describe_place(request, fault->dispatch, 1, place);
+    const char *kernel = kernel_of(request, fault->dispatch);
+    if (running_count > 1)
+        snprintf(fault->text, sizeof fault->text,
+                 "one of %" PRIu32
+                 " calls that ran ended the process %s (the first of them: kernel "
+                 "%.96s, %s)",
+                 running_count, how, kernel, place);
+    else
+        snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)", kernel,
+                 how, place);
 }
 
 /* --- all of them --- */
@@ -137,6 +144,9 @@ gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_re
     bool has_note = reply->ending == GBX_REPLAY_EXITED && reply->value == GBX_CALL_FAULT_EXIT &&
                     (kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END);
     bool is_of_dispatch = has_note && noted->dispatch < count;
+    uint32_t exiting = atomic_load_explicit(&noted->exiting, memory_order_relaxed) - 1;
+    if (reply->ending == GBX_REPLAY_EXITED && !has_note && exiting < count)
+        seen = (scene){exiting, 1};
     uint32_t dispatch = is_of_dispatch ? noted->dispatch : seen.first < count ? seen.first : 0;
     *out_fault = (gbx_replay_fault){.is_there = true,
                                     .dispatch = gbx_replay_request_first(request) + dispatch};

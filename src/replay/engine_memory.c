@@ -215,15 +215,31 @@ static void note_unchanged(const gbx_replay_memory *memory, const gbx_replay_lay
     }
 }
 
+/* Rows of int4 that end in half a byte, with the other half, which is nobody's: a kernel writes
+ * bytes. */
+static gbx_tensor with_padding(const gbx_tensor *tensor) {
+    gbx_tensor padded = *tensor;
+    uint32_t last = tensor->ndims - 1;
+    int64_t first, end, padded_end;
+    if (tensor->dtype != GBX_INT4 || tensor->ndims == 0 || gbx_tensor_numel(tensor) == 0 ||
+        tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
+        return padded;
+    padded.shape[last]++;
+    gbx_tensor_extent(tensor, &first, &end);
+    gbx_tensor_extent(&padded, &first, &padded_end);
+    bool is_filled = last == 0 || tensor->strides[last - 1] == padded.shape[last];
+    return is_filled && padded_end == end ? padded : *tensor;
+}
+
 /* What outputs hold now is what they may hold: from here on the mirror says so. */
 static gbx_status allow_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout) {
     for (uint32_t i = 0; i < layout->count; ++i) {
-        const gbx_tensor *tensor = &layout->tensors[i];
         if (!layout->is_tensor[i] || layout->roles[i] == 0)
             continue;
-        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(tensor)));
-        gbx_replay_memory_gather(memory, layout, tensor, memory->scratch);
-        gbx_tensor_scatter(tensor, memory->scratch, buffer_of(layout, tensor, memory->mirror));
+        const gbx_tensor tensor = with_padding(&layout->tensors[i]);
+        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));
+        gbx_replay_memory_gather(memory, layout, &tensor, memory->scratch);
+        gbx_tensor_scatter(&tensor, memory->scratch, buffer_of(layout, &tensor, memory->mirror));
     }
     return NULL;
 }
