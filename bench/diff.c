@@ -67,12 +67,13 @@ static double unit_of(uint64_t i) {
     return (double)((mixed ^ mixed >> 29) >> 11) * 0x1p-53;
 }
 
-/* Floats from 1 to 2, of both signs; integers from 0 to 99. */
+/* Floats from 1 to 2, of both signs; integers from 0 to 99, or to 2 where they have 4 bits. */
 static double want_of(uint32_t dtype, uint64_t i) {
     if (dtype == GBX_BOOL)
         return (double)(i >> 2 & 1);
-    return gbx_dtype_is_float(dtype) ? (1.0 + unit_of(i)) * (i & 4 ? -1.0 : 1.0)
-                                     : floor(unit_of(i) * 100.0);
+    if (gbx_dtype_is_float(dtype))
+        return (1.0 + unit_of(i)) * (i & 4 ? -1.0 : 1.0);
+    return floor(unit_of(i) * (dtype == GBX_INT4 ? 3.0 : 100.0));
 }
 
 /* Noise of half of what is near for the dtype, or of more than ten times that. Of integers, which
@@ -90,14 +91,15 @@ static double got_of(uint32_t dtype, uint64_t i, data_kind kind) {
 
 static void fill(uint32_t dtype, data_kind kind, uint64_t first, void *out_elements, size_t count,
                  bool is_got) {
-    const size_t width = gbx_dtype_bits(dtype) / 8;
+    const size_t bits = gbx_dtype_bits(dtype);
     double values[1024];
     for (size_t at = 0; at < count; at += 1024) {
         size_t some = count - at < 1024 ? count - at : 1024;
         for (size_t i = 0; i < some; ++i)
             values[i] =
                 is_got ? got_of(dtype, first + at + i, kind) : want_of(dtype, first + at + i);
-        gbx_dtype_array_from_f64(dtype, values, some, (unsigned char *)out_elements + at * width);
+        gbx_dtype_array_from_f64(dtype, values, some,
+                                 (unsigned char *)out_elements + at * bits / 8);
     }
 }
 
@@ -176,9 +178,9 @@ static void *map_buffer(size_t bytes) {
 }
 
 static bool print_buffers(const setting *how, size_t bytes, gbx_cpu_level level) {
-    static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16,   GBX_FLOAT16, GBX_FLOAT64,
-                                      GBX_INT8,    GBX_INT16,      GBX_INT32,   GBX_INT64,
-                                      GBX_BOOL,    GBX_FLOAT8_E4M3};
+    static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16,    GBX_FLOAT16, GBX_FLOAT64,
+                                      GBX_INT8,    GBX_INT16,       GBX_INT32,   GBX_INT64,
+                                      GBX_BOOL,    GBX_FLOAT8_E4M3, GBX_INT4};
     buffers b = {map_buffer(bytes), map_buffer(bytes), bytes, level};
     bool holds = true;
     if (b.got == MAP_FAILED || b.want == MAP_FAILED)
@@ -384,8 +386,8 @@ static bool measure_diff(const setting *how, const char *const directories[2]) {
     if (!read_both(directories, &read_s)) /* into the page cache */
         return false;
     for (int i = 0; i < how->rounds; ++i) {
-        outcome one;
-        double seconds;
+        outcome one = {0};
+        double seconds = 0;
         if (!run_diff(how, directories[0], directories[1], &one) ||
             !read_both(directories, &seconds))
             return false;

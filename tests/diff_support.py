@@ -183,10 +183,10 @@ def task_records(source_a, source_b, of_a, of_b, options):
 
 def cause_of(records, is_whole):
     """Of the outputs of a task."""
-    verdicts = [r[2] for r in records if (r[0] or r[1])["stage"] == "before_dispatch"]
-    if "different" in verdicts:
+    inputs = [r for r in records if (r[0] or r[1])["stage"] == "before_dispatch"]
+    if any(verdict == "different" for _, _, verdict, *_ in inputs):
         return "inherited"
-    if any(v not in ("equal", "within") for v in verdicts) or not is_whole:
+    if any(verdict not in ("equal", "within") or is_truncated for _, _, verdict, _, _, is_truncated in inputs) or not is_whole:
         return None
     return "introduced"
 
@@ -248,8 +248,9 @@ def check_metrics(what, got, expected, source_a, source_b):
     if m is None:
         check(f"{what}: no metrics", [got[key] for key in ("elements", "max_abs", "rmse", "max_ulp", "first_bad")], [None] * 5)
         return
-    for key in ("elements", "unequal", "mismatches", "atol", "rtol", "ulp"):
+    for key in ("elements", "unequal", "mismatches", "atol", "rtol"):
         check(f"{what}: {key}", got[key], m[key])
+    check(f"{what}: ulp", int(got["ulp"]), m["ulp"])
     for key in ("max_abs", "max_rel"):
         check(f"{what}: {key}", read_number(got[key]), m[key])
     check(f"{what}: max_ulp", None if got["max_ulp"] is None else int(got["max_ulp"]), m["max_ulp"])

@@ -98,7 +98,8 @@ static bool is_input(const gbx_diff_record *record) {
 }
 
 static void note_input(gbx_diff_inputs *inputs, const gbx_diff_record *record) {
-    bool is_known = record->verdict == GBX_DIFF_EQUAL || record->verdict == GBX_DIFF_WITHIN;
+    bool is_near = record->verdict == GBX_DIFF_EQUAL || record->verdict == GBX_DIFF_WITHIN;
+    bool is_known = is_near && !record->is_truncated;
     inputs->has_any = true;
     inputs->has_within |= record->verdict == GBX_DIFF_WITHIN;
     if (record->verdict == GBX_DIFF_DIFFERENT && inputs->differing == GBX_DIFF_NONE)
@@ -107,6 +108,7 @@ static void note_input(gbx_diff_inputs *inputs, const gbx_diff_record *record) {
         return;
     inputs->uncompared_is_b = record->index_a == GBX_DIFF_NONE;
     inputs->uncompared = inputs->uncompared_is_b ? record->index_b : record->index_a;
+    inputs->has_beginning = is_near;
 }
 
 static gbx_status judge(gbx_diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
@@ -146,7 +148,8 @@ static void blame_inputs(const gbx_diff_walk *walk, gbx_diff_record *record) {
         record->ground = GBX_DIFF_INPUT_DIFFERS;
         record->input = inputs->differing;
     } else if (inputs->uncompared != GBX_DIFF_NONE) {
-        record->ground = GBX_DIFF_INPUTS_NOT_COMPARED;
+        record->ground =
+            inputs->has_beginning ? GBX_DIFF_INPUTS_TRUNCATED : GBX_DIFF_INPUTS_NOT_COMPARED;
         record->input = inputs->uncompared;
         record->input_is_b = inputs->uncompared_is_b;
     } else if (!walk->has_whole_tasks) {
@@ -326,6 +329,10 @@ static gbx_status run(gbx_diff_walk *walk) {
     return visit_tasks(walk);
 }
 
+static bool has_every_task(gbx_reader *reader) {
+    return gbx_diff_has_whole_graph(reader) && gbx_diff_has_ended_well(reader);
+}
+
 gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
                         const gbx_diff_options *options, const gbx_diff_observer *observer,
                         gbx_diff_result *out_result) {
@@ -337,8 +344,7 @@ gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
                           .observer = observer,
                           .result = out_result};
     *out_result = (gbx_diff_result){.writer_a = GBX_DIFF_NONE, .writer_b = GBX_DIFF_NONE};
-    walk.is_whole =
-        gbx_diff_has_whole_graph(walk.reader_a) && gbx_diff_has_whole_graph(walk.reader_b);
+    walk.is_whole = has_every_task(walk.reader_a) && has_every_task(walk.reader_b);
     walk.has_whole_tasks =
         gbx_diff_has_whole_tasks(walk.reader_a) || gbx_diff_has_whole_tasks(walk.reader_b);
     gbx_status status = run(&walk);

@@ -82,6 +82,7 @@ typedef enum gbx_diff_ground {
     GBX_DIFF_INPUTS_NONE,         /* the task has none */
     GBX_DIFF_INPUT_DIFFERS,       /* `input` */
     GBX_DIFF_INPUTS_NOT_COMPARED, /* `input`, which was not or is in one dump alone */
+    GBX_DIFF_INPUTS_TRUNCATED,    /* `input`, of which the beginning alone was */
     GBX_DIFF_INPUTS_NOT_TOLD,     /* those that are there are equal, but there may be more */
     GBX_DIFF_IS_INPUT             /* the record is an input itself */
 } gbx_diff_ground;
@@ -96,7 +97,7 @@ typedef enum gbx_diff_origin {
     GBX_DIFF_ORIGIN_WRITER_EQUAL,   /* it left it equal */
     GBX_DIFF_ORIGIN_WRITER_PART,    /* it left it equal, but need not have written all of it */
     GBX_DIFF_ORIGIN_WRITER_DIFFERS, /* it left it different, outside of what is selected */
-    GBX_DIFF_ORIGIN_WRITER_UNKNOWN, /* it wrote it, which could not be compared */
+    GBX_DIFF_ORIGIN_WRITER_UNKNOWN, /* it wrote it, which could not be compared whole */
     GBX_DIFF_ORIGIN_WRITERS_APART   /* no: another one in each, or one in one of them alone */
 } gbx_diff_origin;
 
@@ -156,6 +157,9 @@ typedef struct gbx_diff_result {
     uint64_t graph_b;
     bool is_graph_first; /* it comes before, or is, the task of `first` */
 } gbx_diff_result;
+
+/* Whether the run of the dump ended well, so that it has no task that was not run. */
+bool gbx_diff_has_ended_well(const gbx_reader *reader);
 
 /* Fails with GBX_BAD_FORMAT where an entry's size does not fit its shape: without reading payload,
  * so that a comparison that begins can end. */

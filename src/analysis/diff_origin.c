@@ -98,7 +98,8 @@ static gbx_status judge_writer(gbx_diff_walk *walk, const memory *m, const memor
     GBX_TRY(gbx_diff_walk_compare(walk, &record, &is_hashed));
     gbx_tensor written;
     gbx_record_view((m->is_b ? record.b : record.a)->tensor, &written);
-    if (record.verdict == GBX_DIFF_EQUAL || record.verdict == GBX_DIFF_WITHIN)
+    bool is_near = record.verdict == GBX_DIFF_EQUAL || record.verdict == GBX_DIFF_WITHIN;
+    if (is_near && !record.is_truncated)
         result->origin = covers(&written, &m->view) || is_same_view(&written, &m->view)
                              ? GBX_DIFF_ORIGIN_WRITER_EQUAL
                              : GBX_DIFF_ORIGIN_WRITER_PART;

@@ -171,6 +171,8 @@ static void place_tasks(gbx_diff_tasks *tasks, const gbx_graph *graph, bool is_b
     for (uint64_t i = 0; i < tasks->count; ++i) {
         gbx_diff_task *task = &tasks->items[i];
         uint64_t number = is_b ? task->b : task->a;
+        if (number == GBX_DIFF_NONE && tasks->matching == GBX_DIFF_BY_NUMBER)
+            number = is_b ? task->a : task->b; /* the graph has tasks without records, too */
         uint64_t place = number == GBX_DIFF_NONE ? UINT64_MAX : gbx_graph_place(graph, number);
         task->place = place == UINT64_MAX ? last : place;
         last = task->place;

@@ -20,8 +20,9 @@ typedef struct gbx_diff_inputs {
     bool has_within;
     bool has_hidden;      /* some are not selected, and not compared yet */
     uint64_t differing;   /* the first that is different: an entry of A; GBX_DIFF_NONE */
-    uint64_t uncompared;  /* the first that was not compared, or is in one dump alone */
+    uint64_t uncompared;  /* the first that was not compared whole, or is in one dump alone */
     bool uncompared_is_b; /* it is an entry of B */
+    bool has_beginning;   /* its beginning was compared */
 } gbx_diff_inputs;
 
 typedef struct gbx_diff_walk {
@@ -59,7 +60,7 @@ GBX_MUST_USE gbx_status gbx_diff_walk_compare(gbx_diff_walk *walk, gbx_diff_reco
 /* Where the first record that differs, an input, comes from: fills `origin` and the writers. */
 GBX_MUST_USE gbx_status gbx_diff_walk_find_origin(gbx_diff_walk *walk);
 
-/* Whether the dump has a record of every argument of every task of the run. */
+/* Whether the dump has a record of every argument of every task that was run. */
 bool gbx_diff_has_whole_graph(gbx_reader *reader);
 
 /* Whether the dump has a record of every argument of the tasks that it has records of. */

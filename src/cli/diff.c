@@ -43,7 +43,7 @@ static double parse_tolerance(struct argp_state *state, const char *option, cons
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value) || value < 0.0)
-        argp_error(state, "%s: \"%s\" is no number that is 0 or more", option, text);
+        argp_error(state, "%s: \"%s\" is no finite number of 0 or more", option, text);
     return value;
 }
 
@@ -150,12 +150,17 @@ static void on_progress(void *context, uint64_t tasks, uint64_t all_tasks, uint6
     gbx_progress_phase(c->progress, NULL, text);
 }
 
-static gbx_status compare(comparison *c, gbx_diff_result *result) {
+static gbx_diff_side side_of(const comparison *c, const gbx_opened_dump *dump,
+                             const gbx_selected *selected) {
+    static const uint64_t nothing;
     bool is_given = gbx_selection_is_given(&c->line->selection);
-    const gbx_selected *of_a = &c->selected[0];
-    const gbx_selected *of_b = &c->selected[1];
-    gbx_diff_side a = {c->dumps.a.entries, is_given ? of_a->indices : NULL, of_a->count};
-    gbx_diff_side b = {c->dumps.b.entries, is_given ? of_b->indices : NULL, of_b->count};
+    const uint64_t *indices = selected->indices ? selected->indices : &nothing;
+    return (gbx_diff_side){dump->entries, is_given ? indices : NULL, selected->count};
+}
+
+static gbx_status compare(comparison *c, gbx_diff_result *result) {
+    gbx_diff_side a = side_of(c, &c->dumps.a, &c->selected[0]);
+    gbx_diff_side b = side_of(c, &c->dumps.b, &c->selected[1]);
     c->progress = gbx_progress_start();
     gbx_diff_observer observer = {
         .context = c, .on_record = on_record, .on_progress = c->progress ? on_progress : NULL};
@@ -192,14 +197,23 @@ static bool has_names(const gbx_opened_dump *dump) {
     return gbx_reader_run(dump->reader)->kernel_count > 0;
 }
 
+/* None where names are asked for, which the other dump alone tells. */
+static gbx_status select_entries(const comparison *c, const gbx_opened_dump *dump,
+                                 const gbx_opened_dump *other, gbx_selected *out_selected) {
+    const gbx_selection *selection = &c->line->selection;
+    bool is_by_name = selection->kernels.count + selection->arg_names.count > 0;
+    if (is_by_name && !has_names(dump) && has_names(other))
+        return NULL;
+    return gbx_selection_apply(selection, dump->entries, out_selected);
+}
+
 static gbx_status report(comparison *c, int *out_exit_code) {
     gbx_diff_result result = {0};
     c->dumps.shows_b = !has_names(&c->dumps.a) && has_names(&c->dumps.b);
     bool is_given = gbx_selection_is_given(&c->line->selection);
     if (is_given) {
-        const gbx_selection *selection = &c->line->selection;
-        GBX_TRY(gbx_selection_apply(selection, c->dumps.a.entries, &c->selected[0]));
-        GBX_TRY(gbx_selection_apply(selection, c->dumps.b.entries, &c->selected[1]));
+        GBX_TRY(select_entries(c, &c->dumps.a, &c->dumps.b, &c->selected[0]));
+        GBX_TRY(select_entries(c, &c->dumps.b, &c->dumps.a, &c->selected[1]));
     }
     bool is_nothing = is_given && c->selected[0].count + c->selected[1].count == 0;
     if (is_nothing)

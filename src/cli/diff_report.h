@@ -44,7 +44,8 @@ const char *gbx_diff_cause_name(gbx_diff_cause cause); /* NULL for unknown */
 /* A sentence of why a record was not compared: "its payload is missing, ...". */
 const char *gbx_diff_reason_sentence(gbx_diff_reason reason);
 
-/* How it differs where elements do not tell: "dtype float32 in A, float16 in B"; "" otherwise. */
+/* How a record that is different differs: "dtype float32 in A, float16 in B"; "" where it is by the
+ * elements of a tensor. */
 void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NOTE_BYTES]);
 
 /* "[0, 3]" of an element of the record's tensor; "[]" of a scalar. */

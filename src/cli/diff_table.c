@@ -57,8 +57,7 @@ static void fill_metrics(const gbx_diff_record *record, row_texts *texts,
         snprintf(texts->numbers[shown[i]], NUMBER_BYTES, "%.5g", numbers[shown[i]]);
         cells[shown[i]] = texts->numbers[shown[i]];
     }
-    snprintf(texts->numbers[BAD], NUMBER_BYTES, "%" PRIu64 "/%" PRIu64,
-             c->mismatches > 0 ? c->mismatches : c->unequal, c->elements);
+    snprintf(texts->numbers[BAD], NUMBER_BYTES, "%" PRIu64 "/%" PRIu64, c->mismatches, c->elements);
     cells[BAD] = texts->numbers[BAD];
     if (c->max_ulp < UINT64_MAX) {
         snprintf(texts->numbers[MAX_ULP], NUMBER_BYTES, "%" PRIu64, c->max_ulp);
@@ -71,22 +70,26 @@ static void fill_metrics(const gbx_diff_record *record, row_texts *texts,
 }
 
 /* The cause first: the end is what is cut. */
-static void note_text(const gbx_diff_record *record, char out_text[2 * GBX_DIFF_NOTE_BYTES]) {
+static void cause_text(const gbx_diff_record *record, char out_text[2 * GBX_DIFF_NOTE_BYTES]) {
     const char *cause = gbx_diff_cause_name(record->cause);
     char form[GBX_DIFF_NOTE_BYTES];
     gbx_diff_form_text(record, form);
-    out_text[0] = '\0';
-    if (record->verdict == GBX_DIFF_ONLY_A || record->verdict == GBX_DIFF_ONLY_B)
+    snprintf(out_text, (size_t)2 * GBX_DIFF_NOTE_BYTES, "%s%s%s%s",
+             record->ground == GBX_DIFF_IS_INPUT ? "input"
+             : cause                             ? cause
+                                                 : "cause unknown",
+             form[0] ? ", " : "", form, record->is_truncated ? ", truncated" : "");
+}
+
+static void note_text(const gbx_diff_record *record, char out_text[2 * GBX_DIFF_NOTE_BYTES]) {
+    if (record->verdict == GBX_DIFF_DIFFERENT)
+        cause_text(record, out_text);
+    else if (record->verdict == GBX_DIFF_WITHIN)
+        snprintf(out_text, GBX_DIFF_NOTE_BYTES, "%" PRIu64 " near%s", record->comparison.unequal,
+                 record->is_truncated ? ", truncated" : "");
+    else
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "only in %s",
                  record->verdict == GBX_DIFF_ONLY_A ? "A" : "B");
-    else if (record->verdict == GBX_DIFF_DIFFERENT)
-        snprintf(out_text, (size_t)2 * GBX_DIFF_NOTE_BYTES, "%s%s%s%s",
-                 record->ground == GBX_DIFF_IS_INPUT ? "input"
-                 : cause                             ? cause
-                                                     : "cause unknown",
-                 form[0] ? ", " : "", form, record->is_truncated ? ", truncated" : "");
-    else if (record->is_truncated)
-        snprintf(out_text, GBX_DIFF_NOTE_BYTES, "truncated");
 }
 
 gbx_status gbx_diff_table_add(gbx_diff_table *table, const gbx_diff_dumps *dumps,

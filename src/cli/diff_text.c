@@ -24,16 +24,13 @@ static void metrics_text(const gbx_diff_record *record, char out_text[GBX_DIFF_N
     gbx_element_format(c->dtype, c->first_bad.want_bits, want);
     if (c->max_ulp < UINT64_MAX)
         gbx_text_count(c->max_ulp, ulp);
-    if (record->a->scalar)
-        snprintf(out_text, GBX_DIFF_NOTE_BYTES, "%s in A, %s in B", got, want);
-    else
-        snprintf(out_text, GBX_DIFF_NOTE_BYTES,
-                 "%s of %s %selement%s differ%s, the first at %s: %s in A, %s in B; max abs %.5g, "
-                 "max rel %.5g%s%s",
-                 gbx_text_count(c->mismatches, bad), gbx_text_count(c->elements, all),
-                 record->is_truncated ? "kept " : "", c->elements == 1 ? "" : "s",
-                 c->mismatches == 1 ? "s" : "", index, got, want, c->max_abs, c->max_rel,
-                 ulp[0] ? ", max ulp " : "", ulp);
+    snprintf(out_text, GBX_DIFF_NOTE_BYTES,
+             "%s of %s %selement%s differ%s, the first at %s: %s in A, %s in B; max abs %.5g, "
+             "max rel %.5g%s%s",
+             gbx_text_count(c->mismatches, bad), gbx_text_count(c->elements, all),
+             record->is_truncated ? "kept " : "", c->elements == 1 ? "" : "s",
+             c->mismatches == 1 ? "s" : "", index, got, want, c->max_abs, c->max_rel,
+             ulp[0] ? ", max ulp " : "", ulp);
 }
 
 gbx_status gbx_diff_text_add(gbx_diff_text *text, const gbx_diff_dumps *dumps,
@@ -50,7 +47,7 @@ gbx_status gbx_diff_text_add(gbx_diff_text *text, const gbx_diff_dumps *dumps,
     if (record->verdict == GBX_DIFF_DIFFERENT && !text->has_form) {
         text->has_form = true;
         gbx_diff_form_text(record, text->form);
-        if (record->has_metrics)
+        if (!text->form[0])
             metrics_text(record, text->form);
     }
     return gbx_diff_table_add(record->verdict == GBX_DIFF_DIFFERENT ? &text->apart : &text->alone,
@@ -110,23 +107,36 @@ static void print_gaps(const gbx_diff_result *result) {
     putchar('\n');
 }
 
+/* Why a dump may have less than the other. */
+static void print_end(const char *name, const gbx_reader *reader) {
+    if (!gbx_reader_is_complete(reader))
+        printf("; %s is not complete", name);
+    else if (!gbx_diff_has_ended_well(reader))
+        printf("; the run of %s failed", name);
+}
+
 /* Of records that are in one dump alone. */
-static void print_alone(const gbx_diff_result *result) {
+static void print_alone(const gbx_diff_dumps *dumps, const gbx_diff_result *result) {
     char counts[3][GBX_COUNT_TEXT_BYTES];
     uint64_t a = result->counts[GBX_DIFF_ONLY_A];
     uint64_t b = result->counts[GBX_DIFF_ONLY_B];
     put_coloured("not the same records", RED);
-    printf(": %s only in A, %s only in B; of %s compared none differs",
-           gbx_text_count(a, counts[0]), gbx_text_count(b, counts[1]),
-           gbx_text_count(result->compared, counts[2]));
+    printf(": %s only in A, %s only in B", gbx_text_count(a, counts[0]),
+           gbx_text_count(b, counts[1]));
+    print_end("A", dumps->a.reader);
+    print_end("B", dumps->b.reader);
+    if (result->compared > 0)
+        printf("; of %s compared none differs", gbx_text_count(result->compared, counts[2]));
+    else
+        printf("; nothing was compared");
     print_gaps(result);
 }
 
-static void print_alike(const gbx_diff_result *result) {
+static void print_alike(const gbx_diff_dumps *dumps, const gbx_diff_result *result) {
     char all[GBX_COUNT_TEXT_BYTES], equal[GBX_COUNT_TEXT_BYTES], near[GBX_COUNT_TEXT_BYTES];
     uint64_t within = result->counts[GBX_DIFF_WITHIN];
     if (result->counts[GBX_DIFF_ONLY_A] + result->counts[GBX_DIFF_ONLY_B] > 0) {
-        print_alone(result);
+        print_alone(dumps, result);
         return;
     }
     if (result->compared == 0) {
@@ -153,7 +163,7 @@ static gbx_status print_lead(const gbx_diff_text *text, const gbx_diff_dumps *du
     if (result->has_first)
         GBX_TRY(print_first(text, dumps, result));
     else
-        print_alike(result);
+        print_alike(dumps, result);
     if (result->has_other_graph && !is_graph_first)
         GBX_TRY(print_graph(dumps, result));
     return NULL;

@@ -5,6 +5,7 @@
 
 #include <glassbox/tensor.h>
 
+#include "analysis/array_text.h"
 #include "cli/diff_report.h"
 #include "cli/dump_text.h"
 
@@ -78,7 +79,7 @@ static const char *where_missing(const gbx_diff_record *record) {
 }
 
 void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NOTE_BYTES]) {
-    char shapes[2][GBX_VIEW_SHAPE_BYTES];
+    char shapes[2][GBX_VIEW_SHAPE_BYTES], values[2][GBX_ELEMENT_TEXT_BYTES];
     out_text[0] = '\0';
     if (record->reason == GBX_DIFF_KIND) {
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "a %s in A, a %s in B",
@@ -93,6 +94,10 @@ void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NO
     } else if (record->reason == GBX_DIFF_HASH) {
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "hashes differ, payload is missing in %s",
                  where_missing(record));
+    } else if (record->a->scalar) {
+        gbx_element_format(record->a->dtype, record->comparison.first_bad.got_bits, values[0]);
+        gbx_element_format(record->b->dtype, record->comparison.first_bad.want_bits, values[1]);
+        snprintf(out_text, GBX_DIFF_NOTE_BYTES, "%s in A, %s in B", values[0], values[1]);
     }
 }
 
@@ -130,29 +135,32 @@ static gbx_status arg_text(gbx_entries *entries, uint64_t index, char *out_text,
     return NULL;
 }
 
+/* The format with a name in place of its %s, if it has one. */
+static void fill_in(const char *format, const char *name, char out_text[GBX_DIFF_WHY_BYTES]) {
+    const char *mark = strstr(format, "%s");
+    int before = mark ? (int)(mark - format) : (int)strlen(format);
+    snprintf(out_text, GBX_DIFF_WHY_BYTES, "%.*s%s%s", before, format, mark ? name : "",
+             mark ? mark + 2 : "");
+}
+
+#define NOT_TOLD "introduced or inherited, which cannot be told: "
+
 static gbx_status why_output(const gbx_diff_dumps *dumps, const gbx_diff_record *first,
                              char out_text[GBX_DIFF_WHY_BYTES]) {
+    static const char *const formats[] = {
+        [GBX_DIFF_INPUTS_EQUAL] = "introduced here (its inputs are equal)",
+        [GBX_DIFF_INPUTS_WITHIN] = "introduced here (its inputs are equal within tolerance)",
+        [GBX_DIFF_INPUTS_NONE] = "introduced here (the task has no inputs)",
+        [GBX_DIFF_INPUT_DIFFERS] = "inherited (its input %s differs)",
+        [GBX_DIFF_INPUTS_NOT_COMPARED] = NOT_TOLD "its input %s was not compared",
+        [GBX_DIFF_INPUTS_TRUNCATED] = NOT_TOLD "of its input %s the beginning alone was compared",
+        [GBX_DIFF_INPUTS_NOT_TOLD] =
+            NOT_TOLD "the dumps do not tell whether they hold all its inputs"};
     char input[GBX_DIFF_NOTE_BYTES] = "";
     if (first->input != GBX_DIFF_NONE)
         GBX_TRY(arg_text(first->input_is_b ? dumps->b.entries : dumps->a.entries, first->input,
                          input, sizeof input));
-    if (first->ground == GBX_DIFF_INPUTS_EQUAL)
-        snprintf(out_text, GBX_DIFF_WHY_BYTES, "introduced here (its inputs are equal)");
-    else if (first->ground == GBX_DIFF_INPUTS_WITHIN)
-        snprintf(out_text, GBX_DIFF_WHY_BYTES,
-                 "introduced here (its inputs are equal within tolerance)");
-    else if (first->ground == GBX_DIFF_INPUTS_NONE)
-        snprintf(out_text, GBX_DIFF_WHY_BYTES, "introduced here (the task has no inputs)");
-    else if (first->ground == GBX_DIFF_INPUT_DIFFERS)
-        snprintf(out_text, GBX_DIFF_WHY_BYTES, "inherited (its input %s differs)", input);
-    else if (first->ground == GBX_DIFF_INPUTS_NOT_COMPARED)
-        snprintf(out_text, GBX_DIFF_WHY_BYTES,
-                 "introduced or inherited, which cannot be told: its input %s was not compared",
-                 input);
-    else
-        snprintf(out_text, GBX_DIFF_WHY_BYTES,
-                 "introduced or inherited, which cannot be told: the dumps do not tell whether "
-                 "they hold all its inputs");
+    fill_in(formats[first->ground], input, out_text);
     return NULL;
 }
 
@@ -191,21 +199,14 @@ static gbx_status why_input(const gbx_diff_dumps *dumps, const gbx_diff_result *
             "it came in so; %s wrote to it last, maybe to a part alone, and left that equal",
         [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = "inherited from %s, which the filters leave out",
         [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] =
-            "it came in so; %s wrote it last, which was not compared"};
+            "it came in so; %s wrote it last, of which not all was compared"};
     char writer[GBX_DIFF_PLACE_BYTES];
     if (result->origin == GBX_DIFF_ORIGIN_WRITERS_APART)
         return why_apart(dumps, result, out_text);
-    const char *format = formats[result->origin];
-    const char *mark = strstr(format, "%s");
-    if (!mark) {
-        snprintf(out_text, GBX_DIFF_WHY_BYTES, "%s", format);
-        return NULL;
-    }
     bool is_b = result->writer_a == GBX_DIFF_NONE;
     GBX_TRY(writer_text(is_b ? &dumps->b : &dumps->a, is_b ? result->writer_b : result->writer_a,
                         writer));
-    snprintf(out_text, GBX_DIFF_WHY_BYTES, "%.*s%s%s", (int)(mark - format), format, writer,
-             mark + 2);
+    fill_in(formats[result->origin], writer, out_text);
     return NULL;
 }
 

@@ -47,6 +47,11 @@ VECTOR_INLINE doubles doubles_of_int64(integers x, bool is_signed) {
     return high + doubles_of_low(x);
 }
 
+VECTOR_INLINE doubles doubles_of_32(const void *from, bool is_signed) {
+    __m128i x = _mm_loadu_si128(from);
+    return is_signed ? _mm256_cvtepi32_pd(x) : doubles_of_low(_mm256_cvtepu32_epi64(x));
+}
+
 VECTOR_INLINE doubles fused(doubles a, doubles b, doubles c) {
     return _mm256_fmadd_pd(a, b, c);
 }
@@ -126,6 +131,10 @@ VECTOR_INLINE floats fused_floats(floats a, floats b, floats c) {
 
 VECTOR_INLINE floats magnitude_floats(floats x) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
+}
+
+VECTOR_INLINE floats larger_floats(floats a, floats b) {
+    return _mm256_max_ps(a, b);
 }
 
 VECTOR_INLINE floats smaller_floats(floats a, floats b) {

@@ -36,6 +36,11 @@ VECTOR_INLINE doubles doubles_of_int64(integers x, bool is_signed) {
     return is_signed ? _mm512_cvtepi64_pd(x) : _mm512_cvtepu64_pd(x);
 }
 
+VECTOR_INLINE doubles doubles_of_32(const void *from, bool is_signed) {
+    __m256i x = _mm256_loadu_si256(from);
+    return is_signed ? _mm512_cvtepi32_pd(x) : _mm512_cvtepu32_pd(x);
+}
+
 VECTOR_INLINE doubles fused(doubles a, doubles b, doubles c) {
     return _mm512_fmadd_pd(a, b, c);
 }
@@ -113,6 +118,10 @@ VECTOR_INLINE floats fused_floats(floats a, floats b, floats c) {
 
 VECTOR_INLINE floats magnitude_floats(floats x) {
     return _mm512_abs_ps(x);
+}
+
+VECTOR_INLINE floats larger_floats(floats a, floats b) {
+    return _mm512_max_ps(a, b);
 }
 
 VECTOR_INLINE floats smaller_floats(floats a, floats b) {

@@ -1,7 +1,7 @@
 /*
- * The kernels of int8, uint8 and bool. Sums are of integers, and exact: whatever the order, they
- * are those that lanes of doubles add up to. Quotients of max_rel are compared as products, and
- * the one that is left in each lane is divided at the end.
+ * The kernels of int4, int8, uint8 and bool. Sums are of integers, and exact: whatever the order,
+ * they are those that lanes of doubles add up to. Quotients of max_rel are compared as products,
+ * and the one that is left in each lane is divided at the end.
  */
 #if defined(__x86_64__)
 
@@ -29,8 +29,19 @@ typedef struct totals {
     __m256i below;
 } totals;
 
-VECTOR_INLINE __m256i words_at(const unsigned char *elements, uint32_t dtype) {
-    __m128i x = _mm_loadu_si128((const void *)elements);
+/* Of 16 in 8 bytes, the first in the low half. */
+VECTOR_INLINE __m256i words_of_int4(const unsigned char *elements) {
+    __m128i pairs = _mm_loadl_epi64((const void *)elements), half = _mm_set1_epi8(0xf);
+    __m128i high = _mm_and_si128(_mm_srli_epi16(pairs, 4), half);
+    __m128i codes = _mm_unpacklo_epi8(_mm_and_si128(pairs, half), high);
+    __m128i sign = _mm_set1_epi8(8);
+    return _mm256_cvtepi8_epi16(_mm_sub_epi8(_mm_xor_si128(codes, sign), sign));
+}
+
+VECTOR_INLINE __m256i words_at(const unsigned char *block, size_t index, uint32_t dtype) {
+    if (dtype == GBX_INT4)
+        return words_of_int4(block + index / 2);
+    __m128i x = _mm_loadu_si128((const void *)(block + index));
     if (dtype == GBX_BOOL)
         x = _mm_min_epu8(x, _mm_set1_epi8(1));
     return dtype == GBX_INT8 ? _mm256_cvtepi8_epi16(x) : _mm256_cvtepu8_epi16(x);
@@ -90,17 +101,22 @@ VECTOR_INLINE double greatest_quotient(const totals *t) {
     return most;
 }
 
-static int difference_at(const unsigned char *got, const unsigned char *want, size_t i,
-                         uint32_t dtype) {
-    int g = got[i], w = want[i];
-    if (dtype == GBX_INT8)
-        return abs((int8_t)g - (int8_t)w);
-    return dtype == GBX_BOOL ? !g != !w : abs(g - w);
+static int value_at(const unsigned char *block, size_t i, uint32_t dtype) {
+    switch (dtype) {
+    case GBX_INT4:
+        return ((block[i / 2] >> (i % 2 * 4) & 0xf) ^ 8) - 8;
+    case GBX_INT8:
+        return (int8_t)block[i];
+    case GBX_BOOL:
+        return block[i] != 0;
+    default:
+        return block[i];
+    }
 }
 
 static size_t find_difference(const unsigned char *got, const unsigned char *want, size_t from,
                               int least, uint32_t dtype) {
-    while (difference_at(got, want, from, dtype) < least)
+    while (abs(value_at(got, from, dtype) - value_at(want, from, dtype)) < least)
         ++from;
     return from;
 }
@@ -148,7 +164,7 @@ VECTOR_INLINE void take_bytes(const gbx_compare_rule *rule, const unsigned char 
     const int limit = limit_of(rule);
     totals t = {.below = _mm256_set1_epi16(1)};
     for (size_t at = from; at < end; at += STEP)
-        take_step(&t, words_at(got + at, dtype), words_at(want + at, dtype),
+        take_step(&t, words_at(got, at, dtype), words_at(want, at, dtype),
                   _mm256_set1_epi16((int16_t)limit));
     end_totals(&t, end - from, block);
     if (most_16(t.most) > limit)
@@ -162,6 +178,7 @@ VECTOR_INLINE void take_bytes(const gbx_compare_rule *rule, const unsigned char 
             take_bytes(rule, got, want, from, end, block, dtype);                                  \
         }
 
+KERNEL(gbx_compare_int4, GBX_INT4)
 KERNEL(gbx_compare_int8, GBX_INT8)
 KERNEL(gbx_compare_uint8, GBX_UINT8)
 KERNEL(gbx_compare_bool, GBX_BOOL)

@@ -64,6 +64,7 @@ typedef void gbx_compare_kernel(const gbx_compare_rule *rule, const unsigned cha
 gbx_compare_kernel gbx_compare_plain;
 
 /* With 32-byte vectors. */
+gbx_compare_kernel gbx_compare_int4;
 gbx_compare_kernel gbx_compare_int8;
 gbx_compare_kernel gbx_compare_uint8;
 gbx_compare_kernel gbx_compare_bool;

@@ -22,7 +22,12 @@ typedef struct limit {
  * What floats are enough to tell: a difference below a floor is less than what it stands for, one
  * above a ceiling is more, by more than floats are off. Differences below FLT_MIN are exact, and
  * bounds there rounded to the same multiples: those that are not below stay so.
+ *
+ * A product of a subnormal number takes a processor up to a hundred times as long as others: of
+ * magnitudes, ceilings are found of LEAST_MAGNITUDE at least, and floors of so much less.
  */
+#define LEAST_MAGNITUDE 0x1p-60F
+
 typedef struct bound {
     floats of_magnitude;
     floats constant;
@@ -142,7 +147,7 @@ VECTOR_INLINE integers distances_at(const unsigned char *got, const unsigned cha
 typedef struct narrow_elements {
     doubles got[2];
     doubles want[2];
-    floats magnitudes; /* of those of want */
+    floats magnitudes; /* of those of want, LEAST_MAGNITUDE or more */
     floats differences;
     integers distances;
 } narrow_elements;
@@ -152,7 +157,8 @@ VECTOR_INLINE narrow_elements narrow_elements_at(const unsigned char *got,
                                                  const unsigned char *want, uint32_t dtype) {
     float room[2][STEP];
     floats g = floats_at(got, dtype), w = floats_at(want, dtype);
-    narrow_elements e = {.magnitudes = magnitude_floats(w),
+    narrow_elements e = {.magnitudes =
+                             larger_floats(magnitude_floats(w), all_floats(LEAST_MAGNITUDE)),
                          .differences = magnitude_floats(g - w),
                          .distances = distances_at(got, want, dtype)};
     if (dtype != GBX_FLOAT32) {
@@ -212,12 +218,12 @@ VECTOR_INLINE void judge(totals *t, limits *l, const gbx_compare_rule *rule,
 /* Whether one of those in `lanes` may be an extreme, or floats do not tell that it is beyond its
  * tolerance. */
 VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const narrow_elements *e,
-                           unsigned lanes, floats relative) {
+                           unsigned lanes, floats lowered, floats relative) {
     if ((lanes & is_not_below_floats(e->differences, relative)) != 0 &&
         is_any(has_sign(either(exceeds_relative(l, e->got[0], e->want[0]),
                                exceeds_relative(l, e->got[1], e->want[1])))))
         return true;
-    floats excess = bound_at(&l->excess_floor, e->magnitudes);
+    floats excess = bound_at(&l->excess_floor, lowered);
     unsigned hard = is_not_below_floats(e->differences, excess);
     if (!rule->is_exact)
         hard |= is_not_below_floats(bound_at(&l->ceiling, e->magnitudes), e->differences);
@@ -228,14 +234,15 @@ VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const 
 VECTOR_INLINE void sift(totals *t, limits *l, const gbx_compare_rule *rule,
                         const narrow_elements *e, size_t index, unsigned unequal,
                         gbx_compare_block *block) {
-    floats relative = l->relative_floor * e->magnitudes;
-    floats least = smaller_floats(relative, bound_at(&l->floor, e->magnitudes));
+    floats lowered = e->magnitudes - all_floats(LEAST_MAGNITUDE);
+    floats relative = l->relative_floor * lowered;
+    floats least = smaller_floats(relative, bound_at(&l->floor, lowered));
     unsigned held = unequal & is_not_below_floats(e->differences, least);
     if (held == 0)
         return;
     uint32_t ulp = rule->ulp < UINT32_MAX ? (uint32_t)rule->ulp : UINT32_MAX;
     unsigned apart = is_above_32(e->distances, ulp);
-    if (is_hard(l, rule, e, held, relative))
+    if (is_hard(l, rule, e, held, lowered, relative))
         judge(t, l, rule, e, index, apart, block);
     else
         count_mismatches(t, held & apart, index);

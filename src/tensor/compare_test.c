@@ -121,6 +121,13 @@ static void make_small(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
     *out_got = (*out_want + random_below(7)) & all_bits(dtype);
 }
 
+/* Far below 1 and far above subnormal numbers, some of them equal. */
+static void make_tiny(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
+    double want = ldexp(random_unit() - 0.5, -58 - (int)random_below(4));
+    *out_want = gbx_dtype_from_f64(dtype, want);
+    *out_got = gbx_dtype_from_f64(dtype, want * (1.0 + 0.25 * (double)random_below(4)));
+}
+
 /* Relative differences beyond the range of floats. */
 static void make_vast(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
     *out_want = random_below(7);
@@ -147,7 +154,7 @@ static void make_extreme(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) 
 
 static make_pair *const makers[] = {make_mixed,   make_usual,  make_near,      make_equal,
                                     make_special, make_double, make_stretches, make_close_quotients,
-                                    make_small,   make_vast,   make_extreme};
+                                    make_small,   make_tiny,   make_vast,      make_extreme};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static void make_elements(uint32_t dtype, size_t count, make_pair *make) {

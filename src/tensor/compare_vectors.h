@@ -209,7 +209,7 @@ gbx_compare_kernel *const KERNELS[GBX_DTYPE_COUNT] = {
     [GBX_UINT16] = take_uint16,           [GBX_BOOL] = gbx_compare_bool,
     [GBX_FLOAT64] = take_float64,         [GBX_INT32] = take_int32,
     [GBX_UINT32] = take_uint32,           [GBX_INT64] = take_int64,
-    [GBX_UINT64] = take_uint64,
+    [GBX_UINT64] = take_uint64,           [GBX_INT4] = gbx_compare_int4,
 };
 
 #endif

@@ -18,20 +18,23 @@ VECTOR_INLINE integers wide_at(const unsigned char *elements, uint32_t dtype) {
 VECTOR_INLINE doubles doubles_at(const unsigned char *elements, uint32_t dtype) {
     if (dtype == GBX_FLOAT64)
         return load_doubles(elements);
+    if (width_of(dtype) == 4)
+        return doubles_of_32(elements, dtype == GBX_INT32);
     return doubles_of_int64(wide_at(elements, dtype), dtype != GBX_UINT64);
 }
 
 VECTOR_INLINE wide_elements wide_elements_at(const unsigned char *got, const unsigned char *want,
                                              uint32_t dtype) {
     wide_elements e = {.got = doubles_at(got, dtype), .want = doubles_at(want, dtype)};
-    if (dtype == GBX_FLOAT64) {
+    if (dtype == GBX_FLOAT64)
         e.distances = differences_64(keys_of(e.got), keys_of(e.want), true);
-        e.differences = magnitude(e.got - e.want);
-    } else {
+    else
         e.distances =
             differences_64(wide_at(got, dtype), wide_at(want, dtype), dtype != GBX_UINT64);
+    if (dtype == GBX_INT64 || dtype == GBX_UINT64)
         e.differences = doubles_of_int64(e.distances, false);
-    }
+    else
+        e.differences = magnitude(e.got - e.want);
     return e;
 }
 
@@ -44,25 +47,38 @@ VECTOR_COLD void raise_worst(gbx_compare_block *block, doubles excess, unsigned 
             gbx_compare_take_worst(block, values[i], index + i);
 }
 
+VECTOR_INLINE void take_worse(gbx_compare_block *block, bool is_exact, doubles differences,
+                              doubles tolerance, unsigned mismatches, size_t index) {
+    doubles excess = differences;
+    if (!is_exact)
+        excess = excess / tolerance;
+    excess = at_most(excess, all_doubles(DBL_MAX));
+    unsigned worse = mismatches & is_above(excess, all_doubles(block->worst_excess));
+    if (is_any(worse))
+        raise_worst(block, excess, worse, index);
+}
+
 /* A difference of finite numbers that is beyond the range is a mismatch, whatever the tolerance. */
 VECTOR_INLINE void take_wide(totals *t, int part, const gbx_compare_rule *rule,
                              const wide_elements *e, size_t index, gbx_compare_block *block) {
     doubles magnitudes = magnitude(e->want);
     doubles tolerance = tolerances(rule, magnitudes);
-    doubles excess = at_most(e->differences / tolerance, all_doubles(DBL_MAX));
+    unsigned unequal = is_not_zero_64(e->distances);
     unsigned mismatches = is_above_64(e->distances, rule->ulp);
+    add_products(t, part, e->got, e->want, e->differences, true);
+    if (unequal == 0)
+        return;
     if (!rule->is_exact)
         mismatches &=
             is_above(e->differences, tolerance) | is_above(e->differences, all_doubles(DBL_MAX));
+    t->unequal += ones(unequal);
     t->max_ulp = larger_64(t->max_ulp, e->distances);
-    t->unequal += ones(is_not_zero_64(e->distances));
     t->max_abs = larger(t->max_abs, e->differences);
     t->max_rel = larger(t->max_rel, where_not_zero(e->want, e->differences / magnitudes));
-    add_products(t, part, e->got, e->want, e->differences, true);
+    if (mismatches == 0)
+        return;
     count_mismatches(t, mismatches, index);
-    unsigned worse = mismatches & is_above(excess, all_doubles(block->worst_excess));
-    if (is_any(worse))
-        raise_worst(block, excess, worse, index);
+    take_worse(block, rule->is_exact, e->differences, tolerance, mismatches, index);
 }
 
 VECTOR_INLINE void take_wide_at(totals *t, int part, const gbx_compare_rule *rule,
