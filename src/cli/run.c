@@ -76,10 +76,17 @@ static const char *choose_name(struct argp_state *state, const char *option, con
 }
 
 static error_t parse_scene(char *argument, struct argp_state *state, command_line *line) {
-    if (line->scene)
+    if (!line->scene) {
+        line->scene = argument;
+        return 0;
+    }
+    const char *level = gbx_run_dump_is_level(line->scene) ? line->scene : argument;
+    if (gbx_run_dump_is_level(level))
+        argp_error(state, "\"%s\" is not expected; a level is written --dump-tensor=%s", level,
+                   level);
+    else
         argp_error(state, "\"%s\" is not expected; one scene is run at a time", argument);
-    line->scene = argument;
-    return 0;
+    return EINVAL;
 }
 
 static void parse_case(char *argument, struct argp_state *state, command_line *line) {

@@ -48,8 +48,16 @@ static const struct argp_option options[] = {
      "Seconds that a capture may wait for room before its record is lost (default 30)", 2},
     {0}};
 
+static const char *const levels[] = {"full", "partial", "hybrid", "stats", NULL};
+
+bool gbx_run_dump_is_level(const char *text) {
+    size_t i = 0;
+    while (levels[i] && strcmp(levels[i], text) != 0)
+        ++i;
+    return levels[i] != NULL;
+}
+
 static gbx_dump_level parse_level(struct argp_state *state, const char *text) {
-    static const char *const levels[] = {"full", "partial", "hybrid", "stats", NULL};
     size_t index = text ? gbx_option_choice(state, "--dump-tensor", text, levels) : 0;
     return (gbx_dump_level)(GBX_DUMP_FULL + index);
 }

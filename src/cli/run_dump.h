@@ -3,6 +3,7 @@
 #define GBX_CLI_RUN_DUMP_H
 
 #include <argp.h>
+#include <stdbool.h>
 
 #include "scene/runner.h"
 
@@ -15,6 +16,9 @@ typedef struct gbx_run_dump {
 } gbx_run_dump;
 
 extern const struct argp gbx_run_dump_parser;
+
+/* Whether a word is a level of --dump-tensor, which takes it after a "=" alone. */
+bool gbx_run_dump_is_level(const char *text);
 
 /* The command line as it can be given to a shell again: "glassbox run ..."; the caller frees it,
  * NULL when memory is out. */

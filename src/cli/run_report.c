@@ -69,14 +69,16 @@ static void print_some(uint64_t count, const char *one, const char *many) {
     printf("; %s %s", gbx_text_count(count, text), count == 1 ? one : many);
 }
 
-/* "3 records, 3.2 MiB (1.1 MiB stored)", "12 dispatches" or both. */
+/* "3 records, 3.2 MiB (1.1 MiB stored)", "12 dispatches" or both; those in flight are among them,
+ * as in what view and verify print. */
 static void print_contents(const gbx_dump_totals *totals) {
     char count[GBX_COUNT_TEXT_BYTES];
     char bytes[GBX_COUNT_TEXT_BYTES];
-    bool has_records = totals->records > 0 || totals->dispatches == 0;
+    uint64_t records = totals->records + totals->in_flight;
+    bool has_records = records > 0 || totals->dispatches == 0;
     if (has_records)
-        printf("%s record%s, %s", gbx_text_count(totals->records, count),
-               totals->records == 1 ? "" : "s", gbx_text_bytes(totals->payload_bytes, bytes));
+        printf("%s record%s, %s", gbx_text_count(records, count), records == 1 ? "" : "s",
+               gbx_text_bytes(totals->payload_bytes, bytes));
     if (has_records && totals->stored_bytes != totals->payload_bytes)
         printf(" (%s stored)", gbx_text_bytes(totals->stored_bytes, bytes));
     if (totals->dispatches)

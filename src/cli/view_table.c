@@ -167,7 +167,8 @@ static gbx_status fail_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "printing the list: no memory for the table");
 }
 
-static gbx_status make_table(const layout *l, struct libscols_table **out_table) {
+/* NULL where there is no memory for it. */
+static struct libscols_table *make_table(const layout *l) {
     struct libscols_table *table = scols_new_table();
     bool is_good = table != NULL;
     for (size_t i = 0; is_good && i < GBX_VIEW_COLUMN_COUNT; ++i) {
@@ -178,7 +179,7 @@ static gbx_status make_table(const layout *l, struct libscols_table **out_table)
     }
     if (!is_good) {
         scols_unref_table(table);
-        return fail_memory();
+        return NULL;
     }
     /* Widths are fixed, for parts of the list are printed as tables of their own; headings are a
      * line like others, so that they do not count in addition. */
@@ -186,8 +187,7 @@ static gbx_status make_table(const layout *l, struct libscols_table **out_table)
     scols_table_enable_noencoding(table, 1); /* texts are escaped here */
     scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
     scols_table_set_termwidth(table, total_width(l) + GBX_VIEW_COLUMN_COUNT);
-    *out_table = table;
-    return NULL;
+    return table;
 }
 
 static bool add_line(struct libscols_table *table, const layout *l, const gbx_view_row *row) {
@@ -347,12 +347,15 @@ gbx_status gbx_view_table_print(gbx_entries *entries, const uint64_t *indices, u
                                 bool has_statistics) {
     layout l = {.has_statistics = has_statistics};
     gbx_view_row row = {0};
-    struct libscols_table *table;
+    if (count == 0)
+        return NULL;
     size_t width = gbx_terminal_width();
     uint64_t measured = width == SIZE_MAX && count > MEASURED_MAX ? MEASURED_MAX : count;
     GBX_TRY(measure(&l, &row, entries, indices, count, measured));
     fit(&l, width);
-    GBX_TRY(make_table(&l, &table));
+    struct libscols_table *table = make_table(&l);
+    if (!table)
+        return fail_memory();
     gbx_status status = print_all(table, &l, &row, entries, indices, count);
     scols_unref_table(table);
     GBX_TRY(status);

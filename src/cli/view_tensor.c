@@ -140,6 +140,13 @@ static gbx_status print_values(const gbx_entry *entry, const gbx_reader *reader,
     return print_histogram(&values.elements);
 }
 
+static const char *why_no_values(const gbx_entry *entry) {
+    if (gbx_entry_numel(entry) == 0)
+        return "it has no elements";
+    return gbx_entry_is_overwritten(entry) ? "its bytes were overwritten before they were taken"
+                                           : "no payload was kept of it";
+}
+
 gbx_status gbx_view_tensor_check(gbx_entries *entries, uint64_t index, bool is_full) {
     gbx_entry entry;
     gbx_entry_values values;
@@ -170,9 +177,7 @@ gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_f
     if (gbx_entry_has_values(&entry))
         GBX_TRY(print_values(&entry, reader, is_full));
     else
-        printf("%s\n", gbx_entry_is_overwritten(&entry)
-                           ? "its bytes were overwritten before they were taken"
-                           : "no payload was kept of it");
+        puts(why_no_values(&entry));
     GBX_TRY(gbx_entry_statistics(&entry, reader, &statistics, &is_there));
     if (is_there && entry.tensor)
         print_statistics(entry.dtype, &statistics);

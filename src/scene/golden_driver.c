@@ -101,6 +101,9 @@ const char gbx_golden_driver[] =
     "        np.save(os.path.join(where, arg['result']), array, allow_pickle=False)\n"
     "try:\n"
     "    main()\n"
-    "except Exception:\n"
-    "    traceback.print_exc()\n"
+    "except Exception as error:\n"
+    "    step = error.__traceback__\n"
+    "    while step and step.tb_frame.f_code.co_filename != source:\n"
+    "        step = step.tb_next\n"
+    "    traceback.print_exception(error.with_traceback(step))\n"
     "    sys.exit(1)\n";

@@ -451,11 +451,13 @@ static void a_place_for_kernels_that_is_a_file_is_named(void **state) {
 
 static void a_missing_compiler_is_named(void **state) {
     const workshop *shop = *state;
+    char missing[PATH_BYTES];
     write_answer(shop, "", "1");
-    assert_int_equal(setenv("CC", "/nonexistent", 1), 0);
+    join(missing, shop->root, "no-compiler");
+    assert_int_equal(setenv("CC", missing, 1), 0);
     gbx_status status = assert_refused(shop->source, GBX_NOT_FOUND);
     assert_message_holds(status, shop->source);
-    assert_message_holds(status, "/nonexistent: No such file or directory");
+    assert_message_holds(status, "/no-compiler: No such file or directory");
     gbx_status_free(status);
     assert_cache_holds(shop, 0);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "store/journal_writer.h"
 
 #define DEFAULT_PARENT "outputs"
 #define LATEST DEFAULT_PARENT "/latest"
@@ -141,6 +142,14 @@ static void link_latest(gbx_output_directory *directory) {
 
 /* --- the whole --- */
 
+/* A journal is the first that a dump writes. */
+static bool holds_dump(const char *directory) {
+    char journal[PATH_MAX];
+    struct stat found;
+    snprintf(journal, sizeof journal, "%s/tensor_dump/" GBX_JOURNAL_FILE, directory);
+    return lstat(journal, &found) == 0;
+}
+
 static gbx_status create_by_default(const gbx_output_place *place, gbx_output_directory *out) {
     char parent[] = DEFAULT_PARENT;
     char name[NAME_BYTES];
@@ -164,6 +173,7 @@ static gbx_status create_chosen(const gbx_output_place *place, gbx_output_direct
     gbx_status status = make_all(parent, &out->is_made);
     if (!status && place->is_only) {
         out->path = parent;
+        out->is_taken = holds_dump(parent);
         return NULL;
     }
     format_name(place, name);
@@ -183,10 +193,8 @@ gbx_status gbx_output_directory_create(const gbx_output_place *place, gbx_output
     return status;
 }
 
-void gbx_output_directory_discard(gbx_output_directory *directory) {
-    /* Fails where there is something in it, which is then kept. */
-    if (!directory->path || !directory->is_made || rmdir(directory->path) != 0)
-        return;
+/* The directory is gone: so is the link, or it points where it did. */
+static void unlink_latest(const gbx_output_directory *directory) {
     char *now = directory->is_linked ? read_latest() : NULL;
     bool is_ours = now && strcmp(now, directory->path + sizeof DEFAULT_PARENT) == 0;
     if (is_ours && !(directory->previous && set_latest(directory->previous)))
@@ -194,7 +202,17 @@ void gbx_output_directory_discard(gbx_output_directory *directory) {
     if (directory->is_linked)
         rmdir(DEFAULT_PARENT); /* where nothing else is in it */
     free(now);
-    gbx_output_directory_free(directory);
+}
+
+void gbx_output_directory_discard(gbx_output_directory *directory) {
+    if (!directory->path)
+        return;
+    /* Fails where there is something in it, which is then kept. */
+    bool is_gone = directory->is_made && rmdir(directory->path) == 0;
+    if (is_gone)
+        unlink_latest(directory);
+    if (is_gone || directory->is_taken || !holds_dump(directory->path))
+        gbx_output_directory_free(directory);
 }
 
 void gbx_output_directory_free(gbx_output_directory *directory) {

@@ -24,6 +24,7 @@ typedef struct gbx_output_place {
 typedef struct gbx_output_directory {
     char *path;     /* as the user would write it, from the working directory */
     bool is_made;   /* it was not there before */
+    bool is_taken;  /* it held a dump before */
     bool is_linked; /* outputs/latest points at it */
     char *previous; /* what outputs/latest pointed at before; NULL when there was none */
 } gbx_output_directory;
@@ -36,7 +37,10 @@ typedef struct gbx_output_directory {
 GBX_MUST_USE gbx_status gbx_output_directory_create(const gbx_output_place *place,
                                                     gbx_output_directory *out);
 
-/* Takes a directory that was made, and in which nothing was written, away again, with the link. */
+/*
+ * After a run that failed: takes a directory that was made, and in which nothing was written, away
+ * again, with the link. `path` is NULL afterwards where the directory holds no dump of this run.
+ */
 void gbx_output_directory_discard(gbx_output_directory *directory);
 
 /* All zero is fine. */

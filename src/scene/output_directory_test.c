@@ -171,24 +171,45 @@ static void discarding_takes_back_what_is_empty(void **state) {
     assert_int_equal(count_entries("outputs"), 2);
 }
 
-static void discarding_keeps_what_holds_something(void **state) {
+static void begin_dump(const char *directory) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tensor_dump", directory);
+    assert_int_equal(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/tensor_dump/tensor_dump.rec", directory);
+    FILE *journal = fopen(path, "wx");
+    assert_non_null(journal);
+    fclose(journal);
+}
+
+static void discarding_keeps_a_dump_that_was_begun(void **state) {
     (void)state;
     gbx_output_directory made;
     gbx_output_place place = place_of("adder", "small", 0);
     assert_ok(gbx_output_directory_create(&place, &made));
-    assert_int_equal(mkdir("outputs/adder_small_" STAMP "/tensor_dump", 0777), 0);
+    begin_dump("outputs/adder_small_" STAMP);
     gbx_output_directory_discard(&made);
     assert_string_equal(made.path, "outputs/adder_small_" STAMP);
     check_link("adder_small_" STAMP);
     gbx_output_directory_free(&made);
-    /* Nor is a directory of the user's taken away. */
+}
+
+static void discarding_leaves_a_directory_of_the_user_alone(void **state) {
+    (void)state;
+    gbx_output_directory made;
+    gbx_output_place place = place_of("adder", "small", 0);
     assert_int_equal(mkdir("mine", 0777), 0);
     place.chosen = "mine";
     place.is_only = true;
     assert_ok(gbx_output_directory_create(&place, &made));
     gbx_output_directory_discard(&made);
+    assert_null(made.path); /* nothing of the run is in it */
     assert_int_equal(access("mine", F_OK), 0);
-    gbx_output_directory_free(&made);
+    /* A dump that was there before is none of this run. */
+    begin_dump("mine");
+    assert_ok(gbx_output_directory_create(&place, &made));
+    gbx_output_directory_discard(&made);
+    assert_null(made.path);
+    assert_int_equal(access("mine/tensor_dump/tensor_dump.rec", F_OK), 0);
 }
 
 enum { PROCESSES = 4, EACH = 50 };
@@ -234,11 +255,17 @@ static void processes_never_share_one(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_directory, leave_directory)
     const struct CMUnitTest tests[] = {
-        TEST(names_tell_scene_case_time_and_round),      TEST(a_name_that_is_taken_gets_a_number),
-        TEST(names_stay_inside_the_directory),           TEST(a_chosen_directory_is_the_only_dump),
-        TEST(several_dumps_lie_in_the_chosen_directory), TEST(what_cannot_be_made_is_named),
-        TEST(a_directory_called_latest_is_kept),         TEST(discarding_takes_back_what_is_empty),
-        TEST(discarding_keeps_what_holds_something),     TEST(processes_never_share_one),
+        TEST(names_tell_scene_case_time_and_round),
+        TEST(a_name_that_is_taken_gets_a_number),
+        TEST(names_stay_inside_the_directory),
+        TEST(a_chosen_directory_is_the_only_dump),
+        TEST(several_dumps_lie_in_the_chosen_directory),
+        TEST(what_cannot_be_made_is_named),
+        TEST(a_directory_called_latest_is_kept),
+        TEST(discarding_takes_back_what_is_empty),
+        TEST(discarding_keeps_a_dump_that_was_begun),
+        TEST(discarding_leaves_a_directory_of_the_user_alone),
+        TEST(processes_never_share_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,8 +46,10 @@ static gbx_status fail_no_orchestration(const session *s) {
             snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                      gbx_runtime_name(i));
     }
-    return gbx_fail(GBX_NOT_FOUND, "%s: there is no orchestration for %s; there is for %s",
-                    s->scene->path, s->runtime, known);
+    return gbx_fail(
+        GBX_NOT_FOUND,
+        "%s: there is no orchestration for %s; there is for %s, which --runtime chooses",
+        s->scene->path, s->runtime, known);
 }
 
 static gbx_status choose_runtime(session *s) {

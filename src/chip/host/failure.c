@@ -93,8 +93,9 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
         return gbx_fail(code,
                         "%s made no progress for %.1f s, nor did %" PRIu32
-                        " other cores; a wait that never ends, or a longer timeout is needed",
-                        what, (double)fault.running_ns / 1e9, fault.other_cores);
+                        " other core%s; a wait that never ends, or a longer timeout is needed",
+                        what, (double)fault.running_ns / 1e9, fault.other_cores,
+                        fault.other_cores == 1 ? "" : "s");
     if (code == GBX_DEVICE_HUNG)
         return gbx_fail(code,
                         "%s made no progress for %.1f s; a loop that never ends, or a longer "
