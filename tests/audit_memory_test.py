@@ -148,7 +148,7 @@ def test_what_is_missing(root):
     """A task between the two may have written it, had the dump all of its outputs."""
     old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
 
-    def between(name, code, is_done=True, after=lambda made: None, end={}, **more):
+    def between(name, code, is_done=True, after=lambda made: None, end={}, found=new, **more):
         made = Recorded(root / name, **more)
         made.begin(0)
         made.write(0, 1, "float32", (4,), old.tobytes(), 0x1000)
@@ -157,7 +157,7 @@ def test_what_is_missing(root):
         if is_done:
             made.done(1)
         made.begin(2)
-        made.read(2, 0, "float32", (4,), new.tobytes(), 0x1000)
+        made.read(2, 0, "float32", (4,), found.tobytes(), 0x1000)
         made.done(2)
         after(made)
         got = made.finish(code, end)
@@ -180,11 +180,56 @@ def test_what_is_missing(root):
     check("no end", between("no_end", 0, is_done=False), (0, 1, 1))
     check("a loss of a task that came later", between("later", 1, after=lambda made: made.dump.loss(2, 1, 1, 0, 1)), (1, 0, 1))
     check("marked arguments alone", between("partial", 0, level="partial"), (0, 1, None))
+    for name, first_line in (("skipped", "outputs of some tasks are not in the dump"),
+                             ("partial", "the dump may not have all arguments of its tasks")):
+        check(f"{name}: first line", audit_text(root / name, 0)[0],
+              f"no findings, but 1 of 2 records of 3 tasks could not be audited, and {first_line}")
+    check("a skipped task, and all is equal",
+          between("skipped_equal", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0), found=old), (0, 0, 1))
+    text = audit_text(root / "skipped_equal", 0)
+    check("a skipped task, and all is equal: first line", text[0],
+          "no findings, but outputs of some tasks are not in the dump: 2 records of 3 tasks do not contradict each other")
+    check("a skipped task, and all is equal: how many", "left out: outputs of 1 task that are not in the dump" in text, True)
 
     def in_flight(made):
         made.dump.tensor(1, 1, "float32", (4,), new.tobytes(), address=0x1000, time=25, role=1, stage=1, flags=IN_FLIGHT)
 
     check("in flight takes no part", between("in_flight", 1, after=in_flight), (1, 0, 0))
+
+
+def test_damage(root):
+    """Bytes that a disk changed are nobody's write; what is wrong beside them is found all the same."""
+    values = np.arange(1, 9, dtype=np.float32)
+    last = values.copy()
+    last[6] = 0.5
+
+    def recorded(name, damaged, code):
+        made = Recorded(root / name)
+        made.begin(0)
+        made.write(0, 1, "float32", (8,), values.tobytes(), 0x1000)
+        made.done(0)
+        for task, data in ((1, values[:3]), (2, last[:6] if code == 0 else last)):
+            made.begin(task)
+            made.read(task, 0, "float32", data.shape, data.tobytes(), 0x1000)
+            made.done(task)
+        got = made.finish(code)
+        check(f"{name}: whole", (got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), (0, 0, 2))
+        path = made.directory / "tensor_dump" / "tensor_dump.bin"
+        payload = bytearray(path.read_bytes())
+        offset = [e for e in made.dump.manifest()["tensors"] if e["task_seq"] == damaged][0]["bin_offset"]
+        payload[offset + 4 * 2] ^= 1  # of element 2
+        path.write_bytes(payload)
+        return audit(made.directory, code)
+
+    for name, damaged, no_bytes, compared in (("owner_damaged", 0, 2, 0), ("reader_damaged", 1, 1, 1)):
+        got = recorded(name, damaged, 0)
+        check(name, (got["findings"], got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), ([], 1, no_bytes, compared))
+        check(f"{name}: text", audit_text(root / name, 0)[0],
+              f"no findings, but {no_bytes} of 3 records of 3 tasks could not be audited")
+    got = recorded("damaged_and_changed", 1, 1)
+    check("damaged and changed", [(each["first"]["task_seq"], each["second"]["task_seq"], each["element"]) for each in got["findings"]],
+          [(0, 2, {"index": [6], "dtype": "float32", "expected": 7.0, "found": 0.5})])
+    check("damaged and changed: counts", (got["damaged"], got["not_audited"]["no_bytes"]), (1, 1))
 
 
 def test_order(root):
@@ -221,6 +266,17 @@ def test_order(root):
     check("derived edges, at the same time", pair("derived_same", 1, time=14, runtime="tensormap_and_ringbuffer"),
           [(*early, True, False)])
     check("an inout is told once", pair("inout", 1, time=12, is_inout=True), [(*early, True, True)])
+    for name, times, sentence in (("before", (10, 30), "this time it was read before that was written"),
+                                  ("after", (30, 10), "this time it was read after that had been written"),
+                                  ("meanwhile", (10, 12), "whether it read the old bytes cannot be told")):
+        made = Recorded(root / f"read_{name}", runtime="host_build_graph")
+        for task, use in enumerate((made.read, made.write)):
+            made.time = times[task] - 10
+            made.begin(task)
+            use(task, task, "float32", (4,), data, 0x1000)
+            made.done(task)
+        made.finish(1)
+        check(f"an input that has to be read first, read {name}", audit_text(root / f"read_{name}", 1)[3], f"  {sentence}")
 
 
 # --- random memories ---
@@ -299,14 +355,15 @@ def check_tasks(what, tasks, got, has_edges):
     count = len(tasks.times)
     paths = all_paths(count, tasks.edges)
     told = dict(told_pair(finding) for finding in got["findings"])
-    how = {told_pair(finding)[0]: (finding["concurrent"], finding["no_path"]) for finding in got["findings"]}
+    how = {told_pair(finding)[0]: [finding[key] for key in ("concurrent", "no_path", "read_late")] for finding in got["findings"]}
     check(f"{what}: each pair once", len(told), len(got["findings"]))
     expected, expected_how, named = {}, {}, set()
     for a, first, b, second in tasks.conflicts():
         key = (a, first.number), (b, second.number)
         has_no_path = has_edges and not paths[a, b]
         if tasks.do_overlap(a, b) or (has_no_path and key in told):
-            expected[key], expected_how[key] = expected_pair(a, first, b, second), (tasks.do_overlap(a, b), has_no_path)
+            is_read_late = first.role == 0 and tasks.times[b][1] <= tasks.times[a][0]
+            expected[key], expected_how[key] = expected_pair(a, first, b, second), [tasks.do_overlap(a, b), has_no_path, is_read_late]
         if key in told and has_no_path:
             named.add((a, b))
     check(f"{what}: pairs", told, expected)
@@ -385,6 +442,16 @@ def test_many_findings(root):
 # --- dumps without a journal, and what cannot be audited ---
 
 
+def audit_manifest(made, code):
+    """Without its journal, as a dump of another tool."""
+    made.dump.end()
+    made.dump.write()
+    inner = made.directory / "tensor_dump"
+    (inner / "tensor_dump.json").write_text(json.dumps(made.dump.manifest()))
+    (inner / "tensor_dump.rec").unlink()
+    return audit(made.directory, code)
+
+
 def test_manifest_alone(root):
     """A dump of another tool has no journal: times are those of the records."""
     old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
@@ -399,15 +466,29 @@ def test_manifest_alone(root):
         made.read(1, 0, "float32", (4,), value.tobytes(), 0x1000)
         made.write(1, 1, "float32", (4,), new.tobytes(), 0x3000)
         made.done(1)
-        made.dump.end()
-        made.dump.write()
-        inner = root / f"manifest_{name}" / "tensor_dump"
-        (inner / "tensor_dump.json").write_text(json.dumps(made.dump.manifest()))
-        (inner / "tensor_dump.rec").unlink()
-        got = audit(root / f"manifest_{name}", code)
+        got = audit_manifest(made, code)
         check(f"manifest alone, {name}", [(each["kind"], each["concurrent"]) for each in got["findings"]],
               {"right": [], "wrong": [("undeclared_write", False)],
                "raced": [("read_too_early", True)]}[name])
+    for name, has_task, has_output, missing in (("whole", True, True, 0), ("no_output", True, False, 1), ("no_task", False, False, None)):
+        made = Recorded(root / f"filtered_{name}")
+        made.begin(0)
+        made.write(0, 1, "float32", (4,), old.tobytes(), 0x1000)
+        made.done(0)
+        if has_task:
+            made.begin(1)
+            made.read(1, 0, "float32", (4,), old.tobytes(), 0x2000)
+            if has_output:
+                made.write(1, 1, "float32", (4,), new.tobytes(), 0x1000)
+            made.done(1)
+        made.time = 50
+        made.begin(2)
+        made.read(2, 0, "float32", (4,), new.tobytes(), 0x1000)
+        made.write(2, 1, "float32", (4,), new.tobytes(), 0x3000)
+        made.done(2)
+        got = audit_manifest(made, 0)
+        check(f"manifest alone, which does not tell of filters, {name}",
+              (got["findings"], got["not_audited"]["missing_outputs"], got["tasks_missing_outputs"]), ([], missing != 0, missing))
 
 
 def test_refused(root):
@@ -431,7 +512,7 @@ def test_refused(root):
 def main():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
-        for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_order, test_random_memory,
+        for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_damage, test_order, test_random_memory,
                      test_random_tasks, test_views_between_views, test_many_findings, test_manifest_alone, test_refused):
             test(root)
     return report()

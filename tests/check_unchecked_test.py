@@ -201,6 +201,22 @@ def test_damaged():
     check("damaged: right", document["right"], COUNT - 2)
 
 
+def test_contradicting():
+    """Records of one task that cannot both be true: that task is not checked, the others are."""
+    directory = record(plant("contradicting", [Planted("if (number == 5) y[2] = 0;")], is_inout=True), "contradicting")
+    (directory / "tensor_dump/tensor_dump.rec").unlink()
+    path = directory / "tensor_dump/tensor_dump.json"
+    told = json.loads(path.read_text())
+    moved = next(e for e in told["tensors"] if (e["task_seq"], e["role"], e["stage"]) == (2, "inout", "after_completion"))
+    moved["buffer_addr"] = hex(int(moved["buffer_addr"], 16) + 512)
+    path.write_text(json.dumps(told))
+    text, document = checked_twice(directory, code=1)
+    check("contradicting: verdicts", verdicts_of(document),
+          {t: {2: "not_checked", 5: "introduced"}.get(t, "right") for t in range(COUNT)})
+    check_in("contradicting: reason", reasons_of(document)[2], text)
+    check_in("contradicting: reason", "y", reasons_of(document)[2])
+
+
 def test_crashed():
     """A task that crashed is not checked; those before it are."""
     scene = plant("crash", [Planted("if (number == 2) y[0] = 0; if (number == 5) __builtin_abort();")])
@@ -210,6 +226,8 @@ def test_crashed():
     check("crash: verdicts", verdicts, {0: "right", 1: "right", 2: "introduced", 3: "right", 4: "right", 5: "not_checked"})
     check_in("crash: reason", "it did not complete", reasons_of(document)[5])
     check_in("crash: text", "the run failed: ", text)
+    check("crash: first line of those before it", glassbox("check", directory, "--task", "0..1").stdout.split("\n")[0],
+          "all 2 chosen tasks are right for their own inputs; the run failed")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ typedef struct gbx_audit_finding {
     bool has_no_path;   /* the dump has all edges, and none orders the two */
     bool is_seen;       /* `first` did not write it but read it: what it saw is known */
     bool is_read_first; /* of a read: the reader comes first in graph order */
+    bool is_read_late;  /* of those: by the times the writer had completed before */
 
     bool has_suspects;      /* they were looked for */
     uint64_t suspect_count; /* all of them, of which the likeliest are: */
@@ -96,12 +97,13 @@ typedef struct gbx_audit_counts {
     uint64_t missing_tasks; /* tasks of which outputs are missing; UINT64_MAX: maybe all */
     uint64_t unfollowed;    /* outputs whose views lie in too many pieces */
     uint64_t in_flight;     /* records that take no part */
+    uint64_t damaged;       /* records whose bytes have not their hash: taken for missing */
     uint64_t bad_edges;
     uint64_t outputs; /* of the records, those after completion: */
     uint64_t unread;  /* no task read a byte of them before it was overwritten */
     bool has_more;    /* findings that are not listed */
     bool has_edges;   /* order is by edges; else by time alone */
-    bool is_complete; /* the run ended by itself, and nothing was lost */
+    bool is_complete; /* the run came to its end, even if it failed, and nothing was lost */
 } gbx_audit_counts;
 
 typedef struct gbx_audit {

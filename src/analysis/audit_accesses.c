@@ -85,16 +85,44 @@ static bool has_all_records(const gbx_run_info *run) {
     return !strcmp(level, "full") && run->filter_count == 0;
 }
 
+static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
+    uint64_t count = 0;
+    for (size_t i = 0; kernel && i < kernel->signature_count; ++i)
+        count += !strcmp(kernel->signature[i], "out") || !strcmp(kernel->signature[i], "inout");
+    return count;
+}
+
+/* A manifest does not tell of filters: outputs that its kernels declare and it does not have do. */
+static gbx_status look_for_outputs(gbx_reader *reader, const gbx_audit_state *state,
+                                   gbx_audit_task *task) {
+    gbx_record_task record;
+    bool is_found = false;
+    uint64_t outputs = 0;
+    GBX_TRY(gbx_reader_find_task(reader, task->number, &record, &is_found));
+    for (uint64_t i = task->first; i < task->first + task->count; ++i)
+        outputs += state->accesses[i].is_write;
+    for (size_t i = 0; is_found && i < sizeof record.func_ids / sizeof record.func_ids[0]; ++i)
+        task->is_missing |= count_declared(gbx_reader_run(reader), record.func_ids[i]) > outputs;
+    return NULL;
+}
+
 static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
     gbx_audit_counts *counts = &state->audit->counts;
+    uint64_t last = 0;
     state->is_any_missing = !has_all_records(gbx_reader_run(reader)) || !are_losses_known(reader);
     GBX_TRY(note_losses(state, reader));
     for (uint64_t i = 0; i < state->task_count; ++i) {
-        if (origin->is_journal && state->tasks[i].end_ns == UINT64_MAX)
+        if (!origin->is_journal)
+            GBX_TRY(look_for_outputs(reader, state, &state->tasks[i]));
+        else if (state->tasks[i].end_ns == UINT64_MAX)
             state->tasks[i].is_missing = true;
         counts->missing_tasks += state->tasks[i].is_missing;
+        last = state->tasks[i].number > last ? state->tasks[i].number : last;
     }
+    if (!origin->is_journal && state->task_count > 0 && last >= state->task_count)
+        state->is_any_missing = true; /* there are numbers that no task has */
     if (state->is_any_missing)
         counts->missing_tasks = UINT64_MAX;
     return NULL;
@@ -217,8 +245,8 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
                         "without which nothing can be audited",
                         gbx_reader_get_origin(reader)->records_path);
     GBX_TRY(gather_tasks(state));
-    GBX_TRY(note_missing(state, reader));
     GBX_TRY(gather_accesses(state));
+    GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
     counts->bad_edges = gbx_graph_bad_edges(state->graph);
     counts->has_edges = has_all_edges(reader, state->graph);

@@ -7,7 +7,7 @@
 
 #include "analysis/audit_state.h"
 
-enum { WINDOW_BYTES = 1 << 18, OWN = 0, OWNERS = 1 };
+enum { OWN = 0, OWNERS = 1 };
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -19,8 +19,8 @@ static gbx_status fail_memory(void) {
 
 gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison) {
     *comparison = (gbx_memory_comparison){0};
-    comparison->windows[OWN] = malloc(WINDOW_BYTES);
-    comparison->windows[OWNERS] = malloc(WINDOW_BYTES);
+    comparison->windows[OWN] = malloc(GBX_WINDOW_BYTES);
+    comparison->windows[OWNERS] = malloc(GBX_WINDOW_BYTES);
     if (comparison->windows[OWN] && comparison->windows[OWNERS])
         return NULL;
     gbx_memory_comparison_free(comparison);
@@ -112,12 +112,13 @@ static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *
     return NULL;
 }
 
-/* `bytes`, at most WINDOW_BYTES, from `offset` of the file on; more is read where it goes on. */
+/* `bytes`, at most GBX_WINDOW_BYTES, from `offset` of the file on; more is read where it goes on.
+ */
 static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int which,
                         uint64_t offset, uint64_t bytes, uint64_t payload_end,
                         const unsigned char **out_bytes) {
     if (offset < c->starts[which] || offset + bytes > c->ends[which]) {
-        uint64_t taken = minimum(WINDOW_BYTES, payload_end - offset);
+        uint64_t taken = minimum(GBX_WINDOW_BYTES, payload_end - offset);
         c->starts[which] = c->ends[which] = 0;
         GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), offset,
                                         c->windows[which], (size_t)taken));
@@ -165,8 +166,8 @@ static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *access
         minimum(left_of(access, p->offset), left_of(&state->accesses[p->owner], p->owner_offset));
     count = minimum(count, length);
     c->unknown_bytes += length - count;
-    for (uint64_t done = 0; done < count; done += WINDOW_BYTES)
-        GBX_TRY(compare_window(state, access, p, done, minimum(count - done, WINDOW_BYTES), c));
+    for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
+        GBX_TRY(compare_window(state, access, p, done, minimum(count - done, GBX_WINDOW_BYTES), c));
     return NULL;
 }
 
@@ -216,8 +217,8 @@ static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *acces
     return add_difference(state, c, &difference);
 }
 
-gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
-                              const gbx_access *access, gbx_memory_comparison *comparison) {
+static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map,
+                               const gbx_access *access, gbx_memory_comparison *comparison) {
     begin_comparison(comparison);
     GBX_TRY(survey(state, map, access, comparison));
     bool is_decided = comparison->known_bytes == 0;
@@ -230,6 +231,16 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
     GBX_TRY(begin_pieces(state, map, access, &p));
     while (next_piece(&p, &at))
         GBX_TRY(compare_piece(state, access, &at, comparison));
+    return NULL;
+}
+
+gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
+                              const gbx_access *access, gbx_memory_comparison *comparison) {
+    bool is_damaged;
+    do {
+        GBX_TRY(compare_once(state, map, access, comparison));
+        GBX_TRY(gbx_memory_find_damage(state, access, comparison, &is_damaged));
+    } while (is_damaged);
     return NULL;
 }
 

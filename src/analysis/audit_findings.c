@@ -225,6 +225,8 @@ static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_
     if (is_full(state))
         return NULL;
     finding.has_no_path = has_no_path(state, race);
+    finding.is_read_late =
+        is_read_first && state->tasks[second->task].end_ns <= state->tasks[first->task].begin_ns;
     GBX_TRY(describe_pair(state, is_read_first ? second : first, is_read_first ? first : second,
                           map, comparison, &finding));
     return add_finding(state, &finding);

@@ -31,6 +31,7 @@ typedef struct gbx_access {
     bool is_followed;   /* its view lies in few enough pieces */
     bool has_race;      /* some of `races` is about it */
     bool is_read;       /* some of it was compared with what a task read */
+    bool is_proven;     /* its bytes were compared with its hash */
 } gbx_access;
 
 typedef struct gbx_audit_task {
@@ -134,6 +135,8 @@ typedef struct gbx_difference {
     bool is_by_hash;  /* begin to end is all that both have: bytes are not known */
 } gbx_difference;
 
+enum { GBX_WINDOW_BYTES = 1 << 18 };
+
 typedef struct gbx_memory_comparison {
     gbx_difference *differences;
     size_t count;
@@ -152,11 +155,16 @@ typedef struct gbx_memory_comparison {
 GBX_MUST_USE gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison);
 void gbx_memory_comparison_free(gbx_memory_comparison *comparison);
 
-/* All of `access`, which is followed, against what the map knows; owners are accesses, offsets
- * those in their payload. */
+/* All of `access`, one of the state's that is followed, against what the map knows; owners are
+ * accesses, offsets those in their payload. Bytes that have not their hash are not compared. */
 GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
+
+/* --- audit_damage.c: takes bytes that differ, and have not their hash, for missing --- */
+GBX_MUST_USE gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
+                                               gbx_memory_comparison *comparison,
+                                               bool *out_is_damaged);
 
 /* What differs between the access compared last and an owner; NULL for nothing. */
 gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,

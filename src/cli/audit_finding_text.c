@@ -133,8 +133,11 @@ static void print_index(const gbx_entry *entry, uint64_t element) {
 }
 
 static const char *no_element_text(const gbx_audit_finding *f) {
-    if (f->kind == GBX_AUDIT_READ_TOO_EARLY && f->is_read_first)
-        return "whether it read the old bytes cannot be told";
+    if (f->is_read_late)
+        return "this time it was read after that had been written";
+    if (f->is_read_first)
+        return f->is_concurrent ? "whether it read the old bytes cannot be told"
+                                : "this time it was read before that was written";
     if (!f->is_compared)
         return "not all bytes of both are in the dump, or they lie in too many pieces to compare";
     return f->kind == GBX_AUDIT_READ_TOO_EARLY ? "this time it read what was written in the end"

@@ -135,6 +135,7 @@ static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *du
     gbx_json_put_bool(json, "no_path", finding->has_no_path);
     gbx_json_put_bool(json, "seen", finding->is_seen);
     gbx_json_put_bool(json, "read_first", finding->is_read_first);
+    gbx_json_put_bool(json, "read_late", finding->is_read_late);
     GBX_TRY(write_suspects(json, dump, given, finding));
     gbx_json_end_object(json);
     return NULL;
@@ -162,6 +163,7 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
     else
         gbx_json_u64(json, counts->missing_tasks);
     gbx_json_put_u64(json, "in_flight", counts->in_flight);
+    gbx_json_put_u64(json, "damaged", counts->damaged);
     gbx_json_put_u64(json, "bad_edges", counts->bad_edges);
     gbx_json_put_bool(json, "complete", counts->is_complete);
     gbx_json_put_string(json, "order", counts->has_edges ? "edges" : "times");

@@ -14,19 +14,29 @@ static uint64_t count_left_out(const gbx_audit_counts *counts) {
     return left_out;
 }
 
+/* What there was beside the records, of which nothing is known; "" for nothing. */
+static const char *what_is_missing(const gbx_audit_counts *counts) {
+    if (!counts->is_complete)
+        return "the dump is not complete";
+    if (counts->missing_tasks == UINT64_MAX)
+        return "the dump may not have all arguments of its tasks";
+    return counts->missing_tasks > 0 ? "outputs of some tasks are not in the dump" : "";
+}
+
 static void print_good(const gbx_audit_counts *counts, const char *tasks) {
     char left_out[GBX_COUNT_TEXT_BYTES], records[GBX_COUNT_TEXT_BYTES];
     uint64_t all = counts->records + counts->in_flight;
+    const char *missing = what_is_missing(counts);
     gbx_text_count(all, records);
     if (counts->records == 0)
         puts("nothing was audited: the dump has no tensors, or only those of tasks in flight");
     else if (count_left_out(counts) > 0)
-        printf("no findings, but %s of %s records of %s could not be audited%s\n",
+        printf("no findings, but %s of %s records of %s could not be audited%s%s\n",
                gbx_text_count(count_left_out(counts), left_out), records, tasks,
-               counts->is_complete ? "" : ", and the dump is not complete");
+               missing[0] ? ", and " : "", missing);
     else
-        printf("no findings%s: %s records of %s do not contradict each other\n",
-               counts->is_complete ? "" : ", but the dump is not complete", records, tasks);
+        printf("no findings%s%s: %s record%s of %s do not contradict each other\n",
+               missing[0] ? ", but " : "", missing, records, all == 1 ? "" : "s", tasks);
 }
 
 static void print_verdict(const gbx_audit *audit) {
@@ -61,6 +71,9 @@ static void print_missing(const gbx_audit *audit) {
         snprintf(why, sizeof why, "since outputs of %s task%s are not in the dump",
                  gbx_text_count(tasks, count), tasks == 1 ? "" : "s");
     print_gap(audit, GBX_GAP_MISSING_OUTPUTS, why);
+    if (tasks > 0 && tasks < UINT64_MAX && audit->counts.not_compared[GBX_GAP_MISSING_OUTPUTS] == 0)
+        printf("left out: outputs of %s task%s that are not in the dump\n", count,
+               tasks == 1 ? "" : "s");
 }
 
 static void print_inputs(const gbx_audit_counts *counts) {
@@ -102,6 +115,10 @@ static void print_notes(const gbx_audit *audit) {
     if (counts->in_flight > 0)
         printf("left out: %s record%s of tasks that did not complete\n",
                gbx_text_count(counts->in_flight, inputs), counts->in_flight == 1 ? "" : "s");
+    if (counts->damaged > 0)
+        printf("left out: the bytes of %s record%s, which have not their hashes any more: glassbox "
+               "verify tells more\n",
+               gbx_text_count(counts->damaged, inputs), counts->damaged == 1 ? "" : "s");
     if (counts->bad_edges > 0)
         printf("left out: %s edge%s to no task or in a cycle\n",
                gbx_text_count(counts->bad_edges, inputs), counts->bad_edges == 1 ? "" : "s");

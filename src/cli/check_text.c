@@ -71,7 +71,11 @@ static gbx_status print_first(const gbx_check_report *report, const gbx_check_li
     return NULL;
 }
 
-/* Of tasks that are right, what references do not write. */
+static bool has_failed(const gbx_reader *reader) {
+    return gbx_reader_end(reader) && strcmp(gbx_reader_end_text(reader), "ok") != 0;
+}
+
+/* Of tasks that are right, what references do not write; and that there may be more tasks. */
 static void print_not_compared(const gbx_check_report *report) {
     char text[GBX_COUNT_TEXT_BYTES];
     uint64_t count = 0;
@@ -81,6 +85,10 @@ static void print_not_compared(const gbx_check_report *report) {
     if (count > 0)
         printf("; %s element%s of them %s not compared", gbx_text_count(count, text), plural(count),
                count == 1 ? "was" : "were");
+    if (!gbx_reader_is_complete(report->dump->reader))
+        printf("; the dump is not complete");
+    else if (has_failed(report->dump->reader))
+        printf("; the run failed");
     putchar('\n');
 }
 
@@ -305,7 +313,7 @@ static void print_dump_state(const gbx_check_report *report) {
     if (dropped > 0)
         printf("%s record%s of the run %s lost: there may be tasks that the dump does not have\n",
                gbx_text_count(dropped, text), plural(dropped), dropped == 1 ? "was" : "were");
-    if (gbx_reader_end(reader) && strcmp(gbx_reader_end_text(reader), "ok") != 0) {
+    if (has_failed(reader)) {
         printf("the run failed: ");
         gbx_terminal_put(gbx_reader_end_text(reader));
         putchar('\n');
@@ -352,8 +360,10 @@ gbx_status gbx_check_print_text(const gbx_check_report *report) {
         putchar('\n');
         GBX_TRY(print_introduced(report));
     }
-    putchar('\n');
-    GBX_TRY(print_groups(report));
+    if (report->count > 0) {
+        putchar('\n');
+        GBX_TRY(print_groups(report));
+    }
     print_dump_state(report);
     print_order(report);
     return NULL;

@@ -390,11 +390,11 @@ static const char *without_title(const char *sentence) {
 }
 
 /* What does not fit into memory is a matter of this task; so is what the dump does not hold of it,
- * where that is what was looked for. */
-static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool may_be_missing) {
+ * or holds in contradiction, where its records are what is read. */
+static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool is_reading) {
     gbx_code code = gbx_status_code(status);
-    bool is_missing = code == GBX_NOT_FOUND && may_be_missing;
-    if (!is_missing && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
+    bool is_of_records = is_reading && (code == GBX_NOT_FOUND || code == GBX_BAD_FORMAT);
+    if (!is_of_records && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
         return status;
     not_checked(result, "%s", without_title(gbx_status_message(status)));
     result->output_count = 0;
