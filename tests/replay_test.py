@@ -314,7 +314,7 @@ def check_missing():
     for name, options, parts in (
             ("stats", ("--dump-tensor=stats",), ["0 (x)", "1 (y)", "without payload at level stats"]),
             ("filtered", ("--dump-tensor", "--dump-filter", "kernel=add,arg=0"), ["1 (y)", "left out by the filters"]),
-            ("cut", ("--dump-tensor", "--dump-max-tensor", "100"), ["0 (x)", "truncated to 96 of 65536 bytes"])):
+            ("cut", ("--dump-tensor", "--dump-max-tensor", "100"), ["0 (x)", "truncated to 96 of 65536 bytes", "--dump-tensor=full, without --dump-max-tensor"])):
         dump = record(scene, name, *options)
         text = refuse(dump, 0)
         for part in [*parts, "--dump-tensor=full"]:

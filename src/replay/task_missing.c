@@ -8,14 +8,14 @@
 #include "replay/task_slots.h"
 #include "store/reader.h"
 
-enum { LIST_BYTES = 16384, REASON_BYTES = 128, ROLE_OUTPUT = 1 };
+enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128, ROLE_OUTPUT = 1 };
 
 static const char *const loss_causes[GBX_LOSS_CAUSE_COUNT] = {
     "there was no room for it in time", "the disk failed", "the device told nonsense of it",
     "the chip ended before it was handed over", "another tool says so"};
 
 /* What another run has to be told for a task to be called again. */
-enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1 };
+enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1, NEEDS_LENGTH = 1u << 2 };
 
 /* Whether the run was to record some arguments only. */
 static bool is_selective(const gbx_task_slots *slots) {
@@ -63,8 +63,8 @@ static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot
 }
 
 /* Of a tensor with a record, but not with all its bytes. */
-static void explain_payload(const gbx_task_slots *slots, const gbx_task_slot *slot,
-                            char out_text[REASON_BYTES]) {
+static unsigned explain_payload(const gbx_task_slots *slots, const gbx_task_slot *slot,
+                                char out_text[REASON_BYTES]) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     uint64_t bytes = gbx_tensor_payload_bytes(&slot->view);
     if (slot->before_flags & GBX_FLAG_OVERWRITTEN)
@@ -80,6 +80,7 @@ static void explain_payload(const gbx_task_slots *slots, const gbx_task_slot *sl
         snprintf(out_text, REASON_BYTES, "without payload at level %s%s",
                  run->dump_level ? run->dump_level : "none",
                  run->filter_count > 0 ? " with filters" : "");
+    return slot->before_flags & GBX_FLAG_TRUNCATED ? NEEDS_FULL | NEEDS_LENGTH : NEEDS_FULL;
 }
 
 /* What is read has its bytes, and a tensor its shape; an empty tensor needs no bytes. */
@@ -96,8 +97,7 @@ static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
                         char out_text[REASON_BYTES]) {
     if (!slot->is_tensor || !slot->has_before)
         return explain_absence(slots, slot, out_text);
-    explain_payload(slots, slot, out_text);
-    return NEEDS_FULL;
+    return explain_payload(slots, slot, out_text);
 }
 
 typedef struct list {
@@ -119,20 +119,25 @@ static void add(list *to, const gbx_replay_argument *argument, const char *reaso
 }
 static_assert(LIST_BYTES > GBX_REPLAY_MAX_ARGUMENTS * (REASON_BYTES + 48 + 24), "all fit");
 
-/* What was on already helps no more. */
-static const char *advice(const gbx_task_slots *slots, unsigned needs) {
-    static const char *const texts[] = {
-        [NEEDS_NOTHING] = "run again",
-        [NEEDS_FULL] = "run again with --dump-tensor=full",
-        [NEEDS_ARGS] = "run again with --dump-args, which tells it at dispatch",
-        [NEEDS_FULL | NEEDS_ARGS] = "run again with --dump-tensor=full --dump-args"};
-    if (gbx_reader_run(slots->reader)->has_args)
-        needs &= ~(unsigned)NEEDS_ARGS;
-    return texts[needs];
+/* "run again with --dump-tensor=full --dump-args, without filters": what was on already helps no
+ * more. */
+static const char *advise(const gbx_task_slots *slots, unsigned needs,
+                          char out_text[ADVICE_BYTES]) {
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    bool needs_full = needs & NEEDS_FULL;
+    bool needs_args = needs & NEEDS_ARGS && !run->has_args;
+    snprintf(out_text, ADVICE_BYTES, "run again%s%s%s%s%s%s",
+             needs_full || needs_args ? " with" : "", needs_full ? " --dump-tensor=full" : "",
+             needs_args ? " --dump-args" : "",
+             needs_args && !needs_full ? ", which tells it at dispatch" : "",
+             needs_full && run->filter_count > 0 ? ", without filters" : "",
+             needs & NEEDS_LENGTH ? ", without --dump-max-tensor" : "");
+    return out_text;
 }
 
 static gbx_status check_arguments(const gbx_task_slots *slots, const char *title) {
     list missing = {.used = 0};
+    char advice[ADVICE_BYTES];
     unsigned needs = NEEDS_NOTHING;
     for (uint32_t i = 0; i < slots->count; ++i) {
         char reason[REASON_BYTES];
@@ -144,7 +149,7 @@ static gbx_status check_arguments(const gbx_task_slots *slots, const char *title
     if (missing.count == 0)
         return NULL;
     return gbx_fail(GBX_NOT_FOUND, "replaying %s: not all that it needs is in the dump: %s; %s",
-                    title, missing.text, advice(slots, needs));
+                    title, missing.text, advise(slots, needs, advice));
 }
 
 /*
@@ -152,6 +157,7 @@ static gbx_status check_arguments(const gbx_task_slots *slots, const char *title
  * task that faulted were all recorded then, unless the run ended meanwhile.
  */
 static gbx_status check_list(const gbx_task_slots *slots, const char *title) {
+    char advice[ADVICE_BYTES];
     bool is_cut = is_cut_short(slots) && !(slots->has_in_flight && gbx_reader_end(slots->reader));
     if (slots->has_dispatches || slots->has_signature)
         return NULL;
@@ -160,7 +166,7 @@ static gbx_status check_list(const gbx_task_slots *slots, const char *title) {
                         "replaying %s: not all that it needs is in the dump: the run ended before "
                         "the outputs of this task were recorded, so which it has and where they "
                         "lie is not known; %s",
-                        title, advice(slots, NEEDS_ARGS));
+                        title, advise(slots, NEEDS_ARGS, advice));
     if (is_selective(slots) || slots->has_unnamed_losses)
         return gbx_fail(GBX_NOT_FOUND,
                         "replaying %s: nothing tells which arguments it has; run again with "

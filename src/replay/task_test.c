@@ -288,7 +288,8 @@ static void losses_are_not_blamed_on_the_end(void **state) {
     call.task.unnamed_losses = 1;
     assert_refused(&call, "argument 1 (y) not recorded: the run ended before", "--dump-args");
     call.task.filters = "[\"arg=0\"]";
-    assert_refused(&call, "argument 1 (y) left out by the filters", "--dump-tensor=full");
+    assert_refused(&call, "argument 1 (y) left out by the filters",
+                   "--dump-tensor=full, without filters");
 }
 
 static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
