@@ -148,13 +148,14 @@ static void test_mix_exchanges_through_flags(void **state) {
     gbx_tensor tensors[] = {vector_at(put(chip, flags, sizeof flags), GBX_UINT32, BLOCKS * 16),
                             vector_at(put(chip, sums, sizeof sums), GBX_INT64, BLOCKS * 3)};
     const uint64_t rounds = ROUNDS;
+    gbx_call_config config = {.timeout_ms = 600 * 1000}; /* as long as few CPUs may need */
     gbx_call call = {.kernels = {PING_PONG_AIC, PING_PONG_AIV, PING_PONG_AIV},
                      .block_num = BLOCKS,
                      .tensors = tensors,
                      .tensor_count = 2,
                      .scalars = &rounds,
                      .scalar_count = 1};
-    assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+    assert_ok(gbx_chip_call(chip, &call, &config, NULL));
     assert_ok(gbx_gm_copy_out(chip, sums, tensors[1].data, sizeof sums));
     for (int b = 0; b < BLOCKS; ++b) {
         int64_t total = (int64_t)ROUNDS * (ROUNDS + 1) / 2 * (b + 1);

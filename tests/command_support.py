@@ -12,6 +12,7 @@ STRESS = bool(os.environ.get("GLASSBOX_STRESS"))
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 ENVIRONMENT.pop("NO_COLOR", None)
 SHOWN_FAILURES = 30
+os.umask(0o022)  # what others may do with a file is looked at
 
 counts = {"passed": 0, "failed": 0}
 
@@ -57,7 +58,7 @@ def report():
 
 
 def glassbox(*arguments, environment=ENVIRONMENT, **more):
-    return subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300, **more)
+    return subprocess.run([GLASSBOX, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600, **more)
 
 
 def on_terminal(columns, *arguments, **environment):

@@ -43,7 +43,7 @@ WHERE = {
 
 
 def run(*arguments):
-    return subprocess.run(arguments, text=True, capture_output=True, timeout=60)
+    return subprocess.run(arguments, text=True, capture_output=True, timeout=600)
 
 
 def taken(text):

@@ -68,24 +68,41 @@ static void check_in_flight(const dump_scene *scene, const dump_files *files) {
     assert_false(dump_bool(before, "in_flight"));
 }
 
-static void check_way(const chip_variant *variant, step_mode mode, gbx_code code,
-                      uint32_t timeout_ms) {
+/* On a chip of its own; what hangs is tried until it is the one that is named. */
+static gbx_status run_failing(dump_scene *scene, const chip_variant *variant, int runtime,
+                              bool is_hang, gbx_chip **out_chip, char directory[DUMP_PATH_BYTES],
+                              gbx_call_result *out_result) {
+    for (int i = 0;; ++i) {
+        gbx_call_config config = scene_full_config();
+        char *log;
+        if (is_hang)
+            config.timeout_ms = hang_timeouts_ms[i];
+        *out_chip = scene_chip(scene, variant, 0);
+        gbx_status status =
+            scene_run(scene, *out_chip, runtime, config, directory, out_result, &log);
+        free(log);
+        if (!is_hang || i + 1 == HANG_TIMEOUTS || strstr(gbx_status_message(status), "task 12"))
+            return status;
+        gbx_status_free(status);
+        dump_directory_remove(directory);
+        scene_close(*out_chip);
+    }
+}
+
+static void check_way(const chip_variant *variant, step_mode mode, gbx_code code) {
     dump_scene *scene = scene_create(1 << 17);
     make_graph(scene, mode);
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
-        gbx_chip *chip = scene_chip(scene, variant, 0);
-        gbx_call_config config = scene_full_config();
+        gbx_chip *chip;
         dump_rules rules = scene_full_rules(scene);
         char directory[DUMP_PATH_BYTES];
         gbx_call_result result;
-        char *log;
         dump_files files;
-        config.timeout_ms = timeout_ms;
         rules.has_fault = true;
         rules.fault_task = BEFORE;
-        gbx_status status = scene_run(scene, chip, runtime, config, directory, &result, &log);
+        gbx_status status = run_failing(scene, variant, runtime, code == GBX_DEVICE_HUNG, &chip,
+                                        directory, &result);
         assert_fails(status, code, "step", "task 12");
-        free(log);
         dump_files_open(directory, &files);
         scene_compare(scene, runtime, &files, &rules);
         check_in_flight(scene, &files);
@@ -99,11 +116,11 @@ static void check_way(const chip_variant *variant, step_mode mode, gbx_code code
 }
 
 static void test_kernel_that_crashes(void **state) {
-    check_way(*state, STEP_CRASH, GBX_DEVICE_FAULT, 20000);
+    check_way(*state, STEP_CRASH, GBX_DEVICE_FAULT);
 }
 
 static void test_kernel_that_hangs(void **state) {
-    check_way(*state, STEP_HANG, GBX_DEVICE_HUNG, 400);
+    check_way(*state, STEP_HANG, GBX_DEVICE_HUNG);
 }
 
 /* The chip ends at once: nobody is left to look at the outputs, but all that was recorded lies in

@@ -24,6 +24,7 @@ SANITIZED = bool(os.environ.get("GLASSBOX_SANITIZE"))
 TASKS, FATAL_TASK = 120, 77
 IN_FLIGHT = 16  # a flag of the journal
 TOKEN = f"survival-{os.getpid()}"
+LONGEST = 600  # seconds that anything waited for may take, on a machine that is busy
 
 # SURVIVAL_SLOWER: so many times the pause, of runs that are caught amid.
 MINGLE = """#include <glassbox/kernel.h>
@@ -272,11 +273,11 @@ def run(scene, variant, *more, **environment):
     """The directory of the dump, and how it ended."""
     directory = root / f"dump{next(numbers)}"
     return directory, subprocess.run(arguments_of(scene, variant, directory, *more), capture_output=True, text=True,
-                                     env=environment_of(**environment), timeout=120)
+                                     env=environment_of(**environment), timeout=LONGEST)
 
 
 def tool(command, directory):
-    return subprocess.run([glassbox, command, str(directory)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([glassbox, command, str(directory)], capture_output=True, text=True, timeout=LONGEST)
 
 
 class Reference:
@@ -362,8 +363,8 @@ def processes_left():
     return found
 
 
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
+def wait_until(condition):
+    end = time.monotonic() + LONGEST
     while not condition() and time.monotonic() < end:
         time.sleep(0.001)
     return condition()
@@ -404,7 +405,7 @@ def test_host_killed(scene, reference):
         variant = VARIANTS[i % len(VARIANTS)]
         directory = root / f"dump{next(numbers)}"
         options = [[], ["--dump-arena", "64K", "--dump-buffers", "2"], ["--no-dedup"], ["--threads", "8"]][i % 4]
-        slower = "5" if i % 4 == 1 else "1"
+        slower = "20" if i % 4 == 1 else "1"
         process = start(scene, variant, directory, "--dump-arena", "1M", *options, SURVIVAL_SLOWER=slower)
         if i % 4 == 1:
             wait_for_journal(directory, 4096 * i)
@@ -422,7 +423,7 @@ def test_host_killed(scene, reference):
 def test_host_interrupted(scene, reference):
     for variant, number in ((VARIANTS[0], signal.SIGINT), (VARIANTS[3], signal.SIGTERM)):
         directory = root / f"dump{next(numbers)}"
-        process = start(scene, variant, directory, "--dump-arena", "64K", SURVIVAL_SLOWER="20")
+        process = start(scene, variant, directory, "--dump-arena", "64K", SURVIVAL_SLOWER="60")
         wait_for_journal(directory, 8192)
         process.send_signal(number)
         process.communicate()
@@ -437,7 +438,7 @@ def test_host_interrupted(scene, reference):
 def test_chip_killed(scene, reference):
     for i, variant in enumerate(VARIANTS[:2] if SANITIZED else VARIANTS):
         directory = root / f"dump{next(numbers)}"
-        process = start(scene, variant, directory, "--dump-arena", "1M", SURVIVAL_SLOWER="20")
+        process = start(scene, variant, directory, "--dump-arena", "1M", SURVIVAL_SLOWER="60")
         chip = chip_of(process)
         wait_until((directory / "run.json").exists)
         time.sleep(0.06 * i)  # the first one before anything is handed over
@@ -545,39 +546,56 @@ def test_disk_that_fails(scene, reference, disk):
 
 def test_disk_that_is_slow(scene, reference, disk):
     """One write of some seconds: with time nothing is lost, and nobody takes it for a hang; else what is lost is told,
-    and the device does not wait again and again."""
+    and the device does not wait again and again. A machine that stands still is given longer ones."""
+    def run_with(variant, ms, *more):
+        directory, result = disk.run(scene, variant, "slow", 12, 12, *more, file="tensor_dump.bin", ms=ms, case="default")
+        return directory, result, (manifest_of(directory) or {"stall_ns": 0})["stall_ns"] * 1e-9
+
     def go(variant):
-        return [disk.run(scene, variant, "slow", 12, 12, *more, file="tensor_dump.bin", ms=ms, case="default")
-                for more, ms in ((["--timeout", "1"], 2500), (["--dump-stall-timeout", "0.1"], 2000))]
+        for timeout in (1, 5, 20):
+            patient = run_with(variant, 1000 * timeout + 1500, "--timeout", str(timeout))
+            if patient[1].returncode == 0 and patient[2] > timeout:
+                break
+        for seconds in (2, 10, 40):
+            hasty = run_with(variant, 1000 * seconds, "--dump-stall-timeout", "0.1")
+            if hasty[1].returncode == 4 and hasty[2] < seconds:
+                break
+        return (*patient, timeout), (*hasty, seconds)
+
     variants = VARIANTS[:2] + VARIANTS[5:]
     for variant, runs in zip(variants, at_once(go, variants)):
-        (patient, patient_result), (hasty, hasty_result) = runs
+        (patient, patient_result, waited, timeout), (hasty, hasty_result, stalled, seconds) = runs
         what = f"slow disk {variant}"
         expect(f"{what}: exit code", (patient_result.returncode, patient_result.stderr), (0, ""))
         journal = check_dump(what, patient, reference)
         expect(f"{what}: all arguments", len(journal.arguments), TASKS * 6)
-        expect(f"{what}: waited", manifest_of(patient)["stall_ns"] > 1e9, True)
+        expect(f"{what}: waited for {waited} s", waited > timeout, True)
         what = f"slow disk, short timeout {variant}"
         expect(f"{what}: exit code", hasty_result.returncode, 4)
         journal = check_dump(what, hasty, reference)
         check_itemised(what, hasty, journal, reference, "default", "stall")
-        stalled = manifest_of(hasty)["stall_ns"] * 1e-9
-        # Two threads, once for each kind of room: 0.4 s; again and again: 2 s each.
-        expect(f"{what}: waited for {stalled} s", stalled < 2, True)
+        # Two threads, once for each kind of room: 0.4 s; again and again: all the time each.
+        expect(f"{what}: waited for {stalled} s", stalled < seconds, True)
 
 
 # --- others ---
 
 def test_stopped_host(scene, reference):
-    """A host that is stopped for longer than the timeout of the watchdog."""
+    """A host that is stopped for longer than the timeout of the watchdog, which a machine that stands still besides may
+    use up."""
     def go(variant):
-        directory = root / f"dump{next(numbers)}"
-        process = start(scene, variant, directory, "--dump-arena", "1M", "--timeout", "1")
-        wait_until((directory / "run.json").exists)
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(2)
-        process.send_signal(signal.SIGCONT)
-        return directory, process.communicate()[1], process.returncode
+        for timeout in (1, 5, 20):
+            directory = root / f"dump{next(numbers)}"
+            process = start(scene, variant, directory, "--dump-arena", "1M", "--timeout", str(timeout))
+            wait_until((directory / "run.json").exists)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(timeout + 1)
+            process.send_signal(signal.SIGCONT)
+            errors = process.communicate()[1]
+            if process.returncode == 0:
+                break
+        return directory, errors, process.returncode
+
     for variant, (directory, errors, code) in zip(VARIANTS[:2], at_once(go, VARIANTS[:2])):
         what = f"stopped host {variant}"
         expect(f"{what}: exit code", (code, errors), (0, ""))
@@ -618,6 +636,8 @@ def test_dump_that_cannot_begin(scene, reference):
 
 
 def main():
+    for number in (signal.SIGINT, signal.SIGTERM):  # ignored where this runs in the background
+        signal.signal(number, lambda *_: sys.exit(1))
     scene = make_scene("scene")
     try:
         reference = Reference(scene)

@@ -10,6 +10,7 @@ import pathlib
 import pty
 import random
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -47,7 +48,7 @@ def absurd_shape(root):
     shape = [1 << 20, 1 << 20]
     d = other_dump(root / "absurd", [other_entry(0, 0, shape=shape, strides=[1 << 20, 1], numel=1 << 40, bin_size=8,
                                                  truncated=True)], struct.pack("<2f", 1, 2))
-    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=60)
+    result = glassbox("view", d, "--index", 0, "--full", code=2, timeout=600)
     check("one sentence", result.stdout == "" and result.stderr.count("\n") == 1 and
           f"{(1 << 40) - 2} elements of entry 0 were cut off" in result.stderr, result.stderr)
     check("without --full it is shown", "[[1. 2.  ?" in glassbox("view", d, "--index", 0).stdout)
@@ -120,7 +121,8 @@ def full_disk(root, dump):
 
 def ending_signals():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it
+    for number in ENDING:  # Python ignores SIGPIPE, a shell ignores others for what runs in the background
+        signal.signal(number, signal.SIG_DFL)
 
 
 def interrupted(root, dump, has_terminals):
@@ -155,6 +157,7 @@ def interrupted(root, dump, has_terminals):
         if directory.exists():
             check("a whole directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
                   len(json.loads((directory / "args_dump.json").read_text())["args"]) == len(wanted))
+            shutil.rmtree(directory)
     for descriptor in ends:
         os.close(descriptor)
     check(f"some were stopped (seed {seed})", True in endings)
@@ -181,17 +184,18 @@ def interrupted_reading(root):
     (d / "args_dump.json").write_text(text.replace('"args": []', '"args": [' + ", ".join(entries) + "]"))
     arguments = [GLASSBOX, "export", d, "--format", "npz", "-o", root / "long.npz", "--task", "0x0"]
     _, whole = run_and_count(arguments)
-    for _ in range(20):  # on a busy machine the signal may come late
+    for _ in range(100):  # on a busy machine the signal may come late
         ended, taken = run_and_count(arguments, after=0.03)
-        if ended:
+        is_stopped = ended == -signal.SIGINT and taken < whole * 0.8
+        if is_stopped:
             break
-    check("a signal ends the reading", ended == -signal.SIGINT and taken < whole * 0.8, f"{ended}, {taken} of {whole} s")
+    check("a signal ends the reading", is_stopped, f"{ended}, {taken} of {whole} s")
     check("and leaves nothing", not leftovers(root))
 
 
 def run_and_count(arguments, after=None):
     """How it ended, and the processor time it took, whatever else runs; SIGINT comes after so many seconds."""
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, preexec_fn=ending_signals)
     if after:
         time.sleep(after)
         process.send_signal(signal.SIGINT)

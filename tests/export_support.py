@@ -200,9 +200,9 @@ def other_dump(directory, entries, payload, **head):
 
 
 def large(root):
-    """16 tensors of 4 MiB."""
+    """16 tensors of 2 MiB."""
     dump = Dump(root, "large")
     numbers = np.random.default_rng(5)
     for arg in range(16):
-        dump.add(arg // 4, arg % 4, "float32", (1024, 1024), numbers.standard_normal(1 << 20, np.float32).tobytes())
+        dump.add(arg // 4, arg % 4, "float32", (512, 1024), numbers.standard_normal(1 << 19, np.float32).tobytes())
     return dump.write()

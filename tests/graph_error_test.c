@@ -563,7 +563,7 @@ static void test_disjoint_views_run_at_once(void **state) {
     if (CPU_COUNT(&usable) < 2)
         skip();
     gbx_chip *chip = open_graph_chip(*state, 0);
-    graph_run run = graph_of(TENSORMAP_MODE, "disjoint_views", 0, 0, 10000);
+    graph_run run = graph_of(TENSORMAP_MODE, "disjoint_views", 0, 0, 600000);
     memset(run.cells, 0, sizeof run.cells);
     assert_ok(run_graph(chip, &run));
     assert_int_equal(run.cells[1], 1);

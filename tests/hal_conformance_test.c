@@ -154,7 +154,7 @@ static void test_launch_rings_back(void **state) {
                               .entry = 999,
                               .timeout_ms = 1000};
     assert_ok(hal->ops->launch(hal, &launch));
-    assert_ok(hal->ops->wait(hal, 60 * GBX_NS_PER_SECOND, &event));
+    assert_ok(hal->ops->wait(hal, 600 * GBX_NS_PER_SECOND, &event));
     assert_int_equal(event.kind, GBX_HAL_RUNG);
     for (uint32_t i = 0; i < 2; ++i) /* the launch that has ended, then its code */
         assert_ok(hal->ops->copy_out(hal, &answer[i], control + 8 + 8 * i, sizeof answer[i]));

@@ -23,6 +23,7 @@ import terminals
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 LOCALE = {"LC_ALL", "LC_CTYPE", "LANG"}  # read by the C library
 SHORT_WORDS = {"in", "out", "before", "after"}  # understood, and not offered
+LONGEST = 600  # seconds that anything may take, on a machine that is busy
 
 # Options with few values, with a line that has a wrong one; the error lists the right ones.
 CHOICES = {
@@ -108,7 +109,7 @@ class Place:
                             "HOME": str(directory / "home"), "TERM": "dumb", "COLUMNS": "200"}
 
     def run(self, *arguments):
-        return subprocess.run([str(self.glassbox), *arguments], text=True, capture_output=True, timeout=120,
+        return subprocess.run([str(self.glassbox), *arguments], text=True, capture_output=True, timeout=LONGEST,
                               cwd=self.directory, env=self.environment)
 
     def help(self, command):
@@ -256,7 +257,7 @@ def check_examples(place, commands, pages):
         check(f"glassbox {command}: examples of something else", strange, [])
         lines |= set(own) - set(strange)
     for line in sorted(lines, key=lambda line: (line.startswith("glassbox run"), line)):
-        result = subprocess.run(["sh", "-c", line], text=True, capture_output=True, timeout=300, cwd=place.directory,
+        result = subprocess.run(["sh", "-c", line], text=True, capture_output=True, timeout=LONGEST, cwd=place.directory,
                                 env=place.environment)
         check(f"$ {line}\n{result.stderr}exit code", result.returncode, 0)
         if "--json" in line and result.returncode == 0:
@@ -286,10 +287,10 @@ class Shell:
         self._wait(lambda: "READY> " in self.printed, "its prompt")
 
     def _wait(self, is_done, what):
-        end = time.monotonic() + 60
+        end = time.monotonic() + LONGEST
         while not is_done():
             if time.monotonic() > end:
-                sys.exit(f"waiting for {what}: nothing in 60 s; printed so far:\n{self.printed}")
+                sys.exit(f"waiting for {what}: nothing in {LONGEST} s; printed so far:\n{self.printed}")
             if select.select([self.terminal], [], [], 0.01)[0]:
                 self.printed += os.read(self.terminal, 65536).decode(errors="replace")
 

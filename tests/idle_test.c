@@ -8,7 +8,7 @@
 
 enum { ADD = 1 };
 
-enum { MOST_THREADS = 3 * GBX_MAX_BLOCKS + 16, MOST_SECONDS = 60 };
+enum { MOST_THREADS = 3 * GBX_MAX_BLOCKS + 16, MOST_SECONDS = 300 };
 
 /* Thread sanitizer has a thread of its own in the chip, which wakes ten times a second. */
 #ifdef __SANITIZE_THREAD__

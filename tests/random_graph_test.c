@@ -508,7 +508,8 @@ static void run_on(gbx_chip *chip, graph *g, uint32_t runtime, const configurati
     static const char *const names[] = {"host_build_graph", "aicpu_build_graph",
                                         "tensormap_and_ringbuffer"};
     static uint8_t bytes[BUFFERS_END];
-    gbx_call_config config = {.window = g->window,
+    gbx_call_config config = {.timeout_ms = 300 * 1000,
+                              .window = g->window,
                               .heap_bytes = HEAP_BYTES,
                               .build = g->seed % 2 ? GBX_BUILD_SEQUENTIAL : GBX_BUILD_CONCURRENT};
     gbx_run_tensor tensors[RANDOM_FIRST_BUFFER + RANDOM_BUFFERS];

@@ -83,7 +83,7 @@ def save(dump, task, name, *options):
 
 def make(folder, *options, code=0):
     # What compares needs no optimizer: kernels have flags of their own.
-    done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0 -Wall -Wextra", *options], capture_output=True, text=True, env=BARE, timeout=120)
+    done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0 -Wall -Wextra", *options], capture_output=True, text=True, env=BARE, timeout=600)
     check(f"make -C {folder} {options}: exit code ({done.stderr}{done.stdout if done.returncode != code else ''})", done.returncode, code)
     check(f"make -C {folder}: no warnings", "warning" in done.stderr, False)
     return done.stdout
@@ -231,7 +231,7 @@ def check_crash():
     scene = make_scene("crash", KERNEL.replace("    for (int64_t i = 0; i < x->", "    *(int *volatile){(int *)16} = 1;\n    for (int64_t i = 0; i < x->", 1))
     dump = record(scene, "crash-dump", code=3)
     folder, _ = save(dump, 0, "crash")
-    done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0"], capture_output=True, text=True, env=BARE, timeout=120)
+    done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0"], capture_output=True, text=True, env=BARE, timeout=600)
     check("crash: it crashes again", (done.returncode, "Segmentation fault" in done.stderr), (2, True))
 
 

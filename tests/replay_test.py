@@ -230,7 +230,7 @@ def check_counts(dump):
 
 def check_faults():
     for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 1 s", ("--timeout", 1))):
-        dump = record(make_scene(kernel, ["twice", kernel], **{kernel: {"reference": "reference/twice.c"}}), kernel, *(("--timeout", "1") if kernel == "hangs" else ()), "--dump-tensor", code=3)
+        dump = record(make_scene(kernel, ["twice", kernel], **{kernel: {"reference": "reference/twice.c"}}), kernel, *(("--timeout", "4") if kernel == "hangs" else ()), "--dump-tensor", code=3)
         text = replay_text(dump, 1, *options, code=3)
         check_in(kernel, f"task 1, kernel {kernel}: kernel {kernel} ", text.split("\n")[0])
         check_in(kernel, told, text.split("\n")[0])

@@ -112,7 +112,8 @@ def test_usage():
             (["--device", "disk"], '--device: "disk" is none of process, thread'),
             (["--build", "later"], '--build: "later" is none of concurrent, sequential'),
             (["--rounds", "-1"], '--rounds: "-1" is no integer'), (["--timeout", "soon"], '--timeout: "soon" is no number of seconds'),
-            (["another"], '"another" is not expected; one scene is run at a time')):
+            (["another"], '"another" is not expected; one scene is run at a time'),
+            (["--dump-tensor", "stats"], '"stats" is not expected; a level is written --dump-tensor=stats')):
         check_in("usage", says, run(directory, *arguments, code=2)[1])
 
 

@@ -88,7 +88,7 @@ def run(directory, *arguments, code=0, environment=None, cwd=None, limit_bytes=N
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
     result = subprocess.run([GLASSBOX, "run", str(directory), *arguments], text=True, capture_output=True, cwd=cwd,
-                            timeout=300, env={**os.environ, "TMPDIR": str(TEMPORARY), **(environment or {})},
+                            timeout=600, env={**os.environ, "TMPDIR": str(TEMPORARY), **(environment or {})},
                             preexec_fn=limit if limit_bytes else None)
     what = f"glassbox run {directory.name} {' '.join(arguments)}"
     check(f"{what}: exit code (stderr: {result.stderr.strip()})", result.returncode, code)

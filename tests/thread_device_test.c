@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "scratch.h"
 
-enum { WAIT = 1, COUNT = 2, LONGEST_MS = 60 * 1000 };
+enum { WAIT = 1, COUNT = 2, LONGEST_MS = 600 * 1000 };
 
 static _Atomic int is_released;
 static _Atomic int has_ended;
@@ -54,16 +54,33 @@ static void add_function(gbx_chip *chip, uint32_t func_id, const char *name,
     assert_ok(gbx_kernel_register(chip, &kernel));
 }
 
+/* Until it is the kernel that is named, which may not have begun when a machine stands still. */
+static gbx_status call_hanging(uint32_t threads, gbx_dump_level level, gbx_chip **out_chip) {
+    gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
+    for (int i = 0;; ++i) {
+        char directory[16];
+        snprintf(directory, sizeof directory, "dump%d", i);
+        gbx_call_config config = {.timeout_ms = hang_timeouts_ms[i],
+                                  .enable_dump_tensor = level,
+                                  .dump = {.directory = directory, .arena_bytes = 1 << 20}};
+        *out_chip = open_with("a2a3sim", threads);
+        add_function(*out_chip, WAIT, "wait_for_release", wait_for_release);
+        atomic_store(&is_released, 0);
+        atomic_store(&has_ended, 0);
+        gbx_status status = gbx_chip_call(*out_chip, &call, &config, NULL);
+        if (i + 1 == HANG_TIMEOUTS || strstr(gbx_status_message(status), "wait_for_release"))
+            return status;
+        gbx_status_free(status);
+        atomic_store(&is_released, 1);
+        gbx_chip_close(*out_chip);
+    }
+}
+
 /* The thread of a kernel that hangs cannot be ended; the host goes on without it. */
 static void test_hang_is_reported_and_outlived(void **state) {
     (void)state;
-    gbx_chip *chip = open_with("a2a3sim", 2);
-    add_function(chip, WAIT, "wait_for_release", wait_for_release);
-    gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
-    gbx_call_config config = {.timeout_ms = 200};
-    atomic_store(&is_released, 0);
-    atomic_store(&has_ended, 0);
-    assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG,
+    gbx_chip *chip;
+    assert_fails(call_hanging(2, GBX_DUMP_OFF, &chip), GBX_DEVICE_HUNG,
                  "kernel wait_for_release (func 1) of task 0 on core ", "task block 0 of 1",
                  "no progress");
     gbx_chip_close(chip);
@@ -103,26 +120,27 @@ static void await_sleep_of_others(void) {
     }
 }
 
+/* A thread that was joined is still listed for a moment. */
+static void await_threads(uint32_t count) {
+    for (int waited_ms = 0; waited_ms < LONGEST_MS && threads_of_this_process(false) != count;
+         ++waited_ms)
+        usleep(1000);
+    assert_int_equal(threads_of_this_process(false), count);
+}
+
 /* A kernel that was taken for hung and ends after all finds its AICPU thread, also where a dump had
  * to be finished without it: closing the chip leaves no thread behind. */
 static void test_hang_with_dump_ends_well(void **state) {
     (void)state;
     uint32_t threads = threads_of_this_process(false);
-    gbx_chip *chip = open_with("a2a3sim", 1);
-    add_function(chip, WAIT, "wait_for_release", wait_for_release);
-    gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
+    gbx_chip *chip;
     assert_true(scratch_enter(NULL));
-    gbx_call_config config = {.timeout_ms = 200,
-                              .enable_dump_tensor = GBX_DUMP_FULL,
-                              .dump = {.directory = "dump", .arena_bytes = 1 << 20}};
-    atomic_store(&is_released, 0);
-    atomic_store(&has_ended, 0);
-    assert_fails(gbx_chip_call(chip, &call, &config, NULL), GBX_DEVICE_HUNG, "wait_for_release");
+    assert_fails(call_hanging(1, GBX_DUMP_FULL, &chip), GBX_DEVICE_HUNG, "wait_for_release");
     atomic_store(&is_released, 1);
     await_end_of_kernel();
     await_sleep_of_others();
     gbx_chip_close(chip);
-    assert_int_equal(threads_of_this_process(false), threads);
+    await_threads(threads);
     assert_true(scratch_leave());
 }
 

@@ -163,7 +163,7 @@ def test_output(dump):
 
 def glassbox_in_shell(command, arguments):
     return subprocess.run(["sh", "-c", command, "sh", os.path.abspath(sys.argv[1]), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=600)
 
 
 # --- journals ---

@@ -422,7 +422,7 @@ def test_pipe(dump):
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
-        code = process.wait(30)
+        code = process.wait(600)
         check(f"view {arguments} | head -1", (bool(line), err, code in (0, -13, 141)), (True, b"", True))
 
 

@@ -37,6 +37,20 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) 
     return out_text;
 }
 
+/* Three digits are shown: what rounds to 1000 of a unit is 1 of the next. */
+const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
+    double value = (double)ns;
+    if (ns < 1000)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%" PRIu64 " ns", ns);
+    else if (value < 999.5e3)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g us", value / 1e3);
+    else if (value < 999.5e6)
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g ms", value / 1e6);
+    else
+        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.2f s", value / 1e9);
+    return out_text;
+}
+
 const char *gbx_text_stage(uint8_t stage) {
     return stage == GBX_STAGE_BEFORE  ? "before_dispatch"
            : stage == GBX_STAGE_AFTER ? "after_completion"

@@ -8,13 +8,16 @@
 #include "base/json_writer.h"
 #include "store/findings.h"
 
-enum { GBX_COUNT_TEXT_BYTES = 32 };
+enum { GBX_COUNT_TEXT_BYTES = 32, GBX_TIME_TEXT_BYTES = 32 };
 
 /* "1,024"; the text is `out_text`. */
 const char *gbx_text_count(uint64_t count, char out_text[GBX_COUNT_TEXT_BYTES]);
 
 /* "17 bytes", "3.2 MiB"; the text is `out_text`. */
 const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]);
+
+/* "412 ns", "1.25 ms", "83.20 s"; the text is `out_text`. */
+const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]);
 
 /* "before_dispatch", "after_completion"; NULL for neither. */
 const char *gbx_text_stage(uint8_t stage);

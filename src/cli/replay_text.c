@@ -116,18 +116,3 @@ const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_VALU
         snprintf(out_text, GBX_VALUE_TEXT_BYTES, "%s", value);
     return out_text;
 }
-
-/* --- the rest --- */
-
-const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
-    double value = (double)ns;
-    if (ns < 1000)
-        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%" PRIu64 " ns", ns);
-    else if (value < 1e6)
-        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g us", value / 1e3);
-    else if (value < 1e9)
-        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g ms", value / 1e6);
-    else
-        snprintf(out_text, GBX_TIME_TEXT_BYTES, "%.3g s", value / 1e9);
-    return out_text;
-}

@@ -9,7 +9,7 @@
 #include "base/json_writer.h"
 #include "cli/replay_result.h"
 
-enum { GBX_INDEX_TEXT_BYTES = GBX_MAX_DIMS * 22 + 8, GBX_TIME_TEXT_BYTES = 32 };
+enum { GBX_INDEX_TEXT_BYTES = GBX_MAX_DIMS * 22 + 8 };
 
 /* "bit_exact", "differs"..., for JSON. */
 const char *gbx_replay_verdict_word(gbx_replay_verdict verdict);
@@ -24,9 +24,6 @@ const char *gbx_replay_output_word(const gbx_replay_compared *output);
 const char *gbx_text_index(const gbx_tensor *tensor, uint64_t number,
                            char out_text[GBX_INDEX_TEXT_BYTES]);
 const char *gbx_text_shape(const gbx_tensor *tensor, char out_text[GBX_INDEX_TEXT_BYTES]);
-
-/* "412 ns", "1.25 ms" */
-const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]);
 
 /* The value of an element, and its bits too where several have the same text: NaN and zero. */
 enum { GBX_VALUE_TEXT_BYTES = 72 };

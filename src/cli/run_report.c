@@ -17,16 +17,6 @@ static const char *const verdict_keys[] = {"ok", "differs", "failed", "not_compa
 
 /* --- text --- */
 
-/* "417 us", "12.3 ms", "1.23 s" */
-static void format_seconds(double seconds, char *out_text, size_t capacity) {
-    if (seconds < 1e-3)
-        snprintf(out_text, capacity, "%.3g us", seconds * 1e6);
-    else if (seconds < 1.0)
-        snprintf(out_text, capacity, "%.3g ms", seconds * 1e3);
-    else
-        snprintf(out_text, capacity, "%.2f s", seconds);
-}
-
 /* "950", "85.3k", "1.2M" */
 static void format_rate(uint64_t tasks, double seconds, char *out_text, size_t capacity) {
     double rate = seconds > 0.0 ? (double)tasks / seconds : 0.0;
@@ -99,19 +89,18 @@ static void print_dump(const gbx_round_result *result) {
     print_some(totals->in_flight, "output of a task that did not complete",
                "outputs of tasks that did not complete");
     if (totals->stall_ns) {
-        char seconds[32];
-        format_seconds((double)totals->stall_ns * 1e-9, seconds, sizeof seconds);
-        printf("; waited %s for room", seconds);
+        char time[GBX_TIME_TEXT_BYTES];
+        printf("; waited %s for room", gbx_text_ns(totals->stall_ns, time));
     }
     printf("\n");
 }
 
 static void print_counts(const gbx_round_result *result) {
-    char seconds[32];
+    char time[GBX_TIME_TEXT_BYTES];
     char rate[32];
-    format_seconds(result->seconds, seconds, sizeof seconds);
+    gbx_text_ns((uint64_t)(result->seconds * 1e9), time);
     format_rate(result->tasks, result->seconds, rate, sizeof rate);
-    printf("%8s  %7" PRIu64 " %s  %6s tasks/s  ", seconds, result->tasks,
+    printf("%8s  %7" PRIu64 " %s  %6s tasks/s  ", time, result->tasks,
            result->tasks == 1 ? "task " : "tasks", rate);
 }
 

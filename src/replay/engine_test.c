@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+
 /* --- values --- */
 
 static void calls_a_kernel_on_its_inputs(void **state) {
@@ -15,7 +17,7 @@ static void calls_a_kernel_on_its_inputs(void **state) {
     assert_affine(&call, 11);
     assert_false(call.outcome.is_relocated);
     assert_int_equal(call.outcome.unchanged, 0);
-    assert_true(call.outcome.ns > 0 && call.outcome.ns < 10000000000u);
+    assert_in_range(call.outcome.ns, 1, 3600 * GBX_NS_PER_SECOND);
     assert_int_equal(gbx_replay_placed_tensor(call.engine, REPLAY_Y)->data, REPLAY_BASE + 0x10000);
     assert_null(gbx_replay_placed_tensor(call.engine, REPLAY_WAY));
     replay_close(&call);
@@ -439,6 +441,13 @@ static void call_many_times(replay_call *call, int count) {
     }
 }
 
+/* What the C library keeps of freed pieces, and of threads that were there at a time, varies: less
+ * than a byte a run, and few mappings; it does not go on. Thread sanitizer maps more and more. */
+static bool has_grown_by_runs(const holdings *before, const holdings *after, int count) {
+    return after->allocated >= before->allocated + (size_t)count ||
+           (!is_thread_sanitized() && after->child_mappings > before->child_mappings + 8);
+}
+
 static void many_runs_leave_nothing_behind(void **state) {
     (void)state;
     replay_call call;
@@ -448,15 +457,17 @@ static void many_runs_leave_nothing_behind(void **state) {
     (void)hold(); /* the first time, the C library keeps something */
     holdings before = hold();
     int count = is_thread_sanitized() ? 100 : 1000;
-    call_many_times(&call, count);
-    holdings after = hold();
-    assert_int_equal(after.files, before.files);
-    assert_int_equal(after.mappings, before.mappings);
-    /* Not a byte a run: what the C library keeps of freed pieces counts, and varies. */
-    assert_true(after.allocated < before.allocated + (size_t)count);
-    assert_int_equal(after.child_files, before.child_files);
-    if (!is_thread_sanitized()) /* which maps more and more itself */
-        assert_true(after.child_mappings <= before.child_mappings + 8);
+    bool has_grown = true;
+    for (int round = 0; round < 5 && has_grown; ++round) {
+        call_many_times(&call, count);
+        holdings after = hold();
+        assert_int_equal(after.files, before.files);
+        assert_int_equal(after.mappings, before.mappings);
+        assert_int_equal(after.child_files, before.child_files);
+        has_grown = has_grown_by_runs(&before, &after, count);
+        before = after;
+    }
+    assert_false(has_grown);
     replay_close(&call);
     assert_false(has_children());
 }

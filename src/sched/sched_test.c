@@ -20,7 +20,7 @@ enum {
     MAX_WORDS = 12,
     MAX_BLOCK_NUM = 48,
     GLOBAL_CONTEXT = 0x5150,
-    PATIENCE_S = 120,
+    PATIENCE_S = 600,
 };
 
 /* What is expected of a task, and what was seen of it. */

@@ -31,6 +31,8 @@ void check_fails(gbx_status status, gbx_code code, const char *const *texts, con
     _fail(file, line);
 }
 
+const uint32_t hang_timeouts_ms[HANG_TIMEOUTS] = {300, 5000, 60000};
+
 bool is_thread_sanitized(void) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     return sanitizers && strstr(sanitizers, "thread");

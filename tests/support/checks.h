@@ -28,6 +28,11 @@ void check_fails(gbx_status status, gbx_code code, const char *const *texts, con
  * sampled then. */
 bool is_thread_sanitized(void);
 
+/* Times after which a hang is found, to be tried one after the other until what hangs is what is
+ * named: when a machine stands still for a moment, something else is. */
+enum { HANG_TIMEOUTS = 3 };
+extern const uint32_t hang_timeouts_ms[HANG_TIMEOUTS];
+
 /* What the process holds, to see that nothing stays behind. */
 size_t count_open_files(void);
 size_t count_mappings_of(const char *name);

@@ -11,7 +11,8 @@ const char *const scene_runtimes[SCENE_RUNTIMES] = {
     [PLAN_TENSORMAP] = "tensormap_and_ringbuffer",
 };
 
-enum { PLACE_BYTES = 64 }; /* tensors begin at multiples of it */
+enum { PLACE_BYTES = 64 };        /* tensors begin at multiples of it */
+enum { LONGEST_MS = 600 * 1000 }; /* a run that goes well may stand still on a busy machine */
 enum { STEP_LIBRARY = 0, IDLE_LIBRARY, SAVE_LIBRARY, ORCHESTRATION_LIBRARY, LIBRARIES };
 
 static const char *const sources[LIBRARIES] = {"dump_step.c", "dump_idle.c", "save_args.c",
@@ -306,7 +307,9 @@ void scene_drop(dump_files *files) {
 }
 
 gbx_call_config scene_full_config(void) {
-    return (gbx_call_config){.timeout_ms = 20000, .enable_dump_tensor = GBX_DUMP_FULL};
+    return (gbx_call_config){.timeout_ms = LONGEST_MS,
+                             .enable_dump_tensor = GBX_DUMP_FULL,
+                             .dump.stall_timeout_ms = LONGEST_MS};
 }
 
 dump_rules scene_full_rules(const dump_scene *scene) {

@@ -36,7 +36,7 @@ graph_run graph_of(int mode, const char *entry, uint64_t before, uint64_t varian
                      .before = before,
                      .variant = variant,
                      .count = count,
-                     .config = {.build = graph_modes[mode].build, .timeout_ms = 120000}};
+                     .config = {.build = graph_modes[mode].build, .timeout_ms = 600000}};
     for (int64_t i = 0; i < CELLS; ++i)
         run.cells[i] = i;
     return run;

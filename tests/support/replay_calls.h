@@ -61,6 +61,7 @@ static inline void replay_prepare(replay_call *call, enum replay_way way, uint64
                              .block_num = 1,
                              .arguments = call->arguments,
                              .argument_count = 5};
+    call->config.timeout_ms = 600 * 1000; /* for all that ends by itself */
     call->dispatch = -1;
     call->poison = 0xa5;
 }
