@@ -232,10 +232,11 @@ static void print_unstable(const gbx_replay_result *result) {
 static void print_causes(const gbx_replay_result *result) {
     if (result->verdict != GBX_REPLAY_DIFFERS || gbx_replay_result_sums(result).unstable > 0)
         return;
-    printf("the kernel may look at what the dump does not have: memory outside of its arguments, "
-           "static variables, buffer_bytes of a tensor (0 here)%s; or the dump was changed "
-           "(glassbox verify tells)\n",
-           result->has_core_ids ? "" : ", core_id (a guess, for the run was without --dump-args)");
+    printf(
+        "the kernel may look at what the dump does not have: memory outside of its arguments, "
+        "static variables, buffer_bytes of a tensor (0 here)%s; or another task wrote there while "
+        "it ran; or the dump was changed (glassbox verify tells)\n",
+        result->has_core_ids ? "" : ", core_id (a guess, for the run was without --dump-args)");
 }
 
 static void print_times(const gbx_replay_result *result) {
