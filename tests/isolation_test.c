@@ -135,11 +135,11 @@ static int64_t close_beside_a_fork(const chip_variant *variant) {
 }
 
 /* A host that has forked still ends its chip when it closes it, and when it dies. A chip that has
- * to be killed takes half a second each time; one that ends by itself may, on a busy machine. */
+ * to be killed takes five seconds each time; one that ends by itself may, on a busy machine. */
 static void test_fork_does_not_keep_a_chip(void **state) {
     bool is_quick = false;
-    for (int i = 0; i < 200 && !is_quick; ++i)
-        is_quick = close_beside_a_fork(*state) < GBX_NS_PER_SECOND / 2;
+    for (int i = 0; i < 20 && !is_quick; ++i)
+        is_quick = close_beside_a_fork(*state) < 5 * GBX_NS_PER_SECOND;
     assert_true(is_quick);
 }
 

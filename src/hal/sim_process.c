@@ -14,8 +14,9 @@
 #include "base/spawn.h"
 #include "hal/sim.h"
 
-/* A chip that runs ends at once; one that is stopped needs to be killed. */
-#define END_GRACE_NS (GBX_NS_PER_SECOND / 2)
+/* A chip that runs ends at once, or as soon as a busy machine lets it; one that is stopped needs to
+ * be killed. */
+#define END_GRACE_NS (5 * GBX_NS_PER_SECOND)
 
 /* --- starting --- */
 
