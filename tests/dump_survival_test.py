@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from disk_support import build_disk
+
 RUNTIMES = ("tensormap_and_ringbuffer", "aicpu_build_graph", "host_build_graph")
 VARIANTS = [(platform, runtime) for runtime in RUNTIMES for platform in ("a2a3sim", "a5sim")]
 SANITIZED = bool(os.environ.get("GLASSBOX_SANITIZE"))
@@ -477,10 +479,7 @@ def test_chip_ends_itself(reference):
 
 class Disk:
     def __init__(self):
-        self.library = root / "dump_disk.so"
-        source = pathlib.Path(__file__).resolve().parent / "dump_disk.c"
-        compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(self.library), str(source), "-ldl"], check=True)
+        self.library = build_disk(root)
 
     def run(self, scene, variant, deed, first, last, *more, file="/tensor_dump.", ms=0, case="quick"):
         """Of the calls on files whose path has `file` in it."""

@@ -4,6 +4,7 @@
 usage: replay_save_test.py GLASSBOX EXAMPLES
 """
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -16,6 +17,7 @@ import tempfile
 import numpy as np
 
 from command_support import ENVIRONMENT, STRESS, check, check_in, glassbox, report
+from disk_support import build_disk
 
 EXAMPLES = pathlib.Path(sys.argv[2]).resolve()
 ROOT = EXAMPLES.parent
@@ -264,6 +266,29 @@ def check_refused():
     (root / "run.json").rename(dump / "run.json")
 
 
+def check_full_disk():
+    """From any call on: it is told in one line, the exit code is that of a disk, and nothing is left behind."""
+    library, count = build_disk(root), root / "calls"
+
+    def save_with(deed, first):
+        environment = {**ENVIRONMENT, "LD_PRELOAD": str(library), "DUMP_DISK_DEED": deed, "DUMP_DISK_FIRST": str(first),
+                       "DUMP_DISK_FILE": "/fits", "DUMP_DISK_COUNT": str(count)}
+        return glassbox("replay", root / "odd-dump", "--task", 0, "--save", root / "fits", environment=environment)
+
+    check("a disk with room", save_with("count", 1).returncode, 0)
+    calls, files = int(count.read_text()), sum(path.is_file() for path in (root / "fits").rglob("*"))
+    check(f"calls for {files} files", calls >= files, True)
+    shutil.rmtree(root / "fits")
+    for first in range(1, calls + 1):
+        done = save_with("full", first)
+        what = f"full from call {first} of {calls} on"
+        # That the directory cannot be made at all is a wrong place, as any.
+        check(f"{what}: exit code ({done.stderr})", done.returncode, 2 if first == 1 else 4)
+        check_in(what, ": No space left on device", done.stderr)
+        check(f"{what}: lines", (done.stdout, done.stderr.count("\n")), ("", 1))
+        check(f"{what}: left behind", [path.name for path in root.iterdir() if path.name.startswith("fits")], [])
+
+
 # --- gdb ---
 
 
@@ -309,6 +334,8 @@ def main():
     try:
         for part in (check_odd, check_examples, check_objects, check_crash, check_refused, check_gdb):
             part()
+        if not os.environ.get("GLASSBOX_SANITIZE"):
+            check_full_disk()
         if STRESS:
             check_endless()
     finally:

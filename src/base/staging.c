@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #include "base/descriptor.h"
 
-enum { BUFFER_BYTES = 1 << 18, SUFFIX_LETTERS = 6, ATTEMPTS = 100 };
+enum { BUFFER_BYTES = 1 << 18, SUFFIX_LETTERS = 6, ATTEMPTS = 100, OPEN_FOLDERS = 16 };
 
 /* --- a file being written --- */
 
@@ -201,12 +202,8 @@ gbx_status gbx_staging_open(const gbx_staging *staging, const char *name, int *o
 
 /* --- finishing --- */
 
-/*
- * Calls `act` with every file of the directory until none is left: one that goes away while its
- * directory is read may hide another.
- */
-static int for_each_file(int directory, int (*act)(int directory, const char *name, int to),
-                         int to) {
+/* Until none is left: one that goes away while its directory is read may hide another. */
+static int move_files(int directory, int to) {
     int fd = dup(directory);
     DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
     if (!files) {
@@ -224,29 +221,25 @@ static int for_each_file(int directory, int (*act)(int directory, const char *na
         while (error == 0 && (file = readdir(files)) != NULL)
             if (!is_own_link(file->d_name)) {
                 is_any = true;
-                error = act(directory, file->d_name, to) == 0 ? 0 : errno;
+                error = renameat(directory, file->d_name, to, file->d_name) == 0 ? 0 : errno;
             }
     }
     closedir(files);
     return error;
 }
 
-static int move_file(int directory, const char *name, int to) {
-    return renameat(directory, name, to, name);
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
+    (void)about;
+    (void)place;
+    (void)(kind == FTW_DP ? rmdir(path) : unlink(path));
+    return 0;
 }
 
-static int remove_file(int directory, const char *name, int to) {
-    (void)to;
-    return unlinkat(directory, name, 0);
-}
-
+/* With folders of its own. Again where something is left, for the same reason. */
 static void remove_staging(const gbx_staging *staging) {
-    if (staging->directory < 0) {
-        unlink(staging->temporary);
-        return;
-    }
-    (void)for_each_file(staging->directory, remove_file, -1);
-    rmdir(staging->temporary);
+    struct stat about;
+    for (int i = 0; i < ATTEMPTS && lstat(staging->temporary, &about) == 0; ++i)
+        nftw(staging->temporary, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 static gbx_status merge(const gbx_staging *staging) {
@@ -254,7 +247,7 @@ static gbx_status merge(const gbx_staging *staging) {
     int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return gbx_fail(GBX_IO, "cannot open the directory %s: %s", staging->path, strerror(errno));
-    int error = for_each_file(staging->directory, move_file, to);
+    int error = move_files(staging->directory, to);
     close(to);
     if (error)
         return gbx_fail(GBX_IO, "cannot move all files into %s: %s; those that are there are whole",
@@ -268,10 +261,9 @@ static gbx_status publish(const gbx_staging *staging, gbx_publishing how) {
         return NULL;
     if (how == GBX_PUBLISH_MERGED)
         return merge(staging);
-    int error = errno;
-    bool is_full = error == ENOTEMPTY || error == EEXIST;
-    return gbx_fail(GBX_IO, "cannot make %s: %s", staging->path,
-                    is_full ? has_files : strerror(error));
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        return gbx_fail(GBX_IO, "cannot make %s: %s", staging->path, has_files);
+    return gbx_output_fail(staging->path, errno);
 }
 
 gbx_status gbx_staging_finish(gbx_staging *staging, gbx_publishing how, gbx_status status) {

@@ -79,7 +79,7 @@ typedef enum gbx_publishing {
 GBX_MUST_USE gbx_status gbx_staging_finish(gbx_staging *staging, gbx_publishing how,
                                            gbx_status status);
 
-/* Removes and frees it. */
+/* Removes it, with all that is in it, and frees it. */
 void gbx_staging_discard(gbx_staging *staging);
 
 #endif

@@ -160,11 +160,18 @@ static void a_directory_appears_whole(void **state) {
     assert_int_equal(count_names(root, ""), 1);
 }
 
+/* A folder in a directory that is being made, with a file in it. */
+static void fill_folder(gbx_staging *staging) {
+    assert_int_equal(mkdirat(staging->directory, "folder", 0777), 0);
+    assert_ok(write_text(staging, "folder/file", "2"));
+}
+
 static void a_directory_with_files_is_not_replaced(void **state) {
     (void)state;
     gbx_staging staging;
     assert_ok(gbx_staging_create_directory(at("out"), &staging));
     assert_ok(write_text(&staging, "a", "1"));
+    fill_folder(&staging);
     assert_int_equal(mkdir(at("out"), 0777), 0); /* somebody was quicker */
     put(at("out/mine"), "kept");
     assert_fails(gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, NULL), GBX_IO, "with files in it");
@@ -226,6 +233,7 @@ static void what_is_discarded_is_gone(void **state) {
     gbx_staging staging;
     assert_ok(gbx_staging_create_directory(at("out"), &staging));
     assert_ok(write_text(&staging, "a", "1"));
+    fill_folder(&staging);
     gbx_staging_discard(&staging);
     assert_int_equal(count_names(root, ""), 0);
 }

@@ -1,7 +1,6 @@
 #include "cli/replay_save.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ extern const char gbx_embedded_call_header[];
 extern const char gbx_embedded_call_source[];
 extern const char gbx_embedded_saved_program[];
 
-enum { PIECE_BYTES = 1 << 20, OPEN_FOLDERS = 16 };
+enum { PIECE_BYTES = 1 << 20 };
 
 /* --- names, files --- */
 
@@ -192,13 +191,6 @@ static gbx_status save_parts(gbx_save_folder *folder) {
     return save_readme(folder);
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
-    (void)about;
-    if (place->level > 0)
-        (void)(kind == FTW_DP ? rmdir(path) : unlink(path));
-    return 0;
-}
-
 static void print_saved(const gbx_save_folder *folder, const char *directory) {
     char title[GBX_REPLAY_TITLE_BYTES];
     char *word = gbx_shell_quote(directory);
@@ -215,10 +207,7 @@ static void print_saved(const gbx_save_folder *folder, const char *directory) {
 
 static gbx_status save_to(gbx_save_folder *folder, const char *directory) {
     GBX_TRY(gbx_staging_create_directory(directory, &folder->staging));
-    gbx_status status = save_parts(folder);
-    if (status) /* what is in folders of it; the rest goes with the staging */
-        nftw(folder->staging.temporary, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-    return gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, status);
+    return gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, save_parts(folder));
 }
 
 gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory) {
