@@ -82,6 +82,24 @@ static void the_dispatch_that_exits_is_told(void **state) {
     replay_close(&call);
 }
 
+/* Of one that ends the process without a word nobody knows which it was. */
+static void one_of_several_that_ends_the_process_is_not_guessed(void **state) {
+    (void)state;
+    replay_call call;
+    prepare_three_blocks(&call, WAY_END, 9);
+    call.z[0] = 0;
+    replay_run(&call);
+    assert_int_equal(call.outcome.fault.signal, 0);
+    assert_text(&call, "one of 9 calls that ran ended the process with exit code 5 (the first of "
+                       "them: kernel ");
+    replay_close(&call);
+    replay_prepare(&call, WAY_END, 1);
+    call.z[0] = 0;
+    replay_run(&call);
+    assert_text(&call, "kernel left ended the process with exit code 5 (block 0, aiv0)");
+    replay_close(&call);
+}
+
 /* From the order on: loading is in it, and may take longer where a machine stands still. */
 static gbx_status run_hanging(replay_call *call, uint32_t seconds) {
     prepare_three_blocks(call, WAY_HANG, 0);
@@ -236,6 +254,7 @@ int main(void) {
         cmocka_unit_test(every_way_to_crash_is_told),
         cmocka_unit_test(the_dispatch_that_crashed_is_told),
         cmocka_unit_test(the_dispatch_that_exits_is_told),
+        cmocka_unit_test(one_of_several_that_ends_the_process_is_not_guessed),
         cmocka_unit_test(a_kernel_that_hangs_is_told),
         cmocka_unit_test(memory_outlives_a_crash),
         cmocka_unit_test(kernels_that_cannot_be_loaded_are_refused),

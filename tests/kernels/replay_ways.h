@@ -21,7 +21,8 @@ enum replay_way {
     WAY_DESCRIPTOR = 15,   /* as AFFINE, and then its own tensors are scribbled over */
     WAY_PRINT = 16,        /* as AFFINE, and prints to stdout */
     WAY_ADD = 17,          /* as AFFINE, and what y held before is added to it */
-    WAY_GROW = 18          /* as AFFINE, and the file of memory gets a byte at `number` */
+    WAY_GROW = 18,         /* as AFFINE, and the file of memory gets a byte at `number` */
+    WAY_END = 19           /* as MEET, then _exit(5); of several, block 1 on aiv0 does */
 };
 
 #endif
