@@ -329,8 +329,9 @@ static gbx_status run(gbx_diff_walk *walk) {
     return visit_tasks(walk);
 }
 
+/* One that did not end well has tasks that were not run. */
 static bool has_every_task(gbx_reader *reader) {
-    return gbx_diff_has_whole_graph(reader) && gbx_diff_has_ended_well(reader);
+    return gbx_diff_has_whole_graph(reader) && gbx_reader_has_ended_well(reader);
 }
 
 gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,

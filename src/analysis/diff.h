@@ -158,9 +158,6 @@ typedef struct gbx_diff_result {
     bool is_graph_first; /* it comes before, or is, the task of `first` */
 } gbx_diff_result;
 
-/* Whether the run of the dump ended well, so that it has no task that was not run. */
-bool gbx_diff_has_ended_well(const gbx_reader *reader);
-
 /* Fails with GBX_BAD_FORMAT where an entry's size does not fit its shape: without reading payload,
  * so that a comparison that begins can end. */
 GBX_MUST_USE gbx_status gbx_diff_check(gbx_entries *entries);

@@ -48,10 +48,6 @@ bool gbx_diff_has_whole_tasks(gbx_reader *reader) {
     return is_whole;
 }
 
-bool gbx_diff_has_ended_well(const gbx_reader *reader) {
-    return strcmp(gbx_reader_end_text(reader), "ok") == 0;
-}
-
 bool gbx_diff_has_whole_graph(gbx_reader *reader) {
     return gbx_diff_has_whole_tasks(reader) && has_all_metadata(gbx_reader_run(reader)) &&
            gbx_reader_list_count(reader, GBX_LIST_SKIPPED) == 0;

@@ -12,10 +12,6 @@
 
 enum { ARGUMENT_BYTES = 1024 };
 
-static const char *plural(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
 /* "kernel add", "kernels multiply+finish" */
 static void put_kernel(const gbx_check_report *report, const gbx_check_line *line) {
     char text[GBX_VIEW_KERNEL_BYTES];
@@ -58,11 +54,12 @@ static gbx_status print_first(const gbx_check_report *report, const gbx_check_li
     printf(", is the first that is wrong for its own inputs: ");
     print_element(output);
     printf("; %s of %s element%s %s wrong", gbx_text_count(output->comparison.mismatches, wrong),
-           gbx_text_count(output->comparison.elements, all), plural(output->comparison.elements),
+           gbx_text_count(output->comparison.elements, all),
+           gbx_text_plural(output->comparison.elements),
            output->comparison.mismatches == 1 ? "is" : "are");
     if (line->wrong_outputs > 1)
         printf(", and some of %" PRIu32 " more output%s", line->wrong_outputs - 1,
-               plural(line->wrong_outputs - 1));
+               gbx_text_plural(line->wrong_outputs - 1));
     putchar('\n');
     GBX_TRY(gbx_check_replay_text(report, line, &replay));
     gbx_terminal_put(replay);
@@ -72,7 +69,7 @@ static gbx_status print_first(const gbx_check_report *report, const gbx_check_li
 }
 
 static bool has_failed(const gbx_reader *reader) {
-    return gbx_reader_end(reader) && strcmp(gbx_reader_end_text(reader), "ok") != 0;
+    return gbx_reader_end(reader) && !gbx_reader_has_ended_well(reader);
 }
 
 /* Of tasks that are right, what references do not write; and that there may be more tasks. */
@@ -83,8 +80,8 @@ static void print_not_compared(const gbx_check_report *report) {
         if (report->lines[i].verdict == GBX_CHECK_RIGHT)
             count += report->lines[i].not_written;
     if (count > 0)
-        printf("; %s element%s of them %s not compared", gbx_text_count(count, text), plural(count),
-               count == 1 ? "was" : "were");
+        printf("; %s element%s of them %s not compared", gbx_text_count(count, text),
+               gbx_text_plural(count), count == 1 ? "was" : "were");
     if (!gbx_reader_is_complete(report->dump->reader))
         printf("; the dump is not complete");
     else if (has_failed(report->dump->reader))
@@ -116,7 +113,7 @@ static void print_verdict(const gbx_check_report *report) {
         printf("nothing was checked: the dump has no tasks\n");
     else if (report->verdicts[GBX_CHECK_RIGHT] == 0)
         printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
-               gbx_text_count(report->count, all), chosen, plural(report->count));
+               gbx_text_count(report->count, all), chosen, gbx_text_plural(report->count));
     else
         print_right(report, chosen);
 }
@@ -223,7 +220,7 @@ static gbx_status print_kernels(const gbx_check_report *report, const gbx_check_
 static void put_tasks(const gbx_check_report *report, const gbx_check_unchecked *group) {
     char text[GBX_CHECK_TASK_BYTES];
     char count[GBX_COUNT_TEXT_BYTES];
-    printf("task%s ", plural(group->tasks));
+    printf("task%s ", gbx_text_plural(group->tasks));
     for (uint64_t i = 0; i < group->tasks && i < GBX_CHECK_EXAMPLES; ++i)
         printf("%s%s", i > 0 ? ", " : "", gbx_check_task_text(report, group->examples[i], text));
     if (group->tasks > GBX_CHECK_EXAMPLES)
@@ -237,7 +234,7 @@ static gbx_status print_unchecked(const gbx_check_report *report) {
     GBX_TRY(gbx_check_report_unchecked(report, &groups, &count));
     for (size_t i = 0; i < count && i < GBX_CHECK_LINES_MAX; ++i) {
         printf("not checked: %s task%s of ", gbx_text_count(groups[i].tasks, text),
-               plural(groups[i].tasks));
+               gbx_text_plural(groups[i].tasks));
         put_kernel(report, groups[i].examples[0]);
         printf(" (");
         put_tasks(report, &groups[i]);
@@ -258,8 +255,9 @@ static void print_not_written(const gbx_check_report *report, const gbx_check_ke
     if (kernel->not_written == 0)
         return;
     printf("not compared: %s element%s of %s task%s of ",
-           gbx_text_count(kernel->not_written, count), plural(kernel->not_written),
-           gbx_text_count(kernel->not_written_tasks, tasks), plural(kernel->not_written_tasks));
+           gbx_text_count(kernel->not_written, count), gbx_text_plural(kernel->not_written),
+           gbx_text_count(kernel->not_written_tasks, tasks),
+           gbx_text_plural(kernel->not_written_tasks));
     put_kernel(report, kernel->first);
     printf(" that the reference does not write, first in task %s\n",
            gbx_check_task_text(report, kernel->first_not_written, task));
@@ -273,9 +271,10 @@ static void print_stray(const gbx_check_report *report, const gbx_check_kernel *
         put_kernel(report, kernel->first);
         printf(" writes outside of its outputs in %s task%s, first %s byte%s from 0x%" PRIx64
                " on in task %s\n",
-               gbx_text_count(kernel->stray_tasks, tasks), plural(kernel->stray_tasks),
+               gbx_text_count(kernel->stray_tasks, tasks), gbx_text_plural(kernel->stray_tasks),
                gbx_text_count(kernel->first_stray->stray_bytes, count),
-               plural(kernel->first_stray->stray_bytes), kernel->first_stray->stray_address,
+               gbx_text_plural(kernel->first_stray->stray_bytes),
+               kernel->first_stray->stray_address,
                gbx_check_task_text(report, kernel->first_stray, task));
     }
     if (kernel->stray_unknown_tasks > 0) {
@@ -283,7 +282,7 @@ static void print_stray(const gbx_check_report *report, const gbx_check_kernel *
         put_kernel(report, kernel->first);
         printf(" writes outside of its outputs in %s task%s with large tensors\n",
                gbx_text_count(kernel->stray_unknown_tasks, tasks),
-               plural(kernel->stray_unknown_tasks));
+               gbx_text_plural(kernel->stray_unknown_tasks));
     }
 }
 
@@ -304,7 +303,7 @@ static void print_dump_state(const gbx_check_report *report) {
     uint64_t missing = count_missing(report);
     if (missing > 0)
         printf("not compared: %s output%s of wrong tasks that the dump does not hold\n",
-               gbx_text_count(missing, text), plural(missing));
+               gbx_text_count(missing, text), gbx_text_plural(missing));
     if (report->verdicts[GBX_CHECK_NOT_CHECKED] > 0 && level && strcmp(level, "full") != 0) {
         printf("the dump's level is ");
         gbx_terminal_put(level);
@@ -312,7 +311,8 @@ static void print_dump_state(const gbx_check_report *report) {
     }
     if (dropped > 0)
         printf("%s record%s of the run %s lost: there may be tasks that the dump does not have\n",
-               gbx_text_count(dropped, text), plural(dropped), dropped == 1 ? "was" : "were");
+               gbx_text_count(dropped, text), gbx_text_plural(dropped),
+               dropped == 1 ? "was" : "were");
     if (has_failed(reader)) {
         printf("the run failed: ");
         gbx_terminal_put(gbx_reader_end_text(reader));
@@ -328,7 +328,7 @@ static void print_order(const gbx_check_report *report) {
         printf("no journal: tasks come in the order of submission, for the graph is not known\n");
     if (report->bad_edges > 0)
         printf("%s edge%s of the graph %s no sense: glassbox verify tells more\n",
-               gbx_text_count(report->bad_edges, text), plural(report->bad_edges),
+               gbx_text_count(report->bad_edges, text), gbx_text_plural(report->bad_edges),
                report->bad_edges == 1 ? "makes" : "make");
 }
 

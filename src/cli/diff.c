@@ -150,6 +150,7 @@ static void on_progress(void *context, uint64_t tasks, uint64_t all_tasks, uint6
     gbx_progress_phase(c->progress, NULL, text);
 }
 
+/* Nothing that is selected is no NULL, which stands for all. */
 static gbx_diff_side side_of(const comparison *c, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
     static const uint64_t nothing;

@@ -111,7 +111,7 @@ static void print_gaps(const gbx_diff_result *result) {
 static void print_end(const char *name, const gbx_reader *reader) {
     if (!gbx_reader_is_complete(reader))
         printf("; %s is not complete", name);
-    else if (!gbx_diff_has_ended_well(reader))
+    else if (!gbx_reader_has_ended_well(reader))
         printf("; the run of %s failed", name);
 }
 

@@ -22,6 +22,10 @@ const char *gbx_text_count(uint64_t count, char out_text[GBX_COUNT_TEXT_BYTES]) 
     return out_text;
 }
 
+const char *gbx_text_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
 const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     if (bytes < 1024) {

@@ -13,6 +13,9 @@ enum { GBX_COUNT_TEXT_BYTES = 32, GBX_TIME_TEXT_BYTES = 32 };
 /* "1,024"; the text is `out_text`. */
 const char *gbx_text_count(uint64_t count, char out_text[GBX_COUNT_TEXT_BYTES]);
 
+/* What a word ends with: "" of one, "s" of others. */
+const char *gbx_text_plural(uint64_t count);
+
 /* "17 bytes", "3.2 MiB"; the text is `out_text`. */
 const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]);
 

@@ -56,8 +56,8 @@ static void close_session(session *s) {
 
 /* How the run ended, where it did not end well. */
 static const char *run_end(const session *s) {
-    const char *text = gbx_reader_end_text(s->dump.reader);
-    return strcmp(text, "ok") == 0 ? "" : text;
+    const gbx_reader *reader = s->dump.reader;
+    return gbx_reader_has_ended_well(reader) ? "" : gbx_reader_end_text(reader);
 }
 
 /* --- which tasks --- */

@@ -11,10 +11,6 @@
 
 enum { NOTE_BYTES = 512, CELL_BYTES = 32 };
 
-static const char *ending(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
 static const gbx_text_table_column task_columns[] = {
     {"TASK", true, 0, 0},        {"KERNEL", false, 6, 0},  {"OUTPUTS", true, 0, 2},
     {"ELEMENTS", true, 0, 3},    {"VERDICT", false, 0, 0}, {"MISMATCHES", true, 0, 5},
@@ -42,10 +38,10 @@ static const char *row_note(const gbx_replay_result *result, const gbx_replay_su
         return result->outcome.fault.text;
     if (result->outcome.stray_bytes > 0)
         snprintf(out_text, NOTE_BYTES, "changed %" PRIu64 " byte%s outside of its outputs",
-                 result->outcome.stray_bytes, ending(result->outcome.stray_bytes));
+                 result->outcome.stray_bytes, gbx_text_plural(result->outcome.stray_bytes));
     else if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
         snprintf(out_text, NOTE_BYTES, "%" PRIu64 " output%s not compared", sums->not_compared,
-                 ending(sums->not_compared));
+                 gbx_text_plural(sums->not_compared));
     else
         snprintf(out_text, NOTE_BYTES, "%s",
                  sums->unstable > 0            ? "reads its output, or is not deterministic"
@@ -108,7 +104,7 @@ static void print_counts(const gbx_replay_result *results, size_t count) {
     const char *comma = "";
     for (size_t i = 0; i < count; ++i)
         counts[results[i].verdict]++;
-    printf("%s task%s: ", gbx_text_count(count, text), ending(count));
+    printf("%s task%s: ", gbx_text_count(count, text), gbx_text_plural(count));
     for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
         if (counts[verdict] == 0)
             continue;

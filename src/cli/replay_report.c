@@ -10,18 +10,14 @@
 
 enum { CELL_BYTES = 160 };
 
-static const char *ending(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
 /* --- the first line --- */
 
 static void put_exact(const gbx_replay_sums *sums) {
     char outputs[GBX_COUNT_TEXT_BYTES], elements[GBX_COUNT_TEXT_BYTES];
     gbx_replay_put_word(GBX_REPLAY_EXACT, "bit exact");
     printf(": the replay gives what the dump holds (%s output%s, %s element%s)",
-           gbx_text_count(sums->outputs, outputs), ending(sums->outputs),
-           gbx_text_count(sums->elements, elements), ending(sums->elements));
+           gbx_text_count(sums->outputs, outputs), gbx_text_plural(sums->outputs),
+           gbx_text_count(sums->elements, elements), gbx_text_plural(sums->elements));
 }
 
 static void put_partly(const gbx_replay_result *result, const gbx_replay_sums *sums) {
@@ -197,7 +193,7 @@ static void print_stray(const gbx_replay_result *result) {
     if (bytes == 0)
         return;
     printf("it also changed %s byte%s outside of its outputs, the first at 0x%" PRIx64,
-           gbx_text_count(bytes, count), ending(bytes), result->outcome.stray_address);
+           gbx_text_count(bytes, count), gbx_text_plural(bytes), result->outcome.stray_address);
     if (result->stray_argument >= 0) {
         printf(", in argument %" PRId64, result->stray_argument);
         if (result->stray_name) {
@@ -214,7 +210,7 @@ static void print_unwritten(const gbx_replay_result *result) {
     if (not_written > 0 && result->dispatch < 0)
         printf("%s element%s of its outputs the kernel does not write: not compared, the dump has "
                "there what was in memory before\n",
-               gbx_text_count(not_written, count), ending(not_written));
+               gbx_text_count(not_written, count), gbx_text_plural(not_written));
 }
 
 static void print_unstable(const gbx_replay_result *result) {

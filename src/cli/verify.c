@@ -112,7 +112,8 @@ static void print_state(const gbx_verification *verification) {
         printf("the manifest does not tell how the run ended\n");
     else if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
         print_told("not complete: ", status, "\n");
-    else if (gbx_reader_end(verification->reader) && strcmp(status, "ok") != 0)
+    else if (gbx_reader_end(verification->reader) &&
+             !gbx_reader_has_ended_well(verification->reader))
         print_told("the run failed: ", status, "\n");
     if (verification->unhashed_tensors > 0)
         printf("without payload: %s tensors, whose hashes cannot be computed again\n",

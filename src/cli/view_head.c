@@ -1,7 +1,6 @@
 #include "cli/view_head.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/dump_text.h"
 #include "cli/terminal.h"
@@ -50,7 +49,7 @@ static void print_status(const gbx_reader *reader, bool is_coloured) {
     const char *status = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed";
     bool is_complete = gbx_reader_is_complete(reader);
     bool is_told = gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS;
-    if (!is_told || (is_complete && strcmp(status, "ok") == 0))
+    if (!is_told || (is_complete && gbx_reader_has_ended_well(reader)))
         return;
     printf("; %s%s", is_coloured ? RED : "", is_complete ? "" : "not complete: ");
     gbx_terminal_put(status);

@@ -314,6 +314,10 @@ const char *gbx_reader_end_text(const gbx_reader *reader) {
     return reader->end ? gbx_record_end_text(reader->end) : "";
 }
 
+bool gbx_reader_has_ended_well(const gbx_reader *reader) {
+    return strcmp(gbx_reader_end_text(reader), "ok") == 0;
+}
+
 bool gbx_reader_is_complete(const gbx_reader *reader) {
     bool is_good = reader->extent.stop == GBX_STOP_END;
     return is_good && reader->end && (reader->end->head.flags & GBX_FLAG_COMPLETE);

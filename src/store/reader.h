@@ -110,6 +110,9 @@ const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
 const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
 const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
 
+/* There is an END, and it says "ok". */
+bool gbx_reader_has_ended_well(const gbx_reader *reader);
+
 /* The END record is there, says so, and no block is broken. */
 bool gbx_reader_is_complete(const gbx_reader *reader);
 

@@ -327,7 +327,7 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
                            .reader = out->reader,
                            .findings = &out->findings,
                            .is_own = gbx_verify_is_own(out->reader)};
-    check.is_ok = strcmp(gbx_reader_end_text(out->reader), "ok") == 0;
+    check.is_ok = gbx_reader_has_ended_well(out->reader);
     gbx_status status = check_records(&check);
     if (!status)
         status = gbx_verify_payload(out->reader, &check.payloads, &out->findings, observer,
