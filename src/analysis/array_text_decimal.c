@@ -16,7 +16,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 enum {
     EXACT_POWER_MAX = 22,

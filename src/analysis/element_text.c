@@ -5,7 +5,7 @@
 #include "analysis/array_text.h"
 #include "analysis/array_text_integer.h"
 #include "base/float_bits.h"
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 _Static_assert(GBX_ELEMENT_TEXT_BYTES >= GBX_FLOAT_TEXT_BYTES, "every float fits");
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 /* The text of gbx_f32_format, as a rule in a twentieth of the time. */
 size_t gbx_export_f32_format(float value, char out_text[GBX_FLOAT_TEXT_BYTES]);

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "analysis/array_text.h"
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 

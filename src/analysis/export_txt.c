@@ -7,7 +7,7 @@
 
 #include "analysis/array_text.h"
 #include "analysis/export_texts.h"
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum {
     PIECE_ELEMENTS = 2048,

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "analysis/diff.h"
-#include "base/json_writer.h"
 #include "cli/open_dump.h"
 #include "cli/text_table.h"
 #include "cli/view_row.h"
+#include "text/json_writer.h"
 
 enum { GBX_DIFF_LINES_MAX = 20, GBX_DIFF_NOTE_BYTES = 512, GBX_DIFF_WHY_BYTES = 4096 };
 enum { GBX_DIFF_PLACE_BYTES = GBX_VIEW_KERNEL_BYTES + GBX_VIEW_ARG_BYTES + 80 };

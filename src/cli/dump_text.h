@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/json_writer.h"
 #include "store/findings.h"
+#include "text/json_writer.h"
 
 enum { GBX_COUNT_TEXT_BYTES = 32, GBX_TIME_TEXT_BYTES = 32 };
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/json_writer.h"
+#include "text/json_writer.h"
 
 /* A sink that writes to stdout. `context` is not used. */
 gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size);

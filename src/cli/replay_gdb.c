@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/held_signals.h"
-#include "base/plain_text.h"
 #include "base/program_path.h"
+#include "text/plain_text.h"
 
 enum { MAX_WORDS = 48, COMMAND_BYTES = 2 * PATH_MAX + 64 };
 

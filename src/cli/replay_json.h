@@ -2,8 +2,8 @@
 #ifndef GBX_CLI_REPLAY_JSON_H
 #define GBX_CLI_REPLAY_JSON_H
 
-#include "base/json_writer.h"
 #include "cli/replay_result.h"
+#include "text/json_writer.h"
 
 /* Members of one task, into an object that is open. */
 void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result);

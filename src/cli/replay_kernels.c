@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/plain_text.h"
 #include "cli/replay_trust.h"
 #include "scene/kernel_compiler.h"
+#include "text/plain_text.h"
 
 enum { NAME_BYTES = 128, FLAGS_BYTES = 256 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/plain_text.h"
 #include "cli/command.h"
 #include "cli/references.h"
 #include "cli/replay_text.h"
 #include "cli/replay_trust.h"
+#include "text/plain_text.h"
 
 /* What the references left. */
 typedef struct judging {

@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/float_text.h"
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
 #include "cli/replay_json.h"
@@ -10,6 +9,7 @@
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
+#include "text/float_text.h"
 
 enum { CELL_BYTES = 96 };
 

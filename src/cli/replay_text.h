@@ -6,8 +6,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "base/json_writer.h"
 #include "cli/replay_result.h"
+#include "text/json_writer.h"
 
 enum { GBX_INDEX_TEXT_BYTES = GBX_MAX_DIMS * 22 + 8 };
 

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/plain_text.h"
 #include "cli/replay_flags.h"
 #include "scene/cache_directory.h"
 #include "scene/kernel_compiler.h"
 #include "scene/scene.h"
+#include "text/plain_text.h"
 
 enum { PIECE_BYTES = 65536 };
 

@@ -11,7 +11,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum { DEFAULT_WIDTH = 80, ESCAPED_WIDTH = 4 };
 

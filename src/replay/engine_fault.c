@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/plain_text.h"
 #include "replay/engine_call.h"
+#include "text/plain_text.h"
 
 enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };
 

@@ -11,7 +11,7 @@
 
 #include <glassbox/chip.h>
 
-#include "base/json_reader.h"
+#include "text/json_reader.h"
 
 enum { MAX_FILE_BYTES = 16 << 20 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/plain_text.h"
 #include "replay/task_slots.h"
 #include "store/reader.h"
+#include "text/plain_text.h"
 
 enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128, ROLE_OUTPUT = 1 };
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
 #include "base/process.h"
 #include "scene/golden.h"
 #include "scene/golden_driver.h"
 #include "tensor/npy.h"
+#include "text/json_writer.h"
 
 enum { EXCHANGE_PATH_BYTES = PATH_MAX + 32 };
 

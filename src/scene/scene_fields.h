@@ -2,8 +2,8 @@
 #ifndef GBX_SCENE_SCENE_FIELDS_H
 #define GBX_SCENE_SCENE_FIELDS_H
 
-#include "base/json_reader.h"
 #include "scene/scene.h"
+#include "text/json_reader.h"
 
 #define GBX_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum { MESSAGE_BYTES = 512, PLACE_BYTES = 96 };
 

@@ -6,10 +6,10 @@
 
 #include <glassbox/kernel.h>
 
-#include "base/json_reader.h"
-#include "base/plain_text.h"
 #include "store/format.h"
 #include "store/record.h"
+#include "text/json_reader.h"
+#include "text/plain_text.h"
 
 /* By the names that the two forms of manifests have for them. */
 static const struct {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_reader.h"
 #include "store/run_info.h"
+#include "text/json_reader.h"
 
 typedef struct gbx_import_kernel {
     char *name; /* NULL where no entry tells it */

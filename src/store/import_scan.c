@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum { DEPTH_MAX = 64, HEX_DIGITS_MAX = 16 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum { VALUE_BYTES_MAX = 64 << 20, BUFFER_BYTES = 1 << 18 };
 

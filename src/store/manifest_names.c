@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_writer.h"
+#include "text/json_writer.h"
 
 static gbx_status append(void *context, const void *bytes, size_t size) {
     gbx_quoted *quoted = context;

@@ -6,7 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 static_assert(sizeof(((gbx_float_cache *)0)->entries[0].text) >= GBX_FLOAT_TEXT_BYTES - 4,
               "the longest text, in quotes or not, fits");

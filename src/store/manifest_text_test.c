@@ -13,8 +13,8 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
 #include "store/manifest_text.h"
+#include "text/float_text.h"
 
 static gbx_float_cache floats;
 

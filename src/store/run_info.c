@@ -6,7 +6,7 @@
 #include <glassbox/chip.h>
 #include <glassbox/tensor.h>
 
-#include "base/json_reader.h"
+#include "text/json_reader.h"
 
 static const char *const signature_words[] = {"in", "inout", "out"};
 

@@ -10,9 +10,9 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
 #include "base/hash.h"
 #include "store/verify_text.h"
+#include "text/float_text.h"
 
 static const char *const roles[] = {"input", "output", "inout"};
 static const char *const stages[] = {"before_dispatch", "after_completion"};

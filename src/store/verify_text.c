@@ -6,8 +6,8 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
 #include "base/hash.h"
+#include "text/float_text.h"
 
 /* Compares as it goes: text that is not there ends it. */
 typedef struct text_check {

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/json_reader.h"
 #include "dump_walk.h"
 #include "store/manifest.h"
 #include "store/verify.h"
 #include "target.h"
+#include "text/json_reader.h"
 
 static const char *const manifests[] = {"tensor_dump/tensor_dump.json",
                                         "tensor_dump/args_dump.json",

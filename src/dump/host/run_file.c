@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/json_writer.h"
+#include "text/json_writer.h"
 
 static const char *const level_names[] = {NULL, "full", "partial", "hybrid", "stats"};
 

@@ -4,8 +4,8 @@
  * "1e+300", "5e-324", "-0.0". Finite values give valid JSON numbers; the rest gives "nan" (of any
  * sign), "inf" and "-inf", which the caller has to quote in JSON.
  */
-#ifndef GBX_BASE_FLOAT_TEXT_H
-#define GBX_BASE_FLOAT_TEXT_H
+#ifndef GBX_TEXT_FLOAT_TEXT_H
+#define GBX_TEXT_FLOAT_TEXT_H
 
 #include <stddef.h>
 

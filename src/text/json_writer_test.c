@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "base/json_writer.h"
+#include "text/json_writer.h"
 
 enum { SINK_BYTES = 4 * 1024 * 1024 };
 

@@ -1,12 +1,12 @@
-#include "base/json_writer.h"
+#include "text/json_writer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/float_text.h"
-#include "base/plain_text.h"
+#include "text/float_text.h"
+#include "text/plain_text.h"
 
 enum { LEVEL_OBJECT = 1, LEVEL_INLINE = 2, LEVEL_FILLED = 4, DECIMAL_BYTES = 20 };
 

@@ -6,8 +6,8 @@
  * the cursor it was made from: all of them must outlive it. Every getter fails with GBX_BAD_FORMAT,
  * and leaves its `out_` parameters untouched, when the value is not what was asked for.
  */
-#ifndef GBX_BASE_JSON_READER_H
-#define GBX_BASE_JSON_READER_H
+#ifndef GBX_TEXT_JSON_READER_H
+#define GBX_TEXT_JSON_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

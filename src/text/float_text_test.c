@@ -20,7 +20,7 @@
 #endif
 
 #include "base/float_bits.h"
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 enum { RANDOM_VALUES = 20000 };
 

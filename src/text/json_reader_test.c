@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
+#include "text/json_reader.h"
 
 /* A document parsed from text, and the root cursor of it. */
 static gbx_cursor parse(const char *text, json_t **out_document) {

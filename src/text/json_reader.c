@@ -1,4 +1,4 @@
-#include "base/json_reader.h"
+#include "text/json_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 enum { PATH_BYTES = 512, MESSAGE_BYTES = 512, SHOWN_BYTES = 64, HEX_DIGITS_MAX = 16 };
 enum { KNOWN_BYTES = MESSAGE_BYTES - SHOWN_BYTES - 48 };

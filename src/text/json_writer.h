@@ -6,8 +6,8 @@
  * the sink's own, misuse (a key inside an array, an end that matches no begin: GBX_INTERNAL) and a
  * number that a reader could not hold exactly (GBX_OUT_OF_RANGE). Every start needs its finish.
  */
-#ifndef GBX_BASE_JSON_WRITER_H
-#define GBX_BASE_JSON_WRITER_H
+#ifndef GBX_TEXT_JSON_WRITER_H
+#define GBX_TEXT_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 static void check(const char *given, const char *expected) {
     char text[64];

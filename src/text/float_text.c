@@ -1,4 +1,4 @@
-#include "base/float_text.h"
+#include "text/float_text.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,4 +1,4 @@
-#include "base/plain_text.h"
+#include "text/plain_text.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Text that somebody else's file gave, on its way into a message. */
-#ifndef GBX_BASE_PLAIN_TEXT_H
-#define GBX_BASE_PLAIN_TEXT_H
+#ifndef GBX_TEXT_PLAIN_TEXT_H
+#define GBX_TEXT_PLAIN_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
