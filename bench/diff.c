@@ -29,7 +29,7 @@
 
 #include "base/clock.h"
 #include "store/writer.h"
-#include "tensor/compare_kernels.h"
+#include "tensor/compare/compare_kernels.h"
 
 enum { PATH_BYTES = 4096, READ_BYTES = 1 << 20, ROUNDS = 5, NOISY_STEP = 64 };
 

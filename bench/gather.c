@@ -18,7 +18,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/clock.h"
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 #define PAYLOAD_BYTES ((size_t)16 << 20)
 #define SLOT_BYTES (2 * PAYLOAD_BYTES)

@@ -24,7 +24,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/hash.h"
-#include "tensor/statistics_kernels.h"
+#include "tensor/statistics/statistics_kernels.h"
 
 #define PAYLOAD_BYTES ((size_t)16 << 20)
 #define PIECE_BYTES ((size_t)16 << 10)

@@ -118,7 +118,7 @@ def smallest_normal(name):
 
 
 def sum_of_lanes(values):
-    """32 lanes, each in ascending order, then halves onto halves (src/tensor/statistics.h)."""
+    """32 lanes, each in ascending order, then halves onto halves (src/tensor/statistics/statistics.h)."""
     lanes = np.zeros(-(-len(values) // 32) * 32 or 32)
     lanes[:len(values)] = np.where(np.isfinite(values), values, 0)
     sums = np.cumsum(lanes.reshape(-1, 32), axis=0)[-1]

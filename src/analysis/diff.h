@@ -17,7 +17,7 @@
 
 #include "analysis/entries.h"
 #include "base/status.h"
-#include "tensor/compare.h"
+#include "tensor/compare/compare.h"
 
 #define GBX_DIFF_NONE UINT64_MAX /* no task, no entry */
 

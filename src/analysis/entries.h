@@ -12,7 +12,7 @@
 #include "analysis/elements.h"
 #include "base/status.h"
 #include "store/reader.h"
-#include "tensor/statistics.h"
+#include "tensor/statistics/statistics.h"
 
 typedef struct gbx_entries gbx_entries;
 

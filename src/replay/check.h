@@ -6,7 +6,7 @@
 #define GBX_REPLAY_CHECK_H
 
 #include "replay/engine.h"
-#include "tensor/compare.h"
+#include "tensor/compare/compare.h"
 
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {

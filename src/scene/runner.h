@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "scene/scene.h"
-#include "tensor/compare.h"
+#include "tensor/compare/compare.h"
 
 typedef struct gbx_scene_options {
     gbx_chip_config chip;

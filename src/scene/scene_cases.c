@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "scene/scene_fields.h"
-#include "tensor/compare.h"
+#include "tensor/compare/compare.h"
 #include "tensor/npy.h"
 
 typedef enum field {

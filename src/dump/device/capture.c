@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "dump/device/writer.h"
-#include "tensor/gather_range.h"
-#include "tensor/statistics.h"
+#include "tensor/copy/gather_range.h"
+#include "tensor/statistics/statistics.h"
 #include "tensor/view.h"
 
 /* Shorter captures are not worth the time it takes to measure them. */

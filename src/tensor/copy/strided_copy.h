@@ -2,8 +2,8 @@
  * The one engine behind gather and scatter: copies an array of elements from one strided layout to
  * another. No allocation, no locks, no state: also device code. Any thread.
  */
-#ifndef GBX_TENSOR_STRIDED_COPY_H
-#define GBX_TENSOR_STRIDED_COPY_H
+#ifndef GBX_TENSOR_COPY_STRIDED_COPY_H
+#define GBX_TENSOR_COPY_STRIDED_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

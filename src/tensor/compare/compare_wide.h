@@ -1,6 +1,6 @@
 /* Wide dtypes: a part of compare_vectors.h. */
-#ifndef GBX_TENSOR_COMPARE_WIDE_H
-#define GBX_TENSOR_COMPARE_WIDE_H
+#ifndef GBX_TENSOR_COMPARE_COMPARE_WIDE_H
+#define GBX_TENSOR_COMPARE_COMPARE_WIDE_H
 
 typedef struct wide_elements {
     doubles got;

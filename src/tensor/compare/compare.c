@@ -1,4 +1,4 @@
-#include "tensor/compare.h"
+#include "tensor/compare/compare.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #    include <sys/platform/x86.h>
 #endif
 
-#include "tensor/compare_kernels.h"
+#include "tensor/compare/compare_kernels.h"
 
 /* Integers are compared exactly. */
 gbx_tolerance gbx_tolerance_default(uint32_t dtype) {

@@ -1,4 +1,4 @@
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 #include <string.h>
 

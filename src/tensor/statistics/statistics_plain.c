@@ -1,5 +1,5 @@
 /* The kernels in plain C: the tails of every level, and the whole of it on other processors. */
-#include "tensor/statistics_kernels.h"
+#include "tensor/statistics/statistics_kernels.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 

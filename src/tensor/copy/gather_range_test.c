@@ -11,7 +11,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "tensor/gather_range.h"
+#include "tensor/copy/gather_range.h"
 
 #define GUARD_BYTES 96
 #define POISON 0xa5

@@ -3,7 +3,7 @@
  * dimensions inside of it. There are at most two for each dimension, and each is a view of its own,
  * so that gbx_tensor_gather does the work.
  */
-#include "tensor/gather_range.h"
+#include "tensor/copy/gather_range.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/float_bits.h"
-#include "tensor/compare_kernels.h"
+#include "tensor/compare/compare_kernels.h"
 
 enum { MAX_COUNT = 3 * GBX_COMPARISON_STEP + 37 };
 

@@ -4,7 +4,7 @@
 #    include <float.h>
 #    include <immintrin.h>
 
-#    include "tensor/compare_kernels.h"
+#    include "tensor/compare/compare_kernels.h"
 
 #    define FEATURES "avx512f,avx512bw,avx512vl,avx512dq,f16c,popcnt"
 #    define VECTOR_INLINE static inline __attribute__((always_inline, target(FEATURES)))
@@ -241,6 +241,6 @@ VECTOR_INLINE integers keys_of(doubles x) {
 }
 
 #    define KERNELS gbx_compare_avx512
-#    include "tensor/compare_vectors.h"
+#    include "tensor/compare/compare_vectors.h"
 
 #endif

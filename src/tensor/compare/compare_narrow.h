@@ -1,6 +1,6 @@
 /* Narrow dtypes: a part of compare_vectors.h. */
-#ifndef GBX_TENSOR_COMPARE_NARROW_H
-#define GBX_TENSOR_COMPARE_NARROW_H
+#ifndef GBX_TENSOR_COMPARE_COMPARE_NARROW_H
+#define GBX_TENSOR_COMPARE_COMPARE_NARROW_H
 
 /* Somewhat less than half of the distance to the next double. */
 #define HALF_STEP (0.5 - 0x1p-30)

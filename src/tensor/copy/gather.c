@@ -2,7 +2,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 /* Where the payload stands in a copy between a view and it. */
 typedef enum copy_direction { TO_PAYLOAD, FROM_PAYLOAD } copy_direction;

@@ -1,7 +1,7 @@
 /* The kernels with 32-byte vectors. */
 #if defined(__x86_64__)
 
-#    include "tensor/strided_copy.h"
+#    include "tensor/copy/strided_copy.h"
 
 #    include <immintrin.h>
 #    include <string.h>

@@ -1,7 +1,7 @@
 /* The kernels with 64-byte vectors: one register is one cache line. */
 #if defined(__x86_64__)
 
-#    include "tensor/strided_copy.h"
+#    include "tensor/copy/strided_copy.h"
 
 #    include <immintrin.h>
 

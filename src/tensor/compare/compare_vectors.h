@@ -7,8 +7,8 @@
  * Narrow dtypes are those whose values are floats; the wide ones are compared as doubles, integers
  * of 64 bits by their bits, too.
  */
-#ifndef GBX_TENSOR_COMPARE_VECTORS_H
-#define GBX_TENSOR_COMPARE_VECTORS_H
+#ifndef GBX_TENSOR_COMPARE_COMPARE_VECTORS_H
+#define GBX_TENSOR_COMPARE_COMPARE_VECTORS_H
 
 #include <limits.h>
 #include <math.h>
@@ -176,8 +176,8 @@ VECTOR_INLINE bool is_same_chunk(const unsigned char *got, const unsigned char *
     return true;
 }
 
-#include "tensor/compare_narrow.h"
-#include "tensor/compare_wide.h"
+#include "tensor/compare/compare_narrow.h"
+#include "tensor/compare/compare_wide.h"
 
 /* --- one function for each dtype, for which it is a constant --- */
 

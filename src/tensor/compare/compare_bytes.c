@@ -10,7 +10,7 @@
 #    include <math.h>
 #    include <stdlib.h>
 
-#    include "tensor/compare_kernels.h"
+#    include "tensor/compare/compare_kernels.h"
 
 #    define FEATURES "avx2"
 #    define VECTOR_INLINE static inline __attribute__((always_inline, target(FEATURES)))

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/compare_kernels.h"
+#include "tensor/compare/compare_kernels.h"
 
 #if defined(__clang__)
 #    pragma STDC FP_CONTRACT OFF /* the same bits as on machines without fused multiply-add */

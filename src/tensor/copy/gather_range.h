@@ -1,6 +1,6 @@
 /* A part of what gbx_tensor_gather gives. Device code. */
-#ifndef GBX_TENSOR_GATHER_RANGE_H
-#define GBX_TENSOR_GATHER_RANGE_H
+#ifndef GBX_TENSOR_COPY_GATHER_RANGE_H
+#define GBX_TENSOR_COPY_GATHER_RANGE_H
 
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 #define GUARD_BYTES 128
 #define POISON 0xa5

@@ -2,13 +2,13 @@
  * Between the files of the statistics: one set of kernels for each level of the processor. All
  * leave the same bits in the state. Device code.
  */
-#ifndef GBX_TENSOR_STATISTICS_KERNELS_H
-#define GBX_TENSOR_STATISTICS_KERNELS_H
+#ifndef GBX_TENSOR_STATISTICS_STATISTICS_KERNELS_H
+#define GBX_TENSOR_STATISTICS_STATISTICS_KERNELS_H
 
 #include <string.h>
 
-#include "tensor/statistics.h"
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
+#include "tensor/statistics/statistics.h"
 
 /* Kernels but the plain ones take multiples of this many elements. */
 #define GBX_STATISTICS_GROUP 128

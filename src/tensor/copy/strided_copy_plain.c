@@ -1,5 +1,5 @@
 /* The kernels in plain C: the fallback of every level, and the whole of it on other processors. */
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 #include <string.h>
 

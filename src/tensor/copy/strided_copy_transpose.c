@@ -2,7 +2,7 @@
  * The plane in which dst is contiguous along one dimension and src along the other. Lines of both
  * sides are touched once where there is a tile kernel, and stay in the cache where there is none.
  */
-#include "tensor/strided_copy.h"
+#include "tensor/copy/strided_copy.h"
 
 /* Elements a block of a transposition has on each side where no tile kernel fits. */
 #define BLOCK 64

@@ -2,8 +2,8 @@
  * Tensors against each other, element by element: what run says of an output and its golden, diff
  * of two dumps, check of a kernel and its reference. All functions are pure and for any thread.
  */
-#ifndef GBX_TENSOR_COMPARE_H
-#define GBX_TENSOR_COMPARE_H
+#ifndef GBX_TENSOR_COMPARE_COMPARE_H
+#define GBX_TENSOR_COMPARE_COMPARE_H
 
 #include <stdbool.h>
 #include <stddef.h>

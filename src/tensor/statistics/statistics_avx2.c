@@ -1,7 +1,7 @@
 /* The kernels with 32-byte vectors. */
 #if defined(__x86_64__)
 
-#    include "tensor/statistics_kernels.h"
+#    include "tensor/statistics/statistics_kernels.h"
 
 #    include <immintrin.h>
 

@@ -15,7 +15,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "tensor/statistics_kernels.h"
+#include "tensor/statistics/statistics_kernels.h"
 
 __extension__ typedef __int128 wide;
 

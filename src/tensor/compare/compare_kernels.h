@@ -2,11 +2,11 @@
  * Between the files of the comparison: one set of kernels for each level of the processor. All
  * leave the same bits in a block.
  */
-#ifndef GBX_TENSOR_COMPARE_KERNELS_H
-#define GBX_TENSOR_COMPARE_KERNELS_H
+#ifndef GBX_TENSOR_COMPARE_COMPARE_KERNELS_H
+#define GBX_TENSOR_COMPARE_COMPARE_KERNELS_H
 
-#include "tensor/compare.h"
-#include "tensor/strided_copy.h"
+#include "tensor/compare/compare.h"
+#include "tensor/copy/strided_copy.h"
 
 /* Kernels but the plain one take multiples of this many elements. */
 #define GBX_COMPARE_GROUP 16

@@ -1,4 +1,4 @@
-#include "tensor/statistics.h"
+#include "tensor/statistics/statistics.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "tensor/statistics_kernels.h"
+#include "tensor/statistics/statistics_kernels.h"
 
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 unsigned_wide;

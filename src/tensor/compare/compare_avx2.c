@@ -4,7 +4,7 @@
 #    include <float.h>
 #    include <immintrin.h>
 
-#    include "tensor/compare_kernels.h"
+#    include "tensor/compare/compare_kernels.h"
 
 #    define FEATURES "avx2,fma,f16c,popcnt"
 #    define VECTOR_INLINE static inline __attribute__((always_inline, target(FEATURES)))
@@ -268,6 +268,6 @@ VECTOR_INLINE integers keys_of(doubles x) {
 }
 
 #    define KERNELS gbx_compare_avx2
-#    include "tensor/compare_vectors.h"
+#    include "tensor/compare/compare_vectors.h"
 
 #endif

@@ -3,8 +3,8 @@
  * cache: one pass over memory. Device code: nothing is allocated. The results depend neither on the
  * processor nor on the pieces: the same elements give the same bits.
  */
-#ifndef GBX_TENSOR_STATISTICS_H
-#define GBX_TENSOR_STATISTICS_H
+#ifndef GBX_TENSOR_STATISTICS_STATISTICS_H
+#define GBX_TENSOR_STATISTICS_STATISTICS_H
 
 #include <stddef.h>
 #include <stdint.h>
