@@ -13,7 +13,7 @@
 
 #include "dump_expect.h"
 #include "scene/case_data.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { BLOCKS = 8, RUNTIMES = 3, TEXT_BYTES = 1024, LIBRARIES = 32, FEW_ENTRIES = 10000 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chip/host/chip.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 static const chip_variant in_a_thread = {.platform = "a2a3sim", .device = GBX_DEVICE_THREAD};
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { KERNEL = 5 };
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "kernels/random_graph.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 enum {
     MAX_ELEMENTS = 96,

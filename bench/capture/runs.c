@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "capture.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 /* The texts of kernel.c and orchestration.c. */
 extern const char bench_capture_kernel[];

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/replay_trust.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { THREADS_MAX = 8 };
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "cli/replay_trust.h"
-#include "scene/kernel_compiler.h"
 #include "text/plain_text.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { NAME_BYTES = 128, FLAGS_BYTES = 256 };
 

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cli/replay_flags.h"
-#include "scene/cache_directory.h"
-#include "scene/kernel_compiler.h"
 #include "scene/scene.h"
 #include "text/plain_text.h"
+#include "toolchain/cache_directory.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { PIECE_BYTES = 65536 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "scene/guard.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 static bool is_python(const gbx_scene_program *program) {
     const char *suffix = strrchr(program->source, '.');

@@ -6,7 +6,7 @@
 
 #include "chip/host/chip.h"
 #include "hal/sim.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 static const chip_variant variants[] = {
     {"a2a3sim", GBX_DEVICE_PROCESS, "a2a3sim in a process"},

@@ -6,8 +6,8 @@
  * Compiler: $CC, words by blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox,
  * else $HOME/.cache/glassbox.
  */
-#ifndef GBX_SCENE_KERNEL_COMPILER_H
-#define GBX_SCENE_KERNEL_COMPILER_H
+#ifndef GBX_TOOLCHAIN_KERNEL_COMPILER_H
+#define GBX_TOOLCHAIN_KERNEL_COMPILER_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "scene/cache_directory.h"
+#include "toolchain/cache_directory.h"
 
 extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_orchestration_header[];

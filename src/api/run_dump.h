@@ -1,6 +1,6 @@
 /* A dump around a run, where the run's configuration asks for one. */
-#ifndef GBX_SCENE_RUN_DUMP_H
-#define GBX_SCENE_RUN_DUMP_H
+#ifndef GBX_API_RUN_DUMP_H
+#define GBX_API_RUN_DUMP_H
 
 #include "chip/host/chip.h"
 #include "dump/host/session.h"

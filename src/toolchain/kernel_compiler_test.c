@@ -15,7 +15,7 @@
 
 #include <glassbox/kernel.h>
 
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 enum { PATH_BYTES = 512, AT_ONCE = 4 };
 

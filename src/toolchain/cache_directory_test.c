@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scene/cache_directory.h"
+#include "toolchain/cache_directory.h"
 
 enum { PATH_BYTES = 512 };
 

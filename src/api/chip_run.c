@@ -5,10 +5,10 @@
 
 #include <glassbox/tensor.h>
 
+#include "api/run_dump.h"
 #include "chip/host/chip.h"
 #include "runtime/runtimes.h"
-#include "scene/kernel_compiler.h"
-#include "scene/run_dump.h"
+#include "toolchain/kernel_compiler.h"
 
 static gbx_status check_runtime(const char *name, const gbx_runtime **out_runtime) {
     *out_runtime = gbx_runtime_find(name);

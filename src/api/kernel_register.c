@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "chip/host/chip.h"
-#include "scene/kernel_compiler.h"
+#include "toolchain/kernel_compiler.h"
 
 static gbx_status check_one_form(const gbx_kernel *kernel) {
     int forms =

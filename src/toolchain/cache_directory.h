@@ -1,6 +1,6 @@
 /* Where compiled kernels are kept between runs. */
-#ifndef GBX_SCENE_CACHE_DIRECTORY_H
-#define GBX_SCENE_CACHE_DIRECTORY_H
+#ifndef GBX_TOOLCHAIN_CACHE_DIRECTORY_H
+#define GBX_TOOLCHAIN_CACHE_DIRECTORY_H
 
 #include <stddef.h>
 

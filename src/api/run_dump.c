@@ -1,4 +1,4 @@
-#include "scene/run_dump.h"
+#include "api/run_dump.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "scene/cache_directory.h"
+#include "toolchain/cache_directory.h"
 
 #include <errno.h>
 #include <stdbool.h>
