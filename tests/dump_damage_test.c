@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "dump/abi.h"
 #include "kernels/dump_damage.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 enum {
     DAMAGER = 20, /* func_id */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/terminal.h"
-#include "store/format.h"
+#include "store/journal/format.h"
 
 enum { LINES_MAX = 20 };
 

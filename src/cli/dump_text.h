@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "store/findings.h"
+#include "store/verify/findings.h"
 #include "text/json_writer.h"
 
 enum { GBX_COUNT_TEXT_BYTES = 32, GBX_TIME_TEXT_BYTES = 32 };

@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "store/dump_path.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 enum { KEY_JSON = 0x100, LINES_MAX = 20 }; /* no letter: the long name alone */
 

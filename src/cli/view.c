@@ -20,7 +20,7 @@
 #include "cli/view_table.h"
 #include "cli/view_tensor.h"
 #include "store/dump_path.h"
-#include "store/manifest.h"
+#include "store/manifest/manifest.h"
 
 enum {
     KEY_STATS = 0x100, /* no letters: the long names alone */

@@ -9,7 +9,7 @@
 #include "analysis/array_text.h"
 #include "base/float_bits.h"
 #include "cli/terminal.h"
-#include "store/manifest_text.h"
+#include "store/manifest/manifest_text.h"
 
 enum { HASH_SHOWN = 8, HEX_PREFIX = 3 }; /* that of gbx_put_hex: "0x */
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/journal_writer.h"
+#include "store/journal/journal_writer.h"
 
 #define DEFAULT_PARENT "outputs"
 #define LATEST DEFAULT_PARENT "/latest"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/import.h"
+#include "store/import/import.h"
 
 #define HOW_TO_MAKE "make one with: glassbox run SCENE --dump-tensor"
 

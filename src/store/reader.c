@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "store/journal_blocks.h"
-#include "store/journal_pages.h"
+#include "store/journal/journal_blocks.h"
+#include "store/journal/journal_pages.h"
+#include "store/journal/record_index.h"
 #include "store/reader_totals.h"
-#include "store/record_index.h"
 
 struct gbx_reader {
     int fd;

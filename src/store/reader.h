@@ -23,11 +23,11 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "store/format.h"
-#include "store/import.h"
-#include "store/payload_file.h"
-#include "store/record.h"
-#include "store/run_info.h"
+#include "store/import/import.h"
+#include "store/journal/format.h"
+#include "store/journal/record.h"
+#include "store/payload/payload_file.h"
+#include "store/run/run_info.h"
 
 typedef struct gbx_reader gbx_reader;
 

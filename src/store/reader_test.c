@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "store/manifest.h"
+#include "store/manifest/manifest.h"
 #include "store/reader.h"
 
 static const uint32_t aiv_only[3] = {UINT32_MAX, 7, UINT32_MAX};

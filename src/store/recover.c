@@ -13,11 +13,11 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
-#include "store/disk.h"
 #include "store/dump_path.h"
-#include "store/journal_lock.h"
-#include "store/manifest.h"
-#include "store/recover_run.h"
+#include "store/journal/journal_lock.h"
+#include "store/manifest/manifest.h"
+#include "store/payload/disk.h"
+#include "store/run/recover_run.h"
 
 #define TAIL_NAME "tensor_dump.rec.broken"
 #define TEXT_KILLED "killed before the dump was complete; recovered"

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/findings.h"
 #include "store/reader.h"
+#include "store/verify/findings.h"
 
 typedef struct gbx_recovery {
     bool was_whole; /* there was nothing to do, and nothing was done */

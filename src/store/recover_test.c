@@ -2,9 +2,9 @@
 
 #include <sys/file.h>
 
-#include "store/manifest.h"
+#include "store/manifest/manifest.h"
 #include "store/recover.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 static made_dump dump;
 

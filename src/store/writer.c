@@ -11,11 +11,11 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
-#include "store/dedup.h"
-#include "store/disk.h"
-#include "store/journal_writer.h"
-#include "store/manifest.h"
-#include "store/payload.h"
+#include "store/journal/journal_writer.h"
+#include "store/manifest/manifest.h"
+#include "store/payload/dedup.h"
+#include "store/payload/disk.h"
+#include "store/payload/payload.h"
 
 #define FOLDER "tensor_dump"
 

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
-#include "store/format.h"
+#include "store/journal/format.h"
 
 #define GBX_STORE_PAGE_BYTES 4096u
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "store/format.h"
+#include "store/journal/format.h"
 #include "target.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dump_walk.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 #include "target.h"
 
 static const char *name_of(const uint8_t *data, size_t size) {

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "dump_walk.h"
-#include "store/manifest.h"
-#include "store/verify.h"
+#include "store/manifest/manifest.h"
+#include "store/verify/verify.h"
 #include "target.h"
 #include "text/json_reader.h"
 

@@ -19,7 +19,7 @@
 #include <glassbox/orchestration.h>
 
 #include "base/hash.h"
-#include "store/format.h"
+#include "store/journal/format.h"
 
 enum { MADE_RECORDS_MAX = 64, MADE_BYTES_MAX = 1 << 16, MADE_BLOCKS_MAX = 16 };
 

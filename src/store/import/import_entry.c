@@ -1,0 +1,338 @@
+#include "store/import/import_entry.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <glassbox/tensor.h>
+
+#include "store/import/import_geometry.h"
+#include "store/import/import_value.h"
+#include "store/reader.h"
+
+enum { HASH_DIGITS = 32, DTYPE_NAME_BYTES = 32 };
+
+/* --- the task --- */
+
+static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    const gbx_scan_value *id = &fields->values[GBX_FIELD_TASK_ID];
+    int64_t number = 0;
+    entry->has_task_id = gbx_import_has(fields, GBX_FIELD_TASK_ID);
+    entry->has_task_seq = gbx_import_has(fields, GBX_FIELD_TASK_SEQ);
+    if (!entry->has_task_id && !entry->has_task_seq)
+        return gbx_import_require(fields, GBX_FIELD_TASK_ID);
+    if (entry->has_task_id && id->kind == GBX_SCAN_NUMBER) {
+        bool is_negative = false;
+        if (!gbx_scan_integer(id, &entry->task_id, &is_negative) || is_negative)
+            return gbx_import_fail_expected(fields, GBX_FIELD_TASK_ID, -1, id,
+                                            "an integer of 64 bits or a string \"0x...\"");
+    } else {
+        GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_TASK_ID, &entry->task_id));
+    }
+    GBX_TRY(
+        gbx_import_get_integer(fields, GBX_FIELD_TASK_SEQ, 0, GBX_RECORD_TASK_END - 1, &number));
+    entry->task_seq = (uint64_t)number;
+    number = 0;
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BLOCK_NUM, 0, UINT32_MAX, &number));
+    entry->has_block_num = gbx_import_has(fields, GBX_FIELD_BLOCK_NUM);
+    entry->block_num = (uint32_t)number;
+    return NULL;
+}
+
+/* A number or an array of them; -1 where the kernel is not known. */
+static gbx_status get_func_ids(const gbx_import_fields *fields,
+                               int64_t out_ids[GBX_IMPORT_KERNELS_MAX], uint32_t *out_count) {
+    int64_t values[GBX_MAX_DIMS];
+    uint32_t count = 0;
+    if (fields->values[GBX_FIELD_FUNC_ID].kind == GBX_SCAN_NUMBER) {
+        count = gbx_import_has(fields, GBX_FIELD_FUNC_ID);
+        GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_FUNC_ID, -1, UINT32_MAX - 1, values));
+    } else {
+        GBX_TRY(
+            gbx_import_get_integers(fields, GBX_FIELD_FUNC_ID, -1, UINT32_MAX - 1, values, &count));
+    }
+    if (count > GBX_IMPORT_KERNELS_MAX)
+        return gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+                               "has %u kernels, more than the %d of a "
+                               "task",
+                               count, GBX_IMPORT_KERNELS_MAX);
+    for (uint32_t i = 0; i < count; ++i)
+        out_ids[i] = values[i];
+    *out_count = count;
+    return NULL;
+}
+
+static gbx_status fail_kernel_count(const gbx_import_fields *fields, gbx_import_field field,
+                                    uint32_t count, uint32_t func_count) {
+    return gbx_import_fail(fields, field, "has %u elements, but \"func_id\" has %u", count,
+                           func_count);
+}
+
+static gbx_status get_names(const gbx_import_fields *fields, uint32_t func_count,
+                            gbx_scan_value out_names[GBX_IMPORT_KERNELS_MAX]) {
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_KERNEL];
+    uint32_t count = 0;
+    if (!gbx_import_has(fields, GBX_FIELD_KERNEL))
+        return NULL;
+    if (value->kind == GBX_SCAN_STRING)
+        out_names[count++] = *value;
+    else
+        GBX_TRY(gbx_import_get_array(fields, GBX_FIELD_KERNEL, out_names, GBX_IMPORT_KERNELS_MAX,
+                                     &count));
+    if (count != func_count)
+        return fail_kernel_count(fields, GBX_FIELD_KERNEL, count, func_count);
+    for (uint32_t i = 0; i < count; ++i)
+        if (out_names[i].kind != GBX_SCAN_STRING && out_names[i].kind != GBX_SCAN_NULL)
+            return gbx_import_fail_expected(fields, GBX_FIELD_KERNEL, (int)i, &out_names[i],
+                                            "a string or null");
+    return NULL;
+}
+
+/* The subtask of each kernel; as they come where that is not told. */
+static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_count,
+                             uint32_t out_places[GBX_IMPORT_KERNELS_MAX]) {
+    static const char *const names[GBX_IMPORT_KERNELS_MAX] = {"aic", "aiv0", "aiv1"};
+    gbx_scan_value values[GBX_IMPORT_KERNELS_MAX];
+    uint32_t count = 0;
+    unsigned taken = 0;
+    for (uint32_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
+        out_places[i] = i;
+    if (!gbx_import_has(fields, GBX_FIELD_SUBTASKS))
+        return NULL;
+    GBX_TRY(
+        gbx_import_get_array(fields, GBX_FIELD_SUBTASKS, values, GBX_IMPORT_KERNELS_MAX, &count));
+    if (count != func_count)
+        return fail_kernel_count(fields, GBX_FIELD_SUBTASKS, count, func_count);
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t place = 0;
+        while (place < GBX_IMPORT_KERNELS_MAX &&
+               !gbx_scan_is(&values[i], names[place], strlen(names[place])))
+            ++place;
+        if (place == GBX_IMPORT_KERNELS_MAX || taken >> place & 1)
+            return gbx_import_fail_expected(fields, GBX_FIELD_SUBTASKS, (int)i, &values[i],
+                                            "\"aic\", \"aiv0\" or \"aiv1\", each once");
+        taken |= 1u << place;
+        out_places[i] = place;
+    }
+    return NULL;
+}
+
+static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    int64_t ids[GBX_IMPORT_KERNELS_MAX] = {0};
+    uint32_t places[GBX_IMPORT_KERNELS_MAX];
+    gbx_scan_value names[GBX_IMPORT_KERNELS_MAX] = {0};
+    uint32_t count = 0;
+    GBX_TRY(get_func_ids(fields, ids, &count));
+    GBX_TRY(get_names(fields, count, names));
+    GBX_TRY(get_places(fields, count, places));
+    entry->has_subtasks = gbx_import_has(fields, GBX_FIELD_SUBTASKS);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (ids[i] < 0)
+            continue;
+        if (!entry->has_task_id)
+            return gbx_import_fail(fields, GBX_FIELD_FUNC_ID, "is told of a task without task_id");
+        entry->func_ids[places[i]] = (uint32_t)ids[i];
+        entry->kernels[places[i]] = names[i];
+    }
+    bool has_blocks = entry->has_block_num || !entry->has_task_id;
+    entry->told |= entry->has_subtasks && has_blocks ? GBX_TOLD_SUBTASKS : 0;
+    entry->told |= entry->has_task_seq ? GBX_TOLD_TASK_SEQ : 0;
+    return NULL;
+}
+
+/* --- the argument --- */
+
+static gbx_status get_dtype(const gbx_import_fields *fields, uint8_t *out_dtype) {
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_DTYPE];
+    char name[DTYPE_NAME_BYTES] = "";
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_DTYPE));
+    if (value->kind == GBX_SCAN_STRING && !value->has_escape && value->size < sizeof name)
+        memcpy(name, value->text, value->size);
+    gbx_dtype dtype = gbx_dtype_parse(name);
+    if (dtype == GBX_DTYPE_NONE)
+        return gbx_import_fail_expected(fields, GBX_FIELD_DTYPE, -1, value,
+                                        "the name of a dtype, such as \"float32\"");
+    *out_dtype = (uint8_t)dtype;
+    return NULL;
+}
+
+static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    static const char *const roles[] = {"input", "output", "inout"};
+    static const char *const stages[] = {"before_dispatch", "after_completion"};
+    gbx_record *head = &entry->record.head;
+    int64_t number = 0;
+    int64_t ignored;
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_ARG_INDEX));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_ROLE));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_STAGE));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_INDEX, 0, INT64_MAX, &ignored));
+    GBX_TRY(
+        gbx_import_get_integer(fields, GBX_FIELD_ARG_INDEX, 0, GBX_ARG_LOCAL_CONTEXT - 1, &number));
+    head->arg_index = (uint8_t)number;
+    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_ARG_INDEX_AMBIGUOUS, &entry->is_ambiguous));
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_ROLE, roles, 3, &head->role));
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_STAGE, stages, 2, &head->stage));
+    GBX_TRY(get_dtype(fields, &head->dtype));
+    if (gbx_import_has(fields, GBX_FIELD_ARG_NAME)) {
+        entry->arg_name = fields->values[GBX_FIELD_ARG_NAME];
+        if (entry->arg_name.kind != GBX_SCAN_STRING)
+            return gbx_import_fail_expected(fields, GBX_FIELD_ARG_NAME, -1, &entry->arg_name,
+                                            "a string");
+    }
+    return NULL;
+}
+
+static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    int64_t time = 0;
+    int64_t thread = 0;
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_TIME_NS, 0, INT64_MAX, &time));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_THREAD, 0, UINT16_MAX, &thread));
+    entry->record.head.time_ns = (uint64_t)time;
+    entry->record.head.thread = (uint16_t)thread;
+    if (gbx_import_has(fields, GBX_FIELD_TIME_NS) && gbx_import_has(fields, GBX_FIELD_THREAD))
+        entry->told |= GBX_TOLD_TIMES;
+    return NULL;
+}
+
+static gbx_status get_flag(const gbx_import_fields *fields, gbx_import_field field, uint16_t flag,
+                           gbx_record *head) {
+    bool is_set = false;
+    GBX_TRY(gbx_import_get_bool(fields, field, &is_set));
+    head->flags = (uint16_t)(head->flags | (is_set ? flag : 0));
+    return NULL;
+}
+
+static gbx_status get_flags(const gbx_import_fields *fields, gbx_record *head) {
+    GBX_TRY(get_flag(fields, GBX_FIELD_TRUNCATED, GBX_FLAG_TRUNCATED, head));
+    GBX_TRY(get_flag(fields, GBX_FIELD_OVERWRITTEN, GBX_FLAG_OVERWRITTEN, head));
+    return get_flag(fields, GBX_FIELD_IN_FLIGHT, GBX_FLAG_IN_FLIGHT, head);
+}
+
+/* --- tensors --- */
+
+static gbx_status get_hash(const gbx_import_fields *fields, gbx_record_tensor *record) {
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_HASH];
+    if (!gbx_import_has(fields, GBX_FIELD_HASH))
+        return NULL;
+    char text[2][2 + HASH_DIGITS / 2] = {"0x", "0x"};
+    uint64_t halves[2];
+    for (size_t i = 0; i < 2; ++i) {
+        gbx_scan_value half = {GBX_SCAN_STRING, false, text[i], sizeof text[i]};
+        if (value->kind == GBX_SCAN_STRING && value->size == HASH_DIGITS)
+            memcpy(text[i] + 2, value->text + i * (HASH_DIGITS / 2), HASH_DIGITS / 2);
+        if (!gbx_scan_hex(&half, &halves[i]))
+            return gbx_import_fail_expected(fields, GBX_FIELD_HASH, -1, value,
+                                            "a string of 32 hexadecimal digits");
+    }
+    record->hash_high = halves[0];
+    record->hash_low = halves[1];
+    record->head.flags |= GBX_FLAG_HAS_HASH;
+    return NULL;
+}
+
+static gbx_status check_size(const gbx_import_fields *fields, const gbx_record_tensor *record,
+                             uint64_t whole) {
+    bool is_truncated = record->head.flags & GBX_FLAG_TRUNCATED;
+    if (record->bin_size == 0 || record->bin_size == whole ||
+        (is_truncated && record->bin_size < whole))
+        return NULL;
+    return gbx_import_fail(fields, GBX_FIELD_BIN_SIZE,
+                           "%" PRIu64 " is %s the %" PRIu64 " bytes of its shape and dtype",
+                           record->bin_size, is_truncated ? "more than" : "not", whole);
+}
+
+/* Where there are no bytes and there should be some, there is no payload. */
+static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor *view,
+                              gbx_record_tensor *record) {
+    int64_t offset = 0;
+    int64_t size = 0;
+    uint64_t whole = gbx_tensor_payload_bytes(view);
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_OFFSET, 0, INT64_MAX, &offset));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
+    if (size > 0)
+        GBX_TRY(gbx_import_require(fields, GBX_FIELD_BIN_OFFSET));
+    if (offset > INT64_MAX - size)
+        return gbx_import_fail(fields, GBX_FIELD_BIN_OFFSET,
+                               "%" PRId64 " and a bin_size of %" PRId64 " overflow 64 bits", offset,
+                               size);
+    record->bin_size = (uint64_t)size;
+    GBX_TRY(check_size(fields, record, whole));
+    bool is_truncated = record->head.flags & GBX_FLAG_TRUNCATED;
+    if (size > 0 || whole == 0 || is_truncated) {
+        record->head.flags |= GBX_FLAG_HAS_PAYLOAD;
+        record->bin_offset = (uint64_t)offset;
+    }
+    return get_hash(fields, record);
+}
+
+static gbx_status read_tensor(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    gbx_record_tensor *record = &entry->record.tensor;
+    gbx_tensor view;
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_SHAPE));
+    GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
+    record->head.type = GBX_RECORD_TENSOR;
+    record->head.ndims = (uint8_t)view.ndims;
+    record->head.flags |= gbx_tensor_is_contiguous(&view) ? GBX_FLAG_CONTIGUOUS : 0;
+    record->start_offset = view.start_offset;
+    GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_BUFFER_ADDR, &record->buffer_addr));
+    entry->told |= gbx_import_has(fields, GBX_FIELD_BUFFER_ADDR) ? GBX_TOLD_ADDRESSES : 0;
+    GBX_TRY(get_payload(fields, &view, record));
+    uint64_t *words = entry->record.words + sizeof *record / 8;
+    memcpy(words, view.shape, view.ndims * sizeof *words);
+    memcpy(words + view.ndims, view.strides, view.ndims * sizeof *words);
+    words += (size_t)2 * view.ndims;
+    if (gbx_import_has(fields, GBX_FIELD_STATS)) {
+        gbx_record_stats stats;
+        GBX_TRY(gbx_import_get_stats(fields, record->head.dtype, &stats));
+        memcpy(words, &stats, sizeof stats);
+        words += sizeof stats / 8;
+        record->head.flags |= GBX_FLAG_HAS_STATS;
+    }
+    record->head.words = (uint32_t)(words - entry->record.words);
+    return NULL;
+}
+
+/* --- scalars --- */
+
+static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    gbx_record_scalar *record = &entry->record.scalar;
+    gbx_tensor view;
+    int64_t size = 0;
+    GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
+    for (uint32_t d = 0; d < view.ndims; ++d)
+        if (view.shape[d] != 1)
+            return gbx_import_fail(fields, GBX_FIELD_SHAPE, "a scalar has one element");
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
+    if (size != 0)
+        return gbx_import_fail(fields, GBX_FIELD_BIN_SIZE, "a scalar has no payload");
+    record->head.type = GBX_RECORD_SCALAR;
+    record->head.words = sizeof *record / 8;
+    entry->told |= GBX_TOLD_ADDRESSES; /* which it has none of */
+    return gbx_import_get_scalar(fields, record->head.dtype, &record->bits);
+}
+
+/* Where it is not told: what has a value and no bytes is a scalar. */
+static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
+    static const char *const kinds[] = {"scalar", "tensor"};
+    int64_t size = 0;
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
+    bool has_value = gbx_import_has(fields, GBX_FIELD_VALUE) ||
+                     gbx_import_has(fields, GBX_FIELD_SCALAR_VALUE) ||
+                     gbx_import_has(fields, GBX_FIELD_BITS);
+    uint8_t kind = !has_value || size > 0;
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_KIND, kinds, 2, &kind));
+    *out_is_tensor = kind == 1;
+    return NULL;
+}
+
+gbx_status gbx_import_entry_read(const gbx_import_fields *fields, gbx_import_entry *out_entry) {
+    bool is_tensor = true;
+    memset(out_entry, 0, sizeof *out_entry);
+    memset(out_entry->func_ids, 0xff, sizeof out_entry->func_ids);
+    GBX_TRY(get_task(fields, out_entry));
+    GBX_TRY(get_kernels(fields, out_entry));
+    GBX_TRY(get_argument(fields, out_entry));
+    GBX_TRY(get_times(fields, out_entry));
+    GBX_TRY(get_flags(fields, &out_entry->record.head));
+    GBX_TRY(get_kind(fields, &is_tensor));
+    return is_tensor ? read_tensor(fields, out_entry) : read_scalar(fields, out_entry);
+}

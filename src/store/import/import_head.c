@@ -1,0 +1,371 @@
+#include "store/import/import_head.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/kernel.h>
+
+#include "store/journal/format.h"
+#include "store/journal/record.h"
+#include "text/json_reader.h"
+#include "text/plain_text.h"
+
+/* By the names that the two forms of manifests have for them. */
+static const struct {
+    const char *names[2];
+} totals[GBX_SAID_COUNT] = {
+    [GBX_SAID_RECORDS] = {{"total_tensors", "total_args"}},
+    [GBX_SAID_BEFORE] = {{"before_dispatch", NULL}},
+    [GBX_SAID_AFTER] = {{"after_completion", NULL}},
+    [GBX_SAID_INPUTS] = {{"input_tensors", "input_args"}},
+    [GBX_SAID_OUTPUTS] = {{"output_tensors", "output_args"}},
+    [GBX_SAID_INOUTS] = {{"inout_tensors", "inout_args"}},
+    [GBX_SAID_IN_FLIGHT] = {{"in_flight_tensors", NULL}},
+    [GBX_SAID_TRUNCATED] = {{"truncated_tensors", "truncated_args"}},
+    [GBX_SAID_DEDUPLICATED] = {{"deduplicated_tensors", NULL}},
+    [GBX_SAID_PAYLOAD_BYTES] = {{"payload_bytes", NULL}},
+    [GBX_SAID_STORED_BYTES] = {{"stored_bytes", NULL}},
+    [GBX_SAID_DROPPED] = {{"dropped_records", NULL}},
+    [GBX_SAID_OVERWRITTEN] = {{"dropped_overwrite", NULL}},
+    [GBX_SAID_STALL_NS] = {{"stall_ns", NULL}},
+};
+
+static gbx_status fail_memory(const char *path) {
+    return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+}
+
+/* --- taking --- */
+
+static bool is_known(const char *key) {
+    static const char *const known[] = {
+        "schema_version",  "generator", "run",    "bin_file", "bin_format", "dump_level",
+        "dump_args_level", "complete",  "status", "kernels",  "losses",     "skipped"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i)
+        if (strcmp(key, known[i]) == 0)
+            return true;
+    for (size_t i = 0; i < GBX_SAID_COUNT; ++i)
+        for (size_t k = 0; k < 2 && totals[i].names[k]; ++k)
+            if (strcmp(key, totals[i].names[k]) == 0)
+                return true;
+    return false;
+}
+
+gbx_status gbx_import_head_take(gbx_import_head *head, const char *key, gbx_json_pull *pull) {
+    json_t *value = NULL;
+    gbx_scan_value ignored;
+    GBX_TRY(gbx_json_pull_text(pull));
+    if (!is_known(key) && gbx_scan_whole(pull->text, pull->size, &ignored))
+        return NULL;
+    GBX_TRY(gbx_json_pull_parse(pull, &value));
+    if (!is_known(key)) {
+        json_decref(value);
+        return NULL;
+    }
+    if (json_object_get(head->members, key)) {
+        json_decref(value);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there twice", head->path, key);
+    }
+    return json_object_set_new(head->members, key, value) == 0 ? NULL : fail_memory(head->path);
+}
+
+static gbx_cursor root_of(const gbx_import_head *head) {
+    return gbx_cursor_root(head->members, head->path);
+}
+
+/* --- how the rest is to be read --- */
+
+/* A member of bin_format that is there has to be the one that is known. */
+static gbx_status check_word(const gbx_cursor *object, const char *name, const char *word) {
+    gbx_cursor member;
+    size_t choice;
+    GBX_TRY(gbx_cursor_optional(object, name, &member));
+    return member.value ? gbx_cursor_choice(&member, &word, 1, &choice) : NULL;
+}
+
+static gbx_status check_form(const gbx_cursor *root) {
+    gbx_cursor member;
+    int64_t version;
+    GBX_TRY(gbx_cursor_optional(root, "schema_version", &member));
+    if (member.value)
+        GBX_TRY(gbx_cursor_integer(&member, 1, 1, &version));
+    GBX_TRY(gbx_cursor_optional(root, "bin_format", &member));
+    if (!member.value)
+        return NULL;
+    GBX_TRY(check_word(&member, "type", "logical_contiguous"));
+    return check_word(&member, "byte_order", "little_endian");
+}
+
+gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_bin_file) {
+    gbx_cursor root = root_of(head);
+    gbx_cursor member;
+    *out_bin_file = NULL;
+    GBX_TRY(check_form(&root));
+    GBX_TRY(gbx_cursor_optional(&root, "bin_file", &member));
+    if (!member.value)
+        return NULL;
+    const char *name = NULL;
+    GBX_TRY(gbx_cursor_string(&member, &name));
+    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        !gbx_text_is_plain(name))
+        return gbx_cursor_fail(
+            &member, "\"%.64s\" is not the name of a file that lies beside the manifest", name);
+    *out_bin_file = name;
+    return NULL;
+}
+
+/* --- totals --- */
+
+gbx_status gbx_import_head_get_said(const gbx_import_head *head, gbx_import_said *out_said) {
+    gbx_cursor root = root_of(head);
+    memset(out_said, 0, sizeof *out_said);
+    for (size_t i = 0; i < GBX_SAID_COUNT; ++i) {
+        for (size_t k = 0; k < 2 && totals[i].names[k]; ++k) {
+            gbx_cursor member;
+            int64_t value = 0;
+            GBX_TRY(gbx_cursor_optional(&root, totals[i].names[k], &member));
+            if (!member.value)
+                continue;
+            GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &value));
+            if (out_said->names[i])
+                return gbx_cursor_fail(&member, "is there beside \"%s\"", out_said->names[i]);
+            out_said->names[i] = totals[i].names[k];
+            out_said->values[i] = (uint64_t)value;
+        }
+    }
+    gbx_cursor losses;
+    GBX_TRY(gbx_cursor_optional(&root, "losses", &losses));
+    out_said->has_losses = losses.value != NULL;
+    return NULL;
+}
+
+bool gbx_import_head_has_status(const gbx_import_head *head) {
+    return json_is_boolean(json_object_get(head->members, "complete")) ||
+           json_is_string(json_object_get(head->members, "status"));
+}
+
+/* --- what is missing --- */
+
+/* An integer, or null: *out_is_null. */
+static gbx_status get_or_null(const gbx_cursor *object, const char *name, int64_t max,
+                              int64_t *out_value, bool *out_is_null) {
+    gbx_cursor member;
+    GBX_TRY(gbx_cursor_member(object, name, &member));
+    *out_is_null = json_is_null(member.value);
+    return *out_is_null ? NULL : gbx_cursor_integer(&member, 0, max, out_value);
+}
+
+/* Task and argument that a loss, or what was skipped, is about. */
+static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
+    int64_t task = 0;
+    int64_t arg_index = GBX_ARG_NONE;
+    bool is_null;
+    GBX_TRY(get_or_null(object, "task_seq", GBX_RECORD_TASK_END - 1, &task, &is_null));
+    GBX_TRY(get_or_null(object, "arg_index", GBX_ARG_LOCAL_CONTEXT - 1, &arg_index, &is_null));
+    out_head->task = (uint64_t)task;
+    out_head->arg_index = (uint8_t)arg_index;
+    return NULL;
+}
+
+static gbx_status get_choice(const gbx_cursor *object, const char *name, const char *const *names,
+                             size_t count, size_t *out_choice) {
+    gbx_cursor member;
+    GBX_TRY(gbx_cursor_member(object, name, &member));
+    return json_is_null(member.value) ? NULL : gbx_cursor_choice(&member, names, count, out_choice);
+}
+
+static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object) {
+    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {[GBX_LOSS_STALL] = "stall",
+                                                             [GBX_LOSS_DISK] = "disk",
+                                                             [GBX_LOSS_CORRUPT] = "corrupt",
+                                                             [GBX_LOSS_DEVICE] = "device",
+                                                             [GBX_LOSS_UNTOLD] = "not told"};
+    static const char *const stages[] = {"before_dispatch", "after_completion"};
+    gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS, .words = sizeof loss / 8}};
+    size_t cause = GBX_LOSS_UNTOLD;
+    size_t stage = GBX_STAGE_NONE;
+    int64_t count = 0;
+    gbx_cursor member;
+    GBX_TRY(get_place(object, &loss.head));
+    GBX_TRY(get_choice(object, "stage", stages, 2, &stage));
+    GBX_TRY(get_choice(object, "cause", causes, GBX_LOSS_CAUSE_COUNT, &cause));
+    GBX_TRY(gbx_cursor_member(object, "count", &member));
+    GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &count));
+    loss.head.stage = (uint8_t)stage;
+    loss.cause = (uint32_t)cause;
+    loss.count = (uint64_t)count;
+    return gbx_import_journal_add(journal, &loss.head);
+}
+
+static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_names *names,
+                              const gbx_cursor *object) {
+    static const char *const reasons[GBX_SKIP_REASON_COUNT] = {
+        [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
+        [GBX_SKIP_MISMATCH] = "what was told of the argument is not what the kernel gets"};
+    gbx_record_skipped skipped = {
+        .head = {.type = GBX_RECORD_SKIPPED, .stage = GBX_STAGE_NONE, .words = sizeof skipped / 8}};
+    size_t reason = 0;
+    gbx_cursor member;
+    const char *kernel = NULL;
+    GBX_TRY(get_place(object, &skipped.head));
+    GBX_TRY(gbx_cursor_member(object, "reason", &member));
+    GBX_TRY(gbx_cursor_choice(&member, reasons, GBX_SKIP_REASON_COUNT, &reason));
+    GBX_TRY(gbx_cursor_optional(object, "kernel", &member));
+    if (member.value)
+        GBX_TRY(gbx_cursor_string(&member, &kernel));
+    skipped.reason = (uint32_t)reason;
+    skipped.func_id = kernel ? gbx_import_names_find(names, kernel) : UINT32_MAX;
+    return gbx_import_journal_add(journal, &skipped.head);
+}
+
+/* "skipped" with the names of kernels, "losses" with NULL. */
+static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *journal,
+                           const char *name, const gbx_import_names *names) {
+    gbx_cursor root = root_of(head);
+    gbx_cursor array;
+    size_t count = 0;
+    GBX_TRY(gbx_cursor_optional(&root, name, &array));
+    if (!array.value)
+        return NULL;
+    GBX_TRY(gbx_cursor_count(&array, &count));
+    for (size_t i = 0; i < count; ++i) {
+        gbx_cursor element;
+        GBX_TRY(gbx_cursor_element(&array, i, &element));
+        GBX_TRY(names ? add_skipped(journal, names, &element) : add_loss(journal, &element));
+    }
+    return NULL;
+}
+
+static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journal *journal) {
+    gbx_import_names names;
+    GBX_TRY(gbx_import_names_make(json_object_get(head->members, "kernels"), &names));
+    gbx_status status = add_list(head, journal, "skipped", &names);
+    gbx_import_names_free(&names);
+    return status;
+}
+
+/* What is counted and nowhere listed. */
+static gbx_status add_untold(gbx_import_journal *journal, uint64_t count) {
+    gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS,
+                                     .stage = GBX_STAGE_NONE,
+                                     .arg_index = GBX_ARG_NONE,
+                                     .words = sizeof loss / 8},
+                            .cause = GBX_LOSS_UNTOLD,
+                            .count = count};
+    return count > 0 ? gbx_import_journal_add(journal, &loss.head) : NULL;
+}
+
+/* --- the end --- */
+
+/* A manifest that does not tell is taken for that of a run that went well, and for complete where
+ * nothing is missing. */
+/* Where one of the two is missing, nothing better is said than the other one allows. */
+static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
+                             const char **out_status) {
+    gbx_cursor complete;
+    gbx_cursor status;
+    GBX_TRY(gbx_cursor_optional(root, "complete", &complete));
+    GBX_TRY(gbx_cursor_optional(root, "status", &status));
+    if (complete.value)
+        GBX_TRY(gbx_cursor_bool(&complete, out_is_complete));
+    if (status.value)
+        GBX_TRY(gbx_cursor_string(&status, out_status));
+    else if (!*out_is_complete)
+        *out_status = "not told";
+    if (!complete.value && strcmp(*out_status, "ok") != 0)
+        *out_is_complete = false;
+    return NULL;
+}
+
+static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *said,
+                          gbx_import_journal *journal) {
+    const gbx_reader_totals *counted = &journal->totals;
+    gbx_cursor root = root_of(head);
+    bool is_complete = counted->dropped == 0;
+    const char *status = "ok";
+    GBX_TRY(get_status(&root, &is_complete, &status));
+    if (!is_complete && strcmp(status, "killed") == 0)
+        return NULL; /* its journal had no end either */
+    size_t bytes = strlen(status);
+    size_t words = sizeof(gbx_record_end) / 8 + (bytes + 7) / 8;
+    if (words > GBX_BLOCK_MAX_BYTES / 8)
+        return gbx_fail(GBX_BAD_FORMAT, "%s: status: has %zu bytes, more than a record holds",
+                        head->path, bytes);
+    gbx_record_end *end = calloc(words, 8);
+    if (!end)
+        return fail_memory(head->path);
+    *end = (gbx_record_end){.head = {.type = GBX_RECORD_END,
+                                     .stage = GBX_STAGE_NONE,
+                                     .arg_index = GBX_ARG_NONE,
+                                     .flags = is_complete ? GBX_FLAG_COMPLETE : 0,
+                                     .words = (uint32_t)words},
+                            .record_count = counted->records + counted->in_flight,
+                            .task_count = counted->tasks,
+                            .payload_bytes = counted->payload_bytes,
+                            .stored_bytes = counted->stored_bytes,
+                            .deduplicated = counted->deduplicated,
+                            .dropped = counted->dropped,
+                            .stall_ns = said->values[GBX_SAID_STALL_NS],
+                            .bytes = bytes};
+    memcpy(end + 1, status, bytes);
+    gbx_status added = gbx_import_journal_add(journal, &end->head);
+    free(end);
+    return added;
+}
+
+gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_import_said *said,
+                                    gbx_import_journal *journal) {
+    GBX_TRY(add_list(head, journal, "losses", NULL));
+    if (!said->has_losses)
+        GBX_TRY(add_untold(journal, said->values[GBX_SAID_DROPPED]));
+    GBX_TRY(add_untold(journal, said->values[GBX_SAID_OVERWRITTEN]));
+    GBX_TRY(add_all_skipped(head, journal));
+    return add_end(head, said, journal);
+}
+
+/* --- the run --- */
+
+/* "full" and so on, also where another tool tells it by number; NULL where it is not told. */
+static gbx_status get_level(const gbx_import_head *head, const char **out_level) {
+    static const char *const names[] = {"full", "partial", "hybrid", "stats"};
+    static const char *const by_number[] = {NULL, "partial", "full", "hybrid"};
+    gbx_cursor root = root_of(head);
+    gbx_cursor name, number;
+    int64_t level = 0;
+    size_t choice = 0;
+    GBX_TRY(gbx_cursor_optional(&root, "dump_level", &name));
+    GBX_TRY(gbx_cursor_optional(&root, "dump_args_level", &number));
+    if (name.value)
+        GBX_TRY(gbx_cursor_choice(&name, names, sizeof names / sizeof names[0], &choice));
+    if (number.value)
+        GBX_TRY(gbx_cursor_integer(&number, 0, 3, &level));
+    *out_level = name.value ? names[choice] : by_number[level];
+    bool is_same = by_number[level] && strcmp(*out_level, by_number[level]) == 0;
+    if (name.value && number.value && !is_same)
+        return gbx_cursor_fail(&number, "%d is not the dump_level \"%s\"", (int)level, *out_level);
+    return NULL;
+}
+
+gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
+    const char *level = NULL;
+    json_t *run = json_object_get(head->members, "run");
+    json_t *generator = json_object_get(head->members, "generator");
+    GBX_TRY(get_level(head, &level));
+    bool has_run = run && !json_is_null(run);
+    json_t *document = json_pack(
+        "{s:o,s:o,s:s?,s:b,s:o}", "generator", generator ? json_incref(generator) : json_null(),
+        "run", has_run ? json_incref(run) : json_object(), "dump_level", level, "has_args", 0,
+        "kernels", json_incref(json_object_get(head->members, "kernels")));
+    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    json_decref(document);
+    if (!text)
+        return fail_memory(head->path);
+    if (strlen(text) > GBX_IMPORT_RUN_MAX_BYTES) {
+        free(text);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: kernels: their names take more than the %d bytes that can be read",
+                        head->path, (int)GBX_IMPORT_RUN_MAX_BYTES);
+    }
+    *out_text = text;
+    return NULL;
+}

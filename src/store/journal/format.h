@@ -1,0 +1,235 @@
+/*
+ * tensor_dump.rec, the journal of a dump, to the byte. Little-endian; every record is a whole
+ * number of 8-byte words. docs/format.md says the same in prose.
+ *
+ *     header (64 bytes), then blocks: block header (32 bytes), then records, back to back
+ *
+ * A block is written with one call once all payload that its records point at is in the file, and
+ * its checksum covers it, so that a journal that ends anywhere is good up to its last whole block.
+ */
+#ifndef GBX_STORE_JOURNAL_FORMAT_H
+#define GBX_STORE_JOURNAL_FORMAT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GBX_JOURNAL_MAGIC "GBXJRNL1"
+#define GBX_JOURNAL_VERSION 1u
+#define GBX_BLOCK_MAGIC UINT32_C(0x42584247) /* "GBXB" */
+#define GBX_BLOCK_MAX_BYTES (1u << 20)       /* of the records of one block */
+#define GBX_PAYLOAD_ALIGNMENT 64u            /* of bin_offset */
+
+typedef struct gbx_journal_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes; /* 64: blocks begin there */
+    uint64_t reserved[6];  /* zero */
+} gbx_journal_header;
+static_assert(sizeof(gbx_journal_header) == 64, "layout of the journal");
+
+typedef struct gbx_block_header {
+    uint32_t magic;
+    uint32_t record_bytes; /* of all records in the block */
+    uint32_t record_count;
+    uint32_t sequence;   /* 0 for the first block, then counting up */
+    uint64_t checksum;   /* XXH3-64 of the records */
+    uint64_t head_check; /* XXH3-64 of the 24 bytes before */
+} gbx_block_header;
+static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
+
+typedef enum gbx_record_type {
+    GBX_RECORD_RUN = 1,      /* first of all: what was run, as JSON */
+    GBX_RECORD_RUN_ARG = 2,  /* one argument of the orchestration */
+    GBX_RECORD_TASK = 3,     /* a task, at its first dispatch */
+    GBX_RECORD_EDGES = 4,    /* predecessors of a task */
+    GBX_RECORD_DONE = 5,     /* a task has completed */
+    GBX_RECORD_SCALAR = 6,   /* an argument of a task */
+    GBX_RECORD_TENSOR = 7,   /* likewise */
+    GBX_RECORD_DISPATCH = 8, /* what kernel_entry was called with */
+    GBX_RECORD_LOSS = 9,     /* what is missing */
+    GBX_RECORD_SKIPPED = 10, /* what could not be described */
+    GBX_RECORD_END = 11      /* last of all: totals; missing when the run was killed */
+} gbx_record_type;
+
+/* Flags of a record. */
+enum {
+    GBX_FLAG_HAS_PAYLOAD = 1u << 0, /* tensor: bin_offset and bin_size count */
+    GBX_FLAG_HAS_HASH = 1u << 1,    /* tensor: hash counts */
+    GBX_FLAG_HAS_STATS = 1u << 2,   /* tensor: seven words of statistics follow */
+    GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: bin_size bytes of it were kept; scalar: as another
+                                       tool says */
+    GBX_FLAG_IN_FLIGHT = 1u << 4,   /* of a task that did not complete */
+    GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
+    GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
+    GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
+    GBX_FLAG_COMPLETE = 1u << 8,    /* end: the run ended by itself, and nothing was lost */
+    GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
+};
+
+/* stage and role in a record; GBX_STAGE_NONE where there is none. */
+enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_NONE = 0xff };
+enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
+
+typedef struct gbx_record {
+    uint8_t type;  /* gbx_record_type */
+    uint8_t stage; /* GBX_STAGE_... */
+    uint8_t role;  /* gbx_role */
+    uint8_t arg_index;
+    uint8_t dtype; /* gbx_dtype */
+    uint8_t ndims;
+    uint16_t flags;
+    uint32_t words;  /* of the whole record, this head included */
+    uint16_t thread; /* AICPU thread */
+    uint16_t reserved;
+    uint64_t task;    /* task_seq; 0 where there is none */
+    uint64_t time_ns; /* since the start of the run */
+} gbx_record;
+static_assert(sizeof(gbx_record) == 32, "layout of the journal");
+static_assert(offsetof(gbx_record, words) == 8, "layout of the journal");
+static_assert(offsetof(gbx_record, task) == 16, "layout of the journal");
+
+/* RUN: `bytes` of JSON text follow, zero padded. */
+typedef struct gbx_record_run {
+    gbx_record head;
+    uint64_t bytes;
+} gbx_record_run;
+static_assert(sizeof(gbx_record_run) == 40, "layout of the journal");
+
+/*
+ * RUN_ARG: head.arg_index is its place among all arguments of the orchestration (tensors first,
+ * then scalars), head.dtype its dtype. Of a tensor (is_tensor) `bits` is its address, and its
+ * shape follows, ndims words; of a scalar its raw word. The name is in the RUN record.
+ */
+typedef struct gbx_record_run_arg {
+    gbx_record head;
+    uint64_t is_tensor;
+    uint64_t bits;
+} gbx_record_run_arg;
+static_assert(sizeof(gbx_record_run_arg) == 48, "layout of the journal");
+
+/* TASK: head.time_ns is when it was dispatched first. */
+typedef struct gbx_record_task {
+    gbx_record head;
+    uint64_t task_id;
+    uint32_t func_ids[3]; /* AIC, AIV0, AIV1; UINT32_MAX for none */
+    uint32_t block_num;
+    uint32_t predecessor_count; /* in the EDGES records of the task, all together */
+    uint32_t reserved;
+} gbx_record_task;
+static_assert(sizeof(gbx_record_task) == 64, "layout of the journal");
+
+/* EDGES: the numbers (task_seq) of predecessors follow, a word each. DONE: the head alone. */
+
+typedef struct gbx_record_scalar {
+    gbx_record head;
+    uint64_t bits; /* the raw word */
+} gbx_record_scalar;
+static_assert(sizeof(gbx_record_scalar) == 40, "layout of the journal");
+
+/*
+ * TENSOR: ndims words of shape, ndims words of strides (signed, in elements) follow, then, with
+ * GBX_FLAG_HAS_STATS, gbx_record_stats.
+ */
+typedef struct gbx_record_tensor {
+    gbx_record head;
+    uint64_t buffer_addr;
+    uint64_t bin_offset; /* of the first byte in tensor_dump.bin */
+    uint64_t bin_size;   /* bytes that were kept */
+    uint64_t hash_low;   /* XXH3-128 of the bin_size bytes, or of all where none were kept */
+    uint64_t hash_high;
+    int64_t start_offset; /* in elements */
+} gbx_record_tensor;
+static_assert(sizeof(gbx_record_tensor) == 80, "layout of the journal");
+
+/* min and max: a double for floats, a signed or unsigned number for integers and bool, by dtype.
+ * NaNs count in no other field but `nan`, infinities in min and max but not in the mean. */
+typedef struct gbx_record_stats {
+    uint64_t min_bits;
+    uint64_t max_bits;
+    double mean;
+    uint64_t nan_count;
+    uint64_t inf_count;
+    uint64_t zero_count;
+    uint64_t subnormal_count;
+} gbx_record_stats;
+static_assert(sizeof(gbx_record_stats) == 56, "layout of the journal");
+
+/*
+ * DISPATCH: slot_count times gbx_record_slot follow, in the order of args[]; after each tensor slot
+ * its address, start_offset, ndims words of shape and of strides.
+ */
+typedef struct gbx_record_dispatch {
+    gbx_record head;
+    uint64_t task_id;
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+    uint32_t subtask; /* 0 aic, 1 aiv0, 2 aiv1 */
+    uint32_t slot_count;
+    uint64_t local_context; /* the raw words of the two context slots */
+    uint64_t global_context;
+} gbx_record_dispatch;
+static_assert(sizeof(gbx_record_dispatch) == 80, "layout of the journal");
+
+typedef struct gbx_record_slot {
+    uint8_t arg_index;
+    uint8_t is_tensor;
+    uint8_t role;
+    uint8_t dtype;
+    uint8_t ndims;
+    uint8_t reserved[3];
+    uint64_t bits; /* the raw word */
+} gbx_record_slot;
+static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
+
+typedef enum gbx_loss_cause {
+    GBX_LOSS_STALL = 0,   /* no room within the stall timeout */
+    GBX_LOSS_DISK = 1,    /* the bytes could not be written */
+    GBX_LOSS_CORRUPT = 2, /* what the device said of it does not hold */
+    GBX_LOSS_DEVICE = 3,  /* the chip ended before it was handed over */
+    GBX_LOSS_UNTOLD = 4,  /* a manifest of another tool counts it and does not say why */
+    GBX_LOSS_CAUSE_COUNT = 5
+} gbx_loss_cause;
+
+/* LOSS: head.task, arg_index, stage of the first one that was lost. */
+typedef struct gbx_record_loss {
+    gbx_record head;
+    uint32_t cause; /* gbx_loss_cause */
+    uint32_t reserved;
+    uint64_t count; /* how many records */
+} gbx_record_loss;
+static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
+
+typedef enum gbx_skip_reason {
+    GBX_SKIP_NOT_DESCRIBED = 0, /* nobody told which words of the task are tensors */
+    GBX_SKIP_MISMATCH = 1,      /* what was told of an argument is not what the kernel gets */
+    GBX_SKIP_REASON_COUNT = 2
+} gbx_skip_reason;
+
+/* SKIPPED: head.arg_index is GBX_ARG_NONE for a whole task. */
+typedef struct gbx_record_skipped {
+    gbx_record head;
+    uint32_t reason;  /* gbx_skip_reason */
+    uint32_t func_id; /* the first kernel of the task */
+} gbx_record_skipped;
+static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
+
+/* END: what the writer counted; `bytes` of text follow, zero padded: the status ("ok", or why the
+ * run failed). */
+typedef struct gbx_record_end {
+    gbx_record head;       /* GBX_FLAG_COMPLETE */
+    uint64_t record_count; /* tensors and scalars */
+    uint64_t task_count;
+    uint64_t dispatch_count;
+    uint64_t payload_bytes;
+    uint64_t stored_bytes;
+    uint64_t deduplicated;
+    uint64_t dropped;
+    uint64_t stall_ns;
+    uint64_t bytes;
+} gbx_record_end;
+static_assert(sizeof(gbx_record_end) == 104, "layout of the journal");
+
+#endif

@@ -1,0 +1,150 @@
+#include "store/journal/journal_blocks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static gbx_status read_at(int fd, const char *path, uint64_t offset, void *to, size_t size,
+                          size_t *out_size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    *out_size = done;
+    return NULL;
+}
+
+gbx_status gbx_journal_check_header(int fd, const char *path) {
+    gbx_journal_header header;
+    size_t size = 0;
+    GBX_TRY(read_at(fd, path, 0, &header, sizeof header, &size));
+    if (size < sizeof header || memcmp(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic) != 0)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s is not the journal of a dump: it does not begin with "
+                        "the %zu bytes of a header",
+                        path, sizeof header);
+    if (header.version != GBX_JOURNAL_VERSION)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s is a journal of version %" PRIu32 "; this program "
+                        "reads version %u",
+                        path, header.version, GBX_JOURNAL_VERSION);
+    if (header.header_bytes != sizeof header)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: the header says that it has %" PRIu32 " bytes, not "
+                        "%zu",
+                        path, header.header_bytes, sizeof header);
+    return NULL;
+}
+
+static GBX_PRINTF(4, 5) bool report(gbx_block_problem *problem, gbx_reader_stop stop,
+                                    uint64_t offset, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
+    va_end(arguments);
+    problem->stop = stop;
+    problem->offset = offset;
+    return false;
+}
+
+static bool is_zero(const gbx_block_header *header) {
+    static const gbx_block_header zero;
+    return memcmp(header, &zero, sizeof zero) == 0;
+}
+
+static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t sequence,
+                       gbx_block_problem *problem) {
+    if (is_zero(header))
+        return report(problem, GBX_STOP_CUT, offset, "zeros follow instead of a block");
+    if (header->magic != GBX_BLOCK_MAGIC)
+        return report(problem, GBX_STOP_BAD_MAGIC, offset, "no block begins here");
+    size_t checked = offsetof(gbx_block_header, head_check);
+    if (XXH3_64bits(header, checked) != header->head_check)
+        return report(problem, GBX_STOP_BAD_CHECKSUM, offset,
+                      "the head of block %" PRIu32 " does not match its checksum", sequence);
+    if (header->sequence != sequence)
+        return report(problem, GBX_STOP_BAD_BLOCK, offset,
+                      "block %" PRIu32 " comes where block %" PRIu32 " has to", header->sequence,
+                      sequence);
+    if (header->record_bytes == 0 || header->record_bytes > GBX_BLOCK_MAX_BYTES ||
+        header->record_bytes % 8 != 0)
+        return report(problem, GBX_STOP_BAD_BLOCK, offset,
+                      "block %" PRIu32 " says that it has %" PRIu32 " bytes of records", sequence,
+                      header->record_bytes);
+    return true;
+}
+
+/* Every record lies inside of the block and makes sense, and there are as many as it says. */
+static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
+    uint64_t words = block->record_bytes / 8;
+    uint64_t count = 0;
+    for (uint64_t at = 0; at < words; ++count) {
+        const char *wrong = gbx_record_check(block->records + at, words - at);
+        if (wrong)
+            return report(problem, GBX_STOP_BAD_RECORD,
+                          block->offset + sizeof(gbx_block_header) + at * 8,
+                          "a record makes no sense: %s", wrong);
+        at += ((const gbx_record *)(const void *)(block->records + at))->words;
+    }
+    if (count != block->record_count)
+        return report(problem, GBX_STOP_BAD_BLOCK, block->offset,
+                      "a block of %" PRIu64 " records says that it has %" PRIu32, count,
+                      block->record_count);
+    return true;
+}
+
+static gbx_status read_records(int fd, const char *path, const gbx_block_header *header,
+                               uint64_t file_bytes, gbx_journal_block *block, bool *out_is_whole,
+                               gbx_block_problem *problem) {
+    size_t size = 0;
+    uint64_t begin = block->offset + sizeof *header;
+    uint64_t room = begin < file_bytes ? file_bytes - begin : 0;
+    size_t wanted = header->record_bytes < room ? header->record_bytes : (size_t)room;
+    GBX_TRY(read_at(fd, path, begin, block->records, wanted, &size));
+    if (size < header->record_bytes)
+        *out_is_whole = report(problem, GBX_STOP_CUT, block->offset,
+                               "block %" PRIu32 " is cut off: "
+                               "%zu of its %" PRIu32 " bytes of records are there",
+                               header->sequence, size, header->record_bytes);
+    else if (XXH3_64bits(block->records, header->record_bytes) != header->checksum)
+        *out_is_whole = report(problem, GBX_STOP_BAD_CHECKSUM, block->offset,
+                               "the records of block %" PRIu32 " do not match their checksum",
+                               header->sequence);
+    else
+        *out_is_whole = check_records(block, problem);
+    return NULL;
+}
+
+gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset, uint64_t file_bytes,
+                                  uint32_t sequence, gbx_journal_block *block, bool *out_is_whole,
+                                  gbx_block_problem *out_problem) {
+    *out_is_whole = false;
+    if (offset >= file_bytes) {
+        report(out_problem, GBX_STOP_END, offset, "%s", "");
+        return NULL;
+    }
+    gbx_block_header header;
+    size_t size = 0;
+    GBX_TRY(read_at(fd, path, offset, &header, sizeof header, &size));
+    if (size < sizeof header) {
+        report(out_problem, GBX_STOP_CUT, offset, "the head of block %" PRIu32 " is cut off",
+               sequence);
+        return NULL;
+    }
+    if (!check_head(&header, offset, sequence, out_problem))
+        return NULL;
+    block->offset = offset;
+    block->record_bytes = header.record_bytes;
+    block->record_count = header.record_count;
+    return read_records(fd, path, &header, file_bytes, block, out_is_whole, out_problem);
+}

@@ -1,0 +1,184 @@
+#include "store/journal/journal_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "store/payload/disk.h"
+
+enum {
+    CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+    FILE_MODE = 0666,
+    BUFFER_BYTES = (int)(sizeof(gbx_block_header) + GBX_BLOCK_MAX_BYTES),
+    HEADROOM_BYTES = 1 << 20, /* on the disk, for the blocks that tell of a full one */
+    HEADROOM_STEP_BYTES = 1 << 20,
+    START_STEP_BYTES = 1 << 20,
+    PAGE_BYTES = 4096
+};
+
+void gbx_journal_writer_init(gbx_journal_writer *journal) {
+    *journal = (gbx_journal_writer){.fd = -1};
+}
+
+/* See journal_lock.h; where the file system has no locks there is none. */
+static void lock(int fd, int operation) {
+    if (flock(fd, operation | LOCK_NB) != 0)
+        gbx_log_debug("locking " GBX_JOURNAL_FILE ": %s", strerror(errno));
+}
+
+static gbx_status create_file(gbx_journal_writer *journal, int folder_fd) {
+    journal->fd =
+        gbx_above_standard_streams(openat(folder_fd, GBX_JOURNAL_FILE, CREATE_FLAGS, FILE_MODE));
+    if (journal->fd >= 0) {
+        lock(journal->fd, LOCK_EX);
+        return NULL;
+    }
+    if (errno == EEXIST)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "making %s/" GBX_JOURNAL_FILE
+                        ": the directory holds a dump already; choose another directory",
+                        journal->folder);
+    return gbx_fail(GBX_IO, "making %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
+                    strerror(errno), gbx_disk_advice(errno));
+}
+
+static gbx_status write_header(gbx_journal_writer *journal) {
+    gbx_journal_header header = {.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof header};
+    memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
+    size_t written;
+    int error = gbx_disk_write(journal->fd, &header, sizeof header, 0, &written);
+    if (error)
+        return gbx_fail(GBX_IO, "writing the header of %s/" GBX_JOURNAL_FILE ": %s; %s",
+                        journal->folder, strerror(error), gbx_disk_advice(error));
+    journal->file_bytes = sizeof header;
+    return NULL;
+}
+
+gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, const char *folder) {
+    gbx_journal_writer_init(journal);
+    journal->folder = folder;
+    journal->buffer = malloc(BUFFER_BYTES);
+    if (!journal->buffer)
+        return gbx_fail(GBX_EXHAUSTED,
+                        "making %s/" GBX_JOURNAL_FILE
+                        ": the host is out of memory for a buffer of %d bytes; free some",
+                        folder, (int)BUFFER_BYTES);
+    gbx_status status = create_file(journal, folder_fd);
+    if (!status)
+        status = write_header(journal);
+    if (status && journal->fd >= 0) /* it would be taken for a dump */
+        unlinkat(folder_fd, GBX_JOURNAL_FILE, 0);
+    if (status)
+        gbx_journal_writer_close(journal);
+    return status;
+}
+
+void gbx_journal_writer_close(gbx_journal_writer *journal) {
+    if (journal->fd >= 0)
+        close(journal->fd);
+    free(journal->buffer);
+    gbx_status_free(journal->failure);
+    gbx_journal_writer_init(journal);
+}
+
+/* Best effort: where it cannot be had, the writes say so. */
+static void take_headroom(gbx_journal_writer *journal) {
+    uint64_t wanted = journal->file_bytes + HEADROOM_BYTES;
+    if (wanted <= journal->taken_bytes)
+        return;
+    if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes,
+                  HEADROOM_BYTES + HEADROOM_STEP_BYTES) == 0)
+        journal->taken_bytes = wanted + HEADROOM_STEP_BYTES;
+}
+
+/* What is on its way to the disk while the run goes on is not waited for at the end. The last page
+ * is left, for the next block goes on in it. */
+static void start_to_disk(gbx_journal_writer *journal) {
+    uint64_t end = journal->file_bytes & ~(uint64_t)(PAGE_BYTES - 1);
+    if (end < journal->started_bytes + START_STEP_BYTES)
+        return;
+    sync_file_range(journal->fd, (off_t)journal->started_bytes,
+                    (off_t)(end - journal->started_bytes), SYNC_FILE_RANGE_WRITE);
+    journal->started_bytes = end;
+}
+
+static void fill_block_header(const gbx_journal_writer *journal) {
+    gbx_block_header header = {
+        .magic = GBX_BLOCK_MAGIC,
+        .record_bytes = journal->used_bytes,
+        .record_count = journal->record_count,
+        .sequence = journal->sequence,
+        .checksum = XXH3_64bits(journal->buffer + sizeof header, journal->used_bytes)};
+    header.head_check = XXH3_64bits(&header, offsetof(gbx_block_header, head_check));
+    memcpy(journal->buffer, &header, sizeof header);
+}
+
+/* What is there of the block is taken away: the journal ends with a whole one. */
+static void fail_block(gbx_journal_writer *journal, int error) {
+    journal->failure =
+        gbx_fail(GBX_LOST,
+                 "writing block %" PRIu32 ", %" PRIu32 " records at offset %" PRIu64
+                 " of %s/" GBX_JOURNAL_FILE ": %s; the records before it are kept; %s",
+                 journal->sequence, journal->record_count, journal->file_bytes, journal->folder,
+                 strerror(error), gbx_disk_advice(error));
+    if (ftruncate(journal->fd, (off_t)journal->file_bytes) != 0)
+        return; /* readers tell a block that is cut off as well */
+}
+
+static bool write_block(gbx_journal_writer *journal) {
+    fill_block_header(journal);
+    size_t written;
+    size_t bytes = sizeof(gbx_block_header) + journal->used_bytes;
+    int error = gbx_disk_write(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
+    if (error) {
+        fail_block(journal, error);
+        return false;
+    }
+    journal->file_bytes += bytes;
+    journal->sequence += 1;
+    journal->record_count = 0;
+    journal->used_bytes = 0;
+    take_headroom(journal);
+    start_to_disk(journal);
+    return true;
+}
+
+bool gbx_journal_writer_make_room(gbx_journal_writer *journal, uint32_t words) {
+    if (journal->failure)
+        return false;
+    if (words > GBX_BLOCK_MAX_BYTES / 8) {
+        journal->failure = gbx_fail(GBX_INTERNAL,
+                                    "appending to %s/" GBX_JOURNAL_FILE ": a record of %" PRIu32
+                                    " words is longer than a block of %u bytes; report this",
+                                    journal->folder, words, GBX_BLOCK_MAX_BYTES);
+        return false;
+    }
+    return journal->used_bytes == 0 || write_block(journal);
+}
+
+gbx_status gbx_journal_writer_flush(gbx_journal_writer *journal) {
+    if (!journal->failure && (journal->used_bytes == 0 || write_block(journal)))
+        return NULL;
+    return gbx_fail(gbx_status_code(journal->failure), "%s", gbx_status_message(journal->failure));
+}
+
+gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
+    gbx_status status = gbx_journal_writer_flush(journal);
+    int error = ftruncate(journal->fd, (off_t)journal->file_bytes) == 0 ? 0 : errno;
+    journal->taken_bytes = 0;
+    if (!error)
+        error = gbx_disk_sync(journal->fd);
+    lock(journal->fd, LOCK_SH);
+    if (!error)
+        return status;
+    return gbx_status_first(status,
+                            gbx_fail(GBX_LOST, "making %s/" GBX_JOURNAL_FILE " durable: %s; %s",
+                                     journal->folder, strerror(error), gbx_disk_advice(error)));
+}

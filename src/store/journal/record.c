@@ -1,0 +1,200 @@
+#include "store/journal/record.h"
+
+#include <string.h>
+
+#include <glassbox/orchestration.h>
+#include <glassbox/tensor.h>
+
+enum {
+    HEAD_WORDS = sizeof(gbx_record) / 8,
+    SLOT_WORDS = sizeof(gbx_record_slot) / 8,
+    SLOT_TENSOR_WORDS = 2, /* address and start_offset */
+    STATS_WORDS = sizeof(gbx_record_stats) / 8
+};
+
+/* The fixed part of every type. */
+static const uint32_t fixed_words[GBX_RECORD_END + 1] = {
+    [GBX_RECORD_RUN] = sizeof(gbx_record_run) / 8,
+    [GBX_RECORD_RUN_ARG] = sizeof(gbx_record_run_arg) / 8,
+    [GBX_RECORD_TASK] = sizeof(gbx_record_task) / 8,
+    [GBX_RECORD_EDGES] = HEAD_WORDS,
+    [GBX_RECORD_DONE] = HEAD_WORDS,
+    [GBX_RECORD_SCALAR] = sizeof(gbx_record_scalar) / 8,
+    [GBX_RECORD_TENSOR] = sizeof(gbx_record_tensor) / 8,
+    [GBX_RECORD_DISPATCH] = sizeof(gbx_record_dispatch) / 8,
+    [GBX_RECORD_LOSS] = sizeof(gbx_record_loss) / 8,
+    [GBX_RECORD_SKIPPED] = sizeof(gbx_record_skipped) / 8,
+    [GBX_RECORD_END] = sizeof(gbx_record_end) / 8,
+};
+
+static const char *check_text(const gbx_record *head, uint64_t bytes) {
+    uint64_t room = (uint64_t)(head->words - fixed_words[head->type]) * 8;
+    return bytes <= room ? NULL : "its text is longer than the record";
+}
+
+static bool has_negative(const int64_t *dimensions, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i)
+        if (dimensions[i] < 0)
+            return true;
+    return false;
+}
+
+/* The argument that SCALAR and TENSOR are about. */
+static const char *check_argument(const gbx_record *head) {
+    if (head->stage > GBX_STAGE_AFTER)
+        return "its stage is neither before nor after";
+    if (head->role > GBX_ROLE_INOUT)
+        return "its role is none";
+    if (head->arg_index >= GBX_ARG_LOCAL_CONTEXT)
+        return "its arg_index is not that of an argument";
+    return NULL;
+}
+
+static const char *check_scalar(const gbx_record *head) {
+    if (head->dtype >= GBX_DTYPE_COUNT)
+        return "its dtype is none";
+    return check_argument(head);
+}
+
+static const char *check_tensor(const gbx_record_tensor *record) {
+    const gbx_record *head = &record->head;
+    if (!gbx_dtype_is_valid(head->dtype))
+        return "its dtype is none";
+    if (head->ndims > GBX_MAX_DIMS)
+        return "its shape has more than 8 dimensions";
+    uint32_t stats = head->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0;
+    if (head->words < fixed_words[GBX_RECORD_TENSOR] + 2u * head->ndims + stats)
+        return "it is too short for its shape, strides and statistics";
+    if (has_negative(gbx_record_shape(record), head->ndims))
+        return "a dimension of its shape is negative";
+    if (record->bin_size > UINT64_MAX - record->bin_offset)
+        return "its payload ends beyond 64 bits";
+    return check_argument(head);
+}
+
+static const char *check_run_arg(const gbx_record_run_arg *record) {
+    const gbx_record *head = &record->head;
+    if (record->is_tensor > 1)
+        return "it is neither tensor nor scalar";
+    if (record->is_tensor ? !gbx_dtype_is_valid(head->dtype) : head->dtype >= GBX_DTYPE_COUNT)
+        return "its dtype is none";
+    if (!record->is_tensor)
+        return NULL;
+    if (head->ndims > GBX_MAX_DIMS)
+        return "its shape has more than 8 dimensions";
+    if (head->words < fixed_words[GBX_RECORD_RUN_ARG] + head->ndims)
+        return "it is too short for its shape";
+    if (has_negative(gbx_record_run_arg_shape(record), head->ndims))
+        return "a dimension of its shape is negative";
+    return NULL;
+}
+
+/* Words of a slot, and of the geometry that follows that of a tensor. */
+static uint32_t slot_words(const gbx_record_slot *slot) {
+    return slot->is_tensor ? SLOT_WORDS + SLOT_TENSOR_WORDS + 2u * slot->ndims : SLOT_WORDS;
+}
+
+static const char *check_slot(const gbx_record_slot *slot, uint32_t words_left) {
+    if (slot->is_tensor > 1)
+        return "a slot is neither tensor nor scalar";
+    if (slot->arg_index >= GBX_ARG_LOCAL_CONTEXT)
+        return "the arg_index of a slot is not that of an argument";
+    if (slot->role > GBX_ROLE_INOUT)
+        return "the role of a slot is none";
+    if (slot->is_tensor ? !gbx_dtype_is_valid(slot->dtype) : slot->dtype >= GBX_DTYPE_COUNT)
+        return "the dtype of a slot is none";
+    if (slot->is_tensor && slot->ndims > GBX_MAX_DIMS)
+        return "the shape of a slot has more than 8 dimensions";
+    return slot_words(slot) <= words_left ? NULL : "it is too short for its slots";
+}
+
+static const char *check_dispatch(const gbx_record_dispatch *record) {
+    if (record->subtask >= GBX_SUBTASK_COUNT)
+        return "its subtask is none of the three";
+    if (record->block_idx >= GBX_RECORD_BLOCK_END)
+        return "its block_idx is too large";
+    if (record->slot_count > GBX_ARG_LOCAL_CONTEXT)
+        return "it has more slots than args[]";
+    const uint64_t *at = (const uint64_t *)(const void *)(record + 1);
+    uint32_t left = record->head.words - fixed_words[GBX_RECORD_DISPATCH];
+    for (uint32_t i = 0; i < record->slot_count; ++i) {
+        if (left < SLOT_WORDS)
+            return "it is too short for its slots";
+        const gbx_record_slot *slot = (const gbx_record_slot *)(const void *)at;
+        const char *wrong = check_slot(slot, left);
+        if (wrong)
+            return wrong;
+        at += slot_words(slot);
+        left -= slot_words(slot);
+    }
+    return NULL;
+}
+
+static const char *check_loss(const gbx_record_loss *record) {
+    if (record->cause >= GBX_LOSS_CAUSE_COUNT)
+        return "its cause is none";
+    bool has_stage = record->head.stage <= GBX_STAGE_AFTER;
+    return has_stage || record->head.stage == GBX_STAGE_NONE ? NULL : "its stage is none";
+}
+
+static const char *check_skipped(const gbx_record_skipped *record) {
+    return record->reason < GBX_SKIP_REASON_COUNT ? NULL : "its reason is none";
+}
+
+const char *gbx_record_check(const void *record, uint64_t words_left) {
+    if (words_left < HEAD_WORDS)
+        return "its head is cut off";
+    const gbx_record *head = record;
+    if (head->type < GBX_RECORD_RUN || head->type > GBX_RECORD_END)
+        return "its type is none that this version knows";
+    if (head->words < fixed_words[head->type])
+        return "it is shorter than a record of its type";
+    if (head->words > words_left)
+        return "it is longer than what is left of its block";
+    if (head->task >= GBX_RECORD_TASK_END)
+        return "its task number is too large";
+    switch (head->type) {
+    case GBX_RECORD_SCALAR:
+        return check_scalar(head);
+    case GBX_RECORD_TENSOR:
+        return check_tensor(record);
+    case GBX_RECORD_DISPATCH:
+        return check_dispatch(record);
+    case GBX_RECORD_RUN_ARG:
+        return check_run_arg(record);
+    case GBX_RECORD_LOSS:
+        return check_loss(record);
+    case GBX_RECORD_SKIPPED:
+        return check_skipped(record);
+    case GBX_RECORD_RUN:
+        return check_text(head, ((const gbx_record_run *)record)->bytes);
+    case GBX_RECORD_END:
+        return check_text(head, ((const gbx_record_end *)record)->bytes);
+    default:
+        return NULL;
+    }
+}
+
+void gbx_record_view(const gbx_record_tensor *record, gbx_tensor *out_view) {
+    memset(out_view, 0, sizeof *out_view);
+    out_view->data = record->buffer_addr;
+    out_view->dtype = record->head.dtype;
+    out_view->ndims = record->head.ndims;
+    out_view->start_offset = record->start_offset;
+    memcpy(out_view->shape, gbx_record_shape(record), record->head.ndims * sizeof(int64_t));
+    memcpy(out_view->strides, gbx_record_strides(record), record->head.ndims * sizeof(int64_t));
+}
+
+const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view) {
+    const gbx_record_slot *slot = at;
+    const uint64_t *words = at;
+    gbx_slot_view view = {.slot = slot};
+    if (slot->is_tensor) {
+        view.data = words[SLOT_WORDS];
+        view.start_offset = (int64_t)words[SLOT_WORDS + 1];
+        view.shape = (const int64_t *)(words + SLOT_WORDS + SLOT_TENSOR_WORDS);
+        view.strides = view.shape + slot->ndims;
+    }
+    *out_view = view;
+    return words + slot_words(slot);
+}

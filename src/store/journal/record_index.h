@@ -1,0 +1,59 @@
+/*
+ * Where the records of a journal lie, in the order of a manifest: 16 bytes a record, sorted in
+ * place.
+ */
+#ifndef GBX_STORE_JOURNAL_RECORD_INDEX_H
+#define GBX_STORE_JOURNAL_RECORD_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "store/journal/record.h"
+
+/* Records of a task come in the order of their class, then of a number within it. */
+typedef enum gbx_record_class {
+    GBX_CLASS_TASK = 0,
+    GBX_CLASS_ARGUMENT = 1, /* stage, arg_index */
+    GBX_CLASS_DISPATCH = 2, /* block_idx, subtask */
+    GBX_CLASS_GRAPH = 3     /* DONE, EDGES */
+} gbx_record_class;
+
+enum { GBX_CLASS_SHIFT = 18, GBX_TASK_SHIFT = 20 };
+
+typedef struct gbx_index_entry {
+    uint64_t key;    /* task << 20 | class << 18 | number */
+    uint64_t offset; /* in the journal */
+} gbx_index_entry;
+
+/* Zero before its first use. */
+typedef struct gbx_record_index {
+    gbx_index_entry *entries;
+    size_t count;
+    size_t capacity;
+} gbx_record_index;
+
+static inline gbx_record_class gbx_index_class(const gbx_index_entry *entry) {
+    return (gbx_record_class)(entry->key >> GBX_CLASS_SHIFT & 3u);
+}
+
+/* The key of a checked record that is about a task; types that have no class have none. */
+uint64_t gbx_record_key(const gbx_record *record);
+
+/* Room for `count` more entries. */
+GBX_MUST_USE gbx_status gbx_record_index_reserve(gbx_record_index *index, size_t count);
+
+/* The caller has reserved room. */
+static inline void gbx_record_index_add(gbx_record_index *index, uint64_t key, uint64_t offset) {
+    index->entries[index->count++] = (gbx_index_entry){key, offset};
+}
+
+/* By key, then by offset. Takes no memory. */
+void gbx_record_index_sort(gbx_record_index *index);
+
+/* The first entry whose key is not below `key`; `count` when there is none. */
+size_t gbx_record_index_find(const gbx_record_index *index, uint64_t key);
+
+void gbx_record_index_free(gbx_record_index *index);
+
+#endif

@@ -1,0 +1,108 @@
+#include "store/payload/payload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "store/payload/disk.h"
+#include "store/writer.h"
+
+enum { CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE = 0666 };
+
+void gbx_payload_init(gbx_payload *payload) {
+    *payload = (gbx_payload){.fd = -1};
+}
+
+static void say_not_direct(const gbx_payload *payload) {
+    gbx_log_info("writing %s/" GBX_PAYLOAD_FILE
+                 ": the file system refuses direct writes; it goes through the page cache",
+                 payload->folder);
+}
+
+/* A file system that refuses O_DIRECT may have made the file before it said so. */
+static int open_buffered(int folder_fd) {
+    unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
+    return openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
+}
+
+gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *folder) {
+    gbx_payload_init(payload);
+    payload->folder = folder;
+    payload->is_direct = true;
+    payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS | O_DIRECT, FILE_MODE);
+    if (payload->fd < 0 && errno == EINVAL) {
+        payload->is_direct = false;
+        payload->fd = open_buffered(folder_fd);
+        say_not_direct(payload);
+    }
+    payload->fd = gbx_above_standard_streams(payload->fd);
+    if (payload->fd >= 0)
+        return NULL;
+    if (errno == EEXIST)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "making %s/" GBX_PAYLOAD_FILE
+                        ": the directory holds a dump already; choose another directory",
+                        folder);
+    return gbx_fail(GBX_IO, "making %s/" GBX_PAYLOAD_FILE ": %s; %s", folder, strerror(errno),
+                    gbx_disk_advice(errno));
+}
+
+void gbx_payload_close(gbx_payload *payload) {
+    if (payload->fd >= 0)
+        close(payload->fd);
+    gbx_payload_init(payload);
+}
+
+uint64_t gbx_payload_reserve(gbx_payload *payload, uint64_t bytes) {
+    uint64_t offset = payload->reserved_bytes;
+    uint64_t rounded, end;
+    /* What no file can hold is refused by the write. */
+    if (!gbx_checked_align_up(bytes, GBX_STORE_PAGE_BYTES, &rounded) ||
+        !gbx_checked_add_u64(offset, rounded, &end) || end > INT64_MAX)
+        return UINT64_MAX - GBX_STORE_PAGE_BYTES + 1;
+    payload->reserved_bytes = end;
+    return offset;
+}
+
+/* Once refused, direct writes are not tried again. */
+static bool turn_buffered(gbx_payload *payload) {
+    int flags = fcntl(payload->fd, F_GETFL);
+    if (flags < 0 || fcntl(payload->fd, F_SETFL, flags & ~O_DIRECT) != 0)
+        return false;
+    payload->is_direct = false;
+    say_not_direct(payload);
+    return true;
+}
+
+gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *pages,
+                             uint64_t bytes) {
+    size_t written;
+    int error = gbx_disk_write(payload->fd, pages, bytes, offset, &written);
+    /* Some file systems open for direct writes and refuse the first one. */
+    if (error == EINVAL && payload->is_direct && turn_buffered(payload)) {
+        size_t rest;
+        error = gbx_disk_write(payload->fd, (const char *)pages + written, bytes - written,
+                               offset + written, &rest);
+        written += rest;
+    }
+    if (error == 0)
+        return NULL;
+    return gbx_fail(GBX_LOST,
+                    "writing payload, %" PRIu64 " bytes at offset %" PRIu64
+                    " of %s/" GBX_PAYLOAD_FILE ": %s after %zu bytes; %s",
+                    bytes, offset, payload->folder, strerror(error), written,
+                    gbx_disk_advice(error));
+}
+
+gbx_status gbx_payload_sync(gbx_payload *payload) {
+    int error = payload->fd < 0 ? 0 : gbx_disk_sync(payload->fd);
+    if (error == 0)
+        return NULL;
+    return gbx_fail(GBX_LOST, "making %s/" GBX_PAYLOAD_FILE " durable: %s; %s", payload->folder,
+                    strerror(error), gbx_disk_advice(error));
+}

@@ -1,0 +1,91 @@
+#include "store/verify/findings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *gbx_finding_kind_name(gbx_finding_kind kind) {
+    static const char *const names[GBX_FINDING_KIND_COUNT] = {
+        "journal", "count",   "task", "record",   "size",
+        "offset",  "overlap", "hash", "manifest", "file"};
+    return kind < GBX_FINDING_KIND_COUNT ? names[kind] : "unknown";
+}
+
+/* A copy of a text that may be NULL; notes when memory is out. */
+static char *copy(gbx_findings *findings, const char *text) {
+    char *copied = text ? strdup(text) : NULL;
+    findings->has_failed |= text && !copied;
+    return copied;
+}
+
+static gbx_finding *next_item(gbx_findings *findings) {
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? 2 * findings->capacity : 16;
+        gbx_finding *items = reallocarray(findings->items, capacity, sizeof *items);
+        if (!items)
+            return NULL;
+        findings->items = items;
+        findings->capacity = capacity;
+    }
+    return &findings->items[findings->count++];
+}
+
+void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
+                      const char *kernel, const char *what, const char *expected, const char *got) {
+    gbx_finding *item = next_item(findings);
+    if (!item) {
+        findings->has_failed = true;
+        return;
+    }
+    *item = (gbx_finding){.kind = kind,
+                          .has_place = place != NULL,
+                          .kernel = copy(findings, kernel && kernel[0] ? kernel : NULL),
+                          .what = copy(findings, what),
+                          .expected = copy(findings, expected),
+                          .got = copy(findings, got)};
+    if (place)
+        item->place = *place;
+}
+
+void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind,
+                          const gbx_finding_place *place, const char *kernel, const char *what,
+                          uint64_t expected, uint64_t got) {
+    char texts[2][24];
+    if (expected == got)
+        return;
+    snprintf(texts[0], sizeof texts[0], "%" PRIu64, expected);
+    snprintf(texts[1], sizeof texts[1], "%" PRIu64, got);
+    gbx_findings_add(findings, kind, place, kernel, what, texts[0], texts[1]);
+}
+
+void gbx_findings_free(gbx_findings *findings) {
+    for (size_t i = 0; i < findings->count; ++i) {
+        free(findings->items[i].kernel);
+        free(findings->items[i].what);
+        free(findings->items[i].expected);
+        free(findings->items[i].got);
+    }
+    free(findings->items);
+    *findings = (gbx_findings){0};
+}
+
+gbx_status gbx_finding_kernel(gbx_reader *reader, uint64_t task, char *out_text, size_t capacity) {
+    gbx_record_task about;
+    bool is_found;
+    size_t used = 0;
+    out_text[0] = '\0';
+    GBX_TRY(gbx_reader_find_task(reader, task, &about, &is_found));
+    for (size_t i = 0; is_found && i < 3 && used < capacity; ++i) {
+        if (about.func_ids[i] == UINT32_MAX)
+            continue;
+        const gbx_run_kernel *kernel =
+            gbx_run_info_kernel(gbx_reader_run(reader), about.func_ids[i]);
+        const char *plus = used ? "+" : "";
+        int length = kernel ? snprintf(out_text + used, capacity - used, "%s%s", plus, kernel->name)
+                            : snprintf(out_text + used, capacity - used, "%s#%" PRIu32, plus,
+                                       about.func_ids[i]);
+        used += (size_t)length;
+    }
+    return NULL;
+}

@@ -1,0 +1,398 @@
+#include "store/verify/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glassbox/orchestration.h>
+#include <glassbox/tensor.h>
+
+#include "store/journal/journal_lock.h"
+#include "store/verify/verify_manifest.h"
+#include "store/verify/verify_payload.h"
+#include "tensor/view.h"
+
+enum { KERNEL_TEXT_BYTES = 256 };
+
+/* What was seen of the task whose records are being walked over. */
+typedef struct task_check {
+    uint64_t task;
+    uint64_t task_records;
+    uint64_t argument_records;
+    uint64_t predecessors;
+    uint64_t dispatches;
+    uint64_t dones;
+    gbx_record_task about; /* where task_records is not 0 */
+} task_check;
+
+typedef struct journal_check {
+    gbx_verification *out;
+    gbx_reader *reader;
+    gbx_findings *findings;
+    gbx_verify_list payloads;
+    task_check task;
+    bool has_task;
+    bool is_own;         /* the form is ours, as gbx_verify_is_own has it */
+    bool is_ok;          /* the run went well, too: every task has completed */
+    gbx_record previous; /* the argument before; type 0 at first */
+} journal_check;
+
+/* --- one argument --- */
+
+static gbx_finding_place place_of(const journal_check *check, const gbx_record *head) {
+    return (gbx_finding_place){.index = check->out->records,
+                               .task = head->task,
+                               .arg_index = head->arg_index,
+                               .stage = head->stage};
+}
+
+/* `head` is a copy: the reader forgets its own. */
+static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
+                              const char *what, const char *expected, const char *got) {
+    char kernel[KERNEL_TEXT_BYTES];
+    gbx_finding_place place = place_of(check, head);
+    GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
+    gbx_findings_add(check->findings, kind, &place, kernel, what, expected, got);
+    return NULL;
+}
+
+static gbx_status compare_sizes(journal_check *check, const gbx_record *head, const char *what,
+                                uint64_t expected, uint64_t got) {
+    char kernel[KERNEL_TEXT_BYTES];
+    gbx_finding_place place = place_of(check, head);
+    if (expected == got)
+        return NULL;
+    GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
+    gbx_findings_compare(check->findings, GBX_FINDING_SIZE, &place, kernel, what, expected, got);
+    return NULL;
+}
+
+static bool is_same_argument(const gbx_record *a, const gbx_record *b) {
+    return a->type != 0 && a->task == b->task && a->stage == b->stage &&
+           a->arg_index == b->arg_index && ((a->flags ^ b->flags) & GBX_FLAG_IN_FLIGHT) == 0;
+}
+
+/* Inputs and scalars are taken before, outputs after, inouts at both. */
+static gbx_status check_stage(journal_check *check, const gbx_record *head) {
+    bool is_before = head->stage == GBX_STAGE_BEFORE;
+    if (head->type == GBX_RECORD_SCALAR && !is_before)
+        return add_finding(check, head, GBX_FINDING_RECORD, "stage of a scalar", "before_dispatch",
+                           "after_completion");
+    if (head->type == GBX_RECORD_TENSOR && head->role == GBX_ROLE_INPUT && !is_before)
+        return add_finding(check, head, GBX_FINDING_RECORD, "stage of an input", "before_dispatch",
+                           "after_completion");
+    if (head->type == GBX_RECORD_TENSOR && head->role == GBX_ROLE_OUTPUT && is_before)
+        return add_finding(check, head, GBX_FINDING_RECORD, "stage of an output",
+                           "after_completion", "before_dispatch");
+    return NULL;
+}
+
+static gbx_status check_size(journal_check *check, const gbx_record_tensor *record,
+                             const gbx_tensor *view) {
+    char expected[48], got[24];
+    const gbx_record *head = &record->head;
+    uint64_t whole = gbx_tensor_payload_bytes(view);
+    if (!(head->flags & GBX_FLAG_HAS_PAYLOAD))
+        return compare_sizes(check, head, "bin_size of a record without payload", 0,
+                             record->bin_size);
+    if (!(head->flags & GBX_FLAG_TRUNCATED))
+        return compare_sizes(check, head, "bin_size", whole, record->bin_size);
+    if (record->bin_size < whole)
+        return NULL;
+    snprintf(expected, sizeof expected, "less than %" PRIu64, whole);
+    snprintf(got, sizeof got, "%" PRIu64, record->bin_size);
+    return add_finding(check, head, GBX_FINDING_SIZE, "bin_size of a truncated tensor", expected,
+                       got);
+}
+
+static gbx_status check_view(journal_check *check, const gbx_record_tensor *record,
+                             const gbx_tensor *view) {
+    int64_t first, end;
+    if (!gbx_tensor_is_valid(view, &first, &end))
+        return add_finding(check, &record->head, GBX_FINDING_RECORD,
+                           "shape, strides and start_offset are those of no tensor", NULL, NULL);
+    bool is_contiguous = gbx_tensor_is_contiguous(view);
+    bool is_said = (record->head.flags & GBX_FLAG_CONTIGUOUS) != 0;
+    if (is_contiguous != is_said)
+        GBX_TRY(add_finding(check, &record->head, GBX_FINDING_RECORD, "is_contiguous",
+                            is_contiguous ? "true" : "false", is_said ? "true" : "false"));
+    return check_size(check, record, view);
+}
+
+/* Its bytes are looked at later, in the order of the file. */
+static gbx_status keep_payload(journal_check *check, const gbx_record_tensor *record,
+                               uint64_t position) {
+    gbx_verify_entry entry = {.offset = record->bin_offset,
+                              .bytes = record->bin_size,
+                              .hash = {.low = record->hash_low, .high = record->hash_high},
+                              .position = position,
+                              .index = check->out->records & (UINT64_MAX >> 2),
+                              .is_duplicate = (record->head.flags & GBX_FLAG_DUPLICATE) != 0,
+                              .has_hash = (record->head.flags & GBX_FLAG_HAS_HASH) != 0};
+    check->out->hashed_records += entry.has_hash;
+    if (!gbx_verify_list_add(&check->payloads, &entry))
+        return gbx_fail(GBX_EXHAUSTED, "listing %zu payloads: the host is out of memory",
+                        check->payloads.count);
+    return NULL;
+}
+
+static gbx_status check_tensor(journal_check *check, const gbx_record *head, uint64_t position) {
+    gbx_record_tensor record;
+    gbx_tensor view;
+    memcpy(&record, head, sizeof record);
+    gbx_record_view((const gbx_record_tensor *)(const void *)head, &view);
+    GBX_TRY(check_view(check, &record, &view));
+    if (!(record.head.flags & GBX_FLAG_HAS_PAYLOAD)) {
+        ++check->out->unhashed_tensors;
+        return NULL;
+    }
+    if (!(record.head.flags & GBX_FLAG_HAS_HASH)) {
+        if (gbx_reader_get_origin(check->reader)->is_journal)
+            return add_finding(check, &record.head, GBX_FINDING_RECORD,
+                               "has payload, but no hash of it", NULL, NULL);
+        ++check->out->unchecked_tensors;
+    }
+    return keep_payload(check, &record, position);
+}
+
+static gbx_status check_argument(journal_check *check, const gbx_record *head, uint64_t position) {
+    gbx_record kept = *head;
+    if (kept.type == GBX_RECORD_TENSOR)
+        GBX_TRY(check_tensor(check, head, position));
+    if (check->is_own) {
+        GBX_TRY(check_stage(check, &kept));
+        if (is_same_argument(&check->previous, &kept))
+            GBX_TRY(add_finding(check, &kept, GBX_FINDING_TASK, "is recorded twice", NULL, NULL));
+    }
+    check->previous = kept;
+    ++check->task.argument_records;
+    ++check->out->records;
+    return NULL;
+}
+
+/* --- one task --- */
+
+static uint64_t expected_dispatches(const gbx_record_task *about) {
+    uint64_t subtasks = 0;
+    for (size_t i = 0; i < 3; ++i)
+        subtasks += about->func_ids[i] != UINT32_MAX;
+    return subtasks * about->block_num;
+}
+
+static void compare_task(journal_check *check, const char *what, uint64_t expected, uint64_t got) {
+    char text[128];
+    snprintf(text, sizeof text, "task %" PRIu64 ": %s", check->task.task, what);
+    gbx_findings_compare(check->findings, GBX_FINDING_TASK, NULL, NULL, text, expected, got);
+}
+
+/* Of a run that was killed, or that lost records, what belongs to a task may be missing. */
+static void end_task(journal_check *check) {
+    const task_check *task = &check->task;
+    if (!check->has_task)
+        return;
+    if (task->task_records > 1)
+        compare_task(check, "records of the task itself", 1, task->task_records);
+    if (task->dones > 1)
+        compare_task(check, "completions", 1, task->dones);
+    if (task->task_records > 0 && task->predecessors > task->about.predecessor_count)
+        compare_task(check, "predecessors", task->about.predecessor_count, task->predecessors);
+    if (!check->out->is_strict)
+        return;
+    if (task->task_records == 0) {
+        compare_task(check, "records of the task itself", 1, 0);
+        return;
+    }
+    if (task->predecessors < task->about.predecessor_count)
+        compare_task(check, "predecessors", task->about.predecessor_count, task->predecessors);
+    if (check->is_ok && task->dones == 0)
+        compare_task(check, "completions", 1, 0);
+    if (check->is_ok && gbx_reader_run(check->reader)->has_args)
+        compare_task(check, "dispatches", expected_dispatches(&task->about), task->dispatches);
+}
+
+static void begin_task(journal_check *check, uint64_t task) {
+    end_task(check);
+    check->task = (task_check){.task = task};
+    check->has_task = true;
+}
+
+static gbx_status check_record(journal_check *check, const gbx_record *record, uint64_t position) {
+    uint64_t edges = 0;
+    if (!check->has_task || record->task != check->task.task)
+        begin_task(check, record->task);
+    switch (record->type) {
+    case GBX_RECORD_TASK:
+        ++check->task.task_records;
+        memcpy(&check->task.about, record, sizeof check->task.about);
+        return NULL;
+    case GBX_RECORD_EDGES:
+        (void)gbx_record_edges(record, &edges);
+        check->task.predecessors += edges;
+        return NULL;
+    case GBX_RECORD_DONE:
+        ++check->task.dones;
+        return NULL;
+    case GBX_RECORD_DISPATCH:
+        ++check->task.dispatches;
+        return NULL;
+    default:
+        return check_argument(check, record, position);
+    }
+}
+
+static gbx_status check_records(journal_check *check) {
+    uint64_t count = gbx_reader_count(check->reader);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record;
+        GBX_TRY(gbx_reader_at(check->reader, i, &record));
+        GBX_TRY(check_record(check, record, i));
+    }
+    end_task(check);
+    return NULL;
+}
+
+/* --- the journal as a whole --- */
+
+static void compare_total(gbx_findings *findings, const char *name, uint64_t said,
+                          uint64_t counted) {
+    char what[64];
+    snprintf(what, sizeof what, "%s of the END record", name);
+    gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, what, counted, said);
+}
+
+static void check_totals(gbx_findings *findings, const gbx_record_end *end,
+                         const gbx_reader_totals *counted) {
+    compare_total(findings, "record_count", end->record_count,
+                  counted->records + counted->in_flight);
+    compare_total(findings, "task_count", end->task_count, counted->tasks);
+    compare_total(findings, "dispatch_count", end->dispatch_count, counted->dispatches);
+    compare_total(findings, "payload_bytes", end->payload_bytes, counted->payload_bytes);
+    compare_total(findings, "stored_bytes", end->stored_bytes, counted->stored_bytes);
+    compare_total(findings, "deduplicated", end->deduplicated, counted->deduplicated);
+    compare_total(findings, "dropped", end->dropped, counted->dropped);
+}
+
+/* A journal without its end, or with more behind it, and how much of it there is. */
+static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(reader);
+    char what[GBX_STOP_TEXT_BYTES + 160];
+    if (extent->stop != GBX_STOP_END) {
+        snprintf(what, sizeof what,
+                 "at byte %" PRIu64 ": %s; %" PRIu64 " records of the journal in %" PRIu64
+                 " blocks before it are readable",
+                 extent->stop_offset, extent->stop_text, extent->record_count, extent->block_count);
+        gbx_findings_add(findings, GBX_FINDING_JOURNAL, NULL, NULL, what, NULL, NULL);
+    }
+    if (!gbx_reader_end(reader)) {
+        snprintf(what, sizeof what,
+                 "there is no END record: the run was killed, or the end is damaged; %" PRIu64
+                 " records of the journal are readable",
+                 extent->record_count);
+        gbx_findings_add(findings, GBX_FINDING_JOURNAL, NULL, NULL, what, NULL, NULL);
+    }
+}
+
+/* --- a manifest alone --- */
+
+/* What it says of its entries. */
+static void check_said(gbx_findings *findings, const gbx_reader *reader) {
+    const gbx_import_said *said = gbx_reader_get_said(reader);
+    const gbx_reader_totals *counted = gbx_reader_get_totals(reader);
+    const uint64_t values[GBX_SAID_COUNT] = {
+        [GBX_SAID_RECORDS] = counted->records,
+        [GBX_SAID_BEFORE] = counted->before_dispatch,
+        [GBX_SAID_AFTER] = counted->after_completion,
+        [GBX_SAID_INPUTS] = counted->inputs,
+        [GBX_SAID_OUTPUTS] = counted->outputs,
+        [GBX_SAID_INOUTS] = counted->inouts,
+        [GBX_SAID_IN_FLIGHT] = counted->in_flight,
+        [GBX_SAID_TRUNCATED] = counted->truncated,
+        [GBX_SAID_DEDUPLICATED] = counted->deduplicated,
+        [GBX_SAID_PAYLOAD_BYTES] = counted->payload_bytes,
+        [GBX_SAID_STORED_BYTES] = counted->stored_bytes,
+        [GBX_SAID_DROPPED] = counted->dropped - said->values[GBX_SAID_OVERWRITTEN],
+    };
+    for (size_t i = 0; i <= GBX_SAID_DROPPED; ++i)
+        if (said->names[i] && (i != GBX_SAID_DROPPED || said->has_losses))
+            gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, said->names[i], values[i],
+                                 said->values[i]);
+}
+
+/* --- all of it --- */
+
+static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verification *out) {
+    journal_check check = {.out = out,
+                           .reader = out->reader,
+                           .findings = &out->findings,
+                           .is_own = gbx_verify_is_own(out->reader)};
+    check.is_ok = gbx_reader_has_ended_well(out->reader);
+    gbx_status status = check_records(&check);
+    if (!status)
+        status = gbx_verify_payload(out->reader, &check.payloads, &out->findings, observer,
+                                    &out->file_bytes);
+    out->payload_bytes = gbx_reader_get_totals(out->reader)->payload_bytes;
+    gbx_verify_list_free(&check.payloads);
+    return status;
+}
+
+static gbx_status verify_open(const char *directory, const gbx_verify_observer *observer,
+                              gbx_verification *out) {
+    const gbx_record_end *end = gbx_reader_end(out->reader);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(out->reader);
+    if (!gbx_reader_get_origin(out->reader)->is_journal) {
+        check_said(&out->findings, out->reader);
+        return check_contents(observer, out);
+    }
+    check_extent(&out->findings, out->reader);
+    if (end)
+        check_totals(&out->findings, end, totals);
+    out->is_strict = gbx_reader_is_complete(out->reader) && totals->dropped == 0;
+    bool is_missing = false;
+    gbx_status status = check_contents(observer, out);
+    if (!status)
+        status =
+            gbx_verify_manifests(directory, out->reader, &out->findings, observer, &is_missing);
+    out->can_be_recovered =
+        is_missing || !end || gbx_reader_get_extent(out->reader)->stop != GBX_STOP_END;
+    return status;
+}
+
+/* A dump that has a manifest alone has nothing to lock: no run writes it. */
+static gbx_status lock(const char *directory, int *out_fd) {
+    char path[PATH_MAX];
+    bool is_there = false;
+    gbx_status status = gbx_journal_lock(directory, GBX_JOURNAL_READS, out_fd);
+    if (!status || gbx_status_code(status) != GBX_NOT_FOUND)
+        return status;
+    gbx_status looked = gbx_import_find(directory, path, &is_there);
+    if (looked || !is_there)
+        return gbx_status_first(status, looked);
+    gbx_status_free(status);
+    return NULL;
+}
+
+gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *observer,
+                           gbx_verification *out_verification) {
+    *out_verification = (gbx_verification){0};
+    int lock_fd;
+    GBX_TRY(lock(directory, &lock_fd));
+    unsigned indexed = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH;
+    gbx_status status = gbx_reader_open(directory, indexed, &out_verification->reader);
+    if (!status)
+        status = verify_open(directory, observer, out_verification);
+    if (!status && out_verification->findings.has_failed)
+        status = gbx_fail(GBX_EXHAUSTED, "checking %s: the host is out of memory", directory);
+    if (status)
+        gbx_verification_free(out_verification);
+    if (lock_fd >= 0)
+        close(lock_fd);
+    return status;
+}
+
+void gbx_verification_free(gbx_verification *verification) {
+    gbx_reader_close(verification->reader);
+    gbx_findings_free(&verification->findings);
+    *verification = (gbx_verification){0};
+}
