@@ -3,8 +3,8 @@
 #define GBX_CLI_REFERENCES_H
 
 #include "replay/check.h"
-#include "replay/kept_run.h"
 #include "scene/scene.h"
+#include "store/run/kept_run.h"
 
 typedef struct gbx_references {
     gbx_scene *scene;

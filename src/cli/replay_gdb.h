@@ -3,7 +3,7 @@
 #define GBX_CLI_REPLAY_GDB_H
 
 #include "cli/replay_result.h"
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 /*
  * Starts gdb on this terminal with the calls of the task, stopped at kernel_entry, and comes back

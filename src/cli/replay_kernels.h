@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "replay/kept_run.h"
 #include "replay/task.h"
+#include "store/run/kept_run.h"
 
 enum { GBX_REPLAY_KERNEL_FILES = 16 };
 

@@ -3,7 +3,7 @@
 #define GBX_CLI_REPLAY_SAVE_H
 
 #include "replay/engine.h"
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 typedef struct gbx_replay_saving {
     gbx_replay_engine *engine;

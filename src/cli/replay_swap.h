@@ -3,7 +3,7 @@
 #define GBX_CLI_REPLAY_SWAP_H
 
 #include "cli/replay_result.h"
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 typedef enum gbx_swap_judgement {
     GBX_SWAP_FIXED = 0, /* the old one was wrong, or the run ended in it; the new one is right */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 /* What is not to be believed; all of it is borrowed. */
 typedef struct gbx_trust {

@@ -11,7 +11,7 @@
 #include "scene/case_data.h"
 #include "scene/golden.h"
 #include "scene/guard.h"
-#include "scene/output_directory.h"
+#include "store/run/output_directory.h"
 #include "toolchain/kernel_compiler.h"
 
 enum { EXIT_DIFFERS = 1, EXIT_INPUT = 2, EXIT_DEVICE = 3, EXIT_LOST = 4 };

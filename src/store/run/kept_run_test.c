@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 static int enter_directory(void **state) {
     (void)state;

@@ -2,8 +2,8 @@
  * What run.json of a dump tells beyond the journal: the scene's directory, the chip, and the copies
  * of kernels that the run kept. Untrusted input: every field is checked.
  */
-#ifndef GBX_REPLAY_KEPT_RUN_H
-#define GBX_REPLAY_KEPT_RUN_H
+#ifndef GBX_STORE_RUN_KEPT_RUN_H
+#define GBX_STORE_RUN_KEPT_RUN_H
 
 #include <stddef.h>
 #include <stdint.h>

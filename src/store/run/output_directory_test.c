@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "scene/output_directory.h"
+#include "store/run/output_directory.h"
 
 enum { NOON = 1785585600 }; /* 2026-08-01 12:00:00 UTC */
 #define STAMP "20260801_120000"

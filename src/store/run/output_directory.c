@@ -1,4 +1,4 @@
-#include "scene/output_directory.h"
+#include "store/run/output_directory.h"
 
 #include <ctype.h>
 #include <errno.h>

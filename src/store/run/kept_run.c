@@ -1,4 +1,4 @@
-#include "replay/kept_run.h"
+#include "store/run/kept_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * the newest, or a place of the user's choice. No two dumps share a directory, whichever processes
  * make them.
  */
-#ifndef GBX_SCENE_OUTPUT_DIRECTORY_H
-#define GBX_SCENE_OUTPUT_DIRECTORY_H
+#ifndef GBX_STORE_RUN_OUTPUT_DIRECTORY_H
+#define GBX_STORE_RUN_OUTPUT_DIRECTORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
