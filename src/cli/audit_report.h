@@ -2,7 +2,7 @@
 #ifndef GBX_CLI_AUDIT_REPORT_H
 #define GBX_CLI_AUDIT_REPORT_H
 
-#include "analysis/audit.h"
+#include "analysis/audit/audit.h"
 #include "base/status.h"
 #include "cli/open_dump.h"
 

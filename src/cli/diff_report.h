@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/diff.h"
+#include "analysis/diff/diff.h"
 #include "cli/open_dump.h"
 #include "cli/text_table.h"
 #include "cli/view_row.h"

@@ -5,13 +5,13 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export_name.h"
-#include "analysis/export_npy.h"
-#include "analysis/export_simpler.h"
+#include "analysis/export/export_archive.h"
+#include "analysis/export/export_name.h"
+#include "analysis/export/export_npy.h"
+#include "analysis/export/export_simpler.h"
 #include "base/staging.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
-#include "cli/export_archive.h"
 #include "cli/export_files.h"
 #include "cli/export_notes.h"
 #include "cli/open_dump.h"

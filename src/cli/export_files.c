@@ -8,11 +8,11 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export_convert.h"
-#include "analysis/export_csv.h"
-#include "analysis/export_name.h"
-#include "analysis/export_npy.h"
-#include "analysis/export_txt.h"
+#include "analysis/export/export_convert.h"
+#include "analysis/export/export_csv.h"
+#include "analysis/export/export_name.h"
+#include "analysis/export/export_npy.h"
+#include "analysis/export/export_txt.h"
 #include "base/staging.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/export_source.h"
+#include "analysis/export/export_source.h"
 
 /* Some entries: how many, and the names of the first. */
 typedef struct gbx_export_names {

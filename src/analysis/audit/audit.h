@@ -1,0 +1,128 @@
+/*
+ * Replay of memory from the records of a dump alone: whether every input holds what was left there
+ * last, and whether tasks that share memory were in an order.
+ *
+ * An input is read at its task's first dispatch, an output is what memory holds at its task's
+ * completion. What an input holds beside what the last of those before it told was written by
+ * someone who did not declare it. Two tasks of which one writes what the other reads or writes have
+ * to be in an order: by edges, where the dump has all of them, or else by time.
+ */
+#ifndef GBX_ANALYSIS_AUDIT_AUDIT_H
+#define GBX_ANALYSIS_AUDIT_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/entries.h"
+#include "analysis/graph.h"
+#include "base/status.h"
+
+typedef enum gbx_audit_kind {
+    GBX_AUDIT_UNDECLARED_WRITE = 0,   /* first: who left it; second: who found something else */
+    GBX_AUDIT_READ_TOO_EARLY = 1,     /* first: who writes; second: who reads */
+    GBX_AUDIT_OVERLAPPING_WRITES = 2, /* the first in graph order first */
+    GBX_AUDIT_KIND_COUNT = 3
+} gbx_audit_kind;
+
+/* One of the two tasks of a finding. */
+typedef struct gbx_audit_side {
+    uint64_t task;  /* task_seq */
+    uint64_t entry; /* its argument, an index of gbx_entries */
+    int64_t begin;  /* the range of the finding relative to that argument's buffer, in bytes */
+    int64_t end;
+} gbx_audit_side;
+
+typedef enum gbx_audit_reason {
+    GBX_SUSPECT_HAS_IT = 0,       /* an argument of it lies there, which it was not to write */
+    GBX_SUSPECT_ENDS_BEFORE = 1,  /* an output of it ends `distance` bytes before */
+    GBX_SUSPECT_BEGINS_AFTER = 2, /* an output of it begins `distance` bytes after */
+    GBX_SUSPECT_RAN = 3           /* it ran at the time, no more is known; no entry */
+} gbx_audit_reason;
+
+/* A task that ran when an undeclared write must have happened. */
+typedef struct gbx_audit_suspect {
+    uint64_t task;
+    uint64_t entry;
+    uint64_t distance;
+    gbx_audit_reason reason;
+} gbx_audit_suspect;
+
+enum { GBX_AUDIT_SUSPECTS = 4 };
+
+typedef struct gbx_audit_finding {
+    gbx_audit_kind kind;
+    gbx_audit_side first;
+    gbx_audit_side second;
+    uint64_t
+        address; /* of the range: the elements that differ, or the bytes that both tasks have */
+    uint64_t bytes;
+
+    /* The first element of `second` in the range that holds something else than `first` left. Not
+     * there where nothing differs, or the dump has not the bytes of both. */
+    bool has_element;
+    uint64_t element; /* row-major */
+    uint32_t dtype;
+    uint64_t expected; /* raw bits */
+    uint64_t found;
+
+    bool is_compared;   /* the bytes of both are known: without an element they are equal */
+    bool is_concurrent; /* by the times one ran while the other did */
+    bool has_no_path;   /* the dump has all edges, and none orders the two */
+    bool is_seen;       /* `first` did not write it but read it: what it saw is known */
+    bool is_read_first; /* of a read: the reader comes first in graph order */
+    bool is_read_late;  /* of those: by the times the writer had completed before */
+
+    bool has_suspects;      /* they were looked for */
+    uint64_t suspect_count; /* all of them, of which the likeliest are: */
+    gbx_audit_suspect suspects[GBX_AUDIT_SUSPECTS];
+} gbx_audit_finding;
+
+/* Why some inputs could not be compared. An input counts once. */
+typedef enum gbx_audit_gap {
+    GBX_GAP_NO_BYTES = 0,        /* the dump has not the bytes of it or of what was there */
+    GBX_GAP_MISSING_OUTPUTS = 1, /* it differs, but outputs of tasks that ran before are missing */
+    GBX_GAP_PIECES = 2,          /* its view lies in too many pieces */
+    GBX_GAP_COUNT = 3
+} gbx_audit_gap;
+
+typedef struct gbx_audit_counts {
+    uint64_t tasks;
+    uint64_t records;     /* tensors, without those in flight */
+    uint64_t inputs;      /* of them, those before dispatch: */
+    uint64_t compared;    /* all that was known of their memory was compared */
+    uint64_t first_reads; /* nothing was known of their memory: arguments of the run */
+    uint64_t raced;       /* held something else, as a finding of a read too early explains */
+    uint64_t not_compared[GBX_GAP_COUNT];
+    uint64_t missing_tasks; /* tasks of which outputs are missing; UINT64_MAX: maybe all */
+    uint64_t unfollowed;    /* outputs whose views lie in too many pieces */
+    uint64_t in_flight;     /* records that take no part */
+    uint64_t damaged;       /* records whose bytes have not their hash: taken for missing */
+    uint64_t bad_edges;
+    uint64_t outputs; /* of the records, those after completion: */
+    uint64_t unread;  /* no task read a byte of them before it was overwritten */
+    bool has_more;    /* findings that are not listed */
+    bool has_edges;   /* order is by edges; else by time alone */
+    bool is_complete; /* the run came to its end, even if it failed, and nothing was lost */
+} gbx_audit_counts;
+
+typedef struct gbx_audit {
+    gbx_audit_counts counts;
+    gbx_audit_finding *findings; /* by the later of both tasks in graph order; 100,000 at most */
+    size_t finding_count;
+} gbx_audit;
+
+/* NULL for nobody. */
+typedef void (*gbx_audit_progress)(void *context, uint64_t done, uint64_t all);
+
+/*
+ * The reader was opened with GBX_INDEX_GRAPH and ARGUMENTS, its payload is open. Memory grows with
+ * the number of records and of ranges that views cut memory into, not with the payload. Fails with
+ * GBX_BAD_FORMAT where the dump does not tell addresses or times.
+ */
+GBX_MUST_USE gbx_status gbx_audit_run(gbx_entries *entries, const gbx_graph *graph,
+                                      gbx_audit_progress progress, void *context,
+                                      gbx_audit *out_audit);
+void gbx_audit_free(gbx_audit *audit);
+
+#endif

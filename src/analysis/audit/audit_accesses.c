@@ -1,0 +1,255 @@
+/* The tasks of a dump and what each read and wrote, as the audit goes through them. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/audit/audit_state.h"
+#include "tensor/view.h"
+
+/* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */
+#define RUNS_MAX (UINT64_C(1) << 20)
+#define REACH_MAX (INT64_C(1) << 56)
+
+/* Of END, where a run came to its end and lost records. */
+#define TEXT_LOST "done, but records were lost"
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "no memory for auditing the dump");
+}
+
+/* --- tasks --- */
+
+static gbx_status gather_tasks(gbx_audit_state *state) {
+    state->task_count = gbx_graph_count(state->graph);
+    state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
+    if (!state->tasks)
+        return fail_memory();
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
+        state->tasks[i] = (gbx_audit_task){
+            .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
+    }
+    return NULL;
+}
+
+static void miss_outputs(gbx_audit_state *state, uint64_t number) {
+    uint64_t place = gbx_graph_place(state->graph, number);
+    if (place == UINT64_MAX)
+        state->is_any_missing = true;
+    else
+        state->tasks[place].is_missing = true;
+}
+
+/* Losses that name one record of a task are that task's; of all others nobody knows. */
+static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
+        bool is_known = record->stage != GBX_STAGE_NONE && record->arg_index != GBX_ARG_NONE;
+        if (((const gbx_record_loss *)record)->count != 1 || !is_known)
+            state->is_any_missing = true;
+        else if (record->stage != GBX_STAGE_BEFORE)
+            miss_outputs(state, record->task);
+    }
+    count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
+        miss_outputs(state, record->task);
+    }
+    return NULL;
+}
+
+/*
+ * Whether each record that is not there has a LOSS. Not so of a run that was killed, recovered or
+ * not, or that lost the chip: threads hand records over by themselves, and what one had not handed
+ * over is older than what is there of another.
+ */
+static bool are_losses_known(const gbx_reader *reader) {
+    if (gbx_reader_is_complete(reader))
+        return true;
+    return gbx_reader_get_extent(reader)->stop == GBX_STOP_END &&
+           !strcmp(gbx_reader_end_text(reader), TEXT_LOST);
+}
+
+/* Whether the dump was to have a record of every argument. */
+static bool has_all_records(const gbx_run_info *run) {
+    const char *level = run->dump_level;
+    if (!level)
+        return false;
+    if (!strcmp(level, "hybrid") || !strcmp(level, "stats"))
+        return true;
+    return !strcmp(level, "full") && run->filter_count == 0;
+}
+
+static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
+    uint64_t count = 0;
+    for (size_t i = 0; kernel && i < kernel->signature_count; ++i)
+        count += !strcmp(kernel->signature[i], "out") || !strcmp(kernel->signature[i], "inout");
+    return count;
+}
+
+/* A manifest does not tell of filters: outputs that its kernels declare and it does not have do. */
+static gbx_status look_for_outputs(gbx_reader *reader, const gbx_audit_state *state,
+                                   gbx_audit_task *task) {
+    gbx_record_task record;
+    bool is_found = false;
+    uint64_t outputs = 0;
+    GBX_TRY(gbx_reader_find_task(reader, task->number, &record, &is_found));
+    for (uint64_t i = task->first; i < task->first + task->count; ++i)
+        outputs += state->accesses[i].is_write;
+    for (size_t i = 0; is_found && i < sizeof record.func_ids / sizeof record.func_ids[0]; ++i)
+        task->is_missing |= count_declared(gbx_reader_run(reader), record.func_ids[i]) > outputs;
+    return NULL;
+}
+
+static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
+    const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
+    gbx_audit_counts *counts = &state->audit->counts;
+    uint64_t last = 0;
+    state->is_any_missing = !has_all_records(gbx_reader_run(reader)) || !are_losses_known(reader);
+    GBX_TRY(note_losses(state, reader));
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        if (!origin->is_journal)
+            GBX_TRY(look_for_outputs(reader, state, &state->tasks[i]));
+        else if (state->tasks[i].end_ns == UINT64_MAX)
+            state->tasks[i].is_missing = true;
+        counts->missing_tasks += state->tasks[i].is_missing;
+        last = state->tasks[i].number > last ? state->tasks[i].number : last;
+    }
+    if (!origin->is_journal && state->task_count > 0 && last >= state->task_count)
+        state->is_any_missing = true; /* there are numbers that no task has */
+    if (state->is_any_missing)
+        counts->missing_tasks = UINT64_MAX;
+    return NULL;
+}
+
+/* --- accesses --- */
+
+/* Bytes of the payload are those that lie in memory; of int4 not where a row or the view begins or
+ * ends with half a byte. */
+static bool is_bytewise(const gbx_tensor *view) {
+    if (view->dtype != GBX_INT4)
+        return true;
+    return view->ndims > 0 && view->shape[view->ndims - 1] % 2 == 0 &&
+           view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
+}
+
+static void set_content(gbx_access *access, const gbx_entry *entry, const gbx_tensor *view) {
+    uint32_t flags = entry->head->flags;
+    uint64_t whole = gbx_tensor_payload_bytes(view);
+    bool is_sound = is_bytewise(view) && !gbx_entry_is_overwritten(entry);
+    access->offset = entry->tensor->bin_offset;
+    access->stored = gbx_entry_stored_bytes(entry);
+    access->hash_low = entry->tensor->hash_low;
+    access->hash_high = entry->tensor->hash_high;
+    access->whole = whole;
+    access->has_bytes = is_sound && (flags & GBX_FLAG_HAS_PAYLOAD) && access->stored <= whole;
+    access->has_hash = is_sound && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
+                       (access->stored == whole || !(flags & GBX_FLAG_HAS_PAYLOAD));
+}
+
+static gbx_status fail_view(const gbx_entry *entry) {
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
+                    ", argument %u) makes no sense; glassbox verify tells more",
+                    entry->index, entry->head->task, entry->head->arg_index);
+}
+
+/* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
+ * and of the outputs. A task without inputs began no later than it ended; more is not known. */
+static void set_times(gbx_audit_task *task, const gbx_access *access) {
+    if (task->count == 1)
+        task->begin_ns = access->time_ns;
+    if (access->is_write && task->end_ns == UINT64_MAX)
+        task->end_ns = access->time_ns;
+}
+
+static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uint64_t place) {
+    gbx_tensor view;
+    int64_t first, end;
+    gbx_record_view(entry->tensor, &view);
+    if (!gbx_tensor_is_valid(&view, &first, &end))
+        return fail_view(entry);
+    gbx_audit_task *task = &state->tasks[place];
+    if (task->count++ == 0)
+        task->first = state->access_count;
+    gbx_access *access = &state->accesses[state->access_count++];
+    *access = (gbx_access){.entry = entry->index,
+                           .task = place,
+                           .begin = view.data + (uint64_t)first,
+                           .end = view.data + (uint64_t)end,
+                           .buffer = view.data,
+                           .time_ns = entry->head->time_ns,
+                           .seen_ns = entry->head->time_ns,
+                           .arg_index = entry->head->arg_index,
+                           .is_write = entry->head->stage == GBX_STAGE_AFTER};
+    set_content(access, entry, &view);
+    access->is_contiguous = is_bytewise(&view) && gbx_tensor_is_contiguous(&view);
+    access->is_followed =
+        access->is_contiguous || (end <= REACH_MAX && gbx_runs_count(&view) <= RUNS_MAX);
+    if (!gbx_reader_get_origin(gbx_entries_reader(state->entries))->is_journal)
+        set_times(task, access);
+    return NULL;
+}
+
+static void count_access(gbx_audit_counts *counts, const gbx_access *access) {
+    ++counts->records;
+    counts->inputs += !access->is_write;
+    counts->outputs += access->is_write;
+    counts->unfollowed += access->is_write && !access->is_followed;
+}
+
+static gbx_status gather_accesses(gbx_audit_state *state) {
+    uint64_t count = gbx_entries_count(state->entries);
+    state->accesses = malloc((count + 1) * sizeof *state->accesses);
+    if (!state->accesses)
+        return fail_memory();
+    for (uint64_t i = 0; i < count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(state->entries, i, &entry));
+        if (entry.head->flags & GBX_FLAG_IN_FLIGHT) {
+            ++state->audit->counts.in_flight;
+            continue;
+        }
+        if (!entry.tensor)
+            continue;
+        GBX_TRY(add_access(state, &entry, gbx_graph_place(state->graph, entry.head->task)));
+        count_access(&state->audit->counts, &state->accesses[state->access_count - 1]);
+    }
+    return NULL;
+}
+
+/* --- the whole --- */
+
+static bool has_all_edges(gbx_reader *reader, const gbx_graph *graph) {
+    const char *runtime = gbx_reader_run(reader)->runtime;
+    bool is_explicit =
+        runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
+    return is_explicit && gbx_reader_get_origin(reader)->is_journal &&
+           gbx_reader_is_complete(reader) && gbx_reader_get_totals(reader)->losses == 0 &&
+           gbx_graph_bad_edges(graph) == 0;
+}
+
+gbx_status gbx_audit_gather(gbx_audit_state *state) {
+    gbx_reader *reader = gbx_entries_reader(state->entries);
+    gbx_audit_counts *counts = &state->audit->counts;
+    unsigned needed = GBX_TOLD_ADDRESSES | GBX_TOLD_TIMES;
+    if ((gbx_reader_get_origin(reader)->told & needed) != needed)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "auditing %s: it does not tell the address and the time of every record, "
+                        "without which nothing can be audited",
+                        gbx_reader_get_origin(reader)->records_path);
+    GBX_TRY(gather_tasks(state));
+    GBX_TRY(gather_accesses(state));
+    GBX_TRY(note_missing(state, reader));
+    counts->tasks = state->task_count;
+    counts->bad_edges = gbx_graph_bad_edges(state->graph);
+    counts->has_edges = has_all_edges(reader, state->graph);
+    counts->is_complete = gbx_reader_is_complete(reader);
+    return NULL;
+}

@@ -1,0 +1,298 @@
+/* What an access holds against what a map of memory says: by hashes where both have the same bytes
+ * in the same order, else by the bytes themselves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/audit/audit_state.h"
+
+enum { OWN = 0, OWNERS = 1 };
+
+static uint64_t minimum(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "no memory for comparing tensors of the dump");
+}
+
+gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison) {
+    *comparison = (gbx_memory_comparison){0};
+    comparison->windows[OWN] = malloc(GBX_WINDOW_BYTES);
+    comparison->windows[OWNERS] = malloc(GBX_WINDOW_BYTES);
+    if (comparison->windows[OWN] && comparison->windows[OWNERS])
+        return NULL;
+    gbx_memory_comparison_free(comparison);
+    return fail_memory();
+}
+
+void gbx_memory_comparison_free(gbx_memory_comparison *comparison) {
+    free(comparison->windows[OWN]);
+    free(comparison->windows[OWNERS]);
+    free(comparison->differences);
+    *comparison = (gbx_memory_comparison){0};
+}
+
+/* --- pieces: parts of a run that have one owner --- */
+
+typedef struct piece {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t owner;
+    uint64_t owner_offset; /* in the payload of the owner */
+    uint64_t offset;       /* in that of the access */
+} piece;
+
+typedef struct pieces {
+    const gbx_memory_map *map;
+    gbx_runs runs;
+    gbx_run run;
+    uint64_t at; /* in the run */
+} pieces;
+
+static gbx_status begin_pieces(gbx_audit_state *state, const gbx_memory_map *map,
+                               const gbx_access *access, pieces *out_pieces) {
+    *out_pieces = (pieces){.map = map};
+    return gbx_access_runs(state, access, &out_pieces->runs);
+}
+
+/* Those of which nothing is known are left out. */
+static bool next_piece(pieces *p, piece *out_piece) {
+    gbx_memory_range range;
+    for (;;) {
+        if (p->at >= p->run.end) {
+            if (!gbx_runs_next(&p->runs, &p->run))
+                return false;
+            p->at = p->run.begin;
+        }
+        if (gbx_memory_map_find(p->map, p->at, &range) && range.begin < p->run.end)
+            break;
+        p->at = p->run.end;
+    }
+    uint64_t begin = range.begin > p->at ? range.begin : p->at;
+    *out_piece = (piece){.begin = begin,
+                         .end = minimum(range.end, p->run.end),
+                         .owner = range.owner,
+                         .owner_offset = range.offset + (begin - range.begin),
+                         .offset = p->run.offset + (begin - p->run.begin)};
+    p->at = out_piece->end;
+    return true;
+}
+
+/* --- differences --- */
+
+gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
+                                         const gbx_memory_comparison *comparison, uint64_t owner) {
+    uint64_t at = state->accesses[owner].difference;
+    bool is_there = at < comparison->count && comparison->differences[at].owner == owner;
+    return is_there ? &comparison->differences[at] : NULL;
+}
+
+static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *c,
+                                 const gbx_difference *difference) {
+    gbx_difference *known = gbx_memory_difference_of(state, c, difference->owner);
+    if (known) {
+        if (difference->begin < known->begin)
+            known->begin = difference->begin; /* a view that runs down; its first element stays */
+        if (difference->end > known->end)
+            known->end = difference->end;
+        return NULL;
+    }
+    if (c->count == c->capacity) {
+        size_t wanted = c->capacity ? c->capacity * 2 : 16;
+        gbx_difference *larger = realloc(c->differences, wanted * sizeof *larger);
+        if (!larger)
+            return fail_memory();
+        c->differences = larger;
+        c->capacity = wanted;
+    }
+    state->accesses[difference->owner].difference = c->count;
+    c->differences[c->count++] = *difference;
+    return NULL;
+}
+
+/* `bytes`, at most GBX_WINDOW_BYTES, from `offset` of the file on; more is read where it goes on.
+ */
+static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int which,
+                        uint64_t offset, uint64_t bytes, uint64_t payload_end,
+                        const unsigned char **out_bytes) {
+    if (offset < c->starts[which] || offset + bytes > c->ends[which]) {
+        uint64_t taken = minimum(GBX_WINDOW_BYTES, payload_end - offset);
+        c->starts[which] = c->ends[which] = 0;
+        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), offset,
+                                        c->windows[which], (size_t)taken));
+        c->starts[which] = offset;
+        c->ends[which] = offset + taken;
+    }
+    *out_bytes = c->windows[which] + (offset - c->starts[which]);
+    return NULL;
+}
+
+/* The bytes `done` to `done` + `count` of a piece. */
+static gbx_status compare_window(gbx_audit_state *state, const gbx_access *access, const piece *p,
+                                 uint64_t done, uint64_t count, gbx_memory_comparison *c) {
+    const gbx_access *owner = &state->accesses[p->owner];
+    const unsigned char *own = NULL;
+    const unsigned char *owners = NULL;
+    GBX_TRY(fetch(state, c, OWN, access->offset + p->offset + done, count,
+                  access->offset + access->stored, &own));
+    GBX_TRY(fetch(state, c, OWNERS, owner->offset + p->owner_offset + done, count,
+                  owner->offset + owner->stored, &owners));
+    if (!memcmp(own, owners, count))
+        return NULL;
+    uint64_t first = 0;
+    while (own[first] == owners[first])
+        ++first;
+    uint64_t end = count;
+    while (own[end - 1] == owners[end - 1])
+        --end;
+    gbx_difference difference = {.owner = p->owner,
+                                 .begin = p->begin + done + first,
+                                 .end = p->begin + done + end,
+                                 .address = p->begin + done + first,
+                                 .offset = p->offset + done + first};
+    return add_difference(state, c, &difference);
+}
+
+static uint64_t left_of(const gbx_access *access, uint64_t offset) {
+    return access->has_bytes && offset < access->stored ? access->stored - offset : 0;
+}
+
+static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *access, const piece *p,
+                                gbx_memory_comparison *c) {
+    uint64_t length = p->end - p->begin;
+    uint64_t count =
+        minimum(left_of(access, p->offset), left_of(&state->accesses[p->owner], p->owner_offset));
+    count = minimum(count, length);
+    c->unknown_bytes += length - count;
+    for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
+        GBX_TRY(compare_window(state, access, p, done, minimum(count - done, GBX_WINDOW_BYTES), c));
+    return NULL;
+}
+
+/* --- the whole --- */
+
+static void begin_comparison(gbx_memory_comparison *c) {
+    c->count = 0;
+    c->known_bytes = c->unknown_bytes = 0;
+    c->begin = UINT64_MAX;
+    c->end = 0;
+    c->is_same = true;
+    c->owner = UINT64_MAX;
+}
+
+/* Without reading anything: how much is known, and whether it is all one payload. */
+static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
+                         const gbx_access *access, gbx_memory_comparison *c) {
+    pieces p;
+    piece at;
+    GBX_TRY(begin_pieces(state, map, access, &p));
+    while (next_piece(&p, &at)) {
+        if (c->known_bytes == 0)
+            c->owner = at.owner;
+        c->known_bytes += at.end - at.begin;
+        state->accesses[at.owner].is_read = true;
+        c->begin = minimum(c->begin, at.begin);
+        c->end = at.end > c->end ? at.end : c->end;
+        c->is_same &= at.owner == c->owner && at.owner_offset == at.offset;
+    }
+    c->is_same &= c->known_bytes > 0 && c->known_bytes == access->whole &&
+                  state->accesses[c->owner].whole == access->whole;
+    return NULL;
+}
+
+static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *access,
+                                 gbx_memory_comparison *c, bool *out_is_decided) {
+    const gbx_access *owner = &state->accesses[c->owner];
+    *out_is_decided = true;
+    if (access->hash_low == owner->hash_low && access->hash_high == owner->hash_high)
+        return NULL;
+    if (access->has_bytes && owner->has_bytes) {
+        *out_is_decided = false;
+        return NULL;
+    }
+    gbx_difference difference = {
+        .owner = c->owner, .begin = c->begin, .end = c->end, .is_by_hash = true};
+    return add_difference(state, c, &difference);
+}
+
+static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map,
+                               const gbx_access *access, gbx_memory_comparison *comparison) {
+    begin_comparison(comparison);
+    GBX_TRY(survey(state, map, access, comparison));
+    bool is_decided = comparison->known_bytes == 0;
+    if (comparison->is_same && access->has_hash && state->accesses[comparison->owner].has_hash)
+        GBX_TRY(compare_hashes(state, access, comparison, &is_decided));
+    if (is_decided)
+        return NULL;
+    pieces p;
+    piece at;
+    GBX_TRY(begin_pieces(state, map, access, &p));
+    while (next_piece(&p, &at))
+        GBX_TRY(compare_piece(state, access, &at, comparison));
+    return NULL;
+}
+
+gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
+                              const gbx_access *access, gbx_memory_comparison *comparison) {
+    bool is_damaged;
+    do {
+        GBX_TRY(compare_once(state, map, access, comparison));
+        GBX_TRY(gbx_memory_find_damage(state, access, comparison, &is_damaged));
+    } while (is_damaged);
+    return NULL;
+}
+
+/* --- one element --- */
+
+/* Puts what the map knows of the `bytes` at an address in the place of what is in `element`. */
+static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *map, uint64_t address,
+                                uint64_t bytes, unsigned char *element) {
+    for (uint64_t at = address; at < address + bytes;) {
+        gbx_memory_range range;
+        if (!gbx_memory_map_find(map, at, &range) || range.begin >= address + bytes)
+            return NULL;
+        uint64_t begin = range.begin > at ? range.begin : at;
+        uint64_t offset = range.offset + (begin - range.begin);
+        at = minimum(range.end, address + bytes);
+        const gbx_access *owner = &state->accesses[range.owner];
+        uint64_t count = minimum(at - begin, left_of(owner, offset));
+        if (count > 0)
+            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
+                                            owner->offset + offset, element + (begin - address),
+                                            (size_t)count));
+    }
+    return NULL;
+}
+
+gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_map *map,
+                                      const gbx_access *access, const gbx_difference *difference,
+                                      gbx_audit_finding *finding) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(state->entries, access->entry, &entry));
+    finding->dtype = entry.dtype;
+    uint32_t bits = gbx_dtype_bits(entry.dtype);
+    uint64_t bytes = bits < 8 ? 1 : bits / 8;
+    uint64_t number = difference->offset / bytes;
+    if (difference->is_by_hash || (number + 1) * bytes > access->stored)
+        return NULL;
+    unsigned char found[8] = {0}, expected[8];
+    GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
+                                    access->offset + number * bytes, found, (size_t)bytes));
+    memcpy(expected, found, sizeof found);
+    GBX_TRY(read_expected(state, map, difference->address - difference->offset % bytes, bytes,
+                          expected));
+    memcpy(&finding->found, found, sizeof found);
+    memcpy(&finding->expected, expected, sizeof expected);
+    finding->element = number;
+    finding->has_element = true;
+    if (bits >= 8)
+        return NULL;
+    /* Two a byte, the first in the low half. */
+    bool is_high = !((finding->found ^ finding->expected) & 0xfu);
+    finding->element = number * 2 + is_high;
+    finding->found = finding->found >> (is_high ? 4 : 0) & 0xfu;
+    finding->expected = finding->expected >> (is_high ? 4 : 0) & 0xfu;
+    return NULL;
+}

@@ -1,0 +1,241 @@
+/*
+ * Memory as the records tell it, in the order of their times: outputs are written when their tasks
+ * complete, inputs are compared with what is there. Bytes that nobody wrote are known from the
+ * first who reads them; what a finding is about is known from its reader on.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/audit/audit_state.h"
+
+typedef struct replay {
+    gbx_audit_state *state;
+    gbx_memory_map *map; /* owners are accesses, offsets those in their payload */
+    gbx_memory_comparison comparison;
+} replay;
+
+enum { PROGRESS_STEP = 256 };
+
+/* --- what becomes of a difference --- */
+
+/* The n-th race by first or by second access; which access that is. */
+static uint64_t race_key(const gbx_audit_state *state, bool is_by_second, uint64_t n) {
+    return is_by_second ? state->races[state->races_by_second[n]].second : state->races[n].first;
+}
+
+/* The first race of an access in that order. */
+static uint64_t find_race(const gbx_audit_state *state, bool is_by_second, uint64_t access) {
+    uint64_t low = 0;
+    uint64_t high = state->race_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (race_key(state, is_by_second, middle) < access)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint64_t access,
+                          const gbx_difference *difference) {
+    uint64_t i = find_race(state, is_by_second, access);
+    for (; i < state->race_count && race_key(state, is_by_second, i) == access; ++i) {
+        const gbx_race *race = &state->races[is_by_second ? state->races_by_second[i] : i];
+        const gbx_access *other = &state->accesses[is_by_second ? race->first : race->second];
+        if (race->is_concurrent && other->begin < difference->end && difference->begin < other->end)
+            return true;
+    }
+    return false;
+}
+
+/* Whether one that writes these bytes ran when the access was read. */
+static bool has_writer(const gbx_audit_state *state, uint64_t access,
+                       const gbx_difference *difference) {
+    if (!state->accesses[access].has_race)
+        return false;
+    return state->are_races_cut || has_writer_in(state, false, access, difference) ||
+           has_writer_in(state, true, access, difference);
+}
+
+/* Whether a task ran since whose outputs are not all in the dump. */
+static bool may_be_missing(const gbx_audit_state *state, const gbx_access *reader,
+                           const gbx_access *owner) {
+    if (state->is_any_missing)
+        return true;
+    for (uint64_t i = 0; state->audit->counts.missing_tasks > 0 && i < state->task_count; ++i) {
+        const gbx_audit_task *task = &state->tasks[i];
+        if (task->is_missing && i != reader->task && task->begin_ns < reader->time_ns &&
+            task->end_ns > owner->seen_ns)
+            return true;
+    }
+    return false;
+}
+
+typedef struct verdict {
+    bool is_raced;
+    bool is_missing;
+} verdict;
+
+static gbx_status judge(replay *r, uint64_t index, verdict *out_verdict) {
+    gbx_audit_state *state = r->state;
+    const gbx_access *access = &state->accesses[index];
+    for (size_t i = 0; i < r->comparison.count; ++i) {
+        const gbx_difference *difference = &r->comparison.differences[i];
+        if (has_writer(state, index, difference))
+            out_verdict->is_raced = true;
+        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
+            out_verdict->is_missing = true;
+        else
+            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
+    }
+    return NULL;
+}
+
+/* --- what is known afterwards --- */
+
+/* Whether what the access saw tells more of a range than what was known. */
+static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t index) {
+    const gbx_access *access = &r->state->accesses[index];
+    const gbx_access *owner = &r->state->accesses[known->owner];
+    return gbx_memory_difference_of(r->state, &r->comparison, known->owner) ||
+           (access->has_bytes && !owner->has_bytes);
+}
+
+static gbx_status take_over_run(replay *r, uint64_t index, const gbx_run *run) {
+    for (uint64_t at = run->begin; at < run->end;) {
+        gbx_memory_range known;
+        gbx_memory_range seen = {at, run->end, index, run->offset + (at - run->begin)};
+        bool is_found = gbx_memory_map_find(r->map, at, &known) && known.begin < run->end;
+        bool is_gap = !is_found || known.begin > at;
+        if (is_found)
+            seen.end = is_gap ? known.begin : known.end < run->end ? known.end : run->end;
+        if (is_gap || (known.owner != index && takes_over(r, &known, index)))
+            GBX_TRY(gbx_memory_map_set(r->map, &seen));
+        at = seen.end;
+    }
+    return NULL;
+}
+
+static gbx_status take_over(replay *r, uint64_t index) {
+    gbx_runs runs;
+    gbx_run run;
+    GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
+    while (gbx_runs_next(&runs, &run))
+        GBX_TRY(take_over_run(r, index, &run));
+    return NULL;
+}
+
+/* --- events --- */
+
+static void count_input(gbx_audit_counts *counts, const gbx_memory_comparison *comparison,
+                        const verdict *judged) {
+    if (judged->is_raced)
+        ++counts->raced;
+    else if (judged->is_missing)
+        ++counts->not_compared[GBX_GAP_MISSING_OUTPUTS];
+    else if (comparison->unknown_bytes > 0)
+        ++counts->not_compared[GBX_GAP_NO_BYTES];
+    else if (comparison->known_bytes == 0)
+        ++counts->first_reads;
+    else
+        ++counts->compared;
+}
+
+static gbx_status replay_read(replay *r, uint64_t index) {
+    gbx_audit_state *state = r->state;
+    gbx_access *access = &state->accesses[index];
+    gbx_memory_comparison *comparison = &r->comparison;
+    verdict judged = {0};
+    GBX_TRY(gbx_access_fit(r->state, r->map, access));
+    if (!access->is_followed) {
+        ++state->audit->counts.not_compared[GBX_GAP_PIECES];
+        return NULL;
+    }
+    GBX_TRY(gbx_memory_compare(state, r->map, access, comparison));
+    GBX_TRY(judge(r, index, &judged));
+    count_input(&state->audit->counts, comparison, &judged);
+    bool is_equal = comparison->count == 0 && comparison->unknown_bytes == 0;
+    if (is_equal && comparison->is_same)
+        state->accesses[comparison->owner].seen_ns = access->time_ns;
+    if (is_equal && comparison->known_bytes == access->whole)
+        return NULL;
+    return take_over(r, index);
+}
+
+/* Where its pieces are too many, all of the memory that it may have written is its own. */
+static gbx_status replay_write(replay *r, uint64_t index) {
+    gbx_access *access = &r->state->accesses[index];
+    gbx_runs runs;
+    gbx_run run;
+    GBX_TRY(gbx_access_fit(r->state, r->map, access));
+    if (!access->is_followed) {
+        access->has_bytes = access->has_hash = false;
+        gbx_memory_range hull = {access->begin, access->end, index, 0};
+        return gbx_memory_map_set(r->map, &hull);
+    }
+    GBX_TRY(gbx_access_runs(r->state, access, &runs));
+    while (gbx_runs_next(&runs, &run)) {
+        gbx_memory_range written = {run.begin, run.end, index, run.offset};
+        GBX_TRY(gbx_memory_map_set(r->map, &written));
+    }
+    return NULL;
+}
+
+/* What a task left that had begun before. */
+static bool is_earlier_task(const gbx_audit_state *state, const gbx_access *access) {
+    return access->is_write && state->tasks[access->task].begin_ns < access->time_ns;
+}
+
+/* By time; at one time what was completed before what is dispatched, and tasks that took no time,
+ * by a coarse clock, one after the other. Reads of a task come before its writes. */
+static int compare_events(const void *a, const void *b, void *context) {
+    const gbx_audit_state *state = context;
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    const gbx_access *one = &state->accesses[left];
+    const gbx_access *other = &state->accesses[right];
+    if (one->time_ns != other->time_ns)
+        return one->time_ns < other->time_ns ? -1 : 1;
+    bool is_one_earlier = is_earlier_task(state, one);
+    if (is_one_earlier != is_earlier_task(state, other))
+        return is_one_earlier ? -1 : 1;
+    if (one->task != other->task)
+        return one->task < other->task ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+static gbx_status replay_all(replay *r, uint64_t *order) {
+    gbx_audit_state *state = r->state;
+    for (uint64_t i = 0; i < state->access_count; ++i)
+        order[i] = i;
+    qsort_r(order, state->access_count, sizeof *order, compare_events, state);
+    for (uint64_t i = 0; i < state->access_count; ++i) {
+        if (state->progress && i % PROGRESS_STEP == 0)
+            state->progress(state->context, i, state->access_count);
+        GBX_TRY(state->accesses[order[i]].is_write ? replay_write(r, order[i])
+                                                   : replay_read(r, order[i]));
+    }
+    for (uint64_t i = 0; i < state->access_count; ++i)
+        state->audit->counts.unread += state->accesses[i].is_write && !state->accesses[i].is_read;
+    return NULL;
+}
+
+gbx_status gbx_audit_replay(gbx_audit_state *state) {
+    replay r = {.state = state};
+    uint64_t *order = malloc((state->access_count + 1) * sizeof *order);
+    gbx_status status = NULL;
+    if (!order)
+        status = gbx_fail(GBX_EXHAUSTED, "no memory for the order of %" PRIu64 " records",
+                          state->access_count);
+    if (!status)
+        status = gbx_memory_comparison_create(&r.comparison);
+    if (!status)
+        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &r.map);
+    if (!status)
+        status = replay_all(&r, order);
+    gbx_memory_map_destroy(r.map);
+    gbx_memory_comparison_free(&r.comparison);
+    free(order);
+    return status;
+}

@@ -1,0 +1,251 @@
+/*
+ * Ranges lie sorted in chunks, and chunks sorted in one array: finding is two binary searches, and
+ * what an insertion moves is bounded by a chunk and, when one is split, by the array of pointers.
+ */
+#include "analysis/audit/memory_map.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_RANGES = 256 };
+#define RANGES_MAX (UINT64_C(1) << 24) /* 640 MiB of chunks */
+#define RANGES_KEPT (RANGES_MAX / 8)   /* for whole tensors */
+
+typedef struct chunk {
+    uint32_t count; /* at least 1 */
+    gbx_memory_range ranges[CHUNK_RANGES];
+} chunk;
+
+/* Ranges of the chunk begin at `first` or later, those of the chunks before it end there or
+ * earlier. */
+typedef struct slot {
+    uint64_t first;
+    chunk *chunk;
+} slot;
+
+struct gbx_memory_map {
+    slot *slots;
+    size_t chunk_count;
+    size_t capacity;
+    uint64_t range_count;
+    gbx_memory_offsets offsets;
+};
+
+/* A range of the map; after the last one, chunk_count and 0. */
+typedef struct place {
+    size_t chunk;
+    uint32_t range;
+} place;
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "no memory for a map of the dump's memory");
+}
+
+gbx_status gbx_memory_map_create(gbx_memory_offsets offsets, gbx_memory_map **out_map) {
+    *out_map = calloc(1, sizeof **out_map);
+    if (!*out_map)
+        return fail_memory();
+    (*out_map)->offsets = offsets;
+    return NULL;
+}
+
+void gbx_memory_map_clear(gbx_memory_map *map) {
+    for (size_t i = 0; i < map->chunk_count; ++i)
+        free(map->slots[i].chunk);
+    map->chunk_count = 0;
+    map->range_count = 0;
+}
+
+void gbx_memory_map_destroy(gbx_memory_map *map) {
+    if (!map)
+        return;
+    gbx_memory_map_clear(map);
+    free(map->slots);
+    free(map);
+}
+
+uint64_t gbx_memory_map_count(const gbx_memory_map *map) {
+    return map->range_count;
+}
+
+/* Setting one cuts at most one other in two. */
+bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count) {
+    uint64_t room = RANGES_MAX - RANGES_KEPT;
+    return map->range_count <= room && count <= (room - map->range_count) / 2;
+}
+
+/* --- places --- */
+
+/* The last chunk that may have a range which begins at `address` or earlier; or else the first. */
+static size_t find_chunk(const gbx_memory_map *map, uint64_t address) {
+    size_t low = 0;
+    for (size_t count = map->chunk_count; count > 1;) {
+        size_t half = count / 2;
+        low += map->slots[low + half].first <= address ? half : 0;
+        count -= half;
+    }
+    return low;
+}
+
+/* The first range that ends after `address`. */
+static place find_place(const gbx_memory_map *map, uint64_t address) {
+    place at = {find_chunk(map, address), 0};
+    if (at.chunk == map->chunk_count)
+        return at;
+    const chunk *c = map->slots[at.chunk].chunk;
+    for (uint32_t count = c->count; count > 0;) {
+        uint32_t half = (count + 1) / 2;
+        at.range += c->ranges[at.range + half - 1].end <= address ? half : 0;
+        count -= half;
+    }
+    return at.range < c->count ? at : (place){at.chunk + 1, 0};
+}
+
+static gbx_memory_range *range_at(const gbx_memory_map *map, place at) {
+    if (at.chunk >= map->chunk_count)
+        return NULL;
+    chunk *c = map->slots[at.chunk].chunk;
+    assert(c); /* every slot has one */
+    return &c->ranges[at.range];
+}
+
+bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory_range *out_range) {
+    const gbx_memory_range *found = range_at(map, find_place(map, address));
+    if (found)
+        *out_range = *found;
+    return found != NULL;
+}
+
+/* --- chunks --- */
+
+/* A chunk more, empty, at a place of the array. */
+static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
+    if (map->chunk_count == map->capacity) {
+        size_t wanted = map->capacity ? map->capacity * 2 : 16;
+        slot *larger = realloc(map->slots, wanted * sizeof *larger);
+        if (!larger)
+            return fail_memory();
+        map->slots = larger;
+        map->capacity = wanted;
+    }
+    chunk *made = malloc(sizeof *made);
+    if (!made)
+        return fail_memory();
+    made->count = 0;
+    memmove(map->slots + at + 1, map->slots + at, (map->chunk_count - at) * sizeof *map->slots);
+    map->slots[at] = (slot){0, made};
+    ++map->chunk_count;
+    return NULL;
+}
+
+static void remove_chunk(gbx_memory_map *map, size_t at) {
+    free(map->slots[at].chunk);
+    --map->chunk_count;
+    memmove(map->slots + at, map->slots + at + 1, (map->chunk_count - at) * sizeof *map->slots);
+}
+
+/* The upper half of a full chunk becomes one of its own. */
+static gbx_status split_chunk(gbx_memory_map *map, place *at) {
+    GBX_TRY(add_chunk(map, at->chunk + 1));
+    chunk *lower = map->slots[at->chunk].chunk;
+    chunk *upper = map->slots[at->chunk + 1].chunk;
+    uint32_t kept = lower->count / 2;
+    upper->count = lower->count - kept;
+    memcpy(upper->ranges, lower->ranges + kept, upper->count * sizeof upper->ranges[0]);
+    lower->count = kept;
+    map->slots[at->chunk + 1].first = upper->ranges[0].begin;
+    if (at->range > kept) {
+        ++at->chunk;
+        at->range -= kept;
+    }
+    return NULL;
+}
+
+/* Before the range at a place. */
+static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *range) {
+    if (map->range_count == RANGES_MAX)
+        return gbx_fail(GBX_EXHAUSTED,
+                        "the views of the dump cut its memory into more than %" PRIu64
+                        " ranges, which is more than can be followed",
+                        RANGES_MAX);
+    if (at.chunk == map->chunk_count && map->chunk_count > 0)
+        at = (place){map->chunk_count - 1, map->slots[map->chunk_count - 1].chunk->count};
+    if (map->chunk_count == 0)
+        GBX_TRY(add_chunk(map, 0));
+    if (map->slots[at.chunk].chunk->count == CHUNK_RANGES)
+        GBX_TRY(split_chunk(map, &at));
+    slot *s = &map->slots[at.chunk];
+    chunk *c = s->chunk;
+    if (range->begin < s->first)
+        s->first = range->begin;
+    memmove(c->ranges + at.range + 1, c->ranges + at.range,
+            (c->count - at.range) * sizeof c->ranges[0]);
+    c->ranges[at.range] = *range;
+    ++c->count;
+    ++map->range_count;
+    return NULL;
+}
+
+/* Takes out `count` ranges of one chunk. */
+static void remove_ranges(gbx_memory_map *map, place at, uint32_t count) {
+    chunk *c = map->slots[at.chunk].chunk;
+    c->count -= count;
+    map->range_count -= count;
+    memmove(c->ranges + at.range, c->ranges + at.range + count,
+            (c->count - at.range) * sizeof c->ranges[0]);
+    if (c->count == 0)
+        remove_chunk(map, at.chunk);
+}
+
+/* --- setting --- */
+
+static void cut_beginning(const gbx_memory_map *map, gbx_memory_range *range, uint64_t begin) {
+    if (map->offsets == GBX_OFFSETS_MOVE)
+        range->offset += begin - range->begin;
+    range->begin = begin;
+}
+
+/* Where a range lies across `address`, it becomes two that meet there. */
+static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
+    place at = find_place(map, address);
+    gbx_memory_range *range = range_at(map, at);
+    if (!range || range->begin >= address)
+        return NULL;
+    gbx_memory_range lower = *range;
+    lower.end = address;
+    cut_beginning(map, range, address);
+    return insert(map, at, &lower);
+}
+
+/* Takes out all ranges that lie in [begin, end); none lies across its bounds. */
+static void remove_inside(gbx_memory_map *map, uint64_t begin, uint64_t end) {
+    for (;;) {
+        place at = find_place(map, begin);
+        if (at.chunk == map->chunk_count)
+            return;
+        const chunk *c = map->slots[at.chunk].chunk;
+        uint32_t count = 0;
+        while (at.range + count < c->count && c->ranges[at.range + count].begin < end)
+            ++count;
+        if (count == 0)
+            return;
+        remove_ranges(map, at, count);
+    }
+}
+
+gbx_status gbx_memory_map_set(gbx_memory_map *map, const gbx_memory_range *range) {
+    place at = find_place(map, range->begin);
+    gbx_memory_range *old = range_at(map, at);
+    if (old && old->begin == range->begin && old->end == range->end) {
+        *old = *range;
+        return NULL;
+    }
+    if (!old || old->begin >= range->end)
+        return insert(map, at, range);
+    GBX_TRY(cut_at(map, range->begin));
+    GBX_TRY(cut_at(map, range->end));
+    remove_inside(map, range->begin, range->end);
+    return insert(map, find_place(map, range->begin), range);
+}

@@ -1,0 +1,315 @@
+#include "analysis/export/export_simpler.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+#include <jansson.h>
+
+#include "analysis/array_text.h"
+#include "text/float_text.h"
+
+enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
+
+#define MADE_UP_ID UINT64_C(0xffffffff00000000)
+
+static const char *const role_names[] = {"input", "output", "inout"};
+
+static const char *const dtype_names[GBX_DTYPE_COUNT] = {
+    [GBX_FLOAT32] = "FLOAT32",     [GBX_FLOAT16] = "FLOAT16",
+    [GBX_BFLOAT16] = "BFLOAT16",   [GBX_FLOAT64] = "FLOAT64",
+    [GBX_INT8] = "INT8",           [GBX_UINT8] = "UINT8",
+    [GBX_INT16] = "INT16",         [GBX_UINT16] = "UINT16",
+    [GBX_INT32] = "INT32",         [GBX_UINT32] = "UINT32",
+    [GBX_INT64] = "INT64",         [GBX_UINT64] = "UINT64",
+    [GBX_BOOL] = "BOOL",           [GBX_FLOAT8_E4M3] = "FP8E4M3FN",
+    [GBX_FLOAT8_E5M2] = "FP8E5M2", [GBX_INT4] = "INT4",
+};
+
+/* --- payloads: each stored once, in the order in which they lie in the dump --- */
+
+typedef struct span {
+    uint64_t offset; /* in the dump */
+    uint64_t size;
+    uint64_t moved; /* in args.bin */
+} span;
+
+typedef struct spans {
+    span *items;
+    size_t count;
+} spans;
+
+static int compare_spans(const void *a, const void *b) {
+    const span *left = a;
+    const span *right = b;
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    return (left->size > right->size) - (left->size < right->size);
+}
+
+static bool is_exported(const gbx_entry *entry) {
+    return !(entry->head->flags & GBX_FLAG_IN_FLIGHT);
+}
+
+/* Now and then, in walks over all entries. */
+static gbx_status check_signals(const gbx_simpler_dump *dump, uint64_t i) {
+    return i % CHECKED_EVERY == 0 ? gbx_signals_check(dump->signals) : NULL;
+}
+
+static gbx_status collect_spans(const gbx_simpler_dump *dump, spans *out_spans) {
+    out_spans->items = malloc((dump->count + 1) * sizeof *out_spans->items);
+    if (!out_spans->items)
+        return gbx_fail(GBX_EXHAUSTED, "no memory for the places of %" PRIu64 " payloads",
+                        dump->count);
+    for (uint64_t i = 0; i < dump->count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(check_signals(dump, i));
+        GBX_TRY(gbx_entries_at(dump->entries, dump->indices[i], &entry));
+        if (is_exported(&entry) && gbx_entry_stored_bytes(&entry) > 0)
+            out_spans->items[out_spans->count++] =
+                (span){entry.tensor->bin_offset, entry.tensor->bin_size, 0};
+    }
+    return NULL;
+}
+
+/* Sorts, leaves equal ones out, and tells where each goes. */
+static uint64_t place_spans(spans *all) {
+    size_t kept = 0;
+    uint64_t end = 0;
+    if (all->count > 1)
+        qsort(all->items, all->count, sizeof *all->items, compare_spans);
+    for (size_t i = 0; i < all->count; ++i) {
+        span *last = kept > 0 ? &all->items[kept - 1] : NULL;
+        if (last && compare_spans(last, &all->items[i]) == 0)
+            continue;
+        all->items[kept] = all->items[i];
+        all->items[kept].moved = end;
+        end += all->items[kept++].size;
+    }
+    all->count = kept;
+    return end;
+}
+
+static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
+    if (gbx_entry_stored_bytes(entry) == 0)
+        return 0;
+    const span wanted = {entry->tensor->bin_offset, entry->tensor->bin_size, 0};
+    const span *found = bsearch(&wanted, all->items, all->count, sizeof *all->items, compare_spans);
+    return found ? found->moved : 0;
+}
+
+static gbx_status copy_span(const gbx_simpler_dump *dump, const span *from, FILE *bin) {
+    unsigned char bytes[PIECE_BYTES];
+    for (uint64_t at = 0; at < from->size && !ferror(bin);) {
+        uint64_t left = from->size - at;
+        size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
+        GBX_TRY(gbx_signals_check(dump->signals));
+        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries), from->offset + at, bytes,
+                                        piece));
+        fwrite(bytes, 1, piece, bin);
+        at += piece;
+    }
+    return NULL;
+}
+
+static gbx_status write_payloads(const gbx_simpler_dump *dump, const spans *all, FILE *bin) {
+    for (size_t i = 0; i < all->count && !ferror(bin); ++i)
+        GBX_TRY(copy_span(dump, &all->items[i], bin));
+    return NULL;
+}
+
+/* --- an entry --- */
+
+static void write_numbers(FILE *json, const char *key, const int64_t *numbers, uint32_t count) {
+    fprintf(json, ", \"%s\": [", key);
+    for (uint32_t i = 0; i < count; ++i)
+        fprintf(json, i ? ", %" PRId64 : "%" PRId64, numbers[i]);
+    fputc(']', json);
+}
+
+static void write_task(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
+    uint64_t task_id = entry->task ? entry->task->task_id : MADE_UP_ID + entry->head->task;
+    report->made_up_ids += entry->task == NULL;
+    fprintf(json, "    {\"task_id\": \"0x%016" PRIx64 "\", \"func_id\": [", task_id);
+    const char *separator = "";
+    for (size_t i = 0; entry->task && i < GBX_SUBTASK_COUNT; ++i)
+        if (entry->task->func_ids[i] != UINT32_MAX) {
+            fprintf(json, "%s%" PRIu32, separator, entry->task->func_ids[i]);
+            separator = ", ";
+        }
+    fputc(']', json);
+}
+
+/* As a number; floats narrower than float32 as the float32 that they are, as in our manifest. */
+static void format_value(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]) {
+    if (dtype == GBX_BOOL)
+        snprintf(out_text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
+    else if (gbx_dtype_is_float(dtype) && dtype != GBX_FLOAT64)
+        gbx_f32_format((float)gbx_dtype_to_f64(dtype, bits), out_text);
+    else
+        gbx_element_format(dtype, bits, out_text);
+}
+
+/* Numbers, also of 64 bits; of floats with a point or an exponent, and quoted where JSON has none.
+ */
+static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
+    char text[GBX_ELEMENT_TEXT_BYTES];
+    uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
+    bool is_number =
+        !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
+    format_value(entry->dtype, bits, text);
+    report->not_numbers += !is_number;
+    fprintf(json, is_number ? ", \"value\": %s" : ", \"value\": \"%s\"", text);
+}
+
+static void write_geometry(FILE *json, const gbx_entry *entry) {
+    const gbx_record_tensor *tensor = entry->tensor;
+    bool is_contiguous = !tensor || entry->head->flags & GBX_FLAG_CONTIGUOUS;
+    fprintf(json, ", \"is_contiguous\": %s", is_contiguous ? "true" : "false");
+    uint32_t ndims = tensor ? entry->head->ndims : 0;
+    write_numbers(json, "shape", tensor ? gbx_record_shape(tensor) : NULL, ndims);
+    write_numbers(json, "strides", tensor ? gbx_record_strides(tensor) : NULL, ndims);
+    fprintf(json, ", \"start_offset\": %" PRId64 ", \"numel\": %" PRIu64,
+            tensor ? tensor->start_offset : 0, gbx_entry_numel(entry));
+}
+
+static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
+                        gbx_simpler_report *report) {
+    write_task(json, entry, report);
+    fprintf(json,
+            ", \"arg_index\": %u, \"role\": \"%s\", \"stage\": \"%s\", \"kind\": \"%s\""
+            ", \"dtype\": \"%s\"",
+            entry->head->arg_index, role_names[entry->head->role],
+            entry->head->stage == GBX_STAGE_BEFORE ? "before_dispatch" : "after_completion",
+            entry->tensor ? "tensor" : "scalar", dtype_names[entry->dtype]);
+    if (entry->scalar)
+        write_value(json, entry, report);
+    write_geometry(json, entry);
+    fprintf(json,
+            ", \"bin_offset\": %" PRIu64 ", \"bin_size\": %" PRIu64
+            ", \"truncated\": %s, \"overwritten\": %s}",
+            find_moved(all, entry), gbx_entry_stored_bytes(entry),
+            entry->head->flags & GBX_FLAG_TRUNCATED ? "true" : "false",
+            entry->head->flags & GBX_FLAG_OVERWRITTEN ? "true" : "false");
+    report->foreign_dtypes += entry->dtype == GBX_FLOAT64 || entry->dtype == GBX_INT4;
+}
+
+/* --- the whole --- */
+
+typedef struct totals {
+    uint64_t all;
+    uint64_t stages[2];
+    uint64_t roles[3];
+    uint64_t truncated;
+} totals;
+
+static gbx_status count_entries(const gbx_simpler_dump *dump, totals *out_totals,
+                                gbx_simpler_report *report) {
+    for (uint64_t i = 0; i < dump->count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(check_signals(dump, i));
+        GBX_TRY(gbx_entries_at(dump->entries, dump->indices[i], &entry));
+        report->in_flight += !is_exported(&entry);
+        if (!is_exported(&entry))
+            continue;
+        out_totals->all += 1;
+        out_totals->stages[entry.head->stage] += 1;
+        out_totals->roles[entry.head->role] += 1;
+        out_totals->truncated += (entry.head->flags & GBX_FLAG_TRUNCATED) != 0;
+    }
+    return NULL;
+}
+
+/* 1: what is marked alone; 2: everything; 3: everything, with the payload of what is marked. 0 for
+ * a dump that does not tell. */
+static int level_of(const char *dump_level) {
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {{"partial", 1}, {"full", 2}, {"hybrid", 3}, {"stats", 3}};
+    for (size_t i = 0; dump_level && i < sizeof levels / sizeof levels[0]; ++i)
+        if (strcmp(dump_level, levels[i].name) == 0)
+            return levels[i].level;
+    return 0;
+}
+
+/* What another tool dropped because it was overwritten is counted apart in its manifest. */
+static void write_dropped(FILE *json, const gbx_reader *reader) {
+    const gbx_import_said *said = gbx_reader_get_said(reader);
+    uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
+    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
+    if (said && !said->has_losses)
+        dropped = said->values[GBX_SAID_DROPPED];
+    else
+        dropped -= overwritten < dropped ? overwritten : dropped;
+    fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",
+            dropped, overwritten);
+}
+
+/* In quotes; a name that is no UTF-8 is called as the other tool calls its directory. */
+static void write_run_dir(FILE *json, const char *name) {
+    json_t *string = json_string(name);
+    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    fprintf(json, "  \"run_dir\": %s,\n", text ? text : "\"args_dump\"");
+    free(text);
+    json_decref(string);
+}
+
+static void write_head(FILE *json, const gbx_simpler_dump *dump, const totals *counted,
+                       gbx_simpler_report *report) {
+    gbx_reader *reader = gbx_entries_reader(dump->entries);
+    fputs("{\n", json);
+    write_run_dir(json, dump->run_dir);
+    fputs("  \"bin_format\": {\n    \"type\": \"logical_contiguous\",\n"
+          "    \"byte_order\": \"little_endian\"\n  },\n",
+          json);
+    int level = level_of(gbx_reader_run(reader)->dump_level);
+    report->has_level = level != 0;
+    if (level != 0)
+        fprintf(json, "  \"dump_args_level\": %d,\n", level);
+    fprintf(json,
+            "  \"total_args\": %" PRIu64 ",\n  \"before_dispatch\": %" PRIu64
+            ",\n  \"after_completion\": %" PRIu64 ",\n  \"input_args\": %" PRIu64
+            ",\n  \"output_args\": %" PRIu64 ",\n  \"inout_args\": %" PRIu64
+            ",\n  \"truncated_args\": %" PRIu64 ",\n",
+            counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
+            counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
+    write_dropped(json, reader);
+    fputs("  \"bin_file\": \"args.bin\",\n  \"args\": [\n", json);
+}
+
+static gbx_status write_entries(const gbx_simpler_dump *dump, const spans *all, FILE *json,
+                                gbx_simpler_report *report) {
+    for (uint64_t i = 0; i < dump->count && !ferror(json); ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(dump->entries, dump->indices[i], &entry));
+        if (!is_exported(&entry))
+            continue;
+        fputs(report->arguments++ > 0 ? ",\n" : "", json);
+        write_entry(json, &entry, all, report);
+    }
+    fputs("\n  ]\n}\n", json);
+    return NULL;
+}
+
+gbx_status gbx_export_simpler(const gbx_simpler_dump *dump, FILE *json, FILE *bin,
+                              gbx_simpler_report *out_report) {
+    *out_report = (gbx_simpler_report){0};
+    totals counted = {0};
+    spans all = {0};
+    gbx_status status = count_entries(dump, &counted, out_report);
+    if (!status)
+        status = collect_spans(dump, &all);
+    if (!status) {
+        out_report->payload_bytes = place_spans(&all);
+        status = write_payloads(dump, &all, bin);
+    }
+    if (!status) {
+        write_head(json, dump, &counted, out_report);
+        status = write_entries(dump, &all, json, out_report);
+    }
+    free(all.items);
+    return status;
+}
