@@ -4,7 +4,7 @@
 
 #include "cli/check_report.h"
 #include "cli/progress.h"
-#include "cli/references.h"
+#include "replay/check/references.h"
 
 enum { GBX_CHECK_FLOW_MAX = 3 };
 

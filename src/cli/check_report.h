@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cli/open_dump.h"
-#include "replay/check.h"
+#include "replay/check/check.h"
 
 /* One task. Tasks lie in graph order. */
 typedef struct gbx_check_line {

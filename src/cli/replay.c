@@ -6,14 +6,14 @@
 #include "cli/command.h"
 #include "cli/open_dump.h"
 #include "cli/progress.h"
-#include "cli/replay_gdb.h"
 #include "cli/replay_json.h"
-#include "cli/replay_kernels.h"
 #include "cli/replay_options.h"
 #include "cli/replay_report.h"
 #include "cli/replay_save.h"
 #include "cli/replay_swap.h"
 #include "cli/replay_text.h"
+#include "replay/replay_gdb.h"
+#include "replay/trust/replay_kernels.h"
 
 /* A dump that is open, and what its tasks run with. */
 typedef struct session {

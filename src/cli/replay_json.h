@@ -2,7 +2,7 @@
 #ifndef GBX_CLI_REPLAY_JSON_H
 #define GBX_CLI_REPLAY_JSON_H
 
-#include "cli/replay_result.h"
+#include "replay/replay_result.h"
 #include "text/json_writer.h"
 
 /* Members of one task, into an object that is open. */

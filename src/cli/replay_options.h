@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/replay_kernels.h"
+#include "replay/trust/replay_kernels.h"
 
 typedef struct gbx_replay_options {
     const char *dump; /* NULL: the latest */

@@ -2,7 +2,7 @@
 #ifndef GBX_CLI_REPLAY_REPORT_H
 #define GBX_CLI_REPLAY_REPORT_H
 
-#include "cli/replay_result.h"
+#include "replay/replay_result.h"
 
 /* `run_end` is what the dump says of the end of its run, "" for nothing. */
 GBX_MUST_USE gbx_status gbx_replay_report_print(const gbx_replay_result *result,

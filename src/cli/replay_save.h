@@ -2,7 +2,7 @@
 #ifndef GBX_CLI_REPLAY_SAVE_H
 #define GBX_CLI_REPLAY_SAVE_H
 
-#include "replay/engine.h"
+#include "replay/engine/engine.h"
 #include "store/run/kept_run.h"
 
 typedef struct gbx_replay_saving {

@@ -5,7 +5,7 @@
 #include "base/held_signals.h"
 #include "base/staging.h"
 #include "cli/replay_save.h"
-#include "replay/call_file.h"
+#include "replay/engine/call_file.h"
 
 enum { GBX_SAVE_NAME_BYTES = 96, GBX_SAVE_PATH_BYTES = 512 };
 

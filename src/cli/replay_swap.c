@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/references.h"
 #include "cli/replay_text.h"
-#include "cli/replay_trust.h"
+#include "replay/check/references.h"
+#include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
 
 /* What the references left. */

@@ -2,7 +2,7 @@
 #ifndef GBX_CLI_REPLAY_SWAP_H
 #define GBX_CLI_REPLAY_SWAP_H
 
-#include "cli/replay_result.h"
+#include "replay/replay_result.h"
 #include "store/run/kept_run.h"
 
 typedef enum gbx_swap_judgement {

@@ -6,7 +6,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "cli/replay_result.h"
+#include "replay/replay_result.h"
 #include "text/json_writer.h"
 
 enum { GBX_INDEX_TEXT_BYTES = GBX_MAX_DIMS * 22 + 8 };

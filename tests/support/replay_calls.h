@@ -6,7 +6,7 @@
 
 #include "chip_support.h"
 #include "kernels/replay_ways.h"
-#include "replay/engine.h"
+#include "replay/engine/engine.h"
 
 #define REPLAY_BASE UINT64_C(0x7e9000100000)
 enum { REPLAY_ROWS = 8, REPLAY_COLUMNS = 6, REPLAY_CELLS = REPLAY_ROWS * REPLAY_COLUMNS };

@@ -1,0 +1,465 @@
+#include "replay/check/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/orchestration.h>
+
+#include "replay/check/check_payload.h"
+#include "replay/check/check_written.h"
+
+/* One task that is being checked. */
+typedef struct checking {
+    gbx_replay_engine *engine;
+    gbx_entries *entries;
+    const gbx_replay_task *task;
+    const void *const *got; /* NULL: what the dump holds */
+    const gbx_check_reference *references;
+    size_t reference_count;
+    unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* what references left, by output of the result */
+    gbx_check_result *result;
+    const char *objects[GBX_SUBTASK_COUNT];
+    bool is_running;
+    bool is_unsteady; /* references leave something else when they run again */
+} checking;
+
+/* The first is a large number in every float, so that what is added to it shows. */
+static const unsigned char poisons[2] = {0x5a, 0xa5};
+
+static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
+static void not_checked(gbx_check_result *result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(result->reason, sizeof result->reason, format, arguments);
+    va_end(arguments);
+    result->verdict = GBX_CHECK_NOT_CHECKED;
+}
+
+static void begin_result(gbx_check_result *result) {
+    result->verdict = GBX_CHECK_RIGHT;
+    result->reason[0] = '\0';
+    result->output_count = 0;
+    result->worst_output = 0;
+    result->missing_outputs = 0;
+    result->hung_func_id = GBX_NO_KERNEL;
+    result->stray_bytes = 0;
+    result->stray_address = 0;
+    result->stray_is_unknown = false;
+}
+
+/* --- references --- */
+
+static const gbx_check_reference *find_reference(const checking *c, uint32_t func_id) {
+    for (size_t i = 0; i < c->reference_count; ++i)
+        if (c->references[i].func_id == func_id)
+            return &c->references[i];
+    return NULL;
+}
+
+/* The objects of the task's kernels; false, and the reason told, where one has none. */
+static bool find_objects(checking *c) {
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        c->objects[i] = NULL;
+        if (c->task->func_ids[i] == GBX_NO_KERNEL)
+            continue;
+        const gbx_check_reference *reference = find_reference(c, c->task->func_ids[i]);
+        const char *name = c->task->kernel_names[i];
+        if (!reference)
+            not_checked(c->result, "the scene has no kernel %s, func_id %" PRIu32, name,
+                        c->task->func_ids[i]);
+        else if (!reference->object && reference->why_not)
+            not_checked(c->result, "the reference of kernel %s %s", name, reference->why_not);
+        else if (!reference->object)
+            not_checked(c->result, "kernel %s has no reference in scene.json", name);
+        else
+            c->objects[i] = reference->object;
+        if (!c->objects[i])
+            return false;
+    }
+    return true;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static gbx_tolerance tolerance_of(const checking *c, uint32_t dtype) {
+    gbx_tolerance loosest = {0};
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_check_reference *reference =
+            c->task->func_ids[i] == GBX_NO_KERNEL ? NULL : find_reference(c, c->task->func_ids[i]);
+        if (!reference)
+            continue;
+        gbx_tolerance own = {.rtol = larger(reference->rtol, 0.0),
+                             .atol = larger(reference->atol, 0.0)};
+        if (reference->rtol < 0.0 && reference->atol < 0.0)
+            own = gbx_tolerance_default(dtype);
+        loosest.rtol = larger(loosest.rtol, own.rtol);
+        loosest.atol = larger(loosest.atol, own.atol);
+        loosest.ulp = loosest.ulp > own.ulp ? loosest.ulp : own.ulp;
+    }
+    return loosest;
+}
+
+/* --- which outputs --- */
+
+/* "y (argument 1)", "argument 1" */
+enum { ARGUMENT_BYTES = 256 };
+static const char *argument_text(const char *name, uint32_t slot, char out_text[ARGUMENT_BYTES]) {
+    if (name)
+        snprintf(out_text, ARGUMENT_BYTES, "%.200s (argument %" PRIu32 ")", name, slot);
+    else
+        snprintf(out_text, ARGUMENT_BYTES, "argument %" PRIu32, slot);
+    return out_text;
+}
+
+/* Tells of the first output that is missing. */
+static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
+    char text[ARGUMENT_BYTES];
+    const char *why;
+    if (c->result->missing_outputs++ > 0)
+        return NULL;
+    GBX_TRY(gbx_check_missing_reason(c->entries, c->task->task, argument->slot, &why));
+    not_checked(c->result, "output %s %s; run with --dump-tensor=full",
+                argument_text(argument->name, argument->slot, text), why);
+    return NULL;
+}
+
+static gbx_status find_outputs(const checking *c) {
+    gbx_check_result *result = c->result;
+    for (uint32_t i = 0; i < c->task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &c->task->arguments[i];
+        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT || (c->got && !c->got[i]))
+            continue;
+        if (!c->got && argument->after == GBX_REPLAY_NO_ENTRY) {
+            GBX_TRY(note_missing(c, argument));
+        } else if (result->output_count < GBX_MAX_TENSOR_ARGS) {
+            gbx_check_output *output = &result->outputs[result->output_count++];
+            output->argument = i;
+            output->slot = argument->slot;
+            output->name = argument->name;
+            output->tensor = argument->tensor;
+            output->not_written = 0;
+        }
+    }
+    if (result->output_count == 0 && result->missing_outputs == 0)
+        not_checked(result, "it has no outputs that could be compared");
+    return NULL;
+}
+
+/* --- running --- */
+
+static void note_fault(const checking *c, const gbx_replay_fault *fault) {
+    uint32_t subtask = fault->dispatch < c->task->dispatch_count
+                           ? c->task->dispatches[fault->dispatch].subtask
+                           : GBX_SUBTASK_COUNT;
+    const char *name = subtask < GBX_SUBTASK_COUNT ? c->task->kernel_names[subtask] : NULL;
+    const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
+    name = name ? name : "?";
+    if (fault->is_hang) {
+        not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
+                    name);
+        c->result->hung_func_id =
+            subtask < GBX_SUBTASK_COUNT ? c->task->func_ids[subtask] : GBX_NO_KERNEL;
+    } else if (word) {
+        not_checked(c->result, "the reference of kernel %s crashed with SIG%s", name, word);
+    } else {
+        not_checked(c->result, "the reference of kernel %s crashed: it ended its process", name);
+    }
+}
+
+static gbx_status start(checking *c, unsigned char poison) {
+    gbx_replay_request request = {
+        .entries = c->entries, .task = c->task, .dispatch = -1, .poison = poison};
+    memcpy(request.objects, c->objects, sizeof request.objects);
+    GBX_TRY(gbx_replay_begin(c->engine, &request));
+    c->is_running = true;
+    return NULL;
+}
+
+/* Waits for the references; false where they did not survive it. */
+static gbx_status finish(checking *c, bool *out_is_done) {
+    gbx_replay_outcome outcome = {0};
+    c->is_running = false;
+    GBX_TRY(gbx_replay_end(c->engine, &outcome));
+    *out_is_done = !outcome.fault.is_there;
+    if (outcome.fault.is_there)
+        note_fault(c, &outcome.fault);
+    c->result->stray_is_unknown |= outcome.stray_is_unknown;
+    if (outcome.stray_bytes > c->result->stray_bytes) {
+        c->result->stray_bytes = outcome.stray_bytes;
+        c->result->stray_address = outcome.stray_address;
+    }
+    return NULL;
+}
+
+static gbx_status fetch(const checking *c, const gbx_check_output *output, void **out_payload) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
+    void *payload = malloc(bytes + 1);
+    *out_payload = payload;
+    if (!payload)
+        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory for %" PRIu64 " bytes",
+                        c->task->task, bytes);
+    return gbx_replay_output(c->engine, output->argument, payload);
+}
+
+/* Fetches what references left of each output; whether some of it may not have been written. */
+static gbx_status fetch_all(checking *c, bool *out_has_poison) {
+    *out_has_poison = false;
+    for (uint32_t i = 0; i < c->result->output_count; ++i) {
+        const gbx_check_output *output = &c->result->outputs[i];
+        void *payload;
+        gbx_status status = fetch(c, output, &payload);
+        c->wants[i] = payload;
+        GBX_TRY(status);
+        if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
+            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
+    }
+    return NULL;
+}
+
+/* --- comparing --- */
+
+static gbx_status read_got(const checking *c, const gbx_check_output *output, void *out_payload) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
+    gbx_entry entry;
+    if (c->got) {
+        memcpy(out_payload, c->got[output->argument], bytes);
+        return NULL;
+    }
+    GBX_TRY(gbx_entries_at(c->entries, c->task->arguments[output->argument].after, &entry));
+    if (gbx_entry_stored_bytes(&entry) != bytes)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "checking task %" PRIu64 ": entry %" PRIu64 " has %" PRIu64
+                        " bytes; %" PRIu64 " are expected",
+                        c->task->task, entry.index, gbx_entry_stored_bytes(&entry), bytes);
+    return gbx_reader_read_payload(gbx_entries_reader(c->entries), entry.tensor->bin_offset,
+                                   out_payload, bytes);
+}
+
+/* Takes what was not written out of all, so that it counts as equal; `again` may be NULL. */
+static void compare(checking *c, gbx_check_output *output, void *got, void *want, void *again) {
+    gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
+    if (again && c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
+        output->not_written = gbx_not_written_clear(&output->tensor, want, again, poisons, got);
+    if (again)
+        c->is_unsteady |= gbx_compare(&output->tensor, again, want, &tolerance).mismatches > 0;
+    output->comparison = gbx_compare(&output->tensor, got, want, &tolerance);
+    output->comparison.elements -= output->not_written;
+}
+
+static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
+    gbx_check_output *output = &c->result->outputs[number];
+    void *again = NULL;
+    void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
+    gbx_status status =
+        got ? NULL : gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", c->task->task);
+    if (!status)
+        status = read_got(c, output, got);
+    if (!status && has_again)
+        status = fetch(c, output, &again);
+    if (!status)
+        compare(c, output, got, c->wants[number], again);
+    free(again);
+    free(got);
+    return status;
+}
+
+/* Another thing than before, or nothing at all, says nothing of the kernel. */
+static void judge(const checking *c) {
+    gbx_check_result *result = c->result;
+    const gbx_check_output *unwritten = NULL;
+    uint64_t compared = 0;
+    char text[ARGUMENT_BYTES];
+    for (uint32_t i = result->output_count; i-- > 0;) {
+        const gbx_check_output *output = &result->outputs[i];
+        compared += output->comparison.elements;
+        if (output->comparison.elements == 0 && output->not_written > 0)
+            unwritten = output;
+        if (output->comparison.mismatches > 0) {
+            result->verdict = GBX_CHECK_INTRODUCED;
+            result->worst_output = i;
+        }
+    }
+    if (c->is_unsteady) {
+        not_checked(result, "its reference leaves something else each time: it reads an output "
+                            "before it writes it, or values that nobody gave it");
+        result->output_count = 0;
+    } else if (result->verdict == GBX_CHECK_INTRODUCED) {
+        result->reason[0] = '\0';
+    } else if (result->verdict == GBX_CHECK_RIGHT && unwritten) {
+        not_checked(result, "its reference writes no element of output %s",
+                    argument_text(unwritten->name, unwritten->slot, text));
+    } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
+        not_checked(result, "its outputs have no elements");
+    }
+}
+
+/* --- all of it --- */
+
+/* The references run when it comes back, unless the task cannot be checked. */
+static gbx_status begin_check(checking *c) {
+    if (!find_objects(c))
+        return NULL;
+    GBX_TRY(find_outputs(c));
+    return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
+}
+
+static gbx_status compare_all(checking *c, bool has_again) {
+    for (uint32_t i = 0; i < c->result->output_count; ++i)
+        GBX_TRY(compare_output(c, i, has_again));
+    judge(c);
+    return NULL;
+}
+
+static gbx_status compare_again(checking *c, bool *out_is_done) {
+    GBX_TRY(start(c, poisons[1]));
+    GBX_TRY(finish(c, out_is_done));
+    return *out_is_done ? compare_all(c, true) : NULL;
+}
+
+/* What a disk changed is no kernel's fault. */
+static gbx_status look_for_damage(const checking *c) {
+    const gbx_replay_argument *damaged;
+    char text[ARGUMENT_BYTES];
+    GBX_TRY(gbx_check_find_damage(c->entries, c->task, c->got == NULL, &damaged));
+    if (!damaged)
+        return NULL;
+    not_checked(c->result, "%s is damaged in the dump: it has not the hash that was taken of it",
+                argument_text(damaged->name, damaged->slot, text));
+    c->result->output_count = 0;
+    return NULL;
+}
+
+/* Nobody is blamed before the reference has said the same twice. */
+static gbx_status compare_outputs(checking *c) {
+    bool is_done, has_poison;
+    GBX_TRY(finish(c, &is_done));
+    if (is_done) {
+        GBX_TRY(fetch_all(c, &has_poison));
+        if (!has_poison)
+            GBX_TRY(compare_all(c, false));
+        if (has_poison || c->result->verdict == GBX_CHECK_INTRODUCED)
+            GBX_TRY(compare_again(c, &is_done));
+    }
+    if (!is_done)
+        c->result->output_count = 0;
+    return c->result->verdict == GBX_CHECK_INTRODUCED ? look_for_damage(c) : NULL;
+}
+
+static gbx_status end_check(checking *c) {
+    gbx_status status = c->is_running ? compare_outputs(c) : NULL;
+    for (uint32_t i = 0; i < GBX_MAX_TENSOR_ARGS; ++i)
+        free(c->wants[i]);
+    return status;
+}
+
+gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
+                              const gbx_replay_task *task, const void *const *got,
+                              const gbx_check_reference *references, size_t reference_count,
+                              gbx_check_result *out_result) {
+    checking c = {.engine = engine,
+                  .entries = entries,
+                  .task = task,
+                  .got = got,
+                  .references = references,
+                  .reference_count = reference_count,
+                  .result = out_result};
+    begin_result(out_result);
+    GBX_TRY(begin_check(&c));
+    return end_check(&c);
+}
+
+/* --- a task of the dump --- */
+
+struct gbx_check_job {
+    checking checking;
+    gbx_replay_task task;
+};
+
+/* "replaying task 29, kernel softmax: ..." begins with what every report has anyway, and tasks that
+ * are not checked for one reason are to have one text. */
+static const char *without_title(const char *sentence) {
+    bool has_title = strncmp(sentence, "replaying task ", 15) == 0 ||
+                     strncmp(sentence, "calling the task again: ", 24) == 0;
+    const char *end = has_title ? strstr(sentence, ": ") : NULL;
+    return end ? end + 2 : sentence;
+}
+
+/* What does not fit into memory is a matter of this task; so is what the dump does not hold of it,
+ * or holds in contradiction, where its records are what is read. */
+static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool is_reading) {
+    gbx_code code = gbx_status_code(status);
+    bool is_of_records = is_reading && (code == GBX_NOT_FOUND || code == GBX_BAD_FORMAT);
+    if (!is_of_records && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
+        return status;
+    not_checked(result, "%s", without_title(gbx_status_message(status)));
+    result->output_count = 0;
+    gbx_status_free(status);
+    return NULL;
+}
+
+static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
+    checking *c = &job->checking;
+    GBX_TRY(take_refusal(c->result, gbx_replay_task_read(c->entries, task, &job->task), true));
+    if (c->result->verdict == GBX_CHECK_NOT_CHECKED)
+        return NULL;
+    if (job->task.did_complete)
+        return take_refusal(c->result, begin_check(c), false);
+    not_checked(c->result, "it did not complete: it crashed, hung, or was running when the run "
+                           "ended");
+    return NULL;
+}
+
+static void free_job(gbx_check_job *job) {
+    gbx_replay_task_free(&job->task);
+    free(job);
+}
+
+gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
+                           const gbx_check_reference *references, size_t reference_count,
+                           gbx_check_result *out_result, gbx_check_job **out_job) {
+    gbx_check_job *job = calloc(1, sizeof *job);
+    *out_job = NULL;
+    if (!job)
+        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", task);
+    job->checking = (checking){.engine = engine,
+                               .entries = entries,
+                               .task = &job->task,
+                               .references = references,
+                               .reference_count = reference_count,
+                               .result = out_result};
+    begin_result(out_result);
+    gbx_status status = begin_job(job, task);
+    if (status)
+        free_job(job);
+    else
+        *out_job = job;
+    return status;
+}
+
+uint64_t gbx_check_job_bytes(const gbx_check_job *job) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; job->checking.is_running && i < job->task.argument_count; ++i)
+        if (job->task.arguments[i].is_tensor)
+            bytes += gbx_tensor_payload_bytes(&job->task.arguments[i].tensor);
+    return bytes;
+}
+
+gbx_status gbx_check_end(gbx_check_job *job) {
+    gbx_check_result *result = job->checking.result;
+    gbx_status status = take_refusal(result, end_check(&job->checking), false);
+    free_job(job);
+    return status;
+}
+
+gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
+                          const gbx_check_reference *references, size_t reference_count,
+                          gbx_check_result *out_result) {
+    gbx_check_job *job;
+    GBX_TRY(gbx_check_begin(engine, entries, task, references, reference_count, out_result, &job));
+    return gbx_check_end(job);
+}

@@ -1,0 +1,249 @@
+#include "replay/check/references.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/trust/replay_trust.h"
+#include "toolchain/kernel_compiler.h"
+
+enum { THREADS_MAX = 8 };
+
+/* After the flags of a kernel, which may ask for less. */
+static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
+
+static gbx_status fail_memory(void) {
+    return gbx_fail(GBX_EXHAUSTED, "compiling references: the host is out of memory");
+}
+
+/* --- where the scene is --- */
+
+static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kept,
+                             const char **out_path) {
+    if (!kept)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "%s has no run.json that tells its scene; name it with --scene DIR",
+                        dump_directory);
+    /* A run writes a whole path; another one would mean what happens to lie around here. */
+    if (!kept->scene_path || kept->scene_path[0] != '/')
+        return gbx_fail(GBX_NOT_FOUND,
+                        "%s does not tell the whole path of the scene; name it with --scene DIR",
+                        kept->path);
+    if (access(kept->scene_path, F_OK) != 0)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "the scene of the dump was %s, which is not there any more; name it with "
+                        "--scene DIR",
+                        kept->scene_path);
+    if (gbx_scene_is_foreign(&(gbx_trust){dump_directory, kept}))
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "the scene of the dump, %s, or a reference of it lies inside of the dump, is not "
+            "this user's, or can be written by everybody, and its references are code, which is not "
+            "run unasked; if you trust it, name it with --scene",
+            kept->scene_path);
+    *out_path = kept->scene_path;
+    return NULL;
+}
+
+/* --- whether it is that of the dump --- */
+
+static const gbx_scene_kernel *find_kernel(const gbx_scene *scene, uint32_t func_id) {
+    for (size_t i = 0; i < scene->kernel_count; ++i)
+        if (scene->kernels[i].func_id == func_id)
+            return &scene->kernels[i];
+    return NULL;
+}
+
+/* Whether an argument is declared as "in", "scalar:float32"...; a word of another tool may be
+ * anything. */
+static bool has_role(const char *declared, gbx_scene_role role) {
+    static const char *const words[] = {[GBX_SCENE_IN] = "in",
+                                        [GBX_SCENE_OUT] = "out",
+                                        [GBX_SCENE_INOUT] = "inout",
+                                        [GBX_SCENE_SCALAR] = "scalar"};
+    size_t length = strcspn(declared, ":");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
+        if (strlen(words[i]) == length && strncmp(words[i], declared, length) == 0)
+            return i == role;
+    return true;
+}
+
+/* Whether a kernel is declared with the same arguments, where both tell. */
+static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *kernel) {
+    if (own->parameter_count == 0 || kernel->signature_count == 0)
+        return true;
+    if (own->parameter_count != kernel->signature_count)
+        return false;
+    for (size_t i = 0; i < own->parameter_count; ++i)
+        if (!has_role(kernel->signature[i], own->signature[i].role))
+            return false;
+    return true;
+}
+
+static gbx_status match_kernel(const gbx_scene *scene, const gbx_scene_kernel *own,
+                               const gbx_run_kernel *kernel) {
+    if (strcmp(own->name, kernel->name) != 0)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s is not the scene of the dump: func_id %" PRIu32
+                        " is kernel %s there, and %s in the dump; --scene DIR names another",
+                        scene->path, kernel->func_id, own->name, kernel->name);
+    if (!has_signature(own, kernel))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s has changed since the run: the signature of kernel %s is another one "
+                        "in the dump, so its reference expects other arguments; run again, or "
+                        "name the scene as it was with --scene DIR",
+                        scene->path, own->name);
+    return NULL;
+}
+
+static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run) {
+    size_t found = 0;
+    for (size_t i = 0; i < run->kernel_count; ++i) {
+        const gbx_run_kernel *kernel = &run->kernels[i];
+        const gbx_scene_kernel *own = find_kernel(scene, kernel->func_id);
+        if (own)
+            GBX_TRY(match_kernel(scene, own, kernel));
+        found += own != NULL;
+    }
+    if (run->kernel_count > 0 && found == 0)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "%s is not the scene of the dump: it has none of the dump's %zu kernels; "
+                        "--scene DIR names another",
+                        scene->path, run->kernel_count);
+    return NULL;
+}
+
+/* --- compiling --- */
+
+/* What several threads take kernels from. */
+typedef struct work {
+    gbx_references *references;
+    pthread_mutex_t lock; /* of what follows */
+    size_t next;
+    size_t failed; /* the kernel of `status` */
+    gbx_status status;
+} work;
+
+/* NULL where there is no memory for it. */
+static char *make_exact(const char *flags) {
+    char *text;
+    return asprintf(&text, "%s %s", flags ? flags : "", exact_flags) < 0 ? NULL : text;
+}
+
+static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
+    if (!kernel->reference)
+        return NULL;
+    char *flags = make_exact(kernel->compile_flags);
+    char *link_flags = make_exact(kernel->link_flags);
+    gbx_status status = flags && link_flags
+                            ? gbx_kernel_compile(kernel->reference, flags, link_flags, out_path)
+                            : fail_memory();
+    free(flags);
+    free(link_flags);
+    return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
+}
+
+/* Of several that fail the first counts, whatever the order in which they end. */
+static void note_failure(work *w, size_t number, gbx_status status) {
+    pthread_mutex_lock(&w->lock);
+    if (!w->status || number < w->failed) {
+        gbx_status_free(w->status);
+        w->status = status;
+        w->failed = number;
+        status = NULL;
+    }
+    pthread_mutex_unlock(&w->lock);
+    gbx_status_free(status);
+}
+
+static void *compile_some(void *context) {
+    work *w = context;
+    for (;;) {
+        pthread_mutex_lock(&w->lock);
+        size_t number = w->next++;
+        pthread_mutex_unlock(&w->lock);
+        if (number >= w->references->count)
+            return NULL;
+        gbx_status status =
+            compile(&w->references->scene->kernels[number], &w->references->objects[number]);
+        if (status)
+            note_failure(w, number, status);
+    }
+}
+
+/* This thread works too. */
+static gbx_status compile_all(gbx_references *references) {
+    work w = {.references = references, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[THREADS_MAX - 1];
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = processors > 1 ? (size_t)processors - 1 : 0;
+    size_t started = 0;
+    wanted = wanted < THREADS_MAX - 1 ? wanted : THREADS_MAX - 1;
+    while (started < wanted && started + 1 < references->count &&
+           pthread_create(&threads[started], NULL, compile_some, &w) == 0)
+        ++started;
+    compile_some(&w);
+    for (size_t i = 0; i < started; ++i)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.status;
+}
+
+/* --- all of it --- */
+
+static gbx_status fill(gbx_references *references) {
+    const gbx_scene *scene = references->scene;
+    references->items = calloc(scene->kernel_count + 1, sizeof *references->items);
+    references->objects = calloc(scene->kernel_count + 1, sizeof *references->objects);
+    if (!references->items || !references->objects)
+        return fail_memory();
+    references->count = scene->kernel_count;
+    GBX_TRY(compile_all(references));
+    for (size_t i = 0; i < references->count; ++i)
+        references->items[i] = (gbx_check_reference){.func_id = scene->kernels[i].func_id,
+                                                     .object = references->objects[i],
+                                                     .rtol = scene->kernels[i].rtol,
+                                                     .atol = scene->kernels[i].atol};
+    return NULL;
+}
+
+static gbx_status open_scene(const char *path, const gbx_run_info *run,
+                             gbx_references *references) {
+    GBX_TRY(gbx_scene_load(path, &references->scene));
+    GBX_TRY(match_scene(references->scene, run));
+    return fill(references);
+}
+
+gbx_status gbx_references_open(const char *scene, const char *dump_directory,
+                               const gbx_kept_run *kept, const gbx_run_info *run,
+                               gbx_references **out_references) {
+    const char *path = scene;
+    *out_references = NULL;
+    if (!path)
+        GBX_TRY(find_scene(dump_directory, kept, &path));
+    gbx_references *references = calloc(1, sizeof *references);
+    if (!references)
+        return fail_memory();
+    gbx_status status = open_scene(path, run, references);
+    if (status)
+        gbx_references_close(references);
+    else
+        *out_references = references;
+    return status;
+}
+
+void gbx_references_close(gbx_references *references) {
+    if (!references)
+        return;
+    for (size_t i = 0; references->objects && i < references->count; ++i)
+        free(references->objects[i]);
+    free(references->objects);
+    free(references->items);
+    if (references->scene)
+        gbx_scene_free(references->scene);
+    free(references);
+}

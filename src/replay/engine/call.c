@@ -1,0 +1,287 @@
+#include "replay/engine/call.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIGNAL_STACK_BYTES = 64 * 1024 };
+
+/* -1, with one sentence in call->error. */
+#define FAIL(call, ...) (snprintf((call)->error, sizeof(call)->error, __VA_ARGS__), -1)
+
+/* --- memory --- */
+
+int gbx_kernel_call_map(gbx_kernel_call *call, int fd) {
+    void *wanted = (void *)(uintptr_t)call->gm_base;
+    int flags = MAP_FIXED_NOREPLACE | MAP_NORESERVE;
+    flags |= fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void *mapped = mmap(wanted, call->gm_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (mapped == wanted)
+        return 0;
+    if (mapped == MAP_FAILED)
+        return FAIL(call, "mapping %llu bytes of global memory at %p: %s",
+                    (unsigned long long)call->gm_bytes, wanted, strerror(errno));
+    munmap(mapped, call->gm_bytes); /* an old Linux takes the address for a hint */
+    return FAIL(call, "mapping global memory at %p: something else lies there", wanted);
+}
+
+void gbx_kernel_call_unmap(const gbx_kernel_call *call) {
+    munmap((void *)(uintptr_t)call->gm_base, call->gm_bytes);
+}
+
+/* --- kernels --- */
+
+static int load_kernel(gbx_kernel_call *call, gbx_call_kernel *kernel) {
+    void *object = dlopen(kernel->object, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return FAIL(call, "loading %s: %s", kernel->object, dlerror());
+    void *symbol = dlsym(object, "kernel_entry");
+    if (!symbol)
+        return FAIL(call, "loading %s: it has no kernel_entry", kernel->object);
+    memcpy(&kernel->entry, &symbol, sizeof symbol);
+    return 0;
+}
+
+/* What is linked with -Ofast makes the thread that loads it take small numbers for 0. On a chip
+ * that is none of those that call kernels. */
+int gbx_kernel_call_load(gbx_kernel_call *call) {
+    int result = 0;
+    fenv_t before;
+    fegetenv(&before);
+    for (int i = 0; i < GBX_SUBTASK_COUNT && !result; ++i)
+        if (call->kernels[i].object && !call->kernels[i].entry)
+            result = load_kernel(call, &call->kernels[i]);
+    fesetenv(&before);
+    return result;
+}
+
+/* --- faults --- */
+
+/* Set once, before any kernel runs: a handler has nothing else to go by. */
+static gbx_call_fault *noted_fault;
+static pid_t noting_process;
+static atomic_flag is_noted = ATOMIC_FLAG_INIT;
+
+/* What the thread is doing; written by itself alone. */
+static _Thread_local uint32_t current_dispatch = GBX_CALL_NO_DISPATCH;
+
+/* The first one that comes is told; the others wait until the process ends. */
+static _Noreturn void note_fault(gbx_call_fault_kind kind, const siginfo_t *info) {
+    while (atomic_flag_test_and_set(&is_noted))
+        pause();
+    noted_fault->dispatch = current_dispatch;
+    if (info) {
+        noted_fault->signal = (uint32_t)info->si_signo;
+        /* Signals that somebody sent keep the sender where others keep the address. */
+        noted_fault->has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
+        noted_fault->address = noted_fault->has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
+    }
+    atomic_store_explicit(&noted_fault->kind, (uint32_t)kind, memory_order_release);
+    _exit(GBX_CALL_FAULT_EXIT);
+}
+
+static void on_fatal_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (getpid() == noting_process)
+        note_fault(GBX_CALL_SIGNAL, info);
+    /* A process that a kernel forked speaks for nobody: it ends the way it would have. */
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* On the thread that called exit. */
+static void on_exit_call(void) {
+    if (getpid() == noting_process && current_dispatch != GBX_CALL_NO_DISPATCH)
+        atomic_store_explicit(&noted_fault->exiting, current_dispatch + 1, memory_order_relaxed);
+}
+
+void gbx_kernel_call_catch_faults(gbx_call_fault *fault) {
+    static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    noted_fault = fault;
+    noting_process = getpid();
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    action.sa_sigaction = on_fatal_signal;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; ++i)
+        sigaction(fatal_signals[i], &action, NULL);
+    (void)atexit(on_exit_call); /* where it is refused, less is told */
+}
+
+/* --- threads --- */
+
+/* What the threads of a run share. */
+typedef struct run {
+    gbx_kernel_call *call;
+    gbx_global_context global;
+    pthread_mutex_t gate;   /* held until all threads are there */
+    pthread_barrier_t wave; /* all of a wave have returned */
+    uint32_t lane_count;    /* threads; thread i calls dispatches i, i + lane_count, ... */
+    int is_abandoned;       /* behind the gate */
+} run;
+
+typedef struct lane {
+    run *run;
+    uint32_t index;
+    pthread_t thread;
+    uint64_t start_ns;
+    uint64_t end_ns;
+} lane;
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void set_state(const gbx_kernel_call *call, uint32_t dispatch, gbx_call_state state) {
+    current_dispatch = state == GBX_CALL_RUNS ? dispatch : GBX_CALL_NO_DISPATCH;
+    if (call->states)
+        atomic_store_explicit(&call->states[dispatch], (uint32_t)state, memory_order_release);
+}
+
+/* Tensors first, scalars after them, the two contexts at their fixed places. */
+static void fill_args(run *r, gbx_local_context *local, uint64_t args[GBX_ARG_SLOTS]) {
+    for (uint32_t i = 0; i < GBX_CALL_SLOTS; ++i) {
+        gbx_call_slot *slot = &r->call->slots[i];
+        if (slot->kind == GBX_CALL_TENSOR)
+            args[i] = (uint64_t)(uintptr_t)&slot->tensor;
+        else
+            args[i] = slot->kind == GBX_CALL_SCALAR ? slot->bits : 0;
+    }
+    args[GBX_ARG_LOCAL_CONTEXT] = (uint64_t)(uintptr_t)local;
+    args[GBX_ARG_GLOBAL_CONTEXT] = (uint64_t)(uintptr_t)&r->global;
+}
+
+static void call_kernel(run *r, uint32_t index) {
+    gbx_kernel_call *call = r->call;
+    const gbx_call_dispatch *dispatch = &call->dispatches[index];
+    gbx_local_context local = {.block_idx = dispatch->block_idx,
+                               .block_num = call->block_num,
+                               .subtask = dispatch->subtask,
+                               .core_id = dispatch->core_id};
+    uint64_t args[GBX_ARG_SLOTS];
+    fill_args(r, &local, args);
+    set_state(call, index, GBX_CALL_RUNS);
+    call->kernels[dispatch->subtask].entry(args);
+    set_state(call, index, GBX_CALL_ENDED);
+}
+
+/* Runs when a kernel calls pthread_exit: the others may wait for it forever. */
+static void on_thread_end(void *unused) {
+    (void)unused;
+    if (noted_fault)
+        note_fault(GBX_CALL_THREAD_END, NULL);
+    fputs("a kernel ended the thread it ran on; it has to return\n", stderr);
+    _exit(GBX_CALL_FAULT_EXIT);
+}
+
+static void run_waves(lane *l) {
+    run *r = l->run;
+    uint32_t count = r->call->dispatch_count;
+    l->start_ns = clock_ns();
+    for (uint32_t first = 0; first < count; first += r->lane_count) {
+        if (l->index < count - first)
+            call_kernel(r, first + l->index);
+        l->end_ns = clock_ns();
+        pthread_barrier_wait(&r->wave);
+    }
+}
+
+/* Calls what is the lane's; a kernel that ends the thread does not come back here. */
+static void run_lane(lane *l) {
+    /* A signal may come because the stack is full: its handler runs at the stack's other end. */
+    _Alignas(64) char signal_stack[SIGNAL_STACK_BYTES];
+    stack_t wanted = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    stack_t before;
+    fenv_t rounding; /* a kernel may leave another one to the next call */
+    fegetenv(&rounding);
+    sigaltstack(&wanted, &before);
+    pthread_cleanup_push(on_thread_end, NULL);
+    run_waves(l);
+    pthread_cleanup_pop(0);
+    sigaltstack(&before, NULL);
+    fesetenv(&rounding);
+}
+
+static void *lane_main(void *argument) {
+    lane *l = argument;
+    pthread_mutex_lock(&l->run->gate);
+    pthread_mutex_unlock(&l->run->gate);
+    if (!l->run->is_abandoned)
+        run_lane(l);
+    return NULL;
+}
+
+static void measure(gbx_kernel_call *call, const lane *lanes, uint32_t count) {
+    uint64_t start_ns = lanes[0].start_ns;
+    uint64_t end_ns = lanes[0].end_ns;
+    for (uint32_t i = 1; i < count; ++i) {
+        if (lanes[i].start_ns < start_ns)
+            start_ns = lanes[i].start_ns;
+        if (lanes[i].end_ns > end_ns)
+            end_ns = lanes[i].end_ns;
+    }
+    call->ns = end_ns - start_ns;
+}
+
+/* The first lane is this thread: a task of one dispatch needs no other. */
+static int run_lanes(run *r, lane *lanes) {
+    int error = 0;
+    uint32_t started = 1;
+    lanes[0] = (lane){.run = r};
+    pthread_mutex_lock(&r->gate);
+    for (; started < r->lane_count && !error; started += !error) {
+        lanes[started] = (lane){.run = r, .index = started};
+        error = pthread_create(&lanes[started].thread, NULL, lane_main, &lanes[started]);
+    }
+    r->is_abandoned = error != 0;
+    pthread_mutex_unlock(&r->gate);
+    if (!error)
+        run_lane(&lanes[0]);
+    for (uint32_t i = 1; i < started; ++i)
+        pthread_join(lanes[i].thread, NULL);
+    if (error)
+        return FAIL(r->call, "starting thread %u of %u: %s", started + 1, r->lane_count,
+                    strerror(error));
+    measure(r->call, lanes, started);
+    return 0;
+}
+
+/* Dispatches that run together: all subtasks of as many blocks as the chip has. */
+static uint32_t count_lanes(const gbx_kernel_call *call) {
+    uint32_t subtasks = 1;
+    while (subtasks < call->dispatch_count &&
+           call->dispatches[subtasks].block_idx == call->dispatches[0].block_idx)
+        ++subtasks;
+    uint64_t lanes = (uint64_t)subtasks * (call->chip_blocks ? call->chip_blocks : 1);
+    return lanes < call->dispatch_count ? (uint32_t)lanes : call->dispatch_count;
+}
+
+int gbx_kernel_call_run(gbx_kernel_call *call) {
+    run r = {.call = call,
+             .global = {.gm_base = call->gm_base,
+                        .gm_bytes = call->gm_bytes,
+                        .blocks = call->chip_blocks},
+             .lane_count = count_lanes(call)};
+    if (r.lane_count == 0)
+        return FAIL(call, "there is nothing to call");
+    lane *lanes = calloc(r.lane_count, sizeof *lanes);
+    if (!lanes)
+        return FAIL(call, "no memory for %u threads", r.lane_count);
+    pthread_mutex_init(&r.gate, NULL);
+    pthread_barrier_init(&r.wave, NULL, r.lane_count);
+    int result = run_lanes(&r, lanes);
+    pthread_barrier_destroy(&r.wave);
+    pthread_mutex_destroy(&r.gate);
+    free(lanes);
+    return result;
+}

@@ -1,0 +1,318 @@
+#include "replay/replay_result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gbx_status fail_memory(const gbx_replay_task *task) {
+    return gbx_fail(GBX_EXHAUSTED, "replaying task %" PRIu64 ": the host is out of memory",
+                    task->task);
+}
+
+/* --- what it is --- */
+
+static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *title) {
+    size_t length = strlen(title);
+    const gbx_replay_dispatch *one = &task->dispatches[dispatch];
+    snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
+             ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
+             gbx_replay_subtask_name(one->subtask));
+}
+
+void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
+    size_t length = strlen(result->kernel);
+    snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s", length ? "+" : "",
+             kernel);
+}
+
+static bool is_output(const gbx_replay_argument *argument) {
+    return argument->is_tensor && argument->role != 0;
+}
+
+static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
+    result->outputs = calloc(task->argument_count + 1, sizeof *result->outputs);
+    if (!result->outputs)
+        return fail_memory(task);
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!is_output(argument))
+            continue;
+        result->outputs[result->output_count++] = (gbx_replay_compared){
+            .argument = i,
+            .slot = argument->slot,
+            .name = argument->name,
+            .tensor = argument->tensor,
+            .is_compared = task->did_complete && argument->after != GBX_REPLAY_NO_ENTRY};
+    }
+    return NULL;
+}
+
+static bool has_core_ids(const gbx_replay_task *task) {
+    for (uint32_t i = 0; i < task->dispatch_count; ++i)
+        if (task->dispatches[i].core_id == GBX_REPLAY_NO_CORE)
+            return false;
+    return true;
+}
+
+static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
+                           gbx_replay_result *out_result) {
+    *out_result = (gbx_replay_result){.task = task->task,
+                                      .task_id = task->task_id,
+                                      .dispatch = dispatch,
+                                      .dispatch_count = task->dispatch_count,
+                                      .has_core_ids = has_core_ids(task),
+                                      .did_complete = task->did_complete,
+                                      .stray_argument = -1};
+    gbx_replay_task_title(task, out_result->title);
+    if (dispatch >= 0)
+        add_dispatch(task, dispatch, out_result->title);
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (task->kernel_names[i])
+            gbx_replay_result_name(out_result, task->kernel_names[i]);
+    return list_outputs(task, out_result);
+}
+
+void gbx_replay_result_free(gbx_replay_result *result) {
+    free(result->outputs);
+    free(result->refusal);
+    *result = (gbx_replay_result){0};
+}
+
+/* Messages of a run name the task that failed: "kernel add (func 3) of task 17 on core 4...". */
+static bool is_named(const char *run_end, uint64_t task_id) {
+    char text[48];
+    snprintf(text, sizeof text, " of task %" PRIu64 " on core ", task_id);
+    return run_end && strstr(run_end, text);
+}
+
+/* --- payloads --- */
+
+void gbx_replay_payloads_free(gbx_replay_payloads *payloads) {
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i) {
+        free(payloads->dump[i]);
+        free(payloads->replay[i]);
+        free(payloads->other[i]);
+        free(payloads->before[i]);
+    }
+    *payloads = (gbx_replay_payloads){0};
+}
+
+static gbx_status make_room(const gbx_replay_job *job, const gbx_tensor *tensor,
+                            unsigned char **out_payload) {
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    if (!*out_payload)
+        *out_payload = malloc(bytes + 1);
+    return *out_payload ? NULL : fail_memory(job->request.task);
+}
+
+static gbx_status read_entry(const gbx_replay_job *job, uint64_t index, const gbx_tensor *tensor,
+                             unsigned char **out_payload) {
+    GBX_TRY(make_room(job, tensor, out_payload));
+    return gbx_replay_read_payload(job->request.entries, index, tensor, *out_payload);
+}
+
+static gbx_status read_dump(const gbx_replay_job *job, const gbx_replay_result *result,
+                            gbx_replay_payloads *payloads) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        const gbx_replay_argument *argument = &job->request.task->arguments[output->argument];
+        if (output->is_compared)
+            GBX_TRY(read_entry(job, argument->after, &output->tensor,
+                               &payloads->dump[output->argument]));
+        /* Of one dispatch, what others wrote to an inout is not its own. */
+        if (output->is_compared && argument->role == 2 && job->request.dispatch >= 0)
+            GBX_TRY(read_entry(job, argument->before, &output->tensor,
+                               &payloads->before[output->argument]));
+    }
+    return NULL;
+}
+
+static gbx_status gather(const gbx_replay_job *job, const gbx_replay_result *result,
+                         unsigned char **payloads) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        GBX_TRY(make_room(job, &output->tensor, &payloads[output->argument]));
+        GBX_TRY(gbx_replay_output(job->engine, output->argument, payloads[output->argument]));
+    }
+    return NULL;
+}
+
+/* --- comparing --- */
+
+static void compare(const gbx_replay_job *job, const gbx_replay_payloads *payloads,
+                    gbx_replay_result *result) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        gbx_replay_compared *output = &result->outputs[i];
+        uint32_t a = output->argument;
+        gbx_bits_payloads bits = {.dump = payloads->dump[a],
+                                  .replay = payloads->replay[a],
+                                  .other = payloads->other[a],
+                                  .before = payloads->before[a],
+                                  .is_poisoned = job->request.task->arguments[a].role == 1};
+        output->bits = gbx_bits_compare(&output->tensor, &bits);
+        output->is_exact =
+            output->is_compared && output->bits.mismatches == 0 && output->bits.not_written == 0;
+        output->is_unchanged = output->is_exact && (result->outcome.unchanged >> a & 1);
+    }
+}
+
+/* Whether the run with the other poison can tell more. */
+static bool is_doubtful(const gbx_replay_result *result) {
+    for (size_t i = 0; i < result->output_count; ++i)
+        if (result->outputs[i].bits.mismatches > 0 || result->outputs[i].bits.not_written > 0)
+            return true;
+    return false;
+}
+
+gbx_replay_sums gbx_replay_result_sums(const gbx_replay_result *result) {
+    gbx_replay_sums sums = {0};
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        sums.unstable += output->bits.unstable;
+        sums.written += output->bits.elements - output->bits.not_written;
+        sums.not_compared += !output->is_compared;
+        sums.unchanged += output->is_unchanged;
+        if (!output->is_compared)
+            continue;
+        sums.outputs++;
+        sums.elements += output->bits.elements;
+        sums.not_written += output->bits.not_written;
+        sums.mismatches += output->bits.mismatches;
+    }
+    return sums;
+}
+
+static gbx_replay_verdict judge(const gbx_replay_result *result) {
+    gbx_replay_sums sums = gbx_replay_result_sums(result);
+    if (result->outcome.fault.is_there)
+        return GBX_REPLAY_FAULT;
+    if (sums.outputs == 0)
+        return GBX_REPLAY_NOT_COMPARED;
+    if (sums.mismatches > 0)
+        return GBX_REPLAY_DIFFERS;
+    if (sums.elements > 0 && sums.not_written == sums.elements)
+        return sums.written > 0 ? GBX_REPLAY_NOT_COMPARED : GBX_REPLAY_NOTHING_WRITTEN;
+    return sums.not_written > 0 ? GBX_REPLAY_PARTLY : GBX_REPLAY_EXACT;
+}
+
+/* Names the argument that a stray write hit. */
+static void place_stray(const gbx_replay_job *job, gbx_replay_result *result) {
+    uint64_t address = result->outcome.stray_address;
+    for (uint32_t i = 0; result->outcome.stray_bytes > 0 && i < job->request.task->argument_count;
+         ++i) {
+        const gbx_replay_argument *argument = &job->request.task->arguments[i];
+        int64_t first, end;
+        if (!argument->is_tensor)
+            continue;
+        const gbx_tensor *tensor = gbx_replay_placed_tensor(job->engine, i);
+        gbx_tensor_extent(tensor, &first, &end);
+        uint64_t begin = tensor->data + (uint64_t)first;
+        if (address >= begin && address - begin < (uint64_t)(end - first)) {
+            result->stray_argument = argument->slot;
+            result->stray_name = argument->name;
+            return;
+        }
+    }
+}
+
+/* --- running --- */
+
+static gbx_status run(const gbx_replay_job *job, unsigned char poison,
+                      gbx_replay_outcome *out_outcome) {
+    gbx_replay_request request = job->request;
+    request.poison = poison;
+    return gbx_replay_run(job->engine, &request, out_outcome);
+}
+
+static gbx_status run_with_other_poison(const gbx_replay_job *job, gbx_replay_payloads *payloads,
+                                        gbx_replay_result *result) {
+    gbx_replay_outcome outcome;
+    GBX_TRY(run(job, GBX_REPLAY_OTHER_POISON, &outcome));
+    if (outcome.fault.is_there) {
+        result->outcome.fault = outcome.fault;
+        result->is_other_poison = true;
+        return NULL;
+    }
+    result->outcome.unchanged &= outcome.unchanged;
+    GBX_TRY(gather(job, result, payloads->other));
+    compare(job, payloads, result);
+    return NULL;
+}
+
+static bool is_like_first(const gbx_replay_result *result, unsigned char *const *first,
+                          unsigned char *const *now) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        size_t bytes = (size_t)gbx_tensor_payload_bytes(&output->tensor);
+        if (memcmp(first[output->argument], now[output->argument], bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int compare_ns(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static void sum_times(uint64_t *ns, uint64_t runs, gbx_replay_times *times) {
+    qsort(ns, runs, sizeof *ns, compare_ns);
+    uint64_t low = ns[(runs - 1) / 2], high = ns[runs / 2];
+    *times =
+        (gbx_replay_times){runs, ns[0], low + (high - low) / 2, ns[runs - 1], times->different};
+}
+
+/* The runs after the first; `ns` has its time. */
+static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *first,
+                         gbx_replay_payloads *now, uint64_t *ns, gbx_replay_result *result) {
+    for (uint64_t i = 1; i < job->runs; ++i) {
+        gbx_replay_outcome outcome;
+        GBX_TRY(run(job, GBX_REPLAY_POISON, &outcome));
+        if (outcome.fault.is_there) {
+            result->outcome.fault = outcome.fault;
+            result->fault_run = i + 1;
+            return NULL;
+        }
+        ns[i] = outcome.ns;
+        GBX_TRY(gather(job, result, now->replay));
+        result->times.different += !is_like_first(result, first->replay, now->replay);
+    }
+    sum_times(ns, job->runs, &result->times);
+    return NULL;
+}
+
+static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_payloads *first,
+                                 gbx_replay_result *result) {
+    uint64_t *ns = calloc(job->runs, sizeof *ns);
+    gbx_replay_payloads now = {0};
+    if (!ns)
+        return fail_memory(job->request.task);
+    ns[0] = result->outcome.ns;
+    gbx_status status = repeat(job, first, &now, ns, result);
+    gbx_replay_payloads_free(&now);
+    free(ns);
+    return status;
+}
+
+gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *out_payloads,
+                              gbx_replay_result *out_result) {
+    *out_payloads = (gbx_replay_payloads){0};
+    GBX_TRY(describe(job->request.task, job->request.dispatch, out_result));
+    out_result->is_end_of_run =
+        !job->request.task->did_complete && is_named(job->run_end, job->request.task->task_id);
+    GBX_TRY(run(job, GBX_REPLAY_POISON, &out_result->outcome));
+    if (!out_result->outcome.fault.is_there) {
+        GBX_TRY(gather(job, out_result, out_payloads->replay));
+        GBX_TRY(read_dump(job, out_result, out_payloads));
+        compare(job, out_payloads, out_result);
+        GBX_TRY(run_repeatedly(job, out_payloads, out_result));
+    } else if (job->runs > 1) {
+        out_result->fault_run = 1;
+    }
+    if (!out_result->outcome.fault.is_there && is_doubtful(out_result))
+        GBX_TRY(run_with_other_poison(job, out_payloads, out_result));
+    place_stray(job, out_result);
+    out_result->verdict = judge(out_result);
+    return NULL;
+}

@@ -1,0 +1,112 @@
+/* One task run again and compared with the dump: what reports are made from. */
+#ifndef GBX_REPLAY_REPLAY_RESULT_H
+#define GBX_REPLAY_REPLAY_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glassbox/chip.h>
+
+#include "replay/engine/engine.h"
+#include "replay/replay_bits.h"
+
+typedef enum gbx_replay_verdict {
+    GBX_REPLAY_EXACT = 0,   /* every element of every output that the dump has, has its bits */
+    GBX_REPLAY_PARTLY = 1,  /* every element that it writes has, and there are some */
+    GBX_REPLAY_DIFFERS = 2, /* some have not */
+    GBX_REPLAY_NOTHING_WRITTEN = 3, /* it writes no element of any output */
+    GBX_REPLAY_NOT_COMPARED = 4,    /* it ran, and the dump has no outputs to compare with */
+    GBX_REPLAY_FAULT = 5,           /* it crashed, hung or ended the process */
+    GBX_REPLAY_REFUSED = 6,         /* it did not run; of one of several tasks */
+    GBX_REPLAY_VERDICT_COUNT = 7
+} gbx_replay_verdict;
+
+enum { GBX_REPLAY_KERNEL_BYTES = GBX_SUBTASK_COUNT * (GBX_MAX_KERNEL_NAME + 2) };
+
+/* One output or inout. */
+typedef struct gbx_replay_compared {
+    uint32_t argument; /* of the task */
+    uint32_t slot;
+    const char *name; /* NULL; lives as long as the reader */
+    gbx_tensor tensor;
+    bool is_compared; /* false: the dump does not have it, or it was in flight */
+    bool is_exact;
+    bool is_unchanged; /* exact, and what it held before the call: perhaps it was not written */
+    gbx_bits_comparison bits;
+} gbx_replay_compared;
+
+typedef struct gbx_replay_times {
+    uint64_t runs;
+    uint64_t min_ns;
+    uint64_t median_ns;
+    uint64_t max_ns;
+    uint64_t different; /* runs that did not leave the bits of the first */
+} gbx_replay_times;
+
+typedef struct gbx_replay_result {
+    gbx_replay_verdict verdict;
+    uint64_t task;
+    uint64_t task_id;
+    char title[GBX_REPLAY_TITLE_BYTES];   /* with the dispatch, where it is one */
+    char kernel[GBX_REPLAY_KERNEL_BYTES]; /* of a mix "matmul+add" */
+    int64_t dispatch;                     /* -1 for all */
+    uint32_t dispatch_count;
+    bool has_core_ids;  /* those of the run; else they are a guess */
+    bool did_complete;  /* in the recorded run */
+    bool is_end_of_run; /* it is what the recorded run ended with */
+    gbx_replay_outcome outcome;
+    bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
+    uint64_t fault_run;     /* of several: the one with the fault, 1 first; 0 where it is one run */
+    int64_t stray_argument; /* slot that outcome.stray_address lies in; -1 for none */
+    const char *stray_name; /* of it; NULL */
+    gbx_replay_compared *outputs;
+    size_t output_count;
+    gbx_replay_times times;
+    char *refusal; /* of GBX_REPLAY_REFUSED: why */
+} gbx_replay_result;
+
+/* Payloads by argument of the task; NULL where there is none. */
+typedef struct gbx_replay_payloads {
+    unsigned char *dump[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *replay[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *other[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *before[GBX_REPLAY_MAX_ARGUMENTS];
+} gbx_replay_payloads;
+
+typedef struct gbx_replay_job {
+    gbx_replay_engine *engine;
+    gbx_replay_request request; /* with GBX_REPLAY_POISON */
+    const char *run_end;        /* what the recorded run ended with; "" where that was well */
+    uint64_t runs;              /* 1 and up */
+} gbx_replay_job;
+
+/*
+ * Runs it as often as it takes: once; once more with the other poison where the first left doubts;
+ * and for job->runs. Both outputs are to be freed, whether it fails or not.
+ */
+GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
+                                           gbx_replay_payloads *out_payloads,
+                                           gbx_replay_result *out_result);
+
+/* Adds the name of a kernel to result->kernel. */
+void gbx_replay_result_name(gbx_replay_result *result, const char *kernel);
+
+void gbx_replay_result_free(gbx_replay_result *result);
+void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
+
+/* Over all outputs that are compared; `unstable` over the others, too. */
+typedef struct gbx_replay_sums {
+    uint64_t outputs;
+    uint64_t not_compared; /* outputs, like the next */
+    uint64_t unchanged;
+    uint64_t written; /* elements, of those that are not compared, too */
+    uint64_t elements;
+    uint64_t not_written;
+    uint64_t mismatches;
+    uint64_t unstable;
+} gbx_replay_sums;
+
+gbx_replay_sums gbx_replay_result_sums(const gbx_replay_result *result);
+
+#endif

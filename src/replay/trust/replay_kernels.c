@@ -1,0 +1,308 @@
+#include "replay/trust/replay_kernels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/trust/replay_trust.h"
+#include "text/plain_text.h"
+#include "toolchain/kernel_compiler.h"
+
+enum { NAME_BYTES = 128, FLAGS_BYTES = 256 };
+
+/* A kernel that was looked for already. */
+typedef struct found {
+    uint32_t func_id;
+    char *object;
+    gbx_status refusal; /* why there is no object */
+    struct found *next;
+} found;
+
+struct gbx_replay_kernels {
+    gbx_trust trust;
+    bool is_trusted;
+    const gbx_replay_kernel_files *files;
+    found *objects;
+};
+
+gbx_status gbx_replay_kernels_create(const char *dump_directory, const gbx_kept_run *kept,
+                                     bool is_trusted, const gbx_replay_kernel_files *files,
+                                     gbx_replay_kernels **out_kernels) {
+    *out_kernels = malloc(sizeof **out_kernels);
+    if (!*out_kernels)
+        return gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory");
+    **out_kernels = (gbx_replay_kernels){{dump_directory, kept}, is_trusted, files, NULL};
+    return NULL;
+}
+
+void gbx_replay_kernels_destroy(gbx_replay_kernels *kernels) {
+    while (kernels && kernels->objects) {
+        found *first = kernels->objects;
+        kernels->objects = first->next;
+        free(first->object);
+        gbx_status_free(first->refusal);
+        free(first);
+    }
+    free(kernels);
+}
+
+static const found *find_known(const gbx_replay_kernels *kernels, uint32_t func_id) {
+    for (const found *object = kernels->objects; object; object = object->next)
+        if (object->func_id == func_id)
+            return object;
+    return NULL;
+}
+
+/* Takes the path over, or why there is none. */
+static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *path,
+                           gbx_status refusal) {
+    found *object = malloc(sizeof *object);
+    if (!object) {
+        free(path);
+        return gbx_status_first(
+            refusal, gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory"));
+    }
+    *object = (found){func_id, path, refusal, kernels->objects};
+    kernels->objects = object;
+    return NULL;
+}
+
+/* Text of the dump for a message; what is long is cut. */
+static const char *plain(const char *text, char *out_text, size_t capacity) {
+    snprintf(out_text, capacity, "%s", text);
+    gbx_text_make_plain(out_text);
+    return out_text;
+}
+
+/* --- what the run kept --- */
+
+static gbx_status fail_untrusted(const gbx_kept_kernel *kernel, const char *reason) {
+    char name[NAME_BYTES];
+    return gbx_fail(GBX_UNSUPPORTED,
+                    "replaying kernel %s would run %s, which is code that came with the dump: the "
+                    "same bytes are not in this user's cache of kernels, and %s; look where the "
+                    "dump is from, and give --trust to run it",
+                    plain(kernel->name, name, sizeof name), kernel->object, reason);
+}
+
+/* The dump has lost its copy: its source may be there. Takes over what says so. */
+static gbx_status find_lost(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
+                            gbx_status loss, char **out_path) {
+    char reason[GBX_TRUST_REASON_BYTES], name[NAME_BYTES];
+    gbx_status status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
+    if (!status && !*out_path)
+        status = gbx_fail(GBX_NOT_FOUND,
+                          "%s, and %s; --kernel %s=FILE gives its source or its shared object",
+                          gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
+    gbx_status_free(loss);
+    return status;
+}
+
+static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
+                            char **out_path) {
+    char reason[GBX_TRUST_REASON_BYTES];
+    *out_path = NULL;
+    gbx_status status = gbx_kept_kernel_verify(kernel);
+    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND)
+        return find_lost(kernels, kernel, status, out_path);
+    GBX_TRY(status);
+    if (kernels->is_trusted) {
+        *out_path = realpath(kernel->object, NULL);
+        return *out_path
+                   ? NULL
+                   : gbx_fail(GBX_NOT_FOUND, "kernel %s: %s", kernel->object, strerror(errno));
+    }
+    GBX_TRY(gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason));
+    return *out_path ? NULL : fail_untrusted(kernel, reason);
+}
+
+static const gbx_kept_kernel *kept_kernel(const gbx_replay_kernels *kernels, uint32_t func_id) {
+    return kernels->trust.kept ? gbx_kept_run_kernel(kernels->trust.kept, func_id) : NULL;
+}
+
+static gbx_status fail_not_kept(const gbx_replay_kernels *kernels, const char *name) {
+    char text[NAME_BYTES];
+    return gbx_fail(GBX_NOT_FOUND,
+                    "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
+                    "its shared object",
+                    plain(name, text, sizeof text),
+                    kernels->trust.kept ? "no copy of it in run.json"
+                                        : "no run.json, and so no copy of its kernels",
+                    text);
+}
+
+/* --- what the user gives --- */
+
+static bool is_elf(const char *path) {
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_so = fd >= 0 && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
+                 memcmp(magic,
+                        "\x7f"
+                        "ELF",
+                        4) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_so;
+}
+
+/* Flags of the dump are words of a command line that is about to run. */
+static gbx_status check_flags(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept) {
+    char compile[FLAGS_BYTES], link[FLAGS_BYTES];
+    if (!kept || kernels->is_trusted || gbx_trusted_flags(&kernels->trust, kept))
+        return NULL;
+    return gbx_fail(GBX_UNSUPPORTED,
+                    "compiling for kernel %s with the flags of the dump, \"%s\" and \"%s\": they "
+                    "could do more than compile, and came with the dump; give --trust to use them",
+                    kept->name,
+                    plain(kept->compile_flags ? kept->compile_flags : "", compile, sizeof compile),
+                    plain(kept->link_flags ? kept->link_flags : "", link, sizeof link));
+}
+
+/* A copy of the old source may lie elsewhere, and still includes what the old one did. */
+static gbx_status compile_given(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept,
+                                const char *file, char **out_path) {
+    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
+    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
+    char *flags;
+    int length =
+        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
+    free(directory);
+    if (length < 0)
+        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", file);
+    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
+    free(flags);
+    return status;
+}
+
+static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id, const char *file,
+                             char **out_path) {
+    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
+    *out_path = NULL;
+    if (access(file, R_OK) != 0)
+        return gbx_fail(GBX_NOT_FOUND, "--kernel: reading %s: %s", file, strerror(errno));
+    if (is_elf(file)) {
+        *out_path = realpath(file, NULL);
+        return *out_path ? NULL : gbx_fail(GBX_IO, "--kernel %s: %s", file, strerror(errno));
+    }
+    GBX_TRY(check_flags(kernels, kept));
+    return compile_given(kernels, kept, file, out_path);
+}
+
+static bool has_one_kernel(const gbx_replay_task *task) {
+    uint32_t only = UINT32_MAX;
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        if (task->func_ids[i] == UINT32_MAX)
+            continue;
+        if (only != UINT32_MAX && only != task->func_ids[i])
+            return false;
+        only = task->func_ids[i];
+    }
+    return true;
+}
+
+/* The file of "NAME=FILE" where NAME is the kernel's; NULL. */
+static const char *file_of(const char *item, const char *name) {
+    size_t length = name ? strlen(name) : 0;
+    return length > 0 && strncmp(item, name, length) == 0 && item[length] == '=' ? item + length + 1
+                                                                                 : NULL;
+}
+
+static bool names_kernel(const char *item, const gbx_replay_task *task) {
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (file_of(item, task->kernel_names[i]))
+            return true;
+    return false;
+}
+
+/* Whether an item of --kernel, a plain file or one with a name, is of a kernel. */
+static bool is_of(const char *item, const gbx_replay_task *task, const char *name) {
+    return !names_kernel(item, task) || file_of(item, name);
+}
+
+/* What --kernel gives for a kernel of a task; NULL for nothing. */
+static const char *given_file(const gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                              size_t subtask) {
+    const char *found_file = NULL;
+    for (size_t i = 0; i < kernels->files->count; ++i) {
+        const char *item = kernels->files->items[i];
+        const char *file =
+            names_kernel(item, task) ? file_of(item, task->kernel_names[subtask]) : item;
+        found_file = file ? file : found_file;
+    }
+    return found_file;
+}
+
+/* One that an earlier --kernel is of, too: which of both would run? */
+static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_replay_task *task,
+                              size_t last) {
+    for (size_t first = 0; first < last; ++first)
+        for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+            const char *name = task->kernel_names[i];
+            bool is_of_both = name && is_of(files->items[first], task, name) &&
+                              is_of(files->items[last], task, name);
+            if (is_of_both)
+                return gbx_fail(GBX_INVALID_ARGUMENT,
+                                "--kernel %s and --kernel %s are of the same kernel; give one",
+                                files->items[first], files->items[last]);
+        }
+    return NULL;
+}
+
+static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_replay_task *task) {
+    char title[GBX_REPLAY_TITLE_BYTES], text[GBX_REPLAY_TITLE_BYTES];
+    bool is_one = has_one_kernel(task);
+    for (size_t i = 0; i < kernels->files->count; ++i) {
+        const char *item = kernels->files->items[i];
+        GBX_TRY(check_twice(kernels->files, task, i));
+        if (names_kernel(item, task) || (is_one && access(item, F_OK) == 0))
+            continue;
+        plain(gbx_replay_task_title(task, title), text, sizeof text);
+        if (is_one && !strchr(item, '='))
+            return gbx_fail(GBX_NOT_FOUND, "--kernel: reading %s: %s", item, strerror(errno));
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "--kernel %s: NAME=FILE with a name of a kernel of the task is expected; "
+                        "it is %s",
+                        item, text);
+    }
+    return NULL;
+}
+
+/* --- both --- */
+
+static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                              size_t subtask) {
+    uint32_t func_id = task->func_ids[subtask];
+    const char *file = given_file(kernels, task, subtask);
+    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
+    char *path = NULL;
+    gbx_status refusal;
+    if (file)
+        refusal = find_given(kernels, func_id, file, &path);
+    else if (kept)
+        refusal = find_kept(kernels, kept, &path);
+    else
+        refusal = fail_not_kept(kernels, task->kernel_names[subtask]);
+    return remember(kernels, func_id, path, refusal);
+}
+
+gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
+    GBX_TRY(check_files(kernels, task));
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        out_objects[i] = NULL;
+        if (task->func_ids[i] == UINT32_MAX)
+            continue;
+        if (!find_known(kernels, task->func_ids[i]))
+            GBX_TRY(find_object(kernels, task, i));
+        const found *known = find_known(kernels, task->func_ids[i]);
+        if (known->refusal)
+            return gbx_fail(gbx_status_code(known->refusal), "%s",
+                            gbx_status_message(known->refusal));
+        out_objects[i] = known->object;
+    }
+    return NULL;
+}
