@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "replay/engine/call.h"
+#include "replay/call.h"
 
 #define GBX_CALL_FILE_MAGIC "GBXCALL1"
 #define GBX_CALL_FILE_VERSION 1u

@@ -12,8 +12,8 @@
  *
  * Each function returns 0, or -1 with one sentence in call.error. One thread uses a call.
  */
-#ifndef GBX_REPLAY_ENGINE_CALL_H
-#define GBX_REPLAY_ENGINE_CALL_H
+#ifndef GBX_REPLAY_CALL_H
+#define GBX_REPLAY_CALL_H
 
 #include <stdatomic.h>
 #include <stdint.h>

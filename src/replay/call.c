@@ -1,4 +1,4 @@
-#include "replay/engine/call.h"
+#include "replay/call.h"
 
 #include <dlfcn.h>
 #include <errno.h>
