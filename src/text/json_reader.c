@@ -1,16 +1,13 @@
 #include "text/json_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/io.h"
 #include "text/plain_text.h"
 
 enum { PATH_BYTES = 512, MESSAGE_BYTES = 512, SHOWN_BYTES = 64, HEX_DIGITS_MAX = 16 };
@@ -82,54 +79,12 @@ static gbx_status fail_expected(const gbx_cursor *cursor, const char *expected) 
     return gbx_status_never_null(gbx_cursor_fail(cursor, "expected %s, got %s", expected, shown));
 }
 
-/* Up to `capacity` bytes until the end of the file. */
-static gbx_status read_all(int fd, const char *path, char *bytes, size_t capacity,
-                           size_t *out_size) {
-    size_t size = 0;
-    while (size < capacity) {
-        ssize_t got = read(fd, bytes + size, capacity - size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
-        if (got == 0)
-            break;
-        size += (size_t)got;
-    }
-    *out_size = size;
-    return NULL;
-}
-
-static gbx_status load_from(int fd, const char *path, size_t max_bytes, json_t **out_document) {
-    struct stat about;
-    if (fstat(fd, &about) != 0)
-        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return gbx_fail(GBX_IO, "cannot read %s: it is %s", path,
-                        S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
-    if ((uint64_t)about.st_size > max_bytes)
-        return gbx_fail(GBX_OUT_OF_RANGE, "%s has %jd bytes, more than the %zu that it may have",
-                        path, (intmax_t)about.st_size, max_bytes);
-    size_t capacity = (size_t)about.st_size;
-    char *bytes = malloc(capacity + 1);
-    if (!bytes)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the %zu bytes of %s", capacity, path);
-    size_t size = 0;
-    gbx_status status = read_all(fd, path, bytes, capacity, &size);
-    if (!status)
-        status = gbx_json_parse(path, bytes, size, out_document);
-    free(bytes);
-    return status;
-}
-
 gbx_status gbx_json_load(const char *path, size_t max_bytes, json_t **out_document) {
-    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "cannot open %s: %s", path,
-                        strerror(errno));
-    gbx_status status = load_from(fd, path, max_bytes, out_document);
-    close(fd);
+    char *bytes = NULL;
+    size_t size = 0;
+    GBX_TRY(gbx_read_file(path, max_bytes, &bytes, &size));
+    gbx_status status = gbx_json_parse(path, bytes, size, out_document);
+    free(bytes);
     return status;
 }
 

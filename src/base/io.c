@@ -1,0 +1,116 @@
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+ssize_t gbx_read_some(int fd, void *to, size_t size) {
+    ssize_t got;
+    do
+        got = read(fd, to, size);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+ssize_t gbx_write_some(int fd, const void *from, size_t size) {
+    ssize_t put;
+    do
+        put = write(fd, from, size);
+    while (put < 0 && errno == EINTR);
+    return put;
+}
+
+int gbx_read_all(int fd, void *to, size_t size, size_t *out_size) {
+    *out_size = 0;
+    while (*out_size < size) {
+        ssize_t got = gbx_read_some(fd, (char *)to + *out_size, size - *out_size);
+        if (got < 0)
+            return errno;
+        if (got == 0)
+            break;
+        *out_size += (size_t)got;
+    }
+    return 0;
+}
+
+int gbx_pread_all(int fd, void *to, size_t size, uint64_t offset, size_t *out_size) {
+    *out_size = 0;
+    while (*out_size < size) {
+        ssize_t got =
+            pread(fd, (char *)to + *out_size, size - *out_size, (off_t)(offset + *out_size));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return errno;
+        if (got == 0)
+            break;
+        *out_size += (size_t)got;
+    }
+    return 0;
+}
+
+int gbx_write_all(int fd, const void *from, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t put = gbx_write_some(fd, (const char *)from + done, size - done);
+        if (put <= 0)
+            return put < 0 ? errno : EIO;
+        done += (size_t)put;
+    }
+    return 0;
+}
+
+int gbx_pwrite_all(int fd, const void *from, size_t size, uint64_t offset, size_t *out_written) {
+    *out_written = 0;
+    while (*out_written < size) {
+        ssize_t put = pwrite(fd, (const char *)from + *out_written, size - *out_written,
+                             (off_t)(offset + *out_written));
+        if (put > 0)
+            *out_written += (size_t)put;
+        else if (put == 0)
+            return EIO;
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
+static gbx_status read_open_file(int fd, const char *path, size_t max_bytes, char **out_bytes,
+                                 size_t *out_size) {
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return gbx_fail(GBX_IO, "cannot read %s: it is %s", path,
+                        S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
+    if ((uint64_t)about.st_size > max_bytes)
+        return gbx_fail(GBX_OUT_OF_RANGE, "%s has %jd bytes, more than the %zu that it may have",
+                        path, (intmax_t)about.st_size, max_bytes);
+    size_t capacity = (size_t)about.st_size;
+    char *bytes = malloc(capacity + 1);
+    if (!bytes)
+        return gbx_fail_memory("reading the %zu bytes of %s", capacity, path);
+    int error = gbx_read_all(fd, bytes, capacity, out_size);
+    if (error) {
+        free(bytes);
+        return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(error));
+    }
+    bytes[*out_size] = '\0';
+    *out_bytes = bytes;
+    return NULL;
+}
+
+gbx_status gbx_read_file(const char *path, size_t max_bytes, char **out_bytes, size_t *out_size) {
+    /* Not blocking: a pipe without a writer is refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "cannot open %s: %s", path,
+                        strerror(errno));
+    gbx_status status = read_open_file(fd, path, max_bytes, out_bytes, out_size);
+    close(fd);
+    return status;
+}
