@@ -12,7 +12,6 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
-#include "base/hash.h"
 #include "base/status.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/manifest_fields.h"
@@ -231,8 +230,8 @@ static inline char *put_numbers(gbx_manifest *m, char *at, const int64_t *number
 static inline char *put_hash(gbx_manifest *m, char *at, uint64_t low, uint64_t high) {
     (void)m;
     *at++ = '"';
-    gbx_hash_format((gbx_hash128){low, high}, at);
-    at += GBX_HASH_TEXT_BYTES - 1;
+    at = gbx_put_hex_digits(at, high);
+    at = gbx_put_hex_digits(at, low);
     *at++ = '"';
     return at;
 }
