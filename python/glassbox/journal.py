@@ -36,10 +36,18 @@ class Journal(NamedTuple):
         return self.words[start:start + (length + 7) // 8].tobytes()[:length]
 
 
+class _Problem(NamedTuple):
+    """`is_damage`: it was not written so. Else checksums hold, and what is there is only not understood."""
+
+    offset: int
+    reason: str
+    is_damage: bool
+
+
 class _Walk(NamedTuple):
     starts: list[int]
     first_records: list[int]
-    problem: tuple[int, str] | None
+    problem: _Problem | None
 
 
 def read(path: pathlib.Path, advice: str) -> Journal:
@@ -54,14 +62,16 @@ def read(path: pathlib.Path, advice: str) -> Journal:
     problem = walk.problem
     if fault:
         block = int(np.searchsorted(walk.first_records, bad, "right")) - 1
-        problem, heads = (int(heads.at[bad]) * 8, fault), heads.take(np.arange(walk.first_records[block]))
+        problem = _Problem(int(heads.at[bad]) * 8, fault, False)
+        heads = heads.take(np.arange(walk.first_records[block]))
     if len(heads.at) == 0:
-        raise DumpError(f"{path} has no block that can be read: at byte {problem[0]}: {problem[1]}" if problem else
+        raise DumpError(f"{path} has no block that can be read: at byte {problem.offset}: {problem.reason}" if problem else
                         f"{path} has no block: its run ended before anything was recorded")
     if problem:
         count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
-        raise DumpError(f"{path}: at byte {problem[0]}: {problem[1]}; {count} records of tensors and scalars before "
-                        f"it are readable; {advice}")
+        rest = advice if problem.is_damage else "it was written like this: a newer reader may understand it"
+        raise DumpError(f"{path}: at byte {problem.offset}: {problem.reason}; {count} records of tensors and scalars before "
+                        f"it are readable; {rest}")
     known = heads.take(is_known(heads.type))
     return Journal(path, words, known, len(heads.at) - len(known.at), hashing.is_available())
 
@@ -104,9 +114,9 @@ def _walk_blocks(data: np.ndarray, header_bytes: int) -> _Walk:
     offset, sequence = header_bytes, 0
     while offset < len(data):
         head = data[offset:offset + _BLOCK_HEAD_BYTES]
-        record_bytes, reason = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
+        record_bytes, reason, is_damage = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
         if reason:
-            return walk._replace(problem=(offset, reason))
+            return walk._replace(problem=_Problem(offset, reason, is_damage))
         begin = (offset + _BLOCK_HEAD_BYTES) // 8
         before = len(walk.starts)
         reason = _walk_records(halves[2 * begin:2 * begin + record_bytes // 4], begin, walk.starts)
@@ -114,29 +124,30 @@ def _walk_blocks(data: np.ndarray, header_bytes: int) -> _Walk:
             reason = f"block {sequence} has another number of records than it says"
         if reason:
             del walk.starts[before:]
-            return walk._replace(problem=(offset, reason))
+            return walk._replace(problem=_Problem(offset, reason, False))
         walk.first_records.append(before)
         offset, sequence = offset + _BLOCK_HEAD_BYTES + record_bytes, sequence + 1
     return walk
 
 
-def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int, str]:
+def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int, str, bool]:
+    """The bytes of its records, what is wrong, and whether that is damage."""
     if len(head) < _BLOCK_HEAD_BYTES:
-        return 0, f"the head of block {sequence} is cut off"
+        return 0, f"the head of block {sequence} is cut off", True
     magic, record_bytes, _, number, checksum, head_checksum = struct.unpack_from("<4I2Q", head)
     if magic != _BLOCK_MAGIC:
-        return 0, "no block begins here" if head.any() else "zeros follow instead of a block"
+        return 0, "no block begins here" if head.any() else "zeros follow instead of a block", True
     if hashing.is_available() and hashing.xxh3_64(head[:24]) != head_checksum:
-        return 0, f"the head of block {sequence} does not have its checksum"
+        return 0, f"the head of block {sequence} does not have its checksum", True
     if number != sequence:
-        return 0, f"block {number} comes where block {sequence} has to"
+        return 0, f"block {number} comes where block {sequence} has to", True
     if record_bytes < 8 or record_bytes % 8 or record_bytes > _BLOCK_LIMIT:
-        return 0, f"block {sequence} says that it has {record_bytes} bytes of records"
+        return 0, f"block {sequence} says that it has {record_bytes} bytes of records", False
     if record_bytes > len(rest):
-        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there"
+        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there", True
     if hashing.is_available() and hashing.xxh3_64(rest[:record_bytes]) != checksum:
-        return 0, f"the records of block {sequence} do not have their checksum"
-    return record_bytes, ""
+        return 0, f"the records of block {sequence} do not have their checksum", True
+    return record_bytes, "", False
 
 
 def _walk_records(halves: np.ndarray, begin: int, starts: list[int]) -> str:

@@ -286,7 +286,7 @@ class Damage(unittest.TestCase):
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 1, 1, 1)), "slots"),
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 65, 1, 1) + bytes(2000)), "slots")):
             with self.assertRaisesRegex(glassbox.DumpError,
-                                        f"{sentence}.*; 1 records .* are readable; glassbox recover"):
+                                        f"{sentence}.*; 1 records .* are readable; it was written like this"):
                 self.opened(jw.journal([jw.run()], [jw.scalar(0, 1, 9)], [jw.scalar(0, 1, 9), record, jw.end()]))
 
     def test_blocks_and_headers_that_do_not_hold(self):

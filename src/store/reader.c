@@ -312,6 +312,11 @@ const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader) {
     return &reader->extent;
 }
 
+bool gbx_reader_stop_is_damage(gbx_reader_stop stop) {
+    return stop == GBX_STOP_CUT || stop == GBX_STOP_BAD_MAGIC || stop == GBX_STOP_BAD_CHECKSUM ||
+           stop == GBX_STOP_BAD_SEQUENCE;
+}
+
 const gbx_run_info *gbx_reader_run(const gbx_reader *reader) {
     return &reader->run;
 }

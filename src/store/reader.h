@@ -84,11 +84,12 @@ typedef enum gbx_reader_stop {
     GBX_STOP_CUT = 1,          /* the file ends inside of a block, or zeros follow */
     GBX_STOP_BAD_MAGIC = 2,    /* no block begins where one has to */
     GBX_STOP_BAD_CHECKSUM = 3, /* a block's head or records are not what was written */
-    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or the sequence make no sense */
+    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or counts make no sense */
     GBX_STOP_BAD_RECORD = 5,   /* checksums hold, but a record makes no sense */
     GBX_STOP_AFTER_END = 6,    /* records follow the END record */
-    GBX_STOP_NEWER = 7         /* a record that has to be understood is of a type that is not known;
+    GBX_STOP_NEWER = 7,        /* a record that has to be understood is of a type that is not known;
                                   no reader is opened then */
+    GBX_STOP_BAD_SEQUENCE = 8  /* a block is missing or there twice */
 } gbx_reader_stop;
 
 enum { GBX_STOP_TEXT_BYTES = 160 };
@@ -106,6 +107,13 @@ typedef struct gbx_reader_extent {
 } gbx_reader_extent;
 
 const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader);
+
+/*
+ * Whether what lies there was not written so: the journal was torn or damaged, and everything from
+ * there on can be cut off. Else its checksums hold, and this version only does not understand it: a
+ * newer one may, and all of it has to stay. False for GBX_STOP_END.
+ */
+bool gbx_reader_stop_is_damage(gbx_reader_stop stop);
 
 /* --- what was run --- */
 

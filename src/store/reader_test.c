@@ -415,7 +415,7 @@ static void what_follows_is_told_apart(void **state) {
     longer.size = f->b.size;
     put_bytes(&longer, f->b.bytes + ends[1], ends[2] - ends[1]); /* a block once more */
     write_journal(&f->d, longer.bytes, longer.size);
-    check_broken(f, 3, ends, GBX_STOP_BAD_BLOCK);
+    check_broken(f, 3, ends, GBX_STOP_BAD_SEQUENCE);
     free(longer.bytes);
 }
 

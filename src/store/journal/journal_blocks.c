@@ -73,7 +73,7 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
         return report(problem, GBX_STOP_BAD_CHECKSUM, offset,
                       "the head of block %" PRIu32 " does not match its checksum", sequence);
     if (header->sequence != sequence)
-        return report(problem, GBX_STOP_BAD_BLOCK, offset,
+        return report(problem, GBX_STOP_BAD_SEQUENCE, offset,
                       "block %" PRIu32 " comes where block %" PRIu32 " has to", header->sequence,
                       sequence);
     if (header->record_bytes == 0 || header->record_bytes > GBX_BLOCK_MAX_BYTES ||
