@@ -58,16 +58,17 @@ static gbx_status check_options(const gbx_dump_session_config *config) {
 
 static gbx_status parse_filters(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
-    gbx_dump_kernel_name *names = calloc(config->kernel_count + 1, sizeof *names);
-    if (!names)
+    gbx_kernel *kernels = calloc(config->kernel_count + 1, sizeof *kernels);
+    if (!kernels)
         return gbx_fail_memory("dumping");
     for (size_t i = 0; i < config->kernel_count; ++i)
-        names[i] = (gbx_dump_kernel_name){config->kernels[i].func_id, config->kernels[i].name};
+        kernels[i] =
+            (gbx_kernel){.func_id = config->kernels[i].func_id, .name = config->kernels[i].name};
     gbx_status status = NULL;
     for (size_t i = 0; i < config->options->filter_count && !status; ++i)
-        status = gbx_dump_filter_parse(config->options->filters[i], names, config->kernel_count,
+        status = gbx_dump_filter_parse(config->options->filters[i], kernels, config->kernel_count,
                                        &session->filters[i]);
-    free(names);
+    free(kernels);
     return status;
 }
 
