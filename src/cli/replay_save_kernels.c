@@ -9,7 +9,7 @@
 
 #include "base/process.h"
 #include "cli/replay_save_folder.h"
-#include "dump/host/source_tree.h"
+#include "store/run/source_tree.h"
 
 enum { MAX_WORDS = 64, PIECE_BYTES = 65536 };
 

@@ -104,6 +104,10 @@ gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing) {
                     doing, gbx_code_name(chip->failure));
 }
 
+bool gbx_chip_has_failed(const gbx_chip *chip) {
+    return chip->failure != GBX_OK;
+}
+
 const char *gbx_chip_platform(const gbx_chip *chip) {
     return gbx_chip_ops(chip)->name;
 }
