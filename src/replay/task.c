@@ -7,7 +7,7 @@
 
 #include <glassbox/chip.h>
 
-#include "replay/task_slots.h"
+#include "replay/internal.h"
 #include "store/reader.h"
 
 enum { ROLE_INPUT = 0, ROLE_OUTPUT = 1, ROLE_INOUT = 2 };

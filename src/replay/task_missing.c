@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/task_slots.h"
+#include "replay/internal.h"
 #include "store/reader.h"
 #include "text/plain_text.h"
 

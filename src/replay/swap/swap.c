@@ -1,12 +1,10 @@
-#include "cli/replay_swap.h"
+#include "replay/swap/swap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/replay_text.h"
 #include "replay/check/references.h"
 #include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
@@ -214,16 +212,4 @@ gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *
 
 void gbx_replay_swap_free(gbx_replay_swap *swap) {
     gbx_replay_result_free(&swap->result);
-}
-
-/* Without a judgement it counts whether something changed. What the new kernel of a task does not
- * write, the old one may have written. */
-int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
-    gbx_replay_verdict verdict = swap->result.verdict;
-    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
-    if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
-        return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
-    if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
-        return GBX_EXIT_DIFFERS;
-    return gbx_replay_exit_code(&swap->result);
 }
