@@ -10,18 +10,20 @@ import numpy as np
 from . import hashing, record_checks
 from .errors import DumpError
 from .files import map_bytes, reason
-from .record_heads import SCALAR, TENSOR, Heads, read_heads
+from .record_heads import MUST_UNDERSTAND, SCALAR, TENSOR, Heads, is_known, read_heads
 
-_HEADER_BYTES, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 32, 1 << 20
+_HEADER_BYTES, _HEADER_LIMIT, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 4096, 32, 1 << 20
 _BLOCK_MAGIC = 0x42584247
 
 
 class Journal(NamedTuple):
-    """`words` is the file, eight bytes each; `heads` are those of all its records, in the order of the file."""
+    """`words` is the file, eight bytes each; `heads` are those of all records of known types, in the order of the file.
+    `newer_records` counts those of types that are not known."""
 
     path: pathlib.Path
     words: np.ndarray
     heads: Heads
+    newer_records: int
     checksums_verified: bool
 
     def of_type(self, *types: int) -> Heads:
@@ -43,11 +45,12 @@ class _Walk(NamedTuple):
 def read(path: pathlib.Path, advice: str) -> Journal:
     """Maps and checks a journal. `advice` ends the sentence about one that is broken."""
     data = _map(path)
-    _check_header(path, data)
+    header_bytes = _check_header(path, data)
     words = data[:len(data) & ~7].view("<u8")
-    walk = _walk_blocks(data)
+    walk = _walk_blocks(data, header_bytes)
     heads = read_heads(words, np.array(walk.starts, np.int64))
     bad, fault = record_checks.first_bad(words, heads)
+    _refuse_newer(path, heads.take(slice(0, bad)))
     problem = walk.problem
     if fault:
         block = int(np.searchsorted(walk.first_records, bad, "right")) - 1
@@ -59,7 +62,8 @@ def read(path: pathlib.Path, advice: str) -> Journal:
         count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
         raise DumpError(f"{path}: at byte {problem[0]}: {problem[1]}; {count} records of tensors and scalars before "
                         f"it are readable; {advice}")
-    return Journal(path, words, heads, hashing.is_available())
+    known = heads.take(is_known(heads.type))
+    return Journal(path, words, known, len(heads.at) - len(known.at), hashing.is_available())
 
 
 def _map(path: pathlib.Path) -> np.ndarray:
@@ -72,21 +76,32 @@ def _map(path: pathlib.Path) -> np.ndarray:
     return data
 
 
-def _check_header(path: pathlib.Path, data: np.ndarray) -> None:
+def _refuse_newer(path: pathlib.Path, heads: Heads) -> None:
+    """One record that has to be understood and is not is enough."""
+    which = np.flatnonzero(~is_known(heads.type) & (heads.type & MUST_UNDERSTAND != 0))
+    if len(which):
+        raise DumpError(f"{path}: at byte {int(heads.at[which[0]]) * 8}: a record has type {heads.type[which[0]]}, which a "
+                        "reader has to understand: reading this dump needs a newer reader")
+
+
+def _check_header(path: pathlib.Path, data: np.ndarray) -> int:
+    """Where the blocks begin."""
     magic, version, length = struct.unpack_from("<8s2I", data)
     if magic != b"GBXJRNL1":
         raise DumpError(f"{path} is not the journal of a dump: it does not begin with GBXJRNL1")
-    if version != 1:
-        raise DumpError(f"{path} is a journal of version {version}; this reader knows version 1")
-    if length != _HEADER_BYTES:
-        raise DumpError(f"{path}: the header says that it has {length} bytes, not 64")
+    if version not in (1, 2):
+        raise DumpError(f"{path} is a journal of version {version}; this reader knows versions 1 and 2")
+    if length != _HEADER_BYTES and (version == 1 or length % 8 or not _HEADER_BYTES < length <= _HEADER_LIMIT):
+        raise DumpError(f"{path}: the header says that it has {length} bytes; version 1 has 64, version 2 a multiple of 8 "
+                        f"from there to {_HEADER_LIMIT}")
+    return length
 
 
-def _walk_blocks(data: np.ndarray) -> _Walk:
+def _walk_blocks(data: np.ndarray, header_bytes: int) -> _Walk:
     """Finds where records begin, up to the first block that does not hold."""
     halves = data[:len(data) & ~7].view("<u4")
     walk = _Walk([], [], None)
-    offset, sequence = _HEADER_BYTES, 0
+    offset, sequence = header_bytes, 0
     while offset < len(data):
         head = data[offset:offset + _BLOCK_HEAD_BYTES]
         record_bytes, reason = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
