@@ -268,8 +268,10 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
         if (found)
             return gbx_status_annotate(found, "--task %s", line->task);
     }
-    GBX_TRY(gbx_replay_task_read(s->config.entries, number, &task));
-    gbx_status status = show_task(line, s, &task, out_exit_code);
+    gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
+    if (status)
+        return gbx_replay_task_explain(&task, status, true);
+    status = show_task(line, s, &task, out_exit_code);
     gbx_replay_task_free(&task);
     return status;
 }

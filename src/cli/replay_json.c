@@ -144,7 +144,7 @@ static void put_members(gbx_json_writer *json, const gbx_replay_result *result) 
     put_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
     put_count(json, "dispatches", has_run, result->dispatch_count);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
-    gbx_json_put_string(json, "reason", result->refusal);
+    gbx_json_put_string(json, "reason", result->refusal.sentence);
     put_outputs(json, result);
     put_fault(json, result);
     put_times(json, result);

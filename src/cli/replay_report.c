@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/dump_text.h"
 #include "cli/replay_text.h"
@@ -284,22 +283,14 @@ static const gbx_text_table_column task_columns[] = {
 enum { TASK_COLUMNS = sizeof task_columns / sizeof task_columns[0] };
 
 /* The line says which task it is. */
-static const char *refusal_reason(const char *refusal) {
-    static const char title[] = "replaying task ",
-                      mark[] = "not all that it needs is in the dump: ";
-    if (!refusal)
-        return "the host is out of memory";
-    const char *place = strstr(refusal, mark);
-    if (place)
-        return place + sizeof mark - 1;
-    place = strncmp(refusal, title, sizeof title - 1) == 0 ? strstr(refusal, ": ") : NULL;
-    return place ? place + 2 : refusal;
+static const char *refusal_reason(const gbx_replay_result *result) {
+    return result->refusal.reason ? result->refusal.reason : "the host is out of memory";
 }
 
 static const char *row_note(const gbx_replay_result *result, const gbx_replay_sums *sums,
                             char out_text[NOTE_BYTES]) {
     if (result->verdict == GBX_REPLAY_REFUSED)
-        return refusal_reason(result->refusal);
+        return refusal_reason(result);
     if (result->verdict == GBX_REPLAY_FAULT)
         return result->outcome.fault.text;
     if (result->outcome.stray_bytes > 0)
@@ -360,7 +351,7 @@ static void put_first(const gbx_replay_result *results, size_t count) {
     }
     if (refused) {
         printf("; the first that is not replayed is task %" PRIu64 ": ", refused->task);
-        gbx_terminal_put(refusal_reason(refused->refusal));
+        gbx_terminal_put(refusal_reason(refused));
     }
 }
 

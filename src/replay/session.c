@@ -99,36 +99,42 @@ gbx_status gbx_replay_session_job(const gbx_replay_session *session, const gbx_r
 
 /* --- several tasks --- */
 
-static void refuse(const gbx_replay_session *s, uint64_t number, gbx_status status,
-                   gbx_replay_result *result) {
-    gbx_record_task about;
-    bool is_there = false;
-    *result = (gbx_replay_result){
-        .verdict = GBX_REPLAY_REFUSED, .task = number, .dispatch = -1, .stray_argument = -1};
-    result->refusal = strdup(gbx_status_message(status));
+/* Consumes the status. What the task was is known as far as it was read. */
+static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_result *result) {
+    *result = (gbx_replay_result){.verdict = GBX_REPLAY_REFUSED,
+                                  .task = task->task,
+                                  .task_id = task->task_id,
+                                  .dispatch = -1,
+                                  .stray_argument = -1};
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (task->kernel_names[i])
+            gbx_replay_result_name(result, task->kernel_names[i]);
+    result->refusal.code = gbx_status_code(status);
+    result->refusal.lack = task->lack;
+    result->refusal.reason = strdup(gbx_status_message(status));
+    status = gbx_replay_task_explain(task, status, true);
+    result->refusal.sentence = strdup(gbx_status_message(status));
     gbx_status_free(status);
-    gbx_status_free(gbx_reader_find_task(s->reader, number, &about, &is_there));
-    for (size_t i = 0; is_there && i < GBX_SUBTASK_COUNT; ++i) {
-        const gbx_run_kernel *kernel =
-            gbx_run_info_kernel(gbx_reader_run(s->reader), about.func_ids[i]);
-        if (kernel)
-            gbx_replay_result_name(result, kernel->name);
-    }
-    result->task_id = is_there ? about.task_id : 0;
 }
 
-static gbx_status run_one(const gbx_replay_session *s, uint64_t number, gbx_replay_result *result) {
+/* What stops one task does not stop the others. */
+static void run_one(const gbx_replay_session *s, uint64_t number, gbx_replay_result *result) {
     gbx_replay_task task;
     gbx_replay_payloads payloads;
     gbx_replay_job job;
-    GBX_TRY(gbx_replay_task_read(s->config.entries, number, &task));
-    gbx_status status = gbx_replay_session_job(s, &task, &job);
+    *result = (gbx_replay_result){0};
+    gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
+    if (!status)
+        status = gbx_replay_session_job(s, &task, &job);
     if (!status) {
         status = gbx_replay_execute(&job, &payloads, result);
         gbx_replay_payloads_free(&payloads);
     }
+    if (status) {
+        gbx_replay_result_free(result);
+        refuse(&task, status, result);
+    }
     gbx_replay_task_free(&task);
-    return status;
 }
 
 gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, uint64_t last,
@@ -142,14 +148,7 @@ gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, u
             break;
         GBX_TRY(
             gbx_array_reserve(&list->items, &list->capacity, list->count + 1, "replaying tasks"));
-        gbx_replay_result *result = &list->items[list->count];
-        *result = (gbx_replay_result){0};
-        gbx_status status = run_one(session, number, result);
-        if (status) {
-            gbx_replay_result_free(result);
-            refuse(session, number, status, result);
-        }
-        list->count++;
+        run_one(session, number, &list->items[list->count++]);
         if (progress)
             progress(context, list->count);
     }

@@ -148,6 +148,25 @@ static gbx_status check_all(flow *f) {
 
 /* --- opening --- */
 
+/* What the user can do about a scene that cannot be used, after the sentence that says so. */
+static gbx_status open_references(flow *f) {
+    static const char *const advice[] = {
+        [GBX_SCENE_UNKNOWN] = "name it with --scene DIR",
+        [GBX_SCENE_FOREIGN] = "if you trust it, name it with --scene",
+        [GBX_SCENE_OTHER] = "--scene DIR names another",
+        [GBX_SCENE_CHANGED] = "run again, or name the scene as it was with --scene DIR",
+        [GBX_SCENE_BROKEN] = NULL};
+    gbx_scene_trouble trouble;
+    gbx_status status = gbx_references_open(f->request->scene, f->request->directory, f->kept,
+                                            gbx_reader_run(f->reader), &f->references, &trouble);
+    if (!status || !advice[trouble])
+        return status;
+    gbx_status advised =
+        gbx_fail(gbx_status_code(status), "%s; %s", gbx_status_message(status), advice[trouble]);
+    gbx_status_free(status);
+    return advised;
+}
+
 static gbx_status open_engines(flow *f) {
     gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
                                        .chip_blocks = f->kept ? f->kept->blocks : 0,
@@ -168,8 +187,7 @@ static gbx_status open_all(flow *f) {
     GBX_TRY(gbx_replay_read_kept(request->directory, &f->kept));
     GBX_TRY(gbx_graph_create(f->reader, &f->graph));
     tell(f, GBX_CHECK_COMPILES, 0);
-    GBX_TRY(gbx_references_open(request->scene, request->directory, f->kept,
-                                gbx_reader_run(f->reader), &f->references));
+    GBX_TRY(open_references(f));
     f->report->bad_edges = gbx_graph_bad_edges(f->graph);
     f->report->scene = strdup(f->references->scene->path);
     if (!f->report->scene)
