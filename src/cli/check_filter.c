@@ -4,7 +4,7 @@
 
 #include <glassbox/orchestration.h>
 
-#include "dump/filter_values.h"
+#include "text/filter_values.h"
 
 void gbx_check_filter_add_kernel(gbx_check_filter *filter, struct argp_state *state,
                                  const char *text) {

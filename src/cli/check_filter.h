@@ -4,7 +4,7 @@
 
 #include <argp.h>
 
-#include "cli/selection.h"
+#include "analysis/selection.h"
 
 /* Zero before parsing. Values of one option widen the choice, the two options narrow it. */
 typedef struct gbx_check_filter {

@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 #include "cli/option_values.h"
-#include "dump/filter_values.h"
 #include "store/dump_path.h"
+#include "text/filter_values.h"
 
 enum {
     KEY_TASK = 0x100, /* no letters: the long names alone */
