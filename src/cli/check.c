@@ -11,9 +11,9 @@
 #include "cli/option_values.h"
 #include "cli/progress.h"
 #include "cli/replay_line.h"
-#include "dump/filter_values.h"
 #include "replay/check/check_dump.h"
 #include "store/dump_path.h"
+#include "text/filter_values.h"
 
 enum {
     KEY_SCENE = 0x100, /* no letters: the long names alone */

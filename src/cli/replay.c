@@ -12,10 +12,10 @@
 #include "cli/replay_report.h"
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
-#include "dump/filter_values.h"
 #include "replay/save/save.h"
 #include "replay/session.h"
 #include "store/dump_path.h"
+#include "text/filter_values.h"
 
 typedef struct command_line {
     const char *dump; /* NULL: the latest */

@@ -122,6 +122,11 @@ const char *gbx_platform_description(uint32_t index) {
     return ops ? ops->description : NULL;
 }
 
+bool gbx_platform_maps_memory(uint32_t index) {
+    const gbx_hal_ops *ops = gbx_hal_platform(index);
+    return ops && ops->map != NULL;
+}
+
 gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
     return gbx_chip_ops(chip)->alloc(chip->hal, bytes, ALLOC_ALIGNMENT, out_address);
 }

@@ -2,8 +2,8 @@
  * The format that all elements of an array share, as numpy chooses it: every shown element is noted
  * first, then each is written with the same width and the same number of digits.
  */
-#ifndef GBX_ANALYSIS_ARRAY_TEXT_FORMAT_H
-#define GBX_ANALYSIS_ARRAY_TEXT_FORMAT_H
+#ifndef GBX_ANALYSIS_INTERNAL_H
+#define GBX_ANALYSIS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
-#include "cli/view_sort.h"
+#include "analysis/entry_order.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
-#include "cli/option_values.h"
+#include "base/memory.h"
 
 enum { PROGRESS_EVERY = 1024 };
 
@@ -24,20 +23,6 @@ typedef struct kernel_ranks {
     const gbx_run_info *run;
     size_t *ranks;
 } kernel_ranks;
-
-gbx_view_order gbx_view_order_parse(struct argp_state *state, const char *text) {
-    static const char *const keys[] = {
-        [GBX_VIEW_SORT_INDEX] = "index",       [GBX_VIEW_SORT_TASK] = "task",
-        [GBX_VIEW_SORT_KERNEL] = "kernel",     [GBX_VIEW_SORT_ARG] = "arg",
-        [GBX_VIEW_SORT_DTYPE] = "dtype",       [GBX_VIEW_SORT_BYTES] = "bytes",
-        [GBX_VIEW_SORT_ELEMENTS] = "elements", [GBX_VIEW_SORT_TIME] = "time",
-        [GBX_VIEW_SORT_MIN] = "min",           [GBX_VIEW_SORT_MAX] = "max",
-        [GBX_VIEW_SORT_MEAN] = "mean",         [GBX_VIEW_SORT_NAN] = "nan",
-        [GBX_VIEW_SORT_INF] = "inf",           NULL};
-    bool is_descending = text[0] == '-';
-    size_t key = gbx_option_choice(state, "--sort", text + is_descending, keys);
-    return (gbx_view_order){(gbx_view_sort_key)key, is_descending};
-}
 
 /* --- values to sort by --- */
 
@@ -58,7 +43,7 @@ static gbx_status rank_kernels(kernel_ranks *ranks) {
     ranks->ranks = malloc((count + 1) * sizeof *ranks->ranks);
     if (!sorted || !ranks->ranks) {
         free(sorted);
-        return gbx_fail(GBX_EXHAUSTED, "sorting: no memory for the names of %zu kernels", count);
+        return gbx_fail_memory("sorting by the names of %zu kernels", count);
     }
     for (size_t i = 0; i < count; ++i)
         sorted[i] = (named_kernel){ranks->run->kernels[i].name, i};
@@ -89,46 +74,45 @@ static double extreme_value(uint32_t dtype, uint64_t bits) {
     return gbx_dtype_is_signed(dtype) ? (double)(int64_t)bits : (double)bits;
 }
 
-static double statistic_value(gbx_view_sort_key key, uint32_t dtype, const gbx_statistics *s) {
+static double statistic_value(gbx_order_key key, uint32_t dtype, const gbx_statistics *s) {
     switch (key) {
-    case GBX_VIEW_SORT_MIN:
+    case GBX_ORDER_MIN:
         return extreme_value(dtype, s->min_bits);
-    case GBX_VIEW_SORT_MAX:
+    case GBX_ORDER_MAX:
         return extreme_value(dtype, s->max_bits);
-    case GBX_VIEW_SORT_MEAN:
+    case GBX_ORDER_MEAN:
         return s->mean;
-    case GBX_VIEW_SORT_NAN:
+    case GBX_ORDER_NAN:
         return (double)s->nan_count;
     default:
         return (double)s->inf_count;
     }
 }
 
-static double plain_value(gbx_view_sort_key key, const kernel_ranks *ranks,
-                          const gbx_entry *entry) {
+static double plain_value(gbx_order_key key, const kernel_ranks *ranks, const gbx_entry *entry) {
     switch (key) {
-    case GBX_VIEW_SORT_TASK:
+    case GBX_ORDER_TASK:
         return (double)entry->head->task;
-    case GBX_VIEW_SORT_KERNEL:
+    case GBX_ORDER_KERNEL:
         return kernel_value(ranks, entry->task);
-    case GBX_VIEW_SORT_ARG:
+    case GBX_ORDER_ARG:
         return (double)entry->head->arg_index;
-    case GBX_VIEW_SORT_DTYPE:
+    case GBX_ORDER_DTYPE:
         return (double)entry->dtype;
-    case GBX_VIEW_SORT_BYTES:
+    case GBX_ORDER_BYTES:
         return (double)gbx_entry_stored_bytes(entry);
-    case GBX_VIEW_SORT_ELEMENTS:
+    case GBX_ORDER_ELEMENTS:
         return (double)gbx_entry_numel(entry);
-    case GBX_VIEW_SORT_TIME:
+    case GBX_ORDER_TIME:
         return (double)entry->head->time_ns;
     default:
         return (double)entry->index;
     }
 }
 
-static gbx_status value_of(gbx_view_sort_key key, const kernel_ranks *ranks,
-                           const gbx_reader *reader, const gbx_entry *entry, double *out_value) {
-    if (key < GBX_VIEW_SORT_MIN) {
+static gbx_status value_of(gbx_order_key key, const kernel_ranks *ranks, const gbx_reader *reader,
+                           const gbx_entry *entry, double *out_value) {
+    if (key < GBX_ORDER_MIN) {
         *out_value = plain_value(key, ranks, entry);
         return NULL;
     }
@@ -160,50 +144,32 @@ static int compare_descending(const void *a, const void *b) {
     return compare_ascending(a, b);
 }
 
-static void show_progress(gbx_progress *progress, uint64_t done, uint64_t count) {
-    char text[96];
-    if (done % PROGRESS_EVERY != 0)
-        return;
-    snprintf(text, sizeof text, "sorting, %" PRIu64 " of %" PRIu64 " entries", done, count);
-    gbx_progress_phase(progress, NULL, text);
-}
-
-static gbx_status fill_items(gbx_view_sort_key key, const kernel_ranks *ranks, gbx_entries *entries,
-                             const uint64_t *indices, uint64_t count, sort_item *items,
-                             gbx_progress *progress) {
-    for (uint64_t i = 0; i < count; ++i) {
-        gbx_entry entry;
-        show_progress(progress, i, count);
-        items[i].index = indices[i];
-        GBX_TRY(gbx_entries_at(entries, indices[i], &entry));
-        GBX_TRY(value_of(key, ranks, gbx_entries_reader(entries), &entry, &items[i].value));
-    }
-    return NULL;
-}
-
-static gbx_status sort_items(gbx_view_order order, gbx_entries *entries, uint64_t *indices,
-                             uint64_t count, sort_item *items, gbx_progress *progress) {
+gbx_status gbx_entries_sort(gbx_entry_order order, gbx_entries *entries, uint64_t *indices,
+                            uint64_t count, gbx_order_progress progress, void *context) {
     kernel_ranks ranks = {.run = gbx_reader_run(gbx_entries_reader(entries))};
-    gbx_status status = order.key == GBX_VIEW_SORT_KERNEL ? rank_kernels(&ranks) : NULL;
-    if (!status)
-        status = fill_items(order.key, &ranks, entries, indices, count, items, progress);
-    free(ranks.ranks);
-    GBX_TRY(status);
-    qsort(items, count, sizeof *items,
-          order.is_descending ? compare_descending : compare_ascending);
-    for (uint64_t i = 0; i < count; ++i)
-        indices[i] = items[i].index;
-    return NULL;
-}
-
-gbx_status gbx_view_sort(gbx_view_order order, gbx_entries *entries, uint64_t *indices,
-                         uint64_t count, gbx_progress *progress) {
-    if (order.key == GBX_VIEW_SORT_INDEX && !order.is_descending)
+    if (order.key == GBX_ORDER_INDEX && !order.is_descending)
         return NULL;
     sort_item *items = malloc((count + 1) * sizeof *items);
-    if (!items)
-        return gbx_fail(GBX_EXHAUSTED, "sorting: no memory for %" PRIu64 " entries", count);
-    gbx_status status = sort_items(order, entries, indices, count, items, progress);
+    gbx_status status = items ? NULL : gbx_fail_memory("sorting %" PRIu64 " entries", count);
+    if (!status && order.key == GBX_ORDER_KERNEL)
+        status = rank_kernels(&ranks);
+    for (uint64_t i = 0; !status && i < count; ++i) {
+        gbx_entry entry;
+        if (progress && i % PROGRESS_EVERY == 0)
+            progress(context, i, count);
+        items[i].index = indices[i];
+        status = gbx_entries_at(entries, indices[i], &entry);
+        if (!status)
+            status =
+                value_of(order.key, &ranks, gbx_entries_reader(entries), &entry, &items[i].value);
+    }
+    if (!status) {
+        qsort(items, count, sizeof *items,
+              order.is_descending ? compare_descending : compare_ascending);
+        for (uint64_t i = 0; i < count; ++i)
+            indices[i] = items[i].index;
+    }
+    free(ranks.ranks);
     free(items);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "cli/selection.h"
+#include "analysis/selection.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -6,7 +6,8 @@
 
 #include <glassbox/orchestration.h>
 
-#include "dump/select.h"
+#include "base/memory.h"
+#include "text/names.h"
 
 /* A selection, with what is the same for a kernel or a task computed once. */
 typedef struct matcher {
@@ -94,20 +95,14 @@ static bool matches(matcher *m, const gbx_entry *entry) {
 
 /* --- all --- */
 
-static gbx_status fail_no_names(const gbx_entries *entries, const char *option, const char *what,
-                                const char *instead) {
-    return gbx_fail(
-        GBX_INVALID_ARGUMENT, "%s: %s tells no names of %s; take %s, or leave the option out",
-        option, gbx_reader_get_origin(gbx_entries_reader(entries))->records_path, what, instead);
-}
-
-static gbx_status check_names(const gbx_selection *selection, const gbx_entries *entries) {
-    const gbx_run_info *run = gbx_reader_run(gbx_entries_reader(entries));
-    if (selection->kernels.count && run->kernel_count == 0)
-        return fail_no_names(entries, "--kernel", "kernels", "--func with a func_id");
-    if (selection->arg_names.count && run->kernel_count == 0)
-        return fail_no_names(entries, "--arg", "arguments", "the slot's number");
-    return NULL;
+gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection,
+                                           const gbx_run_info *run) {
+    if (run->kernel_count > 0)
+        return GBX_SELECTION_LACKS_NOTHING;
+    if (selection->kernels.count > 0)
+        return GBX_SELECTION_LACKS_KERNEL_NAMES;
+    return selection->arg_names.count > 0 ? GBX_SELECTION_LACKS_ARG_NAMES
+                                          : GBX_SELECTION_LACKS_NOTHING;
 }
 
 /* From the first task that is asked for to the last: entries are in the order of their tasks. */
@@ -141,18 +136,12 @@ static gbx_status collect(matcher *m, gbx_entries *entries, gbx_selected *select
     return NULL;
 }
 
-static void collect_all(gbx_selected *selected, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i)
-        selected->indices[i] = i;
-    selected->count = count;
-}
-
 static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *entries,
                                    gbx_selected *selected) {
     matcher m = {.selection = selection, .run = gbx_reader_run(gbx_entries_reader(entries))};
     m.kernels = calloc(m.run->kernel_count + 1, sizeof *m.kernels);
     if (!m.kernels)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a filter");
+        return gbx_fail_memory("selecting entries");
     for (size_t i = 0; i < m.run->kernel_count; ++i)
         m.kernels[i] = is_named(&selection->kernels, m.run->kernels[i].name);
     gbx_status status = collect(&m, entries, selected);
@@ -164,12 +153,12 @@ gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entr
                                gbx_selected *out_selected) {
     uint64_t count = gbx_entries_count(entries);
     *out_selected = (gbx_selected){0};
-    GBX_TRY(check_names(selection, entries));
     out_selected->indices = malloc((count + 1) * sizeof *out_selected->indices);
     if (!out_selected->indices)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a list of %" PRIu64 " entries", count);
+        return gbx_fail_memory("selecting from %" PRIu64 " entries", count);
     if (!gbx_selection_is_given(selection)) {
-        collect_all(out_selected, count);
+        for (; out_selected->count < count; ++out_selected->count)
+            out_selected->indices[out_selected->count] = out_selected->count;
         return NULL;
     }
     gbx_status status = collect_matching(selection, entries, out_selected);

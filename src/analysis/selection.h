@@ -1,11 +1,10 @@
 /*
- * The filters of commands that read dumps: --kernel, --func, --task, --arg, --role, --stage,
- * --kind, --dtype. Values of one key widen the selection, keys narrow it.
+ * Which entries of a dump are asked for: by kernel, func_id, task, argument, role, stage, kind and
+ * dtype. Values of one key widen the selection, keys narrow it.
  */
-#ifndef GBX_CLI_SELECTION_H
-#define GBX_CLI_SELECTION_H
+#ifndef GBX_ANALYSIS_SELECTION_H
+#define GBX_ANALYSIS_SELECTION_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,13 +24,13 @@ typedef struct gbx_selection_ranges {
     size_t count;
 } gbx_selection_ranges;
 
-/* Names may be globs; they are borrowed from the command line. */
+/* Names may be globs; they are borrowed. */
 typedef struct gbx_selection_names {
     const char *items[GBX_SELECTION_VALUES_MAX];
     size_t count;
 } gbx_selection_names;
 
-/* What was asked for. Zero before parsing, and when everything is selected. */
+/* Zero when everything is selected. */
 typedef struct gbx_selection {
     gbx_selection_names kernels;
     gbx_selection_ranges funcs;
@@ -45,9 +44,6 @@ typedef struct gbx_selection {
     uint32_t dtypes;
 } gbx_selection;
 
-/* A child of a command's argp; its input is the gbx_selection. */
-extern const struct argp gbx_selection_argp;
-
 /* Whether anything was asked for. */
 bool gbx_selection_is_given(const gbx_selection *selection);
 
@@ -57,8 +53,16 @@ typedef struct gbx_selected {
     uint64_t count;
 } gbx_selected;
 
-/* Fails with GBX_INVALID_ARGUMENT where this dump does not tell what is asked for. None that
- * matches is no failure. */
+/* Names that are asked for and that a dump does not tell: then nothing matches. */
+typedef enum gbx_selection_lack {
+    GBX_SELECTION_LACKS_NOTHING,
+    GBX_SELECTION_LACKS_KERNEL_NAMES,
+    GBX_SELECTION_LACKS_ARG_NAMES
+} gbx_selection_lack;
+
+gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection, const gbx_run_info *run);
+
+/* None that matches is no failure. */
 GBX_MUST_USE gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
                                             gbx_selected *out_selected);
 
