@@ -36,7 +36,7 @@ typedef struct gbx_probe {
     uint64_t (*progress)(void *context);
 } gbx_probe;
 
-/* --- the listener of a run: defined by the layer above --- */
+/* --- where the probe of a run comes from: handed down by the layer above --- */
 
 /* What it is told at the start. */
 typedef struct gbx_probe_request {
@@ -52,10 +52,11 @@ typedef struct gbx_probe_request {
     void *machine;
 } gbx_probe_request;
 
-/* The private memory that it wants for a run: zero, taken as it is touched. */
-extern const uint64_t gbx_probe_state_bytes;
-
-/* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
-const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request);
+typedef struct gbx_probe_source {
+    /* The private memory that it wants for a run: zero, taken as it is touched. */
+    uint64_t state_bytes;
+    /* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
+    const gbx_probe *(*attach)(void *state, const gbx_probe_request *request);
+} gbx_probe_source;
 
 #endif

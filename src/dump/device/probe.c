@@ -1,9 +1,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dump/device/probe_source.h"
 #include "dump/device/writer.h"
-
-const uint64_t gbx_probe_state_bytes = sizeof(gbx_writer);
 
 /* --- which arguments --- */
 
@@ -320,7 +319,7 @@ static void init_lane(gbx_writer *writer, uint32_t index) {
     lane->published_ns = writer->start_ns;
 }
 
-const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request) {
+static const gbx_probe *attach_writer(void *state, const gbx_probe_request *request) {
     gbx_writer *writer = state;
     if (!is_inside(request, request->data_base, sizeof(gbx_dump_setup)) ||
         request->data_base % _Alignof(gbx_dump_setup))
@@ -342,3 +341,6 @@ const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request)
                                 .progress = progress};
     return &writer->probe;
 }
+
+const gbx_probe_source gbx_dump_probe_source = {.state_bytes = sizeof(gbx_writer),
+                                                .attach = attach_writer};
