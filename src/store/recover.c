@@ -15,11 +15,11 @@
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
-#include "store/import/json_pull.h"
 #include "store/journal/journal_lock.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/disk.h"
 #include "store/run/kept_run.h"
+#include "text/json_scan.h"
 
 #define TAIL_NAME "tensor_dump.rec.broken"
 #define TEXT_KILLED "killed before the dump was complete; recovered"
@@ -240,24 +240,25 @@ static gbx_status remove_temporary(repair_work *repair) {
     return NULL;
 }
 
-static gbx_status count_elements(gbx_json_pull *pull, const char *array, uint64_t *out_count) {
-    char key[GBX_JSON_PULL_KEY_BYTES];
+static gbx_status count_elements(gbx_json_file *file, const char *array, uint64_t *out_count) {
+    char key[GBX_JSON_KEY_BYTES];
     bool has_key, has_element;
-    GBX_TRY(gbx_json_pull_begin(pull, '{'));
+    gbx_scan_value ignored;
+    GBX_TRY(gbx_json_file_begin(file, '{'));
     for (;;) {
-        GBX_TRY(gbx_json_pull_next_key(pull, key, &has_key));
+        GBX_TRY(gbx_json_file_next_key(file, key, &has_key));
         if (!has_key)
-            return gbx_json_pull_end(pull);
+            return gbx_json_file_end(file);
         if (strcmp(key, array) != 0) {
-            GBX_TRY(gbx_json_pull_text(pull));
+            GBX_TRY(gbx_json_file_take(file, &ignored));
             continue;
         }
-        GBX_TRY(gbx_json_pull_begin(pull, '['));
+        GBX_TRY(gbx_json_file_begin(file, '['));
         for (*out_count = 0;; ++*out_count) {
-            GBX_TRY(gbx_json_pull_next_element(pull, &has_element));
+            GBX_TRY(gbx_json_file_next_element(file, &has_element));
             if (!has_element)
                 break;
-            GBX_TRY(gbx_json_pull_text(pull));
+            GBX_TRY(gbx_json_file_take(file, &ignored));
         }
     }
 }
@@ -269,12 +270,12 @@ static gbx_status count_entries(const repair_work *repair, const char *name, con
     char *path = gbx_dump_path_join(repair->folder, name);
     if (!path)
         return gbx_fail_memory("recovering %s", repair->directory);
-    gbx_json_pull pull;
+    gbx_json_file file;
     bool is_open = false;
-    gbx_status status = gbx_json_pull_open(&pull, path, name, &is_open);
+    gbx_status status = gbx_json_file_open(&file, path, name, &is_open);
     if (is_open && !status) {
-        status = count_elements(&pull, array, out_count);
-        gbx_json_pull_close(&pull);
+        status = count_elements(&file, array, out_count);
+        gbx_json_file_close(&file);
     }
     free(path);
     if (!status || gbx_status_code(status) != GBX_BAD_FORMAT)
