@@ -69,7 +69,8 @@ def read(path: pathlib.Path, advice: str) -> Journal:
                         f"{path} has no block: its run ended before anything was recorded")
     if problem:
         count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
-        rest = advice if problem.is_damage else "it was written like this: a newer reader may understand it"
+        is_damage = problem.is_damage or not hashing.is_available()
+        rest = advice if is_damage else "it was written like this: a newer reader may understand it"
         raise DumpError(f"{path}: at byte {problem.offset}: {problem.reason}; {count} records of tensors and scalars before "
                         f"it are readable; {rest}")
     known = heads.take(is_known(heads.type))
