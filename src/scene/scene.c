@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "scene/scene_fields.h"
 
 const char *const gbx_scene_role_names[4] = {"in", "out", "inout", "scalar"};
@@ -50,7 +51,7 @@ gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene, char 
                                  : asprintf(out_path, "%s/%s", scene->directory, given);
     if (length < 0) {
         *out_path = NULL;
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", scene->path);
+        return gbx_fail_memory("reading %s", scene->path);
     }
     struct stat about;
     if (stat(*out_path, &about) != 0)
@@ -63,7 +64,7 @@ gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene, char 
 gbx_status gbx_field_allocate(size_t count, size_t size, const char *what, void *out_pointer) {
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for %zu %s", count, what);
+        return gbx_fail_memory("reading %zu %s", count, what);
     memcpy(out_pointer, &memory, sizeof memory);
     return NULL;
 }
@@ -158,7 +159,7 @@ static gbx_status locate(const char *path, gbx_scene *scene) {
         scene->path = strdup(path);
     }
     if (!scene->path || !scene->directory)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+        return gbx_fail_memory("reading %s", path);
     return NULL;
 }
 
