@@ -83,7 +83,10 @@ AVX512_INLINE uint64_t ones(uint64_t truth) {
 #    define high_half(x) _mm512_extracti64x4_epi64(x, 1)
 #    define floats_of _mm256_castsi256_ps
 #    define doubles_of _mm512_castsi512_pd
-#    define sum_64 _mm512_reduce_add_epi64
+
+AVX512_INLINE int64_t sum_64(__m512i lanes) {
+    return _mm512_reduce_add_epi64(lanes);
+}
 
 /* Leaves the range of the keys, from which `flip` was taken, in a state. */
 #    define DEFINE_TAKE_RANGE(bits)                                                                \
