@@ -1,5 +1,3 @@
-#include "scene/guard.h"
-
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "scene/internal.h"
 
 enum { STACK_BYTES = 64 * 1024 };
 
