@@ -80,11 +80,14 @@ void gbx_replay_result_free(gbx_replay_result *result) {
     *result = (gbx_replay_result){0};
 }
 
-/* Messages of a run name the task that failed: "kernel add (func 3) of task 17 on core 4...". */
-static bool is_named(const char *run_end, uint64_t task_id) {
-    char text[48];
-    snprintf(text, sizeof text, " of task %" PRIu64 " on core ", task_id);
-    return run_end && strstr(run_end, text);
+/* Whether the recorded run ended with this task. */
+static void note_end(const gbx_replay_job *job, gbx_replay_result *result) {
+    const gbx_record_outcome *outcome = job->outcome;
+    if (result->did_complete)
+        return;
+    result->is_end_unknown = !outcome && job->run_end[0];
+    result->is_end_of_run =
+        outcome && outcome->func_id != GBX_OUTCOME_NO_KERNEL && outcome->task_id == result->task_id;
 }
 
 /* --- payloads --- */
@@ -300,8 +303,7 @@ gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *ou
                               gbx_replay_result *out_result) {
     *out_payloads = (gbx_replay_payloads){0};
     GBX_TRY(describe(job->request.task, job->request.dispatch, out_result));
-    out_result->is_end_of_run =
-        !job->request.task->did_complete && is_named(job->run_end, job->request.task->task_id);
+    note_end(job, out_result);
     GBX_TRY(run(job, GBX_REPLAY_POISON, &out_result->outcome));
     if (!out_result->outcome.fault.is_there) {
         GBX_TRY(gather(job, out_result, out_payloads->replay));

@@ -183,6 +183,8 @@ static void put_result(gbx_json_writer *json, const gbx_dump_ending *ending,
     gbx_json_put_string(json, "status", !ending ? "running" : ending->error ? "failed" : "ok");
     if (ending) {
         gbx_json_put_string(json, "error", ending->error);
+        if (ending->error)
+            gbx_json_put_string(json, "code", gbx_code_name((gbx_code)ending->outcome.code));
         gbx_json_put_u64(json, "tasks", ending->tasks);
         gbx_json_put_u64(json, "dispatches", ending->dispatches);
         gbx_json_put_f64(json, "seconds", (double)ending->device_ns * 1e-9);
