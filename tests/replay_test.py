@@ -284,6 +284,7 @@ def check_outcomes(dump):
         "ending": 1, "code": 0, "fault": 0, "signal": 0, "task_id": 0, "func_id": NO_KERNEL, "core_id": 0, "block_idx": 0,
         "block_num": 0, "address": 0, "address_kind": 0, "zero": 0})
     check("planted: run.json", "code" in json.loads((root / "planted" / "run.json").read_text())["result"], False)
+    check_lost_chips()
     whole = End(dump).outcome()
     for name, changed, as_in_the_run in (
             ("another task", {**whole, "task_id": task_id + 1}, False), ("no kernel", {**whole, "func_id": NO_KERNEL}, False),
@@ -297,6 +298,21 @@ def check_outcomes(dump):
         check(f"crashes, {name}: verify", glassbox("verify", copy).returncode, 0)
     (copy / "tensor_dump" / "tensor_dump.rec").unlink()
     check_end_told(copy, "the manifest alone", None)
+
+
+def check_lost_chips():
+    """The chip's process is gone: what it ran is known from its memory."""
+    bodies = {"exits": BODIES["ends"], "killed": "(void)x; (void)y; (void)n; raise(9);"}
+    for kernel, signal in (("exits", 0), ("killed", 9)):
+        scene = make_scene(f"{kernel} chip", [kernel], {kernel: bodies[kernel]})
+        if signal:
+            source = scene / f"{kernel}.c"
+            source.write_text("#include <signal.h>\n" + source.read_text())
+        dump = record(scene, f"{kernel} chip", code=3)
+        outcome = End(dump).outcome()
+        check(f"{kernel}: outcome", [outcome[name] for name in ("ending", "code", "fault", "signal", "task_id", "func_id", "block_idx", "block_num")],
+              [3, 11, 0, signal, 0, 0, 0, 1])
+        check(f"{kernel}: run.json", json.loads((dump / "run.json").read_text())["result"]["code"], "device lost")
 
 
 def check_end_told(dump, name, as_in_the_run):
