@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gbx_status fail_memory(const gbx_replay_task *task) {
-    return gbx_fail(GBX_EXHAUSTED, "replaying task %" PRIu64 ": the host is out of memory",
-                    task->task);
-}
+#include "base/memory.h"
 
 /* --- what it is --- */
 
@@ -33,7 +30,7 @@ static bool is_output(const gbx_replay_argument *argument) {
 static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
     result->outputs = calloc(task->argument_count + 1, sizeof *result->outputs);
     if (!result->outputs)
-        return fail_memory(task);
+        return gbx_fail_memory("replaying task %" PRIu64, task->task);
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (!is_output(argument))
@@ -107,7 +104,8 @@ static gbx_status make_room(const gbx_replay_job *job, const gbx_tensor *tensor,
     uint64_t bytes = gbx_tensor_payload_bytes(tensor);
     if (!*out_payload)
         *out_payload = malloc(bytes + 1);
-    return *out_payload ? NULL : fail_memory(job->request.task);
+    return *out_payload ? NULL
+                        : gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
 }
 
 static gbx_status read_entry(const gbx_replay_job *job, uint64_t index, const gbx_tensor *tensor,
@@ -291,7 +289,7 @@ static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_pay
     uint64_t *ns = calloc(job->runs, sizeof *ns);
     gbx_replay_payloads now = {0};
     if (!ns)
-        return fail_memory(job->request.task);
+        return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
     ns[0] = result->outcome.ns;
     gbx_status status = repeat(job, first, &now, ns, result);
     gbx_replay_payloads_free(&now);
