@@ -29,7 +29,8 @@ struct gbx_reader {
     gbx_reader_totals totals;
     bool has_run;
     gbx_run_info run;
-    gbx_record_end *end; /* with its text and a zero after it; NULL for none */
+    gbx_record_end *end;        /* with its text and a zero after it; NULL for none */
+    gbx_record_outcome outcome; /* of it; `ending` is 0 where it has none */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
     gbx_journal_block block; /* the one that gbx_reader_next is in */
@@ -72,7 +73,11 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     if (!reader->end)
         return gbx_fail(GBX_EXHAUSTED, "no memory for the last record of %s", reader->path);
     memcpy(reader->end, record, size);
-    ((char *)(reader->end + 1))[record->bytes] = '\0';
+    uint64_t tail_words;
+    const uint64_t *tail = gbx_record_tail(&record->head, &tail_words);
+    if (tail_words >= sizeof reader->outcome / 8)
+        memcpy(&reader->outcome, tail, sizeof reader->outcome);
+    ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may lie in what was the tail */
     return NULL;
 }
 
@@ -329,8 +334,31 @@ const char *gbx_reader_end_text(const gbx_reader *reader) {
     return reader->end ? gbx_record_end_text(reader->end) : "";
 }
 
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader) {
+    return reader->outcome.ending ? &reader->outcome : NULL;
+}
+
+/*
+ * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal) have
+ * the text of END alone. This is the one place that takes it for more than a text: these two are
+ * what 0.1.0 wrote for a run that was done.
+ */
+static gbx_run_ending ending_of_text(const char *sentence) {
+    if (strcmp(sentence, "ok") == 0)
+        return GBX_ENDING_WELL;
+    return strcmp(sentence, "done, but records were lost") == 0 ? GBX_ENDING_RECORDS_LOST
+                                                                : GBX_ENDING_UNKNOWN;
+}
+
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
+    if (!reader->outcome.ending)
+        return ending_of_text(gbx_reader_end_text(reader));
+    return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
+                                                       : GBX_ENDING_UNKNOWN;
+}
+
 bool gbx_reader_has_ended_well(const gbx_reader *reader) {
-    return strcmp(gbx_reader_end_text(reader), "ok") == 0;
+    return gbx_reader_ending(reader) == GBX_ENDING_WELL;
 }
 
 bool gbx_reader_is_complete(const gbx_reader *reader) {

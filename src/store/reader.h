@@ -123,7 +123,12 @@ const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
 const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
 const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
 
-/* There is an END, and it says "ok". */
+/* How the run ended, and in which kernel; NULL where END does not tell (older dumps, other tools)
+ * or is not there. */
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader);
+
+/* The same where only that is asked: known of older dumps, too. GBX_ENDING_UNKNOWN without END. */
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader);
 bool gbx_reader_has_ended_well(const gbx_reader *reader);
 
 /* The END record is there, says so, and no block is broken. */

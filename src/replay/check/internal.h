@@ -1,6 +1,6 @@
 /* What a kernel did not write of an output: elements that still hold the poison from before. */
-#ifndef GBX_REPLAY_CHECK_CHECK_WRITTEN_H
-#define GBX_REPLAY_CHECK_CHECK_WRITTEN_H
+#ifndef GBX_REPLAY_CHECK_INTERNAL_H
+#define GBX_REPLAY_CHECK_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
