@@ -12,7 +12,7 @@
 #include "analysis/entry_order.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
-#include "cli/export_files.h"
+#include "cli/export_report.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
@@ -310,7 +310,7 @@ static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
     selected->count = selected->count < line->limit ? selected->count : line->limit;
     if (line->as_json)
         return print_json(line, dump, selected);
-    return gbx_export_files(dump, selected, line->format, line->as_dtype, out_exit_code);
+    return gbx_view_export(dump, selected, line->format, line->as_dtype, out_exit_code);
 }
 
 static gbx_status view(const command_line *line, int *out_exit_code) {
