@@ -9,6 +9,7 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/memory.h"
 #include "text/filter_values.h"
 
 enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS, NAMES_BYTES = 128 };
@@ -21,7 +22,7 @@ typedef struct kernel_set {
 
 typedef struct parse_state {
     const char *text; /* the whole filter, for messages */
-    const gbx_dump_kernel_name *kernels;
+    const gbx_kernel *kernels;
     size_t kernel_count;
     gbx_dump_filter *filter;
     kernel_set by_name;
@@ -225,14 +226,14 @@ static gbx_status parse_pair(parse_state *state, char *pair) {
                     state->text, key);
 }
 
-gbx_status gbx_dump_filter_parse(const char *text, const gbx_dump_kernel_name *kernels,
-                                 size_t kernel_count, gbx_dump_filter *out_filter) {
+gbx_status gbx_dump_filter_parse(const char *text, const gbx_kernel *kernels, size_t kernel_count,
+                                 gbx_dump_filter *out_filter) {
     parse_state state = {
         .text = text, .kernels = kernels, .kernel_count = kernel_count, .filter = out_filter};
     *out_filter = (gbx_dump_filter){0};
     char *copy = strdup(text);
     if (!copy)
-        return gbx_fail(GBX_EXHAUSTED, "dump filter \"%s\": the host is out of memory", text);
+        return gbx_fail_memory("dump filter \"%s\"", text);
     gbx_status status = NULL;
     for (char *rest = copy; rest && !status;)
         status = parse_pair(&state, strsep(&rest, ","));

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/process.h"
-#include "cli/replay_save_folder.h"
-#include "dump/host/source_tree.h"
+#include "replay/save/internal.h"
+#include "store/run/source_tree.h"
 
 enum { MAX_WORDS = 64, PIECE_BYTES = 65536 };
 
@@ -18,7 +19,7 @@ enum { MAX_WORDS = 64, PIECE_BYTES = 65536 };
 static gbx_status copy_bytes(int from, const char *name, FILE *to) {
     static char piece[PIECE_BYTES]; /* too large for a stack */
     ssize_t count;
-    while ((count = read(from, piece, sizeof piece)) > 0)
+    while ((count = gbx_read_some(from, piece, sizeof piece)) > 0)
         fwrite(piece, 1, (size_t)count, to);
     return count < 0 ? gbx_fail(GBX_IO, "reading %s: %s", name, strerror(errno)) : NULL;
 }
@@ -134,8 +135,8 @@ static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *k
 }
 
 gbx_status gbx_save_kernels(gbx_save_folder *folder) {
-    for (size_t i = 0; i < folder->kernel_count; ++i) {
-        gbx_saved_kernel *kernel = &folder->kernels[i];
+    for (size_t i = 0; i < folder->kernels->count; ++i) {
+        gbx_saved_kernel *kernel = &folder->kernels->items[i];
         GBX_TRY(save_source(folder, kernel));
         if (!kernel->source[0])
             GBX_TRY(save_object(folder, kernel));
@@ -185,19 +186,19 @@ static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
                 "  -fstack-clash-protection\n"
                 "KERNEL_LINK_FLAGS = -shared -Wl,-Bsymbolic\n"
                 "OBJECTS =");
-    for (size_t i = 0; i < folder->kernel_count; ++i)
-        fprintf(to, " kernels/%s.so", folder->kernels[i].name);
+    for (size_t i = 0; i < folder->kernels->count; ++i)
+        fprintf(to, " kernels/%s.so", folder->kernels->items[i].name);
     fprintf(to, "\n\nall: replay_task $(OBJECTS)\n\n"
                 "run: all\n\t./replay_task\n\n"
                 "replay_task: main.c task.h replay/call.c replay/call.h glassbox/kernel.h\n"
                 "\t$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -I. -o $@ main.c replay/call.c "
                 "-pthread -ldl -lm\n\n");
-    for (size_t i = 0; i < folder->kernel_count; ++i)
-        GBX_TRY(put_rule(to, &folder->kernels[i]));
+    for (size_t i = 0; i < folder->kernels->count; ++i)
+        GBX_TRY(put_rule(to, &folder->kernels->items[i]));
     fprintf(to, "clean:\n\trm -f replay_task");
-    for (size_t i = 0; i < folder->kernel_count; ++i)
-        if (folder->kernels[i].source[0])
-            fprintf(to, " kernels/%s.so", folder->kernels[i].name);
+    for (size_t i = 0; i < folder->kernels->count; ++i)
+        if (folder->kernels->items[i].source[0])
+            fprintf(to, " kernels/%s.so", folder->kernels->items[i].name);
     fprintf(to, "\n\n.PHONY: all run clean\n");
     return NULL;
 }

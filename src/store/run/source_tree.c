@@ -1,15 +1,13 @@
-#include "dump/host/source_tree.h"
+#include "store/run/source_tree.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 enum { MAX_FILE_BYTES = 16 << 20 };
 
@@ -57,42 +55,10 @@ static char *make_absolute(const char *path) {
 
 /* --- files --- */
 
-static gbx_status fail_read(const char *path, int error) {
-    return gbx_fail(GBX_IO, "reading %s: %s", path, strerror(error));
-}
-
-static gbx_status read_all(int fd, const char *path, char **out_text, size_t *out_size) {
-    struct stat info;
-    if (fstat(fd, &info) != 0)
-        return fail_read(path, errno);
-    if (!S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES)
-        return gbx_fail(GBX_IO, "reading %s: it is no file of at most 16 MiB", path);
-    size_t capacity = (size_t)info.st_size;
-    char *text = malloc(capacity + 1);
-    if (!text)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
-    size_t size = 0;
-    ssize_t count = 1;
-    while (size < capacity && (count = read(fd, text + size, capacity - size)) > 0)
-        size += (size_t)count;
-    if (count < 0) {
-        free(text);
-        return fail_read(path, errno);
-    }
-    text[size] = '\0';
-    *out_text = text;
-    *out_size = size;
-    return NULL;
-}
-
 /* Takes the path over. */
 static gbx_status add_file(gbx_source_tree *tree, char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     gbx_status status =
-        fd < 0 ? fail_read(path, errno)
-               : read_all(fd, path, &tree->texts[tree->count], &tree->sizes[tree->count]);
-    if (fd >= 0)
-        close(fd);
+        gbx_read_file(path, MAX_FILE_BYTES, &tree->texts[tree->count], &tree->sizes[tree->count]);
     if (status)
         free(path);
     else
@@ -111,17 +77,15 @@ static bool has_file(const gbx_source_tree *tree, const char *path) {
 
 /* The name between the quotes of an include, and how long it is; NULL for another line. */
 static const char *find_name(const char *line, size_t *out_length) {
-    while (*line == ' ' || *line == '\t')
-        ++line;
+    static const char blanks[] = " \t";
+    line += strspn(line, blanks);
     if (*line++ != '#')
         return NULL;
-    while (*line == ' ' || *line == '\t')
-        ++line;
+    line += strspn(line, blanks);
     if (strncmp(line, "include", 7) != 0)
         return NULL;
     line += 7;
-    while (*line == ' ' || *line == '\t')
-        ++line;
+    line += strspn(line, blanks);
     if (*line++ != '"')
         return NULL;
     *out_length = strcspn(line, "\"\n");

@@ -1,6 +1,6 @@
 /* A task run again with another kernel: what it changes, and whether that is right. */
-#ifndef GBX_CLI_REPLAY_SWAP_H
-#define GBX_CLI_REPLAY_SWAP_H
+#ifndef GBX_REPLAY_SWAP_SWAP_H
+#define GBX_REPLAY_SWAP_SWAP_H
 
 #include "replay/replay_result.h"
 #include "store/run/kept_run.h"
@@ -50,12 +50,5 @@ typedef struct gbx_swap_scene {
 GBX_MUST_USE gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *scene,
                                             gbx_replay_swap *out_swap);
 void gbx_replay_swap_free(gbx_replay_swap *swap);
-
-int gbx_replay_swap_exit_code(const gbx_replay_swap *swap);
-
-/* `files` is what the user gave, for the title. */
-GBX_MUST_USE gbx_status gbx_replay_swap_print(const gbx_replay_swap *swap, const char *files,
-                                              const char *run_end);
-GBX_MUST_USE gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap);
 
 #endif

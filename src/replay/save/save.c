@@ -1,4 +1,4 @@
-#include "cli/replay_save.h"
+#include "replay/save/save.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,9 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/replay_line.h"
-#include "cli/replay_save_folder.h"
-#include "cli/terminal.h"
+#include "base/memory.h"
+#include "replay/save/internal.h"
 
 extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_call_header[];
@@ -41,9 +40,9 @@ void gbx_save_data_path(const gbx_replay_argument *argument, const char *stage,
 
 const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t subtask) {
     uint32_t func_id = folder->saving->task->func_ids[subtask];
-    for (size_t i = 0; func_id != UINT32_MAX && i < folder->kernel_count; ++i)
-        if (folder->kernels[i].func_id == func_id)
-            return &folder->kernels[i];
+    for (size_t i = 0; func_id != UINT32_MAX && i < folder->kernels->count; ++i)
+        if (folder->kernels->items[i].func_id == func_id)
+            return &folder->kernels->items[i];
     return NULL;
 }
 
@@ -80,8 +79,7 @@ static gbx_status copy_payload(const gbx_save_folder *folder, uint64_t offset, u
                                gbx_output *output) {
     const gbx_reader *reader = gbx_entries_reader(folder->saving->entries);
     char *piece = malloc(PIECE_BYTES);
-    gbx_status status =
-        piece ? NULL : gbx_fail(GBX_EXHAUSTED, "saving a task: the host is out of memory");
+    gbx_status status = piece ? NULL : gbx_fail_memory("saving a task");
     while (!status && bytes > 0 && !ferror(output->stream)) {
         size_t size = bytes < PIECE_BYTES ? (size_t)bytes : PIECE_BYTES;
         status = gbx_reader_read_payload(reader, offset, piece, size);
@@ -148,7 +146,7 @@ static gbx_status list_kernels(gbx_save_folder *folder) {
             return gbx_fail(GBX_NOT_FOUND,
                             "saving task %" PRIu64 ": the dump keeps no copy of kernel %s",
                             saving->task->task, name);
-        gbx_saved_kernel *kernel = &folder->kernels[folder->kernel_count++];
+        gbx_saved_kernel *kernel = &folder->kernels->items[folder->kernels->count++];
         *kernel = (gbx_saved_kernel){.func_id = func_id, .kept = kept};
         snprintf(kernel->name, sizeof kernel->name, "%.80s_%" PRIu32, name, func_id);
     }
@@ -191,36 +189,23 @@ static gbx_status save_parts(gbx_save_folder *folder) {
     return save_readme(folder);
 }
 
-static void print_saved(const gbx_save_folder *folder, const char *directory) {
-    char title[GBX_REPLAY_TITLE_BYTES];
-    char *word = gbx_shell_quote(directory);
-    gbx_terminal_put(gbx_replay_task_title(folder->saving->task, title));
-    printf(": saved as a program; make -C ");
-    gbx_terminal_put(word ? word : directory);
-    free(word);
-    printf(" run\n");
-    for (size_t i = 0; i < folder->kernel_count; ++i)
-        if (folder->kernels[i].why_object[0])
-            printf("kernel %s is saved as a shared object: %s\n", folder->kernels[i].name,
-                   folder->kernels[i].why_object);
-}
-
 static gbx_status save_to(gbx_save_folder *folder, const char *directory) {
     GBX_TRY(gbx_staging_create_directory(directory, &folder->staging));
     return gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, save_parts(folder));
 }
 
-gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory) {
+gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory,
+                           gbx_saved_kernels *out_kernels) {
+    *out_kernels = (gbx_saved_kernels){.count = 0};
     GBX_TRY(gbx_staging_check_free(directory));
     gbx_save_folder *folder = calloc(1, sizeof *folder);
     if (!folder)
-        return gbx_fail(GBX_EXHAUSTED, "saving a task: the host is out of memory");
+        return gbx_fail_memory("saving a task");
     folder->saving = saving;
+    folder->kernels = out_kernels;
     gbx_signals_hold(&folder->signals);
     gbx_status status = save_to(folder, directory);
     gbx_signals_release(&folder->signals);
-    if (!status)
-        print_saved(folder, directory);
     free(folder->dispatches);
     free(folder);
     return status;

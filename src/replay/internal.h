@@ -1,8 +1,16 @@
-/* What a dump tells of each slot of args[] of a task, while the task is put together. */
-#ifndef GBX_REPLAY_TASK_SLOTS_H
-#define GBX_REPLAY_TASK_SLOTS_H
+/* What the files of src/replay share among themselves. */
+#ifndef GBX_REPLAY_INTERNAL_H
+#define GBX_REPLAY_INTERNAL_H
 
 #include "replay/task.h"
+#include "store/run/kept_run.h"
+
+/* --- session.c --- */
+
+/* run.json of a dump; *out_kept is NULL where it has none, as dumps of other tools. */
+GBX_MUST_USE gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run **out_kept);
+
+/* --- task.c, task_missing.c: what a dump tells of each slot of args[] of a task --- */
 
 typedef struct gbx_task_slot {
     bool is_known; /* something says that the kernel gets it */

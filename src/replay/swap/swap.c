@@ -1,14 +1,12 @@
-#include "cli/replay_swap.h"
+#include "replay/swap/swap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/replay_text.h"
+#include "base/memory.h"
 #include "replay/check/references.h"
-#include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
 
 /* What the references left. */
@@ -97,7 +95,7 @@ static gbx_status keep_expected(judging *j, const gbx_check_result *checked) {
         j->has_gaps[a] = checked->outputs[i].not_written > 0;
         j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
         if (!j->expected[a])
-            return gbx_fail(GBX_EXHAUSTED, "judging a kernel: the host is out of memory");
+            return gbx_fail_memory("judging a kernel");
         GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
     }
     return NULL;
@@ -145,34 +143,19 @@ static gbx_status judge(judging *j, const gbx_references *references, gbx_replay
     return keep_expected(j, &checked);
 }
 
-/* Sentences of glassbox check end with an option that it has. */
-static void not_judged_because(gbx_replay_swap *swap, const char *message) {
-    char *last = NULL;
-    not_judged(swap, message);
-    for (char *part = swap->reason; (part = strstr(part, "; ")) != NULL; ++part)
-        last = part;
-    if (last && strstr(last, "--scene"))
-        *last = '\0';
-}
-
-static bool is_foreign(const gbx_swap_scene *scene) {
-    const gbx_trust trust = {scene->dump_directory, scene->kept};
-    return !scene->is_trusted && gbx_scene_is_foreign(&trust);
-}
-
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
     gbx_references *references;
+    gbx_scene_trouble trouble;
     const gbx_reader *reader = gbx_entries_reader(j->job->request.entries);
-    if (is_foreign(scene)) {
-        not_judged(swap, "the scene that the dump names is not this user's, or lies in the dump, "
-                         "and its references are code; look at it, and give --trust to run them");
-        return NULL;
-    }
     const char *named = scene->is_trusted && scene->kept ? scene->kept->scene_path : NULL;
     gbx_status status = gbx_references_open(named, scene->dump_directory, scene->kept,
-                                            gbx_reader_run(reader), &references);
+                                            gbx_reader_run(reader), &references, &trouble);
     if (status) {
-        not_judged_because(swap, gbx_status_message(status));
+        not_judged(swap, trouble == GBX_SCENE_FOREIGN
+                             ? "the scene that the dump names is not this user's, or lies in the "
+                               "dump, and its references are code; look at it, and give --trust to "
+                               "run them"
+                             : gbx_status_message(status));
         gbx_status_free(status);
         return NULL;
     }
@@ -214,16 +197,4 @@ gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *
 
 void gbx_replay_swap_free(gbx_replay_swap *swap) {
     gbx_replay_result_free(&swap->result);
-}
-
-/* Without a judgement it counts whether something changed. What the new kernel of a task does not
- * write, the old one may have written. */
-int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
-    gbx_replay_verdict verdict = swap->result.verdict;
-    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
-    if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
-        return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
-    if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
-        return GBX_EXIT_DIFFERS;
-    return gbx_replay_exit_code(&swap->result);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dump/host/source_tree.h"
+#include "store/run/source_tree.h"
 
 static int enter_directory(void **state) {
     (void)state;
@@ -70,10 +70,10 @@ static void test_what_is_no_include(void **state) {
 static void test_no_source(void **state) {
     (void)state;
     gbx_source_tree *tree;
-    assert_fails(gbx_source_tree_read("kernels/none.c", &tree), GBX_IO,
+    assert_fails(gbx_source_tree_read("kernels/none.c", &tree), GBX_NOT_FOUND,
                  "kernels/none.c: No such file");
     assert_null(tree);
-    assert_fails(gbx_source_tree_read("shared", &tree), GBX_IO, "shared: it is no file");
+    assert_fails(gbx_source_tree_read("shared", &tree), GBX_IO, "shared: it is a directory");
 }
 
 static void test_many_files(void **state) {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/replay_save_folder.h"
+#include "replay/save/internal.h"
 
 static const char *const roles[] = {"input", "output", "inout"};
 static const char *const subtasks[GBX_SUBTASK_COUNT] = {"GBX_SUBTASK_AIC", "GBX_SUBTASK_AIV0",
@@ -124,8 +124,8 @@ static void put_kernels(const gbx_save_folder *folder, FILE *to) {
 static void put_title(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "/* Task %" PRIu64 ", id 0x%" PRIx64 ", kernel", folder->saving->task->task,
             folder->saving->task->task_id);
-    for (size_t i = 0; i < folder->kernel_count; ++i)
-        fprintf(to, " %s", folder->kernels[i].name);
+    for (size_t i = 0; i < folder->kernels->count; ++i)
+        fprintf(to, " %s", folder->kernels->items[i].name);
     fprintf(to, ". Written by glassbox replay --save. */\n\n");
     fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
             folder->saving->task->task);

@@ -1,16 +1,112 @@
+#include "replay/check/check_report.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/check_report.h"
+#include <glassbox/orchestration.h>
+
+#include "base/memory.h"
+
+enum { RECENT_REASONS = 16 };
+static const char doing[] = "keeping what is found out of the dump's tasks";
+
+/* --- tasks --- */
+
+/* Thousands of tasks have the same few reasons: those that came last are looked through. */
+static gbx_status keep_reason(gbx_check_report *report, const char *text, const char **out_reason) {
+    uint64_t count = report->reason_count;
+    for (uint64_t i = 0; i < RECENT_REASONS && i < count; ++i)
+        if (strcmp(report->reasons[count - 1 - i], text) == 0) {
+            *out_reason = report->reasons[count - 1 - i];
+            return NULL;
+        }
+    GBX_TRY(gbx_array_reserve(&report->reasons, &report->reason_capacity, count + 1, doing));
+    char *copy = strdup(text);
+    if (!copy)
+        return gbx_fail_memory("%s", doing);
+    report->reasons[report->reason_count++] = copy;
+    *out_reason = copy;
+    return NULL;
+}
+
+static void sum_up(gbx_check_line *line, const gbx_check_result *result) {
+    for (uint32_t i = 0; i < result->output_count; ++i) {
+        const gbx_comparison *comparison = &result->outputs[i].comparison;
+        line->not_written += result->outputs[i].not_written;
+        line->wrong_outputs += comparison->mismatches > 0;
+        line->max_abs = comparison->max_abs > line->max_abs ? comparison->max_abs : line->max_abs;
+        line->max_rel = comparison->max_rel > line->max_rel ? comparison->max_rel : line->max_rel;
+    }
+}
+
+static gbx_status keep_outputs(gbx_check_report *report, gbx_check_line *line,
+                               const gbx_check_result *result) {
+    bool is_listed = result->verdict == GBX_CHECK_INTRODUCED &&
+                     report->verdicts[GBX_CHECK_INTRODUCED] < GBX_CHECK_LINES_MAX;
+    if (result->output_count == 0 || (!report->keeps_all && !is_listed))
+        return NULL;
+    size_t bytes = result->output_count * sizeof *line->outputs;
+    line->outputs = malloc(bytes);
+    if (!line->outputs)
+        return gbx_fail_memory("%s", doing);
+    memcpy(line->outputs, result->outputs, bytes);
+    line->output_count = result->output_count;
+    return NULL;
+}
+
+static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_check_result *result,
+                            gbx_check_line *line) {
+    gbx_record_task record;
+    bool is_found = false;
+    *line = (gbx_check_line){.task = task,
+                             .func_ids = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL},
+                             .verdict = result->verdict,
+                             .worst_output = result->worst_output,
+                             .missing_outputs = result->missing_outputs,
+                             .stray_bytes = result->stray_bytes,
+                             .stray_address = result->stray_address,
+                             .stray_is_unknown = result->stray_is_unknown};
+    GBX_TRY(gbx_reader_find_task(report->reader, task, &record, &is_found));
+    if (is_found) {
+        line->task_id = record.task_id;
+        memcpy(line->func_ids, record.func_ids, sizeof line->func_ids);
+    }
+    sum_up(line, result);
+    if (result->verdict == GBX_CHECK_NOT_CHECKED)
+        GBX_TRY(keep_reason(report, result->reason, &line->reason));
+    return keep_outputs(report, line, result);
+}
+
+gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
+                                const gbx_check_result *result) {
+    GBX_TRY(gbx_array_reserve(&report->lines, &report->capacity, report->count + 1, doing));
+    GBX_TRY(fill_line(report, task, result, &report->lines[report->count]));
+    ++report->count;
+    ++report->verdicts[result->verdict];
+    return NULL;
+}
+
+void gbx_check_report_free(gbx_check_report *report) {
+    for (uint64_t i = 0; i < report->count; ++i)
+        free(report->lines[i].outputs);
+    for (uint64_t i = 0; i < report->reason_count; ++i)
+        free(report->reasons[i]);
+    free(report->lines);
+    free(report->reasons);
+    free(report->scene);
+}
+
+const gbx_check_line *gbx_check_report_first(const gbx_check_report *report) {
+    for (uint64_t i = 0; i < report->count; ++i)
+        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED)
+            return &report->lines[i];
+    return NULL;
+}
+
+/* --- groups: the order of tasks --- */
 
 typedef const gbx_check_line *line_pointer;
 typedef int (*comparison)(const void *, const void *);
-
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "no memory for groups of the dump's tasks");
-}
-
-/* --- order --- */
 
 static int compare_places(line_pointer a, line_pointer b) {
     return a < b ? -1 : a > b;
@@ -61,7 +157,7 @@ static gbx_status sort_lines(const gbx_check_report *report, bool has_all, compa
     *out_count = 0;
     *out_lines = lines;
     if (!lines)
-        return fail_memory();
+        return gbx_fail_memory("%s", doing);
     for (uint64_t i = 0; i < report->count; ++i)
         if (has_all || report->lines[i].verdict == GBX_CHECK_NOT_CHECKED)
             lines[(*out_count)++] = &report->lines[i];
@@ -70,7 +166,7 @@ static gbx_status sort_lines(const gbx_check_report *report, bool has_all, compa
     return NULL;
 }
 
-/* --- kernels --- */
+/* --- groups: kernels --- */
 
 static void add_to_kernel(gbx_check_kernel *kernel, line_pointer line) {
     ++kernel->tasks;
@@ -102,14 +198,14 @@ gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_ke
     }
     free(lines);
     if (!kernels)
-        return fail_memory();
+        return gbx_fail_memory("%s", doing);
     if (*out_count > 0)
         qsort(kernels, *out_count, sizeof *kernels, by_first);
     *out_kernels = kernels;
     return NULL;
 }
 
-/* --- what is not checked --- */
+/* --- groups: what is not checked --- */
 
 static void add_to_unchecked(gbx_check_unchecked *group, line_pointer line) {
     if (group->tasks < GBX_CHECK_EXAMPLES)
@@ -131,7 +227,7 @@ gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
     }
     free(lines);
     if (!groups)
-        return fail_memory();
+        return gbx_fail_memory("%s", doing);
     if (*out_count > 0)
         qsort(groups, *out_count, sizeof *groups, by_example);
     *out_groups = groups;

@@ -1,12 +1,11 @@
 /* What check found out, task by task, and in groups of tasks. */
-#ifndef GBX_CLI_CHECK_REPORT_H
-#define GBX_CLI_CHECK_REPORT_H
+#ifndef GBX_REPLAY_CHECK_CHECK_REPORT_H
+#define GBX_REPLAY_CHECK_CHECK_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/open_dump.h"
 #include "replay/check/check.h"
 
 /* One task. Tasks lie in graph order. */
@@ -30,10 +29,9 @@ typedef struct gbx_check_line {
 } gbx_check_line;
 
 typedef struct gbx_check_report {
-    const gbx_opened_dump *dump;
-    const char *given; /* what the user named it; NULL for the latest */
-    const char *scene; /* path of scene.json */
-    bool keeps_all;    /* outputs of all tasks; else of the first that are introduced */
+    gbx_reader *reader; /* of the dump; borrowed */
+    char *scene;        /* path of scene.json */
+    bool keeps_all;     /* outputs of all tasks; else of the first that are introduced */
     gbx_check_line *lines;
     uint64_t count;
     uint64_t capacity;
@@ -41,8 +39,8 @@ typedef struct gbx_check_report {
     uint64_t left_out;    /* tasks that filters leave out */
     uint64_t bad_edges;   /* of the graph, which its order does not keep to */
     char **reasons;       /* each once, or a few times */
-    size_t reason_count;
-    size_t reason_capacity;
+    uint64_t reason_count;
+    uint64_t reason_capacity;
 } gbx_check_report;
 
 enum { GBX_CHECK_LINES_MAX = 20 }; /* of a list in text */
@@ -86,30 +84,5 @@ GBX_MUST_USE gbx_status gbx_check_report_kernels(const gbx_check_report *report,
 GBX_MUST_USE gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
                                                    gbx_check_unchecked **out_groups,
                                                    size_t *out_count);
-
-/* --- texts --- */
-
-/* "softmax_prepare", "multiply+finish"; GBX_VIEW_KERNEL_BYTES. */
-const char *gbx_check_kernel_text(const gbx_check_report *report, const gbx_check_line *line,
-                                  char *out_text);
-
-/* "29"; its id where the dump does not tell numbers. What --task of replay takes. */
-enum { GBX_CHECK_TASK_BYTES = 40 };
-const char *gbx_check_task_text(const gbx_check_report *report, const gbx_check_line *line,
-                                char out_text[GBX_CHECK_TASK_BYTES]);
-
-/* "[2, 3]" of the worst element; "" of a tensor without dimensions. */
-enum { GBX_CHECK_INDEX_BYTES = GBX_MAX_DIMS * 22 + 8 };
-const char *gbx_check_index_text(const gbx_check_output *output,
-                                 char out_text[GBX_CHECK_INDEX_BYTES]);
-
-/* The command that replays a task, quoted for a shell in this directory; freed by the caller. */
-GBX_MUST_USE gbx_status gbx_check_replay_text(const gbx_check_report *report,
-                                              const gbx_check_line *line, char **out_text);
-
-/* --- printing to stdout --- */
-
-GBX_MUST_USE gbx_status gbx_check_print_text(const gbx_check_report *report);
-GBX_MUST_USE gbx_status gbx_check_print_json(const gbx_check_report *report);
 
 #endif

@@ -4,7 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "chip/device/device.h"
+#include "api/device.h"
+#include "hal/hal.h"
 
 /* What a kernel prints must not end up in a descriptor of ours that took a closed stream's place.
  */
@@ -29,7 +30,7 @@ int main(void) {
     }
     fcntl(GBX_LINK_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     fill_standard_streams();
-    gbx_device_main(GBX_LINK_SOCKET_FD);
+    gbx_api_device_main(GBX_LINK_SOCKET_FD);
     /* Kernels that are still running, and destructors of theirs, do not hold the chip up. */
     _exit(0);
 }

@@ -1,22 +1,11 @@
 /* The directory that a saved program is written to, while it is being written. */
-#ifndef GBX_CLI_REPLAY_SAVE_FOLDER_H
-#define GBX_CLI_REPLAY_SAVE_FOLDER_H
+#ifndef GBX_REPLAY_SAVE_INTERNAL_H
+#define GBX_REPLAY_SAVE_INTERNAL_H
 
 #include "base/held_signals.h"
 #include "base/staging.h"
-#include "cli/replay_save.h"
 #include "replay/engine/call_file.h"
-
-enum { GBX_SAVE_NAME_BYTES = 96, GBX_SAVE_PATH_BYTES = 512 };
-
-/* A kernel in the saved program. */
-typedef struct gbx_saved_kernel {
-    uint32_t func_id;
-    const gbx_kept_kernel *kept;
-    char name[GBX_SAVE_NAME_BYTES];       /* what may stand in names of files and in C */
-    char source[GBX_SAVE_PATH_BYTES];     /* path in the folder; "" where the object is saved */
-    char why_object[GBX_SAVE_PATH_BYTES]; /* why it is: one sentence; "" */
-} gbx_saved_kernel;
+#include "replay/save/save.h"
 
 typedef struct gbx_save_folder {
     const gbx_replay_saving *saving;
@@ -24,8 +13,7 @@ typedef struct gbx_save_folder {
     gbx_held_signals signals;
     gbx_call_file call; /* as the engine would make it, without bytes */
     gbx_call_dispatch *dispatches;
-    gbx_saved_kernel kernels[GBX_SUBTASK_COUNT];
-    size_t kernel_count;
+    gbx_saved_kernels *kernels;
 } gbx_save_folder;
 
 /* Letters, digits and underscores of a text, which the dump may have made of anything. */

@@ -1,6 +1,6 @@
 /* A source file and the files that it includes with "", directly or through others. */
-#ifndef GBX_DUMP_HOST_SOURCE_TREE_H
-#define GBX_DUMP_HOST_SOURCE_TREE_H
+#ifndef GBX_STORE_RUN_SOURCE_TREE_H
+#define GBX_STORE_RUN_SOURCE_TREE_H
 
 #include <stddef.h>
 
