@@ -5,6 +5,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/entries.h"
+#include "tensor/compare/compare.h"
 
 enum { READ_BYTES = 4096 }; /* at a time, of elements that are asked for */
 
@@ -135,4 +136,11 @@ gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_reader *reade
     out_values->elements.stored = 1;
     out_values->scalar_bits = entry->scalar->bits;
     return NULL;
+}
+
+void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]) {
+    gbx_tensor view = {0};
+    if (entry->tensor)
+        gbx_record_view(entry->tensor, &view);
+    gbx_compare_index(&view, element, out_index);
 }

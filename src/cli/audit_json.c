@@ -7,6 +7,7 @@
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
 #include "cli/view_row.h"
+#include "text/names.h"
 
 static const char *const kind_names[GBX_AUDIT_KIND_COUNT] = {
     [GBX_AUDIT_UNDECLARED_WRITE] = "undeclared_write",
@@ -42,7 +43,7 @@ static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump,
     gbx_json_put_u64(json, "index", side->entry);
     gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
     gbx_json_put_string(json, "arg_name", entry.arg_name);
-    gbx_json_put_string(json, "stage", gbx_text_stage(entry.head->stage));
+    gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, entry.head->stage));
     gbx_json_put_hex_text(json, "buffer_addr", entry.tensor->buffer_addr);
     gbx_json_put_i64(json, "begin", side->begin);
     gbx_json_put_i64(json, "end", side->end);
