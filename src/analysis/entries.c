@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 
 struct gbx_entries {
     gbx_reader *reader;
@@ -20,8 +21,7 @@ static gbx_status fill_positions(gbx_entries *entries) {
     uint64_t record_count = gbx_reader_count(entries->reader);
     entries->positions = malloc((record_count + 1) * sizeof *entries->positions);
     if (!entries->positions)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the places of %" PRIu64 " records",
-                        record_count);
+        return gbx_fail_memory("listing %" PRIu64 " records", record_count);
     for (uint64_t i = 0; i < record_count; ++i)
         if (gbx_reader_kind(entries->reader, i) == GBX_INDEX_ARGUMENTS)
             entries->positions[entries->count++] = i;
@@ -31,7 +31,7 @@ static gbx_status fill_positions(gbx_entries *entries) {
 gbx_status gbx_entries_create(gbx_reader *reader, gbx_entries **out_entries) {
     gbx_entries *entries = calloc(1, sizeof *entries);
     if (!entries)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the entries of a dump");
+        return gbx_fail_memory("listing the entries of a dump");
     entries->reader = reader;
     entries->task_number = UINT64_MAX;
     gbx_status status = fill_positions(entries);

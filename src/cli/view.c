@@ -10,6 +10,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/entry_order.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/export_report.h"
@@ -227,8 +228,7 @@ static gbx_status print_json(const command_line *line, const gbx_opened_dump *du
     const char *name = realpath(dump->directory, real) ? strrchr(real, '/') + 1 : dump->directory;
     gbx_manifest_choice *choices = malloc((selected->count + 1) * sizeof *choices);
     if (!choices)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a list of %" PRIu64 " entries",
-                        selected->count);
+        return gbx_fail_memory("listing %" PRIu64 " entries", selected->count);
     for (uint64_t i = 0; i < selected->count; ++i)
         choices[i] = (gbx_manifest_choice){
             selected->indices[i], gbx_entries_position(dump->entries, selected->indices[i])};
