@@ -5,7 +5,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
 #include "tensor/view.h"
 
 /* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */

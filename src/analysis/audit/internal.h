@@ -1,12 +1,54 @@
 /* What the parts of the audit share: tasks, their accesses to memory, and the findings so far. */
-#ifndef GBX_ANALYSIS_AUDIT_AUDIT_STATE_H
-#define GBX_ANALYSIS_AUDIT_AUDIT_STATE_H
+#ifndef GBX_ANALYSIS_AUDIT_INTERNAL_H
+#define GBX_ANALYSIS_AUDIT_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/audit/audit.h"
-#include "analysis/audit/memory_map.h"
+
+/*
+ * --- memory_map.c: disjoint ranges of addresses, each with what is known of its bytes: whose they
+ * are, and where in the payload of that owner the range begins. Setting a range cuts those that it
+ * covers in part. ---
+ */
+
+typedef struct gbx_memory_map gbx_memory_map;
+
+typedef struct gbx_memory_range {
+    uint64_t begin;
+    uint64_t end; /* one past the last byte */
+    uint64_t owner;
+    uint64_t offset; /* of the byte at `begin`; grows with it when the range is cut, unless the map
+                        says otherwise */
+} gbx_memory_range;
+
+typedef enum gbx_memory_offsets {
+    GBX_OFFSETS_MOVE, /* of a range that loses n bytes at its beginning, the offset grows by n */
+    GBX_OFFSETS_STAY  /* it stays as it is */
+} gbx_memory_offsets;
+
+/* Takes about 40 bytes a range. */
+GBX_MUST_USE gbx_status gbx_memory_map_create(gbx_memory_offsets offsets, gbx_memory_map **out_map);
+void gbx_memory_map_destroy(gbx_memory_map *map); /* takes NULL */
+
+/*
+ * begin < end; what lay there before is forgotten. Fails with GBX_EXHAUSTED when memory is out or
+ * there are too many ranges; the map is then good for gbx_memory_map_destroy alone.
+ */
+GBX_MUST_USE gbx_status gbx_memory_map_set(gbx_memory_map *map, const gbx_memory_range *range);
+
+/* The first range that ends after `address`; false where there is none. */
+bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory_range *out_range);
+
+uint64_t gbx_memory_map_count(const gbx_memory_map *map);
+
+/* Whether `count` ranges more, wherever they lie, leave it room for whole tensors. */
+bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count);
+
+void gbx_memory_map_clear(gbx_memory_map *map);
+
+/* --- what all parts know --- */
 
 /* A tensor that a task read when it was dispatched, or left when it completed. */
 typedef struct gbx_access {
@@ -62,7 +104,7 @@ typedef struct gbx_audit_state {
     uint64_t race_count;
     uint64_t *races_by_second; /* the same ones, by second */
     uint64_t race_capacity;
-    size_t finding_capacity;
+    uint64_t finding_capacity;
     uint64_t pair_pieces; /* of all that gbx_access_map_pair was asked for */
     bool are_races_cut;   /* there are more than `races`; has_race tells of all */
     bool is_any_missing;  /* any task may have written anything */
@@ -140,7 +182,7 @@ enum { GBX_WINDOW_BYTES = 1 << 18 };
 typedef struct gbx_memory_comparison {
     gbx_difference *differences;
     size_t count;
-    size_t capacity;
+    uint64_t capacity;
     uint64_t known_bytes;   /* that an owner was known of */
     uint64_t unknown_bytes; /* of them, that could not be compared */
     uint64_t begin;         /* where the first and the last of known_bytes lie */
@@ -161,7 +203,7 @@ GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_mem
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
 
-/* --- audit_damage.c: takes bytes that differ, and have not their hash, for missing --- */
+/* Takes bytes that differ, and have not their hash, for missing. */
 GBX_MUST_USE gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
                                                gbx_memory_comparison *comparison,
                                                bool *out_is_damaged);

@@ -1,7 +1,11 @@
-/* What a dump can be relied on to hold, from what it says of itself. */
+#include "analysis/completeness.h"
+
 #include <string.h>
 
-#include "analysis/diff/diff_walk.h"
+#include <glassbox/chip.h>
+#include <glassbox/dump.h>
+
+#include "text/names.h"
 
 /* Whether a filter of the run ("kernel=softmax*,stage=after") picks tasks as a whole. */
 static bool picks_tasks(const char *filter) {
@@ -29,18 +33,20 @@ static bool has_skipped_arguments(gbx_reader *reader) {
     return is_found;
 }
 
-/* Levels that have the metadata of everything, filters or not. */
-static bool has_all_metadata(const gbx_run_info *run) {
-    return strcmp(run->dump_level, "hybrid") == 0 || strcmp(run->dump_level, "stats") == 0 ||
-           (strcmp(run->dump_level, "full") == 0 && run->filter_count == 0);
+bool gbx_run_has_all_metadata(const gbx_run_info *run) {
+    uint32_t level;
+    if (!run->dump_level || !gbx_name_find(&gbx_dump_levels, run->dump_level, &level))
+        return false;
+    return level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS ||
+           (level == GBX_DUMP_FULL && run->filter_count == 0);
 }
 
-bool gbx_diff_has_whole_tasks(gbx_reader *reader) {
+bool gbx_dump_has_whole_tasks(gbx_reader *reader) {
     const gbx_run_info *run = gbx_reader_run(reader);
     if (!run->dump_level || !gbx_reader_is_complete(reader) || has_skipped_arguments(reader) ||
         gbx_reader_get_totals(reader)->dropped > 0)
         return false;
-    if (has_all_metadata(run))
+    if (gbx_run_has_all_metadata(run))
         return true;
     bool is_whole = run->filter_count > 0;
     for (size_t i = 0; i < run->filter_count; ++i)
@@ -48,7 +54,7 @@ bool gbx_diff_has_whole_tasks(gbx_reader *reader) {
     return is_whole;
 }
 
-bool gbx_diff_has_whole_graph(gbx_reader *reader) {
-    return gbx_diff_has_whole_tasks(reader) && has_all_metadata(gbx_reader_run(reader)) &&
+bool gbx_dump_has_whole_graph(gbx_reader *reader) {
+    return gbx_dump_has_whole_tasks(reader) && gbx_run_has_all_metadata(gbx_reader_run(reader)) &&
            gbx_reader_list_count(reader, GBX_LIST_SKIPPED) == 0;
 }
