@@ -89,6 +89,7 @@ static void assert_memory_survived(gbx_chip *chip, const gbx_tensor *output) {
 static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
     char path[4096];
     gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "add.c", path);
+    assert_true(gbx_chip_has_failed(chip));
     assert_fails(call_fault(chip, output, 0, 0), GBX_DEVICE_LOST, "failed before", "open another");
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST, "failed before");
 }

@@ -56,10 +56,16 @@ GBX_API GBX_MUST_USE gbx_status gbx_chip_open(const gbx_chip_config *config, gbx
 /* Ends the chip, whatever state it is in, and frees all its memory. NULL is fine. */
 GBX_API void gbx_chip_close(gbx_chip *chip);
 
+/* Whether the device has failed, so that this chip runs nothing more. */
+GBX_API bool gbx_chip_has_failed(const gbx_chip *chip);
+
 /* The name of the chip's platform, and of all platforms in turn (NULL past the last). */
 GBX_API const char *gbx_chip_platform(const gbx_chip *chip);
 GBX_API const char *gbx_platform_name(uint32_t index);
 GBX_API const char *gbx_platform_description(uint32_t index);
+
+/* Whether the host of such a chip reads and writes global memory in place; false past the last. */
+GBX_API bool gbx_platform_maps_memory(uint32_t index);
 
 /* --- global memory --- */
 
@@ -139,6 +145,14 @@ typedef struct gbx_call_config {
     void (*progress)(void *context, uint64_t tasks_completed);
     void *progress_context;
 } gbx_call_config;
+
+/*
+ * What a run would say of its filters, before anything is compiled: GBX_INVALID_ARGUMENT where one
+ * is wrong, or means none of the kernels. Of them, func_id and name count.
+ */
+GBX_API GBX_MUST_USE gbx_status gbx_dump_filters_check(const gbx_dump_options *options,
+                                                       const gbx_kernel *kernels,
+                                                       size_t kernel_count);
 
 typedef struct gbx_call_result {
     int64_t device_ns;   /* of the whole run on the chip, by its clock */

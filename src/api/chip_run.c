@@ -7,6 +7,7 @@
 
 #include "api/run_dump.h"
 #include "chip/host/chip.h"
+#include "dump/host/filter.h"
 #include "runtime/runtimes.h"
 #include "toolchain/kernel_compiler.h"
 
@@ -113,4 +114,12 @@ gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_co
                                    .runtime = gbx_runtime_find("host_build_graph")};
     GBX_TRY(gbx_chip_check_alive(chip, "calling"));
     return run_request(&request, out_result);
+}
+
+gbx_status gbx_dump_filters_check(const gbx_dump_options *options, const gbx_kernel *kernels,
+                                  size_t kernel_count) {
+    gbx_dump_filter ignored;
+    for (size_t i = 0; i < options->filter_count; ++i)
+        GBX_TRY(gbx_dump_filter_parse(options->filters[i], kernels, kernel_count, &ignored));
+    return NULL;
 }

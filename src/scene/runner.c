@@ -6,8 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "chip/host/chip.h"
-#include "dump/host/filter.h"
+#include "base/memory.h"
 #include "scene/case_data.h"
 #include "scene/golden.h"
 #include "scene/guard.h"
@@ -66,18 +65,16 @@ static gbx_status choose_runtime(session *s) {
 
 /* Before anything is compiled; what they mean is found out again by the dump. */
 static gbx_status check_filters(const session *s) {
-    const gbx_dump_options *dump = &s->options->call.dump;
     const gbx_scene *scene = s->scene;
-    gbx_dump_kernel_name *names = calloc(scene->kernel_count, sizeof *names);
-    gbx_status status = NULL;
-    gbx_dump_filter ignored;
-    if (!names)
-        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", scene->name);
+    gbx_kernel *kernels = calloc(scene->kernel_count, sizeof *kernels);
+    if (!kernels)
+        return gbx_fail_memory("running %s", scene->name);
     for (size_t i = 0; i < scene->kernel_count; ++i)
-        names[i] = (gbx_dump_kernel_name){scene->kernels[i].func_id, scene->kernels[i].name};
-    for (size_t i = 0; i < dump->filter_count && !status; ++i)
-        status = gbx_dump_filter_parse(dump->filters[i], names, scene->kernel_count, &ignored);
-    free(names);
+        kernels[i] =
+            (gbx_kernel){.func_id = scene->kernels[i].func_id, .name = scene->kernels[i].name};
+    gbx_status status =
+        gbx_dump_filters_check(&s->options->call.dump, kernels, scene->kernel_count);
+    free(kernels);
     return status;
 }
 
@@ -85,7 +82,7 @@ static gbx_status compile_all(session *s) {
     tell_phase(s, NULL, "compiling");
     s->kernel_paths = calloc(s->scene->kernel_count, sizeof *s->kernel_paths);
     if (!s->kernel_paths)
-        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", s->scene->name);
+        return gbx_fail_memory("running %s", s->scene->name);
     for (size_t i = 0; i < s->scene->kernel_count; ++i) {
         const gbx_scene_kernel *kernel = &s->scene->kernels[i];
         GBX_TRY(gbx_kernel_compile(kernel->source, kernel->compile_flags, kernel->link_flags,
@@ -133,7 +130,7 @@ static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, cons
                          .compile_flags = from->compile_flags,
                          .link_flags = from->link_flags};
     gbx_status status = signature && names ? gbx_kernel_register(s->chip, &kernel)
-                                           : gbx_fail(GBX_EXHAUSTED, "the host is out of memory");
+                                           : gbx_fail_memory("registering it");
     free(signature);
     free(names);
     return gbx_status_annotate(status, "%s", from->source);
@@ -331,7 +328,7 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
     /* A chip that failed runs nothing more. */
-    if (s->chip && s->chip->failure != GBX_OK) {
+    if (s->chip && gbx_chip_has_failed(s->chip)) {
         gbx_chip_close(s->chip);
         s->chip = NULL;
     }

@@ -19,7 +19,7 @@
 #include "store/journal/journal_lock.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/disk.h"
-#include "store/run/recover_run.h"
+#include "store/run/kept_run.h"
 
 #define TAIL_NAME "tensor_dump.rec.broken"
 #define TEXT_KILLED "killed before the dump was complete; recovered"

@@ -104,6 +104,10 @@ gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing) {
                     doing, gbx_code_name(chip->failure));
 }
 
+bool gbx_chip_has_failed(const gbx_chip *chip) {
+    return chip->failure != GBX_OK;
+}
+
 const char *gbx_chip_platform(const gbx_chip *chip) {
     return gbx_chip_ops(chip)->name;
 }
@@ -116,6 +120,11 @@ const char *gbx_platform_name(uint32_t index) {
 const char *gbx_platform_description(uint32_t index) {
     const gbx_hal_ops *ops = gbx_hal_platform(index);
     return ops ? ops->description : NULL;
+}
+
+bool gbx_platform_maps_memory(uint32_t index) {
+    const gbx_hal_ops *ops = gbx_hal_platform(index);
+    return ops && ops->map != NULL;
 }
 
 gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {

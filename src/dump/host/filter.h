@@ -10,20 +10,15 @@
 #ifndef GBX_DUMP_HOST_FILTER_H
 #define GBX_DUMP_HOST_FILTER_H
 
-#include "base/status.h"
 #include "dump/select.h"
 
-typedef struct gbx_dump_kernel_name {
-    uint32_t func_id; /* below GBX_MAX_KERNELS */
-    const char *name;
-} gbx_dump_kernel_name;
-
 /*
- * Everything is borrowed until it returns. Fails with GBX_INVALID_ARGUMENT, in a sentence that
- * quotes `text`, where a key is unknown, a value is not what the key takes, there are more than
- * GBX_FILTER_RANGES tasks, or no kernel of `kernels` is meant; *out_filter is unspecified then.
+ * Of the kernels, func_id (below GBX_MAX_KERNELS) and name count. Fails with GBX_INVALID_ARGUMENT,
+ * in a sentence that quotes `text`, where a key is unknown, a value is not what the key takes,
+ * there are more than GBX_FILTER_RANGES tasks, or no kernel of `kernels` is meant; *out_filter is
+ * unspecified then.
  */
-GBX_MUST_USE gbx_status gbx_dump_filter_parse(const char *text, const gbx_dump_kernel_name *kernels,
+GBX_MUST_USE gbx_status gbx_dump_filter_parse(const char *text, const gbx_kernel *kernels,
                                               size_t kernel_count, gbx_dump_filter *out_filter);
 
 #endif

@@ -10,8 +10,11 @@
 
 #include "dump/host/filter.h"
 
-static const gbx_dump_kernel_name kernels[] = {
-    {0, "add"}, {1, "softmax_rows"}, {2, "softmax_sum"}, {64, "matmul"}, {1023, "copy"}};
+static const gbx_kernel kernels[] = {{.func_id = 0, .name = "add"},
+                                     {.func_id = 1, .name = "softmax_rows"},
+                                     {.func_id = 2, .name = "softmax_sum"},
+                                     {.func_id = 64, .name = "matmul"},
+                                     {.func_id = 1023, .name = "copy"}};
 enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
 static gbx_dump_filter parse(const char *text) {
@@ -179,14 +182,27 @@ static void kernels_that_are_not_there_are_told_with_those_that_are(void **state
     gbx_status_free(status);
 }
 
+/* What a program asks before it compiles anything. */
+static void all_filters_of_a_dump_are_checked(void **state) {
+    (void)state;
+    static const char *const filters[] = {"kernel=add", "func=64", "kernel=none"};
+    gbx_dump_options options = {.filters = filters, .filter_count = 2};
+    assert_null(gbx_dump_filters_check(&options, kernels, KERNELS));
+    options.filter_count = 3;
+    gbx_status status = gbx_dump_filters_check(&options, kernels, KERNELS);
+    assert_int_equal(gbx_status_code(status), GBX_INVALID_ARGUMENT);
+    assert_non_null(strstr(gbx_status_message(status), "\"kernel=none\""));
+    gbx_status_free(status);
+}
+
 /* The list of many kernels ends somewhere, and says how many it leaves out. */
 static void of_many_kernels_the_first_are_told(void **state) {
     (void)state;
-    static gbx_dump_kernel_name many[1000];
+    static gbx_kernel many[1000];
     static const char name[] = "a_kernel_whose_name_takes_all_the_room_that_there_is_for_a_name";
     assert_int_equal(strlen(name), GBX_MAX_KERNEL_NAME);
     for (uint32_t i = 0; i < 1000; ++i)
-        many[i] = (gbx_dump_kernel_name){i, name};
+        many[i] = (gbx_kernel){.func_id = i, .name = name};
     gbx_dump_filter filter;
     gbx_status status = gbx_dump_filter_parse("kernel=b", many, 1000, &filter);
     const char *message = gbx_status_message(status);
@@ -220,6 +236,7 @@ int main(void) {
         cmocka_unit_test(wrong_forms_are_told),
         cmocka_unit_test(wrong_values_are_told),
         cmocka_unit_test(kernels_that_are_not_there_are_told_with_those_that_are),
+        cmocka_unit_test(all_filters_of_a_dump_are_checked),
         cmocka_unit_test(of_many_kernels_the_first_are_told),
         cmocka_unit_test(as_many_tasks_as_there_is_room_for),
     };

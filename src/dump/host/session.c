@@ -9,18 +9,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "dump/host/filter.h"
 #include "dump/host/manager.h"
-#include "dump/host/run_file.h"
+#include "store/run/kernel_copies.h"
 
 struct gbx_dump_session {
     gbx_dump_session_config config;
     gbx_run_identity identity;
+    gbx_run_info run; /* what the files say of it */
     gbx_dump_region region;
     gbx_store *store;
     gbx_collector *collector;
     gbx_dump_manager *manager; /* NULL before the launch */
-    gbx_kernel_copy *copies;   /* of each kernel */
     gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
     gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
 };
@@ -57,16 +58,17 @@ static gbx_status check_options(const gbx_dump_session_config *config) {
 
 static gbx_status parse_filters(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
-    gbx_dump_kernel_name *names = calloc(config->kernel_count + 1, sizeof *names);
-    if (!names)
-        return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    gbx_kernel *kernels = calloc(config->kernel_count + 1, sizeof *kernels);
+    if (!kernels)
+        return gbx_fail_memory("dumping");
     for (size_t i = 0; i < config->kernel_count; ++i)
-        names[i] = (gbx_dump_kernel_name){config->kernels[i].func_id, config->kernels[i].name};
+        kernels[i] =
+            (gbx_kernel){.func_id = config->kernels[i].func_id, .name = config->kernels[i].name};
     gbx_status status = NULL;
     for (size_t i = 0; i < config->options->filter_count && !status; ++i)
-        status = gbx_dump_filter_parse(config->options->filters[i], names, config->kernel_count,
+        status = gbx_dump_filter_parse(config->options->filters[i], kernels, config->kernel_count,
                                        &session->filters[i]);
-    free(names);
+    free(kernels);
     return status;
 }
 
@@ -90,6 +92,61 @@ static void note_scalar_dtypes(gbx_dump_session *session) {
 }
 
 /* --- the beginning --- */
+
+static gbx_status describe_run(gbx_dump_session *session) {
+    static const char *const levels[] = {NULL, "full", "partial", "hybrid", "stats"};
+    const gbx_dump_session_config *config = &session->config;
+    const gbx_dump_about *about = &config->options->about;
+    gbx_run_info *run = &session->run;
+    gbx_hal_caps caps;
+    config->hal->ops->caps(config->hal, &caps);
+    gbx_run_identity_make(&session->identity);
+    *run = (gbx_run_info){.generator = "glassbox " GBX_VERSION,
+                          .run_id = session->identity.run_id,
+                          .scene = about->scene,
+                          .case_name = about->case_name,
+                          .platform = config->hal->ops->name,
+                          .runtime = config->runtime,
+                          .started_at = session->identity.started_at,
+                          .rank = about->rank,
+                          .round = about->round,
+                          .dump_level = levels[config->level],
+                          .has_args = config->has_args,
+                          .filters = calloc(config->options->filter_count + 1, sizeof(char *)),
+                          .filter_count = config->options->filter_count,
+                          .kernels = calloc(config->kernel_count + 1, sizeof(gbx_run_kernel)),
+                          .kernel_count = config->kernel_count,
+                          .arguments = calloc(config->run_arg_count + 1, sizeof(gbx_run_argument)),
+                          .argument_count = config->run_arg_count,
+                          .command = about->command,
+                          .device = config->device,
+                          .scene_path = about->scene_path,
+                          .blocks = config->blocks,
+                          .threads = config->aicpu_threads,
+                          .gm_bytes = caps.gm_bytes,
+                          .result = {.status = "running"}};
+    if (!run->filters || !run->kernels || !run->arguments)
+        return gbx_fail_memory("dumping");
+    for (size_t i = 0; i < run->filter_count; ++i)
+        run->filters[i] = config->options->filters[i];
+    for (size_t i = 0; i < run->argument_count; ++i)
+        run->arguments[i] =
+            (gbx_run_argument){.name = config->run_args[i].name, .role = config->run_args[i].role};
+    for (size_t i = 0; i < run->kernel_count; ++i) {
+        const gbx_dump_kernel *kernel = &config->kernels[i];
+        run->kernels[i] =
+            (gbx_run_kernel){.func_id = kernel->func_id,
+                             .name = kernel->name,
+                             .core_type = kernel->core == GBX_CORE_AIC ? "aic" : "aiv",
+                             .declared = kernel->signature,
+                             .arg_names = kernel->arg_names,
+                             .object_path = kernel->object_path,
+                             .origin = kernel->origin,
+                             .compile_flags = kernel->compile_flags,
+                             .link_flags = kernel->link_flags};
+    }
+    return NULL;
+}
 
 static gbx_status create_region(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
@@ -117,7 +174,7 @@ static gbx_status create_region(gbx_dump_session *session) {
 static gbx_status create_store(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
     char *run_json;
-    GBX_TRY(gbx_run_record_make(config, &session->identity, &run_json));
+    GBX_TRY(gbx_run_record_make(&session->run, &run_json));
     gbx_store_config store = {.directory = config->options->directory,
                               .run_json = run_json,
                               .has_tensors = config->level != GBX_DUMP_OFF,
@@ -136,14 +193,14 @@ static gbx_status start_manager(gbx_dump_session *session) {
 
 static gbx_status begin(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
-    gbx_run_identity_make(&session->identity);
     GBX_TRY(check_options(config));
+    GBX_TRY(describe_run(session));
     GBX_TRY(parse_filters(session));
     note_scalar_dtypes(session);
     GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
-    GBX_TRY(gbx_kernel_copies_make(config, session->copies));
-    GBX_TRY(gbx_run_file_write(config, &session->identity, session->copies, NULL, NULL));
+    GBX_TRY(gbx_kernel_copies_make(config->options->directory, &session->run));
+    GBX_TRY(gbx_run_file_write(&session->run, config->options->directory));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));
     return config->has_orchestration ? NULL : start_manager(session);
@@ -153,7 +210,7 @@ static gbx_status destroy(gbx_dump_session *session) {
     gbx_collector_destroy(session->collector);
     gbx_store_destroy(session->store);
     gbx_status status = gbx_dump_region_destroy(&session->region);
-    free(session->copies);
+    gbx_run_info_free(&session->run);
     free(session);
     return status;
 }
@@ -163,12 +220,9 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
     gbx_dump_session *session = calloc(1, sizeof *session);
     *out_session = NULL;
     if (!session)
-        return gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+        return gbx_fail_memory("dumping");
     session->config = *config;
-    session->copies = calloc(config->kernel_count + 1, sizeof *session->copies);
-    gbx_status status = session->copies
-                            ? begin(session)
-                            : gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    gbx_status status = begin(session);
     if (status) {
         /* What could not begin leaves no dump behind. */
         if (session->store)
@@ -318,9 +372,15 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     *out_totals = totals.dump;
     count_unmatched(session, &totals, ending, out_totals);
     warn_of_nothing(session, &totals);
+    session->run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
+                                           .error = ending->error,
+                                           .tasks = ending->tasks,
+                                           .dispatches = ending->dispatches,
+                                           .seconds = (double)ending->device_ns * 1e-9,
+                                           .dump = *out_totals};
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
-    status = gbx_status_first(status, gbx_run_file_write(&session->config, &session->identity,
-                                                         session->copies, ending, out_totals));
+    status = gbx_status_first(
+        status, gbx_run_file_write(&session->run, session->config.options->directory));
     if (status && gbx_status_code(status) != GBX_LOST)
         status = lose_files(session, status);
     status = gbx_status_first(status, describe_losses(session, out_totals));

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/names.h" /* the numbers of stages, causes of loss and reasons to skip */
+
 #define GBX_JOURNAL_MAGIC "GBXJRNL1"
 #define GBX_JOURNAL_VERSION 2u        /* is written */
 #define GBX_JOURNAL_OLDEST_VERSION 1u /* is read, and all up to GBX_JOURNAL_VERSION */
@@ -84,8 +86,6 @@ enum {
     GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
 };
 
-/* stage and role in a record; GBX_STAGE_NONE where there is none. */
-enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_NONE = 0xff };
 enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
 
 typedef struct gbx_record {
@@ -203,15 +203,6 @@ typedef struct gbx_record_slot {
 } gbx_record_slot;
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
 
-typedef enum gbx_loss_cause {
-    GBX_LOSS_STALL = 0,   /* no room within the stall timeout */
-    GBX_LOSS_DISK = 1,    /* the bytes could not be written */
-    GBX_LOSS_CORRUPT = 2, /* what the device said of it does not hold */
-    GBX_LOSS_DEVICE = 3,  /* the chip ended before it was handed over */
-    GBX_LOSS_UNTOLD = 4,  /* a manifest of another tool counts it and does not say why */
-    GBX_LOSS_CAUSE_COUNT = 5
-} gbx_loss_cause;
-
 /* LOSS: head.task, arg_index, stage of the first one that was lost. */
 typedef struct gbx_record_loss {
     gbx_record head;
@@ -220,12 +211,6 @@ typedef struct gbx_record_loss {
     uint64_t count; /* how many records */
 } gbx_record_loss;
 static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
-
-typedef enum gbx_skip_reason {
-    GBX_SKIP_NOT_DESCRIBED = 0, /* nobody told which words of the task are tensors */
-    GBX_SKIP_MISMATCH = 1,      /* what was told of an argument is not what the kernel gets */
-    GBX_SKIP_REASON_COUNT = 2
-} gbx_skip_reason;
 
 /* SKIPPED: head.arg_index is GBX_ARG_NONE for a whole task. */
 typedef struct gbx_record_skipped {

@@ -1,4 +1,7 @@
-/* The JSON of a RUN record: what was run. */
+/*
+ * What a dump says of its run: one description for the RUN record of the journal and for run.json,
+ * to be written and to be read. A field is added to the struct and to the tables in run_info.c.
+ */
 #ifndef GBX_STORE_RUN_RUN_INFO_H
 #define GBX_STORE_RUN_RUN_INFO_H
 
@@ -8,6 +11,9 @@
 
 #include <jansson.h>
 
+#include <glassbox/dump.h>
+
+#include "base/hash.h"
 #include "base/status.h"
 
 /* Slots that the signature of a kernel can name. */
@@ -17,9 +23,22 @@ typedef struct gbx_run_kernel {
     uint32_t func_id;
     const char *name;
     const char *core_type; /* "aic" or "aiv"; NULL where a manifest does not tell */
+    /* As a writer has them, words between commas in the order of the signature; NULL. */
+    const char *declared;    /* "in,out,scalar:float32" */
+    const char *arg_names;   /* "x,y,scale" */
+    const char *object_path; /* the shared object that runs; NULL for a function */
+    /* As a reader gets them. */
     size_t signature_count;
     const char *signature[GBX_RUN_KERNEL_SLOTS];  /* as declared: "in", "scalar:float32"... */
     const char *slot_names[GBX_RUN_KERNEL_SLOTS]; /* by slot of args[]; NULL where not named */
+    /* In run.json alone, and each NULL where it is not known. Copies: to be written, paths below
+     * the dump's directory; read, paths that begin with it. Both are owned by the description. */
+    char *object;
+    gbx_hash128 object_hash;   /* XXH3-128 of the shared object that ran, where there is one */
+    char *source;              /* headers that it includes with "" lie where it finds them */
+    const char *origin;        /* absolute path of the source at the time of the run */
+    const char *compile_flags; /* by blanks, as in scene.json */
+    const char *link_flags;
 } gbx_run_kernel;
 
 typedef struct gbx_run_argument {
@@ -27,7 +46,18 @@ typedef struct gbx_run_argument {
     const char *role; /* "input", "output", "inout" or "scalar" */
 } gbx_run_argument;
 
-/* All strings live as long as the whole; those marked so may be NULL. */
+/* How it ended; in run.json alone. */
+typedef struct gbx_run_result {
+    const char *status; /* "running", and nothing else counts; "ok", "failed" */
+    const char *error;  /* NULL */
+    uint64_t tasks;
+    uint64_t dispatches;
+    double seconds;
+    gbx_dump_totals dump;
+} gbx_run_result;
+
+/* Strings are borrowed by a writer, and live as long as the whole for a reader; those marked so may
+ * be NULL. */
 typedef struct gbx_run_info {
     const char *generator;  /* NULL */
     const char *run_id;     /* NULL */
@@ -46,15 +76,21 @@ typedef struct gbx_run_info {
     size_t kernel_count;
     gbx_run_argument *arguments; /* of the orchestration, tensors first, then scalars */
     size_t argument_count;
+    /* In run.json alone. */
+    const char *command; /* NULL */
+    const char *device;  /* "process", "thread" */
+    const char
+        *scene_path; /* absolute path of the scene's directory at the time of the run; NULL */
+    uint32_t blocks; /* of the chip; 0 where it is not known, like the next two */
+    uint32_t threads;
+    uint64_t gm_bytes;
+    gbx_run_result result;
+    /* A reader's own. */
+    char *path; /* of run.json; NULL for a RUN record */
     json_t *document;
 } gbx_run_info;
 
-/*
- * Reads `size` bytes of JSON; `name` stands for the journal in messages. Fails with GBX_BAD_FORMAT,
- * naming the field, when it is not what docs/format.md says. The text is not needed afterwards.
- */
-GBX_MUST_USE gbx_status gbx_run_info_parse(const char *name, const char *text, size_t size,
-                                           gbx_run_info *out_info);
+/* Frees the lists, the paths of copies and what a reader has; takes all zero. */
 void gbx_run_info_free(gbx_run_info *info);
 
 /* NULL for a func_id that is not registered. */
@@ -64,5 +100,31 @@ const gbx_run_kernel *gbx_run_info_kernel(const gbx_run_info *info, uint32_t fun
  * (AIC, AIV0, AIV1; UINT32_MAX for none), that names it. NULL where none does. */
 const char *gbx_run_info_slot_name(const gbx_run_info *info, const uint32_t func_ids[3],
                                    uint32_t arg_index);
+
+/*
+ * Reads the `size` bytes of JSON of a RUN record; `name` stands for the journal in messages. Fails
+ * with GBX_BAD_FORMAT, naming the field, when it is not what docs/format.md says. The text is not
+ * needed afterwards.
+ */
+GBX_MUST_USE gbx_status gbx_run_info_parse(const char *name, const char *text, size_t size,
+                                           gbx_run_info *out_info);
+
+/* Reads what DIRECTORY/run.json has beyond the journal, with func_id and name of each kernel. Fails
+ * in the same way, and with GBX_NOT_FOUND where there is none. */
+GBX_MUST_USE gbx_status gbx_run_info_load(const char *directory, gbx_run_info *out_info);
+
+/* What is decided when a run begins. */
+typedef struct gbx_run_identity {
+    char run_id[17];
+    char started_at[32]; /* UTC: "2026-01-31T12:00:00Z" */
+} gbx_run_identity;
+
+void gbx_run_identity_make(gbx_run_identity *identity);
+
+/* The text of the RUN record (docs/format.md); the caller frees it. */
+GBX_MUST_USE gbx_status gbx_run_record_make(const gbx_run_info *info, char **out_text);
+
+/* Writes or replaces DIRECTORY/run.json. */
+GBX_MUST_USE gbx_status gbx_run_file_write(const gbx_run_info *info, const char *directory);
 
 #endif

@@ -1,11 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "scratch.h"
 
-#include <cmocka.h>
-
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "store/run/run_info.h"
 
@@ -119,12 +116,135 @@ static void what_is_wrong_is_named(void **state) {
     }
 }
 
+/* --- writing --- */
+
+static int enter_directory(void **state) {
+    (void)state;
+    return !scratch_enter(NULL);
+}
+
+static int leave_directory(void **state) {
+    (void)state;
+    return !scratch_leave();
+}
+
+/* A run with all that its files can say. */
+static void describe(gbx_run_info *info) {
+    static const char *filters[] = {"kernel=k"};
+    static gbx_run_argument arguments[] = {{"x", "input"}, {NULL, "scalar"}};
+    static char object[] = "kernels/k_1.so";
+    static gbx_run_kernel kernels[2];
+    kernels[0] = (gbx_run_kernel){.func_id = 9,
+                                  .name = "k",
+                                  .core_type = "aic",
+                                  .declared = "in,scalar:int32,out",
+                                  .arg_names = "x,n,y",
+                                  .object = object,
+                                  .object_hash = {.low = 0x1f, .high = 0xa},
+                                  .origin = "/gone/k.c",
+                                  .compile_flags = "-O1"};
+    kernels[1] = (gbx_run_kernel){.func_id = 2, .name = "l", .core_type = "aiv"};
+    *info = (gbx_run_info){.generator = "g",
+                           .run_id = "r",
+                           .scene = "s",
+                           .platform = "p",
+                           .runtime = "t",
+                           .started_at = "now",
+                           .rank = 3,
+                           .round = 4,
+                           .dump_level = "stats",
+                           .has_args = true,
+                           .filters = filters,
+                           .filter_count = 1,
+                           .kernels = kernels,
+                           .kernel_count = 2,
+                           .arguments = arguments,
+                           .argument_count = 2,
+                           .command = "glassbox run s",
+                           .device = "process",
+                           .scene_path = "/gone",
+                           .blocks = 8,
+                           .threads = 5,
+                           .gm_bytes = 4096,
+                           .result = {.status = "running"}};
+}
+
+static void the_record_has_what_the_journal_needs(void **state) {
+    (void)state;
+    gbx_run_info info;
+    char *text;
+    describe(&info);
+    assert_ok(gbx_run_record_make(&info, &text));
+    assert_string_equal(
+        text,
+        "{\"generator\":\"g\",\"run\":{\"run_id\":\"r\",\"scene\":\"s\",\"case\":null,"
+        "\"platform\":\"p\",\"runtime\":\"t\",\"rank\":3,\"round\":4,\"started_at\":\"now\"},"
+        "\"dump_level\":\"stats\",\"has_args\":true,\"filters\":[\"kernel=k\"],\"kernels\":[{"
+        "\"func_id\":9,\"name\":\"k\",\"core_type\":\"aic\",\"signature\":[\"in\","
+        "\"scalar:int32\",\"out\"],\"arg_names\":[\"x\",\"n\",\"y\"]},{\"func_id\":2,\"name\":"
+        "\"l\",\"core_type\":\"aiv\",\"signature\":[]}],\"run_args\":[{\"name\":\"x\",\"role\":"
+        "\"input\"},{\"name\":null,\"role\":\"scalar\"}]}\n");
+    gbx_run_info read;
+    assert_ok(parse(text, &read));
+    assert_string_equal(gbx_run_info_kernel(&read, 9)->slot_names[1], "y");
+    assert_string_equal(gbx_run_info_kernel(&read, 9)->slot_names[2], "n");
+    gbx_run_info_free(&read);
+    free(text);
+}
+
+static json_t *load_run_json(void) {
+    json_t *document = json_load_file("run.json", 0, NULL);
+    assert_non_null(document);
+    return document;
+}
+
+static void run_json_is_written_and_read(void **state) {
+    (void)state;
+    gbx_run_info info;
+    gbx_run_info read;
+    describe(&info);
+    assert_ok(gbx_run_file_write(&info, "."));
+    json_t *document = load_run_json();
+    json_t *result = json_object_get(document, "result");
+    assert_int_equal(json_object_size(result), 1);
+    assert_string_equal(json_string_value(json_object_get(result, "status")), "running");
+    assert_string_equal(json_string_value(json_object_get(document, "command")), "glassbox run s");
+    assert_int_equal(json_integer_value(json_object_get(document, "threads")), 5);
+    json_decref(document);
+    info.result = (gbx_run_result){
+        .status = "failed", .error = "e", .tasks = 6, .dispatches = 7, .dump = {.dropped = 8}};
+    assert_ok(gbx_run_file_write(&info, "."));
+    document = load_run_json();
+    result = json_object_get(document, "result");
+    assert_string_equal(json_string_value(json_object_get(result, "error")), "e");
+    assert_int_equal(json_integer_value(json_object_get(result, "dispatches")), 7);
+    result = json_object_get(result, "dump");
+    assert_int_equal(json_integer_value(json_object_get(result, "dropped")), 8);
+    json_decref(document);
+    assert_ok(gbx_run_info_load(".", &read));
+    assert_int_equal(read.blocks, 8);
+    assert_int_equal(read.gm_bytes, 4096);
+    assert_string_equal(read.scene_path, "/gone");
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(&read, 9);
+    assert_string_equal(kernel->object, "./kernels/k_1.so");
+    assert_true(kernel->object_hash.low == 0x1f && kernel->object_hash.high == 0xa);
+    assert_string_equal(kernel->origin, "/gone/k.c");
+    assert_string_equal(kernel->compile_flags, "-O1");
+    assert_null(kernel->link_flags);
+    assert_null(gbx_run_info_kernel(&read, 2)->object);
+    gbx_run_info_free(&read);
+    assert_int_equal(access("run.json.tmp", F_OK), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_is_read),
         cmocka_unit_test(names_belong_to_slots),
         cmocka_unit_test(most_members_may_be_absent),
         cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(the_record_has_what_the_journal_needs),
+        cmocka_unit_test_setup_teardown(run_json_is_written_and_read, enter_directory,
+                                        leave_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
