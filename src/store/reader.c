@@ -43,11 +43,19 @@ struct gbx_reader {
 /* --- taking in a block that has been checked --- */
 
 /* The list that a type belongs to; GBX_LIST_COUNT for none. */
-static gbx_reader_list list_of(uint8_t type) {
-    return type == GBX_RECORD_RUN_ARG   ? GBX_LIST_RUN_ARGS
-           : type == GBX_RECORD_LOSS    ? GBX_LIST_LOSSES
-           : type == GBX_RECORD_SKIPPED ? GBX_LIST_SKIPPED
-                                        : GBX_LIST_COUNT;
+static gbx_reader_list list_of(unsigned indexed, uint8_t type) {
+    switch (type) {
+    case GBX_RECORD_RUN_ARG:
+        return GBX_LIST_RUN_ARGS;
+    case GBX_RECORD_LOSS:
+        return GBX_LIST_LOSSES;
+    case GBX_RECORD_SKIPPED:
+        return GBX_LIST_SKIPPED;
+    case GBX_RECORD_SAMPLE:
+        return indexed & GBX_INDEX_SAMPLES ? GBX_LIST_SAMPLES : GBX_LIST_COUNT;
+    default:
+        return GBX_LIST_COUNT;
+    }
 }
 
 static bool is_indexed(unsigned indexed, uint8_t type) {
@@ -59,6 +67,8 @@ static bool is_indexed(unsigned indexed, uint8_t type) {
         return indexed != GBX_INDEX_NOTHING;
     case GBX_RECORD_DISPATCH:
         return indexed & GBX_INDEX_DISPATCHES;
+    case GBX_RECORD_EXECUTION:
+        return indexed & GBX_INDEX_EXECUTIONS;
     case GBX_RECORD_EDGES:
     case GBX_RECORD_DONE:
         return indexed & GBX_INDEX_GRAPH;
@@ -107,7 +117,7 @@ static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint
         gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
         return NULL;
     }
-    gbx_reader_list list = list_of(record->type);
+    gbx_reader_list list = list_of(reader->indexed, record->type);
     if (list != GBX_LIST_COUNT)
         return take_listed(reader, list, record, offset);
     if (record->type == GBX_RECORD_RUN)
@@ -445,7 +455,8 @@ unsigned gbx_reader_kind(const gbx_reader *reader, uint64_t position) {
                                      [GBX_CLASS_ARGUMENT] = GBX_INDEX_ARGUMENTS,
                                      [GBX_CLASS_DISPATCH] = GBX_INDEX_DISPATCHES,
                                      [GBX_CLASS_GRAPH] = GBX_INDEX_GRAPH};
-    return kinds[gbx_index_class(&reader->index.entries[position])];
+    const gbx_index_entry *entry = &reader->index.entries[position];
+    return gbx_index_is_execution(entry) ? GBX_INDEX_EXECUTIONS : kinds[gbx_index_class(entry)];
 }
 
 uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task) {
@@ -479,7 +490,7 @@ gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t
     uint64_t offset = reader->lists[list].entries[position].offset;
     const gbx_record *record = NULL;
     GBX_TRY(read_record(reader, offset, &record));
-    if (list_of(record->type) != list)
+    if (list_of(reader->indexed, record->type) != list)
         return fail_changed(reader, offset);
     *out_record = record;
     return NULL;

@@ -56,17 +56,19 @@ static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
 #define GBX_RECORD_MUST_UNDERSTAND 0x80u
 
 typedef enum gbx_record_type {
-    GBX_RECORD_RUN = 1,      /* first of all: what was run, as JSON */
-    GBX_RECORD_RUN_ARG = 2,  /* one argument of the orchestration */
-    GBX_RECORD_TASK = 3,     /* a task, at its first dispatch */
-    GBX_RECORD_EDGES = 4,    /* predecessors of a task */
-    GBX_RECORD_DONE = 5,     /* a task has completed */
-    GBX_RECORD_SCALAR = 6,   /* an argument of a task */
-    GBX_RECORD_TENSOR = 7,   /* likewise */
-    GBX_RECORD_DISPATCH = 8, /* what kernel_entry was called with */
-    GBX_RECORD_LOSS = 9,     /* what is missing */
-    GBX_RECORD_SKIPPED = 10, /* what could not be described */
-    GBX_RECORD_END = 11      /* last of all: totals; missing when the run was killed */
+    GBX_RECORD_RUN = 1,        /* first of all: what was run, as JSON */
+    GBX_RECORD_RUN_ARG = 2,    /* one argument of the orchestration */
+    GBX_RECORD_TASK = 3,       /* a task, at its first dispatch */
+    GBX_RECORD_EDGES = 4,      /* predecessors of a task */
+    GBX_RECORD_DONE = 5,       /* a task has completed */
+    GBX_RECORD_SCALAR = 6,     /* an argument of a task */
+    GBX_RECORD_TENSOR = 7,     /* likewise */
+    GBX_RECORD_DISPATCH = 8,   /* what kernel_entry was called with */
+    GBX_RECORD_LOSS = 9,       /* what is missing */
+    GBX_RECORD_SKIPPED = 10,   /* what could not be described */
+    GBX_RECORD_END = 11,       /* last of all: totals; missing when the run was killed */
+    GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, from when to when */
+    GBX_RECORD_SAMPLE = 13     /* an AICPU thread waited for room, or has ended */
 } gbx_record_type;
 
 /* Flags of a record. */
@@ -123,7 +125,8 @@ typedef struct gbx_record_run_arg {
 } gbx_record_run_arg;
 static_assert(sizeof(gbx_record_run_arg) == 48, "layout of the journal");
 
-/* TASK: head.time_ns is when it was dispatched first. */
+/* TASK: head.time_ns is when the device writer began with its inputs, before the first dispatch;
+ * when its kernels ran is in its EXECUTION records. */
 typedef struct gbx_record_task {
     gbx_record head;
     uint64_t task_id;
@@ -282,5 +285,43 @@ typedef struct gbx_record_outcome {
 static_assert(sizeof(gbx_record_outcome) == 56, "layout of the journal");
 static_assert(offsetof(gbx_record_outcome, task_id) == 16, "layout of the journal");
 static_assert(offsetof(gbx_record_outcome, address) == 40, "layout of the journal");
+
+#define GBX_NO_END_NS UINT64_MAX
+
+/*
+ * EXECUTION: head.time_ns is when the kernel of a dispatch was called, on the clock of all times of
+ * the journal; where a dispatch has a DISPATCH record too, task, block_idx and subtask are the
+ * same.
+ */
+typedef struct gbx_record_execution {
+    gbx_record head;
+    uint64_t
+        end_ns; /* when it returned; GBX_NO_END_NS: it crashed, or had not when the run ended */
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t subtask; /* 0 aic, 1 aiv0, 2 aiv1 */
+    uint32_t func_id;
+} gbx_record_execution;
+static_assert(sizeof(gbx_record_execution) == 56, "layout of the journal");
+
+enum {
+    GBX_WAITED_LINES = 1u << 0, /* for a metadata buffer */
+    GBX_WAITED_ARENA = 1u << 1, /* for room for payload */
+    GBX_WAITED_COPY = 1u << 2   /* while the host copied for another thread */
+};
+
+/*
+ * SAMPLE: the waits of one call of the device writer on head.thread; head.time_ns is when the first
+ * began. At the end of a thread: how much of its arena was used at most.
+ */
+typedef struct gbx_record_sample {
+    gbx_record head;
+    uint64_t waited_ns;   /* in all */
+    uint64_t used_bytes;  /* of the arena, when the first began; at the end: at most */
+    uint64_t arena_bytes; /* of the thread */
+    uint32_t wait_count;
+    uint32_t causes; /* GBX_WAITED_...; 0: the thread has ended */
+} gbx_record_sample;
+static_assert(sizeof(gbx_record_sample) == 64, "layout of the journal");
 
 #endif
