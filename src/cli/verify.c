@@ -21,11 +21,6 @@ typedef struct command_line {
     bool as_json;
 } command_line;
 
-/* As in the manifest. */
-static const char *const skip_reasons[GBX_SKIP_REASON_COUNT] = {
-    "nobody told which words of the task are tensors",
-    "what was told of the argument is not what the kernel gets"};
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     if (key == KEY_JSON) {
@@ -187,7 +182,7 @@ static gbx_status print_skipped(gbx_reader *reader, uint64_t position) {
     print_told(", kernel ", kernel ? kernel->name : "unknown", "");
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
-    printf(": %s\n", skip_reasons[skipped->reason]);
+    printf(": %s\n", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
     return NULL;
 }
 
@@ -275,7 +270,7 @@ static gbx_status write_skipped(gbx_json_writer *json, gbx_reader *reader) {
         gbx_json_begin_object_inline(json);
         write_place(json, record);
         gbx_json_put_string(json, "kernel", kernel ? kernel->name : NULL);
-        gbx_json_put_string(json, "reason", skip_reasons[skipped->reason]);
+        gbx_json_put_string(json, "reason", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
