@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "store/journal/format.h"
-#include "store/reader_totals.h"
+#include "store/reader.h"
 
 /* The fields are the functions', but for those that say so. */
 typedef struct gbx_import_journal {

@@ -9,7 +9,7 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
-#include "store/journal/journal_lock.h"
+#include "store/journal/journal_file.h"
 #include "store/verify/verify_manifest.h"
 #include "store/verify/verify_payload.h"
 #include "tensor/view.h"
