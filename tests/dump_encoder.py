@@ -15,6 +15,7 @@ STAGES = ("before_dispatch", "after_completion")
 SUBTASKS = ("aic", "aiv0", "aiv1")
 CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("nobody told which words of the task are tensors", "what was told of the argument is not what the kernel gets")
+REASON_CODES = ("undescribed", "misdescribed")
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END = range(1, 12)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE = 0xFFFFFFFF, 255
@@ -270,7 +271,8 @@ class Dump:
                    "stage": None if stage == NONE else STAGES[stage], "cause": CAUSES[cause], "count": count}
                   for task, arg, stage, cause, count in self.losses]
         skipped = [{"task_id": self.task_id(task), "task_seq": task, "arg_index": None if arg == NONE else arg,
-                    "kernel": self.kernel_names([func_id])[0], "reason": REASONS[reason]}
+                    "kernel": self.kernel_names([func_id])[0], "reason": REASONS[reason],
+                    "reason_code": REASON_CODES[reason]}
                    for task, arg, reason, func_id in self.skips]
         kernels = [{key: kernel.get(key) for key in ("func_id", "name", "core_type", "signature")}
                    for kernel in self.kernels.values()]

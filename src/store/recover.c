@@ -81,7 +81,7 @@ static gbx_status copy_tail(const repair_work *repair, int to, const char *name)
         at += got;
     }
     if (!error)
-        error = gbx_disk_sync(to);
+        error = gbx_sync_data(to);
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
@@ -162,7 +162,7 @@ static gbx_status append_end(repair_work *repair) {
             return fail_io(repair, "ending", "tensor_dump.rec", error);
         repair->out->has_ended = true;
     }
-    int error = gbx_disk_sync(repair->journal);
+    int error = gbx_sync_data(repair->journal);
     return error ? fail_io(repair, "ending", "tensor_dump.rec", error) : NULL;
 }
 

@@ -180,7 +180,7 @@ gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
     int error = ftruncate(journal->fd, (off_t)journal->file_bytes) == 0 ? 0 : errno;
     journal->taken_bytes = 0;
     if (!error)
-        error = gbx_disk_sync(journal->fd);
+        error = gbx_sync_data(journal->fd);
     lock(journal->fd, LOCK_SH);
     if (!error)
         return status;

@@ -1,15 +1,6 @@
 #include "store/payload/disk.h"
 
 #include <errno.h>
-#include <unistd.h>
-
-int gbx_disk_sync(int fd) {
-    while (fdatasync(fd) != 0) {
-        if (errno != EINTR)
-            return errno;
-    }
-    return 0;
-}
 
 const char *gbx_disk_advice(int error) {
     switch (error) {

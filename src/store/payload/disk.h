@@ -2,9 +2,6 @@
 #ifndef GBX_STORE_PAYLOAD_DISK_H
 #define GBX_STORE_PAYLOAD_DISK_H
 
-/* fdatasync that signals do not end. Returns 0 or the errno. */
-int gbx_disk_sync(int fd);
-
 /* The end of a message about a write that failed: what its reader can do. Never NULL. */
 const char *gbx_disk_advice(int error);
 

@@ -101,7 +101,7 @@ gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *
 }
 
 gbx_status gbx_payload_sync(gbx_payload *payload) {
-    int error = payload->fd < 0 ? 0 : gbx_disk_sync(payload->fd);
+    int error = payload->fd < 0 ? 0 : gbx_sync_data(payload->fd);
     if (error == 0)
         return NULL;
     return gbx_fail(GBX_LOST, "making %s/" GBX_PAYLOAD_FILE " durable: %s; %s", payload->folder,
