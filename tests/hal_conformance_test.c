@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/device.h"
 #include "base/clock.h"
-#include "chip/device/device.h"
+#include "chip/abi.h"
 #include "hal/hal.h"
 
 enum { MIB = 1 << 20 };
@@ -17,7 +18,7 @@ static gbx_hal *open_hal(const chip_variant *variant, uint64_t gm_bytes) {
                              .blocks = 1,
                              .aicpu_threads = 1,
                              .gm_bytes = gm_bytes,
-                             .device_main = gbx_device_main};
+                             .device_main = gbx_api_device_main};
     assert_ok(gbx_hal_find(variant->platform, &ops));
     assert_ok(ops->open(&config, &hal));
     return hal;
@@ -176,7 +177,7 @@ static void test_chips_have_memory_of_their_own(void **state) {
                              .blocks = 1,
                              .aicpu_threads = 1,
                              .gm_bytes = MIB,
-                             .device_main = gbx_device_main};
+                             .device_main = gbx_api_device_main};
     assert_ok(gbx_hal_find(variant->platform, &ops));
     while (count < 16 && !(status = ops->open(&config, &hals[count])))
         ++count;

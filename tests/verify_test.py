@@ -141,7 +141,8 @@ def good_dump(root):
     check_that("the JSON of a good dump", document == {
         "dump": str(d), "good": True, "complete": True, "status": "ok", "can_be_recovered": False, "records": 44,
         "bytes": 40960, "stored_bytes": 39936, "tasks": 40, "dispatches": 0, "hashed_records": 40,
-        "tensors_without_payload": 0, "tensors_without_hash": 0, "has_journal": True, "bad": [], "losses": [], "skipped": []})
+        "tensors_without_payload": 0, "tensors_without_hash": 0, "newer_records": 0, "has_journal": True, "bad": [], "losses": [],
+        "skipped": []})
     manifest = json.loads((dump.inner / "tensor_dump.json").read_text())
     check_that("the manifest has all records", len(manifest["tensors"]) == 44 and manifest["complete"] is True)
     return dump

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "capture.h"
 #include "dump/abi.h"
-#include "sched/probe.h"
+#include "dump/device/probe_source.h"
 
 enum {
     BUFFERS = GBX_DEFAULT_DUMP_BUFFERS,
@@ -145,7 +145,7 @@ static double measure_in(memory *m, void *state, host *h) {
     pthread_t thread;
     set_up(m);
     h->device = m;
-    const gbx_probe *probe = gbx_probe_attach(state, &request);
+    const gbx_probe *probe = gbx_dump_probe_source.attach(state, &request);
     if (!probe || pthread_create(&thread, NULL, copy_lines, h) != 0)
         return 0;
     gbx_sched_task task = make_task(m);
@@ -158,7 +158,7 @@ static double measure_in(memory *m, void *state, host *h) {
 
 double measure_record_ns(void) {
     memory *m = map(sizeof *m);
-    void *state = map(gbx_probe_state_bytes);
+    void *state = map(gbx_dump_probe_source.state_bytes);
     host *h = map(sizeof *h);
     double record_ns = m && state && h ? measure_in(m, state, h) : 0;
     if (record_ns == 0)
@@ -166,7 +166,7 @@ double measure_record_ns(void) {
     if (m)
         munmap(m, sizeof *m);
     if (state)
-        munmap(state, gbx_probe_state_bytes);
+        munmap(state, gbx_dump_probe_source.state_bytes);
     if (h)
         munmap(h, sizeof *h);
     return record_ns;

@@ -49,7 +49,7 @@ static uint32_t read_function_name(state *s, const char *text) {
     const char *name = NULL;
     uint32_t number = number_of(text, &name);
     if (name) {
-        s->known.is_attach[number] = strcmp(name, "gbx_probe_attach") == 0;
+        s->known.is_attach[number] = strcmp(name, "attach_writer") == 0;
         s->known.is_mmap[number] = strcmp(name, "mmap") == 0 || strcmp(name, "mmap64") == 0;
     }
     return number;

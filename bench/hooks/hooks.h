@@ -11,7 +11,7 @@
 typedef struct counts {
     uint64_t scheduler;    /* instructions of the functions of src/sched, without those they call */
     uint64_t program;      /* of all */
-    uint64_t attach_calls; /* of gbx_probe_attach, which makes a listener */
+    uint64_t attach_calls; /* of attach_writer, which makes a listener */
     uint64_t mmap_calls;
 } counts;
 

@@ -118,7 +118,7 @@ static bool print_memory(const place *where) {
         return false;
     bool is_nothing = off.attach_calls == 0 && off.mmap_calls == none.mmap_calls;
     bool is_seen = on.attach_calls == 1 && on.mmap_calls > off.mmap_calls;
-    printf("calls of gbx_probe_attach and mmap: without hooks %llu, %llu; off %llu, %llu: %s "
+    printf("calls of attach_writer and mmap: without hooks %llu, %llu; off %llu, %llu: %s "
            "(with a dump %llu, %llu)\n",
            (unsigned long long)none.attach_calls, (unsigned long long)none.mmap_calls,
            (unsigned long long)off.attach_calls, (unsigned long long)off.mmap_calls,

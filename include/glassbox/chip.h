@@ -64,6 +64,9 @@ GBX_API const char *gbx_chip_platform(const gbx_chip *chip);
 GBX_API const char *gbx_platform_name(uint32_t index);
 GBX_API const char *gbx_platform_description(uint32_t index);
 
+/* Whether the host of such a chip reads and writes global memory in place; false past the last. */
+GBX_API bool gbx_platform_maps_memory(uint32_t index);
+
 /* --- global memory --- */
 
 /*

@@ -108,6 +108,11 @@ class Dump(Records):
         return self._source.checksums_verified
 
     @property
+    def newer_records(self) -> int:
+        """Records of types that are newer than this reader; they were skipped. 0 of a manifest."""
+        return self._source.journal.newer_records if self._source.journal is not None else 0
+
+    @property
     def wrong_totals(self) -> list[str]:
         """A sentence for each total that a manifest tells otherwise than its entries have it; none of a journal."""
         return list(self._source.wrong_totals)

@@ -10,18 +10,20 @@ import numpy as np
 from . import hashing, record_checks
 from .errors import DumpError
 from .files import map_bytes, reason
-from .record_heads import SCALAR, TENSOR, Heads, read_heads
+from .record_heads import MUST_UNDERSTAND, SCALAR, TENSOR, Heads, is_known, read_heads
 
-_HEADER_BYTES, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 32, 1 << 20
+_HEADER_BYTES, _HEADER_LIMIT, _BLOCK_HEAD_BYTES, _BLOCK_LIMIT = 64, 4096, 32, 1 << 20
 _BLOCK_MAGIC = 0x42584247
 
 
 class Journal(NamedTuple):
-    """`words` is the file, eight bytes each; `heads` are those of all its records, in the order of the file."""
+    """`words` is the file, eight bytes each; `heads` are those of all records of known types, in the order of the file.
+    `newer_records` counts those of types that are not known."""
 
     path: pathlib.Path
     words: np.ndarray
     heads: Heads
+    newer_records: int
     checksums_verified: bool
 
     def of_type(self, *types: int) -> Heads:
@@ -34,32 +36,44 @@ class Journal(NamedTuple):
         return self.words[start:start + (length + 7) // 8].tobytes()[:length]
 
 
+class _Problem(NamedTuple):
+    """`is_damage`: it was not written so. Else checksums hold, and what is there is only not understood."""
+
+    offset: int
+    reason: str
+    is_damage: bool
+
+
 class _Walk(NamedTuple):
     starts: list[int]
     first_records: list[int]
-    problem: tuple[int, str] | None
+    problem: _Problem | None
 
 
 def read(path: pathlib.Path, advice: str) -> Journal:
     """Maps and checks a journal. `advice` ends the sentence about one that is broken."""
     data = _map(path)
-    _check_header(path, data)
+    header_bytes = _check_header(path, data)
     words = data[:len(data) & ~7].view("<u8")
-    walk = _walk_blocks(data)
+    walk = _walk_blocks(data, header_bytes)
     heads = read_heads(words, np.array(walk.starts, np.int64))
     bad, fault = record_checks.first_bad(words, heads)
+    _refuse_newer(path, heads.take(slice(0, bad)))
     problem = walk.problem
     if fault:
         block = int(np.searchsorted(walk.first_records, bad, "right")) - 1
-        problem, heads = (int(heads.at[bad]) * 8, fault), heads.take(np.arange(walk.first_records[block]))
+        problem = _Problem(int(heads.at[bad]) * 8, fault, False)
+        heads = heads.take(np.arange(walk.first_records[block]))
     if len(heads.at) == 0:
-        raise DumpError(f"{path} has no block that can be read: at byte {problem[0]}: {problem[1]}" if problem else
+        raise DumpError(f"{path} has no block that can be read: at byte {problem.offset}: {problem.reason}" if problem else
                         f"{path} has no block: its run ended before anything was recorded")
     if problem:
         count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
-        raise DumpError(f"{path}: at byte {problem[0]}: {problem[1]}; {count} records of tensors and scalars before "
-                        f"it are readable; {advice}")
-    return Journal(path, words, heads, hashing.is_available())
+        rest = advice if problem.is_damage else "it was written like this: a newer reader may understand it"
+        raise DumpError(f"{path}: at byte {problem.offset}: {problem.reason}; {count} records of tensors and scalars before "
+                        f"it are readable; {rest}")
+    known = heads.take(is_known(heads.type))
+    return Journal(path, words, known, len(heads.at) - len(known.at), hashing.is_available())
 
 
 def _map(path: pathlib.Path) -> np.ndarray:
@@ -72,26 +86,37 @@ def _map(path: pathlib.Path) -> np.ndarray:
     return data
 
 
-def _check_header(path: pathlib.Path, data: np.ndarray) -> None:
+def _refuse_newer(path: pathlib.Path, heads: Heads) -> None:
+    """One record that has to be understood and is not is enough."""
+    which = np.flatnonzero(~is_known(heads.type) & (heads.type & MUST_UNDERSTAND != 0))
+    if len(which):
+        raise DumpError(f"{path}: at byte {int(heads.at[which[0]]) * 8}: a record has type {heads.type[which[0]]}, which a "
+                        "reader has to understand: reading this dump needs a newer reader")
+
+
+def _check_header(path: pathlib.Path, data: np.ndarray) -> int:
+    """Where the blocks begin."""
     magic, version, length = struct.unpack_from("<8s2I", data)
     if magic != b"GBXJRNL1":
         raise DumpError(f"{path} is not the journal of a dump: it does not begin with GBXJRNL1")
-    if version != 1:
-        raise DumpError(f"{path} is a journal of version {version}; this reader knows version 1")
-    if length != _HEADER_BYTES:
-        raise DumpError(f"{path}: the header says that it has {length} bytes, not 64")
+    if version not in (1, 2):
+        raise DumpError(f"{path} is a journal of version {version}; this reader knows versions 1 and 2")
+    if length != _HEADER_BYTES and (version == 1 or length % 8 or not _HEADER_BYTES < length <= _HEADER_LIMIT):
+        raise DumpError(f"{path}: the header says that it has {length} bytes; version 1 has 64, version 2 a multiple of 8 "
+                        f"from there to {_HEADER_LIMIT}")
+    return length
 
 
-def _walk_blocks(data: np.ndarray) -> _Walk:
+def _walk_blocks(data: np.ndarray, header_bytes: int) -> _Walk:
     """Finds where records begin, up to the first block that does not hold."""
     halves = data[:len(data) & ~7].view("<u4")
     walk = _Walk([], [], None)
-    offset, sequence = _HEADER_BYTES, 0
+    offset, sequence = header_bytes, 0
     while offset < len(data):
         head = data[offset:offset + _BLOCK_HEAD_BYTES]
-        record_bytes, reason = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
+        record_bytes, reason, is_damage = _check_head(head, sequence, data[offset + _BLOCK_HEAD_BYTES:])
         if reason:
-            return walk._replace(problem=(offset, reason))
+            return walk._replace(problem=_Problem(offset, reason, is_damage))
         begin = (offset + _BLOCK_HEAD_BYTES) // 8
         before = len(walk.starts)
         reason = _walk_records(halves[2 * begin:2 * begin + record_bytes // 4], begin, walk.starts)
@@ -99,29 +124,30 @@ def _walk_blocks(data: np.ndarray) -> _Walk:
             reason = f"block {sequence} has another number of records than it says"
         if reason:
             del walk.starts[before:]
-            return walk._replace(problem=(offset, reason))
+            return walk._replace(problem=_Problem(offset, reason, False))
         walk.first_records.append(before)
         offset, sequence = offset + _BLOCK_HEAD_BYTES + record_bytes, sequence + 1
     return walk
 
 
-def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int, str]:
+def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int, str, bool]:
+    """The bytes of its records, what is wrong, and whether that is damage."""
     if len(head) < _BLOCK_HEAD_BYTES:
-        return 0, f"the head of block {sequence} is cut off"
+        return 0, f"the head of block {sequence} is cut off", True
     magic, record_bytes, _, number, checksum, head_checksum = struct.unpack_from("<4I2Q", head)
     if magic != _BLOCK_MAGIC:
-        return 0, "no block begins here" if head.any() else "zeros follow instead of a block"
+        return 0, "no block begins here" if head.any() else "zeros follow instead of a block", True
     if hashing.is_available() and hashing.xxh3_64(head[:24]) != head_checksum:
-        return 0, f"the head of block {sequence} does not have its checksum"
+        return 0, f"the head of block {sequence} does not have its checksum", True
     if number != sequence:
-        return 0, f"block {number} comes where block {sequence} has to"
+        return 0, f"block {number} comes where block {sequence} has to", True
     if record_bytes < 8 or record_bytes % 8 or record_bytes > _BLOCK_LIMIT:
-        return 0, f"block {sequence} says that it has {record_bytes} bytes of records"
+        return 0, f"block {sequence} says that it has {record_bytes} bytes of records", False
     if record_bytes > len(rest):
-        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there"
+        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there", True
     if hashing.is_available() and hashing.xxh3_64(rest[:record_bytes]) != checksum:
-        return 0, f"the records of block {sequence} do not have their checksum"
-    return record_bytes, ""
+        return 0, f"the records of block {sequence} do not have their checksum", True
+    return record_bytes, "", False
 
 
 def _walk_records(halves: np.ndarray, begin: int, starts: list[int]) -> str:

@@ -12,6 +12,7 @@ from .columns import NO_KERNEL, Columns, TaskTable
 from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
+from .record_checks import tail_words
 from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
                            SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
@@ -119,7 +120,8 @@ class JournalEntries:
                           heads.time.astype(np.int64))
         table.set_completions(done.task.astype(np.int64), done.time.astype(np.int64))
         begin = edges.at + 4
-        table.set_edges(edges.task.astype(np.int64), begin, edges.at + edges.words, words)
+        end = edges.at + edges.words - tail_words(words, edges.at)
+        table.set_edges(edges.task.astype(np.int64), begin, end, words)
         return table
 
     def _columns(self) -> Columns:

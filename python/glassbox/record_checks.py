@@ -5,7 +5,8 @@ from typing import Iterator
 
 import numpy as np
 
-from .record_heads import (DISPATCH, END, LOSS, NONE, RUN, RUN_ARG, SCALAR, SKIPPED, STATS, TENSOR, Heads)
+from .record_heads import (DISPATCH, EDGES, END, LOSS, NONE, RUN, RUN_ARG, SCALAR, SKIPPED, STATS, TENSOR, Heads,
+                           is_known)
 
 # The least number of words of a record, by type.
 _LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13])
@@ -29,9 +30,8 @@ def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
 
 
 def _of_sizes(_: np.ndarray, heads: Heads) -> Iterator[Check]:
-    is_known = (heads.type >= RUN) & (heads.type <= END)
-    yield ~is_known, "its type is none that this reader knows"
-    yield heads.words < _LEAST_WORDS[np.where(is_known, heads.type, 0)], "it is shorter than a record of its type"
+    yield heads.type == 0, "its type is 0"
+    yield heads.words < _LEAST_WORDS[np.where(is_known(heads.type), heads.type, 0)], "it is shorter than a record of its type"
     yield (heads.type == TENSOR) & (heads.ndims > 8), "its shape has more than 8 dimensions"
 
 
@@ -46,7 +46,16 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
         mask = np.zeros(len(heads.at), bool)
         mask[which] = words[heads.at[which] + length_word] > room.astype(np.uint64)
         yield mask, "its text is longer than the record"
+    edges = np.flatnonzero(heads.type == EDGES)
+    mask = np.zeros(len(heads.at), bool)
+    mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
+    yield mask, "its tail is longer than the record"
     yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
+
+
+def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Of EDGES records: words at the end that are not predecessors."""
+    return (words[at + 1] >> np.uint64(48)).astype(np.int64)
 
 
 def _of_run_arguments(words: np.ndarray, heads: Heads, ndims: np.ndarray) -> Iterator[Check]:
@@ -88,7 +97,7 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield (heads.type == RUN) != (position == 0), "the record of the run is the first one, and no other"
     ends = np.flatnonzero(heads.type == END)
     yield position > (ends[0] if len(ends) else len(position)), "a record follows the last one"
-    yield heads.task >= _TASK_LIMIT, "its task number is too large"
+    yield is_known(heads.type) & (heads.task >= _TASK_LIMIT), "its task number is too large"
     is_entry = (heads.type == TENSOR) | (heads.type == SCALAR)
     yield is_entry & (heads.stage > 1), "its stage is neither before nor after"
     yield is_entry & (heads.role > 2), "its role is none"

@@ -8,6 +8,11 @@ import numpy as np
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END = range(1, 12)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, _IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 255
+MUST_UNDERSTAND = 128  # in a type: a reader that does not know it refuses the journal
+
+
+def is_known(types: np.ndarray) -> np.ndarray:
+    return (types >= RUN) & (types <= END)
 
 
 class Heads(NamedTuple):

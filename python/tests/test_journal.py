@@ -262,7 +262,7 @@ class Damage(unittest.TestCase):
     def test_records_that_make_no_sense(self):
         payload = PAYLOAD | CONTIGUOUS
         for record, sentence in (
-                (jw.record(12), "its type is none"), (jw.record(0), "its type is none"),
+                (jw.record(0), "its type is 0"), (jw.record(jw.EDGES, reserved=1), "tail is longer"),
                 (jw.record(jw.TASK), "shorter than a record of its type"),
                 (jw.record(jw.DONE, words=3), "shorter than its head"),
                 (jw.record(jw.DONE, words=900), "longer than what is left"),
@@ -286,7 +286,7 @@ class Damage(unittest.TestCase):
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 1, 1, 1)), "slots"),
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 65, 1, 1) + bytes(2000)), "slots")):
             with self.assertRaisesRegex(glassbox.DumpError,
-                                        f"{sentence}.*; 1 records .* are readable; glassbox recover"):
+                                        f"{sentence}.*; 1 records .* are readable; it was written like this"):
                 self.opened(jw.journal([jw.run()], [jw.scalar(0, 1, 9)], [jw.scalar(0, 1, 9), record, jw.end()]))
 
     def test_blocks_and_headers_that_do_not_hold(self):
@@ -301,8 +301,12 @@ class Damage(unittest.TestCase):
                 (jw.journal(*good) + jw.block(2, [jw.end()], count=2), "another number of records"),
                 (jw.journal(*good, [jw.end()], [jw.done(0)]), "follows the last one"),
                 (jw.header(), "has no block"), (b"", "is not the journal"), (b"GBXJRNL1", "is not the journal"),
-                (jw.header(magic=b"GBXJRNL2"), "is not the journal"), (jw.header(version=2), "version 2"),
-                (jw.header(length=72) + bytes(8), "72 bytes, not 64"),
+                (jw.header(magic=b"GBXJRNL2"), "is not the journal"), (jw.header(version=3), "version 3"),
+                (jw.header(version=0), "version 0"), (jw.header(length=72) + bytes(8), "72 bytes; version 1 has 64"),
+                (jw.header(version=2, length=4104, rest=bytes(4088)), "4104 bytes; version 1 has 64"),
+                (jw.header(version=2, length=68, rest=bytes(52)), "68 bytes; version 1 has 64"),
+                (jw.journal(*good, [jw.scalar(0, 2, 9), jw.record(128)]), "type 128, which a reader has to understand"),
+                (jw.journal(*good, [jw.scalar(0, 2, 9), jw.record(135)]), "needs a newer reader"),
                 (jw.journal([jw.done(0)]), "no block that can be read.*the first one"),
                 (jw.journal([jw.run(text=b'{"a":')]), "no JSON"), (jw.journal([jw.run(text=b"[" * 90000)]), "no JSON"),
                 (jw.journal([jw.run(text=b"[]")]), "an object is expected"),

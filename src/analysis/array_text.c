@@ -5,7 +5,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/array_text_format.h"
+#include "analysis/internal.h"
 
 enum {
     SUMMARY_THRESHOLD = 1000, /* numpy's: arrays of more elements show their edges */

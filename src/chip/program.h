@@ -1,7 +1,7 @@
 /*
  * What runs on the chip between the start of a launch and its end. The chip owns the threads, the
- * kernels and the faults; a program decides what they do. Programs are above the chip: they are
- * found by the number of the launch's entry.
+ * kernels and the faults; a program decides what they do. Programs are above the chip: whoever
+ * starts a device hands them over (gbx_device_main), so that the chip links with none of them.
  */
 #ifndef GBX_CHIP_PROGRAM_H
 #define GBX_CHIP_PROGRAM_H
@@ -34,18 +34,20 @@ typedef struct gbx_program {
     void (*report_fault)(gbx_device *device, uint32_t core_id);
 } gbx_program;
 
-/* NULL where there is none. Defined by the layer above. */
-const gbx_program *gbx_program_find(uint32_t entry);
-
-/* The memory of all programs inside a device, zero at its start. Defined by the layer above. */
-extern const uint64_t gbx_program_state_bytes;
-
-/* Once, before any worker; and when all have ended. `state` may be NULL then. */
-void gbx_program_state_init(void *state, uint32_t worker_count);
-void gbx_program_state_destroy(void *state);
-
-/* Of the state: a worker before its first sleep, and whether it was woken since. */
-void gbx_program_park_first(void *state, uint32_t worker);
-bool gbx_program_is_parked(void *state, uint32_t worker);
+/* The programs of a device, and the memory that they share. */
+typedef struct gbx_program_set {
+    /* The program of a launch's entry; NULL where there is none. */
+    const gbx_program *(*find)(uint32_t entry);
+    /* The memory of all programs inside a device, zero at its start. */
+    uint64_t state_bytes;
+    /* Once, before any worker, with `context`; and when all have ended (`state` may be NULL then).
+     */
+    void (*init)(void *state, uint32_t worker_count, const void *context);
+    void (*destroy)(void *state);
+    /* A worker before its first sleep, and whether nobody has woken it since. */
+    void (*park_first)(void *state, uint32_t worker);
+    bool (*is_parked)(void *state, uint32_t worker);
+    const void *context; /* of whoever made the set; outlives the device */
+} gbx_program_set;
 
 #endif

@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/graph.h"
-#include "cli/check_filter.h"
-#include "cli/check_flow.h"
+#include "cli/check_text.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
+#include "cli/progress.h"
+#include "cli/replay_line.h"
+#include "replay/check/check_dump.h"
 #include "store/dump_path.h"
+#include "text/filter_values.h"
 
 enum {
     KEY_SCENE = 0x100, /* no letters: the long names alone */
@@ -29,18 +31,6 @@ typedef struct command_line {
     bool as_json;
 } command_line;
 
-/* What one check needs. */
-typedef struct session {
-    const command_line *line;
-    gbx_opened_dump dump;
-    gbx_kept_run *kept; /* NULL where the dump has no run.json */
-    gbx_graph *graph;
-    gbx_references *references;
-    gbx_progress *progress;
-    gbx_check_report report;
-    gbx_check_flow flow;
-} session;
-
 /* --- options --- */
 
 static const struct argp_option options[] = {
@@ -54,6 +44,30 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON document, with every task", 0},
     {0}};
 
+static void add_kernel(gbx_check_filter *filter, struct argp_state *state, const char *text) {
+    if (filter->kernel_count == GBX_CHECK_FILTER_MAX)
+        argp_error(state, "--kernel: more than %d values; take a glob such as 'soft*'",
+                   GBX_CHECK_FILTER_MAX);
+    else
+        filter->kernels[filter->kernel_count++] = text;
+}
+
+/* "0x..." is an id, anything else the number. */
+static void add_task(gbx_check_filter *filter, struct argp_state *state, const char *text) {
+    bool is_id = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    gbx_task_ranges *ranges = is_id ? &filter->ids : &filter->numbers;
+    gbx_task_range range;
+    if (!gbx_filter_read_range(text, UINT64_MAX, &range.first, &range.last))
+        argp_error(state,
+                   "--task: \"%s\" is not expected; a number such as 17, a range such as 10..20, "
+                   "or an id such as 0x11 is",
+                   text);
+    else if (ranges->count == GBX_CHECK_FILTER_MAX)
+        argp_error(state, "--task: more than %d values; take a range", GBX_CHECK_FILTER_MAX);
+    else
+        ranges->items[ranges->count++] = range;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     switch (key) {
@@ -66,10 +80,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->scene = argument;
         return 0;
     case KEY_KERNEL:
-        gbx_check_filter_add_kernel(&line->filter, state, argument);
+        add_kernel(&line->filter, state, argument);
         return 0;
     case KEY_TASK:
-        gbx_check_filter_add_task(&line->filter, state, argument);
+        add_task(&line->filter, state, argument);
         return 0;
     case KEY_TIMEOUT:
         line->timeout_ms = gbx_option_seconds(state, "--timeout", argument);
@@ -102,69 +116,41 @@ static const struct argp parser = {
 
 /* --- checking --- */
 
-static gbx_status check_task(session *s, uint64_t task) {
-    bool is_chosen;
-    GBX_TRY(gbx_check_filter_matches(&s->line->filter, s->dump.reader, task, &is_chosen));
-    if (!is_chosen) {
-        ++s->report.left_out;
-        return NULL;
-    }
-    return gbx_check_flow_add(&s->flow, task);
-}
-
-static gbx_status check_all(session *s) {
-    uint64_t count = gbx_graph_count(s->graph);
+static void show_progress(void *context, gbx_check_step step, uint64_t count) {
     char text[80], number[GBX_COUNT_TEXT_BYTES];
-    snprintf(text, sizeof text, "checking %s tasks", gbx_text_count(count, number));
-    gbx_progress_phase(s->progress, NULL, text);
-    for (uint64_t i = 0; i < count; ++i)
-        GBX_TRY(check_task(s, gbx_graph_at(s->graph, i)->task));
-    return gbx_check_flow_finish(&s->flow);
+    switch (step) {
+    case GBX_CHECK_COMPILES:
+        gbx_progress_phase(context, NULL, "compiling references");
+        break;
+    case GBX_CHECK_STARTS:
+        snprintf(text, sizeof text, "checking %s tasks", gbx_text_count(count, number));
+        gbx_progress_phase(context, NULL, text);
+        break;
+    case GBX_CHECK_GOES_ON:
+        gbx_progress_tasks(context, count);
+        break;
+    }
 }
 
-/* --- opening --- */
-
-/* A dump of another tool has no run.json. */
-static gbx_status read_kept(session *s) {
-    gbx_status status = gbx_kept_run_read(s->dump.directory, &s->kept);
-    if (gbx_status_code(status) != GBX_NOT_FOUND)
-        return status;
-    gbx_status_free(status);
-    s->kept = NULL;
-    return NULL;
-}
-
-static gbx_status open_all(session *s) {
-    const command_line *line = s->line;
-    gbx_progress_phase(s->progress, NULL, "reading the dump");
-    GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH | GBX_INDEX_DISPATCHES, &s->dump));
-    GBX_TRY(gbx_check_filter_check(&line->filter, s->dump.reader));
-    GBX_TRY(read_kept(s));
-    GBX_TRY(gbx_graph_create(s->dump.reader, &s->graph));
-    gbx_progress_phase(s->progress, NULL, "compiling references");
-    GBX_TRY(gbx_references_open(line->scene, s->dump.directory, s->kept,
-                                gbx_reader_run(s->dump.reader), &s->references));
-    gbx_replay_engine_config config = {.timeout_ms = line->timeout_ms,
-                                       .chip_blocks = s->kept ? s->kept->blocks : 0,
-                                       .gm_bytes = s->kept ? s->kept->gm_bytes : 0};
-    s->report.dump = &s->dump;
-    s->report.given = line->dump;
-    s->report.bad_edges = gbx_graph_bad_edges(s->graph);
-    s->report.scene = s->references->scene->path;
-    s->report.keeps_all = line->as_json;
-    s->flow.references = s->references;
-    s->flow.report = &s->report;
-    s->flow.progress = s->progress;
-    return gbx_check_flow_open(&s->flow, &config, gbx_graph_count(s->graph));
-}
-
-static void close_all(session *s) {
-    gbx_check_flow_close(&s->flow);
-    gbx_check_report_free(&s->report);
-    gbx_references_close(s->references);
-    gbx_graph_destroy(s->graph);
-    gbx_kept_run_free(s->kept);
-    gbx_opened_dump_close(&s->dump);
+static gbx_status open_and_check(const command_line *line, gbx_opened_dump *dump,
+                                 gbx_check_report *report) {
+    gbx_progress *progress = gbx_progress_start();
+    gbx_progress_phase(progress, NULL, "reading the dump");
+    gbx_status status =
+        gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH | GBX_INDEX_DISPATCHES, dump);
+    if (!status) {
+        const gbx_check_request request = {.entries = dump->entries,
+                                           .directory = dump->directory,
+                                           .scene = line->scene,
+                                           .filter = &line->filter,
+                                           .timeout_ms = line->timeout_ms,
+                                           .keeps_all = line->as_json,
+                                           .progress = show_progress,
+                                           .progress_context = progress};
+        status = gbx_check_dump(&request, report);
+    }
+    gbx_progress_stop(progress);
+    return status;
 }
 
 /* --- the command --- */
@@ -176,42 +162,49 @@ static int exit_code_of(const gbx_check_report *report) {
     return is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
 }
 
-static gbx_status print(const session *s) {
-    char count[GBX_COUNT_TEXT_BYTES];
-    if (s->report.count == 0 && s->report.left_out > 0)
+static gbx_status print(const command_line *line, const gbx_opened_dump *dump,
+                        const gbx_check_report *report) {
+    char count[GBX_COUNT_TEXT_BYTES], task[GBX_CHECK_TASK_BYTES];
+    const gbx_check_line *first = gbx_check_report_first(report);
+    char *replay = NULL;
+    gbx_status status = NULL;
+    if (report->count == 0 && report->left_out > 0)
         gbx_command_say("check", "none of the %s tasks of %s matches the filters",
-                        gbx_text_count(s->report.left_out, count), s->dump.directory);
-    if (s->line->as_json)
-        return gbx_check_print_json(&s->report);
-    if (s->report.count > 0 || s->report.left_out == 0)
-        return gbx_check_print_text(&s->report);
-    return NULL;
+                        gbx_text_count(report->left_out, count), dump->directory);
+    if (first)
+        GBX_TRY(
+            gbx_replay_line(dump, line->dump, gbx_check_task_text(report, first, task), &replay));
+    if (line->as_json)
+        status = gbx_check_print_json(report, dump->directory, replay);
+    else if (report->count > 0 || report->left_out == 0)
+        status = gbx_check_print_text(report, replay);
+    free(replay);
+    return status;
 }
 
-static gbx_status check(session *s, int *out_exit_code) {
-    s->progress = gbx_progress_start();
-    gbx_status status = open_all(s);
-    if (!status)
-        status = check_all(s);
-    gbx_progress_stop(s->progress);
-    GBX_TRY(status);
-    *out_exit_code = exit_code_of(&s->report);
-    return print(s);
+static gbx_status check(const command_line *line, int *out_exit_code) {
+    gbx_opened_dump dump = {0};
+    gbx_check_report report = {0};
+    gbx_status status = open_and_check(line, &dump, &report);
+    if (!status) {
+        *out_exit_code = exit_code_of(&report);
+        status = print(line, &dump, &report);
+    }
+    gbx_check_report_free(&report);
+    gbx_opened_dump_close(&dump);
+    return status;
 }
 
 int gbx_command_check(int argc, char **argv) {
-    static command_line line; /* both are too large for a stack */
-    static session s;
+    static command_line line; /* too large for a stack */
     int exit_code = GBX_EXIT_OK;
     setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "check", argc, argv, &line);
-    s.line = &line;
-    gbx_status status = check(&s, &exit_code);
+    gbx_status status = check(&line, &exit_code);
     if (status) {
         gbx_command_fail("check", status);
         exit_code = gbx_code_exit(gbx_status_code(status));
     }
     gbx_status_free(status);
-    close_all(&s);
     return exit_code;
 }

@@ -2,7 +2,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "cli/check_report.h"
+#include "base/memory.h"
+#include "cli/check_text.h"
 #include "cli/json_output.h"
 #include "cli/view_row.h"
 
@@ -57,16 +58,14 @@ static void write_identity(gbx_json_writer *json, const gbx_check_report *report
     gbx_json_put_string(json, "kernel", gbx_check_kernel_text(report, line, kernel));
 }
 
-static gbx_status write_first(gbx_json_writer *json, const gbx_check_report *report) {
+static void write_first(gbx_json_writer *json, const gbx_check_report *report, const char *replay) {
     const gbx_check_line *line = gbx_check_report_first(report);
-    char *replay;
     gbx_json_key(json, "first");
     if (!line) {
         gbx_json_null(json);
-        return NULL;
+        return;
     }
     const gbx_check_output *output = &line->outputs[line->worst_output];
-    GBX_TRY(gbx_check_replay_text(report, line, &replay));
     gbx_json_begin_object(json);
     write_identity(json, report, line);
     gbx_json_put_u64(json, "arg_index", output->slot);
@@ -76,8 +75,6 @@ static gbx_status write_first(gbx_json_writer *json, const gbx_check_report *rep
     gbx_json_put_f64(json, "atol", output->comparison.tolerance.atol);
     gbx_json_put_string(json, "replay", replay);
     gbx_json_end_object(json);
-    free(replay);
-    return NULL;
 }
 
 static gbx_status write_kernels(gbx_json_writer *json, const gbx_check_report *report) {
@@ -124,10 +121,11 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
     gbx_json_end_object(json);
 }
 
-static void write_totals(gbx_json_writer *json, const gbx_check_report *report) {
+static void write_totals(gbx_json_writer *json, const gbx_check_report *report,
+                         const char *directory) {
     const uint64_t *verdicts = report->verdicts;
-    const gbx_reader *reader = report->dump->reader;
-    gbx_json_put_string(json, "dump", report->dump->directory);
+    const gbx_reader *reader = report->reader;
+    gbx_json_put_string(json, "dump", directory);
     gbx_json_put_string(json, "scene", report->scene);
     gbx_json_put_bool(json, "complete", gbx_reader_is_complete(reader));
     gbx_json_put_u64(json, "dropped_records", gbx_reader_get_totals(reader)->dropped);
@@ -138,13 +136,13 @@ static void write_totals(gbx_json_writer *json, const gbx_check_report *report) 
     gbx_json_put_u64(json, "bad_edges", report->bad_edges);
 }
 
-static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report) {
+static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report,
+                                 const char *directory, const char *replay) {
     gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
     gbx_json_begin_object(json);
-    write_totals(json, report);
-    gbx_status status = write_first(json, report);
-    if (!status)
-        status = write_kernels(json, report);
+    write_totals(json, report, directory);
+    write_first(json, report, replay);
+    gbx_status status = write_kernels(json, report);
     gbx_json_key(json, "tasks");
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < report->count && !gbx_json_has_failed(json); ++i)
@@ -155,11 +153,12 @@ static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *
     return gbx_status_first(status, finished);
 }
 
-gbx_status gbx_check_print_json(const gbx_check_report *report) {
+gbx_status gbx_check_print_json(const gbx_check_report *report, const char *directory,
+                                const char *replay) {
     gbx_json_writer *json = malloc(sizeof *json);
     if (!json)
-        return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
-    gbx_status status = write_document(json, report);
+        return gbx_fail_memory("printing results");
+    gbx_status status = write_document(json, report, directory, replay);
     free(json);
     return status;
 }

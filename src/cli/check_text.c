@@ -1,16 +1,51 @@
+#include "cli/check_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/array_text.h"
-#include "cli/check_report.h"
 #include "cli/dump_text.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
 #include "cli/view_row.h"
 
-enum { ARGUMENT_BYTES = 1024 };
+enum { ARGUMENT_BYTES = 1024, INDEX_BYTES = GBX_MAX_DIMS * 22 + 8 };
+
+/* --- words --- */
+
+const char *gbx_check_kernel_text(const gbx_check_report *report, const gbx_check_line *line,
+                                  char *out_text) {
+    gbx_record_task task = {0};
+    memcpy(task.func_ids, line->func_ids, sizeof task.func_ids);
+    gbx_view_kernel_text(report->reader, &task, out_text);
+    return out_text;
+}
+
+const char *gbx_check_task_text(const gbx_check_report *report, const gbx_check_line *line,
+                                char out_text[GBX_CHECK_TASK_BYTES]) {
+    bool has_number = gbx_reader_get_origin(report->reader)->told & GBX_TOLD_TASK_SEQ;
+    if (has_number)
+        snprintf(out_text, GBX_CHECK_TASK_BYTES, "%" PRIu64, line->task);
+    else
+        snprintf(out_text, GBX_CHECK_TASK_BYTES, "0x%" PRIx64, line->task_id);
+    return out_text;
+}
+
+/* "[2, 3]" of the worst element; "" of a tensor without dimensions. */
+static const char *index_text(const gbx_check_output *output, char out_text[INDEX_BYTES]) {
+    int64_t index[GBX_MAX_DIMS];
+    size_t used = 0;
+    out_text[0] = '\0';
+    gbx_compare_index(&output->tensor, output->comparison.worst.index, index);
+    for (uint32_t d = 0; d < output->tensor.ndims && d < GBX_MAX_DIMS; ++d)
+        used += (size_t)snprintf(out_text + used, INDEX_BYTES - used, "%s%" PRId64,
+                                 d == 0 ? "[" : ", ", index[d]);
+    if (used > 0)
+        snprintf(out_text + used, INDEX_BYTES - used, "]");
+    return out_text;
+}
 
 /* "kernel add", "kernels multiply+finish" */
 static void put_kernel(const gbx_check_report *report, const gbx_check_line *line) {
@@ -34,21 +69,21 @@ static void put_argument(const gbx_check_output *output) {
 
 static void print_element(const gbx_check_output *output) {
     const gbx_comparison *c = &output->comparison;
-    char index[GBX_CHECK_INDEX_BYTES];
+    char index[INDEX_BYTES];
     char got[GBX_ELEMENT_TEXT_BYTES];
     char want[GBX_ELEMENT_TEXT_BYTES];
     gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
     gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
     put_argument(output);
-    printf("%s is %s, expected %s (rtol %g, atol %g)", gbx_check_index_text(output, index), got,
-           want, c->tolerance.rtol, c->tolerance.atol);
+    printf("%s is %s, expected %s (rtol %g, atol %g)", index_text(output, index), got, want,
+           c->tolerance.rtol, c->tolerance.atol);
 }
 
-static gbx_status print_first(const gbx_check_report *report, const gbx_check_line *line) {
+static void print_first(const gbx_check_report *report, const gbx_check_line *line,
+                        const char *replay) {
     const gbx_check_output *output = &line->outputs[line->worst_output];
     char number[GBX_CHECK_TASK_BYTES];
     char wrong[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
-    char *replay;
     printf("task %s, ", gbx_check_task_text(report, line, number));
     put_kernel(report, line);
     printf(", is the first that is wrong for its own inputs: ");
@@ -61,11 +96,8 @@ static gbx_status print_first(const gbx_check_report *report, const gbx_check_li
         printf(", and some of %" PRIu32 " more output%s", line->wrong_outputs - 1,
                gbx_text_plural(line->wrong_outputs - 1));
     putchar('\n');
-    GBX_TRY(gbx_check_replay_text(report, line, &replay));
     gbx_terminal_put(replay);
     putchar('\n');
-    free(replay);
-    return NULL;
 }
 
 static bool has_failed(const gbx_reader *reader) {
@@ -82,9 +114,9 @@ static void print_not_compared(const gbx_check_report *report) {
     if (count > 0)
         printf("; %s element%s of them %s not compared", gbx_text_count(count, text),
                gbx_text_plural(count), count == 1 ? "was" : "were");
-    if (!gbx_reader_is_complete(report->dump->reader))
+    if (!gbx_reader_is_complete(report->reader))
         printf("; the dump is not complete");
-    else if (has_failed(report->dump->reader))
+    else if (has_failed(report->reader))
         printf("; the run failed");
     putchar('\n');
 }
@@ -139,7 +171,7 @@ static gbx_status add_introduced(const gbx_check_report *report, const gbx_check
     const gbx_comparison *c = &output->comparison;
     char number[GBX_CHECK_TASK_BYTES], kernel[GBX_VIEW_KERNEL_BYTES], argument[ARGUMENT_BYTES];
     char counts[2][GBX_COUNT_TEXT_BYTES], wrong[2 * GBX_COUNT_TEXT_BYTES + 8];
-    char index[GBX_CHECK_INDEX_BYTES], got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
+    char index[INDEX_BYTES], got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
     char more[32] = "";
     if (line->wrong_outputs > 1)
         snprintf(more, sizeof more, " +%" PRIu32, line->wrong_outputs - 1);
@@ -153,7 +185,7 @@ static gbx_status add_introduced(const gbx_check_report *report, const gbx_check
                            gbx_check_kernel_text(report, line, kernel),
                            argument,
                            wrong,
-                           gbx_check_index_text(output, index),
+                           index_text(output, index),
                            want,
                            got};
     return gbx_text_table_add(table, cells);
@@ -296,7 +328,7 @@ static uint64_t count_missing(const gbx_check_report *report) {
 
 /* What the dump itself does not have. */
 static void print_dump_state(const gbx_check_report *report) {
-    const gbx_reader *reader = report->dump->reader;
+    const gbx_reader *reader = report->reader;
     const char *level = gbx_reader_run(reader)->dump_level;
     char text[GBX_COUNT_TEXT_BYTES];
     uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
@@ -324,7 +356,7 @@ static void print_dump_state(const gbx_check_report *report) {
 
 static void print_order(const gbx_check_report *report) {
     char text[GBX_COUNT_TEXT_BYTES];
-    if (!gbx_reader_get_origin(report->dump->reader)->is_journal)
+    if (!gbx_reader_get_origin(report->reader)->is_journal)
         printf("no journal: tasks come in the order of submission, for the graph is not known\n");
     if (report->bad_edges > 0)
         printf("%s edge%s of the graph %s no sense: glassbox verify tells more\n",
@@ -349,10 +381,10 @@ static gbx_status print_groups(const gbx_check_report *report) {
     return status;
 }
 
-gbx_status gbx_check_print_text(const gbx_check_report *report) {
+gbx_status gbx_check_print_text(const gbx_check_report *report, const char *replay) {
     const gbx_check_line *first = gbx_check_report_first(report);
     if (first)
-        GBX_TRY(print_first(report, first));
+        print_first(report, first, replay);
     else
         print_verdict(report);
     print_counts(report);

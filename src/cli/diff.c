@@ -12,7 +12,7 @@
 #include "cli/json_output.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
-#include "cli/selection.h"
+#include "cli/selection_options.h"
 
 enum {
     KEY_ATOL = 0x100, /* no letters: the long names alone */
@@ -205,7 +205,7 @@ static gbx_status select_entries(const comparison *c, const gbx_opened_dump *dum
     bool is_by_name = selection->kernels.count + selection->arg_names.count > 0;
     if (is_by_name && !has_names(dump) && has_names(other))
         return NULL;
-    return gbx_selection_apply(selection, dump->entries, out_selected);
+    return gbx_selection_options_apply(selection, dump->entries, out_selected);
 }
 
 static gbx_status report(comparison *c, int *out_exit_code) {

@@ -17,7 +17,7 @@
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
-#include "cli/selection.h"
+#include "cli/selection_options.h"
 #include "store/dump_path.h"
 
 enum { KEY_FORMAT = 0x100, KEY_AS }; /* no letters: the long names alone */
@@ -285,7 +285,7 @@ static gbx_status export_dump(whole_export *export) {
     bool is_npz = export->line->format == FORMAT_NPZ;
     gbx_selected *selected = &export->selected;
     GBX_TRY(gbx_opened_dump_open(export->line->dump, GBX_INDEX_NOTHING, &export->dump));
-    GBX_TRY(gbx_selection_apply(&export->line->selection, export->dump.entries, selected));
+    GBX_TRY(gbx_selection_options_apply(&export->line->selection, export->dump.entries, selected));
     if (is_npz)
         GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));
     gbx_signals_hold(&export->signals);

@@ -6,8 +6,8 @@
 
 #include <glassbox/kernel.h>
 
+#include "analysis/selection.h"
 #include "cli/open_dump.h"
-#include "cli/selection.h"
 
 typedef enum gbx_export_format {
     GBX_EXPORT_TXT = 0,

@@ -7,7 +7,6 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/array_text_integer.h"
 #include "base/float_bits.h"
 
 gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size) {
@@ -21,19 +20,20 @@ gbx_status gbx_json_to_stdout(void *context, const void *bytes, size_t size) {
 }
 
 static void write_integer(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
-    gbx_integer integer = gbx_integer_of(dtype, bits);
-    if (gbx_dtype_bits(dtype) == 64 && gbx_dtype_is_signed(dtype))
-        gbx_json_i64_text(json, (int64_t)bits);
-    else if (gbx_dtype_bits(dtype) == 64)
-        gbx_json_u64_text(json, bits);
+    unsigned above = 64 - gbx_dtype_bits(dtype);
+    int64_t value = gbx_dtype_is_signed(dtype) ? (int64_t)(bits << above) >> above
+                                               : (int64_t)(bits << above >> above);
+    if (above > 0)
+        gbx_json_i64(json, value);
+    else if (gbx_dtype_is_signed(dtype))
+        gbx_json_i64_text(json, value);
     else
-        gbx_json_i64(json, integer.is_negative ? -(int64_t)integer.magnitude
-                                               : (int64_t)integer.magnitude);
+        gbx_json_u64_text(json, bits);
 }
 
 void gbx_json_value(gbx_json_writer *json, uint32_t dtype, uint64_t bits) {
     if (dtype == GBX_BOOL)
-        gbx_json_bool(json, gbx_element_is_true(bits));
+        gbx_json_bool(json, (bits & 0xff) != 0);
     else if (dtype == GBX_FLOAT64)
         gbx_json_f64(json, gbx_f64_of_bits(bits));
     else if (gbx_dtype_is_float(dtype))

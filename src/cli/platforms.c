@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "hal/hal.h"
 
 enum { KEY_JSON = 0x100 }; /* no letter: the long name alone */
 
@@ -42,12 +41,11 @@ static int print_table(void) {
         return GBX_EXIT_USAGE;
     }
     int failures = 0;
-    const gbx_hal_ops *ops;
-    for (uint32_t i = 0; (ops = gbx_hal_platform(i)) != NULL; ++i) {
+    for (uint32_t i = 0; gbx_platform_name(i); ++i) {
         struct libscols_line *line = scols_table_new_line(table, NULL);
-        failures += !line || scols_line_set_data(line, 0, ops->name) ||
-                    scols_line_set_data(line, 1, yes_or_no(ops->map != NULL)) ||
-                    scols_line_set_data(line, 2, ops->description);
+        failures += !line || scols_line_set_data(line, 0, gbx_platform_name(i)) ||
+                    scols_line_set_data(line, 1, yes_or_no(gbx_platform_maps_memory(i))) ||
+                    scols_line_set_data(line, 2, gbx_platform_description(i));
     }
     failures += scols_print_table(table) != 0;
     scols_unref_table(table);
@@ -59,12 +57,11 @@ static gbx_status write_json(gbx_json_writer *json) {
     gbx_json_begin_object(json);
     gbx_json_key(json, "platforms");
     gbx_json_begin_array(json);
-    const gbx_hal_ops *ops;
-    for (uint32_t i = 0; (ops = gbx_hal_platform(i)) != NULL; ++i) {
+    for (uint32_t i = 0; gbx_platform_name(i); ++i) {
         gbx_json_begin_object(json);
-        gbx_json_put_string(json, "name", ops->name);
-        gbx_json_put_bool(json, "host_maps_memory", ops->map != NULL);
-        gbx_json_put_string(json, "description", ops->description);
+        gbx_json_put_string(json, "name", gbx_platform_name(i));
+        gbx_json_put_bool(json, "host_maps_memory", gbx_platform_maps_memory(i));
+        gbx_json_put_string(json, "description", gbx_platform_description(i));
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);

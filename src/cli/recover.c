@@ -31,7 +31,8 @@ static const struct argp parser = {
            "not, with complete: false. A broken end of the journal is kept in a file beside it. "
            "DUMP is a dump directory, its parent or its tensor_dump.\v"
            "exit codes: 0 recovered, or there was nothing to recover; 1 the payload of some "
-           "records is missing; 2 usage, no dump that can be read, or its run is going on.\n\n"
+           "records is missing, or records that the manifest has; 2 usage, no dump that can be "
+           "read, one that needs a newer glassbox, or its run is going on.\n\n"
            "examples:\n  glassbox recover outputs/latest\n"
            "  glassbox recover outputs/vector_example_default",
 };
@@ -57,6 +58,20 @@ static void print_done(const gbx_recovery *recovery) {
         printf("  wrote tensor_dump.json\n");
     if (recovery->has_args_manifests)
         printf("  wrote args_dump.json and kernel_args_dump.json\n");
+    if (recovery->kept_entries > recovery->records)
+        printf("  kept tensor_dump.json: it has %s entries, more than the journal; with "
+               "tensor_dump.rec moved away, the dump is read from it\n",
+               gbx_text_count(recovery->kept_entries, count));
+    else if (recovery->kept_entries > 0)
+        printf("  kept tensor_dump.json: this version does not know all records of the journal\n");
+    if (recovery->has_kept_args)
+        printf(
+            "  kept args_dump.json and kernel_args_dump.json: they have more than the journal\n");
+    if (recovery->newer_records > 0)
+        printf("  left %s record%s of types newer than this version in the journal; what it wrote "
+               "says nothing of them\n",
+               gbx_text_count(recovery->newer_records, count),
+               gbx_text_plural(recovery->newer_records));
     if (recovery->removed_files > 0)
         printf("  removed %s temporary file%s\n", gbx_text_count(recovery->removed_files, count),
                recovery->removed_files == 1 ? "" : "s");
@@ -86,7 +101,8 @@ static gbx_status recover(const char *directory, int *out_exit_code) {
     gbx_progress_stop(progress);
     GBX_TRY(status);
     print_recovery(&recovery, directory);
-    *out_exit_code = recovery.findings.count > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK;
+    bool has_lost = recovery.findings.count > 0 || recovery.kept_entries > recovery.records;
+    *out_exit_code = has_lost ? GBX_EXIT_DIFFERS : GBX_EXIT_OK;
     gbx_recovery_free(&recovery);
     return NULL;
 }

@@ -1,122 +1,194 @@
 #include <inttypes.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/open_dump.h"
+#include "cli/option_values.h"
 #include "cli/progress.h"
-#include "cli/replay_json.h"
-#include "cli/replay_options.h"
+#include "cli/replay_line.h"
 #include "cli/replay_report.h"
-#include "cli/replay_save.h"
-#include "cli/replay_swap.h"
 #include "cli/replay_text.h"
-#include "replay/replay_gdb.h"
-#include "replay/trust/replay_kernels.h"
+#include "cli/terminal.h"
+#include "replay/save/save.h"
+#include "replay/session.h"
+#include "store/dump_path.h"
+#include "text/filter_values.h"
 
-/* A dump that is open, and what its tasks run with. */
-typedef struct session {
-    const gbx_replay_options *options;
-    gbx_opened_dump dump;
-    gbx_kept_run *kept; /* NULL: there is no run.json */
-    gbx_replay_kernels *kernels;
-    gbx_replay_engine *engine;
-} session;
+typedef struct command_line {
+    const char *dump; /* NULL: the latest */
+    const char *task; /* as the user wrote it */
+    uint64_t first;   /* task_seq; of an id the id itself */
+    uint64_t last;
+    bool is_id;
+    bool is_list;     /* a range or all: a line a task */
+    int64_t dispatch; /* -1 for all */
+    gbx_replay_kernel_files kernels;
+    uint64_t runs;
+    const char *save; /* NULL */
+    uint32_t timeout_ms;
+    bool has_gdb;
+    bool is_trusted;
+    bool as_json;
+} command_line;
 
-/* --- opening --- */
+/* --- options --- */
 
-static gbx_status read_kept(session *s) {
-    gbx_status status = gbx_kept_run_read(s->dump.directory, &s->kept);
-    if (status && gbx_status_code(status) == GBX_NOT_FOUND) {
-        gbx_status_free(status);
-        return NULL;
+enum {
+    KEY_TASK = 0x100, /* no letters: the long names alone */
+    KEY_DISPATCH,
+    KEY_KERNEL,
+    KEY_GDB,
+    KEY_REPEAT,
+    KEY_SAVE,
+    KEY_TRUST,
+    KEY_TIMEOUT,
+    KEY_JSON,
+    MAX_RUNS = 1000000,
+    DEFAULT_TIMEOUT_MS = 10000
+};
+
+static const struct argp_option options[] = {
+    {"task", KEY_TASK, "TASK", 0,
+     "The task of this number in order of submission, 17, or of this id, 0x11; several: a range, "
+     "10..20, or all",
+     0},
+    {"dispatch", KEY_DISPATCH, "N", 0,
+     "One of the task's calls alone, by block, then subtask, 0 first", 0},
+    {"kernel", KEY_KERNEL, "FILE", 0,
+     "Run this source or shared object instead, and show old and new side by side; of a mix "
+     "NAME=FILE, which may be given several times",
+     0},
+    {"gdb", KEY_GDB, NULL, 0, "Start gdb, stopped at kernel_entry", 0},
+    {"repeat", KEY_REPEAT, "N", 0, "Run it N times, and show how long it takes", 0},
+    {"save", KEY_SAVE, "DIR", 0, "Write a C program with its data that makes the same call", 0},
+    {"trust", KEY_TRUST, NULL, 0,
+     "Run the kernels that the dump keeps, though they are not found outside of it", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds after which a kernel is taken for hung (10)", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON document", 0},
+    {0}};
+
+static void parse_task(command_line *line, const char *text, struct argp_state *state) {
+    bool is_id = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    line->task = text;
+    line->is_id = is_id;
+    line->is_list = !is_id && (strcmp(text, "all") == 0 || strstr(text, ".."));
+    line->first = 0;
+    line->last = UINT64_MAX - 1;
+    if (strcmp(text, "all") == 0)
+        return;
+    bool is_good = gbx_filter_read_range(text, UINT64_MAX - !is_id, &line->first, &line->last);
+    if (!is_good || (is_id && line->first != line->last))
+        argp_error(state,
+                   "--task: \"%s\" is not expected; a number such as 17, an id such as 0x11, a "
+                   "range such as 10..20, or all is",
+                   text);
+}
+
+static void add_kernel(command_line *line, const char *text, struct argp_state *state) {
+    if (line->kernels.count == GBX_REPLAY_KERNEL_FILES)
+        argp_error(state, "--kernel: more than %d are not expected", GBX_REPLAY_KERNEL_FILES);
+    line->kernels.items[line->kernels.count++] = text;
+}
+
+/* Options that say nothing together. */
+static void check_options(struct argp_state *state, const command_line *line) {
+    const char *alone = line->has_gdb ? "--gdb" : line->save ? "--save" : NULL;
+    if (!line->task)
+        argp_error(state, "--task is expected: which task to replay; glassbox view lists them");
+    if (line->has_gdb && line->save)
+        argp_error(state, "--gdb and --save exclude each other");
+    if (alone && (line->as_json || line->runs > 1 || line->is_list))
+        argp_error(state, "%s is of one task, and without %s", alone,
+                   line->as_json    ? "--json"
+                   : line->runs > 1 ? "--repeat"
+                                    : "a range");
+    if (line->save && line->kernels.count > 0)
+        argp_error(state, "--save and --kernel exclude each other: what ran is saved");
+    if (line->is_list && (line->dispatch >= 0 || line->kernels.count > 0))
+        argp_error(state, "%s is of one task, and --task %s may be several",
+                   line->dispatch >= 0 ? "--dispatch" : "--kernel", line->task);
+}
+
+static error_t parse_flags(int key, char *argument, struct argp_state *state, command_line *line) {
+    switch (key) {
+    case KEY_GDB:
+        line->has_gdb = true;
+        return 0;
+    case KEY_TRUST:
+        line->is_trusted = true;
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (line->dump)
+            argp_error(state, "\"%s\" is not expected; one dump is replayed at a time", argument);
+        line->dump = argument;
+        return 0;
+    case ARGP_KEY_END:
+        check_options(state, line);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
-    return status;
 }
 
-static gbx_status open_session(const gbx_replay_options *options, session *s) {
-    *s = (session){.options = options};
-    GBX_TRY(gbx_opened_dump_open(options->dump, GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH, &s->dump));
-    GBX_TRY(read_kept(s));
-    GBX_TRY(gbx_replay_kernels_create(s->dump.directory, s->kept, options->is_trusted,
-                                      &options->kernels, &s->kernels));
-    gbx_replay_engine_config config = {.timeout_ms = options->timeout_ms,
-                                       .chip_blocks = s->kept ? s->kept->blocks : 0,
-                                       .gm_bytes = s->kept ? s->kept->gm_bytes : 0};
-    return gbx_replay_engine_open(&config, &s->engine);
-}
-
-static void close_session(session *s) {
-    gbx_replay_engine_close(s->engine);
-    gbx_replay_kernels_destroy(s->kernels);
-    gbx_kept_run_free(s->kept);
-    gbx_opened_dump_close(&s->dump);
-}
-
-/* How the run ended, where it did not end well. */
-static const char *run_end(const session *s) {
-    const gbx_reader *reader = s->dump.reader;
-    return gbx_reader_has_ended_well(reader) ? "" : gbx_reader_end_text(reader);
-}
-
-/* --- which tasks --- */
-
-/* The first task from `from` on; UINT64_MAX where there is none. */
-static gbx_status next_task(session *s, uint64_t from, uint64_t *out_task) {
-    gbx_reader *reader = s->dump.reader;
-    uint64_t position = gbx_reader_find(reader, from);
-    const gbx_record *record;
-    *out_task = UINT64_MAX;
-    if (position >= gbx_reader_count(reader))
-        return NULL;
-    GBX_TRY(gbx_reader_at(reader, position, &record));
-    *out_task = record->task;
-    return NULL;
-}
-
-static gbx_status find_id(session *s, uint64_t id, uint64_t *out_task) {
-    uint64_t found_count = 0;
-    for (uint64_t task = 0, from = 0;; from = task + 1) {
-        gbx_record_task about;
-        bool is_there;
-        GBX_TRY(next_task(s, from, &task));
-        if (task == UINT64_MAX)
-            break;
-        GBX_TRY(gbx_reader_find_task(s->dump.reader, task, &about, &is_there));
-        if (is_there && about.task_id == id && found_count++ == 0)
-            *out_task = task;
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
+    switch (key) {
+    case KEY_TASK:
+        parse_task(line, argument, state);
+        return 0;
+    case KEY_DISPATCH:
+        line->dispatch = (int64_t)gbx_option_integer(state, "--dispatch", argument, 0, UINT32_MAX);
+        return 0;
+    case KEY_KERNEL:
+        add_kernel(line, argument, state);
+        return 0;
+    case KEY_REPEAT:
+        line->runs = gbx_option_integer(state, "--repeat", argument, 1, MAX_RUNS);
+        return 0;
+    case KEY_SAVE:
+        line->save = argument;
+        return 0;
+    case KEY_TIMEOUT:
+        line->timeout_ms = gbx_option_seconds(state, "--timeout", argument);
+        return 0;
+    default:
+        return parse_flags(key, argument, state, line);
     }
-    if (found_count == 1)
-        return NULL;
-    return gbx_fail(GBX_OUT_OF_RANGE, "--task %s: %s of this id; glassbox view lists the tasks",
-                    s->options->task,
-                    found_count ? "the dump has several tasks" : "the dump has no task");
 }
+
+static const struct argp parser = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[DUMP]",
+    .doc =
+        "Runs one task of a dump again, alone, in a process of its own: tensors where they were, "
+        "inputs as they were before it was dispatched, outputs poisoned, and compares what it "
+        "leaves with what the dump holds, bit for bit. DUMP is a dump directory, its parent or its "
+        "tensor_dump (default: " GBX_DUMP_PATH_DEFAULT
+        "). Kernels that came with a dump are code: they run without asking only where the same "
+        "bytes are in this user's cache of kernels, or come out of the source that they were made "
+        "of.\v"
+        "exit codes: 0 bit exact, or, with --kernel, right by the reference; 1 it differs; 2 usage, "
+        "a task that is not all in the dump, a kernel that does not compile or is not trusted; 3 it "
+        "crashed or hung; 4 the disk failed while saving.\n\n"
+        "examples:\n  glassbox replay --task 29\n"
+        "  glassbox replay outputs/latest --task all\n"
+        "  glassbox replay --task 29 \\\n"
+        "    --kernel examples/paged_attention/kernels/softmax_prepare.c\n"
+        "  glassbox replay --task 29 --repeat 100 --json\n"
+        "  glassbox replay --task 29 --save task29",
+};
 
 /* --- one task --- */
 
-static gbx_status check_dispatch(const gbx_replay_options *options, const gbx_replay_task *task) {
-    if (options->dispatch < (int64_t)task->dispatch_count)
-        return NULL;
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "--dispatch %" PRId64 ": the last one of this task is %" PRIu32,
-                    options->dispatch, task->dispatch_count - 1);
-}
-
-static gbx_status make_job(session *s, const gbx_replay_task *task, gbx_replay_job *out_job) {
-    *out_job = (gbx_replay_job){.engine = s->engine,
-                                .request = {.entries = s->dump.entries,
-                                            .task = task,
-                                            .dispatch = s->options->dispatch,
-                                            .poison = GBX_REPLAY_POISON},
-                                .run_end = run_end(s),
-                                .runs = s->options->runs};
-    GBX_TRY(check_dispatch(s->options, task));
-    return gbx_replay_kernels_find(s->kernels, task, out_job->request.objects);
-}
-
-static gbx_status show_replay(session *s, const gbx_replay_job *job, int *out_exit_code) {
+static gbx_status show_replay(const command_line *line, const gbx_replay_job *job,
+                              int *out_exit_code) {
     gbx_replay_payloads payloads;
     gbx_replay_result result;
     gbx_progress *progress = gbx_progress_start();
@@ -125,187 +197,148 @@ static gbx_status show_replay(session *s, const gbx_replay_job *job, int *out_ex
     gbx_progress_stop(progress);
     gbx_replay_payloads_free(&payloads);
     if (!status)
-        status = s->options->as_json ? gbx_replay_json_print(&result, 1, false)
-                                     : gbx_replay_report_print(&result, run_end(s));
+        status = line->as_json ? gbx_replay_json_print(&result, 1, false)
+                               : gbx_replay_report_print(&result, job->run_end);
     *out_exit_code = gbx_replay_exit_code(&result);
     gbx_replay_result_free(&result);
     return status;
 }
 
-static gbx_status show_swap(session *s, const gbx_replay_job *job, int *out_exit_code) {
+static gbx_status show_swap(const command_line *line, const gbx_replay_session *s,
+                            const gbx_replay_job *job, int *out_exit_code) {
     gbx_replay_swap swap;
     char files[1024] = "";
-    for (size_t i = 0; i < s->options->kernels.count; ++i) {
+    for (size_t i = 0; i < line->kernels.count; ++i) {
         size_t length = strlen(files);
         snprintf(files + length, sizeof files - length, "%s%s", i ? ", " : "",
-                 s->options->kernels.items[i]);
+                 line->kernels.items[i]);
     }
-    const gbx_swap_scene scene = {s->dump.directory, s->kept, s->options->is_trusted};
+    const gbx_swap_scene scene = {s->config.directory, s->kept, s->config.is_trusted};
     gbx_status status = gbx_replay_swap_run(job, &scene, &swap);
     if (status && gbx_status_code(status) == GBX_BAD_KERNEL)
         status = gbx_status_annotate(status, "--kernel %s", files);
     if (!status)
-        status = s->options->as_json ? gbx_replay_swap_print_json(&swap)
-                                     : gbx_replay_swap_print(&swap, files, run_end(s));
+        status = line->as_json ? gbx_replay_swap_print_json(&swap)
+                               : gbx_replay_swap_print(&swap, files, job->run_end);
     *out_exit_code = gbx_replay_swap_exit_code(&swap);
     gbx_replay_swap_free(&swap);
     return status;
 }
 
-static gbx_status show_task(session *s, const gbx_replay_task *task, int *out_exit_code) {
-    gbx_replay_job job;
-    if (s->options->save) {
-        GBX_TRY(check_dispatch(s->options, task));
-        const gbx_replay_saving saving = {s->engine, s->dump.entries,  task, s->options->dispatch,
-                                          s->kept,   s->dump.directory};
-        return gbx_replay_save(&saving, s->options->save);
-    }
-    GBX_TRY(make_job(s, task, &job));
-    if (s->options->has_gdb)
-        return gbx_replay_gdb(&job, s->kept, out_exit_code);
-    if (s->options->kernels.count > 0)
-        return show_swap(s, &job, out_exit_code);
-    return show_replay(s, &job, out_exit_code);
+static gbx_status save(const command_line *line, const gbx_replay_session *s,
+                       const gbx_replay_task *task) {
+    static gbx_saved_kernels kernels; /* too large for a stack */
+    char title[GBX_REPLAY_TITLE_BYTES];
+    const gbx_replay_saving saving = {s->engine,      s->config.entries, task,
+                                      line->dispatch, s->kept,           s->config.directory};
+    GBX_TRY(gbx_replay_session_check_dispatch(s, task));
+    GBX_TRY(gbx_replay_save(&saving, line->save, &kernels));
+    char *word = gbx_shell_quote(line->save);
+    gbx_terminal_put(gbx_replay_task_title(task, title));
+    printf(": saved as a program; make -C ");
+    gbx_terminal_put(word ? word : line->save);
+    free(word);
+    printf(" run\n");
+    for (size_t i = 0; i < kernels.count; ++i)
+        if (kernels.items[i].why_object[0])
+            printf("kernel %s is saved as a shared object: %s\n", kernels.items[i].name,
+                   kernels.items[i].why_object);
+    return NULL;
 }
 
-static gbx_status replay_one(session *s, int *out_exit_code) {
+static gbx_status show_task(const command_line *line, const gbx_replay_session *s,
+                            const gbx_replay_task *task, int *out_exit_code) {
+    gbx_replay_job job;
+    if (line->save)
+        return save(line, s, task);
+    GBX_TRY(gbx_replay_session_job(s, task, &job));
+    if (line->has_gdb)
+        return gbx_replay_gdb(&job, s->kept, out_exit_code);
+    if (line->kernels.count > 0)
+        return show_swap(line, s, &job, out_exit_code);
+    return show_replay(line, &job, out_exit_code);
+}
+
+static gbx_status replay_one(const command_line *line, const gbx_replay_session *s,
+                             int *out_exit_code) {
     gbx_replay_task task;
-    uint64_t number = s->options->first;
-    if (s->options->is_id)
-        GBX_TRY(find_id(s, s->options->first, &number));
-    GBX_TRY(gbx_replay_task_read(s->dump.entries, number, &task));
-    gbx_status status = show_task(s, &task, out_exit_code);
+    uint64_t number = line->first;
+    if (line->is_id) {
+        gbx_status found = gbx_replay_session_find_id(s, line->first, &number);
+        if (found)
+            return gbx_status_annotate(found, "--task %s", line->task);
+    }
+    gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
+    if (status)
+        return gbx_replay_task_explain(&task, status, true);
+    status = show_task(line, s, &task, out_exit_code);
     gbx_replay_task_free(&task);
     return status;
 }
 
 /* --- several tasks --- */
 
-typedef struct result_list {
-    gbx_replay_result *items;
-    size_t count;
-    size_t capacity;
-} result_list;
-
-/* Takes the result over, also where it fails. */
-static gbx_status add_result(result_list *list, gbx_replay_result *result) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        gbx_replay_result *grown = realloc(list->items, capacity * sizeof *grown);
-        if (!grown) {
-            gbx_replay_result_free(result);
-            return gbx_fail(GBX_EXHAUSTED, "replaying tasks: the host is out of memory");
-        }
-        list->items = grown;
-        list->capacity = capacity;
-    }
-    list->items[list->count++] = *result;
-    return NULL;
-}
-
-/* What stops one task does not stop the others. */
-static void refuse(session *s, uint64_t number, gbx_status status, gbx_replay_result *result) {
-    gbx_record_task about;
-    bool is_there = false;
-    *result = (gbx_replay_result){
-        .verdict = GBX_REPLAY_REFUSED, .task = number, .dispatch = -1, .stray_argument = -1};
-    result->refusal = strdup(gbx_status_message(status));
-    gbx_status_free(status);
-    gbx_status_free(gbx_reader_find_task(s->dump.reader, number, &about, &is_there));
-    for (size_t i = 0; is_there && i < GBX_SUBTASK_COUNT; ++i) {
-        const gbx_run_kernel *kernel =
-            gbx_run_info_kernel(gbx_reader_run(s->dump.reader), about.func_ids[i]);
-        if (kernel)
-            gbx_replay_result_name(result, kernel->name);
-    }
-    result->task_id = is_there ? about.task_id : 0;
-}
-
-static gbx_status try_one(session *s, uint64_t number, gbx_replay_result *result) {
-    gbx_replay_task task;
-    gbx_replay_payloads payloads;
-    gbx_replay_job job;
-    GBX_TRY(gbx_replay_task_read(s->dump.entries, number, &task));
-    gbx_status status = make_job(s, &task, &job);
-    if (!status) {
-        status = gbx_replay_execute(&job, &payloads, result);
-        gbx_replay_payloads_free(&payloads);
-    }
-    gbx_replay_task_free(&task);
-    return status;
-}
-
-static void execute_one(session *s, uint64_t number, gbx_replay_result *result) {
-    *result = (gbx_replay_result){0};
-    gbx_status status = try_one(s, number, result);
-    if (status) {
-        gbx_replay_result_free(result);
-        refuse(s, number, status, result);
-    }
-}
-
-static gbx_status execute_all(session *s, result_list *list, gbx_progress *progress) {
-    const gbx_replay_options *options = s->options;
-    for (uint64_t number, from = options->first; from <= options->last; from = number + 1) {
-        GBX_TRY(next_task(s, from, &number));
-        if (number > options->last)
-            break;
-        gbx_replay_result result;
-        execute_one(s, number, &result);
-        GBX_TRY(add_result(list, &result));
-        gbx_progress_tasks(progress, list->count);
-    }
-    if (list->count == 0)
-        return gbx_fail(GBX_OUT_OF_RANGE, "--task %s: the dump has none of these tasks",
-                        options->task);
-    return NULL;
+static void count_tasks(void *context, uint64_t count) {
+    gbx_progress_tasks(context, count);
 }
 
 /* The most severe of all: 2, then 3, then 1. */
-static int exit_code_of(const result_list *list) {
+static int exit_code_of(const gbx_replay_results *results) {
     int worst = GBX_EXIT_OK;
-    for (size_t i = 0; i < list->count; ++i) {
-        int code = gbx_replay_exit_code(&list->items[i]);
+    for (uint64_t i = 0; i < results->count; ++i) {
+        int code = gbx_replay_exit_code(&results->items[i]);
         if (worst != GBX_EXIT_USAGE && (code == GBX_EXIT_USAGE || code > worst))
             worst = code;
     }
     return worst;
 }
 
-static gbx_status replay_all(session *s, int *out_exit_code) {
-    result_list list = {0};
+static gbx_status replay_all(const command_line *line, gbx_replay_session *s, int *out_exit_code) {
+    gbx_replay_results results;
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "replaying");
-    gbx_status status = execute_all(s, &list, progress);
+    gbx_status status =
+        gbx_replay_session_run(s, line->first, line->last, count_tasks, progress, &results);
     gbx_progress_stop(progress);
+    if (status && gbx_status_code(status) == GBX_OUT_OF_RANGE)
+        status = gbx_status_annotate(status, "--task %s", line->task);
     if (!status)
-        status = s->options->as_json
-                     ? gbx_replay_json_print(list.items, list.count, true)
-                     : gbx_replay_report_print_all(list.items, list.count, run_end(s));
-    *out_exit_code = exit_code_of(&list);
-    for (size_t i = 0; i < list.count; ++i)
-        gbx_replay_result_free(&list.items[i]);
-    free(list.items);
+        status = line->as_json
+                     ? gbx_replay_json_print(results.items, results.count, true)
+                     : gbx_replay_report_print_all(results.items, results.count, s->run_end);
+    *out_exit_code = exit_code_of(&results);
+    gbx_replay_results_free(&results);
     return status;
 }
 
 /* --- the command --- */
 
-static gbx_status replay(const gbx_replay_options *options, int *out_exit_code) {
-    session s;
-    gbx_status status = open_session(options, &s);
+static gbx_status replay(const command_line *line, int *out_exit_code) {
+    gbx_opened_dump dump;
+    gbx_replay_session session;
+    GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH, &dump));
+    const gbx_replay_session_config config = {.entries = dump.entries,
+                                              .directory = dump.directory,
+                                              .kernels = line->kernels,
+                                              .is_trusted = line->is_trusted,
+                                              .timeout_ms = line->timeout_ms,
+                                              .dispatch = line->dispatch,
+                                              .runs = line->runs};
+    gbx_status status = gbx_replay_session_open(&config, &session);
     if (!status)
-        status = options->is_list ? replay_all(&s, out_exit_code) : replay_one(&s, out_exit_code);
-    close_session(&s);
+        status = line->is_list ? replay_all(line, &session, out_exit_code)
+                               : replay_one(line, &session, out_exit_code);
+    gbx_replay_session_close(&session);
+    gbx_opened_dump_close(&dump);
     return status;
 }
 
 int gbx_command_replay(int argc, char **argv) {
-    gbx_replay_options options;
+    command_line line = {.dispatch = -1, .runs = 1, .timeout_ms = DEFAULT_TIMEOUT_MS};
     int exit_code = GBX_EXIT_OK;
     setlocale(LC_CTYPE, "");
-    gbx_replay_options_parse(argc, argv, &options);
-    gbx_status status = replay(&options, &exit_code);
+    gbx_command_parse(&parser, "replay", argc, argv, &line);
+    gbx_status status = replay(&line, &exit_code);
     if (status) {
         gbx_command_fail("replay", status);
         exit_code = gbx_code_exit(gbx_status_code(status));

@@ -1,12 +1,11 @@
-#include "cli/replay_json.h"
-
 #include "cli/json_output.h"
+#include "cli/replay_report.h"
 #include "cli/replay_text.h"
 
 /* --- outputs --- */
 
-void gbx_replay_json_value(gbx_json_writer *json, const char *key, bool is_there, uint32_t dtype,
-                           uint64_t bits) {
+static void put_value(gbx_json_writer *json, const char *key, bool is_there, uint32_t dtype,
+                      uint64_t bits) {
     if (is_there)
         gbx_json_put_value(json, key, dtype, bits);
     else
@@ -27,14 +26,14 @@ static void put_bits(gbx_json_writer *json, const char *key, bool is_there, uint
         gbx_json_put_null(json, key);
 }
 
-void gbx_replay_json_count(gbx_json_writer *json, const char *key, bool is_there, uint64_t count) {
+static void put_count(gbx_json_writer *json, const char *key, bool is_there, uint64_t count) {
     if (is_there)
         gbx_json_put_u64(json, key, count);
     else
         gbx_json_put_null(json, key);
 }
 
-void gbx_replay_json_real(gbx_json_writer *json, const char *key, bool is_there, double value) {
+static void put_real(gbx_json_writer *json, const char *key, bool is_there, double value) {
     if (is_there)
         gbx_json_put_f64(json, key, value);
     else
@@ -51,8 +50,8 @@ static void put_first_bad(gbx_json_writer *json, const gbx_replay_compared *outp
         gbx_json_index(json, &output->tensor, bits->first_bad);
     else
         gbx_json_null(json);
-    gbx_replay_json_value(json, "dump", is_bad, dtype, bits->dump_bits);
-    gbx_replay_json_value(json, "replay", is_bad, dtype, bits->replay_bits);
+    put_value(json, "dump", is_bad, dtype, bits->dump_bits);
+    put_value(json, "replay", is_bad, dtype, bits->replay_bits);
     put_bits(json, "dump_bits", is_bad, bits->dump_bits);
     put_bits(json, "replay_bits", is_bad, bits->replay_bits);
 }
@@ -72,10 +71,10 @@ static void put_output(gbx_json_writer *json, const gbx_replay_compared *output)
     gbx_json_put_bool(json, "is_unchanged", output->is_unchanged);
     gbx_json_put_u64(json, "elements", output->bits.elements);
     /* What was not compared is null, not equal. */
-    gbx_replay_json_count(json, "mismatches", output->is_compared, output->bits.mismatches);
+    put_count(json, "mismatches", output->is_compared, output->bits.mismatches);
     gbx_json_put_u64(json, "not_written", output->bits.not_written);
     gbx_json_put_u64(json, "unstable", output->bits.unstable);
-    gbx_replay_json_real(json, "max_abs", output->is_compared, output->bits.max_abs);
+    put_real(json, "max_abs", output->is_compared, output->bits.max_abs);
     put_first_bad(json, output);
     gbx_json_end_object(json);
 }
@@ -104,7 +103,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_put_u64(json, "signal", (uint64_t)fault->signal);
     put_bits(json, "address", fault->has_address, fault->address);
     gbx_json_put_u64(json, "dispatch", fault->dispatch);
-    gbx_replay_json_count(json, "run", result->fault_run > 0, result->fault_run);
+    put_count(json, "run", result->fault_run > 0, result->fault_run);
     gbx_json_put_bool(json, "as_in_the_run", result->is_end_of_run);
     gbx_json_put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
@@ -112,7 +111,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
 
 static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
     const gbx_replay_times *times = &result->times;
-    gbx_replay_json_count(json, "ns_per_call", times->runs > 0, times->median_ns);
+    put_count(json, "ns_per_call", times->runs > 0, times->median_ns);
     gbx_json_key(json, "repeat");
     if (times->runs < 2) {
         gbx_json_null(json);
@@ -131,21 +130,21 @@ static void put_stray(gbx_json_writer *json, const gbx_replay_result *result) {
     const gbx_replay_outcome *outcome = &result->outcome;
     bool is_there = outcome->stray_bytes > 0;
     bool is_known = !outcome->stray_is_unknown && result->verdict != GBX_REPLAY_REFUSED;
-    gbx_replay_json_count(json, "stray_bytes", is_known, outcome->stray_bytes);
+    put_count(json, "stray_bytes", is_known, outcome->stray_bytes);
     put_bits(json, "stray_address", is_there, outcome->stray_address);
-    gbx_replay_json_count(json, "stray_argument", is_there && result->stray_argument >= 0,
-                          (uint64_t)result->stray_argument);
+    put_count(json, "stray_argument", is_there && result->stray_argument >= 0,
+              (uint64_t)result->stray_argument);
 }
 
-void gbx_replay_json_members(gbx_json_writer *json, const gbx_replay_result *result) {
+static void put_members(gbx_json_writer *json, const gbx_replay_result *result) {
     bool has_run = result->verdict != GBX_REPLAY_REFUSED;
     gbx_json_put_u64(json, "task_seq", result->task);
     gbx_json_put_hex_text(json, "task_id", result->task_id);
     gbx_json_put_string(json, "kernel", result->kernel);
-    gbx_replay_json_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
-    gbx_replay_json_count(json, "dispatches", has_run, result->dispatch_count);
+    put_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
+    put_count(json, "dispatches", has_run, result->dispatch_count);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
-    gbx_json_put_string(json, "reason", result->refusal);
+    gbx_json_put_string(json, "reason", result->refusal.sentence);
     put_outputs(json, result);
     put_fault(json, result);
     put_times(json, result);
@@ -180,12 +179,59 @@ gbx_status gbx_replay_json_print(const gbx_replay_result *results, size_t count,
     for (size_t i = 0; i < count; ++i) {
         if (is_list)
             gbx_json_begin_object(&json);
-        gbx_replay_json_members(&json, &results[i]);
+        put_members(&json, &results[i]);
         if (is_list)
             gbx_json_end_object(&json);
     }
     if (is_list)
         gbx_json_end_array(&json);
+    gbx_json_end_object(&json);
+    return gbx_json_finish(&json);
+}
+
+/* --- of another kernel --- */
+
+static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
+                        const gbx_swap_element *element) {
+    const gbx_replay_compared *output = &swap->result.outputs[element->output];
+    uint32_t dtype = output->tensor.dtype;
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_u64(json, "arg_index", output->slot);
+    gbx_json_key(json, "index");
+    gbx_json_index(json, &output->tensor, element->number);
+    put_value(json, "old", element->has_old, dtype, element->old_bits);
+    put_value(json, "new", element->has_new, dtype, element->new_bits);
+    put_value(json, "expected", element->has_expected, dtype, element->expected_bits);
+    gbx_json_end_object(json);
+}
+
+static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
+    static const char *const words[GBX_SWAP_JUDGEMENT_COUNT] = {
+        [GBX_SWAP_FIXED] = "fixed",
+        [GBX_SWAP_RIGHT] = "right",
+        [GBX_SWAP_STILL_WRONG] = "still_wrong",
+        [GBX_SWAP_BROKEN] = "broken",
+        [GBX_SWAP_WRONG] = "wrong",
+        [GBX_SWAP_NOT_JUDGED] = "not_judged"};
+    bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
+    gbx_json_put_string(json, "judgement", words[swap->judgement]);
+    gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
+    put_count(json, "wrong", is_judged, swap->wrong);
+    put_real(json, "rtol", is_judged, swap->rtol);
+    put_real(json, "atol", is_judged, swap->atol);
+}
+
+gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap) {
+    static gbx_json_writer json; /* too large for a stack */
+    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(&json);
+    put_members(&json, &swap->result);
+    put_judgement(&json, swap);
+    gbx_json_key(&json, "elements");
+    gbx_json_begin_array(&json);
+    for (size_t i = 0; i < swap->element_count; ++i)
+        put_element(&json, swap, &swap->elements[i]);
+    gbx_json_end_array(&json);
     gbx_json_end_object(&json);
     return gbx_json_finish(&json);
 }

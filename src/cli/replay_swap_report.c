@@ -1,11 +1,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/command.h"
 #include "cli/dump_text.h"
-#include "cli/json_output.h"
-#include "cli/replay_json.h"
 #include "cli/replay_report.h"
-#include "cli/replay_swap.h"
 #include "cli/replay_text.h"
 #include "cli/terminal.h"
 #include "cli/text_table.h"
@@ -134,49 +132,16 @@ gbx_status gbx_replay_swap_print(const gbx_replay_swap *swap, const char *files,
     return NULL;
 }
 
-/* --- JSON --- */
+/* --- the exit code --- */
 
-static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
-                        const gbx_swap_element *element) {
-    const gbx_replay_compared *output = &swap->result.outputs[element->output];
-    uint32_t dtype = output->tensor.dtype;
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_u64(json, "arg_index", output->slot);
-    gbx_json_key(json, "index");
-    gbx_json_index(json, &output->tensor, element->number);
-    gbx_replay_json_value(json, "old", element->has_old, dtype, element->old_bits);
-    gbx_replay_json_value(json, "new", element->has_new, dtype, element->new_bits);
-    gbx_replay_json_value(json, "expected", element->has_expected, dtype, element->expected_bits);
-    gbx_json_end_object(json);
-}
-
-static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
-    static const char *const words[GBX_SWAP_JUDGEMENT_COUNT] = {
-        [GBX_SWAP_FIXED] = "fixed",
-        [GBX_SWAP_RIGHT] = "right",
-        [GBX_SWAP_STILL_WRONG] = "still_wrong",
-        [GBX_SWAP_BROKEN] = "broken",
-        [GBX_SWAP_WRONG] = "wrong",
-        [GBX_SWAP_NOT_JUDGED] = "not_judged"};
-    bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
-    gbx_json_put_string(json, "judgement", words[swap->judgement]);
-    gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
-    gbx_replay_json_count(json, "wrong", is_judged, swap->wrong);
-    gbx_replay_json_real(json, "rtol", is_judged, swap->rtol);
-    gbx_replay_json_real(json, "atol", is_judged, swap->atol);
-}
-
-gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap) {
-    static gbx_json_writer json; /* too large for a stack */
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(&json);
-    gbx_replay_json_members(&json, &swap->result);
-    put_judgement(&json, swap);
-    gbx_json_key(&json, "elements");
-    gbx_json_begin_array(&json);
-    for (size_t i = 0; i < swap->element_count; ++i)
-        put_element(&json, swap, &swap->elements[i]);
-    gbx_json_end_array(&json);
-    gbx_json_end_object(&json);
-    return gbx_json_finish(&json);
+/* Without a judgement it counts whether something changed. What the new kernel of a task does not
+ * write, the old one may have written. */
+int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
+    gbx_replay_verdict verdict = swap->result.verdict;
+    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
+    if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
+        return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
+        return GBX_EXIT_DIFFERS;
+    return gbx_replay_exit_code(&swap->result);
 }

@@ -1,10 +1,14 @@
+#include "cli/selection_options.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <glassbox/tensor.h>
 
-#include "cli/selection.h"
-#include "dump/filter_values.h"
+#include "text/filter_values.h"
+#include "text/names.h"
+
+enum { NAMES_BYTES = 128 };
 
 enum {
     KEY_KERNEL = 0x300, /* apart from those of commands */
@@ -52,11 +56,13 @@ static void add_name(struct argp_state *state, const char *option, const char *t
 }
 
 static void add_word(struct argp_state *state, const char *option, const char *text,
-                     const gbx_filter_word *words, uint32_t *bits) {
-    char known[GBX_FILTER_WORDS_BYTES];
+                     const gbx_name_set *names, uint32_t *bits) {
+    char known[NAMES_BYTES];
     uint32_t number = 0;
-    if (!gbx_filter_find_word(words, text, &number, known))
+    if (!gbx_name_find(names, text, &number)) {
+        gbx_name_list(names, known, sizeof known);
         argp_error(state, "%s: \"%s\" is none of %s", option, text, known);
+    }
     *bits |= 1u << number;
 }
 
@@ -102,13 +108,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         add_arg(state, argument, selection);
         return 0;
     case KEY_ROLE:
-        add_word(state, "--role", argument, gbx_filter_roles, &selection->roles);
+        add_word(state, "--role", argument, &gbx_roles, &selection->roles);
         return 0;
     case KEY_STAGE:
-        add_word(state, "--stage", argument, gbx_filter_stages, &selection->stages);
+        add_word(state, "--stage", argument, &gbx_stages, &selection->stages);
         return 0;
     case KEY_KIND:
-        add_word(state, "--kind", argument, gbx_filter_kinds, &selection->kinds);
+        add_word(state, "--kind", argument, &gbx_kinds, &selection->kinds);
         return 0;
     case KEY_DTYPE:
         add_dtype(state, argument, &selection->dtypes);
@@ -119,3 +125,24 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 }
 
 const struct argp gbx_selection_argp = {.options = options, .parser = parse};
+
+static gbx_status fail_no_names(const gbx_entries *entries, const char *option, const char *what,
+                                const char *instead) {
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT, "%s: %s tells no names of %s; take %s, or leave the option out",
+        option, gbx_reader_get_origin(gbx_entries_reader(entries))->records_path, what, instead);
+}
+
+gbx_status gbx_selection_options_apply(const gbx_selection *selection, gbx_entries *entries,
+                                       gbx_selected *out_selected) {
+    *out_selected = (gbx_selected){0};
+    switch (gbx_selection_find_lack(selection, gbx_reader_run(gbx_entries_reader(entries)))) {
+    case GBX_SELECTION_LACKS_KERNEL_NAMES:
+        return fail_no_names(entries, "--kernel", "kernels", "--func with a func_id");
+    case GBX_SELECTION_LACKS_ARG_NAMES:
+        return fail_no_names(entries, "--arg", "arguments", "the slot's number");
+    case GBX_SELECTION_LACKS_NOTHING:
+        break;
+    }
+    return gbx_selection_apply(selection, entries, out_selected);
+}

@@ -202,6 +202,14 @@ static gbx_status print_list(gbx_reader *reader, gbx_reader_list list, const cha
     return NULL;
 }
 
+static void print_newer(const gbx_reader *reader) {
+    uint64_t newer = gbx_reader_get_extent(reader)->newer_count;
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (newer > 0)
+        printf("not checked: %s record%s of types newer than this version\n",
+               gbx_text_count(newer, count), gbx_text_plural(newer));
+}
+
 static gbx_status print_text(const gbx_verification *verification, const char *directory) {
     print_verdict(verification, directory);
     gbx_text_findings(&verification->findings, "; --json lists all");
@@ -209,6 +217,7 @@ static gbx_status print_text(const gbx_verification *verification, const char *d
     print_unchecked(verification);
     GBX_TRY(print_list(verification->reader, GBX_LIST_LOSSES, "lost", print_loss));
     GBX_TRY(print_list(verification->reader, GBX_LIST_SKIPPED, "skipped", print_skipped));
+    print_newer(verification->reader);
     if (verification->can_be_recovered)
         printf("glassbox recover %s keeps what is readable and writes what is missing\n",
                directory);
@@ -289,6 +298,8 @@ static void write_totals(gbx_json_writer *json, const gbx_verification *verifica
     gbx_json_put_u64(json, "hashed_records", verification->hashed_records);
     gbx_json_put_u64(json, "tensors_without_payload", verification->unhashed_tensors);
     gbx_json_put_u64(json, "tensors_without_hash", verification->unchecked_tensors);
+    gbx_json_put_u64(json, "newer_records",
+                     gbx_reader_get_extent(verification->reader)->newer_count);
     gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(verification->reader)->is_journal);
 }
 

@@ -9,14 +9,15 @@
 
 #include <glassbox/tensor.h>
 
+#include "analysis/entry_order.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/export_files.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
-#include "cli/selection.h"
+#include "cli/progress.h"
+#include "cli/selection_options.h"
 #include "cli/view_head.h"
-#include "cli/view_sort.h"
 #include "cli/view_table.h"
 #include "cli/view_tensor.h"
 #include "store/dump_path.h"
@@ -52,7 +53,7 @@ static const struct argp_option options[] = {
 typedef struct command_line {
     const char *dump;
     gbx_selection selection;
-    gbx_view_order order;
+    gbx_entry_order order;
     uint64_t index; /* UINT64_MAX for none */
     uint64_t limit; /* likewise */
     gbx_export_format format;
@@ -82,6 +83,21 @@ static void parse_dump(command_line *line, char *argument, struct argp_state *st
     if (line->dump)
         argp_error(state, "\"%s\" is not expected; one dump is shown at a time", argument);
     line->dump = argument;
+}
+
+/* A key, with a minus before it for the largest first. */
+static gbx_entry_order parse_order(struct argp_state *state, const char *text) {
+    static const char *const keys[] = {
+        [GBX_ORDER_INDEX] = "index",       [GBX_ORDER_TASK] = "task",
+        [GBX_ORDER_KERNEL] = "kernel",     [GBX_ORDER_ARG] = "arg",
+        [GBX_ORDER_DTYPE] = "dtype",       [GBX_ORDER_BYTES] = "bytes",
+        [GBX_ORDER_ELEMENTS] = "elements", [GBX_ORDER_TIME] = "time",
+        [GBX_ORDER_MIN] = "min",           [GBX_ORDER_MAX] = "max",
+        [GBX_ORDER_MEAN] = "mean",         [GBX_ORDER_NAN] = "nan",
+        [GBX_ORDER_INF] = "inf",           NULL};
+    bool is_descending = text[0] == '-';
+    size_t key = gbx_option_choice(state, "--sort", text + is_descending, keys);
+    return (gbx_entry_order){(gbx_order_key)key, is_descending};
 }
 
 static error_t parse_export(int key, char *argument, struct argp_state *state, command_line *line) {
@@ -125,7 +141,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->has_statistics = true;
         return 0;
     case KEY_SORT:
-        line->order = gbx_view_order_parse(state, argument);
+        line->order = parse_order(state, argument);
         return 0;
     case KEY_LIMIT:
         line->limit = gbx_option_integer(state, "--limit", argument, 1, UINT64_MAX - 1);
@@ -186,7 +202,7 @@ static gbx_status select_entries(const command_line *line, gbx_entries *entries,
     uint64_t count = gbx_entries_count(entries);
     if (line->index != UINT64_MAX && line->index >= count)
         return fail_index(line, count);
-    GBX_TRY(gbx_selection_apply(&line->selection, entries, out_selected));
+    GBX_TRY(gbx_selection_options_apply(&line->selection, entries, out_selected));
     if (line->index != UINT64_MAX)
         keep_index(out_selected, line->index);
     return NULL;
@@ -271,6 +287,12 @@ static int nothing_matches(const command_line *line, const gbx_opened_dump *dump
     return GBX_EXIT_DIFFERS;
 }
 
+static void on_sorting(void *context, uint64_t done, uint64_t all) {
+    char text[96];
+    snprintf(text, sizeof text, "sorting, %" PRIu64 " of %" PRIu64 " entries", done, all);
+    gbx_progress_phase(context, NULL, text);
+}
+
 static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
                        gbx_selected *selected, int *out_exit_code) {
     bool is_given = line->index != UINT64_MAX || gbx_selection_is_given(&line->selection);
@@ -279,8 +301,8 @@ static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
         return line->as_json ? print_json(line, dump, selected) : NULL;
     }
     gbx_progress *progress = gbx_progress_start();
-    gbx_status status =
-        gbx_view_sort(line->order, dump->entries, selected->indices, selected->count, progress);
+    gbx_status status = gbx_entries_sort(line->order, dump->entries, selected->indices,
+                                         selected->count, on_sorting, progress);
     gbx_progress_stop(progress);
     GBX_TRY(status);
     if (!line->as_json && !line->is_export)

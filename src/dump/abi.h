@@ -149,7 +149,9 @@ typedef enum gbx_dump_kind {
     GBX_DUMP_PIECE = 6, /* bytes of a tensor that is too large for the arena; its TENSOR follows */
     GBX_DUMP_DISPATCH = 7,
     GBX_DUMP_LOSS = 8,
-    GBX_DUMP_SKIPPED = 9
+    GBX_DUMP_SKIPPED = 9,
+    GBX_DUMP_EXECUTION = 10,
+    GBX_DUMP_SAMPLE = 11
 } gbx_dump_kind;
 
 /* Flags of a record. */
@@ -265,6 +267,39 @@ typedef struct gbx_dump_slot {
     uint64_t bits;
 } gbx_dump_slot;
 static_assert(sizeof(gbx_dump_slot) == 16, "layout shared by host and device");
+
+#define GBX_DUMP_NO_END UINT64_MAX
+
+/* A dispatch ran, with arguments captured or not. Its time is when the kernel was called. */
+typedef struct gbx_dump_execution {
+    gbx_dump_record head;
+    uint64_t end_ns; /* GBX_DUMP_NO_END: it crashed, or did not come to an end */
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t subtask;
+    uint32_t func_id;
+    uint64_t reserved[2];
+} gbx_dump_execution;
+static_assert(sizeof(gbx_dump_execution) == 64, "layout shared by host and device");
+
+/* What a thread waited for: the journal has the same numbers. */
+enum {
+    GBX_DUMP_WAITED_LINES = 1u << 0, /* for a metadata buffer */
+    GBX_DUMP_WAITED_ARENA = 1u << 1, /* for room for payload */
+    GBX_DUMP_WAITED_COPY = 1u << 2,  /* while the host copied for another thread */
+    GBX_DUMP_WAITED_ALL = 7
+};
+
+/* The waits of one call of the device writer, from its first; and one at the end of a thread. */
+typedef struct gbx_dump_sample {
+    gbx_dump_record head;
+    uint64_t waited_ns; /* in all */
+    uint64_t used; /* bytes of the arena when the first began; at the end: the most there was */
+    uint32_t wait_count;
+    uint32_t causes; /* GBX_DUMP_WAITED_...; 0: the end of the thread */
+    uint64_t reserved[2];
+} gbx_dump_sample;
+static_assert(sizeof(gbx_dump_sample) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_loss {
     gbx_dump_record head; /* of the first */

@@ -13,6 +13,8 @@
 
 #include <glassbox/chip.h>
 
+#include "text/names.h"
+
 enum { GBX_FILTER_RANGES = 16 };
 
 /* Which keys a filter has; all of them must match. A key given twice matches either value. */
@@ -25,8 +27,6 @@ enum {
     GBX_FILTER_KIND = 1u << 5,
     GBX_FILTER_DTYPE = 1u << 6
 };
-
-enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1 };
 
 typedef struct gbx_dump_filter {
     uint32_t keys; /* GBX_FILTER_... */

@@ -1,4 +1,4 @@
-#include "replay/replay_gdb.h"
+#include "replay/session.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/held_signals.h"
+#include "base/memory.h"
 #include "base/program_path.h"
 #include "text/plain_text.h"
 
@@ -167,7 +168,7 @@ gbx_status gbx_replay_gdb(const gbx_replay_job *job, const gbx_kept_run *kept, i
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
     command *line = calloc(1, sizeof *line);
     if (!line)
-        return gbx_fail(GBX_EXHAUSTED, "starting gdb: the host is out of memory");
+        return gbx_fail_memory("starting gdb");
     sigaction(SIGINT, &ignore, &interrupt);
     sigaction(SIGQUIT, &ignore, &quit);
     gbx_signals_hold(&signals);

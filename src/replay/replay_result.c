@@ -75,7 +75,8 @@ static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
 
 void gbx_replay_result_free(gbx_replay_result *result) {
     free(result->outputs);
-    free(result->refusal);
+    free(result->refusal.reason);
+    free(result->refusal.sentence);
     *result = (gbx_replay_result){0};
 }
 

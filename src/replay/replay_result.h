@@ -44,6 +44,14 @@ typedef struct gbx_replay_times {
     uint64_t different; /* runs that did not leave the bits of the first */
 } gbx_replay_times;
 
+/* Why a task did not run. */
+typedef struct gbx_replay_refusal {
+    gbx_code code;
+    gbx_replay_lack lack;
+    char *reason;   /* beside the task's name and lack; NULL where memory is out, like the next */
+    char *sentence; /* the same, to stand alone */
+} gbx_replay_refusal;
+
 typedef struct gbx_replay_result {
     gbx_replay_verdict verdict;
     uint64_t task;
@@ -63,7 +71,7 @@ typedef struct gbx_replay_result {
     gbx_replay_compared *outputs;
     size_t output_count;
     gbx_replay_times times;
-    char *refusal; /* of GBX_REPLAY_REFUSED: why */
+    gbx_replay_refusal refusal; /* of GBX_REPLAY_REFUSED */
 } gbx_replay_result;
 
 /* Payloads by argument of the task; NULL where there is none. */

@@ -7,7 +7,8 @@
 
 #include <glassbox/chip.h>
 
-#include "replay/task_slots.h"
+#include "base/memory.h"
+#include "replay/internal.h"
 #include "store/reader.h"
 
 enum { ROLE_INPUT = 0, ROLE_OUTPUT = 1, ROLE_INOUT = 2 };
@@ -25,8 +26,8 @@ static gbx_status make_dispatches(gbx_replay_task *task) {
     task->dispatch_count = task->block_num * kernel_count(task);
     task->dispatches = calloc(task->dispatch_count, sizeof *task->dispatches);
     if (!task->dispatches)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the %" PRIu32 " dispatches of task %" PRIu64,
-                        task->dispatch_count, task->task);
+        return gbx_fail_memory("reading the %" PRIu32 " dispatches of task %" PRIu64,
+                               task->dispatch_count, task->task);
     gbx_replay_dispatch *next = task->dispatches;
     for (uint32_t block = 0; block < task->block_num; ++block)
         for (uint32_t subtask = 0; subtask < GBX_SUBTASK_COUNT; ++subtask)
@@ -348,20 +349,15 @@ static void fill_arguments(const gbx_task_slots *slots) {
     }
 }
 
-static gbx_status fail_no_task(const gbx_task_slots *slots) {
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "replaying task %" PRIu64
-                    ": the dump has no such task; glassbox view lists them",
-                    slots->task->task);
-}
-
 static gbx_status read_task(gbx_task_slots *slots) {
     bool is_there = false;
     GBX_TRY(read_skipped(slots));
     GBX_TRY(read_losses(slots));
     GBX_TRY(read_records(slots, &is_there));
-    if (!is_there && !slots->is_skipped && slots->count == 0)
-        return fail_no_task(slots);
+    if (!is_there && !slots->is_skipped && slots->count == 0) {
+        slots->task->lack = GBX_REPLAY_LACKS_TASK;
+        return gbx_fail(GBX_OUT_OF_RANGE, "the dump has no such task; glassbox view lists them");
+    }
     if (slots->has_task && !slots->has_dispatches)
         expect_signatures(slots);
     bool is_journal = gbx_reader_get_origin(slots->reader)->is_journal;
@@ -371,13 +367,13 @@ static gbx_status read_task(gbx_task_slots *slots) {
 }
 
 gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task, gbx_replay_task *out_task) {
-    gbx_task_slots *slots = calloc(1, sizeof *slots);
-    if (!slots)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a task");
     memset(out_task, 0, sizeof *out_task);
     out_task->task = task;
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         out_task->func_ids[i] = UINT32_MAX;
+    gbx_task_slots *slots = calloc(1, sizeof *slots);
+    if (!slots)
+        return gbx_fail_memory("reading task %" PRIu64, task);
     slots->entries = entries;
     slots->reader = gbx_entries_reader(entries);
     slots->task = out_task;
@@ -403,9 +399,8 @@ const char *gbx_replay_subtask_name(uint32_t subtask) {
 
 const char *gbx_replay_task_title(const gbx_replay_task *task,
                                   char out_text[GBX_REPLAY_TITLE_BYTES]) {
-    int used = snprintf(out_text, GBX_REPLAY_TITLE_BYTES, "task %" PRIu64 ", kernel%s", task->task,
-                        kernel_count(task) > 1 ? "s" : "");
-    const char *separator = " ";
+    int used = snprintf(out_text, GBX_REPLAY_TITLE_BYTES, "task %" PRIu64, task->task);
+    const char *separator = kernel_count(task) > 1 ? ", kernels " : ", kernel ";
     for (int i = 0; i < GBX_SUBTASK_COUNT && used < GBX_REPLAY_TITLE_BYTES; ++i) {
         if (!task->kernel_names[i])
             continue;

@@ -36,6 +36,18 @@ typedef struct gbx_replay_dispatch {
                          GBX_REPLAY_NO_CORE */
 } gbx_replay_dispatch;
 
+/* What a dump lacks for a task to be called again. */
+typedef enum gbx_replay_lack {
+    GBX_REPLAY_LACKS_NOTHING = 0,     /* or it is not the dump that stops it */
+    GBX_REPLAY_LACKS_TASK = 1,        /* it has no such task */
+    GBX_REPLAY_LACKS_DESCRIPTION = 2, /* the run skipped it: which words are tensors is not known */
+    GBX_REPLAY_LACKS_RECORD = 3,      /* the record of the task was lost */
+    GBX_REPLAY_LACKS_SUBTASKS = 4,    /* another tool's: cores and blocks are not known */
+    GBX_REPLAY_LACKS_SIGNATURE = 5,   /* which arguments it has is not known */
+    GBX_REPLAY_LACKS_OUTPUTS = 6,     /* the run ended before they were known */
+    GBX_REPLAY_LACKS_ARGUMENTS = 7    /* the sentence lists those that are not all there */
+} gbx_replay_lack;
+
 typedef struct gbx_replay_task {
     uint64_t task; /* task_seq */
     uint64_t task_id;
@@ -48,6 +60,7 @@ typedef struct gbx_replay_task {
     gbx_replay_dispatch *dispatches; /* by block, then subtask */
     uint32_t dispatch_count;         /* block_num times the number of kernels */
     bool has_addresses;              /* all tensors have one */
+    gbx_replay_lack lack;            /* where it could not be read */
     char name_texts[GBX_SUBTASK_COUNT][24];
 } gbx_replay_task;
 
@@ -59,12 +72,21 @@ typedef struct gbx_replay_task {
  * outputs were recorded and nothing tells where they lie (--dump-args does). Which arguments it has
  * is known from DISPATCH records, where there are some, else from the signatures of its kernels,
  * else from the records alone. The reader was opened with ARGUMENTS | DISPATCHES | GRAPH.
+ *
+ * Where out_task->lack says what the dump lacks, the sentence names neither the task nor the lack:
+ * gbx_replay_task_explain does. Names and numbers of the task are there then, too.
  */
 GBX_MUST_USE gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task,
                                              gbx_replay_task *out_task);
 void gbx_replay_task_free(gbx_replay_task *task);
 
-/* "task 29, kernel softmax_prepare", "task 3, kernels multiply, prepare_finish, finish". */
+/* Consumes what gbx_replay_task_read failed with and gives the whole sentence back; without a title
+ * it is the same for all tasks that lack the same. */
+GBX_MUST_USE gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status,
+                                                bool has_title);
+
+/* "task 29, kernel softmax_prepare", "task 3, kernels multiply, prepare_finish, finish",
+ * "task 5" where its kernels are not known. */
 enum { GBX_REPLAY_TITLE_BYTES = 320 };
 const char *gbx_replay_task_title(const gbx_replay_task *task,
                                   char out_text[GBX_REPLAY_TITLE_BYTES]);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/task_slots.h"
+#include "replay/internal.h"
 #include "store/reader.h"
 #include "text/plain_text.h"
 
@@ -135,7 +135,7 @@ static const char *advise(const gbx_task_slots *slots, unsigned needs,
     return out_text;
 }
 
-static gbx_status check_arguments(const gbx_task_slots *slots, const char *title) {
+static gbx_status check_arguments(const gbx_task_slots *slots) {
     list missing = {.used = 0};
     char advice[ADVICE_BYTES];
     unsigned needs = NEEDS_NOTHING;
@@ -148,56 +148,65 @@ static gbx_status check_arguments(const gbx_task_slots *slots, const char *title
     }
     if (missing.count == 0)
         return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "replaying %s: not all that it needs is in the dump: %s; %s",
-                    title, missing.text, advise(slots, needs, advice));
+    slots->task->lack = GBX_REPLAY_LACKS_ARGUMENTS;
+    return gbx_fail(GBX_NOT_FOUND, "%s; %s", missing.text, advise(slots, needs, advice));
 }
 
 /*
  * Where some arguments may not have been recorded, they have to be known from elsewhere. Those of a
  * task that faulted were all recorded then, unless the run ended meanwhile.
  */
-static gbx_status check_list(const gbx_task_slots *slots, const char *title) {
+static gbx_status check_list(const gbx_task_slots *slots) {
     char advice[ADVICE_BYTES];
     bool is_cut = is_cut_short(slots) && !(slots->has_in_flight && gbx_reader_end(slots->reader));
     if (slots->has_dispatches || slots->has_signature)
         return NULL;
-    if (is_cut)
+    if (is_cut) {
+        slots->task->lack = GBX_REPLAY_LACKS_OUTPUTS;
         return gbx_fail(GBX_NOT_FOUND,
-                        "replaying %s: not all that it needs is in the dump: the run ended before "
-                        "the outputs of this task were recorded, so which it has and where they "
-                        "lie is not known; %s",
-                        title, advise(slots, NEEDS_ARGS, advice));
-    if (is_selective(slots) || slots->has_unnamed_losses)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "replaying %s: nothing tells which arguments it has; run again with "
-                        "--dump-tensor=full, or declare the signature of its kernels",
-                        title);
-    return NULL;
+                        "the run ended before the outputs of this task were recorded, so which it "
+                        "has and where they lie is not known; %s",
+                        advise(slots, NEEDS_ARGS, advice));
+    }
+    if (!is_selective(slots) && !slots->has_unnamed_losses)
+        return NULL;
+    slots->task->lack = GBX_REPLAY_LACKS_SIGNATURE;
+    return gbx_fail(GBX_NOT_FOUND,
+                    "nothing tells which arguments it has; run again with --dump-tensor=full, or "
+                    "declare the signature of its kernels");
 }
 
 gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
+    gbx_replay_task *task = slots->task;
+    if (slots->is_skipped) {
+        task->lack = GBX_REPLAY_LACKS_DESCRIPTION;
+        return gbx_fail(GBX_NOT_FOUND,
+                        "nobody told which words of the task are tensors, so the dump skipped it; "
+                        "tell it in the orchestration (gbx_set_tensor_info_to_task)");
+    }
+    if (!slots->has_task) {
+        task->lack = GBX_REPLAY_LACKS_RECORD;
+        return gbx_fail(GBX_NOT_FOUND,
+                        "what the dump tells of it was lost, so its kernels are not known; run "
+                        "again with --dump-tensor=full");
+    }
+    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS)) {
+        task->lack = GBX_REPLAY_LACKS_SUBTASKS;
+        return gbx_fail(GBX_NOT_FOUND,
+                        "the dump does not tell which cores and how many blocks ran it (subtasks, "
+                        "block_num), as dumps of glassbox do; run it there");
+    }
+    GBX_TRY(check_list(slots));
+    return check_arguments(slots);
+}
+
+gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status, bool has_title) {
     char title[GBX_REPLAY_TITLE_BYTES];
-    gbx_replay_task_title(slots->task, title);
+    if (task->lack == GBX_REPLAY_LACKS_ARGUMENTS || task->lack == GBX_REPLAY_LACKS_OUTPUTS)
+        status = gbx_status_annotate(status, "not all that it needs is in the dump");
+    if (task->lack == GBX_REPLAY_LACKS_NOTHING || !has_title)
+        return status;
+    gbx_replay_task_title(task, title);
     gbx_text_make_plain(title);
-    const gbx_reader_origin *origin = gbx_reader_get_origin(slots->reader);
-    if (slots->is_skipped)
-        return gbx_fail(
-            GBX_NOT_FOUND,
-            "replaying task %" PRIu64
-            ": nobody told which words of the task are tensors, so the dump skipped it; "
-            "tell it in the orchestration (gbx_set_tensor_info_to_task)",
-            slots->task->task);
-    if (!slots->has_task)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "replaying task %" PRIu64
-                        ": what the dump tells of it was lost, so its kernels are not known; run "
-                        "again with --dump-tensor=full",
-                        slots->task->task);
-    if (!(origin->told & GBX_TOLD_SUBTASKS))
-        return gbx_fail(GBX_NOT_FOUND,
-                        "replaying %s: the dump does not tell which cores and how many blocks ran "
-                        "it (subtasks, block_num), as dumps of glassbox do; run it there",
-                        title);
-    GBX_TRY(check_list(slots, title));
-    return check_arguments(slots, title);
+    return gbx_status_annotate(status, "replaying %s", title);
 }

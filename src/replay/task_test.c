@@ -5,12 +5,17 @@ static const char signed_kernels[] =
     "\"scalar:uint64\", \"out\", \"inout\", \"scalar\"], \"arg_names\": [\"x\", \"way\", \"y\", "
     "\"z\", \"number\"]}]";
 
+/* As commands say it. */
+static gbx_status read_task(replay_call *call, uint64_t task) {
+    gbx_status status = gbx_replay_task_read(call->made.entries, task, &call->read);
+    return status ? gbx_replay_task_explain(&call->read, status, true) : NULL;
+}
+
 /* The task is refused, and the sentence has all of these. */
 #define assert_refused(call, ...)                                                                  \
     do {                                                                                           \
         made_replay_open(&(call)->made, &(call)->task);                                            \
-        assert_fails(gbx_replay_task_read((call)->made.entries, 0, &(call)->read), GBX_NOT_FOUND,  \
-                     "replaying task 0", __VA_ARGS__);                                             \
+        assert_fails(read_task((call), 0), GBX_NOT_FOUND, "replaying task 0", __VA_ARGS__);        \
         made_replay_close(&(call)->made);                                                          \
     } while (0)
 
@@ -86,8 +91,12 @@ static void a_task_that_is_not_there_is_out_of_range(void **state) {
     replay_call call;
     replay_prepare(&call, WAY_TELL, 0);
     made_replay_open(&call.made, &call.task);
-    assert_fails(gbx_replay_task_read(call.made.entries, 1, &call.read), GBX_OUT_OF_RANGE, "task 1",
-                 "no such task");
+    gbx_status status = read_task(&call, 1);
+    assert_int_equal(gbx_status_code(status), GBX_OUT_OF_RANGE);
+    assert_string_equal(gbx_status_message(status),
+                        "replaying task 1: the dump has no such task; glassbox view lists them");
+    gbx_status_free(status);
+    assert_int_equal(call.read.lack, GBX_REPLAY_LACKS_TASK);
     made_replay_close(&call.made);
 }
 
@@ -219,7 +228,7 @@ static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
 #define assert_refused_with(call, sentence)                                                        \
     do {                                                                                           \
         made_replay_open(&(call)->made, &(call)->task);                                            \
-        gbx_status status = gbx_replay_task_read((call)->made.entries, 0, &(call)->read);          \
+        gbx_status status = read_task((call), 0);                                                  \
         assert_int_equal(gbx_status_code(status), GBX_NOT_FOUND);                                  \
         assert_string_equal(gbx_status_message(status), sentence);                                 \
         gbx_status_free(status);                                                                   \
@@ -273,6 +282,49 @@ static void a_task_that_was_cut_short_may_have_more_outputs(void **state) {
     call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
     call.task.has_no_end = true;
     assert_refused_with(&call, sentence);
+}
+
+/* What is decided by is a code; texts of one reason are equal, whatever task they are of. */
+static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
+    static const struct {
+        bool is_skipped;
+        bool has_no_done;
+        const char *level;
+        gbx_replay_lack lack;
+        const char *reason;
+        const char *untitled;
+    } cases[] = {
+        {true, false, "full", GBX_REPLAY_LACKS_DESCRIPTION,
+         "nobody told which words of the task are tensors, so the dump skipped it; tell it in the "
+         "orchestration (gbx_set_tensor_info_to_task)",
+         NULL},
+        {false, false, "partial", GBX_REPLAY_LACKS_SIGNATURE,
+         "nothing tells which arguments it has; run again with --dump-tensor=full, or declare the "
+         "signature of its kernels",
+         NULL},
+        {false, true, "full", GBX_REPLAY_LACKS_OUTPUTS,
+         "the run ended before the outputs of this task were recorded, so which it has and where "
+         "they lie is not known; run again with --dump-args, which tells it at dispatch",
+         "not all that it needs is in the dump: the run ended before the outputs of this task were "
+         "recorded, so which it has and where they lie is not known; run again with --dump-args, "
+         "which tells it at dispatch"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        replay_call call;
+        replay_prepare(&call, WAY_TELL, 0);
+        call.task.is_skipped = cases[i].is_skipped;
+        call.task.has_no_done = cases[i].has_no_done;
+        call.task.level = cases[i].level;
+        made_replay_open(&call.made, &call.task);
+        gbx_status status = gbx_replay_task_read(call.made.entries, 0, &call.read);
+        assert_int_equal(call.read.lack, cases[i].lack);
+        assert_string_equal(gbx_status_message(status), cases[i].reason);
+        status = gbx_replay_task_explain(&call.read, status, false);
+        assert_string_equal(gbx_status_message(status),
+                            cases[i].untitled ? cases[i].untitled : cases[i].reason);
+        gbx_status_free(status);
+        made_replay_close(&call.made);
+    }
 }
 
 /* What was lost while the run went on was not cut off by its end. */
@@ -368,6 +420,7 @@ int main(void) {
         cmocka_unit_test(in_flight_outputs_are_not_compared),
         cmocka_unit_test(a_task_that_was_cut_short_is_read_from_dispatches),
         cmocka_unit_test(a_task_that_was_cut_short_has_outputs_somewhere),
+        cmocka_unit_test(a_refusal_has_a_code_and_its_reason_alone),
         cmocka_unit_test(a_task_that_was_cut_short_may_have_more_outputs),
         cmocka_unit_test(losses_are_not_blamed_on_the_end),
         cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),

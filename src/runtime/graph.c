@@ -69,7 +69,7 @@ static void free_memory(gbx_graph *graph) {
         munmap(graph->memory, graph->memory_bytes);
     graph->memory = NULL;
     if (graph->probe_state)
-        munmap(graph->probe_state, gbx_probe_state_bytes);
+        munmap(graph->probe_state, graph->probe_source->state_bytes);
     graph->probe_state = NULL;
     graph->probe = NULL;
     if (graph->object)
@@ -127,10 +127,10 @@ static gbx_code attach_probe(gbx_graph *graph) {
                                  .ring = ring_host,
                                  .show_life = show_life,
                                  .machine = device};
-    graph->probe_state = map_memory(graph, gbx_probe_state_bytes);
+    graph->probe_state = map_memory(graph, graph->probe_source->state_bytes);
     if (!graph->probe_state)
         return GBX_EXHAUSTED;
-    graph->probe = gbx_probe_attach(graph->probe_state, &request);
+    graph->probe = graph->probe_source->attach(graph->probe_state, &request);
     return graph->probe ? GBX_OK : GBX_INTERNAL;
 }
 
@@ -312,32 +312,41 @@ static const gbx_program graph_program = {
     .report_fault = report_fault,
 };
 
-const gbx_program *gbx_program_find(uint32_t entry) {
+static const gbx_program *find_program(uint32_t entry) {
     return gbx_runtime_builder(entry) ? &graph_program : NULL;
 }
 
 /* --- what the chip keeps for it --- */
 
-const uint64_t gbx_program_state_bytes = sizeof(gbx_graph);
-
-void gbx_program_state_init(void *state, uint32_t worker_count) {
+static void init_state(void *state, uint32_t worker_count, const void *context) {
     gbx_graph *graph = state;
     cpu_set_t processors;
     atomic_store_explicit(&graph->sched.worker_count, worker_count, memory_order_relaxed);
+    graph->probe_source = context;
     graph->processor_count = 2;
     if (sched_getaffinity(0, sizeof processors, &processors) == 0)
         graph->processor_count = (uint32_t)CPU_COUNT(&processors);
 }
 
-void gbx_program_state_destroy(void *state) {
+static void destroy_state(void *state) {
     if (state)
         free_memory(state);
 }
 
-void gbx_program_park_first(void *state, uint32_t worker) {
+static void park_first(void *state, uint32_t worker) {
     gbx_sched_park_first(&((gbx_graph *)state)->sched, worker);
 }
 
-bool gbx_program_is_parked(void *state, uint32_t worker) {
+static bool is_parked(void *state, uint32_t worker) {
     return gbx_sched_is_parked(&((gbx_graph *)state)->sched, worker);
+}
+
+gbx_program_set gbx_graph_programs(const gbx_probe_source *source) {
+    return (gbx_program_set){.find = find_program,
+                             .state_bytes = sizeof(gbx_graph),
+                             .init = init_state,
+                             .destroy = destroy_state,
+                             .park_first = park_first,
+                             .is_parked = is_parked,
+                             .context = source};
 }

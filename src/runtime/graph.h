@@ -63,6 +63,7 @@ struct gbx_graph {
     gbx_graph_error error;  /* the builder's thread, then the last one */
     _Atomic bool has_error; /* it is filled in */
     uint32_t processor_count;
+    const gbx_probe_source *probe_source;
     void *memory; /* private to the chip; of the last launch until the next begins */
     uint64_t memory_bytes;
     const gbx_probe *probe; /* NULL: nobody listens */
@@ -74,6 +75,10 @@ struct gbx_graph {
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
     void *builder_state;        /* in `memory` */
 };
+
+/* The programs of a chip that runs graphs; `source` listens to runs with a dump, and outlives it.
+ */
+gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {
     return (gbx_graph *)((char *)orchestration - offsetof(gbx_graph, orchestration));

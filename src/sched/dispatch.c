@@ -241,8 +241,20 @@ IN_BOTH_PATHS void complete_task(gbx_sched_worker *worker, gbx_sched_task *task)
         gbx_doorbell_ring(&sched->builder_bell);
 }
 
-TOLD void complete_told(gbx_sched_worker *worker, gbx_sched_task *task) {
+/* Whether it was the last one of its task, which is another's from here on where it was not. */
+IN_BOTH_PATHS bool is_last_dispatch(gbx_sched_task *task) {
+    /* Release and acquire: the last dispatch sees what all the others' kernels wrote. */
+    return task->class_of != GBX_CLASS_GANG ||
+           atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) == 1;
+}
+
+TOLD void complete_told(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
+    gbx_sched_task *task = dispatch->task;
+    probe->after_dispatch(probe->context, worker->thread, dispatch);
+    atomic_store_explicit(&dispatch->start_ticks, 0, memory_order_relaxed);
+    if (!is_last_dispatch(task))
+        return;
     probe->after_completion(probe->context, worker->thread, task);
     complete_task(worker, task);
 }
@@ -251,12 +263,8 @@ void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) 
     gbx_sched_task *task = dispatch->task;
     give_held_core(worker);
     worker->held_core = dispatch->core_id;
-    /* Release and acquire: the last dispatch sees what all the others' kernels wrote. */
-    if (task->class_of == GBX_CLASS_GANG &&
-        atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) != 1)
-        return;
     if (gbx_sched_probe(worker->sched))
-        complete_told(worker, task);
-    else
+        complete_told(worker, dispatch);
+    else if (is_last_dispatch(task))
         complete_task(worker, task);
 }

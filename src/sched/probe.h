@@ -10,21 +10,30 @@
 
 /* One subtask of one block on one core: what kernel_entry is called with. */
 typedef struct gbx_sched_dispatch {
-    gbx_sched_task *task;
-    uint64_t *args;           /* GBX_ARG_SLOTS words in global memory */
-    gbx_local_context *local; /* in global memory */
+    _Alignas(64) gbx_sched_task *task; /* a cache line of its own: a worker writes the times */
+    uint64_t *args;                    /* GBX_ARG_SLOTS words in global memory */
+    gbx_local_context *local;          /* in global memory */
     uint32_t func_id;
     uint32_t core_id;
     uint32_t block_idx;
     uint32_t subtask; /* gbx_subtask */
+    /* Where somebody listens: when its kernel was called and when it returned, by the probe's
+     * clock; 0 before that. The worker that runs it writes, after a fault another thread reads. */
+    _Atomic uint64_t start_ticks;
+    _Atomic uint64_t end_ticks;
 } gbx_sched_dispatch;
 
 typedef struct gbx_probe {
     void *context;
+    /* The clock of dispatches: counts up, never 0. Any thread, about 10 ns. */
+    uint64_t (*ticks)(void);
     /* Once a task, before its first dispatch: its inputs are complete, nothing has run. */
     void (*before_dispatch)(void *context, uint32_t thread, const gbx_sched_task *task);
     /* At each dispatch, after its arguments were built, before the kernel runs. */
     void (*at_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
+    /* Once a dispatch, after its kernel has returned; and with end_ticks 0 after a fault, for each
+     * whose kernel crashed, hung, or still ran when the run was given up. */
+    void (*after_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
     /* Once a task, after its last dispatch, before any successor or reuse of its memory. A full
      * fence stands between the last write of its kernels and this. */
     void (*after_completion)(void *context, uint32_t thread, const gbx_sched_task *task);
@@ -36,7 +45,7 @@ typedef struct gbx_probe {
     uint64_t (*progress)(void *context);
 } gbx_probe;
 
-/* --- the listener of a run: defined by the layer above --- */
+/* --- where the probe of a run comes from: handed down by the layer above --- */
 
 /* What it is told at the start. */
 typedef struct gbx_probe_request {
@@ -52,10 +61,11 @@ typedef struct gbx_probe_request {
     void *machine;
 } gbx_probe_request;
 
-/* The private memory that it wants for a run: zero, taken as it is touched. */
-extern const uint64_t gbx_probe_state_bytes;
-
-/* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
-const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request);
+typedef struct gbx_probe_source {
+    /* The private memory that it wants for a run: zero, taken as it is touched. */
+    uint64_t state_bytes;
+    /* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
+    const gbx_probe *(*attach)(void *state, const gbx_probe_request *request);
+} gbx_probe_source;
 
 #endif

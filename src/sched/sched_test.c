@@ -41,6 +41,7 @@ typedef struct expectation {
     _Atomic uint32_t met_in_block[MAX_BLOCK_NUM];
     _Atomic uint32_t told;       /* before_dispatch */
     _Atomic uint32_t dispatched; /* at_dispatch */
+    _Atomic uint32_t timed;      /* after_dispatch */
     _Atomic uint32_t completed;  /* after_completion */
 } expectation;
 
@@ -58,6 +59,8 @@ typedef struct machine {
     uint64_t args[GBX_SCHED_MAX_CORES][GBX_ARG_SLOTS];
     gbx_local_context locals[GBX_SCHED_MAX_CORES];
     _Atomic uint32_t is_busy[GBX_SCHED_MAX_CORES];
+    _Atomic uint64_t kernel_start[GBX_SCHED_MAX_CORES]; /* what the clock said inside the kernel */
+    _Atomic uint64_t kernel_end[GBX_SCHED_MAX_CORES];
     _Atomic uint32_t thread_in_use[GBX_SCHED_MAX_THREADS];
     _Atomic uint32_t thread_ends[GBX_SCHED_MAX_THREADS];
     _Atomic uint32_t finish_count;
@@ -207,10 +210,17 @@ static void check_place(machine *m, const gbx_sched_dispatch *d, expectation *e)
     meet(m, &e->met_in_block[d->block_idx], e->dispatch_count / e->kernels.block_num);
 }
 
+/* No two looks at it are equal. */
+static uint64_t ticks(void) {
+    static _Atomic uint64_t clock;
+    return atomic_fetch_add(&clock, 1) + 1;
+}
+
 static void run_kernel(void *context, const gbx_sched_dispatch *d) {
     machine *m = context;
     uint64_t id = d->task->id;
     expectation *e = &m->expected[id];
+    atomic_store(&m->kernel_start[d->core_id], ticks());
     check_that(id < MAX_TASKS && d->block_idx < e->kernels.block_num, "no such dispatch", id);
     check_that(!atomic_exchange(&m->is_busy[d->core_id], 1), "a core runs two kernels", id);
     check_that(atomic_fetch_add(&e->runs[d->block_idx][d->subtask], 1) == 0, "it runs twice", id);
@@ -225,6 +235,7 @@ static void run_kernel(void *context, const gbx_sched_dispatch *d) {
         gbx_sched_cancel(&m->sched);
     atomic_store(&m->is_busy[d->core_id], 0);
     atomic_fetch_add(&e->ended, 1);
+    atomic_store(&m->kernel_end[d->core_id], ticks());
 }
 
 /* --- the probe --- */
@@ -263,6 +274,25 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     leave_thread(m, thread);
 }
 
+static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+    machine *m = context;
+    uint64_t id = dispatch->task->id;
+    expectation *e = &m->expected[id];
+    uint64_t kernel_start = atomic_load(&m->kernel_start[dispatch->core_id]);
+    uint64_t kernel_end = atomic_load(&m->kernel_end[dispatch->core_id]);
+    uint64_t start = atomic_load(&dispatch->start_ticks);
+    uint64_t end = atomic_load(&dispatch->end_ticks);
+    enter_thread(m, thread, id);
+    check_that(atomic_load(&e->runs[dispatch->block_idx][dispatch->subtask]) == 1,
+               "after_dispatch before its kernel", id);
+    check_that(start > 0 && start < kernel_start && kernel_start < kernel_end && kernel_end < end,
+               "the times are not those of its kernel", id);
+    check_that(atomic_load(&e->completed) == 0, "after_dispatch after after_completion", id);
+    check_that(atomic_fetch_add(&e->timed, 1) < e->dispatch_count, "after_dispatch twice", id);
+    check_arguments(dispatch, e);
+    leave_thread(m, thread);
+}
+
 static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
     machine *m = context;
     expectation *e = &m->expected[task->id];
@@ -270,6 +300,7 @@ static void after_completion(void *context, uint32_t thread, const gbx_sched_tas
     check_that(atomic_load(&e->ended) == e->dispatch_count, "completed before the last end",
                task->id);
     check_that(atomic_load(&e->dispatched) == e->dispatch_count, "dispatches not told", task->id);
+    check_that(atomic_load(&e->timed) == e->dispatch_count, "dispatches not timed", task->id);
     spend(e->delay % 32);
     check_that(atomic_fetch_add(&e->completed, 1) == 0, "after_completion twice", task->id);
     leave_thread(m, thread);
@@ -331,8 +362,15 @@ static machine *create_machine(uint32_t blocks, uint32_t threads, uint32_t proce
     machine *m = aligned_alloc(64, (sizeof *m + 63) & ~(size_t)63);
     assert_non_null(m);
     memset(m, 0, sizeof *m);
-    m->probe = (gbx_probe){m,        before_dispatch, at_dispatch, after_completion, end_of_thread,
-                           on_fault, no_progress};
+    m->probe = (gbx_probe){.context = m,
+                           .ticks = ticks,
+                           .before_dispatch = before_dispatch,
+                           .at_dispatch = at_dispatch,
+                           .after_dispatch = after_dispatch,
+                           .after_completion = after_completion,
+                           .end_of_thread = end_of_thread,
+                           .on_fault = on_fault,
+                           .progress = no_progress};
     m->config = (gbx_sched_config){.machine = {m, run_kernel, wake, finish},
                                    .probe = has_probe ? &m->probe : NULL,
                                    .global_context = GLOBAL_CONTEXT,

@@ -235,6 +235,17 @@ static bool spin_for_work(gbx_sched *sched) {
     return has_work;
 }
 
+__attribute__((noinline, cold)) static void run_timed(gbx_sched *sched,
+                                                      gbx_sched_dispatch *dispatch) {
+    const gbx_sched_machine *machine = &sched->config.machine;
+    const gbx_probe *probe = gbx_sched_probe(sched);
+    atomic_store_explicit(&dispatch->end_ticks, 0, memory_order_relaxed);
+    /* Release: after a fault, whoever sees the start sees that there is no end yet. */
+    atomic_store_explicit(&dispatch->start_ticks, probe->ticks(), memory_order_release);
+    machine->run(machine->context, dispatch);
+    atomic_store_explicit(&dispatch->end_ticks, probe->ticks(), memory_order_relaxed);
+}
+
 /* Kernel after kernel, as long as there is one to take at once. */
 static void run_chain(gbx_sched_worker *worker) {
     const gbx_sched_machine *machine = &worker->sched->config.machine;
@@ -242,7 +253,10 @@ static void run_chain(gbx_sched_worker *worker) {
     gbx_sched_dispatch *dispatch = gbx_sched_take(worker);
     give_role(worker);
     while (dispatch) {
-        machine->run(machine->context, dispatch);
+        if (gbx_sched_probe(worker->sched))
+            run_timed(worker->sched, dispatch);
+        else
+            machine->run(machine->context, dispatch);
         take_role(worker);
         gbx_sched_complete(worker, dispatch);
         dispatch = gbx_sched_take(worker);

@@ -18,6 +18,7 @@
 
 struct gbx_reader {
     int fd;
+    uint64_t header_bytes; /* of the journal */
     char path[PATH_MAX];
     char payload_path[PATH_MAX];
     gbx_reader_origin origin; /* of these two */
@@ -91,6 +92,11 @@ static gbx_status take_listed(gbx_reader *reader, gbx_reader_list list, const gb
 }
 
 static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint64_t offset) {
+    if (!gbx_record_is_known(record->type)) {
+        reader->extent.newer_count++;
+        return NULL;
+    }
+    reader->extent.record_count++;
     gbx_reader_totals_count(&reader->totals, record);
     if (is_indexed(reader->indexed, record->type)) {
         gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
@@ -176,8 +182,11 @@ static gbx_status scan(gbx_reader *reader) {
             break;
         GBX_TRY(take_block(reader));
         extent->block_count++;
-        extent->record_count += reader->block.record_count;
     }
+    if (problem.stop == GBX_STOP_NEWER)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "%s: at offset %" PRIu64 ", %s: reading this dump needs a newer glassbox",
+                        reader->path, problem.offset, problem.text);
     extent->stop = problem.stop;
     extent->stop_offset = problem.offset;
     memcpy(extent->stop_text, problem.text, sizeof problem.text);
@@ -209,7 +218,7 @@ static gbx_status open_file(gbx_reader *reader, const char *directory, bool *out
     if (!S_ISREG(about.st_mode))
         return gbx_fail(GBX_IO, "cannot read %s: it is not a regular file", reader->path);
     reader->extent.file_bytes = (uint64_t)about.st_size;
-    return gbx_journal_check_header(reader->fd, reader->path);
+    return gbx_journal_check_header(reader->fd, reader->path, &reader->header_bytes);
 }
 
 /* The journal that a manifest is made into. */
@@ -224,6 +233,7 @@ static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
                         reader->path);
     GBX_TRY(gbx_import_read(&import));
     reader->fd = import.fd;
+    reader->header_bytes = sizeof(gbx_journal_header);
     reader->extent.file_bytes = import.bytes;
     reader->said = import.said;
     reader->origin.is_journal = false;
@@ -302,6 +312,11 @@ const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader) {
     return &reader->extent;
 }
 
+bool gbx_reader_stop_is_damage(gbx_reader_stop stop) {
+    return stop == GBX_STOP_CUT || stop == GBX_STOP_BAD_MAGIC || stop == GBX_STOP_BAD_CHECKSUM ||
+           stop == GBX_STOP_BAD_SEQUENCE;
+}
+
 const gbx_run_info *gbx_reader_run(const gbx_reader *reader) {
     return &reader->run;
 }
@@ -341,7 +356,7 @@ static gbx_status fail_changed(const gbx_reader *reader, uint64_t offset) {
 }
 
 void gbx_reader_rewind(gbx_reader *reader) {
-    reader->block_next = sizeof(gbx_journal_header);
+    reader->block_next = reader->header_bytes;
     reader->block_sequence = 0;
     reader->block.record_bytes = 0;
     reader->word = 0;
@@ -349,20 +364,23 @@ void gbx_reader_rewind(gbx_reader *reader) {
 
 gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
                            uint64_t *out_offset) {
-    if (reader->word == reader->block.record_bytes / 8) {
-        bool is_whole = false;
-        gbx_block_problem problem = {0};
-        *out_record = NULL;
-        if (reader->block_next >= reader->extent.good_bytes)
-            return NULL;
-        GBX_TRY(load_next(reader, reader->extent.good_bytes, &is_whole, &problem));
-        if (!is_whole)
-            return fail_changed(reader, reader->block_next);
+    *out_record = NULL;
+    while (!*out_record) {
+        if (reader->word == reader->block.record_bytes / 8) {
+            bool is_whole = false;
+            gbx_block_problem problem = {0};
+            if (reader->block_next >= reader->extent.good_bytes)
+                return NULL;
+            GBX_TRY(load_next(reader, reader->extent.good_bytes, &is_whole, &problem));
+            if (!is_whole)
+                return fail_changed(reader, reader->block_next);
+        }
+        const gbx_record *record = record_at(&reader->block, reader->word);
+        *out_offset = reader->block.offset + sizeof(gbx_block_header) + reader->word * 8;
+        reader->word += record->words;
+        if (gbx_record_is_known(record->type))
+            *out_record = record;
     }
-    const gbx_record *record = record_at(&reader->block, reader->word);
-    *out_offset = reader->block.offset + sizeof(gbx_block_header) + reader->word * 8;
-    reader->word += record->words;
-    *out_record = record;
     return NULL;
 }
 

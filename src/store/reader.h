@@ -7,6 +7,7 @@
  *
  * All of it is untrusted input. Opening a journal walks over all of it once: every block has its
  * checksum recomputed and every record its sizes checked, up to the first place that does not hold.
+ * Records of types that this version does not know are counted, and skipped everywhere below.
  * What lies before that place can be read; what is wrong there is told by gbx_reader_get_extent. A
  * reader keeps 16 bytes for each record that it indexes and a few MiB besides, whatever the
  * journal's size.
@@ -41,9 +42,10 @@ enum {
 
 /*
  * `directory` is what gbx_dump_path_find gives. Fails with GBX_NOT_FOUND when it holds neither
- * journal nor manifest, GBX_IO when the system refuses, and GBX_BAD_FORMAT when the journal is none
- * of this version or not even its first block, with the RUN record, can be read; of a manifest,
- * when any of it is wrong, with entry and field.
+ * journal nor manifest, GBX_IO when the system refuses, GBX_UNSUPPORTED when it takes a newer
+ * version to read it (that of the journal, or a record that has to be understood and is not known),
+ * and GBX_BAD_FORMAT when it is no journal or not even its first block, with the RUN record, can be
+ * read; of a manifest, when any of it is wrong, with entry and field.
  */
 GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
                                         gbx_reader **out_reader);
@@ -82,16 +84,20 @@ typedef enum gbx_reader_stop {
     GBX_STOP_CUT = 1,          /* the file ends inside of a block, or zeros follow */
     GBX_STOP_BAD_MAGIC = 2,    /* no block begins where one has to */
     GBX_STOP_BAD_CHECKSUM = 3, /* a block's head or records are not what was written */
-    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or the sequence make no sense */
+    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or counts make no sense */
     GBX_STOP_BAD_RECORD = 5,   /* checksums hold, but a record makes no sense */
-    GBX_STOP_AFTER_END = 6     /* records follow the END record */
+    GBX_STOP_AFTER_END = 6,    /* records follow the END record */
+    GBX_STOP_NEWER = 7,        /* a record that has to be understood is of a type that is not known;
+                                  no reader is opened then */
+    GBX_STOP_BAD_SEQUENCE = 8  /* a block is missing or there twice */
 } gbx_reader_stop;
 
 enum { GBX_STOP_TEXT_BYTES = 160 };
 
 typedef struct gbx_reader_extent {
     uint64_t block_count;  /* whole blocks that can be read */
-    uint64_t record_count; /* in them, of all types */
+    uint64_t record_count; /* in them, of all types that are known */
+    uint64_t newer_count;  /* in them, of types that are not: newer than this version */
     uint64_t good_bytes;   /* of the file: its header and these blocks */
     uint64_t file_bytes;   /* when it was opened */
     gbx_reader_stop stop;
@@ -101,6 +107,13 @@ typedef struct gbx_reader_extent {
 } gbx_reader_extent;
 
 const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader);
+
+/*
+ * Whether what lies there was not written so: the journal was torn or damaged, and everything from
+ * there on can be cut off. Else its checksums hold, and this version only does not understand it: a
+ * newer one may, and all of it has to stay. False for GBX_STOP_END.
+ */
+bool gbx_reader_stop_is_damage(gbx_reader_stop stop);
 
 /* --- what was run --- */
 
@@ -155,8 +168,8 @@ const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader);
 void gbx_reader_rewind(gbx_reader *reader);
 
 /*
- * The next record of the good blocks, of whatever type, and where it lies in the file; NULL after
- * the last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
+ * The next record of the good blocks, of whatever known type, and where it lies in the file; NULL
+ * after the last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
  */
 GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
                                         uint64_t *out_offset);

@@ -124,6 +124,7 @@ static const unsigned everything = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | 
 typedef struct fixture {
     dump d;
     builder b;
+    uint32_t version; /* that the header has on the disk */
 } fixture;
 
 static int set_up(void **state) {
@@ -343,7 +344,8 @@ static void check_broken(const fixture *f, size_t whole, const size_t ends[16],
     gbx_reader *reader = NULL;
     gbx_status status = gbx_reader_open(f->d.directory, everything, &reader);
     if (whole == 0) {
-        assert_int_equal(gbx_status_code(status), GBX_BAD_FORMAT);
+        bool is_newer = f->version > 2;
+        assert_int_equal(gbx_status_code(status), is_newer ? GBX_UNSUPPORTED : GBX_BAD_FORMAT);
         gbx_status_free(status);
         return;
     }
@@ -382,6 +384,7 @@ static void every_flipped_bit_is_found(void **state) {
         size_t at = bit / 8;
         f->b.bytes[at] ^= (unsigned char)(1u << bit % 8);
         write_journal(&f->d, f->b.bytes, f->b.size);
+        memcpy(&f->version, f->b.bytes + 8, sizeof f->version);
         f->b.bytes[at] ^= (unsigned char)(1u << bit % 8);
         if (at < 64) { /* the reserved words of the header are not looked at */
             check_broken(f, at < 16 ? 0 : 3, ends, GBX_STOP_END);
@@ -412,7 +415,7 @@ static void what_follows_is_told_apart(void **state) {
     longer.size = f->b.size;
     put_bytes(&longer, f->b.bytes + ends[1], ends[2] - ends[1]); /* a block once more */
     write_journal(&f->d, longer.bytes, longer.size);
-    check_broken(f, 3, ends, GBX_STOP_BAD_BLOCK);
+    check_broken(f, 3, ends, GBX_STOP_BAD_SEQUENCE);
     free(longer.bytes);
 }
 
@@ -472,8 +475,12 @@ static void records_without_sense_are_refused(void **state) {
     add_skipped(&b, (head){0}, 2, 1);
     check_refused(&f->d, &b, "reason");
     begin_with_run(&b);
-    begin_record(&b, (head){.type = 12});
-    check_refused(&f->d, &b, "type");
+    begin_record(&b, (head){.type = 0});
+    check_refused(&f->d, &b, "type is 0");
+    begin_with_run(&b);
+    begin_record(&b, (head){.type = 4});
+    set_number(&b, b.size - 18, 1, 2); /* a tail of a word that is not there */
+    check_refused(&f->d, &b, "tail is longer");
     begin_with_run(&b);
     begin_record(&b, (head){.type = 6}); /* a scalar of a head alone */
     check_refused(&f->d, &b, "shorter");
@@ -519,9 +526,16 @@ static void a_journal_without_a_run_is_refused(void **state) {
     add_run(&b, "{\"generator\": 1}");
     finish_journal(&b, &f->d);
     check_fails(&f->d, GBX_BAD_FORMAT, "generator");
-    set_number(&b, 8, 2, 4);
+    set_number(&b, 8, 3, 4);
     finish_journal(&b, &f->d);
-    check_fails(&f->d, GBX_BAD_FORMAT, "version 2");
+    check_fails(&f->d, GBX_UNSUPPORTED, "version 3; this glassbox reads versions 1 to 2");
+    set_number(&b, 8, 0, 4);
+    finish_journal(&b, &f->d);
+    check_fails(&f->d, GBX_BAD_FORMAT, "version 0");
+    set_number(&b, 8, 1, 4);
+    set_number(&b, 12, 72, 4); /* only version 2 may have a longer header */
+    finish_journal(&b, &f->d);
+    check_fails(&f->d, GBX_BAD_FORMAT, "72 bytes");
     free(b.bytes);
     char path[256];
     path_in(&f->d, "tensor_dump.rec", path);
@@ -537,6 +551,7 @@ static void no_byte_harms(void **state) {
     size_t count = block_ends(&f->b, ends);
     uint64_t random = 88172645463325252u;
     builder b = {0};
+    int refusals = 0;
     for (int turn = 0; turn < 4000; ++turn) {
         b.size = 0;
         put_bytes(&b, f->b.bytes, f->b.size);
@@ -551,7 +566,14 @@ static void no_byte_harms(void **state) {
             set_number(&b, ends[block] + 24, XXH3_64bits(b.bytes + ends[block], 24), 8);
         }
         write_journal(&f->d, b.bytes, b.size);
-        gbx_reader *reader = open_all(&f->d, everything);
+        gbx_reader *reader = NULL;
+        gbx_status refused = gbx_reader_open(f->d.directory, everything, &reader);
+        if (refused) { /* the byte was the type of a record, and says that it must be understood */
+            assert_int_equal(gbx_status_code(refused), GBX_UNSUPPORTED);
+            gbx_status_free(refused);
+            ++refusals;
+            continue;
+        }
         check_records(reader, &b, gbx_reader_get_extent(reader)->record_count);
         gbx_reader_close(reader);
         if (turn % 4 == 0) {
@@ -560,6 +582,7 @@ static void no_byte_harms(void **state) {
             gbx_status_free(status);
         }
     }
+    assert_in_range(refusals, 1, 400);
     free(b.bytes);
 }
 
@@ -588,6 +611,123 @@ static void a_file_that_changes_is_noticed(void **state) {
     free(b.bytes);
 }
 
+/* --- journals of newer versions --- */
+
+enum { LONGER_HEADER_BYTES = 96, TAIL_BYTES = 16 };
+
+static void put_newer(builder *b, unsigned type) {
+    begin_record(b, (head){.type = type, .stage = 7, .role = 9, .task = UINT64_MAX});
+    put_u64(b, 0x1122334455667788);
+}
+
+/*
+ * The same records as a later version may write them: a longer header, two more words at the end
+ * of each, and in front of all but the first of each block a record of an unknown type.
+ */
+static void build_newer(const builder *from, builder *b, unsigned type) {
+    memset(b, 0, sizeof *b);
+    put_bytes(b, from->bytes, 64);
+    set_number(b, 12, LONGER_HEADER_BYTES, 4);
+    while (b->size < LONGER_HEADER_BYTES)
+        put_u64(b, UINT64_MAX);
+    size_t ends[16];
+    size_t blocks = block_ends(from, ends);
+    for (size_t i = 0; i < blocks; ++i, end_block(b))
+        for (size_t at = ends[i] + 32; at < ends[i + 1];) {
+            uint32_t words;
+            memcpy(&words, from->bytes + at + 8, 4);
+            if (at > ends[i] + 32)
+                put_newer(b, type);
+            begin_record(b, (head){0});
+            b->size -= 32;
+            put_bytes(b, from->bytes + at, (size_t)words * 8);
+            if (from->bytes[at] == GBX_RECORD_EDGES)
+                set_number(b, b->record + 14, TAIL_BYTES / 8, 2);
+            put_u64(b, 77);
+            put_u64(b, 78);
+            at += (size_t)words * 8;
+        }
+}
+
+/* `newer` is `old` with a tail of two words. */
+static void check_tail(const gbx_record *old, const gbx_record *newer) {
+    uint64_t words = 99;
+    size_t rest = ((size_t)old->words - 2) * 8;
+    assert_int_equal(newer->words, old->words + 2);
+    assert_int_equal(newer->type, old->type);
+    assert_memory_equal((const char *)newer + 16, (const char *)old + 16, rest);
+    (void)gbx_record_tail(old, &words);
+    assert_int_equal(words, 0);
+    const uint64_t *tail = gbx_record_tail(newer, &words);
+    assert_int_equal(words, old->type == GBX_RECORD_RUN ? 0 : 2);
+    if (words > 0) {
+        assert_int_equal(tail[0], 77);
+        assert_int_equal(tail[1], 78);
+    }
+}
+
+static void journals_of_newer_versions_are_read(void **state) {
+    fixture *f = *state;
+    dump later;
+    builder b;
+    make_dump(&later);
+    build_newer(&f->b, &b, 12);
+    finish_journal(&b, &later);
+    gbx_reader *old = open_all(&f->d, everything);
+    gbx_reader *newer = open_all(&later, everything);
+    const gbx_reader_extent *extent = gbx_reader_get_extent(newer);
+    assert_int_equal(extent->stop, GBX_STOP_END);
+    assert_int_equal(extent->record_count, 19);
+    assert_int_equal(extent->newer_count, 19 - 3);
+    assert_int_equal(gbx_reader_get_extent(old)->newer_count, 0);
+    assert_memory_equal(gbx_reader_get_totals(newer), gbx_reader_get_totals(old),
+                        sizeof(gbx_reader_totals));
+    assert_string_equal(gbx_reader_end_text(newer), "ok");
+    assert_true(gbx_reader_is_complete(newer));
+    assert_string_equal(gbx_reader_run(newer)->scene, "softmax");
+    for (uint64_t i = 0; i < 19; ++i) {
+        const gbx_record *a = NULL, *c = NULL;
+        uint64_t offset;
+        assert_null(gbx_reader_next(old, &a, &offset));
+        assert_null(gbx_reader_next(newer, &c, &offset));
+        assert_non_null(a);
+        assert_non_null(c);
+        check_tail(a, c);
+    }
+    assert_int_equal(gbx_reader_count(newer), gbx_reader_count(old));
+    for (uint64_t i = 0; i < gbx_reader_count(old); ++i) {
+        const gbx_record *a = NULL, *c = NULL;
+        assert_null(gbx_reader_at(old, i, &a));
+        assert_null(gbx_reader_at(newer, i, &c));
+        check_tail(a, c);
+        if (a->type == GBX_RECORD_EDGES) {
+            uint64_t count = 0;
+            assert_int_equal(gbx_record_edges(c, &count)[1], 3);
+            assert_int_equal(count, 2);
+        }
+    }
+    gbx_reader_close(old);
+    gbx_reader_close(newer);
+    free(b.bytes);
+    remove_dump(&later);
+}
+
+/* Whatever the type is, wherever the record lies. */
+static void a_record_that_has_to_be_understood_is_refused(void **state) {
+    fixture *f = *state;
+    static const unsigned types[] = {0x80, 0x80 | GBX_RECORD_TENSOR, 0x80 | 12, 0xff};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
+        builder b;
+        char expected[64];
+        build_newer(&f->b, &b, types[i]);
+        finish_journal(&b, &f->d);
+        snprintf(expected, sizeof expected, "type %u, which a reader has to understand", types[i]);
+        check_fails(&f->d, GBX_UNSUPPORTED, expected);
+        check_fails(&f->d, GBX_UNSUPPORTED, "needs a newer glassbox");
+        free(b.bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(totals_are_counted_from_the_records, set_up, tear_down),
@@ -603,6 +743,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(records_without_sense_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_journal_without_a_run_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(journals_of_newer_versions_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_record_that_has_to_be_understood_is_refused, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(no_byte_harms, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_changes_is_noticed, set_up, tear_down),
     };

@@ -14,7 +14,9 @@
 #include "base/checked.h"
 #include "base/descriptor.h"
 #include "base/io.h"
+#include "base/memory.h"
 #include "store/dump_path.h"
+#include "store/import/json_pull.h"
 #include "store/journal/journal_lock.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/disk.h"
@@ -121,6 +123,7 @@ static gbx_status cut_tail(repair_work *repair) {
 
 enum { END_TEXT_BYTES = 64 };
 
+/* As much of the text is written as it needs: what follows it in a record would be its tail. */
 typedef struct end_block {
     gbx_block_header header;
     gbx_record_end record;
@@ -131,12 +134,13 @@ static_assert(sizeof(TEXT_DAMAGED) <= END_TEXT_BYTES, "room for the text");
 static_assert(offsetof(end_block, text) == sizeof(gbx_block_header) + sizeof(gbx_record_end),
               "records lie back to back");
 
-static void fill_end(const repair_work *repair, const char *text, end_block *block) {
+static size_t fill_end(const repair_work *repair, const char *text, end_block *block) {
+    size_t record_bytes = sizeof block->record + (strlen(text) + 7) / 8 * 8;
     const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
     *block = (end_block){.record = {.head = {.type = GBX_RECORD_END,
                                              .stage = GBX_STAGE_NONE,
                                              .arg_index = GBX_ARG_NONE,
-                                             .words = (sizeof block->record + END_TEXT_BYTES) / 8,
+                                             .words = (uint32_t)(record_bytes / 8),
                                              .time_ns = repair->last_time_ns},
                                     .record_count = repair->out->records,
                                     .task_count = totals->tasks,
@@ -147,7 +151,6 @@ static void fill_end(const repair_work *repair, const char *text, end_block *blo
                                     .dropped = totals->dropped,
                                     .bytes = strlen(text)}};
     memcpy(block->text, text, strlen(text));
-    size_t record_bytes = sizeof block->record + sizeof block->text;
     block->header =
         (gbx_block_header){.magic = GBX_BLOCK_MAGIC,
                            .record_bytes = (uint32_t)record_bytes,
@@ -155,6 +158,7 @@ static void fill_end(const repair_work *repair, const char *text, end_block *blo
                            .sequence = (uint32_t)gbx_reader_get_extent(repair->reader)->block_count,
                            .checksum = XXH3_64bits(&block->record, record_bytes)};
     block->header.head_check = XXH3_64bits(&block->header, offsetof(gbx_block_header, head_check));
+    return sizeof block->header + record_bytes;
 }
 
 /* What is counted now, so that nothing can get lost unseen later. */
@@ -164,9 +168,8 @@ static gbx_status append_end(repair_work *repair) {
     if (!gbx_reader_end(repair->reader)) {
         end_block block;
         size_t written;
-        fill_end(repair, is_killed ? TEXT_KILLED : TEXT_DAMAGED, &block);
-        int error =
-            gbx_pwrite_all(repair->journal, &block, sizeof block, extent->good_bytes, &written);
+        size_t bytes = fill_end(repair, is_killed ? TEXT_KILLED : TEXT_DAMAGED, &block);
+        int error = gbx_pwrite_all(repair->journal, &block, bytes, extent->good_bytes, &written);
         if (error)
             return fail_io(repair, "ending", "tensor_dump.rec", error);
         repair->out->has_ended = true;
@@ -238,21 +241,86 @@ static gbx_status remove_temporary(repair_work *repair) {
     return NULL;
 }
 
-/* Those that the run was asked for and that are missing, or older than the journal is now. */
-static void choose_manifests(repair_work *repair) {
+static gbx_status count_elements(gbx_json_pull *pull, const char *array, uint64_t *out_count) {
+    char key[GBX_JSON_PULL_KEY_BYTES];
+    bool has_key, has_element;
+    GBX_TRY(gbx_json_pull_begin(pull, '{'));
+    for (;;) {
+        GBX_TRY(gbx_json_pull_next_key(pull, key, &has_key));
+        if (!has_key)
+            return gbx_json_pull_end(pull);
+        if (strcmp(key, array) != 0) {
+            GBX_TRY(gbx_json_pull_text(pull));
+            continue;
+        }
+        GBX_TRY(gbx_json_pull_begin(pull, '['));
+        for (*out_count = 0;; ++*out_count) {
+            GBX_TRY(gbx_json_pull_next_element(pull, &has_element));
+            if (!has_element)
+                break;
+            GBX_TRY(gbx_json_pull_text(pull));
+        }
+    }
+}
+
+/* Elements of `array` in a manifest; 0 where there is none that is JSON. */
+static gbx_status count_entries(const repair_work *repair, const char *name, const char *array,
+                                uint64_t *out_count) {
+    *out_count = 0;
+    char *path = gbx_dump_path_join(repair->folder, name);
+    if (!path)
+        return gbx_fail_memory("recovering %s", repair->directory);
+    gbx_json_pull pull;
+    bool is_open = false;
+    gbx_status status = gbx_json_pull_open(&pull, path, name, &is_open);
+    if (is_open && !status) {
+        status = count_elements(&pull, array, out_count);
+        gbx_json_pull_close(&pull);
+    }
+    free(path);
+    if (!status || gbx_status_code(status) != GBX_BAD_FORMAT)
+        return status;
+    gbx_status_free(status);
+    *out_count = 0;
+    return NULL;
+}
+
+/* One that has more entries than the journal now, or was made by who knew all of its records. */
+static bool is_richer(const repair_work *repair, uint64_t entries, uint64_t in_journal) {
+    return entries > in_journal || (entries > 0 && repair->out->newer_records > 0);
+}
+
+/*
+ * Those that the run was asked for and that are missing, or older than the journal is now and not
+ * richer. Before anything is changed: what the journal will have by then is known.
+ */
+static gbx_status choose_manifests(repair_work *repair) {
     const gbx_run_info *run = gbx_reader_run(repair->reader);
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
     gbx_recovery *out = repair->out;
-    bool has_changed = out->has_ended || out->cut_bytes > 0;
-    out->has_tensor_manifest =
-        run->dump_level && (has_changed || !is_there(repair, "tensor_dump.json"));
-    out->has_args_manifests =
-        run->has_args && (has_changed || !is_there(repair, "args_dump.json") ||
-                          !is_there(repair, "kernel_args_dump.json"));
+    bool will_change = !gbx_reader_end(repair->reader) || extent->stop != GBX_STOP_END;
+    uint64_t entries = 0, arguments = 0, dispatches = 0;
+    if (run->dump_level && will_change)
+        GBX_TRY(count_entries(repair, "tensor_dump.json", "tensors", &entries));
+    if (run->has_args && will_change) {
+        GBX_TRY(count_entries(repair, "args_dump.json", "args", &arguments));
+        GBX_TRY(count_entries(repair, "kernel_args_dump.json", "dispatches", &dispatches));
+    }
+    if (is_richer(repair, entries, out->records))
+        out->kept_entries = entries;
+    out->has_kept_args = is_richer(repair, arguments, totals->run_args) ||
+                         is_richer(repair, dispatches, totals->dispatches);
+    out->has_tensor_manifest = run->dump_level && out->kept_entries == 0 &&
+                               (will_change || !is_there(repair, "tensor_dump.json"));
+    out->has_args_manifests = run->has_args && !out->has_kept_args &&
+                              (will_change || !is_there(repair, "args_dump.json") ||
+                               !is_there(repair, "kernel_args_dump.json"));
+    return NULL;
 }
 
 static gbx_status write_manifests(repair_work *repair) {
     gbx_recovery *out = repair->out;
-    choose_manifests(repair);
     if (!out->has_tensor_manifest && !out->has_args_manifests)
         return NULL;
     return gbx_manifest_write(repair->directory, out->has_tensor_manifest, out->has_args_manifests);
@@ -260,13 +328,28 @@ static gbx_status write_manifests(repair_work *repair) {
 
 /* --- all of it --- */
 
+/* Blocks whose checksums hold are not damage: a newer version may understand them. */
+static gbx_status refuse_newer(const repair_work *repair) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    if (extent->stop == GBX_STOP_END || gbx_reader_stop_is_damage(extent->stop))
+        return NULL;
+    return gbx_fail(GBX_UNSUPPORTED,
+                    "recovering %s: at offset %" PRIu64 " of the journal, %s; the block has its "
+                    "checksum, so this is not damage, and cutting it off could lose what a newer "
+                    "glassbox reads; nothing was changed",
+                    repair->directory, extent->stop_offset, extent->stop_text);
+}
+
 static gbx_status repair_journal(repair_work *repair) {
     gbx_recovery *out = repair->out;
+    GBX_TRY(refuse_newer(repair));
     const gbx_reader_totals *totals = gbx_reader_get_totals(repair->reader);
     out->tasks = totals->tasks;
     out->dispatches = totals->dispatches;
     out->payload_bytes = totals->payload_bytes;
+    out->newer_records = gbx_reader_get_extent(repair->reader)->newer_count;
     GBX_TRY(walk_records(repair));
+    GBX_TRY(choose_manifests(repair));
     GBX_TRY(cut_tail(repair));
     GBX_TRY(append_end(repair));
     GBX_TRY(remove_temporary(repair));
@@ -294,6 +377,8 @@ static gbx_status open_folder(repair_work *repair) {
 static gbx_status recover_locked(repair_work *repair) {
     GBX_TRY(open_folder(repair));
     gbx_status status = gbx_reader_open(repair->directory, GBX_INDEX_ARGUMENTS, &repair->reader);
+    if (status && gbx_status_code(status) == GBX_UNSUPPORTED)
+        return gbx_status_annotate(status, "recovering %s: nothing was changed", repair->directory);
     if (status)
         return gbx_status_annotate(status, "recovering %s: there is no record to keep",
                                    repair->directory);

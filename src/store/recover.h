@@ -19,7 +19,8 @@ typedef struct gbx_recovery {
     uint64_t tasks;
     uint64_t dispatches;
     uint64_t payload_bytes;
-    bool is_complete; /* the run had ended by itself: only manifests were missing */
+    uint64_t newer_records; /* of types that this version does not know: kept in the journal */
+    bool is_complete;       /* the run had ended by itself: only manifests were missing */
 
     /* What was done. */
     uint64_t cut_bytes;                  /* taken off the journal */
@@ -28,16 +29,22 @@ typedef struct gbx_recovery {
     bool has_ended;                      /* an END record was appended */
     bool has_tensor_manifest;            /* written */
     bool has_args_manifests;             /* written */
-    uint64_t removed_files;              /* temporary ones */
+    uint64_t kept_entries;  /* of tensor_dump.json, which was not written because it has
+                               more than the journal; 0 where it was, or had no need */
+    bool has_kept_args;     /* likewise the two of --dump-args */
+    uint64_t removed_files; /* temporary ones */
 
     gbx_findings findings; /* records whose payload lies outside of the file */
 } gbx_recovery;
 
 /*
  * `directory` is that of a dump. The broken end of a journal is cut off only once a copy of it is
- * on the disk, beside it. May be called again at any time, also after it was killed itself. Fails,
- * with nothing to free, with GBX_UNSUPPORTED while the run goes on, GBX_NOT_FOUND or GBX_BAD_FORMAT
- * when there is no record to keep, GBX_IO when the system refuses.
+ * on the disk, beside it. A manifest that has more than can be read of the journal stays. May be
+ * called again at any time, also after it was killed itself.
+ *
+ * Fails, with nothing to free, with GBX_UNSUPPORTED while the run goes on or when it takes a newer
+ * version to understand the journal, GBX_NOT_FOUND or GBX_BAD_FORMAT when there is no record to
+ * keep, GBX_IO when the system refuses. Nothing is changed but with GBX_IO.
  */
 GBX_MUST_USE gbx_status gbx_dump_recover(const char *directory, gbx_recovery *out_recovery);
 void gbx_recovery_free(gbx_recovery *recovery);

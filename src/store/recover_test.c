@@ -285,6 +285,110 @@ static void without_a_record_nothing_is_touched(void **state) {
     made_remove(&dump);
 }
 
+/* What a newer version wrote is not damage: every byte stays, and so do the names of files. */
+static void check_left_alone(const char *expected) {
+    static unsigned char before[1 << 16], after[1 << 16];
+    gbx_recovery recovery;
+    made_write_file(&dump, "tensor_dump.json.tmp", "{", 1);
+    size_t size = read_file("tensor_dump.rec", before, sizeof before);
+    assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_UNSUPPORTED, expected,
+                 "nothing was changed", dump.directory);
+    assert_int_equal(read_file("tensor_dump.rec", after, sizeof after), size);
+    assert_memory_equal(before, after, size);
+    assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
+    assert_true(is_there("tensor_dump.json.tmp"));
+    made_remove(&dump);
+}
+
+static void what_is_not_understood_is_left_alone(void **state) {
+    (void)state;
+    made_good(&dump);
+    ((gbx_record *)made_record(&dump, MADE_DONE_1))->type = GBX_RECORD_MUST_UNDERSTAND | 12;
+    made_write(&dump);
+    check_left_alone("needs a newer glassbox");
+
+    made_good(&dump);
+    made_tensor_at(&dump, MADE_OUTPUT)->head.dtype = GBX_DTYPE_COUNT;
+    made_write(&dump);
+    check_left_alone("the block has its checksum");
+
+    made_good(&dump);
+    made_done(&dump, 1); /* after END */
+    made_end_block(&dump);
+    made_write(&dump);
+    check_left_alone("the block has its checksum");
+
+    make();
+    made_flip(&dump, "tensor_dump.rec", 8, 1); /* version 3 */
+    check_left_alone("version 3");
+}
+
+/* Records of types that are not known stay where they are when the run was killed. */
+static void records_of_newer_types_are_kept(void **state) {
+    (void)state;
+    static unsigned char before[1 << 16], after[1 << 16];
+    gbx_recovery recovery;
+    made_good(&dump);
+    ((gbx_record *)made_record(&dump, MADE_DONE_0))->type = 77;
+    made_write(&dump);
+    size_t size = read_file("tensor_dump.rec", before, sizeof before);
+    made_cut(&dump, "tensor_dump.rec", dump.block_starts[2]);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.newer_records, 1);
+    assert_int_equal(recovery.records, 6);
+    assert_true(recovery.has_ended && recovery.has_tensor_manifest);
+    gbx_recovery_free(&recovery);
+    assert_true(read_file("tensor_dump.rec", after, sizeof after) > dump.block_starts[2]);
+    assert_true(size > dump.block_starts[2]);
+    assert_memory_equal(before, after, dump.block_starts[2]);
+    check_good(6, false);
+    /* It may say what those records say: it is not made anew from less. */
+    made_flip(&dump, "tensor_dump.rec", dump.block_starts[2] + 40, 2);
+    size = read_file("tensor_dump.json", before, sizeof before);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.kept_entries, 6);
+    assert_false(recovery.has_tensor_manifest);
+    gbx_recovery_free(&recovery);
+    assert_int_equal(read_file("tensor_dump.json", after, sizeof after), size);
+    assert_memory_equal(before, after, size);
+    made_remove(&dump);
+}
+
+/* A manifest that has more than the journal after its damage stays, one that has no more does not.
+ */
+static void a_manifest_is_not_made_poorer(void **state) {
+    (void)state;
+    static unsigned char before[1 << 16], after[1 << 16];
+    gbx_recovery recovery;
+    make();
+    assert_ok(gbx_manifest_write(dump.directory, true, false));
+    size_t size = read_file("tensor_dump.json", before, sizeof before);
+    made_flip(&dump, "tensor_dump.rec", dump.block_starts[1] + 40, 2);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.records, 2);
+    assert_int_equal(recovery.kept_entries, 7);
+    assert_true(recovery.cut_bytes > 0 && recovery.has_ended);
+    assert_false(recovery.has_tensor_manifest || recovery.was_whole);
+    gbx_recovery_free(&recovery);
+    assert_int_equal(read_file("tensor_dump.json", after, sizeof after), size);
+    assert_memory_equal(before, after, size);
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_true(recovery.was_whole);
+    gbx_recovery_free(&recovery);
+    made_remove(&dump);
+
+    make();
+    assert_ok(gbx_manifest_write(dump.directory, true, false));
+    made_flip(&dump, "tensor_dump.rec", made_file_bytes(&dump, "tensor_dump.rec") - 1, 2);
+    made_cut(&dump, "tensor_dump.json", 400); /* no JSON any more */
+    assert_ok(gbx_dump_recover(dump.directory, &recovery));
+    assert_int_equal(recovery.kept_entries, 0);
+    assert_true(recovery.has_tensor_manifest);
+    gbx_recovery_free(&recovery);
+    check_good(6, false);
+    made_remove(&dump);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_dump_is_left_alone),
@@ -297,6 +401,9 @@ int main(void) {
         cmocka_unit_test(payload_that_is_missing_is_told),
         cmocka_unit_test(a_run_that_goes_on_is_refused),
         cmocka_unit_test(without_a_record_nothing_is_touched),
+        cmocka_unit_test(what_is_not_understood_is_left_alone),
+        cmocka_unit_test(records_of_newer_types_are_kept),
+        cmocka_unit_test(a_manifest_is_not_made_poorer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

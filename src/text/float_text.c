@@ -1,66 +1,19 @@
 #include "text/float_text.h"
 
-#include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/float_bits.h"
+#include "text/decimal.h"
 
 enum {
-    DIGITS_MAX = DBL_DECIMAL_DIG,
+    DIGITS_MAX = 20,
     FIXED_EXPONENT_MIN = -4, /* below it and from FIXED_EXPONENT_END on, repr writes an exponent */
     FIXED_EXPONENT_END = 16
 };
-
-/* d.ddd * 10^exponent, with `count` digits. */
-typedef struct decimal {
-    char digits[DIGITS_MAX + 1];
-    int count;
-    int exponent;
-} decimal;
-
-/*
- * A value without its sign, and what the search needs to know of its format. Told from its bits,
- * so that a host that takes subnormals for zero does not get them as zero.
- */
-typedef struct target {
-    double value;
-    uint64_t bits; /* of the float32 where it is one */
-    bool is_f32;
-    bool is_normal;
-    bool is_power_of_two;
-    int sure_digits; /* a normal value keeps every decimal of so many digits apart */
-    int most_digits; /* so many digits always read back */
-} target;
-
-static target target_of_f64(double value) {
-    uint64_t bits = gbx_f64_bits(value);
-    target result = {.value = value,
-                     .bits = bits,
-                     .is_normal = bits >> 52 != 0,
-                     .is_power_of_two = (bits & ((UINT64_C(1) << 52) - 1)) == 0,
-                     .sure_digits = DBL_DIG,
-                     .most_digits = DBL_DECIMAL_DIG};
-    return result;
-}
-
-static target target_of_f32(float value) {
-    uint32_t bits = gbx_f32_bits(value);
-    bool is_normal = bits >> 23 != 0;
-    target result = {.value = is_normal ? (double)value : (double)bits * 0x1p-149,
-                     .bits = bits,
-                     .is_f32 = true,
-                     .is_normal = is_normal,
-                     .is_power_of_two = (bits & ((UINT32_C(1) << 23) - 1)) == 0,
-                     .sure_digits = FLT_DIG,
-                     .most_digits = FLT_DECIMAL_DIG};
-    return result;
-}
 
 static char *put_digits(char *at, const char *digits, int count) {
     memcpy(at, digits, (size_t)count);
@@ -68,16 +21,20 @@ static char *put_digits(char *at, const char *digits, int count) {
 }
 
 static char *put_zeros(char *at, int count) {
-    for (int i = 0; i < count; ++i)
-        *at++ = '0';
-    return at;
+    memset(at, '0', (size_t)count);
+    return at + count;
 }
 
-/* "e+05": a sign and two digits or more. */
-static char *put_exponent(char *at, int exponent) {
-    int magnitude = abs(exponent);
+/* "1.5e+05": the exponent has a sign and two digits or more. */
+static char *put_scientific(char *at, const char *digits, const gbx_decimal *number) {
+    *at++ = digits[0];
+    if (number->count > 1) {
+        *at++ = '.';
+        at = put_digits(at, digits + 1, number->count - 1);
+    }
+    const int magnitude = abs(number->exponent);
     *at++ = 'e';
-    *at++ = exponent < 0 ? '-' : '+';
+    *at++ = number->exponent < 0 ? '-' : '+';
     if (magnitude >= 100)
         *at++ = (char)('0' + magnitude / 100);
     *at++ = (char)('0' + magnitude / 10 % 10);
@@ -85,133 +42,71 @@ static char *put_exponent(char *at, int exponent) {
     return at;
 }
 
-/* Reads the digits past whatever the locale takes for a decimal point. */
-static void round_to(double value, int count, decimal *out) {
-    char text[64];
-    snprintf(text, sizeof text, "%.*e", count - 1, value);
-    const char *at = text;
-    out->count = 0;
-    for (; *at != 'e'; ++at) {
-        if (*at >= '0' && *at <= '9')
-            out->digits[out->count++] = *at;
-    }
-    out->exponent = (int)strtol(at + 1, NULL, 10);
-}
-
-/* The next decimal of as many digits. */
-static void step_up(decimal *number) {
-    int i = number->count - 1;
-    while (i >= 0 && number->digits[i] == '9')
-        number->digits[i--] = '0';
-    if (i >= 0) {
-        number->digits[i]++;
-    } else {
-        number->digits[0] = '1';
-        number->exponent++;
-    }
-}
-
-/* Written as an integer and an exponent, which has no decimal point for a locale to replace. */
-static bool reads_back(const decimal *number, const target *wanted) {
-    char text[64];
-    char *end = put_digits(text, number->digits, number->count);
-    *put_exponent(end, number->exponent - number->count + 1) = '\0';
-    if (wanted->is_f32)
-        return gbx_f32_bits(strtof(text, NULL)) == wanted->bits;
-    return gbx_f64_bits(strtod(text, NULL)) == wanted->bits;
-}
-
-/*
- * Whether some decimal of `count` digits reads back. If one does, the nearest one does, but for
- * powers of two: their neighbour below is half as far as the one above, so that the nearest
- * decimal may miss from below where the next one up still reads back.
- */
-static bool find_decimal(const target *wanted, int count, decimal *out) {
-    round_to(wanted->value, count, out);
-    if (reads_back(out, wanted))
-        return true;
-    if (!wanted->is_power_of_two)
-        return false;
-    step_up(out);
-    return reads_back(out, wanted);
-}
-
-/*
- * A normal value has at most one decimal of `sure_digits` or fewer that reads back: rounding to
- * `sure_digits` finds it, padded with zeros. Subnormals have less precision and start at one digit.
- */
-static void find_shortest(const target *wanted, decimal *out) {
-    int count = wanted->is_normal ? wanted->sure_digits : 1;
-    while (count < wanted->most_digits && !find_decimal(wanted, count, out))
-        ++count;
-    if (count == wanted->most_digits)
-        round_to(wanted->value, count, out);
-    while (out->count > 1 && out->digits[out->count - 1] == '0')
-        --out->count;
-}
-
-static char *put_scientific(char *at, const decimal *number) {
-    *at++ = number->digits[0];
-    if (number->count > 1) {
-        *at++ = '.';
-        at = put_digits(at, number->digits + 1, number->count - 1);
-    }
-    return put_exponent(at, number->exponent);
-}
-
-static char *put_fixed(char *at, const decimal *number) {
-    int whole = number->exponent + 1; /* digits before the point */
+static char *put_fixed(char *at, const char *digits, const gbx_decimal *number) {
+    const int whole = number->exponent + 1; /* digits before the point */
     if (whole <= 0) {
-        *at++ = '0';
-        *at++ = '.';
+        at = put_digits(at, "0.", 2);
         at = put_zeros(at, -whole);
-        return put_digits(at, number->digits, number->count);
+        return put_digits(at, digits, number->count);
     }
     if (whole >= number->count) {
-        at = put_digits(at, number->digits, number->count);
+        at = put_digits(at, digits, number->count);
         at = put_zeros(at, whole - number->count);
-        *at++ = '.';
-        *at++ = '0';
-        return at;
+        return put_digits(at, ".0", 2);
     }
-    at = put_digits(at, number->digits, whole);
+    at = put_digits(at, digits, whole);
     *at++ = '.';
-    return put_digits(at, number->digits + whole, number->count - whole);
+    return put_digits(at, digits + whole, number->count - whole);
 }
 
-static char *put_finite(char *at, const target *wanted) {
-    decimal number = {.digits = "0", .count = 1, .exponent = 0};
-    if (wanted->bits != 0)
-        find_shortest(wanted, &number);
-    bool is_fixed = number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
-    return is_fixed ? put_fixed(at, &number) : put_scientific(at, &number);
+/* The last digit goes before `end`; returns the first. */
+static char *digits_before(char *end, uint64_t number) {
+    do {
+        *--end = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    return end;
 }
 
-static size_t format(bool is_negative, const target *wanted, char *out_text) {
-    if (isnan(wanted->value)) {
-        memcpy(out_text, "nan", 4);
-        return 3;
-    }
+static char *put_shortest(char *at, const gbx_binary *value) {
+    const gbx_decimal number = gbx_decimal_shortest(value);
+    char text[DIGITS_MAX];
+    const char *digits = digits_before(text + DIGITS_MAX, number.digits);
+    const bool is_fixed =
+        number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
+    return is_fixed ? put_fixed(at, digits, &number) : put_scientific(at, digits, &number);
+}
+
+static char *put_whole(char *at, uint64_t number) {
+    char text[DIGITS_MAX];
+    char *end = text + DIGITS_MAX;
+    const char *digits = digits_before(end, number);
+    return put_digits(put_digits(at, digits, (int)(end - digits)), ".0", 2);
+}
+
+/* Of a value without its sign, which is `binary` if it is finite and not 0. Integers below
+ * `whole_end`, which the format holds with all their neighbours, are their own shortest text. */
+static size_t format(bool is_negative, double value, double whole_end, const gbx_binary *binary,
+                     char *out_text) {
     char *at = out_text;
-    if (is_negative)
+    if (is_negative && !isnan(value))
         *at++ = '-';
-    if (isinf(wanted->value)) {
-        at = put_digits(at, "inf", 3);
-    } else {
-        int saved_errno = errno; /* strtod reports the underflow of every subnormal */
-        at = put_finite(at, wanted);
-        errno = saved_errno;
-    }
+    if (!isfinite(value))
+        at = put_digits(at, isnan(value) ? "nan" : "inf", 3);
+    else if (value < whole_end && value == trunc(value) && (value >= 1.0 || binary->fraction == 0))
+        at = put_whole(at, (uint64_t)value);
+    else
+        at = put_shortest(at, binary);
     *at = '\0';
     return (size_t)(at - out_text);
 }
 
 size_t gbx_f64_format(double value, char out_text[GBX_FLOAT_TEXT_BYTES]) {
-    target wanted = target_of_f64(fabs(value));
-    return format(signbit(value) != 0, &wanted, out_text);
+    const gbx_binary binary = gbx_binary_of_f64(gbx_f64_bits(value) & INT64_MAX);
+    return format(signbit(value) != 0, fabs(value), 0x1p53, &binary, out_text);
 }
 
 size_t gbx_f32_format(float value, char out_text[GBX_FLOAT_TEXT_BYTES]) {
-    target wanted = target_of_f32(fabsf(value));
-    return format(signbit(value) != 0, &wanted, out_text);
+    const gbx_binary binary = gbx_binary_of_f32(gbx_f32_bits(value) & INT32_MAX);
+    return format(signbit(value) != 0, fabs((double)value), 0x1p24, &binary, out_text);
 }

@@ -13,7 +13,7 @@
 
 /*
  * Both return the length without the terminating zero. Any thread; the decimal point is a point
- * in every locale; errno is kept. Takes 0.5 to 3 us.
+ * in every locale; errno is kept. Takes 0.05 us, and up to 3 us far from 1.
  */
 size_t gbx_f64_format(double value, char out_text[GBX_FLOAT_TEXT_BYTES]);
 

@@ -23,7 +23,7 @@ void fuzz_prepare_dump(void) {
 /* Records of each type that gbx_reader_next gave. */
 typedef struct seen {
     uint64_t records;
-    uint64_t by_type[GBX_RECORD_END + 1];
+    uint64_t by_type[256];
 } seen;
 
 /* --- one record --- */
@@ -31,6 +31,7 @@ typedef struct seen {
 static void check_record(const gbx_record *record) {
     FUZZ_CHECK((uintptr_t)record % 8 == 0);
     fuzz_touch(record, (size_t)record->words * 8);
+    FUZZ_CHECK(gbx_record_is_known(record->type));
     FUZZ_CHECK(gbx_record_check(record, record->words) == NULL);
 }
 
@@ -66,8 +67,14 @@ static void check_parts(const gbx_record *record) {
         check_tensor((const gbx_record_tensor *)record);
     if (record->type == GBX_RECORD_DISPATCH)
         check_slots((const gbx_record_dispatch *)record);
-    if (record->type == GBX_RECORD_EDGES)
-        fuzz_touch(gbx_record_edges(record, &count), (record->words - sizeof *record / 8) * 8);
+    if (record->type == GBX_RECORD_EDGES) {
+        const uint64_t *edges = gbx_record_edges(record, &count);
+        fuzz_touch(edges, count * 8);
+    }
+    const uint64_t *tail = gbx_record_tail(record, &count);
+    FUZZ_CHECK(tail + count == (const uint64_t *)(const void *)record + record->words);
+    FUZZ_CHECK(count <= record->words - gbx_record_fixed_words[record->type]);
+    fuzz_touch(tail, count * 8);
 }
 
 /* --- in the order of the journal --- */

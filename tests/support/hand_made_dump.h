@@ -246,7 +246,7 @@ static inline void made_write_file(const made_dump *dump, const char *name, cons
 }
 
 static inline size_t made_journal(made_dump *dump, unsigned char *out_bytes) {
-    gbx_journal_header header = {.version = 1, .header_bytes = 64};
+    gbx_journal_header header = {.version = 2, .header_bytes = 64};
     memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
     memcpy(out_bytes, &header, sizeof header);
     size_t used = sizeof header;

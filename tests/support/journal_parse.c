@@ -29,7 +29,7 @@ static void check_file_head(const parsed_journal *journal) {
     static const unsigned char zeros[48];
     assert_true(journal->file_bytes >= FILE_HEAD_BYTES);
     assert_memory_equal(journal->file, "GBXJRNL1", 8);
-    assert_int_equal(journal_u32(journal->file + 8), 1);
+    assert_int_equal(journal_u32(journal->file + 8), 2);
     assert_int_equal(journal_u32(journal->file + 12), FILE_HEAD_BYTES);
     assert_memory_equal(journal->file + 16, zeros, sizeof zeros);
 }

@@ -75,7 +75,7 @@ static inline void set_number(builder *b, size_t at, uint64_t value, size_t widt
 static inline void begin_journal(builder *b) {
     memset(b, 0, sizeof *b);
     put_bytes(b, "GBXJRNL1", 8);
-    put_u32(b, 1);
+    put_u32(b, 2);
     put_u32(b, 64);
     for (int i = 0; i < 6; ++i)
         put_u64(b, 0);

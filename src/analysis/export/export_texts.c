@@ -5,8 +5,6 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export/export_float.h"
-#include "base/float_bits.h"
 
 enum { CACHED_BITS_MAX = 16, CACHED_TEXT_BYTES = 15 };
 
@@ -32,8 +30,6 @@ void gbx_export_texts_destroy(gbx_export_texts *texts) {
 }
 
 static size_t put(const gbx_export_texts *texts, uint64_t bits, char *out_text) {
-    if (texts->dtype == GBX_FLOAT32)
-        return gbx_export_f32_format(gbx_f32_of_bits((uint32_t)bits), out_text);
     if (texts->dtype == GBX_BOOL && texts->is_bool_number) {
         out_text[0] = bits & 0xff ? '1' : '0';
         return 1;

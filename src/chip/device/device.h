@@ -84,6 +84,7 @@ struct gbx_device {
     int64_t progress_ns;
     int64_t looked_ns;
 
+    gbx_program_set programs;
     void *program_state;
     gbx_loaded_kernel kernels[GBX_MAX_KERNELS]; /* control thread, between launches */
     uint32_t core_count;
@@ -95,10 +96,11 @@ struct gbx_device {
 /* --- device_main.c --- */
 
 /*
- * Runs a chip until the host closes the link; consumes the socket. False when a kernel did not end,
- * and so the memory it uses must stay.
+ * Runs a chip until the host closes the link; consumes the socket. What it can launch beside its
+ * own entry is `programs`, which is copied. False when a kernel did not end, and so the memory it
+ * uses must stay.
  */
-bool gbx_device_main(int link_socket);
+bool gbx_device_main(int link_socket, const gbx_program_set *programs);
 
 /*
  * Reports the end of the launch: code and counts in the control block, then the host's doorbell.

@@ -62,7 +62,7 @@ static bool owns(const gbx_device *device, uint64_t address, uint64_t bytes) {
 }
 
 static void start_program(gbx_device *device) {
-    device->program = gbx_program_find(device->launch.entry);
+    device->program = device->programs.find(device->launch.entry);
     if (!device->program) {
         gbx_device_finish(device, GBX_INTERNAL, 0, 0);
         return;
@@ -213,13 +213,13 @@ static gbx_status start_threads(gbx_device *device) {
     if (device->attention_fd < 0)
         return gbx_fail(GBX_IO, "making the chip's event: %s", strerror(errno));
     /* Not from the heap, as the device itself: a kernel that corrupts the heap leaves it alone. */
-    device->program_state = mmap(NULL, gbx_program_state_bytes, PROT_READ | PROT_WRITE,
+    device->program_state = mmap(NULL, device->programs.state_bytes, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (device->program_state == MAP_FAILED) {
         device->program_state = NULL;
         return gbx_fail_memory("starting the chip");
     }
-    gbx_program_state_init(device->program_state, device->core_count);
+    device->programs.init(device->program_state, device->core_count, device->programs.context);
     for (uint32_t i = 0; i < device->core_count; ++i) {
         device->cores[i].device = device->workers[i].device = device;
         device->cores[i].id = device->workers[i].id = i;
@@ -281,9 +281,9 @@ static bool stop_threads(gbx_device *device) {
 /* Of a chip inside the host, which keeps the mapping of global memory. */
 static void destroy(gbx_device *device) {
     gbx_kernel_unload_all(device);
-    gbx_program_state_destroy(device->program_state);
+    device->programs.destroy(device->program_state);
     if (device->program_state)
-        munmap(device->program_state, gbx_program_state_bytes);
+        munmap(device->program_state, device->programs.state_bytes);
     if (device->attention_fd >= 0)
         close(device->attention_fd);
     close(device->gm_fd);
@@ -301,7 +301,7 @@ static void answer(const gbx_device *device, gbx_status status) {
     gbx_status_free(sent); /* a host that is gone needs no answer */
 }
 
-bool gbx_device_main(int link_socket) {
+bool gbx_device_main(int link_socket, const gbx_program_set *programs) {
     /* Not from the heap: a kernel that corrupts the heap leaves the chip's own state alone. */
     gbx_device *device =
         mmap(NULL, sizeof *device, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -309,6 +309,7 @@ bool gbx_device_main(int link_socket) {
         close(link_socket);
         return true;
     }
+    device->programs = *programs;
     device->link_socket = link_socket;
     device->gm_fd = device->doorbell_fd = device->attention_fd = -1;
     gbx_status status = start(device);

@@ -11,7 +11,7 @@ static bool is_stopping(gbx_device *device) {
 static bool await_call(gbx_worker *worker) {
     for (;;) {
         uint32_t seen = gbx_doorbell_read(&worker->bell);
-        if (!gbx_program_is_parked(worker->device->program_state, worker->id))
+        if (!worker->device->programs.is_parked(worker->device->program_state, worker->id))
             return true;
         if (is_stopping(worker->device))
             return false;
@@ -43,7 +43,7 @@ static void *worker_main(void *argument) {
 }
 
 gbx_status gbx_worker_start(gbx_worker *worker) {
-    gbx_program_park_first(worker->device->program_state, worker->id);
+    worker->device->programs.park_first(worker->device->program_state, worker->id);
     int error = pthread_create(&worker->thread, NULL, worker_main, worker);
     if (error)
         return gbx_fail(GBX_EXHAUSTED,

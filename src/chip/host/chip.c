@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "chip/device/device.h"
 
 enum { ALLOC_ALIGNMENT = 512, PAGE_BYTES = 4096 };
 
@@ -19,8 +18,8 @@ static gbx_status check_limit(const char *what, uint64_t wanted, uint64_t most) 
                     wanted, what, most);
 }
 
-static gbx_status resolve_config(const gbx_chip_config *config, const gbx_hal_ops **out_ops,
-                                 gbx_hal_config *out_hal_config) {
+static gbx_status resolve_config(const gbx_chip_config *config, gbx_device_function device_main,
+                                 const gbx_hal_ops **out_ops, gbx_hal_config *out_hal_config) {
     if (config->platform)
         GBX_TRY(gbx_status_annotate(gbx_hal_find(config->platform, out_ops), "opening a chip"));
     else
@@ -36,7 +35,7 @@ static gbx_status resolve_config(const gbx_chip_config *config, const gbx_hal_op
         .aicpu_threads = config->aicpu_threads ? config->aicpu_threads : GBX_DEFAULT_AICPU_THREADS,
         .gm_bytes = config->gm_bytes ? config->gm_bytes : GBX_DEFAULT_GM_BYTES,
         .chip_program = config->chip_program,
-        .device_main = gbx_device_main,
+        .device_main = device_main,
     };
     GBX_TRY(check_limit("blocks", out_hal_config->blocks, GBX_MAX_BLOCKS));
     GBX_TRY(check_limit("AICPU threads", out_hal_config->aicpu_threads, GBX_MAX_AICPU_THREADS));
@@ -62,14 +61,15 @@ static gbx_status prepare_control(gbx_chip *chip) {
                         sizeof magic);
 }
 
-gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip) {
+gbx_status gbx_chip_open_with(const gbx_chip_config *config, gbx_device_function device_main,
+                              gbx_chip **out_chip) {
     static const gbx_chip_config defaults;
     *out_chip = NULL;
     if (!config)
         config = &defaults;
     const gbx_hal_ops *ops;
     gbx_hal_config hal_config;
-    GBX_TRY(resolve_config(config, &ops, &hal_config));
+    GBX_TRY(resolve_config(config, device_main, &ops, &hal_config));
     gbx_chip *chip = calloc(1, sizeof *chip);
     if (!chip)
         return gbx_fail_memory("opening a chip");
@@ -121,6 +121,11 @@ const char *gbx_platform_name(uint32_t index) {
 const char *gbx_platform_description(uint32_t index) {
     const gbx_hal_ops *ops = gbx_hal_platform(index);
     return ops ? ops->description : NULL;
+}
+
+bool gbx_platform_maps_memory(uint32_t index) {
+    const gbx_hal_ops *ops = gbx_hal_platform(index);
+    return ops && ops->map != NULL;
 }
 
 gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {

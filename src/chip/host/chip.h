@@ -36,6 +36,13 @@ static inline const gbx_hal_ops *gbx_chip_ops(const gbx_chip *chip) {
     return chip->hal->ops;
 }
 
+/* Runs a chip inside this process until the host closes the link, as gbx_device_main. */
+typedef bool (*gbx_device_function)(int link_socket);
+
+/* gbx_chip_open, but for what runs where the chip is a thread. */
+GBX_MUST_USE gbx_status gbx_chip_open_with(const gbx_chip_config *config,
+                                           gbx_device_function device_main, gbx_chip **out_chip);
+
 /* Refuses a chip that has failed before, saying so after `doing`. */
 GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing);
 

@@ -44,6 +44,9 @@ static void tell_counts(gbx_lane *lane) {
 }
 
 void gbx_lane_publish(gbx_lane *lane) {
+    uint64_t used = gbx_lane_arena_used(lane);
+    if (used > lane->most_used)
+        lane->most_used = used;
     lane->published = lane->tail;
     lane->published_ns = lane->hook_ns;
     tell_counts(lane);
@@ -125,15 +128,20 @@ static uint64_t place(const gbx_lane *lane, uint64_t bytes, uint64_t alignment) 
     return at + bytes > arena_bytes ? position + (arena_bytes - at) : position;
 }
 
-static bool has_space(gbx_lane *lane, uint64_t end) {
-    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
-    if (end - lane->seen_head <= arena_bytes)
-        return true;
+uint64_t gbx_lane_arena_used(gbx_lane *lane) {
     /* Acquire pairs with the host's release: it has read what lay below. One that is beyond what
      * was written is no head. */
     uint64_t head = atomic_load_explicit(&lane->shared->arena_head, memory_order_acquire);
     if (head > lane->seen_head && head <= lane->tail)
         lane->seen_head = head;
+    return lane->tail - lane->seen_head;
+}
+
+static bool has_space(gbx_lane *lane, uint64_t end) {
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    if (end - lane->seen_head <= arena_bytes)
+        return true;
+    gbx_lane_arena_used(lane);
     return end - lane->seen_head <= arena_bytes;
 }
 
@@ -189,19 +197,54 @@ void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) 
     /* Else the host finds the difference between what it was told and lost[]. */
 }
 
+/* --- samples --- */
+
+/* Without waiting for room: what finds none is told with the next. */
+static void tell_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
+    if (lane->lines && lane->used == GBX_DUMP_BUFFER_LINES)
+        gbx_lane_publish(lane);
+    if (!has_buffer(lane))
+        return;
+    gbx_dump_sample *line =
+        (gbx_dump_sample *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+    *line = *sample;
+    line->head.kind = GBX_DUMP_SAMPLE;
+    line->head.lines = 1;
+    line->head.arg_index = GBX_DUMP_NO_ARG;
+    gbx_lane_commit(lane);
+    lane->waits = (gbx_dump_sample){.wait_count = 0};
+}
+
 /* --- hooks --- */
 
-bool gbx_lane_enter(gbx_lane *lane) {
+static bool go_in(gbx_lane *lane) {
     if (atomic_load_explicit(&lane->has_ended, memory_order_acquire))
         return false;
     gbx_lane_go_inside(lane);
+    return true;
+}
+
+bool gbx_lane_enter(gbx_lane *lane) {
+    if (!go_in(lane))
+        return false;
     lane->hook_ns = gbx_clock_ns();
     int64_t since_start = lane->hook_ns - lane->writer->start_ns;
     lane->time_ns = since_start > 0 ? (uint64_t)since_start : 0;
     return true;
 }
 
+bool gbx_lane_enter_at(gbx_lane *lane, uint64_t start_ticks, uint64_t now_ticks) {
+    if (!go_in(lane))
+        return false;
+    /* First, so that both are reckoned from one anchor. */
+    lane->hook_ns = lane->writer->start_ns + (int64_t)gbx_ticks_to_time(lane, now_ticks);
+    lane->time_ns = gbx_ticks_to_time(lane, start_ticks);
+    return true;
+}
+
 void gbx_lane_leave(gbx_lane *lane) {
+    if (lane->waits.wait_count)
+        tell_sample(lane, &lane->waits);
     if (lane->lines && lane->hook_ns - lane->published_ns > PUBLISH_NS)
         gbx_lane_publish(lane);
     if (lane->writer->setup.flags & GBX_DUMP_BY_BATCH)
@@ -214,6 +257,14 @@ void gbx_lane_end(gbx_lane *lane) {
     lane->is_dropping[GBX_ROOM_LINES] = false;
     if (lane->loss_count && take_lines(lane, lane->loss_count))
         tell_losses(lane);
+    if (lane->waits.wait_count)
+        tell_sample(lane, &lane->waits);
+    if (lane->committed) {
+        gbx_dump_sample last = {.head.time_ns = lane->time_ns, .used = lane->most_used};
+        uint64_t used = gbx_lane_arena_used(lane);
+        last.used = used > last.used ? used : last.used;
+        tell_sample(lane, &last);
+    }
     gbx_lane_publish(lane);
     memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);
     shared->has_ended = 1;

@@ -1,9 +1,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dump/device/probe_source.h"
 #include "dump/device/writer.h"
-
-const uint64_t gbx_probe_state_bytes = sizeof(gbx_writer);
 
 /* --- which arguments --- */
 
@@ -241,6 +240,30 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     gbx_lane_leave(lane);
 }
 
+static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+    gbx_lane *lane = lane_of(context, thread);
+    uint64_t start = atomic_load_explicit(&dispatch->start_ticks, memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&dispatch->end_ticks, memory_order_relaxed);
+    if (!gbx_lane_enter_at(lane, start, end ? end : lane->writer->probe.ticks()))
+        return;
+    gbx_dump_record head = {
+        .stage = GBX_DUMP_AFTER, .task = dispatch->task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_execution *to = gbx_lane_begin(lane, GBX_DUMP_EXECUTION, 0, &head);
+    if (to) {
+        uint64_t end_ns = (uint64_t)(lane->hook_ns - lane->writer->start_ns);
+        /* A thread that moved between processors whose counters differ has not gone back in time.
+         */
+        to->end_ns = !end ? GBX_DUMP_NO_END : end_ns > lane->time_ns ? end_ns : lane->time_ns;
+        to->core_id = dispatch->core_id;
+        to->block_idx = dispatch->block_idx;
+        to->subtask = dispatch->subtask;
+        to->func_id = dispatch->func_id;
+        memset(to->reserved, 0, sizeof to->reserved);
+        gbx_lane_commit(lane);
+    }
+    gbx_lane_leave(lane);
+}
+
 static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
     gbx_lane *lane = lane_of(context, thread);
     if (!gbx_lane_enter(lane))
@@ -318,9 +341,10 @@ static void init_lane(gbx_writer *writer, uint32_t index) {
     lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + index * setup->arena_bytes);
     lane->scratch = writer->scratch[index];
     lane->published_ns = writer->start_ns;
+    lane->anchor = writer->start;
 }
 
-const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request) {
+static const gbx_probe *attach_writer(void *state, const gbx_probe_request *request) {
     gbx_writer *writer = state;
     if (!is_inside(request, request->data_base, sizeof(gbx_dump_setup)) ||
         request->data_base % _Alignof(gbx_dump_setup))
@@ -330,15 +354,21 @@ const gbx_probe *gbx_probe_attach(void *state, const gbx_probe_request *request)
     memcpy(&writer->setup, writer->shared, sizeof writer->setup);
     if (!is_setup_sound(request, &writer->setup))
         return NULL;
-    writer->start_ns = gbx_clock_ns();
-    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
-        init_lane(writer, i);
     writer->probe = (gbx_probe){.context = writer,
+                                .ticks = gbx_ticks_source(),
                                 .before_dispatch = before_dispatch,
                                 .at_dispatch = at_dispatch,
+                                .after_dispatch = after_dispatch,
                                 .after_completion = after_completion,
                                 .end_of_thread = end_of_thread,
                                 .on_fault = on_fault,
                                 .progress = progress};
+    writer->start = gbx_ticks_pair_read(writer->probe.ticks);
+    writer->start_ns = writer->start.ns;
+    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
+        init_lane(writer, i);
     return &writer->probe;
 }
+
+const gbx_probe_source gbx_dump_probe_source = {.state_bytes = sizeof(gbx_writer),
+                                                .attach = attach_writer};

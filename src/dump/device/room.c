@@ -9,9 +9,18 @@ static void nap(gbx_lane *lane) {
     nanosleep(&duration, NULL);
 }
 
-static void note_wait(gbx_lane *lane, int64_t duration_ns) {
-    if (duration_ns > 0)
+/* A wait that has ended. All of a hook are one sample. */
+static void note_wait(gbx_lane *lane, uint32_t cause, int64_t start_ns, uint64_t used) {
+    int64_t duration_ns = gbx_clock_ns() - start_ns;
+    if (lane->waits.wait_count++ == 0) {
+        lane->waits.head.time_ns = (uint64_t)(start_ns - lane->writer->start_ns);
+        lane->waits.used = used;
+    }
+    lane->waits.causes |= cause;
+    if (duration_ns > 0) {
+        lane->waits.waited_ns += (uint64_t)duration_ns;
         lane->stall_ns += (uint64_t)duration_ns;
+    }
     gbx_lane_note_duration(lane, duration_ns);
 }
 
@@ -44,7 +53,7 @@ void gbx_lane_go_inside(gbx_lane *lane) {
     while (!try_go_inside(lane))
         continue;
     if (start_ns)
-        note_wait(lane, gbx_clock_ns() - start_ns);
+        note_wait(lane, GBX_DUMP_WAITED_COPY, start_ns, gbx_lane_arena_used(lane));
 }
 
 static bool is_another_inside(const gbx_lane *lane) {
@@ -103,6 +112,7 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
         return false;
     /* What this lane holds back may be all that the host waits for. */
     gbx_lane_publish(lane);
+    uint64_t used = gbx_lane_arena_used(lane);
     int64_t start_ns = gbx_clock_ns();
     int64_t now_ns = start_ns;
     int64_t deadline_ns = start_ns + (int64_t)lane->writer->setup.stall_timeout_ns;
@@ -114,7 +124,8 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
             nap(lane);
         now_ns = gbx_clock_ns();
     }
-    note_wait(lane, now_ns - start_ns);
+    note_wait(lane, room == GBX_ROOM_LINES ? GBX_DUMP_WAITED_LINES : GBX_DUMP_WAITED_ARENA,
+              start_ns, used);
     lane->is_dropping[room] = !is_there;
     lane->dropped_at[room] = given_back(lane, room);
     return is_there;

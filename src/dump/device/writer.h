@@ -26,6 +26,12 @@ typedef struct gbx_writer gbx_writer;
 /* Where a lane is with a batch platform, which copies only while no lane writes. */
 enum { GBX_LANE_OUTSIDE = 0, GBX_LANE_INSIDE = 1, GBX_LANE_PARKED = 2 };
 
+/* The clock of dispatches and the system's, read together. */
+typedef struct gbx_ticks_pair {
+    uint64_t ticks;
+    int64_t ns;
+} gbx_ticks_pair;
+
 /* A loss that waits for room to be told. */
 typedef struct gbx_writer_loss {
     gbx_dump_record first;
@@ -64,6 +70,13 @@ struct gbx_lane {
     /* Of the hook under way. */
     int64_t hook_ns;
     uint64_t time_ns;
+    /* What turns ticks into time: a pair not long ago, and the rate since the start. */
+    gbx_ticks_pair anchor;
+    uint64_t reach; /* ticks after the anchor for which it is good */
+    double ns_per_tick;
+    /* Its waits that were not told yet, and the most that the arena held. */
+    gbx_dump_sample waits;
+    uint64_t most_used;
     /* What is told at the end. */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
@@ -88,6 +101,7 @@ struct gbx_writer {
     gbx_dump_setup *shared; /* in global memory */
     gbx_dump_setup setup;   /* as it was at the start */
     int64_t start_ns;
+    gbx_ticks_pair start;                     /* the same, with ticks */
     _Alignas(64) _Atomic uint32_t is_pausing; /* a lane waits for the host to copy */
     /* Arguments that were skipped before dispatch, as far as they can be remembered: an inout is
      * not told twice. */
@@ -102,6 +116,9 @@ struct gbx_writer {
  * ended, and nothing is to be told. */
 bool gbx_lane_enter(gbx_lane *lane);
 void gbx_lane_leave(gbx_lane *lane);
+
+/* The same for a hook whose time is that of a dispatch: without a timestamp of its own. */
+bool gbx_lane_enter_at(gbx_lane *lane, uint64_t start_ticks, uint64_t now_ticks);
 
 /*
  * Room for a record of `words` beyond its first line; NULL when there is none, and the record is
@@ -144,6 +161,21 @@ static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
 
 /* Whether there is room; lines: takes a buffer where the lane has none. */
 bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end);
+
+/* Bytes of the arena that the host has not given back. */
+uint64_t gbx_lane_arena_used(gbx_lane *lane);
+
+/* --- ticks.c --- */
+
+/* The clock of dispatches: the time stamp counter of the processor where it is invariant, else
+ * the system's clock. */
+uint64_t (*gbx_ticks_source(void))(void);
+
+/* Reads both clocks. */
+gbx_ticks_pair gbx_ticks_pair_read(uint64_t (*ticks)(void));
+
+/* Nanoseconds since the start of the run, within some 100 of those of CLOCK_MONOTONIC. */
+uint64_t gbx_ticks_to_time(gbx_lane *lane, uint64_t ticks);
 
 /* --- room.c --- */
 

@@ -10,9 +10,9 @@
 #include <glassbox/tensor.h>
 
 #include "base/memory.h"
-#include "dump/filter_values.h"
+#include "text/filter_values.h"
 
-enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
+enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS, NAMES_BYTES = 128 };
 
 /* Sets of func_ids, a bit for each. */
 typedef struct kernel_set {
@@ -32,26 +32,28 @@ typedef struct parse_state {
 /* --- values --- */
 
 static gbx_status parse_word(const parse_state *state, const char *key, const char *value,
-                             const gbx_filter_word *words, uint8_t *bits) {
-    char known[GBX_FILTER_WORDS_BYTES];
+                             const gbx_name_set *names, uint8_t *bits) {
+    char known[NAMES_BYTES];
     uint32_t number = 0;
-    if (!gbx_filter_find_word(words, value, &number, known))
+    if (!gbx_name_find(names, value, &number)) {
+        gbx_name_list(names, known, sizeof known);
         return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
                         state->text, key, value, known);
+    }
     *bits |= (uint8_t)(1u << number);
     return NULL;
 }
 
 static gbx_status parse_role(parse_state *state, const char *value) {
-    return parse_word(state, "role", value, gbx_filter_roles, &state->filter->roles);
+    return parse_word(state, "role", value, &gbx_roles, &state->filter->roles);
 }
 
 static gbx_status parse_stage(parse_state *state, const char *value) {
-    return parse_word(state, "stage", value, gbx_filter_stages, &state->filter->stages);
+    return parse_word(state, "stage", value, &gbx_stages, &state->filter->stages);
 }
 
 static gbx_status parse_kind(parse_state *state, const char *value) {
-    return parse_word(state, "kind", value, gbx_filter_kinds, &state->filter->kinds);
+    return parse_word(state, "kind", value, &gbx_kinds, &state->filter->kinds);
 }
 
 static gbx_status parse_dtype(parse_state *state, const char *value) {

@@ -112,7 +112,7 @@ static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32
     head->ndims = 0;
     head->flags = from->flags & GBX_DUMP_IN_FLIGHT ? GBX_FLAG_IN_FLIGHT : 0;
     head->thread = (uint16_t)thread;
-    head->reserved = 0;
+    head->tail_words = 0;
     head->task = from->task;
     head->time_ns = from->time_ns;
     return head;

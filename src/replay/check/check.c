@@ -380,15 +380,6 @@ struct gbx_check_job {
     gbx_replay_task task;
 };
 
-/* "replaying task 29, kernel softmax: ..." begins with what every report has anyway, and tasks that
- * are not checked for one reason are to have one text. */
-static const char *without_title(const char *sentence) {
-    bool has_title = strncmp(sentence, "replaying task ", 15) == 0 ||
-                     strncmp(sentence, "calling the task again: ", 24) == 0;
-    const char *end = has_title ? strstr(sentence, ": ") : NULL;
-    return end ? end + 2 : sentence;
-}
-
 /* What does not fit into memory is a matter of this task; so is what the dump does not hold of it,
  * or holds in contradiction, where its records are what is read. */
 static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool is_reading) {
@@ -396,7 +387,7 @@ static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool
     bool is_of_records = is_reading && (code == GBX_NOT_FOUND || code == GBX_BAD_FORMAT);
     if (!is_of_records && code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED)
         return status;
-    not_checked(result, "%s", without_title(gbx_status_message(status)));
+    not_checked(result, "%s", gbx_status_message(status));
     result->output_count = 0;
     gbx_status_free(status);
     return NULL;
@@ -404,7 +395,10 @@ static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool
 
 static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
     checking *c = &job->checking;
-    GBX_TRY(take_refusal(c->result, gbx_replay_task_read(c->entries, task, &job->task), true));
+    gbx_status status = gbx_replay_task_read(c->entries, task, &job->task);
+    if (status)
+        status = gbx_replay_task_explain(&job->task, status, false);
+    GBX_TRY(take_refusal(c->result, status, true));
     if (c->result->verdict == GBX_CHECK_NOT_CHECKED)
         return NULL;
     if (job->task.did_complete)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "replay/trust/replay_trust.h"
 #include "toolchain/kernel_compiler.h"
 
@@ -16,35 +17,28 @@ enum { THREADS_MAX = 8 };
 /* After the flags of a kernel, which may ask for less. */
 static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
 
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "compiling references: the host is out of memory");
-}
-
 /* --- where the scene is --- */
 
 static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kept,
-                             const char **out_path) {
+                             const char **out_path, gbx_scene_trouble *trouble) {
+    *trouble = GBX_SCENE_UNKNOWN;
     if (!kept)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "%s has no run.json that tells its scene; name it with --scene DIR",
-                        dump_directory);
+        return gbx_fail(GBX_NOT_FOUND, "%s has no run.json that tells its scene", dump_directory);
     /* A run writes a whole path; another one would mean what happens to lie around here. */
     if (!kept->scene_path || kept->scene_path[0] != '/')
-        return gbx_fail(GBX_NOT_FOUND,
-                        "%s does not tell the whole path of the scene; name it with --scene DIR",
-                        kept->path);
+        return gbx_fail(GBX_NOT_FOUND, "%s does not tell the whole path of the scene", kept->path);
     if (access(kept->scene_path, F_OK) != 0)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "the scene of the dump was %s, which is not there any more; name it with "
-                        "--scene DIR",
+        return gbx_fail(GBX_NOT_FOUND, "the scene of the dump was %s, which is not there any more",
                         kept->scene_path);
+    *trouble = GBX_SCENE_FOREIGN;
     if (gbx_scene_is_foreign(&(gbx_trust){dump_directory, kept}))
         return gbx_fail(
             GBX_INVALID_ARGUMENT,
             "the scene of the dump, %s, or a reference of it lies inside of the dump, is not "
             "this user's, or can be written by everybody, and its references are code, which is not "
-            "run unasked; if you trust it, name it with --scene",
+            "run unasked",
             kept->scene_path);
+    *trouble = GBX_SCENE_USABLE;
     *out_path = kept->scene_path;
     return NULL;
 }
@@ -85,36 +79,39 @@ static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *ker
 }
 
 static gbx_status match_kernel(const gbx_scene *scene, const gbx_scene_kernel *own,
-                               const gbx_run_kernel *kernel) {
+                               const gbx_run_kernel *kernel, gbx_scene_trouble *trouble) {
+    *trouble = GBX_SCENE_OTHER;
     if (strcmp(own->name, kernel->name) != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "%s is not the scene of the dump: func_id %" PRIu32
-                        " is kernel %s there, and %s in the dump; --scene DIR names another",
+                        " is kernel %s there, and %s in the dump",
                         scene->path, kernel->func_id, own->name, kernel->name);
+    *trouble = GBX_SCENE_CHANGED;
     if (!has_signature(own, kernel))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "%s has changed since the run: the signature of kernel %s is another one "
-                        "in the dump, so its reference expects other arguments; run again, or "
-                        "name the scene as it was with --scene DIR",
+                        "in the dump, so its reference expects other arguments",
                         scene->path, own->name);
+    *trouble = GBX_SCENE_USABLE;
     return NULL;
 }
 
-static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run) {
+static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run,
+                              gbx_scene_trouble *trouble) {
     size_t found = 0;
     for (size_t i = 0; i < run->kernel_count; ++i) {
         const gbx_run_kernel *kernel = &run->kernels[i];
         const gbx_scene_kernel *own = find_kernel(scene, kernel->func_id);
         if (own)
-            GBX_TRY(match_kernel(scene, own, kernel));
+            GBX_TRY(match_kernel(scene, own, kernel, trouble));
         found += own != NULL;
     }
-    if (run->kernel_count > 0 && found == 0)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "%s is not the scene of the dump: it has none of the dump's %zu kernels; "
-                        "--scene DIR names another",
-                        scene->path, run->kernel_count);
-    return NULL;
+    if (run->kernel_count == 0 || found > 0)
+        return NULL;
+    *trouble = GBX_SCENE_OTHER;
+    return gbx_fail(GBX_INVALID_ARGUMENT,
+                    "%s is not the scene of the dump: it has none of the dump's %zu kernels",
+                    scene->path, run->kernel_count);
 }
 
 /* --- compiling --- */
@@ -141,7 +138,7 @@ static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
     char *link_flags = make_exact(kernel->link_flags);
     gbx_status status = flags && link_flags
                             ? gbx_kernel_compile(kernel->reference, flags, link_flags, out_path)
-                            : fail_memory();
+                            : gbx_fail_memory("compiling references");
     free(flags);
     free(link_flags);
     return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
@@ -200,7 +197,7 @@ static gbx_status fill(gbx_references *references) {
     references->items = calloc(scene->kernel_count + 1, sizeof *references->items);
     references->objects = calloc(scene->kernel_count + 1, sizeof *references->objects);
     if (!references->items || !references->objects)
-        return fail_memory();
+        return gbx_fail_memory("compiling references");
     references->count = scene->kernel_count;
     GBX_TRY(compile_all(references));
     for (size_t i = 0; i < references->count; ++i)
@@ -211,24 +208,30 @@ static gbx_status fill(gbx_references *references) {
     return NULL;
 }
 
-static gbx_status open_scene(const char *path, const gbx_run_info *run,
-                             gbx_references *references) {
+static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
+                             gbx_scene_trouble *trouble) {
+    *trouble = GBX_SCENE_BROKEN;
     GBX_TRY(gbx_scene_load(path, &references->scene));
-    GBX_TRY(match_scene(references->scene, run));
-    return fill(references);
+    *trouble = GBX_SCENE_USABLE;
+    GBX_TRY(match_scene(references->scene, run, trouble));
+    *trouble = GBX_SCENE_BROKEN;
+    GBX_TRY(fill(references));
+    *trouble = GBX_SCENE_USABLE;
+    return NULL;
 }
 
 gbx_status gbx_references_open(const char *scene, const char *dump_directory,
                                const gbx_kept_run *kept, const gbx_run_info *run,
-                               gbx_references **out_references) {
+                               gbx_references **out_references, gbx_scene_trouble *out_trouble) {
     const char *path = scene;
     *out_references = NULL;
+    *out_trouble = GBX_SCENE_USABLE;
     if (!path)
-        GBX_TRY(find_scene(dump_directory, kept, &path));
+        GBX_TRY(find_scene(dump_directory, kept, &path, out_trouble));
     gbx_references *references = calloc(1, sizeof *references);
     if (!references)
-        return fail_memory();
-    gbx_status status = open_scene(path, run, references);
+        return gbx_fail_memory("compiling references");
+    gbx_status status = open_scene(path, run, references, out_trouble);
     if (status)
         gbx_references_close(references);
     else

@@ -116,9 +116,16 @@ gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_out
     return gbx_replay_memory_find_strays(&engine->memory, &engine->layout, out_outcome);
 }
 
+/* What gbx_replay_layout_make refuses, as a sentence of its own. */
+static gbx_status with_title(gbx_status status) {
+    gbx_code code = gbx_status_code(status);
+    bool is_refusal = code == GBX_OUT_OF_RANGE || code == GBX_EXHAUSTED;
+    return is_refusal ? gbx_status_annotate(status, "calling the task again") : status;
+}
+
 gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
                           gbx_replay_outcome *out_outcome) {
-    GBX_TRY(gbx_replay_begin(engine, request));
+    GBX_TRY(with_title(gbx_replay_begin(engine, request)));
     return gbx_replay_end(engine, out_outcome);
 }
 
@@ -145,14 +152,14 @@ gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
                                     gbx_call_dispatch **out_dispatches) {
     gbx_replay_layout layout;
     GBX_TRY(gbx_replay_request_check(request));
-    GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
+    GBX_TRY(with_title(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout)));
     return gbx_replay_request_describe(request, &layout, engine->chip_blocks, out_file,
                                        out_dispatches);
 }
 
 gbx_status gbx_replay_write_call(gbx_replay_engine *engine, const gbx_replay_request *request,
                                  const char *path) {
-    GBX_TRY(prepare(engine, request));
+    GBX_TRY(with_title(prepare(engine, request)));
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));

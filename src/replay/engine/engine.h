@@ -72,7 +72,8 @@ GBX_MUST_USE gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_repl
 
 /*
  * The same in two steps, with something else done between them: the first does not wait for the
- * calls. What the request points at has to live until the second.
+ * calls. What the request points at has to live until the second. What does not fit into memory,
+ * GBX_OUT_OF_RANGE or GBX_EXHAUSTED, is said without naming the task.
  */
 GBX_MUST_USE gbx_status gbx_replay_begin(gbx_replay_engine *engine,
                                          const gbx_replay_request *request);

@@ -143,7 +143,7 @@ static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uin
             continue;
         if (old->end - old->start > FIRST_SLOT + SLOT_BYTES - next - 2 * (uint64_t)PAGE_BYTES)
             return gbx_fail(GBX_OUT_OF_RANGE,
-                            "calling the task again: its tensors do not fit into the %" PRIu64
+                            "its tensors do not fit into the %" PRIu64
                             " bytes of memory that a chip can have",
                             SLOT_BYTES);
         uint64_t move = next + old->start % PAGE_BYTES - old->start; /* may go round */
@@ -194,7 +194,7 @@ static gbx_status check_size(gbx_replay_layout *layout) {
             left -= touched + kept;
         if (left < largest)
             return gbx_fail(GBX_EXHAUSTED,
-                            "calling the task again: its tensors take more than the %" PRIu64
+                            "its tensors take more than the %" PRIu64
                             " bytes of memory that this machine has, with what is kept to compare",
                             there);
         layout->touch_bytes += touched;

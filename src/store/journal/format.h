@@ -2,7 +2,12 @@
  * tensor_dump.rec, the journal of a dump, to the byte. Little-endian; every record is a whole
  * number of 8-byte words. docs/format.md says the same in prose.
  *
- *     header (64 bytes), then blocks: block header (32 bytes), then records, back to back
+ *     header (64 bytes or more), then blocks: block header (32 bytes), then records, back to back
+ *
+ * How it grows: a new type of record gets a number that is not in use, with
+ * GBX_RECORD_MUST_UNDERSTAND in it where a reader that skips such records would say something
+ * wrong. A new field of a type goes to the end of its records, behind parts of variable length
+ * (gbx_record_tail in record.h). Fields never move, and numbers are never used again.
  *
  * A block is written with one call once all payload that its records point at is in the file, and
  * its checksum covers it, so that a journal that ends anywhere is good up to its last whole block.
@@ -14,8 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/names.h" /* the numbers of stages, causes of loss and reasons to skip */
+
 #define GBX_JOURNAL_MAGIC "GBXJRNL1"
-#define GBX_JOURNAL_VERSION 1u
+#define GBX_JOURNAL_VERSION 2u        /* is written */
+#define GBX_JOURNAL_OLDEST_VERSION 1u /* is read, and all up to GBX_JOURNAL_VERSION */
+#define GBX_JOURNAL_HEADER_MAX_BYTES 4096u
 #define GBX_BLOCK_MAGIC UINT32_C(0x42584247) /* "GBXB" */
 #define GBX_BLOCK_MAX_BYTES (1u << 20)       /* of the records of one block */
 #define GBX_PAYLOAD_ALIGNMENT 64u            /* of bin_offset */
@@ -23,7 +32,8 @@
 typedef struct gbx_journal_header {
     char magic[8];
     uint32_t version;
-    uint32_t header_bytes; /* 64: blocks begin there */
+    uint32_t header_bytes; /* blocks begin there. 64 is written; version 1 has no other, version 2
+                              any multiple of 8 up to GBX_JOURNAL_HEADER_MAX_BYTES */
     uint64_t reserved[6];  /* zero */
 } gbx_journal_header;
 static_assert(sizeof(gbx_journal_header) == 64, "layout of the journal");
@@ -37,6 +47,13 @@ typedef struct gbx_block_header {
     uint64_t head_check; /* XXH3-64 of the 24 bytes before */
 } gbx_block_header;
 static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
+
+/*
+ * In the type of a record: who does not know the type refuses the whole journal. Records of other
+ * types that are not known are skipped and counted. The bit is part of the number: 7 and 0x87 are
+ * two types.
+ */
+#define GBX_RECORD_MUST_UNDERSTAND 0x80u
 
 typedef enum gbx_record_type {
     GBX_RECORD_RUN = 1,      /* first of all: what was run, as JSON */
@@ -67,8 +84,6 @@ enum {
     GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
 };
 
-/* stage and role in a record; GBX_STAGE_NONE where there is none. */
-enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_NONE = 0xff };
 enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
 
 typedef struct gbx_record {
@@ -79,11 +94,11 @@ typedef struct gbx_record {
     uint8_t dtype; /* gbx_dtype */
     uint8_t ndims;
     uint16_t flags;
-    uint32_t words;  /* of the whole record, this head included */
-    uint16_t thread; /* AICPU thread */
-    uint16_t reserved;
-    uint64_t task;    /* task_seq; 0 where there is none */
-    uint64_t time_ns; /* since the start of the run */
+    uint32_t words;      /* of the whole record, this head included */
+    uint16_t thread;     /* AICPU thread */
+    uint16_t tail_words; /* EDGES: so many words at its end are not predecessors; else 0 */
+    uint64_t task;       /* task_seq; 0 where there is none */
+    uint64_t time_ns;    /* since the start of the run */
 } gbx_record;
 static_assert(sizeof(gbx_record) == 32, "layout of the journal");
 static_assert(offsetof(gbx_record, words) == 8, "layout of the journal");
@@ -119,7 +134,8 @@ typedef struct gbx_record_task {
 } gbx_record_task;
 static_assert(sizeof(gbx_record_task) == 64, "layout of the journal");
 
-/* EDGES: the numbers (task_seq) of predecessors follow, a word each. DONE: the head alone. */
+/* EDGES: the numbers (task_seq) of predecessors follow, a word each, up to the last
+ * head.tail_words words. DONE: the head alone. */
 
 typedef struct gbx_record_scalar {
     gbx_record head;
@@ -184,15 +200,6 @@ typedef struct gbx_record_slot {
 } gbx_record_slot;
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
 
-typedef enum gbx_loss_cause {
-    GBX_LOSS_STALL = 0,   /* no room within the stall timeout */
-    GBX_LOSS_DISK = 1,    /* the bytes could not be written */
-    GBX_LOSS_CORRUPT = 2, /* what the device said of it does not hold */
-    GBX_LOSS_DEVICE = 3,  /* the chip ended before it was handed over */
-    GBX_LOSS_UNTOLD = 4,  /* a manifest of another tool counts it and does not say why */
-    GBX_LOSS_CAUSE_COUNT = 5
-} gbx_loss_cause;
-
 /* LOSS: head.task, arg_index, stage of the first one that was lost. */
 typedef struct gbx_record_loss {
     gbx_record head;
@@ -201,12 +208,6 @@ typedef struct gbx_record_loss {
     uint64_t count; /* how many records */
 } gbx_record_loss;
 static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
-
-typedef enum gbx_skip_reason {
-    GBX_SKIP_NOT_DESCRIBED = 0, /* nobody told which words of the task are tensors */
-    GBX_SKIP_MISMATCH = 1,      /* what was told of an argument is not what the kernel gets */
-    GBX_SKIP_REASON_COUNT = 2
-} gbx_skip_reason;
 
 /* SKIPPED: head.arg_index is GBX_ARG_NONE for a whole task. */
 typedef struct gbx_record_skipped {

@@ -1,30 +1,26 @@
 #include "store/journal/journal_blocks.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
+
+#include "base/io.h"
 
 static gbx_status read_at(int fd, const char *path, uint64_t offset, void *to, size_t size,
                           size_t *out_size) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    *out_size = done;
-    return NULL;
+    int error = gbx_pread_all(fd, to, size, offset, out_size);
+    return error ? gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(error)) : NULL;
 }
 
-gbx_status gbx_journal_check_header(int fd, const char *path) {
+static bool is_header_length(const gbx_journal_header *header) {
+    if (header->version == GBX_JOURNAL_OLDEST_VERSION)
+        return header->header_bytes == sizeof *header;
+    return header->header_bytes >= sizeof *header && header->header_bytes % 8 == 0 &&
+           header->header_bytes <= GBX_JOURNAL_HEADER_MAX_BYTES;
+}
+
+gbx_status gbx_journal_check_header(int fd, const char *path, uint64_t *out_header_bytes) {
     gbx_journal_header header;
     size_t size = 0;
     GBX_TRY(read_at(fd, path, 0, &header, sizeof header, &size));
@@ -33,16 +29,20 @@ gbx_status gbx_journal_check_header(int fd, const char *path) {
                         "%s is not the journal of a dump: it does not begin with "
                         "the %zu bytes of a header",
                         path, sizeof header);
-    if (header.version != GBX_JOURNAL_VERSION)
+    if (header.version > GBX_JOURNAL_VERSION)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "%s is a journal of version %" PRIu32 "; this glassbox reads versions %u "
+                        "to %u: use a newer one",
+                        path, header.version, GBX_JOURNAL_OLDEST_VERSION, GBX_JOURNAL_VERSION);
+    if (header.version < GBX_JOURNAL_OLDEST_VERSION)
+        return gbx_fail(GBX_BAD_FORMAT, "%s is a journal of version %" PRIu32 "; there is no such",
+                        path, header.version);
+    if (!is_header_length(&header))
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s is a journal of version %" PRIu32 "; this program "
-                        "reads version %u",
-                        path, header.version, GBX_JOURNAL_VERSION);
-    if (header.header_bytes != sizeof header)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: the header says that it has %" PRIu32 " bytes, not "
-                        "%zu",
-                        path, header.header_bytes, sizeof header);
+                        "%s: the header says that it has %" PRIu32
+                        " bytes; version 1 has %zu, version 2 a multiple of 8 from there to %u",
+                        path, header.header_bytes, sizeof header, GBX_JOURNAL_HEADER_MAX_BYTES);
+    *out_header_bytes = header.header_bytes;
     return NULL;
 }
 
@@ -73,7 +73,7 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
         return report(problem, GBX_STOP_BAD_CHECKSUM, offset,
                       "the head of block %" PRIu32 " does not match its checksum", sequence);
     if (header->sequence != sequence)
-        return report(problem, GBX_STOP_BAD_BLOCK, offset,
+        return report(problem, GBX_STOP_BAD_SEQUENCE, offset,
                       "block %" PRIu32 " comes where block %" PRIu32 " has to", header->sequence,
                       sequence);
     if (header->record_bytes == 0 || header->record_bytes > GBX_BLOCK_MAX_BYTES ||
@@ -84,17 +84,22 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
     return true;
 }
 
-/* Every record lies inside of the block and makes sense, and there are as many as it says. */
+/* Every record lies inside of the block and makes sense, none has to be understood and is not, and
+ * there are as many as it says. */
 static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
     uint64_t words = block->record_bytes / 8;
     uint64_t count = 0;
     for (uint64_t at = 0; at < words; ++count) {
         const char *wrong = gbx_record_check(block->records + at, words - at);
+        const gbx_record *record = (const gbx_record *)(const void *)(block->records + at);
+        uint64_t offset = block->offset + sizeof(gbx_block_header) + at * 8;
         if (wrong)
-            return report(problem, GBX_STOP_BAD_RECORD,
-                          block->offset + sizeof(gbx_block_header) + at * 8,
-                          "a record makes no sense: %s", wrong);
-        at += ((const gbx_record *)(const void *)(block->records + at))->words;
+            return report(problem, GBX_STOP_BAD_RECORD, offset, "a record makes no sense: %s",
+                          wrong);
+        if (gbx_record_must_be_known(record->type))
+            return report(problem, GBX_STOP_NEWER, offset,
+                          "a record has type %u, which a reader has to understand", record->type);
+        at += record->words;
     }
     if (count != block->record_count)
         return report(problem, GBX_STOP_BAD_BLOCK, block->offset,

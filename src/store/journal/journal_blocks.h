@@ -21,8 +21,10 @@ typedef struct gbx_block_problem {
     char text[GBX_STOP_TEXT_BYTES];
 } gbx_block_problem;
 
-/* Checks the 64 bytes of a journal's header; GBX_BAD_FORMAT when they are not those of one. */
-GBX_MUST_USE gbx_status gbx_journal_check_header(int fd, const char *path);
+/* Checks a journal's header; blocks begin at *out_header_bytes. GBX_BAD_FORMAT when it is not that
+ * of a journal, GBX_UNSUPPORTED when it is that of a newer version. */
+GBX_MUST_USE gbx_status gbx_journal_check_header(int fd, const char *path,
+                                                 uint64_t *out_header_bytes);
 
 /*
  * Reads the block at `offset` of a file of `file_bytes`, as number `sequence`. *out_is_whole tells

@@ -12,8 +12,7 @@ enum {
     STATS_WORDS = sizeof(gbx_record_stats) / 8
 };
 
-/* The fixed part of every type. */
-static const uint32_t fixed_words[GBX_RECORD_END + 1] = {
+const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_RUN] = sizeof(gbx_record_run) / 8,
     [GBX_RECORD_RUN_ARG] = sizeof(gbx_record_run_arg) / 8,
     [GBX_RECORD_TASK] = sizeof(gbx_record_task) / 8,
@@ -28,7 +27,7 @@ static const uint32_t fixed_words[GBX_RECORD_END + 1] = {
 };
 
 static const char *check_text(const gbx_record *head, uint64_t bytes) {
-    uint64_t room = (uint64_t)(head->words - fixed_words[head->type]) * 8;
+    uint64_t room = (uint64_t)(head->words - gbx_record_fixed_words[head->type]) * 8;
     return bytes <= room ? NULL : "its text is longer than the record";
 }
 
@@ -63,7 +62,7 @@ static const char *check_tensor(const gbx_record_tensor *record) {
     if (head->ndims > GBX_MAX_DIMS)
         return "its shape has more than 8 dimensions";
     uint32_t stats = head->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0;
-    if (head->words < fixed_words[GBX_RECORD_TENSOR] + 2u * head->ndims + stats)
+    if (head->words < gbx_record_fixed_words[GBX_RECORD_TENSOR] + 2u * head->ndims + stats)
         return "it is too short for its shape, strides and statistics";
     if (has_negative(gbx_record_shape(record), head->ndims))
         return "a dimension of its shape is negative";
@@ -82,7 +81,7 @@ static const char *check_run_arg(const gbx_record_run_arg *record) {
         return NULL;
     if (head->ndims > GBX_MAX_DIMS)
         return "its shape has more than 8 dimensions";
-    if (head->words < fixed_words[GBX_RECORD_RUN_ARG] + head->ndims)
+    if (head->words < gbx_record_fixed_words[GBX_RECORD_RUN_ARG] + head->ndims)
         return "it is too short for its shape";
     if (has_negative(gbx_record_run_arg_shape(record), head->ndims))
         return "a dimension of its shape is negative";
@@ -116,7 +115,7 @@ static const char *check_dispatch(const gbx_record_dispatch *record) {
     if (record->slot_count > GBX_ARG_LOCAL_CONTEXT)
         return "it has more slots than args[]";
     const uint64_t *at = (const uint64_t *)(const void *)(record + 1);
-    uint32_t left = record->head.words - fixed_words[GBX_RECORD_DISPATCH];
+    uint32_t left = record->head.words - gbx_record_fixed_words[GBX_RECORD_DISPATCH];
     for (uint32_t i = 0; i < record->slot_count; ++i) {
         if (left < SLOT_WORDS)
             return "it is too short for its slots";
@@ -128,6 +127,11 @@ static const char *check_dispatch(const gbx_record_dispatch *record) {
         left -= slot_words(slot);
     }
     return NULL;
+}
+
+static const char *check_edges(const gbx_record *head) {
+    bool fits = head->tail_words <= head->words - HEAD_WORDS;
+    return fits ? NULL : "its tail is longer than the record";
 }
 
 static const char *check_loss(const gbx_record_loss *record) {
@@ -145,12 +149,14 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     if (words_left < HEAD_WORDS)
         return "its head is cut off";
     const gbx_record *head = record;
-    if (head->type < GBX_RECORD_RUN || head->type > GBX_RECORD_END)
-        return "its type is none that this version knows";
-    if (head->words < fixed_words[head->type])
+    if (head->type == 0)
+        return "its type is 0";
+    if (head->words < HEAD_WORDS || head->words < gbx_record_fixed_words[head->type])
         return "it is shorter than a record of its type";
     if (head->words > words_left)
         return "it is longer than what is left of its block";
+    if (!gbx_record_is_known(head->type))
+        return NULL;
     if (head->task >= GBX_RECORD_TASK_END)
         return "its task number is too large";
     switch (head->type) {
@@ -162,6 +168,8 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
         return check_dispatch(record);
     case GBX_RECORD_RUN_ARG:
         return check_run_arg(record);
+    case GBX_RECORD_EDGES:
+        return check_edges(head);
     case GBX_RECORD_LOSS:
         return check_loss(record);
     case GBX_RECORD_SKIPPED:
@@ -197,4 +205,41 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view) {
     }
     *out_view = view;
     return words + slot_words(slot);
+}
+
+static uint64_t text_words(uint64_t bytes) {
+    return bytes / 8 + (bytes % 8 != 0);
+}
+
+/* Words of a checked record up to the end of what this version knows of it. */
+static uint64_t known_words(const gbx_record *record) {
+    uint64_t fixed = gbx_record_fixed_words[record->type];
+    switch (record->type) {
+    case GBX_RECORD_RUN:
+        return record->words;
+    case GBX_RECORD_RUN_ARG:
+        return ((const gbx_record_run_arg *)record)->is_tensor ? fixed + record->ndims : fixed;
+    case GBX_RECORD_EDGES:
+        return record->words - record->tail_words;
+    case GBX_RECORD_TENSOR:
+        return fixed + 2u * record->ndims + (record->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0);
+    case GBX_RECORD_DISPATCH: {
+        const gbx_record_dispatch *dispatch = (const gbx_record_dispatch *)record;
+        const void *at = dispatch + 1;
+        gbx_slot_view slot;
+        for (uint32_t i = 0; i < dispatch->slot_count; ++i)
+            at = gbx_record_next_slot(at, &slot);
+        return (uint64_t)((const uint64_t *)at - (const uint64_t *)(const void *)record);
+    }
+    case GBX_RECORD_END:
+        return fixed + text_words(((const gbx_record_end *)record)->bytes);
+    default:
+        return fixed;
+    }
+}
+
+const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words) {
+    uint64_t known = known_words(record);
+    *out_words = record->words - known;
+    return (const uint64_t *)(const void *)record + known;
 }

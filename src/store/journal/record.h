@@ -13,10 +13,22 @@
 #define GBX_RECORD_TASK_END (UINT64_C(1) << 44) /* task numbers of a journal are below it */
 #define GBX_RECORD_BLOCK_END 65536u             /* likewise block_idx */
 
+/* Words of the fixed part of records of each type; 0 for types that this version does not know. */
+extern const uint8_t gbx_record_fixed_words[256];
+
+static inline bool gbx_record_is_known(uint8_t type) {
+    return gbx_record_fixed_words[type] != 0;
+}
+
+/* Of a type that is not known: whether the whole journal has to be refused because of it. */
+static inline bool gbx_record_must_be_known(uint8_t type) {
+    return !gbx_record_is_known(type) && (type & GBX_RECORD_MUST_UNDERSTAND);
+}
+
 /*
  * Whether the record at `record`, of which `words_left` words can be read, makes sense: NULL, or
  * what is wrong with it, as in "its shape has 9 dimensions". Never reads beyond words_left. Aligned
- * to words.
+ * to words. Of a type that is not known, only its length is checked.
  */
 const char *gbx_record_check(const void *record, uint64_t words_left);
 
@@ -55,7 +67,7 @@ static inline const char *gbx_record_end_text(const gbx_record_end *record) {
 }
 
 static inline const uint64_t *gbx_record_edges(const gbx_record *record, uint64_t *out_count) {
-    *out_count = record->words - sizeof *record / 8;
+    *out_count = record->words - sizeof *record / 8 - record->tail_words;
     return (const uint64_t *)(const void *)(record + 1);
 }
 
@@ -71,6 +83,18 @@ typedef struct gbx_slot_view {
 /* Slots one after the other: `at` starts as the record + 1; called slot_count times. Returns where
  * the next one starts. */
 const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view);
+
+/*
+ * The words behind the parts that this header knows of a record of a known type: fields that newer
+ * versions append. *out_words is 0 where there are none, as in all that older versions wrote. A
+ * field is there only if all of its words are: a record that is shorter lacks it, and what it says
+ * is unknown, not 0.
+ *
+ * Two types have padding that is no field. RUN has no tail: its JSON grows instead. Behind the text
+ * of an END that glassbox 0.1.0 appended when it recovered a dump lie up to two words of zero: 0 in
+ * a field of END's tail has to mean unknown.
+ */
+const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
 
 /* The dtype of a scalar: undeclared ones are uint64. */
 static inline uint8_t gbx_record_scalar_dtype(uint8_t dtype) {

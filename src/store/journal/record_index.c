@@ -32,7 +32,7 @@ static uint64_t number_of(const gbx_record *record) {
 }
 
 uint64_t gbx_record_key(const gbx_record *record) {
-    static const uint8_t classes[GBX_RECORD_END + 1] = {
+    static const uint8_t classes[256] = {
         [GBX_RECORD_SCALAR] = GBX_CLASS_ARGUMENT,   [GBX_RECORD_TENSOR] = GBX_CLASS_ARGUMENT,
         [GBX_RECORD_DISPATCH] = GBX_CLASS_DISPATCH, [GBX_RECORD_EDGES] = GBX_CLASS_GRAPH,
         [GBX_RECORD_DONE] = GBX_CLASS_GRAPH,

@@ -84,143 +84,8 @@ char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count) {
 
 /* --- floats --- */
 
-/* `number` is that many units of 10^-decimals: "12.5" of 125 and 1. */
-static char *put_decimal(char *at, uint64_t number, unsigned decimals) {
-    char digits[GBX_VALUE_TEXT_BYTES];
-    size_t count = (size_t)(gbx_put_u64(digits, number) - digits);
-    if (decimals == 0) {
-        memcpy(at, digits, count);
-        return GBX_PUT(at + count, ".0");
-    }
-    if (count <= decimals) {
-        size_t zeros = decimals - count;
-        at = GBX_PUT(at, "0.");
-        memset(at, '0', zeros);
-        memcpy(at + zeros, digits, count);
-        return at + decimals;
-    }
-    size_t whole = count - decimals;
-    memcpy(at, digits, whole);
-    at[whole] = '.';
-    memcpy(at + whole + 1, digits + whole, decimals);
-    return at + count + 1;
-}
-
-/* Digits before the point of a value from 0.0001 to 1e15; 0 for 0.1..., -1 for 0.01... */
-static int magnitude_of(double value) {
-    static const double bounds[] = {1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3,  1e4,  1e5, 1e6,
-                                    1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    int passed = 0;
-    while (value >= bounds[passed])
-        ++passed;
-    return passed - 3;
-}
-
-static const uint64_t powers_of_five[] = {1,
-                                          5,
-                                          25,
-                                          125,
-                                          625,
-                                          3125,
-                                          15625,
-                                          78125,
-                                          390625,
-                                          1953125,
-                                          9765625,
-                                          48828125,
-                                          244140625,
-                                          1220703125,
-                                          6103515625,
-                                          30517578125,
-                                          152587890625,
-                                          762939453125,
-                                          3814697265625,
-                                          19073486328125,
-                                          95367431640625};
-
-/* A float as fraction * 2^exponent, and how many digits always tell two of its format apart. */
-typedef struct binary {
-    uint64_t fraction;
-    int exponent;
-    int digits;
-} binary;
-
-/* The nearest whole number to value / unit, a power of ten; `rest` is what lies behind the units of
- * value, in 1/2^shift. False half way between two. */
-static bool round_off(uint64_t value, unsigned __int128 rest, int shift, uint64_t unit,
-                      uint64_t *out_number) {
-    unsigned __int128 one = (unsigned __int128)1 << shift;
-    unsigned __int128 behind = (unsigned __int128)(value % unit) << shift | rest;
-    unsigned __int128 half = unit == 1 ? one >> 1 : one * (unit / 2);
-    *out_number = value / unit + (behind > half);
-    return behind != half;
-}
-
-/*
- * The shortest decimal between the two points half way to the neighbours, and of those the nearest
- * to the value, in whole numbers. All three are scaled by 10^decimals so that the value has as many
- * digits as its format ever takes: 2 * fraction * 5^decimals, below 2^102, over a power of two. The
- * numerators of the two points are odd: neither is a decimal of that many digits itself. Digits are
- * then dropped while a number is left between them. Powers of two, whose neighbours are not equally
- * far, and values outside of 0.0001 to 1e15 are left to the search: NULL.
- */
-static char *put_shortest(char *at, double magnitude, const binary *value) {
-    if (!(magnitude >= 1e-4 && magnitude < 1e15) || (value->fraction & (value->fraction - 1)) == 0)
-        return NULL;
-    int decimals = value->digits - magnitude_of(magnitude);
-    if (decimals > -value->exponent)
-        decimals = -value->exponent; /* the value is a decimal of so many */
-    if (decimals < 0)
-        return NULL;
-    int shift = 1 - value->exponent - decimals;
-    unsigned __int128 five = powers_of_five[decimals];
-    unsigned __int128 scaled = 2 * value->fraction * five;
-    uint64_t low = (uint64_t)((scaled - five) >> shift) + 1;
-    uint64_t high = (uint64_t)((scaled + five) >> shift);
-    uint64_t unit = 1;
-    while (decimals > 0 && (low + 9) / 10 <= high / 10) {
-        low = (low + 9) / 10;
-        high /= 10;
-        unit *= 10;
-        --decimals;
-    }
-    uint64_t number = 0;
-    unsigned __int128 rest = scaled & (((unsigned __int128)1 << shift) - 1);
-    if (!round_off((uint64_t)(scaled >> shift), rest, shift, unit, &number) || number < low ||
-        number > high)
-        return NULL;
-    return put_decimal(at, number, (unsigned)decimals);
-}
-
-static char *put_common_f32(char *at, float value) {
-    uint32_t bits = gbx_f32_bits(value);
-    int exponent = (int)(bits >> 23 & 0xff);
-    binary parts = {(bits & 0x7fffff) | 0x800000, exponent - 150, 9};
-    *at = '-';
-    return put_shortest(at + (bits >> 31), fabs((double)value), &parts);
-}
-
-static char *put_common_f64(char *at, double value) {
-    uint64_t bits = gbx_f64_bits(value);
-    int exponent = (int)(bits >> 52 & 0x7ff);
-    binary parts = {(bits & 0xfffffffffffff) | UINT64_C(1) << 52, exponent - 1075, 17};
-    *at = '-';
-    return put_shortest(at + (bits >> 63), fabs(value), &parts);
-}
-
-/* Whole numbers that a format holds with all their neighbours are their own shortest text. */
-static char *put_whole(char *at, double value, double end) {
-    double magnitude = fabs(value);
-    if (!(magnitude < end) || magnitude != trunc(magnitude))
-        return NULL;
-    if (signbit(value))
-        *at++ = '-';
-    at = gbx_put_u64(at, (uint64_t)magnitude);
-    return GBX_PUT(at, ".0");
-}
-
-/* Any float, by the search, which takes a while; or from the cache. */
-static char *put_searched(char *at, gbx_float_cache *cache, double value, bool is_f64) {
+/* A float, from the cache if it came before. */
+static char *put_float(char *at, gbx_float_cache *cache, double value, bool is_f64) {
     uint64_t bits = gbx_f64_bits(value);
     size_t place = (size_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 54) % GBX_FLOAT_CACHE_ENTRIES;
     char *text = cache->entries[place].text;
@@ -242,17 +107,11 @@ static char *put_searched(char *at, gbx_float_cache *cache, double value, bool i
 }
 
 char *gbx_put_f64(char *at, gbx_float_cache *cache, double value) {
-    char *end = put_whole(at, value, 0x1p53);
-    if (!end)
-        end = put_common_f64(at, value);
-    return end ? end : put_searched(at, cache, value, true);
+    return put_float(at, cache, value, true);
 }
 
 char *gbx_put_f32(char *at, gbx_float_cache *cache, float value) {
-    char *end = put_whole(at, (double)value, 0x1p24);
-    if (!end)
-        end = put_common_f32(at, value);
-    return end ? end : put_searched(at, cache, (double)value, false);
+    return put_float(at, cache, (double)value, false);
 }
 
 /* --- values --- */

@@ -354,8 +354,9 @@ static gbx_status verify_open(const char *directory, const gbx_verify_observer *
     if (!status)
         status =
             gbx_verify_manifests(directory, out->reader, &out->findings, observer, &is_missing);
-    out->can_be_recovered =
-        is_missing || !end || gbx_reader_get_extent(out->reader)->stop != GBX_STOP_END;
+    gbx_reader_stop stop = gbx_reader_get_extent(out->reader)->stop;
+    bool is_refused = stop != GBX_STOP_END && !gbx_reader_stop_is_damage(stop);
+    out->can_be_recovered = !is_refused && (is_missing || !end || stop != GBX_STOP_END);
     return status;
 }
 

@@ -1,0 +1,432 @@
+/*
+ * Elements as words: alone, and in the format that all elements of an array share, as numpy chooses
+ * it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/array_text.h"
+#include "analysis/internal.h"
+#include "base/float_bits.h"
+#include "text/decimal.h"
+#include "text/float_text.h"
+
+enum {
+    BOOL_WIDTH = 5,
+    F64_SURE_DIGITS = 15, /* a normal float64 keeps every decimal of so many digits apart */
+    DIGITS_TEXT_BYTES = 24
+};
+
+_Static_assert(GBX_ELEMENT_TEXT_BYTES >= GBX_FLOAT_TEXT_BYTES, "every float fits");
+
+/* --- integers --- */
+
+typedef struct integer {
+    bool is_negative;
+    uint64_t magnitude;
+} integer;
+
+/* `bits` is an element of an integer dtype. */
+static integer integer_of(uint32_t dtype, uint64_t bits) {
+    const unsigned width = gbx_dtype_bits(dtype);
+    const uint64_t mask = UINT64_MAX >> (64 - width);
+    integer result = {.magnitude = bits & mask};
+    result.is_negative = gbx_dtype_is_signed(dtype) && result.magnitude >> (width - 1) != 0;
+    if (result.is_negative)
+        result.magnitude = -result.magnitude & mask;
+    return result;
+}
+
+/* The last digit goes before `end`, up to 20 of them; returns the first. */
+static char *digits_before(char *end, uint64_t digits) {
+    do {
+        *--end = (char)('0' + digits % 10);
+        digits /= 10;
+    } while (digits != 0);
+    return end;
+}
+
+static size_t integer_format(integer number, char out_text[DIGITS_TEXT_BYTES]) {
+    char text[DIGITS_TEXT_BYTES];
+    char *end = text + sizeof text;
+    char *start = digits_before(end, number.magnitude);
+    if (number.is_negative)
+        *--start = '-';
+    const size_t length = (size_t)(end - start);
+    memcpy(out_text, start, length);
+    out_text[length] = '\0';
+    return length;
+}
+
+static bool is_true(uint64_t bits) {
+    return (bits & 0xff) != 0;
+}
+
+/* --- one element --- */
+
+static size_t copy_text(const char *text, char *out_text) {
+    const size_t length = strlen(text);
+    memcpy(out_text, text, length + 1);
+    return length;
+}
+
+size_t gbx_element_format(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]) {
+    if (!gbx_dtype_is_valid(dtype))
+        return copy_text("?", out_text);
+    if (dtype == GBX_BOOL)
+        return copy_text(is_true(bits) ? "True" : "False", out_text);
+    if (dtype == GBX_FLOAT64)
+        return gbx_f64_format(gbx_f64_of_bits(bits), out_text);
+    if (gbx_dtype_is_float(dtype))
+        return gbx_f32_format((float)gbx_dtype_to_f64(dtype, bits), out_text);
+    return integer_format(integer_of(dtype, bits), out_text);
+}
+
+/* --- the digits of a finite float, of any sign --- */
+
+static uint64_t magnitude_bits(uint32_t dtype, uint64_t bits) {
+    return bits & ((UINT64_C(1) << (gbx_dtype_bits(dtype) - 1)) - 1);
+}
+
+/* Of a dtype narrower than float32, by its neighbours: steps are powers of two, and what an element
+ * has of them is whole. */
+static gbx_binary binary_of_narrow(uint32_t dtype, uint64_t bits) {
+    const double value = gbx_dtype_to_f64(dtype, bits);
+    const double next = gbx_dtype_to_f64(dtype, bits + 1); /* infinity or NaN past the largest */
+    const double below = value - gbx_dtype_to_f64(dtype, bits - 1);
+    const double above = isfinite(next) ? next - value : below;
+    return (gbx_binary){.fraction = (uint64_t)(value / above),
+                        .exponent = ilogb(above),
+                        .is_below_near = above != below};
+}
+
+/* `bits` is not zero, and has no sign. */
+static gbx_binary binary_of(uint32_t dtype, uint64_t bits) {
+    if (dtype == GBX_FLOAT64)
+        return gbx_binary_of_f64(bits);
+    return dtype == GBX_FLOAT32 ? gbx_binary_of_f32((uint32_t)bits) : binary_of_narrow(dtype, bits);
+}
+
+static int decimal_places(gbx_decimal decimal) {
+    const int places = decimal.count - 1 - decimal.exponent;
+    return places > 0 ? places : 0;
+}
+
+/*
+ * The shortest form if it has at most `count` digits, otherwise the value rounded to that many;
+ * without zeros at the end. Of float64, if any decimal of 15 digits or fewer reads back it is the
+ * nearest one, with zeros at the end: the shortest form is not needed.
+ */
+static gbx_decimal shorten(const gbx_binary *value, int count) {
+    gbx_decimal result;
+    if (!value->is_f64 || count > F64_SURE_DIGITS) {
+        result = gbx_decimal_shortest(value);
+        if (result.count <= count)
+            return result;
+    }
+    result = gbx_decimal_round(value, count);
+    for (; result.count > 1 && result.digits % 10 == 0; --result.count)
+        result.digits /= 10;
+    return result;
+}
+
+/* How many digits are before the point of a value from 1e-4 to 1e8: 0 of 0.1, -1 of 0.01. */
+static int whole_digits(double magnitude) {
+    static const double bounds[] = {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
+    const int count = (int)(sizeof bounds / sizeof bounds[0]);
+    int passed = 0;
+    while (passed < count && magnitude >= bounds[passed])
+        ++passed;
+    return passed - 3;
+}
+
+/* With at most GBX_ARRAY_PLACES_MAX digits after the point; zero is one digit. */
+static gbx_decimal fixed_decimal(uint32_t dtype, uint64_t bits) {
+    const uint64_t magnitude = magnitude_bits(dtype, bits);
+    if (magnitude == 0)
+        return (gbx_decimal){.count = 1};
+    const gbx_binary value = binary_of(dtype, magnitude);
+    return shorten(&value, whole_digits(gbx_dtype_to_f64(dtype, magnitude)) + GBX_ARRAY_PLACES_MAX);
+}
+
+static gbx_decimal scientific_decimal(uint32_t dtype, uint64_t bits) {
+    const uint64_t magnitude = magnitude_bits(dtype, bits);
+    if (magnitude == 0)
+        return (gbx_decimal){.count = 1};
+    const gbx_binary value = binary_of(dtype, magnitude);
+    return shorten(&value, 1 + GBX_ARRAY_PLACES_MAX);
+}
+
+/* --- what is noted of integers --- */
+
+static void note_integer(gbx_array_format *format, uint64_t bits) {
+    const integer number = integer_of(format->dtype, bits);
+    uint64_t *longest = &format->longest[number.is_negative];
+    if (number.magnitude > *longest)
+        *longest = number.magnitude;
+}
+
+static int integer_width(const gbx_array_format *format) {
+    const integer positive = {.magnitude = format->longest[0]};
+    const integer negative = {.is_negative = true, .magnitude = format->longest[1]};
+    char text[DIGITS_TEXT_BYTES];
+    const size_t positive_width = integer_format(positive, text);
+    if (negative.magnitude == 0)
+        return (int)positive_width;
+    const size_t negative_width = integer_format(negative, text);
+    return (int)(positive_width > negative_width ? positive_width : negative_width);
+}
+
+/* --- what is noted of floats --- */
+
+/* numpy divides in the dtype of the array; the dtypes that it lacks are divided in float64. */
+static double ratio_of(const gbx_array_format *format) {
+    const double ratio = format->largest / format->smallest;
+    if (format->dtype == GBX_FLOAT32)
+        return (double)((float)format->largest / (float)format->smallest);
+    if (format->dtype == GBX_FLOAT16)
+        return gbx_dtype_to_f64(GBX_FLOAT16, gbx_dtype_from_f64(GBX_FLOAT16, ratio));
+    return ratio;
+}
+
+/* What it says of some elements stays true with more of them. */
+static bool needs_exponent(const gbx_array_format *format) {
+    return format->largest >= 1e8 || format->smallest < 1e-4 || ratio_of(format) > 1000.0;
+}
+
+static void note_range(gbx_array_format *format, double magnitude, uint64_t bits) {
+    if (magnitude > format->largest) {
+        format->largest = magnitude;
+        format->largest_bits = bits;
+    } else if (magnitude >= format->smallest) {
+        return;
+    }
+    if (magnitude < format->smallest) {
+        format->smallest = magnitude;
+        format->smallest_bits = bits;
+    }
+    format->is_scientific = needs_exponent(format);
+}
+
+/* Digits are counted for as long as they can still be more, in the layouts still possible. */
+static void note_places(gbx_array_format *format, uint64_t bits) {
+    const bool is_fixed_open =
+        !format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX;
+    if (!is_fixed_open && format->scientific_places == GBX_ARRAY_PLACES_MAX)
+        return;
+    if (is_fixed_open) {
+        const int places = decimal_places(fixed_decimal(format->dtype, bits));
+        if (places > format->fixed_places)
+            format->fixed_places = places;
+    }
+    if (format->scientific_places < GBX_ARRAY_PLACES_MAX) {
+        const int places = scientific_decimal(format->dtype, bits).count - 1;
+        if (places > format->scientific_places)
+            format->scientific_places = places;
+    }
+}
+
+static void note_float(gbx_array_format *format, uint64_t bits) {
+    const double value = gbx_dtype_to_f64(format->dtype, bits);
+    if (!isfinite(value)) {
+        format->has_other = true;
+        format->has_negative_infinity |= isinf(value) && value < 0.0;
+        return;
+    }
+    const double magnitude = fabs(value);
+    gbx_farthest *farthest = &format->farthest[signbit(value) != 0];
+    if (!farthest->is_any || magnitude > farthest->value)
+        *farthest = (gbx_farthest){.is_any = true, .value = magnitude, .bits = bits};
+    if (magnitude == 0.0)
+        return;
+    note_range(format, magnitude, bits);
+    note_places(format, bits);
+}
+
+/* --- the format --- */
+
+/* numpy writes two digits, or three. */
+static int exponent_digits_of(const gbx_array_format *format, uint64_t bits) {
+    return abs(scientific_decimal(format->dtype, bits).exponent) < 100 ? 2 : 3;
+}
+
+/* Characters before the point of the longest number of a sign. */
+static int whole_width(const gbx_array_format *format, bool is_negative) {
+    const gbx_farthest *farthest = &format->farthest[is_negative];
+    if (!farthest->is_any)
+        return 0;
+    const int exponent = fixed_decimal(format->dtype, farthest->bits).exponent;
+    return is_negative + (exponent > 0 ? exponent : 0) + 1;
+}
+
+static void end_scientific(gbx_array_format *format) {
+    const int of_largest = exponent_digits_of(format, format->largest_bits);
+    const int of_smallest = exponent_digits_of(format, format->smallest_bits);
+    format->exponent_digits = of_largest > of_smallest ? of_largest : of_smallest;
+    format->left = 1 + format->farthest[1].is_any;
+    format->right = format->scientific_places + 2 + format->exponent_digits;
+}
+
+static void end_fixed(gbx_array_format *format) {
+    const int positive = whole_width(format, false);
+    const int negative = whole_width(format, true);
+    format->left = positive > negative ? positive : negative;
+    format->right = format->fixed_places;
+}
+
+static void end_float(gbx_array_format *format) {
+    if (format->is_scientific)
+        end_scientific(format);
+    else
+        end_fixed(format);
+    if (format->has_other) {
+        const int needed = (int)strlen("inf") + format->has_negative_infinity - format->right - 1;
+        format->left = format->left > needed ? format->left : needed;
+    }
+    format->width = format->left + 1 + format->right;
+}
+
+void gbx_array_format_begin(gbx_array_format *format, uint32_t dtype, bool is_scalar) {
+    *format = (gbx_array_format){
+        .dtype = dtype,
+        .is_float = gbx_dtype_is_float(dtype),
+        .is_scalar = is_scalar,
+        .smallest = INFINITY,
+    };
+}
+
+void gbx_array_format_note(gbx_array_format *format, uint64_t bits) {
+    if (format->is_float)
+        note_float(format, bits);
+    else
+        note_integer(format, bits);
+}
+
+void gbx_array_format_end(gbx_array_format *format) {
+    if (format->is_float)
+        end_float(format);
+    else if (format->dtype == GBX_BOOL)
+        format->width = format->is_scalar ? 0 : BOOL_WIDTH;
+    else
+        format->width = integer_width(format);
+}
+
+/* --- the words --- */
+
+static char *put_blanks(char *at, int count) {
+    for (int i = 0; i < count; ++i)
+        *at++ = ' ';
+    return at;
+}
+
+static char *put_text(char *at, const char *text, int count) {
+    memcpy(at, text, (size_t)count);
+    return at + count;
+}
+
+static char *put_zeros(char *at, int count) {
+    for (int i = 0; i < count; ++i)
+        *at++ = '0';
+    return at;
+}
+
+static size_t put_right(const gbx_array_format *format, const char *text, size_t length,
+                        char *out_word) {
+    char *at = put_blanks(out_word, format->width - (int)length);
+    return (size_t)(put_text(at, text, (int)length) - out_word);
+}
+
+static char *put_exponent(char *at, int exponent, int width) {
+    char text[DIGITS_TEXT_BYTES];
+    char *end = text + sizeof text;
+    const char *digits = digits_before(end, (uint64_t)abs(exponent));
+    *at++ = 'e';
+    *at++ = exponent < 0 ? '-' : '+';
+    at = put_zeros(at, width - (int)(end - digits));
+    return put_text(at, digits, (int)(end - digits));
+}
+
+static size_t write_scientific(const gbx_array_format *format, bool is_negative, uint64_t magnitude,
+                               char *out_word) {
+    const int places = format->scientific_places;
+    gbx_decimal decimal = {.count = 1};
+    if (magnitude != 0) {
+        const gbx_binary value = binary_of(format->dtype, magnitude);
+        decimal = gbx_decimal_round(&value, places + 1);
+    }
+    char text[DIGITS_TEXT_BYTES];
+    const char *digits = digits_before(text + sizeof text, decimal.digits);
+    char *at = put_blanks(out_word, format->left - 1 - is_negative);
+    if (is_negative)
+        *at++ = '-';
+    *at++ = digits[0];
+    *at++ = '.';
+    at = magnitude == 0 ? put_zeros(at, places) : put_text(at, digits + 1, places);
+    return (size_t)(put_exponent(at, decimal.exponent, format->exponent_digits) - out_word);
+}
+
+/* The digits and the zeros that place them: 1200 is 12 and two, 0.0012 is two and 12. */
+static char *put_number(char *at, gbx_decimal decimal) {
+    char text[DIGITS_TEXT_BYTES];
+    const char *digits = digits_before(text + sizeof text, decimal.digits);
+    const int whole = decimal.exponent + 1;
+    if (whole <= 0) {
+        *at++ = '0';
+        *at++ = '.';
+        return put_text(put_zeros(at, -whole), digits, decimal.count);
+    }
+    const int taken = whole < decimal.count ? whole : decimal.count;
+    at = put_zeros(put_text(at, digits, taken), whole - taken);
+    *at++ = '.';
+    return put_text(at, digits + taken, decimal.count - taken);
+}
+
+/* With the value's own digits down to the units: 65504 of float16, whose shortest form is 65500. */
+static size_t write_fixed(const gbx_array_format *format, bool is_negative, uint64_t magnitude,
+                          char *out_word) {
+    gbx_decimal decimal = fixed_decimal(format->dtype, magnitude);
+    if (decimal.exponent >= decimal.count) {
+        const gbx_binary value = binary_of(format->dtype, magnitude);
+        decimal =
+            gbx_decimal_round(&value, whole_digits(gbx_dtype_to_f64(format->dtype, magnitude)));
+    }
+    const int whole = decimal.exponent > 0 ? decimal.exponent + 1 : 1;
+    char *at = put_blanks(out_word, format->left - whole - is_negative);
+    if (is_negative)
+        *at++ = '-';
+    at = put_number(at, decimal);
+    return (size_t)(put_blanks(at, format->right - decimal_places(decimal)) - out_word);
+}
+
+static size_t write_float(const gbx_array_format *format, uint64_t bits, char *out_word) {
+    const double value = gbx_dtype_to_f64(format->dtype, bits);
+    if (isnan(value))
+        return put_right(format, "nan", 3, out_word);
+    if (isinf(value))
+        return value < 0.0 ? put_right(format, "-inf", 4, out_word)
+                           : put_right(format, "inf", 3, out_word);
+    const uint64_t magnitude = magnitude_bits(format->dtype, bits);
+    const bool is_negative = signbit(value) != 0;
+    return format->is_scientific ? write_scientific(format, is_negative, magnitude, out_word)
+                                 : write_fixed(format, is_negative, magnitude, out_word);
+}
+
+size_t gbx_array_format_write(const gbx_array_format *format, uint64_t bits,
+                              char out_word[GBX_ARRAY_WORD_BYTES]) {
+    if (format->is_float)
+        return write_float(format, bits, out_word);
+    if (format->dtype == GBX_BOOL)
+        return is_true(bits) ? put_right(format, "True", 4, out_word)
+                             : put_right(format, "False", 5, out_word);
+    char text[DIGITS_TEXT_BYTES];
+    const size_t length = integer_format(integer_of(format->dtype, bits), text);
+    return put_right(format, text, length, out_word);
+}
+
+size_t gbx_array_format_write_missing(const gbx_array_format *format,
+                                      char out_word[GBX_ARRAY_WORD_BYTES]) {
+    return put_right(format, "?", 1, out_word);
+}

@@ -1,0 +1,69 @@
+/*
+ * Which entries of a dump are asked for: by kernel, func_id, task, argument, role, stage, kind and
+ * dtype. Values of one key widen the selection, keys narrow it.
+ */
+#ifndef GBX_ANALYSIS_SELECTION_H
+#define GBX_ANALYSIS_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/entries.h"
+#include "base/status.h"
+
+enum { GBX_SELECTION_VALUES_MAX = 256 }; /* of each key */
+
+typedef struct gbx_selection_range {
+    uint64_t first;
+    uint64_t last; /* included */
+} gbx_selection_range;
+
+typedef struct gbx_selection_ranges {
+    gbx_selection_range items[GBX_SELECTION_VALUES_MAX];
+    size_t count;
+} gbx_selection_ranges;
+
+/* Names may be globs; they are borrowed. */
+typedef struct gbx_selection_names {
+    const char *items[GBX_SELECTION_VALUES_MAX];
+    size_t count;
+} gbx_selection_names;
+
+/* Zero when everything is selected. */
+typedef struct gbx_selection {
+    gbx_selection_names kernels;
+    gbx_selection_ranges funcs;
+    gbx_selection_ranges task_numbers;
+    gbx_selection_ranges task_ids;
+    gbx_selection_ranges args;
+    gbx_selection_names arg_names;
+    uint32_t roles; /* a bit each, like the rest */
+    uint32_t stages;
+    uint32_t kinds;
+    uint32_t dtypes;
+} gbx_selection;
+
+/* Whether anything was asked for. */
+bool gbx_selection_is_given(const gbx_selection *selection);
+
+/* The entries that match, in ascending order; `indices` is freed by the caller. */
+typedef struct gbx_selected {
+    uint64_t *indices;
+    uint64_t count;
+} gbx_selected;
+
+/* Names that are asked for and that a dump does not tell: then nothing matches. */
+typedef enum gbx_selection_lack {
+    GBX_SELECTION_LACKS_NOTHING,
+    GBX_SELECTION_LACKS_KERNEL_NAMES,
+    GBX_SELECTION_LACKS_ARG_NAMES
+} gbx_selection_lack;
+
+gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection, const gbx_run_info *run);
+
+/* None that matches is no failure. */
+GBX_MUST_USE gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
+                                            gbx_selected *out_selected);
+
+#endif

@@ -1,0 +1,36 @@
+/* glassbox-chip: one simulated chip, started by a host that holds the other end of its link. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/device.h"
+#include "hal/hal.h"
+
+/* What a kernel prints must not end up in a descriptor of ours that took a closed stream's place.
+ */
+static void fill_standard_streams(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+int main(void) {
+    int type = 0;
+    socklen_t length = sizeof type;
+    if (getsockopt(GBX_LINK_SOCKET_FD, SOL_SOCKET, SO_TYPE, &type, &length) != 0) {
+        fprintf(stderr,
+                "glassbox-chip: descriptor %d is no link to a host; glassbox starts this "
+                "program by itself\n",
+                GBX_LINK_SOCKET_FD);
+        return 2;
+    }
+    fcntl(GBX_LINK_SOCKET_FD, F_SETFD, FD_CLOEXEC);
+    fill_standard_streams();
+    gbx_api_device_main(GBX_LINK_SOCKET_FD);
+    /* Kernels that are still running, and destructors of theirs, do not hold the chip up. */
+    _exit(0);
+}

@@ -1,0 +1,54 @@
+/* What the files of src/replay share among themselves. */
+#ifndef GBX_REPLAY_INTERNAL_H
+#define GBX_REPLAY_INTERNAL_H
+
+#include "replay/task.h"
+#include "store/run/kept_run.h"
+
+/* --- session.c --- */
+
+/* run.json of a dump; *out_kept is NULL where it has none, as dumps of other tools. */
+GBX_MUST_USE gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run **out_kept);
+
+/* --- task.c, task_missing.c: what a dump tells of each slot of args[] of a task --- */
+
+typedef struct gbx_task_slot {
+    bool is_known; /* something says that the kernel gets it */
+    bool is_tensor;
+    uint32_t role;
+    uint32_t dtype;
+    bool has_view; /* of a tensor: */
+    gbx_tensor view;
+    bool has_bits; /* of a scalar: */
+    uint64_t bits;
+    bool has_before;         /* there is a record of it before dispatch: */
+    uint64_t before;         /* its entry */
+    uint16_t before_flags;   /* of the record */
+    uint64_t before_bytes;   /* of payload */
+    bool is_before_complete; /* with all bytes */
+    uint64_t after;          /* the entry with all its bytes after completion, or NO_ENTRY */
+    bool is_lost;            /* a LOSS record names it: */
+    uint32_t loss_cause;
+    bool is_mismatched; /* a SKIPPED record names it */
+} gbx_task_slot;
+
+typedef struct gbx_task_slots {
+    gbx_entries *entries;
+    gbx_reader *reader;
+    gbx_replay_task *task;
+    bool has_task;
+    bool is_skipped; /* nobody told which words of it are tensors */
+    bool has_done;
+    bool has_in_flight;
+    bool has_dispatches;
+    bool has_signature;
+    bool has_unnamed_losses; /* of any task: nobody knows of which */
+    bool has_early_losses;   /* of them, some while the run went on */
+    gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS];
+    uint32_t count; /* one past the last that is known */
+} gbx_task_slots;
+
+/* GBX_NOT_FOUND with all that is missing; NULL where the task can be called. */
+GBX_MUST_USE gbx_status gbx_task_slots_check(const gbx_task_slots *slots);
+
+#endif

@@ -1,0 +1,40 @@
+/* The directory that a saved program is written to, while it is being written. */
+#ifndef GBX_REPLAY_SAVE_INTERNAL_H
+#define GBX_REPLAY_SAVE_INTERNAL_H
+
+#include "base/held_signals.h"
+#include "base/staging.h"
+#include "replay/engine/call_file.h"
+#include "replay/save/save.h"
+
+typedef struct gbx_save_folder {
+    const gbx_replay_saving *saving;
+    gbx_staging staging;
+    gbx_held_signals signals;
+    gbx_call_file call; /* as the engine would make it, without bytes */
+    gbx_call_dispatch *dispatches;
+    gbx_saved_kernels *kernels;
+} gbx_save_folder;
+
+/* Letters, digits and underscores of a text, which the dump may have made of anything. */
+const char *gbx_save_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]);
+
+/* "data/03_weights_after.bin" */
+void gbx_save_data_path(const gbx_replay_argument *argument, const char *stage,
+                        char out_path[GBX_SAVE_PATH_BYTES]);
+
+/* The saved kernel of a subtask; NULL for none. */
+const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t subtask);
+
+/* A new file, with the folders that its path goes through. */
+GBX_MUST_USE gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path,
+                                      gbx_output *out_output);
+GBX_MUST_USE gbx_status gbx_save_text(const gbx_save_folder *folder, const char *path,
+                                      const char *text, size_t size);
+
+/* Each writes a part of it. */
+GBX_MUST_USE gbx_status gbx_save_kernels(gbx_save_folder *folder);
+GBX_MUST_USE gbx_status gbx_save_tables(const gbx_save_folder *folder);
+GBX_MUST_USE gbx_status gbx_save_makefile(const gbx_save_folder *folder);
+
+#endif

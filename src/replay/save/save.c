@@ -1,0 +1,212 @@
+#include "replay/save/save.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "replay/save/internal.h"
+
+extern const char gbx_embedded_kernel_header[];
+extern const char gbx_embedded_call_header[];
+extern const char gbx_embedded_call_source[];
+extern const char gbx_embedded_saved_program[];
+
+enum { PIECE_BYTES = 1 << 20 };
+
+/* --- names, files --- */
+
+const char *gbx_save_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]) {
+    size_t length = 0;
+    for (; *text && length + 1 < GBX_SAVE_NAME_BYTES; ++text) {
+        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                        (*text >= '0' && *text <= '9');
+        out_name[length++] = is_plain ? *text : '_';
+    }
+    out_name[length] = '\0';
+    return out_name;
+}
+
+void gbx_save_data_path(const gbx_replay_argument *argument, const char *stage,
+                        char out_path[GBX_SAVE_PATH_BYTES]) {
+    char name[GBX_SAVE_NAME_BYTES];
+    snprintf(out_path, GBX_SAVE_PATH_BYTES, "data/%02" PRIu32 "%s%s_%s.bin", argument->slot,
+             argument->name ? "_" : "", argument->name ? gbx_save_name(argument->name, name) : "",
+             stage);
+}
+
+const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t subtask) {
+    uint32_t func_id = folder->saving->task->func_ids[subtask];
+    for (size_t i = 0; func_id != UINT32_MAX && i < folder->kernels->count; ++i)
+        if (folder->kernels->items[i].func_id == func_id)
+            return &folder->kernels->items[i];
+    return NULL;
+}
+
+/* Those that a path goes through. */
+static gbx_status make_folders(const gbx_save_folder *folder, const char *path) {
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        char part[GBX_SAVE_PATH_BYTES];
+        snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
+        if (mkdirat(folder->staging.directory, part, 0777) != 0 && errno != EEXIST)
+            return gbx_output_fail(part, errno);
+    }
+    return NULL;
+}
+
+gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
+    int fd;
+    GBX_TRY(gbx_signals_check(&folder->signals));
+    GBX_TRY(make_folders(folder, path));
+    GBX_TRY(gbx_staging_open(&folder->staging, path, &fd));
+    return gbx_output_open(out_output, fd, &folder->signals);
+}
+
+gbx_status gbx_save_text(const gbx_save_folder *folder, const char *path, const char *text,
+                         size_t size) {
+    gbx_output output;
+    GBX_TRY(gbx_save_open(folder, path, &output));
+    fwrite(text, 1, size, output.stream);
+    return gbx_output_close(&output, path, NULL);
+}
+
+/* --- data --- */
+
+static gbx_status copy_payload(const gbx_save_folder *folder, uint64_t offset, uint64_t bytes,
+                               gbx_output *output) {
+    const gbx_reader *reader = gbx_entries_reader(folder->saving->entries);
+    char *piece = malloc(PIECE_BYTES);
+    gbx_status status = piece ? NULL : gbx_fail_memory("saving a task");
+    while (!status && bytes > 0 && !ferror(output->stream)) {
+        size_t size = bytes < PIECE_BYTES ? (size_t)bytes : PIECE_BYTES;
+        status = gbx_reader_read_payload(reader, offset, piece, size);
+        if (!status)
+            fwrite(piece, 1, size, output->stream);
+        offset += size;
+        bytes -= size;
+    }
+    free(piece);
+    return status;
+}
+
+static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_argument *argument,
+                             const char *stage, uint64_t index) {
+    char path[GBX_SAVE_PATH_BYTES];
+    gbx_entry entry;
+    gbx_output output;
+    if (index == GBX_REPLAY_NO_ENTRY)
+        return NULL;
+    GBX_TRY(gbx_entries_at(folder->saving->entries, index, &entry));
+    uint64_t offset = entry.tensor->bin_offset;
+    uint64_t bytes = gbx_entry_stored_bytes(&entry);
+    gbx_save_data_path(argument, stage, path);
+    GBX_TRY(gbx_save_open(folder, path, &output));
+    return gbx_output_close(&output, path, copy_payload(folder, offset, bytes, &output));
+}
+
+static gbx_status save_data(const gbx_save_folder *folder) {
+    const gbx_replay_task *task = folder->saving->task;
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!argument->is_tensor)
+            continue;
+        if (argument->role != 1)
+            GBX_TRY(save_entry(folder, argument, "before", argument->before));
+        if (argument->role != 0 && task->did_complete)
+            GBX_TRY(save_entry(folder, argument, "after", argument->after));
+    }
+    return NULL;
+}
+
+/* --- the call --- */
+
+static gbx_status describe_call(gbx_save_folder *folder) {
+    const gbx_replay_saving *saving = folder->saving;
+    gbx_replay_request request = {
+        .entries = saving->entries, .task = saving->task, .dispatch = saving->dispatch};
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        request.objects[i] = gbx_save_kernel_of(folder, i) ? "/kernel" : NULL;
+    return gbx_replay_describe_call(saving->engine, &request, &folder->call, &folder->dispatches);
+}
+
+static gbx_status list_kernels(gbx_save_folder *folder) {
+    const gbx_replay_saving *saving = folder->saving;
+    char name[GBX_SAVE_NAME_BYTES];
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        uint32_t func_id = saving->task->func_ids[i];
+        if (func_id == UINT32_MAX || gbx_save_kernel_of(folder, i))
+            continue;
+        const gbx_kept_kernel *kept =
+            saving->kept ? gbx_kept_run_kernel(saving->kept, func_id) : NULL;
+        gbx_save_name(saving->task->kernel_names[i], name);
+        if (!kept || (!kept->object && !kept->source))
+            return gbx_fail(GBX_NOT_FOUND,
+                            "saving task %" PRIu64 ": the dump keeps no copy of kernel %s",
+                            saving->task->task, name);
+        gbx_saved_kernel *kernel = &folder->kernels->items[folder->kernels->count++];
+        *kernel = (gbx_saved_kernel){.func_id = func_id, .kept = kept};
+        snprintf(kernel->name, sizeof kernel->name, "%.80s_%" PRIu32, name, func_id);
+    }
+    return NULL;
+}
+
+/* --- all of it --- */
+
+static gbx_status save_readme(const gbx_save_folder *folder) {
+    gbx_output output;
+    char name[GBX_SAVE_NAME_BYTES];
+    const gbx_run_info *run = gbx_reader_run(gbx_entries_reader(folder->saving->entries));
+    GBX_TRY(gbx_save_open(folder, "README.txt", &output));
+    fprintf(output.stream,
+            "Task %" PRIu64 " of a run of %s, called again by itself: make run.\n"
+            "It loads data/*_before.bin, calls the kernels as task.h says, and compares what they "
+            "leave with data/*_after.bin, bit for bit: exit code 0 where all is equal.\n"
+            "Payloads are row-major and little-endian; main.c and replay/ are the same for all "
+            "tasks; the kernels in kernels/ are code that came with the dump.\n",
+            folder->saving->task->task, run->scene ? gbx_save_name(run->scene, name) : "a scene");
+    return gbx_output_close(&output, "README.txt", NULL);
+}
+
+static gbx_status save_parts(gbx_save_folder *folder) {
+    static const struct {
+        const char *path;
+        const char *text;
+    } fixed[] = {{"glassbox/kernel.h", gbx_embedded_kernel_header},
+                 {"replay/call.h", gbx_embedded_call_header},
+                 {"replay/call.c", gbx_embedded_call_source},
+                 {"main.c", gbx_embedded_saved_program}};
+    GBX_TRY(list_kernels(folder));
+    GBX_TRY(describe_call(folder));
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; ++i)
+        GBX_TRY(gbx_save_text(folder, fixed[i].path, fixed[i].text, strlen(fixed[i].text)));
+    GBX_TRY(gbx_save_kernels(folder));
+    GBX_TRY(save_data(folder));
+    GBX_TRY(gbx_save_tables(folder));
+    GBX_TRY(gbx_save_makefile(folder));
+    return save_readme(folder);
+}
+
+static gbx_status save_to(gbx_save_folder *folder, const char *directory) {
+    GBX_TRY(gbx_staging_create_directory(directory, &folder->staging));
+    return gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, save_parts(folder));
+}
+
+gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory,
+                           gbx_saved_kernels *out_kernels) {
+    *out_kernels = (gbx_saved_kernels){.count = 0};
+    GBX_TRY(gbx_staging_check_free(directory));
+    gbx_save_folder *folder = calloc(1, sizeof *folder);
+    if (!folder)
+        return gbx_fail_memory("saving a task");
+    folder->saving = saving;
+    folder->kernels = out_kernels;
+    gbx_signals_hold(&folder->signals);
+    gbx_status status = save_to(folder, directory);
+    gbx_signals_release(&folder->signals);
+    free(folder->dispatches);
+    free(folder);
+    return status;
+}

@@ -1,0 +1,200 @@
+#include "replay/swap/swap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "replay/check/references.h"
+#include "text/plain_text.h"
+
+/* What the references left. */
+typedef struct judging {
+    const gbx_replay_job *job;
+    gbx_replay_payloads *payloads;                     /* `replay` is the new kernel's */
+    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* NULL where there is none */
+    bool has_gaps[GBX_REPLAY_MAX_ARGUMENTS];           /* the references do not write all of it */
+} judging;
+
+/* --- elements to show --- */
+
+static void add_element(gbx_replay_swap *swap, const gbx_swap_element *element) {
+    size_t place = swap->element_count;
+    while (place > 0 && swap->elements[place - 1].distance < element->distance)
+        --place;
+    if (place == GBX_SWAP_ELEMENTS)
+        return;
+    size_t last =
+        swap->element_count < GBX_SWAP_ELEMENTS ? swap->element_count : GBX_SWAP_ELEMENTS - 1;
+    memmove(&swap->elements[place + 1], &swap->elements[place],
+            (last - place) * sizeof *swap->elements);
+    swap->elements[place] = *element;
+    swap->element_count = last + 1;
+}
+
+static bool is_poison(const gbx_tensor *tensor, uint64_t bits) {
+    uint64_t mask = UINT64_MAX >> (64 - gbx_dtype_bits(tensor->dtype));
+    return bits == (mask & 0x0101010101010101u * GBX_REPLAY_POISON) ||
+           bits == (mask & 0x0101010101010101u * GBX_REPLAY_OTHER_POISON);
+}
+
+static gbx_swap_element element_at(const judging *j, const gbx_replay_result *result, size_t output,
+                                   uint64_t number) {
+    const gbx_replay_compared *compared = &result->outputs[output];
+    uint32_t a = compared->argument;
+    const gbx_tensor *tensor = &compared->tensor;
+    gbx_swap_element element = {.output = output, .number = number};
+    element.new_bits = gbx_bits_element(tensor, j->payloads->replay[a], number);
+    const gbx_bits_payloads bits = {.replay = j->payloads->replay[a],
+                                    .other = j->payloads->other[a],
+                                    .is_poisoned = j->job->request.task->arguments[a].role == 1};
+    element.has_new = gbx_bits_is_written(tensor, &bits, number);
+    element.has_old = j->payloads->dump[a] != NULL;
+    if (element.has_old)
+        element.old_bits = gbx_bits_element(tensor, j->payloads->dump[a], number);
+    if (j->expected[a]) {
+        element.expected_bits = gbx_bits_element(tensor, j->expected[a], number);
+        element.has_expected = !j->has_gaps[a] || !is_poison(tensor, element.expected_bits);
+    }
+    return element;
+}
+
+/* Those that changed; or, where nothing did, those that are furthest from what is expected. */
+static void choose_elements(const judging *j, gbx_replay_swap *swap, bool is_changed) {
+    for (size_t i = 0; i < swap->result.output_count; ++i) {
+        const gbx_replay_compared *output = &swap->result.outputs[i];
+        uint64_t count = (uint64_t)gbx_tensor_numel(&output->tensor);
+        for (uint64_t n = 0; n < count; ++n) {
+            gbx_swap_element element = element_at(j, &swap->result, i, n);
+            bool is_there = is_changed ? element.has_old : element.has_expected;
+            uint64_t other = is_changed ? element.old_bits : element.expected_bits;
+            bool is_of_others = !element.has_new && swap->result.dispatch >= 0;
+            if (!is_there || is_of_others || (element.has_new && other == element.new_bits))
+                continue;
+            element.distance =
+                element.has_new ? gbx_bits_distance(output->tensor.dtype, element.new_bits, other)
+                                : INFINITY;
+            add_element(swap, &element);
+        }
+    }
+}
+
+/* --- the judgement --- */
+
+static void not_judged(gbx_replay_swap *swap, const char *reason) {
+    swap->judgement = GBX_SWAP_NOT_JUDGED;
+    snprintf(swap->reason, sizeof swap->reason, "%s", reason);
+    gbx_text_make_plain(swap->reason);
+}
+
+static gbx_status keep_expected(judging *j, const gbx_check_result *checked) {
+    for (uint32_t i = 0; i < checked->output_count; ++i) {
+        uint32_t a = checked->outputs[i].argument;
+        const gbx_tensor *tensor = &j->job->request.task->arguments[a].tensor;
+        j->has_gaps[a] = checked->outputs[i].not_written > 0;
+        j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
+        if (!j->expected[a])
+            return gbx_fail_memory("judging a kernel");
+        GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
+    }
+    return NULL;
+}
+
+static void note_tolerance(const gbx_check_result *checked, gbx_replay_swap *swap) {
+    swap->wrong = 0;
+    for (uint32_t i = 0; i < checked->output_count; ++i) {
+        const gbx_comparison *comparison = &checked->outputs[i].comparison;
+        swap->wrong += comparison->mismatches;
+        swap->rtol = comparison->tolerance.rtol;
+        swap->atol = comparison->tolerance.atol;
+    }
+}
+
+static gbx_swap_judgement judgement_of(bool is_right, bool was_right, bool was_wrong) {
+    if (is_right)
+        return was_wrong ? GBX_SWAP_FIXED : GBX_SWAP_RIGHT;
+    if (was_wrong)
+        return GBX_SWAP_STILL_WRONG;
+    return was_right ? GBX_SWAP_BROKEN : GBX_SWAP_WRONG;
+}
+
+/* The old one first: what the references left is then still there for the new one. */
+static gbx_status judge(judging *j, const gbx_references *references, gbx_replay_swap *swap) {
+    const gbx_replay_job *job = j->job;
+    gbx_entries *entries = job->request.entries;
+    const gbx_replay_task *task = job->request.task;
+    const void *got[GBX_REPLAY_MAX_ARGUMENTS];
+    gbx_check_result checked;
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        got[i] = j->payloads->replay[i];
+    GBX_TRY(gbx_check_task(job->engine, entries, task->task, references->items, references->count,
+                           &checked));
+    bool was_right = checked.verdict == GBX_CHECK_RIGHT;
+    bool was_wrong = checked.verdict == GBX_CHECK_INTRODUCED || swap->result.is_end_of_run;
+    GBX_TRY(gbx_check_payloads(job->engine, entries, task, got, references->items,
+                               references->count, &checked));
+    if (checked.verdict == GBX_CHECK_NOT_CHECKED) {
+        not_judged(swap, checked.reason);
+        return NULL;
+    }
+    swap->judgement = judgement_of(checked.verdict == GBX_CHECK_RIGHT, was_right, was_wrong);
+    note_tolerance(&checked, swap);
+    return keep_expected(j, &checked);
+}
+
+static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
+    gbx_references *references;
+    gbx_scene_trouble trouble;
+    const gbx_reader *reader = gbx_entries_reader(j->job->request.entries);
+    const char *named = scene->is_trusted && scene->kept ? scene->kept->scene_path : NULL;
+    gbx_status status = gbx_references_open(named, scene->dump_directory, scene->kept,
+                                            gbx_reader_run(reader), &references, &trouble);
+    if (status) {
+        not_judged(swap, trouble == GBX_SCENE_FOREIGN
+                             ? "the scene that the dump names is not this user's, or lies in the "
+                               "dump, and its references are code; look at it, and give --trust to "
+                               "run them"
+                             : gbx_status_message(status));
+        gbx_status_free(status);
+        return NULL;
+    }
+    status = judge(j, references, swap);
+    gbx_references_close(references);
+    return status;
+}
+
+/* --- all of it --- */
+
+static gbx_status judge_and_choose(const gbx_replay_job *job, const gbx_swap_scene *scene,
+                                   gbx_replay_payloads *payloads, gbx_replay_swap *swap) {
+    judging j = {.job = job, .payloads = payloads};
+    gbx_status status = NULL;
+    if (job->request.dispatch >= 0)
+        not_judged(swap, "one dispatch of a task is not judged; leave --dispatch away");
+    else
+        status = judge_by_scene(&j, scene, swap);
+    if (!status) {
+        choose_elements(&j, swap, true);
+        if (swap->element_count == 0)
+            choose_elements(&j, swap, false);
+    }
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        free(j.expected[i]);
+    return status;
+}
+
+gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *scene,
+                               gbx_replay_swap *out_swap) {
+    gbx_replay_payloads payloads;
+    *out_swap = (gbx_replay_swap){.judgement = GBX_SWAP_NOT_JUDGED};
+    gbx_status status = gbx_replay_execute(job, &payloads, &out_swap->result);
+    if (!status && !out_swap->result.outcome.fault.is_there)
+        status = judge_and_choose(job, scene, &payloads, out_swap);
+    gbx_replay_payloads_free(&payloads);
+    return status;
+}
+
+void gbx_replay_swap_free(gbx_replay_swap *swap) {
+    gbx_replay_result_free(&swap->result);
+}

@@ -1,0 +1,314 @@
+/*
+ * In whole numbers of 128 bits: the value, and the two points half way to its neighbours, are
+ * multiplied by a power of ten so that the value has as many digits as are looked for. Where that
+ * does not fit, far from 1, the conversions of the C library find the same, which takes longer.
+ */
+#include "text/decimal.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/float_bits.h"
+
+typedef unsigned __int128 u128;
+
+enum {
+    F64_FRACTION_BITS = 52,
+    F32_FRACTION_BITS = 23,
+    F64_LEAST_EXPONENT = -1074,
+    F32_LEAST_EXPONENT = -149,
+    F64_BIAS = 1075, /* of fraction * 2^exponent with a whole fraction */
+    F32_BIAS = 150,
+    SPARE_BITS = 5, /* above the scaled value: steps to its neighbours, and units of ten of it */
+    POWERS = 28,
+    TEXT_BYTES = 64
+};
+
+static const uint64_t powers_of_five[POWERS] = {UINT64_C(1),
+                                                UINT64_C(5),
+                                                UINT64_C(25),
+                                                UINT64_C(125),
+                                                UINT64_C(625),
+                                                UINT64_C(3125),
+                                                UINT64_C(15625),
+                                                UINT64_C(78125),
+                                                UINT64_C(390625),
+                                                UINT64_C(1953125),
+                                                UINT64_C(9765625),
+                                                UINT64_C(48828125),
+                                                UINT64_C(244140625),
+                                                UINT64_C(1220703125),
+                                                UINT64_C(6103515625),
+                                                UINT64_C(30517578125),
+                                                UINT64_C(152587890625),
+                                                UINT64_C(762939453125),
+                                                UINT64_C(3814697265625),
+                                                UINT64_C(19073486328125),
+                                                UINT64_C(95367431640625),
+                                                UINT64_C(476837158203125),
+                                                UINT64_C(2384185791015625),
+                                                UINT64_C(11920928955078125),
+                                                UINT64_C(59604644775390625),
+                                                UINT64_C(298023223876953125),
+                                                UINT64_C(1490116119384765625),
+                                                UINT64_C(7450580596923828125)};
+
+gbx_binary gbx_binary_of_f32(uint32_t bits) {
+    const uint32_t hidden = UINT32_C(1) << F32_FRACTION_BITS;
+    const uint32_t fraction = bits & (hidden - 1);
+    const int biased = (int)(bits >> F32_FRACTION_BITS);
+    gbx_binary result = {.fraction = fraction, .exponent = F32_LEAST_EXPONENT};
+    if (biased > 0) {
+        result.fraction |= hidden;
+        result.exponent = biased - F32_BIAS;
+        result.is_below_near = fraction == 0 && biased > 1;
+    }
+    return result;
+}
+
+gbx_binary gbx_binary_of_f64(uint64_t bits) {
+    const uint64_t hidden = UINT64_C(1) << F64_FRACTION_BITS;
+    const uint64_t fraction = bits & (hidden - 1);
+    const int biased = (int)(bits >> F64_FRACTION_BITS);
+    gbx_binary result = {.fraction = fraction, .exponent = F64_LEAST_EXPONENT, .is_f64 = true};
+    if (biased > 0) {
+        result.fraction |= hidden;
+        result.exponent = biased - F64_BIAS;
+        result.is_below_near = fraction == 0 && biased > 1;
+    }
+    return result;
+}
+
+static int bit_length(uint64_t number) {
+    return 64 - __builtin_clzll(number);
+}
+
+/* The exponent of ten of the first digit, or one less. */
+static int estimate_exponent(const gbx_binary *value) {
+    const int binary = bit_length(value->fraction) - 1 + value->exponent;
+    return binary * 315653 >> 20; /* log10(2): the floor of the product for all exponents */
+}
+
+static int count_digits(uint64_t number) {
+    int count = 1;
+    for (; number >= 10000; number /= 10000)
+        count += 4;
+    return count + (number >= 10) + (number >= 100) + (number >= 1000);
+}
+
+/* --- in whole numbers --- */
+
+/* value * 10^power is number / divisor, and divisor is factor << shift. */
+typedef struct scaled {
+    u128 number;
+    u128 below; /* half way to the next float below is number - below */
+    u128 above;
+    u128 factor;
+    int shift;
+    int power;
+} scaled;
+
+/* False where it does not fit. The scaled value is at least 1. */
+static bool scale(const gbx_binary *value, int power, scaled *out) {
+    const int fives = abs(power);
+    if (fives >= 2 * POWERS - 1)
+        return false;
+    const u128 five = fives < POWERS
+                          ? powers_of_five[fives]
+                          : (u128)powers_of_five[POWERS - 1] * powers_of_five[fives - POWERS + 1];
+    const int twos = value->exponent + power;
+    const int five_bits = fives * 2323 / 1000 + 1; /* log2(5) is 2.3219 */
+    const int bits = bit_length(value->fraction) + 2 + SPARE_BITS + (power > 0 ? five_bits : 0) +
+                     (twos > 0 ? twos : 0);
+    if (bits > 128)
+        return false;
+    const u128 quarter = (power > 0 ? five : 1) << (twos > 0 ? twos : 0);
+    *out = (scaled){.number = 4 * value->fraction * quarter,
+                    .below = value->is_below_near ? quarter : 2 * quarter,
+                    .above = 2 * quarter,
+                    .factor = power < 0 ? five : 1,
+                    .shift = twos < 0 ? 2 - twos : 2,
+                    .power = power};
+    return true;
+}
+
+static u128 divide(const scaled *by, u128 number, u128 *out_rest) {
+    if (by->factor == 1) {
+        *out_rest = number & (((u128)1 << by->shift) - 1);
+        return number >> by->shift;
+    }
+    const u128 divisor = by->factor << by->shift;
+    *out_rest = number % divisor;
+    return number / divisor;
+}
+
+/* The integer nearest to value * 10^power / unit, half way between two the even one. */
+static uint64_t nearest(const scaled *value, uint64_t unit) {
+    u128 rest;
+    const uint64_t whole = (uint64_t)divide(value, value->number, &rest);
+    const uint64_t number = whole / unit;
+    const u128 behind = (((whole - number * unit) * value->factor) << value->shift) + rest;
+    const u128 half = (unit * value->factor) << (value->shift - 1);
+    return number + (behind > half || (behind == half && number % 2 == 1));
+}
+
+/* The integers between the two points; the points themselves read back as an even fraction. */
+static void limits(const scaled *value, bool is_even, uint64_t *out_low, uint64_t *out_high) {
+    u128 rest;
+    *out_low = (uint64_t)divide(value, value->number - value->below, &rest);
+    *out_low += rest != 0 || !is_even;
+    *out_high = (uint64_t)divide(value, value->number + value->above, &rest);
+    *out_high -= rest == 0 && !is_even;
+}
+
+static gbx_decimal make_decimal(uint64_t digits, int power) {
+    for (; digits % 10 == 0; --power)
+        digits /= 10;
+    const int count = count_digits(digits);
+    return (gbx_decimal){.digits = digits, .count = count, .exponent = count - 1 - power};
+}
+
+/*
+ * Digits are dropped while a number is left between the limits, and the value has another digit:
+ * 0.09 and 0.1 have one each. The nearest number is the wanted one, but where the next float below
+ * is half as far: there it may lie below the limits.
+ */
+static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
+    const int digits = value->is_f64 ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;
+    const int power = digits - 1 - estimate_exponent(value);
+    const int whole = value->exponent < 0 ? -value->exponent : 0; /* then the value is an integer */
+    scaled by;
+    if (!scale(value, power < whole ? power : whole, &by))
+        return false;
+    uint64_t low, high;
+    limits(&by, value->fraction % 2 == 0, &low, &high);
+    u128 rest;
+    uint64_t left = (uint64_t)divide(&by, by.number, &rest);
+    uint64_t unit = 1;
+    int dropped = 0;
+    for (; left >= 10 && (low + 9) / 10 <= high / 10; ++dropped, unit *= 10) {
+        low = (low + 9) / 10;
+        high /= 10;
+        left /= 10;
+    }
+    const uint64_t number = nearest(&by, unit);
+    *out = make_decimal(number < low ? low : number, by.power - dropped);
+    return true;
+}
+
+/* As many digits as the estimate of the exponent gives, or one more: then once more with one less.
+ */
+static bool find_rounded(const gbx_binary *value, int count, gbx_decimal *out) {
+    int power = count - 1 - estimate_exponent(value);
+    scaled by;
+    do {
+        if (!scale(value, power, &by))
+            return false;
+        u128 rest;
+        out->digits = (uint64_t)divide(&by, by.number, &rest);
+        --power;
+    } while (count_digits(out->digits) > count);
+    out->digits = nearest(&by, 1);
+    if (value->is_below_near) {
+        uint64_t low, high;
+        limits(&by, true, &low, &high);
+        if (out->digits < low && low <= high)
+            out->digits = low;
+    }
+    out->count = count_digits(out->digits);
+    out->exponent = out->count - 1 - by.power;
+    if (out->count > count) { /* 9.99 became 10.00 */
+        out->digits /= 10;
+        out->count = count;
+    }
+    return true;
+}
+
+/* --- by the C library --- */
+
+/* Made from bits, so that a host that takes subnormals for zero does not make it zero. */
+static double value_of(const gbx_binary *value) {
+    const int shift = F64_FRACTION_BITS + 1 - bit_length(value->fraction);
+    const int biased = value->exponent - shift + F64_BIAS;
+    if (biased <= 0)
+        return gbx_f64_of_bits(value->fraction);
+    const uint64_t below_hidden = (UINT64_C(1) << F64_FRACTION_BITS) - 1;
+    return gbx_f64_of_bits((uint64_t)biased << F64_FRACTION_BITS |
+                           ((value->fraction << shift) & below_hidden));
+}
+
+/* Reads the digits past whatever the locale takes for a decimal point. */
+static gbx_decimal print_rounded(const gbx_binary *value, int count) {
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%.*e", count - 1, value_of(value));
+    gbx_decimal result = {.count = count};
+    const char *at = text;
+    for (; *at != 'e'; ++at)
+        if (*at >= '0' && *at <= '9')
+            result.digits = result.digits * 10 + (uint64_t)(*at - '0');
+    result.exponent = (int)strtol(at + 1, NULL, 10);
+    return result;
+}
+
+/* Written as an integer and an exponent, which has no decimal point for a locale to replace. */
+static bool reads_back(gbx_decimal decimal, const gbx_binary *value) {
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%" PRIu64 "e%d", decimal.digits,
+             decimal.exponent - decimal.count + 1);
+    const gbx_binary back = value->is_f64 ? gbx_binary_of_f64(gbx_f64_bits(strtod(text, NULL)))
+                                          : gbx_binary_of_f32(gbx_f32_bits(strtof(text, NULL)));
+    return back.fraction == value->fraction && back.exponent == value->exponent;
+}
+
+static gbx_decimal search_rounded(const gbx_binary *value, int count) {
+    const gbx_decimal nearest = print_rounded(value, count);
+    if (!value->is_below_near || reads_back(nearest, value))
+        return nearest;
+    gbx_decimal above = nearest;
+    if (count_digits(++above.digits) > count) {
+        above.digits /= 10;
+        ++above.exponent;
+    }
+    return reads_back(above, value) ? above : nearest;
+}
+
+/*
+ * A normal value has at most one decimal of DBL_DIG or FLT_DIG digits, or fewer, that reads back:
+ * rounding to so many finds it, with zeros at its end. Subnormals have less precision and start at
+ * one digit.
+ */
+static gbx_decimal search_shortest(const gbx_binary *value) {
+    const int most = value->is_f64 ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;
+    const bool is_normal =
+        value->fraction >> (value->is_f64 ? F64_FRACTION_BITS : F32_FRACTION_BITS) != 0;
+    int count = !is_normal ? 1 : value->is_f64 ? DBL_DIG : FLT_DIG;
+    gbx_decimal result = search_rounded(value, count);
+    while (count < most && !reads_back(result, value))
+        result = search_rounded(value, ++count);
+    for (; result.count > 1 && result.digits % 10 == 0; --result.count)
+        result.digits /= 10;
+    return result;
+}
+
+gbx_decimal gbx_decimal_shortest(const gbx_binary *value) {
+    gbx_decimal result;
+    if (!find_shortest(value, &result)) {
+        const int saved_errno = errno; /* strtod reports the underflow of every subnormal */
+        result = search_shortest(value);
+        errno = saved_errno;
+    }
+    return result;
+}
+
+gbx_decimal gbx_decimal_round(const gbx_binary *value, int count) {
+    gbx_decimal result;
+    if (!find_rounded(value, count, &result)) {
+        const int saved_errno = errno;
+        result = search_rounded(value, count);
+        errno = saved_errno;
+    }
+    return result;
+}
