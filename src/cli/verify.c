@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "store/dump_path.h"
 #include "store/verify/verify.h"
+#include "text/names.h"
 
 enum { KEY_JSON = 0x100, LINES_MAX = 20 }; /* no letter: the long name alone */
 
@@ -171,8 +172,8 @@ static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
         printf(", the first of task %" PRIu64, record->task);
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
-    if (gbx_text_stage(record->stage))
-        printf(", %s", gbx_text_stage(record->stage));
+    if (gbx_name_of(&gbx_stages, record->stage))
+        printf(", %s", gbx_name_of(&gbx_stages, record->stage));
     printf(": %s\n", causes[loss->cause]);
     return NULL;
 }
@@ -252,7 +253,7 @@ static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
         const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
         gbx_json_begin_object_inline(json);
         write_place(json, record);
-        gbx_json_put_string(json, "stage", gbx_text_stage(record->stage));
+        gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, record->stage));
         gbx_json_put_string(json, "cause", causes[loss->cause]);
         gbx_json_put_u64(json, "count", loss->count);
         gbx_json_end_object(json);
