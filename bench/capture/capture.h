@@ -87,6 +87,9 @@ uint64_t memory_watch_stop(memory_watch *watch);
  * other, buffers emptied in between and not counted. 0 after a message. */
 double measure_record_ns(void);
 
+/* ...and what a dispatch costs: two looks at the clock, its hooks, its record. */
+double measure_dispatch_ns(void);
+
 /* --- scenes.c --- */
 
 /* Paged attention by the command. */

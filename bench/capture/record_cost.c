@@ -1,7 +1,8 @@
 /*
  * The cost of a metadata record for the thread that captures it: the hooks of the device writer,
- * called for a task of 32 scalars again and again, in memory of this process. Another thread copies
- * the lines out and gives the buffers back, as the host does, so that cache lines travel.
+ * called for a task of 32 scalars, or for a dispatch, again and again, in memory of this process.
+ * Another thread copies the lines out and gives the buffers back, as the host does, so that cache
+ * lines travel.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +20,7 @@ enum {
     BUFFERS = GBX_DEFAULT_DUMP_BUFFERS,
     BUFFER_BYTES = GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES,
     ROUNDS = 41,
-    TASKS_A_ROUND = 2000,
+    RECORDS_A_ROUND = 68000,
     RECORDS_A_TASK = SCALARS_A_TASK + 2, /* the task and its end are records too */
     TASK_BYTES = 1024
 };
@@ -108,16 +109,33 @@ static int64_t processor_ns(void) {
     return (int64_t)now.tv_sec * GBX_NS_PER_SECOND + now.tv_nsec;
 }
 
-static double measure(const gbx_probe *probe, gbx_sched_task *task) {
+static void capture_tasks(const gbx_probe *probe, gbx_sched_task *task) {
+    for (int i = 0; i < RECORDS_A_ROUND; i += RECORDS_A_TASK) {
+        probe->before_dispatch(probe->context, 0, task);
+        probe->after_completion(probe->context, 0, task);
+        ++task->id;
+    }
+}
+
+/* With the two looks at the clock that the worker takes around a kernel. */
+static void capture_dispatches(const gbx_probe *probe, gbx_sched_task *task) {
+    gbx_sched_dispatch dispatch = {.task = task, .core_id = 1, .subtask = GBX_SUBTASK_AIV0};
+    for (int i = 0; i < RECORDS_A_ROUND; ++i) {
+        gbx_sched_span span = {.start_ticks = probe->ticks()};
+        span.end_ticks = probe->ticks();
+        probe->at_dispatch(probe->context, 0, &dispatch);
+        probe->after_dispatch(probe->context, 0, &dispatch, span);
+    }
+}
+
+typedef void (*capture_round)(const gbx_probe *probe, gbx_sched_task *task);
+
+static double measure(const gbx_probe *probe, gbx_sched_task *task, capture_round capture) {
     double times[ROUNDS];
     for (int r = 0; r < ROUNDS; ++r) {
         int64_t start_ns = processor_ns();
-        for (int i = 0; i < TASKS_A_ROUND; ++i) {
-            probe->before_dispatch(probe->context, 0, task);
-            probe->after_completion(probe->context, 0, task);
-            ++task->id;
-        }
-        times[r] = (double)(processor_ns() - start_ns) / (TASKS_A_ROUND * RECORDS_A_TASK);
+        capture(probe, task);
+        times[r] = (double)(processor_ns() - start_ns) / RECORDS_A_ROUND;
     }
     probe->end_of_thread(probe->context, 0);
     qsort(times, ROUNDS, sizeof times[0], compare);
@@ -134,7 +152,7 @@ static void *map(size_t bytes) {
     return at == MAP_FAILED ? NULL : at;
 }
 
-static double measure_in(memory *m, void *state, host *h) {
+static double measure_in(memory *m, void *state, host *h, capture_round capture) {
     gbx_probe_request request = {.data_base = (uintptr_t)&m->setup,
                                  .flags = GBX_DUMP_HAS_TENSORS,
                                  .thread_count = 1,
@@ -149,18 +167,18 @@ static double measure_in(memory *m, void *state, host *h) {
     if (!probe || pthread_create(&thread, NULL, copy_lines, h) != 0)
         return 0;
     gbx_sched_task task = make_task(m);
-    double record_ns = measure(probe, &task);
+    double record_ns = measure(probe, &task, capture);
     atomic_store_explicit(&h->is_stopping, true, memory_order_release);
     pthread_join(thread, NULL);
-    /* All were written: a record is one line. */
-    return h->lines == (uint64_t)ROUNDS * TASKS_A_ROUND * RECORDS_A_TASK ? record_ns : 0;
+    /* All were written: a record is one line. There may be samples of waits beside them. */
+    return h->lines >= (uint64_t)ROUNDS * RECORDS_A_ROUND ? record_ns : 0;
 }
 
-double measure_record_ns(void) {
+static double measure_with(capture_round capture) {
     memory *m = map(sizeof *m);
     void *state = map(gbx_dump_probe_source.state_bytes);
     host *h = map(sizeof *h);
-    double record_ns = m && state && h ? measure_in(m, state, h) : 0;
+    double record_ns = m && state && h ? measure_in(m, state, h, capture) : 0;
     if (record_ns == 0)
         fprintf(stderr, "bench_capture: the hooks of the writer did not record all of a task\n");
     if (m)
@@ -170,4 +188,12 @@ double measure_record_ns(void) {
     if (h)
         munmap(h, sizeof *h);
     return record_ns;
+}
+
+double measure_record_ns(void) {
+    return measure_with(capture_tasks);
+}
+
+double measure_dispatch_ns(void) {
+    return measure_with(capture_dispatches);
 }

@@ -156,6 +156,11 @@ bool print_record_table(const setting *how) {
     is_right &= record_ns > 0;
     if (record_ns > 0)
         print_goal("a metadata record on the device, hooks alone", record_ns, false, 25, "ns");
+    double dispatch_ns = measure_dispatch_ns();
+    is_right &= dispatch_ns > 0;
+    if (dispatch_ns > 0)
+        print_goal("a dispatch on the device, its times and its record", dispatch_ns, false, 60,
+                   "ns");
     printf("\n");
     return is_right;
 }

@@ -18,7 +18,7 @@
 
 enum {
     TASKS = 8000,
-    HOOKS_A_TASK = 3,
+    HOOKS_A_TASK = 4,
     INSTRUCTIONS_A_HOOK = 3,
     PATH_BYTES = 4096,
     NO_PROGRAM = 127

@@ -28,6 +28,7 @@ _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
 _CAUSES = ("stall", "disk", "corrupt", "device", "not told")
 _REASONS = ("nobody told which words of the task are tensors",
             "what was told of the argument is not what the kernel gets")
+_REASON_CODES = ("undescribed", "misdescribed")
 _RUN_NUMBERS = ("rank", "round")
 # What one record of a journal holds: the command makes a journal of a manifest.
 _RUN_BYTES_MAX = (1 << 20) - 40
@@ -207,4 +208,10 @@ def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
-    return {**place, "kernel": text(given, "kernel"), "reason": choice(given, "reason", _REASONS)}
+    # Older manifests have the sentence alone.
+    if given.get("reason_code") is None:
+        reason = _REASONS.index(choice(given, "reason", _REASONS))
+    else:
+        reason = _REASON_CODES.index(choice(given, "reason_code", _REASON_CODES))
+    return {**place, "kernel": text(given, "kernel"), "reason": _REASONS[reason],
+            "reason_code": _REASON_CODES[reason]}

@@ -191,6 +191,30 @@ class Everything(unittest.TestCase):
         self.assertEqual([bad.index for bad in glassbox.open(dump).verify()], [record.index])
 
 
+class Newer(unittest.TestCase):
+    def test_what_is_not_known_is_skipped_and_counted(self):
+        directory = support.scratch("newer")
+        for data, payload in (everything(), (small(), bytes(64))):
+            old = glassbox.open(jw.write(directory, data, payload))
+            use(old)
+            expected = old.to_dict(), old.arguments, old.dispatches, [task.predecessors for task in old.tasks]
+            arrays = [record.array().tobytes() for record in old if not record.truncated and record.bin_size]
+            made, count = jw.newer(data, 100, 127)
+            dump = glassbox.open(jw.write(directory, made, None))
+            self.assertEqual((dump.newer_records, old.newer_records), (count, 0))
+            self.assertGreater(count, 1)
+            self.assertEqual((dump.to_dict(), dump.arguments, dump.dispatches, [task.predecessors for task in dump.tasks]),
+                             expected)
+            self.assertEqual([record.array().tobytes() for record in dump if not record.truncated and record.bin_size], arrays)
+
+    def test_what_has_to_be_understood_is_refused(self):
+        directory = support.scratch("must")
+        for kind in (128, 128 + jw.TENSOR, 255):
+            made, _ = jw.newer(small(), 100, kind)
+            with self.assertRaisesRegex(glassbox.DumpError, f"type {kind}, .*needs a newer reader"):
+                glassbox.open(jw.write(directory, made))
+
+
 class Damage(unittest.TestCase):
     def opened(self, data, payload=bytes(64)):
         is_there = payload == self.payload

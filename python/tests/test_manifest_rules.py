@@ -268,6 +268,8 @@ ENTRIES = [
 KERNEL = {"func_id": 3, "name": "k"}
 LOSS = {"task_seq": 0, "arg_index": 0, "stage": None, "cause": "stall", "count": 2}
 SKIPPED = {"task_seq": 0, "arg_index": None, "kernel": "k", "reason": WORDS}
+READ_SKIPPED = {"task_id": "0x0000000000000011", **SKIPPED, "reason_code": "undescribed"}
+OTHER_WORDS = "what was told of the argument is not what the kernel gets"
 # Members of the top, or its whole text; and a word of the sentence, or the members that come of it.
 HEADS = [
     ("nothing but entries", {}, {"losses": [], "skipped": [], "kernels": [], "total_tensors": 1}),
@@ -342,12 +344,17 @@ HEADS = [
     ("a loss of -1", {"losses": [{**LOSS, "count": -1}]}, "count"),
     ("a loss without a stage", {"losses": [made(LOSS, {"stage": ABSENT})]}, "stage"),
     ("a cause that is none", {"losses": [{**LOSS, "cause": "greed"}]}, "cause"),
-    ("skipped", {"skipped": [SKIPPED], "kernels": [KERNEL]}, {"skipped": [{"task_id": "0x0000000000000011", **SKIPPED}]}),
+    ("skipped", {"skipped": [SKIPPED], "kernels": [KERNEL]}, {"skipped": [READ_SKIPPED]}),
     ("skipped, of a name that is not known", {"skipped": [SKIPPED]},
-     {"skipped": [{"task_id": "0x0000000000000011", **SKIPPED, "kernel": None}]}),
+     {"skipped": [{**READ_SKIPPED, "kernel": None}]}),
     ("skipped, of a name that two have", {"skipped": [SKIPPED], "kernels": [KERNEL, {**KERNEL, "func_id": 4}]},
-     {"skipped": [{"task_id": "0x0000000000000011", **SKIPPED, "kernel": None}]}),
+     {"skipped": [{**READ_SKIPPED, "kernel": None}]}),
     ("a reason that is none", {"skipped": [{**SKIPPED, "reason": "x"}]}, "reason"),
+    ("a reason by its code", {"skipped": [{**SKIPPED, "reason": "as it were", "reason_code": "misdescribed"}]},
+     {"skipped": [{**READ_SKIPPED, "kernel": None, "reason": OTHER_WORDS, "reason_code": "misdescribed"}]}),
+    ("a code that is none", {"skipped": [{**SKIPPED, "reason_code": "x"}]}, "reason_code"),
+    ("a code that is a number", {"skipped": [{**SKIPPED, "reason_code": 1}]}, "reason_code"),
+    ("a code that is null", {"skipped": [{**SKIPPED, "reason_code": None}], "kernels": [KERNEL]}, {"skipped": [READ_SKIPPED]}),
 ]
 WHOLE = json.dumps({"bin_file": "args.bin", "args": [tensor()]}).encode()
 

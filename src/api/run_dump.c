@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 static void attend(void *context) {
     gbx_dump_session_attend(context);
@@ -72,14 +73,13 @@ static void free_lists(gbx_run_dump *dump) {
 }
 
 gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
-    *dump = (gbx_run_dump){.session = NULL};
+    *dump = (gbx_run_dump){.chip = request->chip};
     if (!request->config->enable_dump_tensor && !request->config->enable_dump_args)
         return NULL;
     dump->kernels = calloc(GBX_MAX_KERNELS, sizeof *dump->kernels);
     dump->run_args = calloc(GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS, sizeof *dump->run_args);
-    gbx_status status = dump->kernels && dump->run_args
-                            ? begin(request, dump)
-                            : gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
+    gbx_status status =
+        dump->kernels && dump->run_args ? begin(request, dump) : gbx_fail_memory("dumping");
     if (status) {
         free_lists(dump);
         return status;
@@ -98,11 +98,42 @@ const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump) {
     return dump->session ? &dump->listener : NULL;
 }
 
+/* The chip's numbers are its own; those of the journal stay as they are for ever. */
+static gbx_record_outcome outcome_of(const gbx_chip_fault *fault, gbx_code code) {
+    static const gbx_outcome_fault faults[] = {
+        [GBX_FAULT_NONE] = GBX_OUTCOME_NO_FAULT,
+        [GBX_FAULT_SIGNAL] = GBX_OUTCOME_SIGNAL,
+        [GBX_FAULT_HANG] = GBX_OUTCOME_HANG,
+        [GBX_FAULT_LOADING] = GBX_OUTCOME_LOADING,
+        [GBX_FAULT_OUTSIDE] = GBX_OUTCOME_OUTSIDE,
+        [GBX_FAULT_THREAD] = GBX_OUTCOME_THREAD_END,
+        [GBX_FAULT_LINK] = GBX_OUTCOME_LINK,
+        [GBX_FAULT_ORCHESTRATION] = GBX_OUTCOME_ORCHESTRATION,
+        [GBX_FAULT_ORCHESTRATION_HANG] = GBX_OUTCOME_ORCHESTRATION_HANG};
+    static const gbx_outcome_address addresses[] = {[GBX_ADDRESS_NONE] = GBX_OUTCOME_ADDRESS_NONE,
+                                                    [GBX_ADDRESS_KNOWN] = GBX_OUTCOME_ADDRESS_KNOWN,
+                                                    [GBX_ADDRESS_IMPOSSIBLE] =
+                                                        GBX_OUTCOME_ADDRESS_IMPOSSIBLE};
+    bool has_kernel = fault->place.func_id != GBX_NO_KERNEL;
+    return (gbx_record_outcome){.code = code,
+                                .fault = faults[fault->kind],
+                                .signal = fault->signal,
+                                .task_id = has_kernel ? fault->place.task_id : 0,
+                                .func_id =
+                                    has_kernel ? fault->place.func_id : GBX_OUTCOME_NO_KERNEL,
+                                .core_id = has_kernel ? fault->place.core_id : 0,
+                                .block_idx = has_kernel ? fault->place.block_idx : 0,
+                                .block_num = has_kernel ? fault->place.block_num : 0,
+                                .address = fault->address,
+                                .address_kind = addresses[fault->address_kind]};
+}
+
 gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_result *result) {
     if (!dump->session)
         return status;
     gbx_dump_ending ending = {.error = status ? gbx_status_message(status) : NULL,
                               .is_lost = gbx_status_code(status) == GBX_DEVICE_LOST,
+                              .outcome = outcome_of(&dump->chip->fault, gbx_status_code(status)),
                               .tasks = result->tasks,
                               .dispatches = result->dispatches,
                               .device_ns = result->device_ns};

@@ -251,8 +251,10 @@ IN_BOTH_PATHS bool is_last_dispatch(gbx_sched_task *task) {
 TOLD void complete_told(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
     gbx_sched_task *task = dispatch->task;
-    probe->after_dispatch(probe->context, worker->thread, dispatch);
-    atomic_store_explicit(&dispatch->start_ticks, 0, memory_order_relaxed);
+    probe->after_dispatch(probe->context, worker->thread, dispatch,
+                          gbx_sched_span_of(worker->sched, dispatch->core_id));
+    atomic_store_explicit(&worker->sched->times[dispatch->core_id].start_ticks, 0,
+                          memory_order_relaxed);
     if (!is_last_dispatch(task))
         return;
     probe->after_completion(probe->context, worker->thread, task);

@@ -24,6 +24,15 @@ typedef struct gbx_sched_worker {
     gbx_sched_task *next; /* a task that its last completion released */
 } gbx_sched_worker;
 
+/* Pairs with the release at the start of a kernel: the end before it is not taken for its own. */
+static inline gbx_sched_span gbx_sched_span_of(const gbx_sched *sched, uint32_t core_id) {
+    const gbx_sched_times *times = &sched->times[core_id];
+    uint64_t start = atomic_load_explicit(&times->start_ticks, memory_order_acquire);
+    return (gbx_sched_span){.start_ticks = start,
+                            .end_ticks =
+                                atomic_load_explicit(&times->end_ticks, memory_order_relaxed)};
+}
+
 static inline uint32_t gbx_sched_index(const gbx_sched *sched, const gbx_sched_task *task) {
     return (uint32_t)(task - sched->config.tasks);
 }

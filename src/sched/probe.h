@@ -10,18 +10,20 @@
 
 /* One subtask of one block on one core: what kernel_entry is called with. */
 typedef struct gbx_sched_dispatch {
-    _Alignas(64) gbx_sched_task *task; /* a cache line of its own: a worker writes the times */
-    uint64_t *args;                    /* GBX_ARG_SLOTS words in global memory */
-    gbx_local_context *local;          /* in global memory */
+    gbx_sched_task *task;
+    uint64_t *args;           /* GBX_ARG_SLOTS words in global memory */
+    gbx_local_context *local; /* in global memory */
     uint32_t func_id;
     uint32_t core_id;
     uint32_t block_idx;
     uint32_t subtask; /* gbx_subtask */
-    /* Where somebody listens: when its kernel was called and when it returned, by the probe's
-     * clock; 0 before that. The worker that runs it writes, after a fault another thread reads. */
-    _Atomic uint64_t start_ticks;
-    _Atomic uint64_t end_ticks;
 } gbx_sched_dispatch;
+
+/* When the kernel of a dispatch was called and when it returned, by the probe's clock. */
+typedef struct gbx_sched_span {
+    uint64_t start_ticks;
+    uint64_t end_ticks; /* 0: it has not returned */
+} gbx_sched_span;
 
 typedef struct gbx_probe {
     void *context;
@@ -31,9 +33,10 @@ typedef struct gbx_probe {
     void (*before_dispatch)(void *context, uint32_t thread, const gbx_sched_task *task);
     /* At each dispatch, after its arguments were built, before the kernel runs. */
     void (*at_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
-    /* Once a dispatch, after its kernel has returned; and with end_ticks 0 after a fault, for each
-     * whose kernel crashed, hung, or still ran when the run was given up. */
-    void (*after_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
+    /* Once a dispatch, after its kernel has returned; and after a fault, for each whose kernel
+     * crashed, hung, or still ran when the run was given up. */
+    void (*after_dispatch)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch,
+                           gbx_sched_span span);
     /* Once a task, after its last dispatch, before any successor or reuse of its memory. A full
      * fence stands between the last write of its kernels and this. */
     void (*after_completion)(void *context, uint32_t thread, const gbx_sched_task *task);

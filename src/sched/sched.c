@@ -29,7 +29,7 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
         sched->config.processor_count = worker_count;
     sched->gang = NULL;
     for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i)
-        atomic_store_explicit(&sched->dispatches[i].start_ticks, 0, memory_order_relaxed);
+        atomic_store_explicit(&sched->times[i].start_ticks, 0, memory_order_relaxed);
     gbx_core_set_init(&sched->cores, config->blocks);
     for (uint32_t c = 0; c < GBX_CLASS_COUNT; ++c)
         gbx_ready_queue_init(&sched->ready[c], config->cells + (size_t)c * config->task_capacity,
@@ -197,9 +197,11 @@ void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
         if (dispatch->task && !gbx_sched_task_is_completed(dispatch->task))
             probe->on_fault(probe->context, 0, dispatch);
     }
-    for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i)
-        if (atomic_load_explicit(&sched->dispatches[i].start_ticks, memory_order_acquire))
-            probe->after_dispatch(probe->context, 0, &sched->dispatches[i]);
+    for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i) {
+        gbx_sched_span span = gbx_sched_span_of(sched, i);
+        if (span.start_ticks)
+            probe->after_dispatch(probe->context, 0, &sched->dispatches[i], span);
+    }
     for (uint32_t t = 0; t < sched->config.thread_count; ++t) {
         probe->end_of_thread(probe->context, t);
         gbx_sched_free_role(sched, t);

@@ -54,6 +54,13 @@ typedef struct gbx_sched_role {
     _Atomic uint64_t dispatched; /* likewise */
 } gbx_sched_role;
 
+/* Of the dispatch that a core runs, where somebody listens: gbx_sched_span, both 0 where there is
+ * none. The worker that runs it writes; after a fault another thread reads. */
+typedef struct gbx_sched_times {
+    _Alignas(64) _Atomic uint64_t start_ticks;
+    _Atomic uint64_t end_ticks;
+} gbx_sched_times;
+
 typedef struct gbx_sched {
     gbx_sched_config config;
     _Atomic uint32_t worker_count; /* the same over all runs; one that comes late reads it too */
@@ -88,6 +95,7 @@ typedef struct gbx_sched {
     _Atomic uint64_t submitted; /* tasks that were released; the builder adds */
 
     gbx_sched_dispatch dispatches[GBX_SCHED_MAX_CORES]; /* of each core; args and local are given */
+    gbx_sched_times times[GBX_SCHED_MAX_CORES];
 } gbx_sched;
 
 enum { GBX_SCHED_BUILDING = 1u << 16 };

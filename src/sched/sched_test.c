@@ -274,18 +274,18 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     leave_thread(m, thread);
 }
 
-static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch,
+                           gbx_sched_span span) {
     machine *m = context;
     uint64_t id = dispatch->task->id;
     expectation *e = &m->expected[id];
     uint64_t kernel_start = atomic_load(&m->kernel_start[dispatch->core_id]);
     uint64_t kernel_end = atomic_load(&m->kernel_end[dispatch->core_id]);
-    uint64_t start = atomic_load(&dispatch->start_ticks);
-    uint64_t end = atomic_load(&dispatch->end_ticks);
     enter_thread(m, thread, id);
     check_that(atomic_load(&e->runs[dispatch->block_idx][dispatch->subtask]) == 1,
                "after_dispatch before its kernel", id);
-    check_that(start > 0 && start < kernel_start && kernel_start < kernel_end && kernel_end < end,
+    check_that(span.start_ticks > 0 && span.start_ticks < kernel_start &&
+                   kernel_start < kernel_end && kernel_end < span.end_ticks,
                "the times are not those of its kernel", id);
     check_that(atomic_load(&e->completed) == 0, "after_dispatch after after_completion", id);
     check_that(atomic_fetch_add(&e->timed, 1) < e->dispatch_count, "after_dispatch twice", id);

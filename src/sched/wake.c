@@ -239,11 +239,11 @@ __attribute__((noinline, cold)) static void run_timed(gbx_sched *sched,
                                                       gbx_sched_dispatch *dispatch) {
     const gbx_sched_machine *machine = &sched->config.machine;
     const gbx_probe *probe = gbx_sched_probe(sched);
-    atomic_store_explicit(&dispatch->end_ticks, 0, memory_order_relaxed);
-    /* Release: after a fault, whoever sees the start sees that there is no end yet. */
-    atomic_store_explicit(&dispatch->start_ticks, probe->ticks(), memory_order_release);
+    gbx_sched_times *times = &sched->times[dispatch->core_id];
+    atomic_store_explicit(&times->end_ticks, 0, memory_order_relaxed);
+    atomic_store_explicit(&times->start_ticks, probe->ticks(), memory_order_release);
     machine->run(machine->context, dispatch);
-    atomic_store_explicit(&dispatch->end_ticks, probe->ticks(), memory_order_relaxed);
+    atomic_store_explicit(&times->end_ticks, probe->ticks(), memory_order_relaxed);
 }
 
 /* Kernel after kernel, as long as there is one to take at once. */

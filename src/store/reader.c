@@ -29,7 +29,8 @@ struct gbx_reader {
     gbx_reader_totals totals;
     bool has_run;
     gbx_run_info run;
-    gbx_record_end *end; /* with its text and a zero after it; NULL for none */
+    gbx_record_end *end;        /* with its text and a zero after it; NULL for none */
+    gbx_record_outcome outcome; /* of it; `ending` is 0 where it has none */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
     gbx_journal_block block; /* the one that gbx_reader_next is in */
@@ -42,11 +43,19 @@ struct gbx_reader {
 /* --- taking in a block that has been checked --- */
 
 /* The list that a type belongs to; GBX_LIST_COUNT for none. */
-static gbx_reader_list list_of(uint8_t type) {
-    return type == GBX_RECORD_RUN_ARG   ? GBX_LIST_RUN_ARGS
-           : type == GBX_RECORD_LOSS    ? GBX_LIST_LOSSES
-           : type == GBX_RECORD_SKIPPED ? GBX_LIST_SKIPPED
-                                        : GBX_LIST_COUNT;
+static gbx_reader_list list_of(unsigned indexed, uint8_t type) {
+    switch (type) {
+    case GBX_RECORD_RUN_ARG:
+        return GBX_LIST_RUN_ARGS;
+    case GBX_RECORD_LOSS:
+        return GBX_LIST_LOSSES;
+    case GBX_RECORD_SKIPPED:
+        return GBX_LIST_SKIPPED;
+    case GBX_RECORD_SAMPLE:
+        return indexed & GBX_INDEX_SAMPLES ? GBX_LIST_SAMPLES : GBX_LIST_COUNT;
+    default:
+        return GBX_LIST_COUNT;
+    }
 }
 
 static bool is_indexed(unsigned indexed, uint8_t type) {
@@ -58,6 +67,8 @@ static bool is_indexed(unsigned indexed, uint8_t type) {
         return indexed != GBX_INDEX_NOTHING;
     case GBX_RECORD_DISPATCH:
         return indexed & GBX_INDEX_DISPATCHES;
+    case GBX_RECORD_EXECUTION:
+        return indexed & GBX_INDEX_EXECUTIONS;
     case GBX_RECORD_EDGES:
     case GBX_RECORD_DONE:
         return indexed & GBX_INDEX_GRAPH;
@@ -72,7 +83,11 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     if (!reader->end)
         return gbx_fail(GBX_EXHAUSTED, "no memory for the last record of %s", reader->path);
     memcpy(reader->end, record, size);
-    ((char *)(reader->end + 1))[record->bytes] = '\0';
+    uint64_t tail_words;
+    const uint64_t *tail = gbx_record_tail(&record->head, &tail_words);
+    if (tail_words >= sizeof reader->outcome / 8)
+        memcpy(&reader->outcome, tail, sizeof reader->outcome);
+    ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may lie in what was the tail */
     return NULL;
 }
 
@@ -102,7 +117,7 @@ static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint
         gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
         return NULL;
     }
-    gbx_reader_list list = list_of(record->type);
+    gbx_reader_list list = list_of(reader->indexed, record->type);
     if (list != GBX_LIST_COUNT)
         return take_listed(reader, list, record, offset);
     if (record->type == GBX_RECORD_RUN)
@@ -329,8 +344,31 @@ const char *gbx_reader_end_text(const gbx_reader *reader) {
     return reader->end ? gbx_record_end_text(reader->end) : "";
 }
 
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader) {
+    return reader->outcome.ending ? &reader->outcome : NULL;
+}
+
+/*
+ * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal) have
+ * the text of END alone. This is the one place that takes it for more than a text: these two are
+ * what 0.1.0 wrote for a run that was done.
+ */
+static gbx_run_ending ending_of_text(const char *sentence) {
+    if (strcmp(sentence, "ok") == 0)
+        return GBX_ENDING_WELL;
+    return strcmp(sentence, "done, but records were lost") == 0 ? GBX_ENDING_RECORDS_LOST
+                                                                : GBX_ENDING_UNKNOWN;
+}
+
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
+    if (!reader->outcome.ending)
+        return ending_of_text(gbx_reader_end_text(reader));
+    return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
+                                                       : GBX_ENDING_UNKNOWN;
+}
+
 bool gbx_reader_has_ended_well(const gbx_reader *reader) {
-    return strcmp(gbx_reader_end_text(reader), "ok") == 0;
+    return gbx_reader_ending(reader) == GBX_ENDING_WELL;
 }
 
 bool gbx_reader_is_complete(const gbx_reader *reader) {
@@ -417,7 +455,8 @@ unsigned gbx_reader_kind(const gbx_reader *reader, uint64_t position) {
                                      [GBX_CLASS_ARGUMENT] = GBX_INDEX_ARGUMENTS,
                                      [GBX_CLASS_DISPATCH] = GBX_INDEX_DISPATCHES,
                                      [GBX_CLASS_GRAPH] = GBX_INDEX_GRAPH};
-    return kinds[gbx_index_class(&reader->index.entries[position])];
+    const gbx_index_entry *entry = &reader->index.entries[position];
+    return gbx_index_is_execution(entry) ? GBX_INDEX_EXECUTIONS : kinds[gbx_index_class(entry)];
 }
 
 uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task) {
@@ -451,7 +490,7 @@ gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t
     uint64_t offset = reader->lists[list].entries[position].offset;
     const gbx_record *record = NULL;
     GBX_TRY(read_record(reader, offset, &record));
-    if (list_of(record->type) != list)
+    if (list_of(reader->indexed, record->type) != list)
         return fail_changed(reader, offset);
     *out_record = record;
     return NULL;

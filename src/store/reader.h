@@ -37,7 +37,9 @@ enum {
     GBX_INDEX_NOTHING = 0,
     GBX_INDEX_ARGUMENTS = 1u << 0,  /* SCALAR, TENSOR */
     GBX_INDEX_DISPATCHES = 1u << 1, /* DISPATCH */
-    GBX_INDEX_GRAPH = 1u << 2       /* EDGES, DONE */
+    GBX_INDEX_GRAPH = 1u << 2,      /* EDGES, DONE */
+    GBX_INDEX_EXECUTIONS = 1u << 3, /* EXECUTION */
+    GBX_INDEX_SAMPLES = 1u << 4     /* SAMPLE: GBX_LIST_SAMPLES is empty without it */
 };
 
 /*
@@ -123,7 +125,12 @@ const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
 const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
 const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
 
-/* There is an END, and it says "ok". */
+/* How the run ended, and in which kernel; NULL where END does not tell (older dumps, other tools)
+ * or is not there. */
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader);
+
+/* The same where only that is asked: known of older dumps, too. GBX_ENDING_UNKNOWN without END. */
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader);
 bool gbx_reader_has_ended_well(const gbx_reader *reader);
 
 /* The END record is there, says so, and no block is broken. */
@@ -150,6 +157,8 @@ typedef struct gbx_reader_totals {
     uint64_t tasks;         /* TASK records */
     uint64_t dispatches;
     uint64_t dispatch_args; /* slots of all dispatches */
+    uint64_t executions;
+    uint64_t samples;
     uint64_t run_args;
     uint64_t losses;      /* LOSS records */
     uint64_t dropped;     /* what they count */
@@ -177,8 +186,9 @@ GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **o
 /* --- records in the order of the manifest --- */
 
 /*
- * The index, sorted by task, then TASK, then arguments by stage and arg_index, then dispatches by
- * block and subtask, then DONE, then EDGES; what is equal in all of it, in the journal's order.
+ * The index, sorted by task, then TASK, then executions by block and subtask, then arguments by
+ * stage and arg_index, then dispatches by block and subtask, then DONE, then EDGES; what is equal
+ * in all of it, in the journal's order.
  */
 uint64_t gbx_reader_count(const gbx_reader *reader);
 GBX_MUST_USE gbx_status gbx_reader_at(gbx_reader *reader, uint64_t position,
@@ -203,7 +213,8 @@ typedef enum gbx_reader_list {
     GBX_LIST_RUN_ARGS = 0, /* gbx_record_run_arg, sorted by arg_index */
     GBX_LIST_LOSSES = 1,   /* gbx_record_loss */
     GBX_LIST_SKIPPED = 2,  /* gbx_record_skipped */
-    GBX_LIST_COUNT = 3
+    GBX_LIST_SAMPLES = 3,  /* gbx_record_sample */
+    GBX_LIST_COUNT = 4
 } gbx_reader_list;
 
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);

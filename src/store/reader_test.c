@@ -671,7 +671,7 @@ static void journals_of_newer_versions_are_read(void **state) {
     dump later;
     builder b;
     make_dump(&later);
-    build_newer(&f->b, &b, 12);
+    build_newer(&f->b, &b, 120);
     finish_journal(&b, &later);
     gbx_reader *old = open_all(&f->d, everything);
     gbx_reader *newer = open_all(&later, everything);

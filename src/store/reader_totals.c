@@ -45,6 +45,12 @@ void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record
         totals->dispatches++;
         totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
         break;
+    case GBX_RECORD_EXECUTION:
+        totals->executions++;
+        break;
+    case GBX_RECORD_SAMPLE:
+        totals->samples++;
+        break;
     case GBX_RECORD_RUN_ARG:
         totals->run_args++;
         break;

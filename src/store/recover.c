@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
 #include "store/import/json_pull.h"
@@ -78,12 +79,12 @@ static gbx_status copy_tail(const repair_work *repair, int to, const char *name)
             continue;
         if (got <= 0)
             return fail_io(repair, "reading", "tensor_dump.rec", got < 0 ? errno : EIO);
-        int error = gbx_disk_write(to, bytes, (size_t)got, at - extent->good_bytes, &written);
+        int error = gbx_pwrite_all(to, bytes, (size_t)got, at - extent->good_bytes, &written);
         if (error)
             return fail_io(repair, "writing", name, error);
         at += (uint64_t)got;
     }
-    int error = gbx_disk_sync(to);
+    int error = gbx_sync_data(to);
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
@@ -168,12 +169,12 @@ static gbx_status append_end(repair_work *repair) {
         end_block block;
         size_t written;
         size_t bytes = fill_end(repair, is_killed ? TEXT_KILLED : TEXT_DAMAGED, &block);
-        int error = gbx_disk_write(repair->journal, &block, bytes, extent->good_bytes, &written);
+        int error = gbx_pwrite_all(repair->journal, &block, bytes, extent->good_bytes, &written);
         if (error)
             return fail_io(repair, "ending", "tensor_dump.rec", error);
         repair->out->has_ended = true;
     }
-    int error = gbx_disk_sync(repair->journal);
+    int error = gbx_sync_data(repair->journal);
     return error ? fail_io(repair, "ending", "tensor_dump.rec", error) : NULL;
 }
 

@@ -124,6 +124,8 @@ static void check_totals(const gbx_reader *reader, const seen *all) {
     FUZZ_CHECK(totals->stored_bytes <= totals->payload_bytes);
     FUZZ_CHECK(totals->tasks == count[GBX_RECORD_TASK]);
     FUZZ_CHECK(totals->dispatches == count[GBX_RECORD_DISPATCH]);
+    FUZZ_CHECK(totals->executions == count[GBX_RECORD_EXECUTION]);
+    FUZZ_CHECK(totals->samples == count[GBX_RECORD_SAMPLE]);
     FUZZ_CHECK(totals->run_args == count[GBX_RECORD_RUN_ARG]);
     FUZZ_CHECK(totals->losses == count[GBX_RECORD_LOSS]);
     FUZZ_CHECK(totals->skipped == count[GBX_RECORD_SKIPPED]);
@@ -151,6 +153,8 @@ static unsigned kind_of(uint8_t type) {
         return GBX_INDEX_ARGUMENTS;
     case GBX_RECORD_DISPATCH:
         return GBX_INDEX_DISPATCHES;
+    case GBX_RECORD_EXECUTION:
+        return GBX_INDEX_EXECUTIONS;
     case GBX_RECORD_EDGES:
     case GBX_RECORD_DONE:
         return GBX_INDEX_GRAPH;
@@ -194,6 +198,7 @@ static void walk_index(gbx_reader *reader, const seen *all) {
     }
     for (uint8_t type = GBX_RECORD_TASK; type <= GBX_RECORD_DISPATCH; ++type)
         FUZZ_CHECK(indexed.by_type[type] == all->by_type[type]);
+    FUZZ_CHECK(indexed.by_type[GBX_RECORD_EXECUTION] == all->by_type[GBX_RECORD_EXECUTION]);
     FUZZ_CHECK(gbx_reader_find(reader, UINT64_MAX) == count);
     FUZZ_CHECK(count == 0 || gbx_reader_find(reader, last_task + 1) == count);
 }
@@ -293,6 +298,7 @@ void fuzz_walk_dump(gbx_reader *reader) {
     walk_list(reader, GBX_LIST_RUN_ARGS, GBX_RECORD_RUN_ARG, &all);
     walk_list(reader, GBX_LIST_LOSSES, GBX_RECORD_LOSS, &all);
     walk_list(reader, GBX_LIST_SKIPPED, GBX_RECORD_SKIPPED, &all);
+    walk_list(reader, GBX_LIST_SAMPLES, GBX_RECORD_SAMPLE, &all);
     walk_payload(reader);
     seen again = walk_all(reader);
     FUZZ_CHECK(memcmp(&again, &all, sizeof all) == 0);

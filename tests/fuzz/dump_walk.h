@@ -7,7 +7,10 @@
 
 #include "store/reader.h"
 
-enum { FUZZ_INDEX_ALL = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH };
+enum {
+    FUZZ_INDEX_ALL = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH |
+                     GBX_INDEX_EXECUTIONS | GBX_INDEX_SAMPLES
+};
 
 /* Makes tensor_dump/ of fuzz_directory with payload files of 4 KiB, tensor_dump.bin and args.bin;
  * once is enough. */

@@ -240,11 +240,12 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     gbx_lane_leave(lane);
 }
 
-static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
+static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch,
+                           gbx_sched_span span) {
     gbx_lane *lane = lane_of(context, thread);
-    uint64_t start = atomic_load_explicit(&dispatch->start_ticks, memory_order_relaxed);
-    uint64_t end = atomic_load_explicit(&dispatch->end_ticks, memory_order_relaxed);
-    if (!gbx_lane_enter_at(lane, start, end ? end : lane->writer->probe.ticks()))
+    bool has_end = span.end_ticks != 0;
+    if (!gbx_lane_enter_at(lane, span.start_ticks,
+                           has_end ? span.end_ticks : lane->writer->probe.ticks()))
         return;
     gbx_dump_record head = {
         .stage = GBX_DUMP_AFTER, .task = dispatch->task->id, .arg_index = GBX_DUMP_NO_ARG};
@@ -253,7 +254,7 @@ static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispa
         uint64_t end_ns = (uint64_t)(lane->hook_ns - lane->writer->start_ns);
         /* A thread that moved between processors whose counters differ has not gone back in time.
          */
-        to->end_ns = !end ? GBX_DUMP_NO_END : end_ns > lane->time_ns ? end_ns : lane->time_ns;
+        to->end_ns = !has_end ? GBX_DUMP_NO_END : end_ns > lane->time_ns ? end_ns : lane->time_ns;
         to->core_id = dispatch->core_id;
         to->block_idx = dispatch->block_idx;
         to->subtask = dispatch->subtask;

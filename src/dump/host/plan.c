@@ -94,6 +94,19 @@ static bool is_dispatch_sound(const gbx_dump_dispatch *record) {
     return at == record->word_count;
 }
 
+static bool is_execution_sound(const gbx_dump_execution *record) {
+    bool has_end = record->end_ns != GBX_DUMP_NO_END;
+    return record->subtask < GBX_SUBTASK_COUNT && record->block_idx < GBX_MAX_BLOCK_NUM &&
+           record->core_id < GBX_MAX_BLOCKS * GBX_SUBTASK_COUNT &&
+           (!has_end ||
+            (record->end_ns >= record->head.time_ns && !(record->end_ns >> GBX_EXACT_BITS)));
+}
+
+static bool is_sample_sound(const gbx_collector *c, const gbx_dump_sample *record) {
+    return record->used <= c->setup->arena_bytes && !(record->waited_ns >> GBX_EXACT_BITS) &&
+           record->causes <= GBX_DUMP_WAITED_ALL;
+}
+
 static bool are_edges_sound(const gbx_dump_edges *record) {
     if (record->head.arg_index > GBX_DUMP_EDGES_MAX)
         return false;
@@ -107,7 +120,7 @@ static bool is_loss_sound(const gbx_dump_loss *record) {
     return record->cause < GBX_DUMP_CAUSES && record->count <= UINT32_MAX;
 }
 
-static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
+static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32_t line) {
     const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
     const gbx_dump_record *head = at;
     if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
@@ -130,6 +143,10 @@ static bool is_record_sound(const gbx_plan *plan, uint32_t line) {
                (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_DUMP_NO_ARG);
     case GBX_DUMP_TASK:
         return head->lines == 1 && ((const gbx_dump_task *)at)->predecessor_count <= UINT32_MAX;
+    case GBX_DUMP_EXECUTION:
+        return head->lines == 1 && is_execution_sound(at);
+    case GBX_DUMP_SAMPLE:
+        return head->lines == 1 && is_sample_sound(c, at);
     case GBX_DUMP_DONE:
     case GBX_DUMP_PIECE:
         return head->lines == 1;
@@ -352,7 +369,7 @@ void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
     memset(plan->by_hash, 0, sizeof plan->by_hash);
     for (uint32_t line = plan->first_line; line < plan->lines;) {
         gbx_dump_record head = gbx_plan_record(plan, line);
-        if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(plan, line)) {
+        if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(c, plan, line)) {
             lose_rest(plan, line);
             break;
         }

@@ -307,6 +307,12 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
                                const gbx_dump_totals *totals, uint64_t tasks) {
     bool is_complete = totals->dropped == 0 && !ending->is_lost;
     const char *text = is_complete ? "ok" : "done, but records were lost";
+    gbx_record_outcome outcome = {.ending = is_complete ? GBX_ENDING_WELL : GBX_ENDING_RECORDS_LOST,
+                                  .func_id = GBX_OUTCOME_NO_KERNEL};
+    if (ending->error) {
+        outcome = ending->outcome;
+        outcome.ending = GBX_ENDING_FAILED;
+    }
     gbx_record_end end = {
         .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},
         .record_count = totals->records + totals->in_flight,
@@ -317,7 +323,7 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
         .deduplicated = totals->deduplicated,
         .dropped = totals->dropped,
         .stall_ns = totals->stall_ns};
-    return gbx_store_finish(session->store, &end, ending->error ? ending->error : text);
+    return gbx_store_finish(session->store, &end, ending->error ? ending->error : text, &outcome);
 }
 
 /* Levels that keep what is marked, and nothing was. */
@@ -372,8 +378,10 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     *out_totals = totals.dump;
     count_unmatched(session, &totals, ending, out_totals);
     warn_of_nothing(session, &totals);
+    const char *code = gbx_code_name((gbx_code)ending->outcome.code);
     session->run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
                                            .error = ending->error,
+                                           .code = ending->error ? code : NULL,
                                            .tasks = ending->tasks,
                                            .dispatches = ending->dispatches,
                                            .seconds = (double)ending->device_ns * 1e-9,

@@ -9,6 +9,7 @@
 #include <glassbox/orchestration.h>
 
 #include "hal/hal.h"
+#include "store/writer.h"
 
 typedef struct gbx_dump_session gbx_dump_session;
 
@@ -65,8 +66,9 @@ void gbx_dump_session_attend(gbx_dump_session *session);
 
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {
-    const char *error; /* NULL: well */
-    bool is_lost;      /* the chip ended in the middle */
+    const char *error;          /* NULL: well */
+    bool is_lost;               /* the chip ended in the middle */
+    gbx_record_outcome outcome; /* of a failure: all but `ending` */
     uint64_t tasks;
     uint64_t dispatches;
     int64_t device_ns;

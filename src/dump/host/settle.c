@@ -20,6 +20,11 @@ static_assert((int)GBX_DUMP_BEFORE == GBX_STAGE_BEFORE && (int)GBX_DUMP_AFTER ==
                   (int)GBX_DUMP_NO_ARG == GBX_ARG_NONE,
               "stages and arguments have the same numbers on the device and in the journal");
 
+static_assert((int)GBX_DUMP_WAITED_LINES == GBX_WAITED_LINES &&
+                  (int)GBX_DUMP_WAITED_ARENA == GBX_WAITED_ARENA &&
+                  (int)GBX_DUMP_WAITED_COPY == GBX_WAITED_COPY && GBX_DUMP_NO_END == GBX_NO_END_NS,
+              "waits and missing ends have the same numbers on the device and in the journal");
+
 enum { WORD = sizeof(uint64_t) };
 
 const gbx_dump_record gbx_no_record = {.stage = GBX_STAGE_NONE, .arg_index = GBX_ARG_NONE};
@@ -274,6 +279,30 @@ static void journal_skipped(gbx_collector *c, uint32_t thread, const gbx_dump_sk
     to->func_id = (uint32_t)from->func_id;
 }
 
+static void journal_execution(gbx_collector *c, uint32_t thread, const gbx_dump_execution *from) {
+    gbx_record_execution *to = append(c, GBX_RECORD_EXECUTION, sizeof *to, thread, &from->head);
+    if (!to)
+        return;
+    to->head.stage = GBX_STAGE_NONE;
+    to->end_ns = from->end_ns;
+    to->core_id = from->core_id;
+    to->block_idx = from->block_idx;
+    to->subtask = from->subtask;
+    to->func_id = from->func_id;
+}
+
+static void journal_sample(gbx_collector *c, uint32_t thread, const gbx_dump_sample *from) {
+    gbx_record_sample *to = append(c, GBX_RECORD_SAMPLE, sizeof *to, thread, &from->head);
+    if (!to)
+        return;
+    to->head.stage = GBX_STAGE_NONE;
+    to->waited_ns = from->waited_ns;
+    to->used_bytes = from->used;
+    to->arena_bytes = c->setup->arena_bytes;
+    to->wait_count = from->wait_count;
+    to->causes = from->causes;
+}
+
 static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entry) {
     const void *at = plan->copy + (size_t)entry->line * GBX_DUMP_LINE_BYTES;
     uint32_t thread = plan->lane->index;
@@ -295,6 +324,12 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
         break;
     case GBX_DUMP_DISPATCH:
         journal_dispatch(c, thread, at);
+        break;
+    case GBX_DUMP_EXECUTION:
+        journal_execution(c, thread, at);
+        break;
+    case GBX_DUMP_SAMPLE:
+        journal_sample(c, thread, at);
         break;
     case GBX_DUMP_LOSS: {
         const gbx_dump_loss *loss = at;

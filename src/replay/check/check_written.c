@@ -1,4 +1,4 @@
-#include "replay/check/check_written.h"
+#include "replay/check/internal.h"
 
 #include <string.h>
 

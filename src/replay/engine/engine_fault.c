@@ -1,11 +1,10 @@
-#include "replay/engine/engine_fault.h"
+#include "replay/engine/internal.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/engine/engine_call.h"
 #include "text/plain_text.h"
 
 enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };

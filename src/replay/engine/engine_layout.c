@@ -1,4 +1,4 @@
-#include "replay/engine/engine_layout.h"
+#include "replay/engine/internal.h"
 
 #include <inttypes.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "replay/engine/engine_memory.h"
+#include "replay/engine/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/memory.h"
 #include "store/reader.h"
 
 enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
@@ -123,7 +124,7 @@ static gbx_status reserve_scratch(gbx_replay_memory *memory, uint64_t bytes) {
     memory->scratch = malloc(bytes);
     memory->scratch_bytes = memory->scratch ? bytes : 0;
     if (!memory->scratch)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a tensor of %" PRIu64 " bytes", bytes);
+        return gbx_fail_memory("restoring a tensor of %" PRIu64 " bytes", bytes);
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "store/journal/format.h"
 #include "store/journal/record.h"
 #include "text/json_reader.h"
+#include "text/names.h"
 #include "text/plain_text.h"
 
 /* By the names that the two forms of manifests have for them. */
@@ -197,23 +198,32 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     return gbx_import_journal_add(journal, &loss.head);
 }
 
+/* By its code; manifests of versions that had none give the sentence. */
+static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
+    const char *names[GBX_SKIP_REASON_COUNT];
+    gbx_cursor code, member;
+    size_t reason = 0;
+    GBX_TRY(gbx_cursor_optional(object, "reason_code", &code));
+    GBX_TRY(gbx_cursor_member(object, code.value ? "reason_code" : "reason", &member));
+    for (uint32_t i = 0; i < GBX_SKIP_REASON_COUNT; ++i)
+        names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i)
+                              : gbx_name_sentence(&gbx_skip_reasons, i);
+    GBX_TRY(gbx_cursor_choice(&member, names, GBX_SKIP_REASON_COUNT, &reason));
+    *out_reason = (uint32_t)reason;
+    return NULL;
+}
+
 static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_names *names,
                               const gbx_cursor *object) {
-    static const char *const reasons[GBX_SKIP_REASON_COUNT] = {
-        [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
-        [GBX_SKIP_MISMATCH] = "what was told of the argument is not what the kernel gets"};
     gbx_record_skipped skipped = {
         .head = {.type = GBX_RECORD_SKIPPED, .stage = GBX_STAGE_NONE, .words = sizeof skipped / 8}};
-    size_t reason = 0;
     gbx_cursor member;
     const char *kernel = NULL;
     GBX_TRY(get_place(object, &skipped.head));
-    GBX_TRY(gbx_cursor_member(object, "reason", &member));
-    GBX_TRY(gbx_cursor_choice(&member, reasons, GBX_SKIP_REASON_COUNT, &reason));
+    GBX_TRY(get_reason(object, &skipped.reason));
     GBX_TRY(gbx_cursor_optional(object, "kernel", &member));
     if (member.value)
         GBX_TRY(gbx_cursor_string(&member, &kernel));
-    skipped.reason = (uint32_t)reason;
     skipped.func_id = kernel ? gbx_import_names_find(names, kernel) : UINT32_MAX;
     return gbx_import_journal_add(journal, &skipped.head);
 }

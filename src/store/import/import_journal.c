@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "store/payload/disk.h"
+#include "base/io.h"
 
 /* Blocks as large as the writer of runs makes them. The first one has the room of the largest. */
 enum { BLOCK_BYTES = 256 << 10, FIRST_BLOCK_AT = sizeof(gbx_journal_header) };
@@ -46,7 +46,7 @@ static gbx_status write_block(gbx_import_journal *journal, uint32_t sequence, ui
     header.head_check = XXH3_64bits(&header, offsetof(gbx_block_header, head_check));
     memcpy(journal->buffer, &header, sizeof header);
     size_t written;
-    int error = gbx_disk_write(journal->fd, journal->buffer, sizeof header + journal->used_bytes,
+    int error = gbx_pwrite_all(journal->fd, journal->buffer, sizeof header + journal->used_bytes,
                                offset, &written);
     return error ? fail_memory(error) : NULL;
 }
@@ -77,7 +77,7 @@ static gbx_status write_header(const gbx_import_journal *journal) {
     gbx_journal_header header = {.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof header};
     memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
     size_t written;
-    int error = gbx_disk_write(journal->fd, &header, sizeof header, 0, &written);
+    int error = gbx_pwrite_all(journal->fd, &header, sizeof header, 0, &written);
     return error ? fail_memory(error) : NULL;
 }
 

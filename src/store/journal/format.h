@@ -56,17 +56,19 @@ static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
 #define GBX_RECORD_MUST_UNDERSTAND 0x80u
 
 typedef enum gbx_record_type {
-    GBX_RECORD_RUN = 1,      /* first of all: what was run, as JSON */
-    GBX_RECORD_RUN_ARG = 2,  /* one argument of the orchestration */
-    GBX_RECORD_TASK = 3,     /* a task, at its first dispatch */
-    GBX_RECORD_EDGES = 4,    /* predecessors of a task */
-    GBX_RECORD_DONE = 5,     /* a task has completed */
-    GBX_RECORD_SCALAR = 6,   /* an argument of a task */
-    GBX_RECORD_TENSOR = 7,   /* likewise */
-    GBX_RECORD_DISPATCH = 8, /* what kernel_entry was called with */
-    GBX_RECORD_LOSS = 9,     /* what is missing */
-    GBX_RECORD_SKIPPED = 10, /* what could not be described */
-    GBX_RECORD_END = 11      /* last of all: totals; missing when the run was killed */
+    GBX_RECORD_RUN = 1,        /* first of all: what was run, as JSON */
+    GBX_RECORD_RUN_ARG = 2,    /* one argument of the orchestration */
+    GBX_RECORD_TASK = 3,       /* a task, at its first dispatch */
+    GBX_RECORD_EDGES = 4,      /* predecessors of a task */
+    GBX_RECORD_DONE = 5,       /* a task has completed */
+    GBX_RECORD_SCALAR = 6,     /* an argument of a task */
+    GBX_RECORD_TENSOR = 7,     /* likewise */
+    GBX_RECORD_DISPATCH = 8,   /* what kernel_entry was called with */
+    GBX_RECORD_LOSS = 9,       /* what is missing */
+    GBX_RECORD_SKIPPED = 10,   /* what could not be described */
+    GBX_RECORD_END = 11,       /* last of all: totals; missing when the run was killed */
+    GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, from when to when */
+    GBX_RECORD_SAMPLE = 13     /* an AICPU thread waited for room, or has ended */
 } gbx_record_type;
 
 /* Flags of a record. */
@@ -123,7 +125,8 @@ typedef struct gbx_record_run_arg {
 } gbx_record_run_arg;
 static_assert(sizeof(gbx_record_run_arg) == 48, "layout of the journal");
 
-/* TASK: head.time_ns is when it was dispatched first. */
+/* TASK: head.time_ns is when the device writer began with its inputs, before the first dispatch;
+ * when its kernels ran is in its EXECUTION records. */
 typedef struct gbx_record_task {
     gbx_record head;
     uint64_t task_id;
@@ -218,7 +221,7 @@ typedef struct gbx_record_skipped {
 static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
 
 /* END: what the writer counted; `bytes` of text follow, zero padded: the status ("ok", or why the
- * run failed). */
+ * run failed). Then gbx_record_outcome. */
 typedef struct gbx_record_end {
     gbx_record head;       /* GBX_FLAG_COMPLETE */
     uint64_t record_count; /* tensors and scalars */
@@ -232,5 +235,93 @@ typedef struct gbx_record_end {
     uint64_t bytes;
 } gbx_record_end;
 static_assert(sizeof(gbx_record_end) == 104, "layout of the journal");
+
+/* How a run ended; a number that is not here is unknown. */
+typedef enum gbx_run_ending {
+    GBX_ENDING_UNKNOWN = 0,      /* not well: the text of END says what is known */
+    GBX_ENDING_WELL = 1,         /* and nothing was lost */
+    GBX_ENDING_RECORDS_LOST = 2, /* well, but the dump lacks records, which LOSS records name */
+    GBX_ENDING_FAILED = 3        /* gbx_record_outcome.code says with what */
+} gbx_run_ending;
+
+/* What the device did; a number that is not here is one of a newer version. */
+typedef enum gbx_outcome_fault {
+    GBX_OUTCOME_NO_FAULT = 0,      /* or the chip did not tell, as when its process was killed */
+    GBX_OUTCOME_SIGNAL = 1,        /* a fatal signal in a kernel */
+    GBX_OUTCOME_HANG = 2,          /* a kernel that made no progress */
+    GBX_OUTCOME_LOADING = 3,       /* a fatal signal while a kernel was loaded */
+    GBX_OUTCOME_OUTSIDE = 4,       /* a fatal signal on a thread that is no core */
+    GBX_OUTCOME_THREAD_END = 5,    /* a kernel ended its thread */
+    GBX_OUTCOME_LINK = 6,          /* a kernel closed the link to the host */
+    GBX_OUTCOME_ORCHESTRATION = 7, /* a fatal signal in an orchestration */
+    GBX_OUTCOME_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
+} gbx_outcome_fault;
+
+typedef enum gbx_outcome_address {
+    GBX_OUTCOME_ADDRESS_NONE = 0,      /* the signal was sent, as by abort */
+    GBX_OUTCOME_ADDRESS_KNOWN = 1,     /* the processor told */
+    GBX_OUTCOME_ADDRESS_IMPOSSIBLE = 2 /* one that no memory can have, which it does not tell */
+} gbx_outcome_address;
+
+#define GBX_OUTCOME_NO_KERNEL UINT32_MAX
+
+/* Behind the text of END. Journals of glassbox 0.1.0, and an END that `recover` appended, lack it.
+ */
+typedef struct gbx_record_outcome {
+    uint32_t ending;  /* gbx_run_ending, never 0 */
+    uint32_t code;    /* gbx_code of GBX_ENDING_FAILED; else 0 */
+    uint32_t fault;   /* gbx_outcome_fault */
+    uint32_t signal;  /* that was raised, or that ended the chip's process; 0 for none */
+    uint64_t task_id; /* of the kernel that it happened in, or that ran first of several, as all
+                         up to block_num; they are 0 where func_id is GBX_OUTCOME_NO_KERNEL */
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+    uint64_t address; /* of the signal, where address_kind is GBX_OUTCOME_ADDRESS_KNOWN; else 0 */
+    uint32_t address_kind; /* gbx_outcome_address */
+    uint32_t reserved;     /* 0 */
+} gbx_record_outcome;
+static_assert(sizeof(gbx_record_outcome) == 56, "layout of the journal");
+static_assert(offsetof(gbx_record_outcome, task_id) == 16, "layout of the journal");
+static_assert(offsetof(gbx_record_outcome, address) == 40, "layout of the journal");
+
+#define GBX_NO_END_NS UINT64_MAX
+
+/*
+ * EXECUTION: head.time_ns is when the kernel of a dispatch was called, on the clock of all times of
+ * the journal; where a dispatch has a DISPATCH record too, task, block_idx and subtask are the
+ * same.
+ */
+typedef struct gbx_record_execution {
+    gbx_record head;
+    uint64_t
+        end_ns; /* when it returned; GBX_NO_END_NS: it crashed, or had not when the run ended */
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t subtask; /* 0 aic, 1 aiv0, 2 aiv1 */
+    uint32_t func_id;
+} gbx_record_execution;
+static_assert(sizeof(gbx_record_execution) == 56, "layout of the journal");
+
+enum {
+    GBX_WAITED_LINES = 1u << 0, /* for a metadata buffer */
+    GBX_WAITED_ARENA = 1u << 1, /* for room for payload */
+    GBX_WAITED_COPY = 1u << 2   /* while the host copied for another thread */
+};
+
+/*
+ * SAMPLE: the waits of one call of the device writer on head.thread; head.time_ns is when the first
+ * began. At the end of a thread: how much of its arena was used at most.
+ */
+typedef struct gbx_record_sample {
+    gbx_record head;
+    uint64_t waited_ns;   /* in all */
+    uint64_t used_bytes;  /* of the arena, when the first began; at the end: at most */
+    uint64_t arena_bytes; /* of the thread */
+    uint32_t wait_count;
+    uint32_t causes; /* GBX_WAITED_...; 0: the thread has ended */
+} gbx_record_sample;
+static_assert(sizeof(gbx_record_sample) == 64, "layout of the journal");
 
 #endif

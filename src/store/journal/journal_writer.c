@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "store/payload/disk.h"
 
@@ -53,7 +54,7 @@ static gbx_status write_header(gbx_journal_writer *journal) {
     gbx_journal_header header = {.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof header};
     memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
     size_t written;
-    int error = gbx_disk_write(journal->fd, &header, sizeof header, 0, &written);
+    int error = gbx_pwrite_all(journal->fd, &header, sizeof header, 0, &written);
     if (error)
         return gbx_fail(GBX_IO, "writing the header of %s/" GBX_JOURNAL_FILE ": %s; %s",
                         journal->folder, strerror(error), gbx_disk_advice(error));
@@ -136,7 +137,7 @@ static bool write_block(gbx_journal_writer *journal) {
     fill_block_header(journal);
     size_t written;
     size_t bytes = sizeof(gbx_block_header) + journal->used_bytes;
-    int error = gbx_disk_write(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
+    int error = gbx_pwrite_all(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
     if (error) {
         fail_block(journal, error);
         return false;
@@ -174,7 +175,7 @@ gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
     int error = ftruncate(journal->fd, (off_t)journal->file_bytes) == 0 ? 0 : errno;
     journal->taken_bytes = 0;
     if (!error)
-        error = gbx_disk_sync(journal->fd);
+        error = gbx_sync_data(journal->fd);
     lock(journal->fd, LOCK_SH);
     if (!error)
         return status;

@@ -24,6 +24,8 @@ const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_LOSS] = sizeof(gbx_record_loss) / 8,
     [GBX_RECORD_SKIPPED] = sizeof(gbx_record_skipped) / 8,
     [GBX_RECORD_END] = sizeof(gbx_record_end) / 8,
+    [GBX_RECORD_EXECUTION] = sizeof(gbx_record_execution) / 8,
+    [GBX_RECORD_SAMPLE] = sizeof(gbx_record_sample) / 8,
 };
 
 static const char *check_text(const gbx_record *head, uint64_t bytes) {
@@ -145,6 +147,18 @@ static const char *check_skipped(const gbx_record_skipped *record) {
     return record->reason < GBX_SKIP_REASON_COUNT ? NULL : "its reason is none";
 }
 
+static const char *check_execution(const gbx_record_execution *record) {
+    if (record->subtask >= GBX_SUBTASK_COUNT)
+        return "its subtask is none of the three";
+    if (record->block_idx >= GBX_RECORD_BLOCK_END)
+        return "its block_idx is too large";
+    return record->end_ns >= record->head.time_ns ? NULL : "it ends before it starts";
+}
+
+static const char *check_sample(const gbx_record_sample *record) {
+    return record->used_bytes <= record->arena_bytes ? NULL : "more than its arena is used";
+}
+
 const char *gbx_record_check(const void *record, uint64_t words_left) {
     if (words_left < HEAD_WORDS)
         return "its head is cut off";
@@ -174,6 +188,10 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
         return check_loss(record);
     case GBX_RECORD_SKIPPED:
         return check_skipped(record);
+    case GBX_RECORD_EXECUTION:
+        return check_execution(record);
+    case GBX_RECORD_SAMPLE:
+        return check_sample(record);
     case GBX_RECORD_RUN:
         return check_text(head, ((const gbx_record_run *)record)->bytes);
     case GBX_RECORD_END:

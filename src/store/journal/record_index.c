@@ -14,12 +14,19 @@ enum {
 };
 
 static_assert(sizeof(gbx_index_entry) == 16, "16 bytes a record");
+static_assert(((GBX_RECORD_BLOCK_END - 1) << 2 | (GBX_SUBTASK_COUNT - 1)) + 1 <
+                  1 << GBX_CLASS_SHIFT,
+              "the number of an execution does not reach into the class");
 
 static uint64_t number_of(const gbx_record *record) {
     switch (record->type) {
     case GBX_RECORD_DISPATCH: {
         const gbx_record_dispatch *dispatch = (const gbx_record_dispatch *)record;
         return (uint64_t)dispatch->block_idx << 2 | dispatch->subtask;
+    }
+    case GBX_RECORD_EXECUTION: {
+        const gbx_record_execution *execution = (const gbx_record_execution *)record;
+        return ((uint64_t)execution->block_idx << 2 | execution->subtask) + 1;
     }
     case GBX_RECORD_SCALAR:
     case GBX_RECORD_TENSOR:

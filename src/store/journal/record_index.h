@@ -13,7 +13,7 @@
 
 /* Records of a task come in the order of their class, then of a number within it. */
 typedef enum gbx_record_class {
-    GBX_CLASS_TASK = 0,
+    GBX_CLASS_TASK = 0,     /* TASK, then EXECUTION by block_idx, subtask */
     GBX_CLASS_ARGUMENT = 1, /* stage, arg_index */
     GBX_CLASS_DISPATCH = 2, /* block_idx, subtask */
     GBX_CLASS_GRAPH = 3     /* DONE, EDGES */
@@ -35,6 +35,12 @@ typedef struct gbx_record_index {
 
 static inline gbx_record_class gbx_index_class(const gbx_index_entry *entry) {
     return (gbx_record_class)(entry->key >> GBX_CLASS_SHIFT & 3u);
+}
+
+/* In the class of TASK, the number of which is 0. */
+static inline bool gbx_index_is_execution(const gbx_index_entry *entry) {
+    return gbx_index_class(entry) == GBX_CLASS_TASK &&
+           (entry->key & ((UINT64_C(1) << GBX_CLASS_SHIFT) - 1)) != 0;
 }
 
 /* The key of a checked record that is about a task; types that have no class have none. */

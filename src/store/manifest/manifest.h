@@ -46,4 +46,70 @@ typedef struct gbx_manifest_chosen {
 GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
                                            int fd, const char *name);
 
+/* --- one by one --- */
+
+typedef enum gbx_manifest_kind {
+    GBX_MANIFEST_FILE_TENSORS = 0,   /* tensor_dump.json */
+    GBX_MANIFEST_FILE_ARGS = 1,      /* args_dump.json */
+    GBX_MANIFEST_FILE_DISPATCHES = 2 /* kernel_args_dump.json */
+} gbx_manifest_kind;
+
+/* "tensor_dump.json"... */
+const char *gbx_manifest_name(gbx_manifest_kind kind);
+
+/* The lists of the three files. */
+typedef enum gbx_manifest_list {
+    GBX_MANIFEST_KERNELS = 0,
+    GBX_MANIFEST_LOSSES = 1,
+    GBX_MANIFEST_SKIPPED = 2,
+    GBX_MANIFEST_TENSORS = 3,
+    GBX_MANIFEST_ARGS = 4,
+    GBX_MANIFEST_DISPATCHES = 5,
+    GBX_MANIFEST_LIST_COUNT = 6
+} gbx_manifest_list;
+
+/* Which argument an entry of `tensors` is about. */
+typedef struct gbx_manifest_place {
+    uint64_t index;
+    uint64_t task;
+    uint8_t arg_index;
+    uint8_t stage;
+} gbx_manifest_place;
+
+/* The text of a manifest as gbx_manifest_write puts it, piece by piece. */
+typedef struct gbx_manifest_pieces gbx_manifest_pieces;
+
+/* The reader is borrowed, and has an index of arguments and dispatches. */
+GBX_MUST_USE gbx_status gbx_manifest_pieces_open(gbx_reader *reader,
+                                                 gbx_manifest_pieces **out_pieces);
+void gbx_manifest_pieces_close(gbx_manifest_pieces *pieces); /* takes NULL */
+
+/* The object at the top of a file, without its lists but `kernels`. The text lives until the next
+ * call, here and below. */
+GBX_MUST_USE gbx_status gbx_manifest_pieces_head(gbx_manifest_pieces *pieces,
+                                                 gbx_manifest_kind kind, const char **out_text,
+                                                 size_t *out_size);
+
+/* The next entry of a list; NULL after the last. *out_place is set for those of `tensors`. */
+GBX_MUST_USE gbx_status gbx_manifest_pieces_next(gbx_manifest_pieces *pieces,
+                                                 gbx_manifest_list list, const char **out_text,
+                                                 size_t *out_size, gbx_manifest_place *out_place);
+
+/* What a file has to have of a field, by who wrote it: manifest_fields.h says more. */
+typedef enum gbx_field_rule {
+    GBX_RULE_ALWAYS = 0,
+    GBX_RULE_LATER = 1,
+    GBX_RULE_ENDED = 2,
+    GBX_RULE_NEVER = 3
+} gbx_field_rule;
+
+typedef struct gbx_manifest_field {
+    const char *name;
+    gbx_field_rule rule;
+} gbx_manifest_field;
+
+/* The fields of an entry of a list, in their order. */
+const gbx_manifest_field *gbx_manifest_list_fields(gbx_manifest_list list, size_t *out_count);
+const gbx_manifest_field *gbx_manifest_head_fields(gbx_manifest_kind kind, size_t *out_count);
+
 #endif

@@ -1,5 +1,3 @@
-#include "store/manifest/manifest_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 2 << 20, CHUNK_COUNT = 3, BLOCK_BYTES = 4096 };
+#include "base/memory.h"
+#include "store/manifest/internal.h"
+
+enum { CHUNK_BYTES = 2 << 20, CHUNK_COUNT = 3, BLOCK_BYTES = 4096, TEXT_BYTES = 64 << 10 };
 
 struct gbx_manifest_writer {
     int fd;
@@ -19,6 +20,8 @@ struct gbx_manifest_writer {
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
     bool is_stream; /* written in order, to a descriptor of the caller's */
+    bool is_memory; /* kept: the first chunk grows, to chunk_bytes by now */
+    size_t chunk_bytes;
     bool is_direct; /* the writing thread's, or the filling one's while there is none */
     char *chunks[CHUNK_COUNT];
     uint64_t filled; /* chunks handed over; the filling thread's */
@@ -133,15 +136,36 @@ static void submit(gbx_manifest_writer *writer) {
 }
 
 static void begin_chunk(gbx_manifest_file *file, char *chunk) {
-    file->at = chunk;
-    file->limit = chunk + CHUNK_BYTES;
+    file->at = file->start = chunk;
+    file->limit = chunk + file->writer->chunk_bytes;
+}
+
+static void grow_text(gbx_manifest_file *file) {
+    gbx_manifest_writer *writer = file->writer;
+    size_t used = (size_t)(file->at - file->start);
+    size_t bytes = 2 * writer->chunk_bytes;
+    char *text = realloc(writer->chunks[0], bytes + 2 * GBX_MANIFEST_ROOM_BYTES);
+    if (text) {
+        writer->chunks[0] = text;
+        writer->chunk_bytes = bytes;
+    } else {
+        file->has_failed = true; /* what was put so far makes room */
+        used = 0;
+    }
+    begin_chunk(file, writer->chunks[0]);
+    file->at += used;
 }
 
 void gbx_manifest_file_turn(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
+    if (writer->is_memory) {
+        grow_text(file);
+        return;
+    }
     const char *excess = file->limit;
     size_t excess_bytes = (size_t)(file->at - file->limit);
     submit(writer);
+    file->has_failed = writer->is_stream && writer->error != 0;
     begin_chunk(file, chunk_of(writer, writer->filled));
     memcpy(file->at, excess, excess_bytes);
     file->at += excess_bytes;
@@ -187,7 +211,7 @@ static gbx_status allocate_chunks(gbx_manifest_writer *writer) {
     for (size_t i = 0; i < CHUNK_COUNT; ++i) {
         writer->chunks[i] = aligned_alloc(BLOCK_BYTES, CHUNK_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
         if (!writer->chunks[i])
-            return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", writer->path);
+            return gbx_fail_memory("writing %s", writer->path);
     }
     return NULL;
 }
@@ -210,7 +234,12 @@ static gbx_status prepare_stream(gbx_manifest_writer *writer, int fd, const char
     snprintf(writer->path, PATH_MAX, "%s", name);
     writer->is_stream = true;
     writer->fd = fd;
-    return allocate_chunks(writer);
+    writer->is_memory = fd < 0;
+    if (!writer->is_memory)
+        return allocate_chunks(writer);
+    writer->chunk_bytes = TEXT_BYTES;
+    writer->chunks[0] = malloc(TEXT_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
+    return writer->chunks[0] ? NULL : gbx_fail_memory("writing %s", name);
 }
 
 static gbx_manifest_writer *make_writer(void) {
@@ -218,6 +247,7 @@ static gbx_manifest_writer *make_writer(void) {
     if (!writer)
         return NULL;
     writer->fd = -1;
+    writer->chunk_bytes = CHUNK_BYTES;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->changed, NULL);
     return writer;
@@ -230,7 +260,7 @@ static gbx_status begin(gbx_manifest_writer *writer, gbx_status status,
         destroy(writer);
         return status;
     }
-    out_file->writer = writer;
+    *out_file = (gbx_manifest_file){.writer = writer};
     begin_chunk(out_file, writer->chunks[0]);
     return NULL;
 }
@@ -239,23 +269,29 @@ gbx_status gbx_manifest_file_create(const char *directory, const char *name,
                                     gbx_manifest_file *out_file) {
     gbx_manifest_writer *writer = make_writer();
     if (!writer)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+        return gbx_fail_memory("writing %s", name);
     return begin(writer, prepare_file(writer, directory, name), out_file);
 }
 
 gbx_status gbx_manifest_file_stream(int fd, const char *name, gbx_manifest_file *out_file) {
     gbx_manifest_writer *writer = make_writer();
     if (!writer)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for writing %s", name);
+        return gbx_fail_memory("writing %s", name);
     return begin(writer, prepare_stream(writer, fd, name), out_file);
 }
 
-bool gbx_manifest_file_has_failed(const gbx_manifest_file *file) {
-    return file->writer->is_stream && file->writer->error != 0;
+gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text,
+                                  size_t *out_size) {
+    *out_text = file->start;
+    *out_size = (size_t)(file->at - file->start);
+    file->at = file->start;
+    return file->has_failed ? gbx_fail_memory("writing %s", file->writer->path) : NULL;
 }
 
 static gbx_status write_stream_rest(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
+    if (writer->is_memory)
+        return NULL;
     gbx_manifest_file_room(file);
     char *chunk = chunk_of(writer, writer->filled);
     if (!writer->error)

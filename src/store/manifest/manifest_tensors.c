@@ -1,263 +1,168 @@
 /*
- * tensor_dump.json: an entry for each argument at each stage. What is the same for all arguments
- * of a task is made once a task, what is the same for all of a kind once a file.
+ * `tensors` of tensor_dump.json: an entry for each argument at each stage. What is the same for all
+ * arguments of a task is put together once a task, what is the same for all of a form once a file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <glassbox/orchestration.h>
-#include <glassbox/tensor.h>
-
 #include "base/checked.h"
-#include "base/hash.h"
-#include "store/manifest/manifest_parts.h"
+#include "base/memory.h"
+#include "store/manifest/internal.h"
 
-enum {
-    KIND_COUNT = 2, /* scalar, tensor */
-    STAGE_COUNT = 2,
-    ROLE_COUNT = 3,
-    KIND_TEXT_BYTES = 112
+enum { RECORD, TASK, FORM }; /* how long a value is kept */
+enum { FORM_TEXT_BYTES = 96 };
+
+#define NUMBER_ROW(name, ...) FIELD_##name,
+enum { GBX_TENSOR_FIELDS(NUMBER_ROW) FIELD_COUNT };
+
+#define KEPT_ROW(name, rule, kept, ...) kept,
+static const uint8_t kept_by_field[FIELD_COUNT] = {GBX_TENSOR_FIELDS(KEPT_ROW)};
+
+/* Fields of one kind of keeping that follow each other are one text, put with the first of them. */
+#define BEGINS_GROUP(name)                                                                         \
+    (FIELD_##name == 0 || kept_by_field[FIELD_##name] != kept_by_field[FIELD_##name - 1])
+
+/* ,"role":...,"dtype":... */
+typedef struct form_text {
+    char text[FORM_TEXT_BYTES];
+    size_t size;
+} form_text;
+
+struct gbx_tensors_list {
+    gbx_task_entry task;    /* the one that the texts are of */
+    gbx_manifest_file file; /* in memory: of the groups of the task */
+    const char *text;
+    struct {
+        size_t start; /* in `text` */
+        size_t size;
+    } groups[FIELD_COUNT]; /* by the first of their fields */
+    uint64_t index;        /* of the next entry */
+    form_text forms[GBX_KIND_COUNT][GBX_STAGE_COUNT][GBX_PARAMETER_SCALAR][GBX_DTYPE_COUNT];
 };
-
-/* ,"role":...,"stage":...,"kind":...,"dtype":... and the key that comes then. */
-typedef struct kind_text {
-    char text[KIND_TEXT_BYTES];
-    size_t size;
-} kind_text;
-
-typedef struct text_buffer {
-    char *text;
-    size_t size;
-    size_t capacity;
-} text_buffer;
-
-typedef struct entry_writer {
-    gbx_manifest *manifest;
-    gbx_manifest_file *file;
-    kind_text kinds[KIND_COUNT][STAGE_COUNT][ROLE_COUNT][GBX_DTYPE_COUNT];
-    unsigned told;     /* GBX_TOLD_... */
-    bool has_kernels;  /* names are told */
-    uint64_t position; /* `index` of the next entry */
-    uint64_t written;  /* entries so far */
-    uint64_t task;     /* the one that the texts are of; UINT64_MAX for none */
-    uint32_t func_ids[GBX_SUBTASK_COUNT];
-    text_buffer front; /* ,"task_id":... to "arg_index": */
-    text_buffer back;  /* ,"block_num":... to the end of the entry, without its bracket */
-    gbx_quoted names[GBX_RUN_KERNEL_SLOTS]; /* of the slots of the task; borrowed */
-} entry_writer;
 
 /* --- once a file --- */
 
-static void fill_kind(kind_text *kind, bool is_tensor, uint32_t stage, uint32_t role,
-                      uint32_t dtype) {
-    const char *const pieces[] = {",\"role\":\"",
-                                  gbx_manifest_role(role),
-                                  "\",\"stage\":\"",
-                                  gbx_manifest_stage(stage),
-                                  "\",\"kind\":\"",
-                                  is_tensor ? "tensor" : "scalar",
-                                  "\",\"dtype\":\"",
-                                  gbx_dtype_name(dtype),
-                                  is_tensor ? "\",\"shape\":" : "\",\"value\":"};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; ++i) {
-        size_t size = strlen(pieces[i]);
-        memcpy(kind->text + kind->size, pieces[i], size);
-        kind->size += size;
+#define FORM_FORM(name, kind, present, ...)                                                        \
+    if (present) {                                                                                 \
+        GBX_PUT_KEY(name)                                                                          \
+        at = put_##kind(m, at, __VA_ARGS__);                                                       \
     }
+#define FORM_TASK(...)
+#define FORM_RECORD(...)
+#define FORM_ROW(name, rule, kept, ...) FORM_##kept(name, __VA_ARGS__)
+
+static gbx_status fill_form(gbx_manifest *m, const gbx_argument_entry *e, bool is_tensor,
+                            form_text *form) {
+    char text[4 * FORM_TEXT_BYTES];
+    char *at = text;
+    bool is_first = false;
+    GBX_TENSOR_FIELDS(FORM_ROW)
+    form->size = (size_t)(at - text);
+    if (form->size > sizeof form->text)
+        return gbx_fail(GBX_INTERNAL, "%zu bytes are kept of a form, more than there is room for",
+                        form->size);
+    memcpy(form->text, text, form->size);
+    return NULL;
 }
 
-static void fill_kinds(entry_writer *writer) {
-    for (uint32_t stage = 0; stage < STAGE_COUNT; ++stage)
-        for (uint32_t role = 0; role < ROLE_COUNT; ++role)
-            for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
-                fill_kind(&writer->kinds[0][stage][role][dtype], false, stage, role, dtype);
-                fill_kind(&writer->kinds[1][stage][role][dtype], true, stage, role, dtype);
+static gbx_status fill_forms(gbx_manifest *m) {
+    gbx_argument_entry e = {0};
+    for (e.stage = 0; e.stage < GBX_STAGE_COUNT; ++e.stage)
+        for (e.role = 0; e.role < GBX_PARAMETER_SCALAR; ++e.role)
+            for (e.dtype = 1; e.dtype < GBX_DTYPE_COUNT; ++e.dtype) {
+                form_text *to = &m->tensors->forms[0][e.stage][e.role][e.dtype];
+                size_t apart = sizeof m->tensors->forms[0] / sizeof *to;
+                GBX_TRY(fill_form(m, &e, true, to));
+                GBX_TRY(fill_form(m, &e, false, to + apart));
             }
+    return NULL;
+}
+
+gbx_status gbx_tensors_list_make(gbx_manifest *m) {
+    gbx_tensors_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return gbx_fail_memory("writing a manifest");
+    m->tensors = list;
+    list->task.number = UINT64_MAX;
+    memset(list->task.func_ids, 0xff, sizeof list->task.func_ids);
+    GBX_TRY(gbx_manifest_file_stream(-1, "the texts of a task", &list->file));
+    return fill_forms(m);
+}
+
+void gbx_tensors_list_free(gbx_manifest *m) {
+    if (m->tensors && m->tensors->file.writer)
+        gbx_status_free(gbx_manifest_file_finish(&m->tensors->file, NULL));
+    free(m->tensors);
+    m->tensors = NULL;
 }
 
 /* --- once a task --- */
 
-static gbx_status reserve(text_buffer *buffer, size_t capacity) {
-    buffer->size = 0;
-    if (capacity <= buffer->capacity)
-        return NULL;
-    char *text = realloc(buffer->text, capacity);
-    if (!text)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the names of a task");
-    buffer->text = text;
-    buffer->capacity = capacity;
-    return NULL;
-}
+#define FILL_TASK(name, kind, present, ...)                                                        \
+    if (BEGINS_GROUP(name)) {                                                                      \
+        first = FIELD_##name;                                                                      \
+        list->groups[first].start = (size_t)(at - m->file->start);                                 \
+    }                                                                                              \
+    if (present) {                                                                                 \
+        GBX_PUT_KEY(name)                                                                          \
+        at = put_##kind(m, at, __VA_ARGS__);                                                       \
+    }                                                                                              \
+    list->groups[first].size = (size_t)(at - m->file->start) - list->groups[first].start;
+#define FILL_FORM(...)
+#define FILL_RECORD(...)
+#define FILL_ROW(name, rule, kept, ...) FILL_##kept(name, __VA_ARGS__)
 
-static char *put_func_ids(char *at, const uint32_t func_ids[GBX_SUBTASK_COUNT]) {
-    bool is_first = true;
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        if (func_ids[i] == GBX_NO_KERNEL)
-            continue;
-        at = is_first ? at : GBX_PUT(at, ",");
-        at = gbx_put_u64(at, func_ids[i]);
-        is_first = false;
-    }
-    return at;
-}
-
-static char *put_kernels(const entry_writer *writer, char *at) {
-    bool is_first = true;
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        if (writer->func_ids[i] == GBX_NO_KERNEL)
-            continue;
-        gbx_quoted name = gbx_manifest_kernel_name(&writer->manifest->names, writer->func_ids[i]);
-        at = is_first ? at : GBX_PUT(at, ",");
-        memcpy(at, name.text, name.size);
-        at += name.size;
-        is_first = false;
-    }
-    return at;
-}
-
-static size_t names_bytes(const entry_writer *writer) {
+static gbx_status fill_groups(gbx_manifest *m, const gbx_task_entry *t) {
+    gbx_tensors_list *list = m->tensors;
+    gbx_manifest_file *whole = m->file;
+    size_t first = 0;
     size_t size = 0;
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        size += gbx_manifest_kernel_name(&writer->manifest->names, writer->func_ids[i]).size;
-    return size;
-}
-
-/* `task` is NULL where the task has no record: its id is not known then. */
-static gbx_status fill_front(entry_writer *writer, const gbx_record_task *task) {
-    GBX_TRY(reserve(&writer->front, 256 + names_bytes(writer)));
-    char *at = GBX_PUT(writer->front.text, ",\"task_id\":");
-    at = task ? gbx_put_hex(at, task->task_id) : GBX_PUT(at, "null");
-    at = GBX_PUT(at, ",\"task_seq\":");
-    at = gbx_put_u64(at, writer->task);
-    at = GBX_PUT(at, ",\"func_id\":[");
-    at = put_func_ids(at, writer->func_ids);
-    if (writer->has_kernels) {
-        at = GBX_PUT(at, "],\"kernel\":[");
-        at = put_kernels(writer, at);
-    }
-    at = GBX_PUT(at, "],\"arg_index\":");
-    writer->front.size = (size_t)(at - writer->front.text);
-    return NULL;
-}
-
-static gbx_status fill_back(entry_writer *writer, const gbx_record_task *task) {
-    static const char *const subtasks[GBX_SUBTASK_COUNT] = {"\"aic\"", "\"aiv0\"", "\"aiv1\""};
-    GBX_TRY(reserve(&writer->back, 128));
-    if (!(writer->told & GBX_TOLD_SUBTASKS))
-        return NULL;
-    char *at = GBX_PUT(writer->back.text, ",\"block_num\":");
-    at = task ? gbx_put_u64(at, task->block_num) : GBX_PUT(at, "null");
-    at = GBX_PUT(at, ",\"subtasks\":[");
-    bool is_first = true;
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        if (writer->func_ids[i] == GBX_NO_KERNEL)
-            continue;
-        at = is_first ? at : GBX_PUT(at, ",");
-        memcpy(at, subtasks[i], strlen(subtasks[i]));
-        at += strlen(subtasks[i]);
-        is_first = false;
-    }
-    *at++ = ']';
-    writer->back.size = (size_t)(at - writer->back.text);
-    return NULL;
+    bool is_first = false;
+    m->file = &list->file;
+    char *at = m->file->at;
+    GBX_TENSOR_FIELDS(FILL_ROW)
+    m->file->at = at;
+    m->file = whole;
+    return gbx_manifest_file_take(&list->file, &list->text, &size);
 }
 
 /* The first kernel that names a slot gives the name. */
-static void fill_names(entry_writer *writer) {
-    memset(writer->names, 0, sizeof writer->names);
+static void fill_slot_names(const gbx_manifest *m, gbx_task_entry *task) {
+    memset(task->slot_names, 0, sizeof task->slot_names);
     for (size_t i = GBX_SUBTASK_COUNT; i-- > 0;) {
-        uint32_t func_id = writer->func_ids[i];
+        uint32_t func_id = task->func_ids[i];
         const struct gbx_kernel_names *kernel =
-            func_id < GBX_MAX_KERNELS ? writer->manifest->names.by_func_id[func_id] : NULL;
+            func_id < GBX_MAX_KERNELS ? m->names.by_func_id[func_id] : NULL;
         for (size_t slot = 0; kernel && slot < GBX_RUN_KERNEL_SLOTS; ++slot)
             if (kernel->slots[slot].size)
-                writer->names[slot] = kernel->slots[slot];
+                task->slot_names[slot] = kernel->slots[slot];
     }
 }
 
-static gbx_status begin_task(entry_writer *writer, uint64_t number, const gbx_record_task *task) {
+/* `record` is NULL where the task has none. */
+static gbx_status begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *record) {
     static const uint32_t none[GBX_SUBTASK_COUNT] = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL};
-    const uint32_t *func_ids = task ? task->func_ids : none;
-    if (memcmp(writer->func_ids, func_ids, sizeof none) != 0) {
-        memcpy(writer->func_ids, func_ids, sizeof none);
-        fill_names(writer);
+    gbx_task_entry *task = &m->tensors->task;
+    const uint32_t *func_ids = record ? record->func_ids : none;
+    if (memcmp(task->func_ids, func_ids, sizeof none) != 0) {
+        memcpy(task->func_ids, func_ids, sizeof none);
+        fill_slot_names(m, task);
     }
-    writer->task = number;
-    GBX_TRY(fill_front(writer, task));
-    return fill_back(writer, task);
+    task->number = number;
+    task->is_known = true;
+    task->has_record = record != NULL;
+    task->id = record ? record->task_id : 0;
+    task->block_num = record ? record->block_num : 0;
+    return fill_groups(m, task);
 }
 
 /* --- once an argument --- */
 
-static inline char *put_front(entry_writer *writer, const gbx_record *record, bool is_tensor) {
-    gbx_manifest_file *file = writer->file;
-    gbx_manifest_file_room(file);
-    char *at = gbx_put_separator(file->at, writer->written++);
-    at = GBX_PUT(at, "{\"index\":");
-    at = gbx_put_u64(at, writer->position++);
-    at = gbx_put_text(file, at, writer->front.text, writer->front.size);
-    at = gbx_put_u64(at, record->arg_index);
-    const gbx_quoted *name = &writer->names[record->arg_index];
-    if (name->size) {
-        at = GBX_PUT(at, ",\"arg_name\":");
-        at = gbx_put_text(file, at, name->text, name->size);
-    }
-    uint8_t dtype = is_tensor ? record->dtype : gbx_record_scalar_dtype(record->dtype);
-    const kind_text *kind = &writer->kinds[is_tensor][record->stage][record->role][dtype];
-    memcpy(at, kind->text, KIND_TEXT_BYTES);
-    return at + kind->size;
-}
-
-static inline char *put_back(const entry_writer *writer, char *at, const gbx_record *record) {
-    if (writer->told & GBX_TOLD_TIMES) {
-        at = GBX_PUT(at, ",\"time_ns\":");
-        at = gbx_put_u64(at, record->time_ns);
-        at = GBX_PUT(at, ",\"thread\":");
-        at = gbx_put_u64(at, record->thread);
-    }
-    return gbx_put_text(writer->file, at, writer->back.text, writer->back.size);
-}
-
-static inline char *put_flags(char *at, unsigned flags) {
-    at = GBX_PUT(at, ",\"truncated\":");
-    at = gbx_put_bool(at, flags & GBX_FLAG_TRUNCATED);
-    at = GBX_PUT(at, ",\"overwritten\":");
-    at = gbx_put_bool(at, flags & GBX_FLAG_OVERWRITTEN);
-    at = GBX_PUT(at, ",\"in_flight\":");
-    return gbx_put_bool(at, flags & GBX_FLAG_IN_FLIGHT);
-}
-
-static gbx_status fail_inexact(const gbx_record *record, const char *what) {
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "writing the manifest: %s of argument %u of task %" PRIu64 " reaches 2^53, "
-                    "and readers of JSON are not exact from there on",
-                    what, record->arg_index, record->task);
-}
-
-static gbx_status put_scalar(entry_writer *writer, const gbx_record_scalar *record) {
-    const gbx_record *head = &record->head;
-    if (!gbx_is_exact(head->time_ns))
-        return fail_inexact(head, "the time");
-    char *at = put_front(writer, head, false);
-    at = gbx_put_value(at, &writer->manifest->floats, gbx_record_scalar_dtype(head->dtype),
-                       record->bits);
-    at = GBX_PUT(at, ",\"bits\":");
-    at = gbx_put_hex(at, record->bits);
-    at = GBX_PUT(at, ",\"shape\":[],\"strides\":[],\"start_offset\":0,\"numel\":1,"
-                     "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0");
-    at = put_flags(at, head->flags);
-    at = put_back(writer, at, head);
-    *at++ = '}';
-    writer->file->at = at;
-    return NULL;
-}
-
 /* UINT64_MAX where it does not fit. */
-static uint64_t count_elements(const gbx_record_tensor *record) {
-    const int64_t *shape = gbx_record_shape(record);
+static inline uint64_t count_elements(const int64_t *shape, uint32_t ndims) {
     uint64_t count = 1;
     bool is_exact = true;
-    for (uint32_t i = 0; i < record->head.ndims; ++i) {
+    for (uint32_t i = 0; i < ndims; ++i) {
         if (shape[i] == 0)
             return 0;
         is_exact &= gbx_checked_mul_u64(count, (uint64_t)shape[i], &count);
@@ -265,183 +170,144 @@ static uint64_t count_elements(const gbx_record_tensor *record) {
     return is_exact ? count : UINT64_MAX;
 }
 
-/* NULL, or what a reader of JSON would not hold exactly. */
-static const char *find_inexact(const gbx_record_tensor *record) {
-    const gbx_record *head = &record->head;
-    const gbx_record_stats *stats = gbx_record_statistics(record);
-    if (!gbx_is_exact(head->time_ns))
-        return "the time";
-    if (!gbx_are_exact(gbx_record_shape(record), head->ndims) ||
-        !gbx_is_exact(count_elements(record)))
-        return "the shape";
-    if (!gbx_are_exact(gbx_record_strides(record), head->ndims))
-        return "a stride";
-    if (!gbx_is_exact_signed(record->start_offset))
-        return "start_offset";
-    if (!gbx_is_exact(record->bin_offset) || !gbx_is_exact(record->bin_size))
-        return "the place of the payload";
-    bool is_narrow = !gbx_dtype_is_float(head->dtype) && gbx_dtype_bits(head->dtype) < 64;
-    if (stats && (!gbx_is_exact(stats->nan_count) || !gbx_is_exact(stats->inf_count) ||
-                  !gbx_is_exact(stats->zero_count) || !gbx_is_exact(stats->subnormal_count)))
-        return "a count of the statistics";
-    if (stats && is_narrow &&
-        (!gbx_is_exact_signed((int64_t)stats->min_bits) ||
-         !gbx_is_exact_signed((int64_t)stats->max_bits)))
-        return "an extreme of the statistics";
+#define CHECK_RECORD(name, kind, present, ...) GBX_CHECK_ROW(name, , kind, present, __VA_ARGS__)
+#define CHECK_TASK(...)
+#define CHECK_FORM(...)
+#define CHECK_ROW(name, rule, kept, ...) CHECK_##kept(name, __VA_ARGS__)
+
+static inline __attribute__((always_inline)) const char *find_inexact(const gbx_manifest *m,
+                                                                      const gbx_task_entry *t,
+                                                                      const gbx_argument_entry *e,
+                                                                      const bool is_tensor) {
+    GBX_TENSOR_FIELDS(CHECK_ROW)
+    (void)t;
     return NULL;
 }
 
-static char *put_geometry(char *at, const gbx_record_tensor *record) {
-    uint8_t ndims = record->head.ndims;
-    at = gbx_put_numbers(at, gbx_record_shape(record), ndims);
-    at = GBX_PUT(at, ",\"strides\":");
-    at = gbx_put_numbers(at, gbx_record_strides(record), ndims);
-    at = GBX_PUT(at, ",\"start_offset\":");
-    at = gbx_put_i64(at, record->start_offset);
-    at = GBX_PUT(at, ",\"numel\":");
-    at = gbx_put_u64(at, count_elements(record));
-    at = GBX_PUT(at, ",\"is_contiguous\":");
-    return gbx_put_bool(at, record->head.flags & GBX_FLAG_CONTIGUOUS);
-}
-
-static char *put_payload(const entry_writer *writer, char *at, const gbx_record_tensor *record) {
-    unsigned flags = record->head.flags;
-    bool has_payload = flags & GBX_FLAG_HAS_PAYLOAD;
-    if (writer->told & GBX_TOLD_ADDRESSES) {
-        at = GBX_PUT(at, ",\"buffer_addr\":");
-        at = gbx_put_hex(at, record->buffer_addr);
+#define PUT_RECORD(name, kind, present, ...) GBX_PUT_ROW(name, , kind, present, __VA_ARGS__)
+#define PUT_TASK(name, ...)                                                                        \
+    if (BEGINS_GROUP(name))                                                                        \
+        at = put_quoted(m, at,                                                                     \
+                        (gbx_quoted){list->text + list->groups[FIELD_##name].start,                \
+                                     list->groups[FIELD_##name].size});
+#define PUT_FORM(name, ...)                                                                        \
+    if (BEGINS_GROUP(name)) {                                                                      \
+        memcpy(at, form->text, FORM_TEXT_BYTES);                                                   \
+        at += form->size;                                                                          \
     }
-    at = GBX_PUT(at, ",\"bin_offset\":");
-    at = gbx_put_u64(at, has_payload ? record->bin_offset : 0);
-    at = GBX_PUT(at, ",\"bin_size\":");
-    at = gbx_put_u64(at, has_payload ? record->bin_size : 0);
-    if (flags & GBX_FLAG_HAS_HASH) {
-        at = GBX_PUT(at, ",\"hash\":\"");
-        gbx_hash_format((gbx_hash128){record->hash_low, record->hash_high}, at);
-        at += GBX_HASH_TEXT_BYTES - 1;
-        *at++ = '"';
-    }
-    return put_flags(at, flags);
-}
+#define PUT_ROW(name, rule, kept, ...) PUT_##kept(name, __VA_ARGS__)
 
-static char *put_statistics(char *at, gbx_float_cache *floats, uint32_t dtype,
-                            const gbx_record_stats *stats) {
-    at = GBX_PUT(at, ",\"stats\":{\"min\":");
-    at = gbx_put_extreme(at, floats, dtype, stats->min_bits);
-    at = GBX_PUT(at, ",\"max\":");
-    at = gbx_put_extreme(at, floats, dtype, stats->max_bits);
-    at = GBX_PUT(at, ",\"mean\":");
-    at = gbx_put_f64(at, floats, stats->mean);
-    at = GBX_PUT(at, ",\"nan\":");
-    at = gbx_put_u64(at, stats->nan_count);
-    at = GBX_PUT(at, ",\"inf\":");
-    at = gbx_put_u64(at, stats->inf_count);
-    at = GBX_PUT(at, ",\"zero\":");
-    at = gbx_put_u64(at, stats->zero_count);
-    at = GBX_PUT(at, ",\"subnormal\":");
-    at = gbx_put_u64(at, stats->subnormal_count);
+static inline __attribute__((always_inline)) gbx_status
+put_entry(gbx_manifest *m, const gbx_argument_entry *e, const bool is_tensor) {
+    gbx_tensors_list *list = m->tensors;
+    const gbx_task_entry *t = &list->task;
+    const char *inexact = find_inexact(m, t, e, is_tensor);
+    if (__builtin_expect(inexact != NULL, 0))
+        return gbx_fail_inexact(inexact, "argument %u of task %" PRIu64, e->head->arg_index,
+                                e->head->task);
+    const form_text *form = &list->forms[is_tensor ? 0 : 1][e->stage][e->role][e->dtype];
+    bool is_first = true;
+    char *at = m->file->at;
+    GBX_TENSOR_FIELDS(PUT_ROW)
     *at++ = '}';
-    return at;
+    m->file->at = at;
+    return NULL;
+}
+
+static gbx_status put_scalar(gbx_manifest *m, uint64_t index, const gbx_record_scalar *record) {
+    const gbx_record *head = &record->head;
+    const gbx_argument_entry e = {.index = index,
+                                  .head = head,
+                                  .numel = 1,
+                                  .bits = record->bits,
+                                  .flags = head->flags,
+                                  .dtype = gbx_record_scalar_dtype(head->dtype),
+                                  .role = head->role,
+                                  .stage = head->stage};
+    return put_entry(m, &e, false);
 }
 
 /* `computed` are the statistics of one that has none recorded; NULL for none. */
-static gbx_status put_tensor(entry_writer *writer, const gbx_record_tensor *record,
+static gbx_status put_tensor(gbx_manifest *m, uint64_t index, const gbx_record_tensor *record,
                              const gbx_record_stats *computed) {
     const gbx_record *head = &record->head;
-    const char *inexact = find_inexact(record);
-    if (inexact)
-        return fail_inexact(head, inexact);
-    char *at = put_front(writer, head, true);
-    at = put_geometry(at, record);
-    at = put_payload(writer, at, record);
-    at = put_back(writer, at, head);
     const gbx_record_stats *recorded = gbx_record_statistics(record);
-    const gbx_record_stats *stats = recorded ? recorded : computed;
-    if (stats)
-        at = put_statistics(at, &writer->manifest->floats, head->dtype, stats);
-    *at++ = '}';
-    writer->file->at = at;
-    return NULL;
+    const int64_t *shape = gbx_record_shape(record);
+    const gbx_argument_entry e = {.index = index,
+                                  .head = head,
+                                  .tensor = record,
+                                  .stats = recorded ? recorded : computed,
+                                  .shape = shape,
+                                  .strides = gbx_record_strides(record),
+                                  .numel = count_elements(shape, head->ndims),
+                                  .flags = head->flags,
+                                  .ndims = head->ndims,
+                                  .dtype = head->dtype,
+                                  .role = head->role,
+                                  .stage = head->stage,
+                                  .has_payload = (head->flags & GBX_FLAG_HAS_PAYLOAD) != 0};
+    return put_entry(m, &e, true);
 }
 
-static gbx_status put_record(entry_writer *writer, const gbx_record *record) {
-    if (record->type == GBX_RECORD_TASK) {
-        if (record->task == writer->task)
-            return NULL; /* the first record of a task is the one that counts */
-        return begin_task(writer, record->task, (const gbx_record_task *)record);
-    }
-    if (record->task != writer->task)
-        GBX_TRY(begin_task(writer, record->task, NULL));
+static gbx_status put_argument(gbx_manifest *m, const gbx_record *record,
+                               const gbx_record_stats *computed) {
+    uint64_t index = m->tensors->index++;
     if (record->type == GBX_RECORD_SCALAR)
-        return put_scalar(writer, (const gbx_record_scalar *)record);
-    return put_tensor(writer, (const gbx_record_tensor *)record, NULL);
+        return put_scalar(m, index, (const gbx_record_scalar *)record);
+    return put_tensor(m, index, (const gbx_record_tensor *)record, computed);
 }
 
 /* The one before it may be of any task: that of a record is looked up. */
-static gbx_status put_chosen(entry_writer *writer, const gbx_manifest_choice *choice) {
-    const gbx_manifest_chosen *chosen = writer->manifest->chosen;
-    gbx_reader *reader = writer->manifest->reader;
+static gbx_status put_chosen(gbx_manifest *m, const gbx_manifest_choice *choice) {
+    const gbx_manifest_chosen *chosen = m->chosen;
     const gbx_record *record = NULL;
     gbx_record_stats stats;
     bool has_stats = false;
     if (chosen->statistics)
         GBX_TRY(chosen->statistics(chosen->context, choice->index, &stats, &has_stats));
-    GBX_TRY(gbx_reader_at(reader, choice->position, &record));
-    if (record->task != writer->task) {
+    GBX_TRY(gbx_reader_at(m->reader, choice->position, &record));
+    if (record->task != m->tensors->task.number) {
         gbx_record_task task;
         bool is_found = false;
         uint64_t number = record->task;
-        GBX_TRY(gbx_reader_find_task(reader, number, &task, &is_found));
-        GBX_TRY(begin_task(writer, number, is_found ? &task : NULL));
-        GBX_TRY(gbx_reader_at(reader, choice->position, &record));
+        GBX_TRY(gbx_reader_find_task(m->reader, number, &task, &is_found));
+        GBX_TRY(begin_task(m, number, is_found ? &task : NULL));
+        GBX_TRY(gbx_reader_at(m->reader, choice->position, &record));
     }
-    writer->position = choice->index;
-    if (record->type == GBX_RECORD_SCALAR)
-        return put_scalar(writer, (const gbx_record_scalar *)record);
-    return put_tensor(writer, (const gbx_record_tensor *)record, has_stats ? &stats : NULL);
+    m->tensors->index = choice->index;
+    return put_argument(m, record, has_stats ? &stats : NULL);
 }
 
-static gbx_status put_choices(entry_writer *writer) {
-    const gbx_manifest_chosen *chosen = writer->manifest->chosen;
-    for (uint64_t i = 0; i < chosen->count && !gbx_manifest_file_has_failed(writer->file); ++i)
-        GBX_TRY(put_chosen(writer, &chosen->choices[i]));
-    return NULL;
+static gbx_status next_chosen(gbx_manifest *m, bool *out_has_one) {
+    uint64_t position = m->positions[GBX_MANIFEST_TENSORS]++;
+    *out_has_one = position < m->chosen->count;
+    return *out_has_one ? put_chosen(m, &m->chosen->choices[position]) : NULL;
 }
 
-static gbx_status put_entries(entry_writer *writer) {
-    gbx_reader *reader = writer->manifest->reader;
-    uint64_t count = gbx_reader_count(reader);
-    for (uint64_t i = 0; i < count; ++i) {
-        unsigned kind = gbx_reader_kind(reader, i);
+gbx_status gbx_tensors_list_next(gbx_manifest *m, bool *out_has_one) {
+    if (m->chosen)
+        return next_chosen(m, out_has_one);
+    uint64_t count = gbx_reader_count(m->reader);
+    uint64_t *position = &m->positions[GBX_MANIFEST_TENSORS];
+    for (; *position < count; ++*position) {
+        unsigned kind = gbx_reader_kind(m->reader, *position);
         if (kind != 0 && kind != GBX_INDEX_ARGUMENTS)
             continue;
         const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_at(reader, i, &record));
-        GBX_TRY(put_record(writer, record));
+        GBX_TRY(gbx_reader_at(m->reader, *position, &record));
+        bool is_new = record->task != m->tensors->task.number;
+        if (kind == GBX_INDEX_ARGUMENTS) {
+            if (is_new)
+                GBX_TRY(begin_task(m, record->task, NULL));
+            ++*position;
+            *out_has_one = true;
+            m->place = (gbx_manifest_place){m->tensors->index, record->task, record->arg_index,
+                                            record->stage};
+            return put_argument(m, record, NULL);
+        }
+        if (is_new) /* the first record of a task is the one that counts */
+            GBX_TRY(begin_task(m, record->task, (const gbx_record_task *)record));
     }
-    return NULL;
-}
-
-gbx_status gbx_manifest_put_tensors(gbx_manifest *manifest, gbx_manifest_file *file) {
-    GBX_TRY(gbx_manifest_put_tensors_head(manifest, file));
-    entry_writer *all = calloc(1, sizeof *all);
-    if (!all)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for writing a manifest");
-    all->manifest = manifest;
-    all->file = file;
-    all->told = gbx_reader_get_origin(manifest->reader)->told;
-    all->has_kernels = gbx_reader_get_origin(manifest->reader)->is_journal ||
-                       gbx_reader_run(manifest->reader)->kernel_count > 0;
-    all->task = UINT64_MAX;
-    memset(all->func_ids, 0xff, sizeof all->func_ids);
-    fill_kinds(all);
-    GBX_MEMBER(file, "\n\"tensors\": [");
-    gbx_status status = manifest->chosen ? put_choices(all) : put_entries(all);
-    free(all->front.text);
-    free(all->back.text);
-    free(all);
-    GBX_TRY(status);
-    gbx_manifest_file_room(file);
-    GBX_MEMBER(file, "\n]\n}\n");
+    *out_has_one = false;
     return NULL;
 }

@@ -100,7 +100,7 @@ static const char golden[] =
     "\"cause\":\"disk\",\"count\":11},\n{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
     "\"stage\":null,\"cause\":\"device\",\"count\":4}\n],\n\"skipped\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":null,\"kernel\":\"add\",\"reason\":"
-    "\"nobody told which words of the task are tensors\"}\n],\n\"tensors\": [\n"
+    "\"nobody told which words of the task are tensors\",\"reason_code\":\"undescribed\"}\n],\n\"tensors\": [\n"
     "{\"index\":0,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":1,\"arg_name\":\"z\",\"role\":\"inout\",\"stage\":"
     "\"before_dispatch\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[2,3],\"strides\":"
@@ -564,21 +564,22 @@ static void numbers_that_json_cannot_hold_are_refused(void **state) {
     json_t *document = written_tensors(&b, &d);
     begin_with_task(&b);
     add_scalar(&b, (head){.dtype = 9, .time_ns = UINT64_C(1) << 53}, 1);
-    check_refused(&b, &d, "the time of argument 0 of task 0");
+    check_refused(&b, &d, "time_ns of argument 0 of task 0");
     begin_with_task(&b);
     add_tensor(&b, (head){.dtype = 1, .ndims = 2},
                (tensor_fields){.shape = product, .strides = small});
-    check_refused(&b, &d, "the shape");
+    check_refused(&b, &d, "numel of argument 0");
     begin_with_task(&b);
     add_tensor(&b, (head){.dtype = 1, .ndims = 1},
                (tensor_fields){.shape = small, .strides = large});
-    check_refused(&b, &d, "a stride");
+    check_refused(&b, &d, "strides of argument 0");
     begin_with_task(&b);
-    add_tensor(&b, (head){.dtype = 1}, (tensor_fields){.bin_offset = UINT64_C(1) << 53});
-    check_refused(&b, &d, "the place of the payload");
+    add_tensor(&b, (head){.dtype = 1, .flags = 1},
+               (tensor_fields){.bin_offset = UINT64_C(1) << 53});
+    check_refused(&b, &d, "bin_offset of argument 0");
     begin_with_task(&b);
     add_end(&b, 1u << 8, stalled, "ok");
-    check_refused(&b, &d, "stall_ns");
+    check_refused(&b, &d, "stall_ns of the run");
     json_t *again = load(&d, "tensor_dump.json");
     assert_true(json_equal(document, again));
     assert_int_equal(integer(json_array_get(json_object_get(again, "tensors"), 0), "time_ns"),

@@ -61,14 +61,18 @@ static uint64_t hex_digits(uint32_t value) {
     return __builtin_bswap64(characters);
 }
 
-char *gbx_put_hex(char *at, uint64_t value) {
+char *gbx_put_hex_digits(char *at, uint64_t value) {
     uint64_t high = hex_digits((uint32_t)(value >> 32));
     uint64_t low = hex_digits((uint32_t)value);
-    memcpy(at, "\"0x", 3);
-    memcpy(at + 3, &high, 8);
-    memcpy(at + 11, &low, 8);
-    at[19] = '"';
-    return at + 20;
+    memcpy(at, &high, 8);
+    memcpy(at + 8, &low, 8);
+    return at + 16;
+}
+
+char *gbx_put_hex(char *at, uint64_t value) {
+    at = gbx_put_hex_digits(GBX_PUT(at, "\"0x"), value);
+    *at++ = '"';
+    return at;
 }
 
 char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count) {

@@ -25,6 +25,8 @@ char *gbx_put_i64(char *at, int64_t value);
 
 /* "0x" and 16 digits, in quotes. */
 char *gbx_put_hex(char *at, uint64_t value);
+/* The 16 digits alone. */
+char *gbx_put_hex_digits(char *at, uint64_t value);
 
 /* [1,2,3] */
 char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count);

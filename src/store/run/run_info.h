@@ -50,6 +50,7 @@ typedef struct gbx_run_argument {
 typedef struct gbx_run_result {
     const char *status; /* "running", and nothing else counts; "ok", "failed" */
     const char *error;  /* NULL */
+    const char *code;   /* of a failure: name of its gbx_code; else NULL */
     uint64_t tasks;
     uint64_t dispatches;
     double seconds;

@@ -1,0 +1,235 @@
+/*
+ * Every field of the manifests, once: the writer expands these lists into its code (manifest.c,
+ * manifest_tensors.c), `verify` compares what it makes of them with the files, `import` looks
+ * names up in them, and `view --json` prints through the writer. docs/format.md says what the
+ * fields mean.
+ *
+ * To add a field:
+ *   1. Add its row where it belongs in the order of the file, with the rule LATER.
+ *   2. Where no kind below puts it, write put_KIND in internal.h: it puts the value at `at` and
+ *      returns where the next byte goes. A number that may reach 2^53 also has is_exact_KIND.
+ *   3. Where `import` needs it, get it by GBX_FIELD_name in import_entry.c; else that ignores it.
+ *   4. Add it to docs/format.md, and to the independent tests: tests/support/dump_files.h and
+ *      python/glassbox.
+ *
+ * A row is X(name, rule, kind, present, place...); of `tensors` X(name, rule, kept, kind, present,
+ * place...).
+ *
+ *   rule     what `verify` asks of a file:
+ *            ALWAYS  every version has it: it is there, and equal
+ *            LATER   versions from some on have it: a file whose first entry lacks it was written
+ *                    by one before; else it is there, and equal
+ *            ENDED   like ALWAYS, where the journal has its END
+ *            NEVER   not compared: it is for people, or where the file lay
+ *   kept     how long the text of the value stays: put for each RECORD, kept for all records of a
+ *            TASK, or for all of the same role, stage, kind and dtype: FORM
+ *   kind     put_KIND(m, at, place...) of internal.h puts it
+ *   present  whether it is there
+ *   place    where its value is; expressions of the writer, in which `m` is the gbx_manifest
+ */
+#ifndef GBX_STORE_MANIFEST_MANIFEST_FIELDS_H
+#define GBX_STORE_MANIFEST_MANIFEST_FIELDS_H
+
+/* clang-format off */
+
+/* --- tensor_dump.json --- */
+
+#define GBX_TENSORS_HEAD_FIELDS(X)                                                                 \
+    X(schema_version,       ALWAYS, u64,        true, 1)                                           \
+    X(generator,            ALWAYS, string,     true, m->run->generator)                           \
+    X(run,                  ALWAYS, run,        true, m->run)                                      \
+    X(run_dir,              NEVER,  string,     true, m->run_directory)                            \
+    X(bin_file,             ALWAYS, string,     true, m->payload_name)                             \
+    X(bin_format,           ALWAYS, bin_format, true, m)                                           \
+    X(dump_level,           ALWAYS, string,     true, m->run->dump_level)                          \
+    X(complete,             ALWAYS, flag,       m->told & GBX_TOLD_STATUS,                         \
+                                                gbx_reader_is_complete(m->reader))                 \
+    X(status,               ENDED,  string,     m->told & GBX_TOLD_STATUS,                         \
+                                                m->end ? gbx_reader_end_text(m->reader) : "killed")\
+    X(total_tensors,        ALWAYS, u64,        true, m->totals->records)                          \
+    X(before_dispatch,      ALWAYS, u64,        true, m->totals->before_dispatch)                  \
+    X(after_completion,     ALWAYS, u64,        true, m->totals->after_completion)                 \
+    X(input_tensors,        ALWAYS, u64,        true, m->totals->inputs)                           \
+    X(output_tensors,       ALWAYS, u64,        true, m->totals->outputs)                          \
+    X(inout_tensors,        ALWAYS, u64,        true, m->totals->inouts)                           \
+    X(in_flight_tensors,    ALWAYS, u64,        true, m->totals->in_flight)                        \
+    X(truncated_tensors,    ALWAYS, u64,        true, m->totals->truncated)                        \
+    X(dropped_records,      ALWAYS, u64,        true, m->totals->dropped)                          \
+    X(dropped_overwrite,    ALWAYS, u64,        true, 0)                                           \
+    X(deduplicated_tensors, ALWAYS, u64,        true, m->totals->deduplicated)                     \
+    X(payload_bytes,        ALWAYS, u64,        true, m->totals->payload_bytes)                    \
+    X(stored_bytes,         ALWAYS, u64,        true, m->totals->stored_bytes)                     \
+    X(stall_ns,             ALWAYS, u64,        true, m->end ? m->end->stall_ns : 0)               \
+    X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
+    X(losses,               ALWAYS, list,       true, GBX_MANIFEST_LOSSES)                         \
+    X(skipped,              ALWAYS, list,       true, GBX_MANIFEST_SKIPPED)                        \
+    X(tensors,              ALWAYS, list,       true, GBX_MANIFEST_TENSORS)
+
+#define GBX_RUN_FIELDS(X)                                                                          \
+    X(run_id,     ALWAYS, string, true, run->run_id)                                               \
+    X(scene,      ALWAYS, string, true, run->scene)                                                \
+    X(case,       ALWAYS, string, true, run->case_name)                                            \
+    X(platform,   ALWAYS, string, true, run->platform)                                             \
+    X(runtime,    ALWAYS, string, true, run->runtime)                                              \
+    X(rank,       ALWAYS, i64,    true, run->rank)                                                 \
+    X(round,      ALWAYS, i64,    true, run->round)                                                \
+    X(started_at, ALWAYS, string, true, run->started_at)
+
+#define GBX_BIN_FORMAT_TYPE "logical_contiguous"
+#define GBX_BIN_FORMAT_BYTE_ORDER "little_endian"
+#define GBX_BIN_FORMAT_FIELDS(X)                                                                   \
+    X(type,       ALWAYS, word, true, GBX_BIN_FORMAT_TYPE)                                         \
+    X(byte_order, ALWAYS, word, true, GBX_BIN_FORMAT_BYTE_ORDER)
+
+/* `e` is a gbx_run_kernel. */
+#define GBX_KERNEL_FIELDS(X)                                                                       \
+    X(func_id,   ALWAYS, u64,    true, e->func_id)                                                 \
+    X(name,      ALWAYS, string, true, e->name)                                                    \
+    X(core_type, ALWAYS, string, true, e->core_type)                                               \
+    X(signature, ALWAYS, strings, true, e->signature, e->signature_count)
+
+/* `e` is a gbx_record_loss, `t` what is known of its task. */
+#define GBX_LOSS_FIELDS(X)                                                                         \
+    X(task_id,   ALWAYS, hex_or_null,  true, t->has_record, t->id)                                 \
+    X(task_seq,  ALWAYS, u64_or_null,  true, t->is_known, e->head.task)                            \
+    X(arg_index, ALWAYS, u64_or_null,  true, e->head.arg_index != GBX_ARG_NONE, e->head.arg_index) \
+    X(stage,     ALWAYS, word,         true, gbx_name_of(&gbx_stages, e->head.stage))              \
+    X(cause,     ALWAYS, word,         true, gbx_name_of(&gbx_loss_causes, e->cause))              \
+    X(count,     ALWAYS, u64,          true, e->count)
+
+/* `e` is a gbx_record_skipped, `t` what is known of its task. */
+#define GBX_SKIPPED_FIELDS(X)                                                                      \
+    X(task_id,     ALWAYS, hex_or_null, true, t->has_record, t->id)                                \
+    X(task_seq,    ALWAYS, u64,         true, e->head.task)                                        \
+    X(arg_index,   ALWAYS, u64_or_null, true, e->head.arg_index != GBX_ARG_NONE, e->head.arg_index)\
+    X(kernel,      ALWAYS, quoted,      true, gbx_manifest_kernel_name(&m->names, e->func_id))     \
+    X(reason,      NEVER,  word,        true, gbx_name_sentence(&gbx_skip_reasons, e->reason))     \
+    X(reason_code, LATER,  word,        true, gbx_name_of(&gbx_skip_reasons, e->reason))
+
+/* `e` is a gbx_argument_entry; `t` the gbx_task_entry of its task, which may have no record;
+ * is_tensor is a constant. */
+#define GBX_TENSOR_FIELDS(X)                                                                       \
+    X(index,         ALWAYS, RECORD, u64,         true, e->index)                                  \
+    X(task_id,       ALWAYS, TASK,   hex_or_null, true, t->has_record, t->id)                      \
+    X(task_seq,      ALWAYS, TASK,   u64,         true, t->number)                                 \
+    X(func_id,       ALWAYS, TASK,   func_ids,    true, t->func_ids)                               \
+    X(kernel,        ALWAYS, TASK,   kernels,     m->has_kernels, t->func_ids)                     \
+    X(arg_index,     ALWAYS, RECORD, u64,         true, e->head->arg_index)                        \
+    X(arg_name,      ALWAYS, RECORD, quoted,      t->slot_names[e->head->arg_index].size != 0,     \
+                                                  t->slot_names[e->head->arg_index])               \
+    X(role,          ALWAYS, FORM,   word,        true, gbx_name_of(&gbx_roles, e->role))          \
+    X(stage,         ALWAYS, FORM,   word,        true, gbx_name_of(&gbx_stages, e->stage))        \
+    X(kind,          ALWAYS, FORM,   word,        true, is_tensor ? "tensor" : "scalar")           \
+    X(dtype,         ALWAYS, FORM,   word,        true, gbx_dtype_name(e->dtype))                  \
+    X(value,         ALWAYS, RECORD, value,       !is_tensor, e->dtype, e->bits)                   \
+    X(bits,          ALWAYS, RECORD, hex,         !is_tensor, e->bits)                             \
+    X(shape,         ALWAYS, RECORD, numbers,     true, e->shape, e->ndims)                        \
+    X(strides,       ALWAYS, RECORD, numbers,     true, e->strides, e->ndims)                      \
+    X(start_offset,  ALWAYS, RECORD, i64,         true, is_tensor ? e->tensor->start_offset : 0)   \
+    X(numel,         ALWAYS, RECORD, u64,         true, e->numel)                                  \
+    X(is_contiguous, ALWAYS, RECORD, flag,        true,                                            \
+                                                  !is_tensor || e->flags & GBX_FLAG_CONTIGUOUS)    \
+    X(buffer_addr,   ALWAYS, RECORD, hex,         is_tensor && m->told & GBX_TOLD_ADDRESSES,       \
+                                                  e->tensor->buffer_addr)                          \
+    X(bin_offset,    ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_offset : 0)\
+    X(bin_size,      ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_size : 0)  \
+    X(hash,          ALWAYS, RECORD, hash,        is_tensor && e->flags & GBX_FLAG_HAS_HASH,       \
+                                                  e->tensor->hash_low, e->tensor->hash_high)       \
+    X(truncated,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_TRUNCATED)             \
+    X(overwritten,   ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_OVERWRITTEN)           \
+    X(in_flight,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_IN_FLIGHT)             \
+    X(time_ns,       ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->time_ns)      \
+    X(thread,        ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->thread)       \
+    X(block_num,     ALWAYS, TASK,   u64_or_null, m->told & GBX_TOLD_SUBTASKS,                     \
+                                                  t->has_record, t->block_num)                     \
+    X(subtasks,      ALWAYS, TASK,   subtasks,    m->told & GBX_TOLD_SUBTASKS, t->func_ids)        \
+    X(stats,         ALWAYS, RECORD, stats,       is_tensor && e->stats, e->dtype, e->stats)
+
+/* `e` is a gbx_record_stats. */
+#define GBX_STATS_FIELDS(X)                                                                        \
+    X(min,       ALWAYS, extreme, true, dtype, e->min_bits)                                        \
+    X(max,       ALWAYS, extreme, true, dtype, e->max_bits)                                        \
+    X(mean,      ALWAYS, f64,     true, e->mean)                                                   \
+    X(nan,       ALWAYS, u64,     true, e->nan_count)                                              \
+    X(inf,       ALWAYS, u64,     true, e->inf_count)                                              \
+    X(zero,      ALWAYS, u64,     true, e->zero_count)                                             \
+    X(subnormal, ALWAYS, u64,     true, e->subnormal_count)
+
+/* --- args_dump.json --- */
+
+#define GBX_ARGS_HEAD_FIELDS(X)                                                                    \
+    X(schema_version, ALWAYS, u64,  true, 1)                                                       \
+    X(run,            ALWAYS, run,  true, m->run)                                                  \
+    X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
+    X(args,           ALWAYS, list, true, GBX_MANIFEST_ARGS)
+
+/* `e` is a gbx_record_run_arg, whose dtype and name are beside it. */
+#define GBX_ARG_FIELDS(X)                                                                          \
+    X(arg_index,    ALWAYS, u64,     true, e->head.arg_index)                                      \
+    X(name,         ALWAYS, string,  true, name)                                                   \
+    X(type,         ALWAYS, word,    true, e->is_tensor ? "tensor" : "scalar")                     \
+    X(dtype,        ALWAYS, word,    true, gbx_dtype_name(dtype))                                  \
+    X(ndims,        ALWAYS, u64,     true, e->is_tensor ? e->head.ndims : 0)                       \
+    X(shape,        ALWAYS, numbers, true, gbx_record_run_arg_shape(e),                            \
+                                           e->is_tensor ? e->head.ndims : 0)                       \
+    X(data_ptr,     ALWAYS, hex,     e->is_tensor, e->bits)                                        \
+    X(scalar_value, ALWAYS, value,   !e->is_tensor, GBX_UINT64, e->bits)                           \
+    X(value,        ALWAYS, value,   !e->is_tensor, dtype, e->bits)                                \
+    X(bits,         ALWAYS, hex,     !e->is_tensor, e->bits)
+
+/* --- kernel_args_dump.json --- */
+
+#define GBX_DISPATCHES_HEAD_FIELDS(X)                                                              \
+    X(schema_version,   ALWAYS, u64,  true, 1)                                                     \
+    X(run,              ALWAYS, run,  true, m->run)                                                \
+    X(total_dispatches, ALWAYS, u64,  true, m->totals->dispatches)                                 \
+    X(total_args,       ALWAYS, u64,  true, m->totals->dispatch_args)                              \
+    X(dispatches,       ALWAYS, list, true, GBX_MANIFEST_DISPATCHES)
+
+/* `e` is a gbx_record_dispatch. */
+#define GBX_DISPATCH_FIELDS(X)                                                                     \
+    X(dispatch_id, ALWAYS, u64,      true, index)                                                  \
+    X(task_id,     ALWAYS, hex,      true, e->task_id)                                             \
+    X(task_seq,    ALWAYS, u64,      true, e->head.task)                                           \
+    X(func_id,     ALWAYS, u64,      true, e->func_id)                                             \
+    X(kernel,      ALWAYS, quoted,   true, gbx_manifest_kernel_name(&m->names, e->func_id))        \
+    X(subtask_id,  ALWAYS, u64,      true, e->subtask)                                             \
+    X(core_type,   ALWAYS, word,     true, e->subtask == GBX_SUBTASK_AIC ? "aic" : "aiv")          \
+    X(core_id,     ALWAYS, u64,      true, e->core_id)                                             \
+    X(block_idx,   ALWAYS, u64,      true, e->block_idx)                                           \
+    X(block_num,   ALWAYS, u64,      true, e->block_num)                                           \
+    X(stage,       ALWAYS, word,     true, "before_dispatch")                                      \
+    X(time_ns,     ALWAYS, u64,      true, e->head.time_ns)                                        \
+    X(args,        ALWAYS, slots,    true, e)                                                      \
+    X(contexts,    ALWAYS, contexts, true, e)
+
+/* `e` is a gbx_slot_view, whose dtype is beside it; ndims is 0 for a scalar. */
+#define GBX_SLOT_FIELDS(X)                                                                         \
+    X(arg_index,    ALWAYS, u64,     true, e->slot->arg_index)                                     \
+    X(kind,         ALWAYS, word,    true, e->slot->is_tensor ? "tensor" : "scalar")               \
+    X(role,         ALWAYS, word,    true, gbx_name_of(&gbx_roles, e->slot->role))                 \
+    X(dtype,        ALWAYS, word,    true, gbx_dtype_name(dtype))                                  \
+    X(ndims,        ALWAYS, u64,     true, ndims)                                                  \
+    X(shape,        ALWAYS, numbers, true, e->shape, ndims)                                        \
+    X(strides,      ALWAYS, numbers, true, e->strides, ndims)                                      \
+    X(start_offset, ALWAYS, i64,     true, e->start_offset)                                        \
+    X(data_ptr,     ALWAYS, hex,     e->slot->is_tensor, e->data)                                  \
+    X(value,        ALWAYS, value,   !e->slot->is_tensor, dtype, e->slot->bits)                    \
+    X(bits,         ALWAYS, hex,     true, e->slot->bits)
+
+#define GBX_CONTEXT_FIELDS(X)                                                                      \
+    X(arg_index, ALWAYS, u64,  true, arg_index)                                                    \
+    X(name,      ALWAYS, word, true, name)                                                         \
+    X(bits,      ALWAYS, hex,  true, bits)
+
+/* --- what other tools' manifests have beside these; `import` alone reads them --- */
+
+#define GBX_FOREIGN_HEAD_FIELDS(X)                                                                 \
+    X(dump_args_level) X(total_args) X(input_args) X(output_args) X(inout_args) X(truncated_args)
+
+#define GBX_FOREIGN_TENSOR_FIELDS(X)                                                               \
+    X(arg_index_ambiguous) X(scalar_value) X(raw_shape) X(offsets)
+
+/* clang-format on */
+
+#endif
