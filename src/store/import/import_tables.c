@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/import/internal.h"
+#include "store/journal/journal_writer.h"
 
 /* Blocks as large as the writer of runs makes them. The first one has the room of the largest. */
 enum { FIRST_SLOTS = 1024, BLOCK_BYTES = 256 << 10, FIRST_BLOCK_AT = sizeof(gbx_journal_header) };
@@ -156,16 +157,10 @@ void gbx_import_journal_close(gbx_import_journal *journal) {
 
 /* A block of what is in the buffer. */
 static gbx_status write_block(gbx_import_journal *journal, uint32_t sequence, uint64_t offset) {
-    unsigned char *records = journal->buffer + sizeof(gbx_block_header);
-    gbx_block_header header = {.magic = GBX_BLOCK_MAGIC,
-                               .record_bytes = journal->used_bytes,
-                               .record_count = journal->record_count,
-                               .sequence = sequence,
-                               .checksum = XXH3_64bits(records, journal->used_bytes)};
-    header.head_check = XXH3_64bits(&header, offsetof(gbx_block_header, head_check));
-    memcpy(journal->buffer, &header, sizeof header);
+    gbx_block_header *header = (gbx_block_header *)(void *)journal->buffer;
+    gbx_block_header_fill(header, header + 1, journal->used_bytes, journal->record_count, sequence);
     size_t written;
-    int error = gbx_pwrite_all(journal->fd, journal->buffer, sizeof header + journal->used_bytes,
+    int error = gbx_pwrite_all(journal->fd, journal->buffer, sizeof *header + journal->used_bytes,
                                offset, &written);
     return error ? fail_records(error) : NULL;
 }
@@ -193,9 +188,9 @@ gbx_status gbx_import_journal_add(gbx_import_journal *journal, const gbx_record 
 }
 
 static gbx_status write_header(const gbx_import_journal *journal) {
-    gbx_journal_header header = {.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof header};
-    memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
+    gbx_journal_header header;
     size_t written;
+    gbx_journal_header_fill(&header);
     int error = gbx_pwrite_all(journal->fd, &header, sizeof header, 0, &written);
     return error ? fail_records(error) : NULL;
 }

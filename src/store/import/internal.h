@@ -16,7 +16,7 @@
 #include "store/import/import.h"
 #include "store/journal/format.h"
 #include "store/manifest/manifest_fields.h"
-#include "store/reader_totals.h"
+#include "store/reader.h"
 #include "text/json_scan.h"
 
 /* --- import_fields.c: the members of one entry, by name, and getting them as what they have to be

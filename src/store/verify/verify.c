@@ -10,7 +10,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/memory.h"
-#include "store/journal/journal_lock.h"
+#include "store/journal/journal_file.h"
 #include "store/verify/internal.h"
 #include "tensor/view.h"
 
