@@ -129,13 +129,13 @@ typedef struct gbx_manifest {
     const gbx_manifest_chosen *chosen; /* NULL: all entries */
     const gbx_run_info *run;
     const gbx_reader_totals *totals;
-    const gbx_record_end *end;                   /* NULL: the run was killed */
-    const char *payload_name;                    /* NULL where there is none */
-    unsigned told;                               /* GBX_TOLD_... */
-    bool has_kernels;                            /* their names are told */
-    bool is_head_only;                           /* lists but that of kernels are left out */
-    bool has_member;                             /* one was put at the top */
-    gbx_status failure;                          /* of a put; sticks */
+    const gbx_record_end *end; /* NULL: the run was killed */
+    const char *payload_name;  /* NULL where there is none */
+    unsigned told;             /* GBX_TOLD_... */
+    bool has_kernels;          /* their names are told */
+    bool has_lists;            /* all lists are put at the top, not that of kernels alone */
+    bool has_member;           /* one was put at the top */
+    gbx_status failure;        /* of a put; sticks */
     uint64_t positions[GBX_MANIFEST_LIST_COUNT]; /* of the next record of each list */
     uint64_t dispatch_index;                     /* of the next entry of `dispatches` */
     gbx_manifest_place place;                    /* of the entry of `tensors` that was put last */

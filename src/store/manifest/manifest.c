@@ -14,6 +14,15 @@
 
 #define PUT(m, literal) gbx_manifest_file_put((m)->file, (literal), sizeof(literal) - 1)
 
+#define PUT_ENTRY(fields)                                                                          \
+    bool is_first = true;                                                                          \
+    char *at = m->file->at;                                                                        \
+    fields(GBX_PUT_ROW) m->file->at = GBX_PUT(at, "}");
+
+#define RETURN_OBJECT(fields)                                                                      \
+    bool is_first = true;                                                                          \
+    fields(GBX_PUT_ROW) return GBX_PUT(at, "}");
+
 gbx_status gbx_manifest_make_inexact(const char *field, const char *format, ...) {
     char what[96];
     va_list arguments;
@@ -151,22 +160,16 @@ char *put_subtasks(gbx_manifest *m, char *at, const uint32_t func_ids[GBX_SUBTAS
 }
 
 char *put_run(gbx_manifest *m, char *at, const gbx_run_info *run) {
-    bool is_first = true;
-    GBX_RUN_FIELDS(GBX_PUT_ROW)
-    return GBX_PUT(at, "}");
+    RETURN_OBJECT(GBX_RUN_FIELDS)
 }
 
 char *put_bin_format(gbx_manifest *m, char *at, const gbx_manifest *same) {
-    bool is_first = true;
     (void)same;
-    GBX_BIN_FORMAT_FIELDS(GBX_PUT_ROW)
-    return GBX_PUT(at, "}");
+    RETURN_OBJECT(GBX_BIN_FORMAT_FIELDS)
 }
 
 char *put_stats(gbx_manifest *m, char *at, uint32_t dtype, const gbx_record_stats *e) {
-    bool is_first = true;
-    GBX_STATS_FIELDS(GBX_PUT_ROW)
-    return GBX_PUT(at, "}");
+    RETURN_OBJECT(GBX_STATS_FIELDS)
 }
 
 static const char *find_inexact_stat(uint32_t dtype, const gbx_record_stats *e) {
@@ -180,9 +183,7 @@ bool is_exact_stats(uint32_t dtype, const gbx_record_stats *stats) {
 
 static char *put_context(gbx_manifest *m, char *at, uint32_t arg_index, const char *name,
                          uint64_t bits) {
-    bool is_first = true;
-    GBX_CONTEXT_FIELDS(GBX_PUT_ROW)
-    return GBX_PUT(at, "}");
+    RETURN_OBJECT(GBX_CONTEXT_FIELDS)
 }
 
 static char *put_contexts(gbx_manifest *m, char *at, const gbx_record_dispatch *e) {
@@ -201,10 +202,8 @@ static const char *find_inexact_slot(const gbx_slot_view *e, uint32_t ndims) {
 }
 
 static char *put_slot(gbx_manifest *m, char *at, const gbx_slot_view *e, uint32_t ndims) {
-    bool is_first = true;
     uint32_t dtype = e->slot->is_tensor ? e->slot->dtype : gbx_record_scalar_dtype(e->slot->dtype);
-    GBX_SLOT_FIELDS(GBX_PUT_ROW)
-    return GBX_PUT(at, "}");
+    RETURN_OBJECT(GBX_SLOT_FIELDS)
 }
 
 static char *put_slots(gbx_manifest *m, char *at, const gbx_record_dispatch *record) {
@@ -235,10 +234,7 @@ static gbx_status next_kernel(gbx_manifest *m, bool *out_has_one) {
     if (!*out_has_one)
         return NULL;
     const gbx_run_kernel *e = &m->run->kernels[position];
-    bool is_first = true;
-    char *at = m->file->at;
-    GBX_KERNEL_FIELDS(GBX_PUT_ROW)
-    m->file->at = GBX_PUT(at, "}");
+    PUT_ENTRY(GBX_KERNEL_FIELDS)
     return NULL;
 }
 
@@ -274,10 +270,7 @@ static gbx_status next_loss(gbx_manifest *m, bool *out_has_one) {
     GBX_TRY(find_task(m, &loss.head, t));
     if (!is_exact_u64(loss.count))
         return gbx_fail_inexact("count", "a loss");
-    bool is_first = true;
-    char *at = m->file->at;
-    GBX_LOSS_FIELDS(GBX_PUT_ROW)
-    m->file->at = GBX_PUT(at, "}");
+    PUT_ENTRY(GBX_LOSS_FIELDS)
     return NULL;
 }
 
@@ -290,10 +283,7 @@ static gbx_status next_skipped(gbx_manifest *m, bool *out_has_one) {
         return NULL;
     const gbx_record_skipped skipped = *(const gbx_record_skipped *)record, *e = &skipped;
     GBX_TRY(find_task(m, &skipped.head, t));
-    bool is_first = true;
-    char *at = m->file->at;
-    GBX_SKIPPED_FIELDS(GBX_PUT_ROW)
-    m->file->at = GBX_PUT(at, "}");
+    PUT_ENTRY(GBX_SKIPPED_FIELDS)
     return NULL;
 }
 
@@ -319,10 +309,7 @@ static gbx_status next_arg(gbx_manifest *m, bool *out_has_one) {
     bool is_named = head->arg_index < m->run->argument_count;
     const char *name = is_named ? m->run->arguments[head->arg_index].name : NULL;
     uint32_t dtype = e->is_tensor ? head->dtype : gbx_record_scalar_dtype(head->dtype);
-    bool is_first = true;
-    char *at = m->file->at;
-    GBX_ARG_FIELDS(GBX_PUT_ROW)
-    m->file->at = GBX_PUT(at, "}");
+    PUT_ENTRY(GBX_ARG_FIELDS)
     return NULL;
 }
 
@@ -346,10 +333,7 @@ static gbx_status next_dispatch(gbx_manifest *m, bool *out_has_one) {
     const char *inexact = find_inexact_dispatch(e, index);
     if (inexact)
         return gbx_fail_inexact(inexact, "a dispatch of task %" PRIu64, record->task);
-    bool is_first = true;
-    char *at = m->file->at;
-    GBX_DISPATCH_FIELDS(GBX_PUT_ROW)
-    m->file->at = GBX_PUT(at, "}");
+    PUT_ENTRY(GBX_DISPATCH_FIELDS)
     return NULL;
 }
 
@@ -361,13 +345,17 @@ static const next_function next_of[GBX_MANIFEST_LIST_COUNT] = {
     [GBX_MANIFEST_ARGS] = next_arg,        [GBX_MANIFEST_DISPATCHES] = next_dispatch,
 };
 
+static gbx_status take_failure(gbx_manifest *m) {
+    gbx_status failure = m->failure;
+    m->failure = NULL;
+    return failure;
+}
+
 static gbx_status next_entry(gbx_manifest *m, gbx_manifest_list list, bool *out_has_one) {
     if (list == GBX_MANIFEST_TENSORS && !m->tensors)
         GBX_TRY(gbx_tensors_list_make(m));
     GBX_TRY(next_of[list](m, out_has_one));
-    gbx_status failure = m->failure;
-    m->failure = NULL;
-    return failure;
+    return take_failure(m);
 }
 
 /* --- the top: a member a line --- */
@@ -379,44 +367,32 @@ static void put_member_name(gbx_manifest *m, const char *name) {
     m->has_member = true;
 }
 
-static gbx_status put_list(gbx_manifest *m, const char *name, gbx_manifest_list list) {
-    if (m->is_head_only && list != GBX_MANIFEST_KERNELS)
-        return NULL;
-    put_member_name(m, name);
-    PUT(m, "[");
-    for (uint64_t i = 0; !m->file->has_failed; ++i) {
-        bool has_one = false;
+/* Puts into the file itself, as a list may have any length. */
+static char *put_list(gbx_manifest *m, char *at, gbx_manifest_list list) {
+    bool has_one = true;
+    m->file->at = GBX_PUT(at, "[");
+    for (uint64_t i = 0; has_one && !m->failure && !m->file->has_failed; ++i) {
         gbx_manifest_file_room(m->file);
         char *before = m->file->at;
         m->file->at = i ? GBX_PUT(before, ",\n") : GBX_PUT(before, "\n");
-        GBX_TRY(next_entry(m, list, &has_one));
-        if (!has_one) {
+        m->failure = gbx_status_first(m->failure, next_entry(m, list, &has_one));
+        if (!has_one)
             m->file->at = before;
-            break;
-        }
     }
-    PUT(m, "\n]");
-    return NULL;
+    return GBX_PUT(m->file->at, "\n]");
 }
 
 #define is_exact_run(...) true
 #define is_exact_bin_format(...) true
+#define is_exact_list(...) true
 
-#define MEMBER_u64(...) PUT_MEMBER(__VA_ARGS__)
-#define MEMBER_string(...) PUT_MEMBER(__VA_ARGS__)
-#define MEMBER_flag(...) PUT_MEMBER(__VA_ARGS__)
-#define MEMBER_run(...) PUT_MEMBER(__VA_ARGS__)
-#define MEMBER_bin_format(...) PUT_MEMBER(__VA_ARGS__)
-#define MEMBER_list(name, kind, list) GBX_TRY(put_list(m, #name, list));
-#define PUT_MEMBER(name, kind, value)                                                              \
-    if (!is_exact_##kind(value))                                                                   \
-        return gbx_fail_inexact(#name, "the run");                                                 \
-    put_member_name(m, #name);                                                                     \
-    m->file->at = put_##kind(m, m->file->at, value);                                               \
-    gbx_manifest_file_room(m->file);
 #define MEMBER_ROW(name, rule, kind, present, ...)                                                 \
     if (present) {                                                                                 \
-        MEMBER_##kind(name, kind, __VA_ARGS__)                                                     \
+        if (!is_exact_##kind(__VA_ARGS__))                                                         \
+            return gbx_fail_inexact(#name, "the run");                                             \
+        put_member_name(m, #name);                                                                 \
+        m->file->at = put_##kind(m, m->file->at, __VA_ARGS__);                                     \
+        gbx_manifest_file_room(m->file);                                                           \
     }
 
 static gbx_status put_tensors_head(gbx_manifest *m) {
@@ -440,9 +416,7 @@ static gbx_status put_manifest(gbx_manifest *m, gbx_manifest_kind kind) {
             : kind == GBX_MANIFEST_FILE_ARGS  ? put_args_head(m)
                                               : put_dispatches_head(m));
     PUT(m, "\n}\n");
-    gbx_status failure = m->failure;
-    m->failure = NULL;
-    return failure;
+    return take_failure(m);
 }
 
 /* --- fields --- */
@@ -511,6 +485,7 @@ static gbx_status begin(gbx_manifest *m, gbx_reader *reader, const char *run_dir
     m->end = gbx_reader_end(reader);
     m->payload_name = slash ? slash + 1 : NULL;
     m->told = origin->told;
+    m->has_lists = true;
     m->has_kernels = origin->is_journal || m->run->kernel_count > 0;
     return fill_names(&m->names, m->run);
 }
@@ -606,7 +581,7 @@ gbx_status gbx_manifest_pieces_open(gbx_reader *reader, gbx_manifest_pieces **ou
         return status;
     }
     pieces->m->file = &pieces->file;
-    pieces->m->is_head_only = true;
+    pieces->m->has_lists = false;
     *out_pieces = pieces;
     return NULL;
 }

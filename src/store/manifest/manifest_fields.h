@@ -61,9 +61,9 @@
     X(stored_bytes,         ALWAYS, u64,        true, m->totals->stored_bytes)                     \
     X(stall_ns,             ALWAYS, u64,        true, m->end ? m->end->stall_ns : 0)               \
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
-    X(losses,               ALWAYS, list,       true, GBX_MANIFEST_LOSSES)                         \
-    X(skipped,              ALWAYS, list,       true, GBX_MANIFEST_SKIPPED)                        \
-    X(tensors,              ALWAYS, list,       true, GBX_MANIFEST_TENSORS)
+    X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
+    X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
+    X(tensors,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_TENSORS)
 
 #define GBX_RUN_FIELDS(X)                                                                          \
     X(run_id,     ALWAYS, string, true, run->run_id)                                               \
@@ -161,7 +161,7 @@
     X(schema_version, ALWAYS, u64,  true, 1)                                                       \
     X(run,            ALWAYS, run,  true, m->run)                                                  \
     X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
-    X(args,           ALWAYS, list, true, GBX_MANIFEST_ARGS)
+    X(args,           ALWAYS, list, m->has_lists, GBX_MANIFEST_ARGS)
 
 /* `e` is a gbx_record_run_arg, whose dtype and name are beside it. */
 #define GBX_ARG_FIELDS(X)                                                                          \
@@ -184,7 +184,7 @@
     X(run,              ALWAYS, run,  true, m->run)                                                \
     X(total_dispatches, ALWAYS, u64,  true, m->totals->dispatches)                                 \
     X(total_args,       ALWAYS, u64,  true, m->totals->dispatch_args)                              \
-    X(dispatches,       ALWAYS, list, true, GBX_MANIFEST_DISPATCHES)
+    X(dispatches,       ALWAYS, list, m->has_lists, GBX_MANIFEST_DISPATCHES)
 
 /* `e` is a gbx_record_dispatch. */
 #define GBX_DISPATCH_FIELDS(X)                                                                     \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/memory.h"
 #include "store/manifest/internal.h"
 
@@ -48,22 +49,15 @@ static bool leave_direct(gbx_manifest_writer *writer) {
 
 /* Returns errno. */
 static int write_all(gbx_manifest_writer *writer, const char *bytes, size_t size, uint64_t offset) {
-    while (size > 0) {
-        ssize_t done = writer->is_stream ? write(writer->fd, bytes, size)
-                                         : pwrite(writer->fd, bytes, size, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0 && errno == EINVAL && leave_direct(writer))
-            continue;
-        if (done <= 0)
-            return done < 0 ? errno : EIO;
-        if (done % BLOCK_BYTES != 0 && (size_t)done < size)
-            leave_direct(writer);
-        bytes += done;
-        size -= (size_t)done;
-        offset += (uint64_t)done;
-    }
-    return 0;
+    size_t written = 0;
+    if (writer->is_stream)
+        return gbx_write_all(writer->fd, bytes, size);
+    int error = gbx_pwrite_all(writer->fd, bytes, size, offset, &written);
+    if (error != EINVAL || !leave_direct(writer))
+        return error;
+    bytes += written;
+    offset += written;
+    return gbx_pwrite_all(writer->fd, bytes, size - written, offset, &written);
 }
 
 static char *chunk_of(const gbx_manifest_writer *writer, uint64_t number) {
