@@ -23,7 +23,7 @@ typedef struct reading {
     gbx_import_fields fields;
     gbx_import_kernels kernels;
     gbx_import_tasks tasks;
-    gbx_import_extents extents;
+    gbx_import_map extents; /* of payload: offset and bytes */
     gbx_import_journal journal;
     bool has_array;
     bool has_task_seq;  /* as the first entry has it */
@@ -119,7 +119,7 @@ static gbx_status take_task(reading *all, gbx_import_entry *entry) {
 }
 
 static gbx_status add_tasks(reading *all) {
-    for (size_t i = 0; i < all->tasks.count; ++i) {
+    for (size_t i = 0; i < all->tasks.map.count; ++i) {
         const gbx_import_task *task = &all->tasks.items[i];
         gbx_record_task record = {.head = {.type = GBX_RECORD_TASK,
                                            .stage = GBX_STAGE_NONE,
@@ -139,14 +139,14 @@ static gbx_status add_tasks(reading *all) {
 
 /* Bytes that an earlier entry has as well are stored once. */
 static gbx_status mark_duplicate(reading *all, gbx_record_tensor *record) {
-    bool is_known = false;
     unsigned flags = record->head.flags;
+    size_t count = all->extents.count;
     if (!(flags & GBX_FLAG_HAS_PAYLOAD) || (flags & GBX_FLAG_IN_FLIGHT) || record->bin_size == 0)
         return NULL;
-    gbx_import_extent extent = {record->bin_offset, record->bin_size};
-    if (!gbx_import_extents_add(&all->extents, extent, &is_known))
+    uint32_t number = gbx_import_map_get(&all->extents, record->bin_offset, record->bin_size);
+    if (number == UINT32_MAX)
         return fail_memory(all);
-    record->head.flags |= is_known ? GBX_FLAG_DUPLICATE : 0;
+    record->head.flags |= number < count ? GBX_FLAG_DUPLICATE : 0;
     return NULL;
 }
 
@@ -271,7 +271,7 @@ gbx_status gbx_import_read(gbx_import *import) {
     }
     gbx_import_journal_close(&all->journal);
     gbx_import_tasks_free(&all->tasks);
-    gbx_import_extents_free(&all->extents);
+    gbx_import_map_free(&all->extents);
     gbx_import_kernels_free(&all->kernels);
     json_decref(all->head.members);
     gbx_json_file_close(&all->file);

@@ -4,8 +4,8 @@
  * for those that are missing.
  *
  * A manifest is untrusted input: whatever is wrong with it is an error that names the entry and the
- * field. It is read entry by entry; memory is taken for the journal, 16 to 24 bytes for each
- * payload and about 50 for each task.
+ * field. It is read entry by entry; memory is taken for the journal, about 24 bytes for each
+ * payload and 70 for each task.
  */
 #ifndef GBX_STORE_IMPORT_IMPORT_H
 #define GBX_STORE_IMPORT_IMPORT_H

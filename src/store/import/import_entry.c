@@ -88,7 +88,6 @@ static gbx_status get_names(const gbx_import_fields *fields, uint32_t func_count
 /* The subtask of each kernel; as they come where that is not told. */
 static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_count,
                              uint32_t out_places[GBX_IMPORT_KERNELS_MAX]) {
-    static const char *const names[GBX_IMPORT_KERNELS_MAX] = {"aic", "aiv0", "aiv1"};
     gbx_scan_value values[GBX_IMPORT_KERNELS_MAX];
     uint32_t count = 0;
     unsigned taken = 0;
@@ -101,10 +100,7 @@ static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_coun
     if (count != func_count)
         return fail_kernel_count(fields, GBX_FIELD_subtasks, count, func_count);
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t place = 0;
-        while (place < GBX_IMPORT_KERNELS_MAX &&
-               !gbx_scan_is(&values[i], names[place], strlen(names[place])))
-            ++place;
+        uint32_t place = gbx_import_find_name(&values[i], &gbx_subtasks);
         if (place == GBX_IMPORT_KERNELS_MAX || taken >> place & 1)
             return gbx_import_fail_expected(fields, GBX_FIELD_subtasks, (int)i, &values[i],
                                             "\"aic\", \"aiv0\" or \"aiv1\", each once");
@@ -154,8 +150,6 @@ static gbx_status get_dtype(const gbx_import_fields *fields, uint8_t *out_dtype)
 }
 
 static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry *entry) {
-    static const char *const roles[] = {"input", "output", "inout"};
-    static const char *const stages[] = {"before_dispatch", "after_completion"};
     gbx_record *head = &entry->record.head;
     int64_t number = 0;
     int64_t ignored;
@@ -167,8 +161,8 @@ static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry
         gbx_import_get_integer(fields, GBX_FIELD_arg_index, 0, GBX_ARG_LOCAL_CONTEXT - 1, &number));
     head->arg_index = (uint8_t)number;
     GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_arg_index_ambiguous, &entry->is_ambiguous));
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_role, roles, 3, &head->role));
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_stage, stages, 2, &head->stage));
+    GBX_TRY(gbx_import_get_name(fields, GBX_FIELD_role, &gbx_roles, &head->role));
+    GBX_TRY(gbx_import_get_name(fields, GBX_FIELD_stage, &gbx_stages, &head->stage));
     GBX_TRY(get_dtype(fields, &head->dtype));
     if (gbx_import_has(fields, GBX_FIELD_arg_name)) {
         entry->arg_name = fields->values[GBX_FIELD_arg_name];
@@ -310,15 +304,14 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
 
 /* Where it is not told: what has a value and no bytes is a scalar. */
 static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
-    static const char *const kinds[] = {"scalar", "tensor"};
     int64_t size = 0;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));
     bool has_value = gbx_import_has(fields, GBX_FIELD_value) ||
                      gbx_import_has(fields, GBX_FIELD_scalar_value) ||
                      gbx_import_has(fields, GBX_FIELD_bits);
-    uint8_t kind = !has_value || size > 0;
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_kind, kinds, 2, &kind));
-    *out_is_tensor = kind == 1;
+    uint8_t kind = !has_value || size > 0 ? GBX_KIND_TENSOR : GBX_KIND_SCALAR;
+    GBX_TRY(gbx_import_get_name(fields, GBX_FIELD_kind, &gbx_kinds, &kind));
+    *out_is_tensor = kind == GBX_KIND_TENSOR;
     return NULL;
 }
 

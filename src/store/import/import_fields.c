@@ -156,22 +156,29 @@ gbx_status gbx_import_get_bool(const gbx_import_fields *fields, gbx_import_field
     return NULL;
 }
 
-gbx_status gbx_import_get_choice(const gbx_import_fields *fields, gbx_import_field field,
-                                 const char *const *choices, size_t count, uint8_t *out_choice) {
+uint32_t gbx_import_find_name(const gbx_scan_value *value, const gbx_name_set *set) {
+    uint32_t number = 0;
+    while (number < set->count &&
+           !gbx_scan_is(value, set->rows[number].name, strlen(set->rows[number].name)))
+        ++number;
+    return number;
+}
+
+gbx_status gbx_import_get_name(const gbx_import_fields *fields, gbx_import_field field,
+                               const gbx_name_set *set, uint8_t *out_number) {
     const gbx_scan_value *value = &fields->values[field];
     char expected[PLACE_BYTES] = "";
     size_t used = 0;
     if (!gbx_import_has(fields, field))
         return NULL;
-    for (size_t i = 0; i < count; ++i) {
-        if (gbx_scan_is(value, choices[i], strlen(choices[i]))) {
-            *out_choice = (uint8_t)i;
-            return NULL;
-        }
+    uint32_t number = gbx_import_find_name(value, set);
+    if (number < set->count) {
+        *out_number = (uint8_t)number;
+        return NULL;
     }
-    for (size_t i = 0; i < count && used < sizeof expected; ++i)
+    for (uint32_t i = 0; i < set->count && used < sizeof expected; ++i)
         used += (size_t)snprintf(expected + used, sizeof expected - used, "%s\"%s\"",
-                                 i ? " or " : "", choices[i]);
+                                 i ? " or " : "", gbx_name_of(set, i));
     return gbx_import_fail_expected(fields, field, -1, value, expected);
 }
 

@@ -59,7 +59,7 @@ static const bad_input bad_entries[] = {
      "role: expected \"input\" or \"output\" or \"inout\", got \"in\""},
     {"{\"task_id\": 1, \"arg_index\": 0, \"role\": \"input\", \"stage\": 3, " SHAPED "}",
      "stage: expected \"before_dispatch\" or \"after_completion\", got 3"},
-    {"{" TASK ", " SHAPED ", \"kind\": \"matrix\"}", "kind: expected \"scalar\" or \"tensor\""},
+    {"{" TASK ", " SHAPED ", \"kind\": \"matrix\"}", "kind: expected \"tensor\" or \"scalar\""},
     {"{" TASK ", \"shape\": [1]}", "\"dtype\" is missing"},
     {"{" TASK ", \"dtype\": \"float31\", \"shape\": [1]}", "dtype: expected the name of a dtype"},
     {"{" TASK ", \"dtype\": 1, \"shape\": [1]}", "dtype: expected the name of a dtype"},

@@ -23,111 +23,74 @@ static uint64_t draw_seed(void) {
     return seed;
 }
 
+static uint32_t *find_slot(const gbx_import_map *map, const struct gbx_import_key *key) {
+    size_t place = (size_t)XXH3_64bits_withSeed(key, sizeof *key, map->seed);
+    for (;; ++place) {
+        uint32_t *slot = &map->slots[place & (map->slot_count - 1)];
+        if (*slot == 0 || memcmp(&map->keys[*slot - 1], key, sizeof *key) == 0)
+            return slot;
+    }
+}
+
 /* Slots are a power of two and at most three quarters full. */
-static inline size_t place_of(const void *key, size_t size, uint64_t seed, size_t slot_count) {
-    return (size_t)XXH3_64bits_withSeed(key, size, seed) & (slot_count - 1);
-}
-
-static bool is_full(size_t count, size_t slot_count) {
-    return count >= slot_count - slot_count / 4;
-}
-
-/* --- tasks --- */
-
-static uint32_t *find_slot(const gbx_import_tasks *tasks, uint64_t key) {
-    size_t place = place_of(&key, sizeof key, tasks->seed, tasks->slot_count);
-    while (tasks->slots[place] && tasks->items[tasks->slots[place] - 1].key != key)
-        place = (place + 1) & (tasks->slot_count - 1);
-    return &tasks->slots[place];
-}
-
-static bool grow_slots(gbx_import_tasks *tasks) {
-    size_t slot_count = tasks->slot_count ? 2 * tasks->slot_count : FIRST_SLOTS;
+static bool grow_slots(gbx_import_map *map) {
+    size_t slot_count = map->slot_count ? 2 * map->slot_count : FIRST_SLOTS;
     uint32_t *slots = calloc(slot_count, sizeof *slots);
     if (!slots)
         return false;
-    if (tasks->slot_count == 0)
-        tasks->seed = draw_seed();
-    free(tasks->slots);
-    tasks->slots = slots;
-    tasks->slot_count = slot_count;
-    for (size_t i = 0; i < tasks->count; ++i)
-        *find_slot(tasks, tasks->items[i].key) = (uint32_t)(i + 1);
+    if (map->slot_count == 0)
+        map->seed = draw_seed();
+    free(map->slots);
+    map->slots = slots;
+    map->slot_count = slot_count;
+    for (size_t i = 0; i < map->count; ++i)
+        *find_slot(map, &map->keys[i]) = (uint32_t)(i + 1);
     return true;
+}
+
+uint32_t gbx_import_map_get(gbx_import_map *map, uint64_t first, uint64_t second) {
+    const struct gbx_import_key key = {{first, second}};
+    if (map->count >= map->slot_count - map->slot_count / 4 && !grow_slots(map))
+        return UINT32_MAX;
+    uint32_t *slot = find_slot(map, &key);
+    if (*slot)
+        return *slot - 1;
+    if (map->count == UINT32_MAX - 1 ||
+        !gbx_array_grow(&map->keys, &map->capacity, map->count + 1, sizeof *map->keys))
+        return UINT32_MAX;
+    map->keys[map->count] = key;
+    *slot = (uint32_t)++map->count;
+    return *slot - 1;
+}
+
+void gbx_import_map_free(gbx_import_map *map) {
+    free(map->keys);
+    free(map->slots);
+    *map = (gbx_import_map){0};
 }
 
 gbx_import_task *gbx_import_tasks_get(gbx_import_tasks *tasks, uint64_t key, bool *out_is_new) {
+    size_t count = tasks->map.count;
     *out_is_new = false;
-    if (tasks->count > 0 && tasks->items[tasks->last].key == key)
+    if (count > 0 && tasks->items[tasks->last].key == key)
         return &tasks->items[tasks->last];
-    if (is_full(tasks->count, tasks->slot_count) && !grow_slots(tasks))
+    if (!gbx_array_grow(&tasks->items, &tasks->capacity, count + 1, sizeof *tasks->items))
         return NULL;
-    uint32_t *slot = find_slot(tasks, key);
-    if (*slot == 0) {
-        if (tasks->count == UINT32_MAX - 1 ||
-            !gbx_array_grow(&tasks->items, &tasks->capacity, tasks->count + 1,
-                            sizeof *tasks->items))
-            return NULL;
-        tasks->items[tasks->count] =
+    uint32_t number = gbx_import_map_get(&tasks->map, key, 0);
+    if (number == UINT32_MAX)
+        return NULL;
+    *out_is_new = number == count;
+    if (*out_is_new)
+        tasks->items[number] =
             (gbx_import_task){.key = key, .func_ids = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
-        *slot = (uint32_t)++tasks->count;
-        *out_is_new = true;
-    }
-    tasks->last = *slot - 1;
-    return &tasks->items[tasks->last];
+    tasks->last = number;
+    return &tasks->items[number];
 }
 
 void gbx_import_tasks_free(gbx_import_tasks *tasks) {
+    gbx_import_map_free(&tasks->map);
     free(tasks->items);
-    free(tasks->slots);
     *tasks = (gbx_import_tasks){0};
-}
-
-/* --- payload --- */
-
-/* Where an extent is, or would be. */
-static gbx_import_extent *find_extent(gbx_import_extent *slots, size_t slot_count, uint64_t seed,
-                                      gbx_import_extent extent) {
-    size_t place = place_of(&extent, sizeof extent, seed, slot_count);
-    while (slots[place].bytes &&
-           (slots[place].offset != extent.offset || slots[place].bytes != extent.bytes))
-        place = (place + 1) & (slot_count - 1);
-    return &slots[place];
-}
-
-static bool grow_extents(gbx_import_extents *extents) {
-    size_t slot_count = extents->slot_count ? 2 * extents->slot_count : FIRST_SLOTS;
-    gbx_import_extent *slots = calloc(slot_count, sizeof *slots);
-    if (!slots)
-        return false;
-    if (extents->slot_count == 0)
-        extents->seed = draw_seed();
-    for (size_t i = 0; i < extents->slot_count; ++i)
-        if (extents->slots[i].bytes)
-            *find_extent(slots, slot_count, extents->seed, extents->slots[i]) = extents->slots[i];
-    free(extents->slots);
-    extents->slots = slots;
-    extents->slot_count = slot_count;
-    return true;
-}
-
-bool gbx_import_extents_add(gbx_import_extents *extents, gbx_import_extent extent,
-                            bool *out_is_known) {
-    if (is_full(extents->count, extents->slot_count) && !grow_extents(extents))
-        return false;
-    gbx_import_extent *slot =
-        find_extent(extents->slots, extents->slot_count, extents->seed, extent);
-    *out_is_known = slot->bytes != 0;
-    if (!*out_is_known) {
-        *slot = extent;
-        ++extents->count;
-    }
-    return true;
-}
-
-void gbx_import_extents_free(gbx_import_extents *extents) {
-    free(extents->slots);
-    *extents = (gbx_import_extents){0};
 }
 
 /* --- the journal --- */

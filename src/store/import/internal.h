@@ -18,6 +18,7 @@
 #include "store/manifest/manifest_fields.h"
 #include "store/reader.h"
 #include "text/json_scan.h"
+#include "text/names.h"
 
 /* --- import_fields.c: the members of one entry, by name, and getting them as what they have to be
  */
@@ -66,10 +67,11 @@ GBX_MUST_USE gbx_status gbx_import_get_hex(const gbx_import_fields *fields, gbx_
                                            uint64_t *out_value);
 GBX_MUST_USE gbx_status gbx_import_get_bool(const gbx_import_fields *fields, gbx_import_field field,
                                             bool *out_value);
-/* A string that is one of `names`: its place. */
-GBX_MUST_USE gbx_status gbx_import_get_choice(const gbx_import_fields *fields,
-                                              gbx_import_field field, const char *const *names,
-                                              size_t count, uint8_t *out_choice);
+/* A string that is a name of a set: its number. */
+GBX_MUST_USE gbx_status gbx_import_get_name(const gbx_import_fields *fields, gbx_import_field field,
+                                            const gbx_name_set *set, uint8_t *out_number);
+/* The number of it; the count of the set where it is none. */
+uint32_t gbx_import_find_name(const gbx_scan_value *value, const gbx_name_set *set);
 /* An array of integers, at most one a dimension; *out_count only where it is there. */
 GBX_MUST_USE gbx_status gbx_import_get_integers(const gbx_import_fields *fields,
                                                 gbx_import_field field, int64_t min, int64_t max,
@@ -146,9 +148,23 @@ typedef struct gbx_import_entry {
 GBX_MUST_USE gbx_status gbx_import_entry_read(const gbx_import_fields *fields,
                                               gbx_import_entry *out_entry);
 
-/* --- import_tables.c: what is remembered of all entries: tasks, where payload lies; and the
- * journal
- * --- */
+/* --- import_tables.c: what is remembered of all entries, and the journal that they become --- */
+
+/* Numbers keys as they first come. Zero before its first use. */
+typedef struct gbx_import_map {
+    struct gbx_import_key {
+        uint64_t words[2];
+    } * keys;
+    uint64_t capacity;
+    size_t count;
+    uint32_t *slots; /* number + 1; 0 for none */
+    size_t slot_count;
+    uint64_t seed; /* of the hash of keys */
+} gbx_import_map;
+
+/* The number of a key, the count before where it is new; UINT32_MAX when memory is out. */
+uint32_t gbx_import_map_get(gbx_import_map *map, uint64_t first, uint64_t second);
+void gbx_import_map_free(gbx_import_map *map);
 
 typedef struct gbx_import_task {
     uint64_t key; /* task_seq, or the id where there is none */
@@ -161,38 +177,16 @@ typedef struct gbx_import_task {
 
 /* Zero before its first use. */
 typedef struct gbx_import_tasks {
+    gbx_import_map map;
     gbx_import_task *items; /* as they first appeared */
-    size_t count;
     uint64_t capacity;
-    uint32_t *slots; /* index + 1; 0 for none */
-    size_t slot_count;
-    uint64_t seed; /* of the hash of keys */
-    size_t last;   /* index of the one that was asked for last */
+    size_t last; /* index of the one that was asked for last */
 } gbx_import_tasks;
 
 /* The task of a key, made where it is new: key set, the rest zero, no func_ids. NULL when memory is
  * out. */
 gbx_import_task *gbx_import_tasks_get(gbx_import_tasks *tasks, uint64_t key, bool *out_is_new);
 void gbx_import_tasks_free(gbx_import_tasks *tasks);
-
-typedef struct gbx_import_extent {
-    uint64_t offset;
-    uint64_t bytes; /* 0: the slot is free */
-} gbx_import_extent;
-
-/* Zero before its first use. */
-typedef struct gbx_import_extents {
-    gbx_import_extent *slots;
-    size_t slot_count;
-    size_t count;
-    uint64_t seed; /* of the hash of extents */
-} gbx_import_extents;
-
-/* Takes an extent that is not empty; *out_is_known where it was taken before. False when memory is
- * out. */
-bool gbx_import_extents_add(gbx_import_extents *extents, gbx_import_extent extent,
-                            bool *out_is_known);
-void gbx_import_extents_free(gbx_import_extents *extents);
 
 /*
  * A journal in memory, written record by record, whose first record, that of the run, is written

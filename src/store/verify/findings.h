@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "store/manifest/manifest.h"
 #include "store/reader.h"
 
 typedef enum gbx_finding_kind {
@@ -27,12 +28,7 @@ typedef enum gbx_finding_kind {
 const char *gbx_finding_kind_name(gbx_finding_kind kind);
 
 /* Which argument a finding is about. */
-typedef struct gbx_finding_place {
-    uint64_t index; /* in `tensors` of the manifest */
-    uint64_t task;  /* task_seq */
-    uint8_t arg_index;
-    uint8_t stage;
-} gbx_finding_place;
+typedef gbx_manifest_place gbx_finding_place;
 
 typedef struct gbx_finding {
     gbx_finding_kind kind;

@@ -39,18 +39,14 @@ typedef struct journal_check {
 
 /* --- one argument --- */
 
-static gbx_finding_place place_of(const journal_check *check, const gbx_record *head) {
-    return (gbx_finding_place){.index = check->out->records,
-                               .task = head->task,
-                               .arg_index = head->arg_index,
-                               .stage = head->stage};
-}
-
 /* `head` is a copy: the reader forgets its own. */
 static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
                               const char *what, const char *expected, const char *got) {
     char kernel[GBX_VERIFY_KERNEL_BYTES];
-    gbx_finding_place place = place_of(check, head);
+    gbx_finding_place place = {.index = check->out->records,
+                               .task = head->task,
+                               .arg_index = head->arg_index,
+                               .stage = head->stage};
     GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
     gbx_findings_add(check->findings, kind, &place, kernel, what, expected, got);
     return NULL;
@@ -58,13 +54,12 @@ static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_
 
 static gbx_status compare_sizes(journal_check *check, const gbx_record *head, const char *what,
                                 uint64_t expected, uint64_t got) {
-    char kernel[GBX_VERIFY_KERNEL_BYTES];
-    gbx_finding_place place = place_of(check, head);
+    char texts[2][24];
     if (expected == got)
         return NULL;
-    GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
-    gbx_findings_compare(check->findings, GBX_FINDING_SIZE, &place, kernel, what, expected, got);
-    return NULL;
+    snprintf(texts[0], sizeof texts[0], "%" PRIu64, expected);
+    snprintf(texts[1], sizeof texts[1], "%" PRIu64, got);
+    return add_finding(check, head, GBX_FINDING_SIZE, what, texts[0], texts[1]);
 }
 
 static bool is_same_argument(const gbx_record *a, const gbx_record *b) {

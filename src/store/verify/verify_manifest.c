@@ -92,12 +92,9 @@ static gbx_status add_difference(manifest_check *check, const object_check *obje
     gbx_status status = wanted_text && got_text ? NULL : fail_memory();
     if (!status && at)
         status = gbx_finding_kernel(check->reader, at->task, kernel, sizeof kernel);
-    gbx_finding_place place = {0};
-    if (at)
-        place = (gbx_finding_place){at->index, at->task, at->arg_index, at->stage};
     if (!status)
-        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, at ? &place : NULL, kernel, what,
-                         wanted_text, got_text);
+        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, at, kernel, what, wanted_text,
+                         got_text);
     free(wanted_text);
     free(got_text);
     return status;
