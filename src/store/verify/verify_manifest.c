@@ -39,6 +39,8 @@ typedef struct object_check {
     const gbx_manifest_place *place; /* NULL for none */
     uint64_t older;  /* a bit a field of rule LATER: the version that wrote the file had none */
     bool is_decided; /* an entry told which */
+    char *text;      /* of an entry without them; the caller frees it */
+    uint64_t capacity;
 } object_check;
 
 static gbx_status fail_memory(void) {
@@ -133,12 +135,49 @@ static gbx_status parse(const char *text, size_t size, json_t **out_value) {
 
 /* --- lists --- */
 
+static bool is_older(const object_check *object, const gbx_scan_value *key) {
+    for (size_t i = 0; i < object->field_count; ++i)
+        if (object->older >> i & 1 &&
+            gbx_scan_is(key, object->fields[i].name, strlen(object->fields[i].name)))
+            return true;
+    return false;
+}
+
+/* An entry as the version wrote it that had not all fields: most of its bytes are the same again.
+ */
+static gbx_status leave_out_older(object_check *object, const char **text, size_t *size) {
+    gbx_scan scan = gbx_scan_start(*text, *size);
+    gbx_scan_value key, value;
+    bool has_one = true;
+    size_t used = 0;
+    GBX_TRY(gbx_array_reserve(&object->text, &object->capacity, *size + 1, "comparing a manifest"));
+    if (!gbx_scan_begin(&scan, '{'))
+        return gbx_fail(GBX_INTERNAL, "an entry that was put is no object");
+    while (gbx_scan_next_member(&scan, &key, &value, &has_one) && has_one) {
+        if (is_older(object, &key))
+            continue;
+        const char *from = key.text - 1; /* its quote */
+        object->text[used] = used ? ',' : '{';
+        ++used;
+        memcpy(object->text + used, from, (size_t)(scan.at - from));
+        used += (size_t)(scan.at - from);
+    }
+    object->text[used++] = '}';
+    *text = object->text;
+    *size = used;
+    return NULL;
+}
+
 /* The next entry of the file, with the bytes of `text` or others. */
 static gbx_status compare_entry(manifest_check *check, object_check *object, const char *text,
                                 size_t size) {
     json_t *wanted = NULL, *got = NULL;
     bool is_same = false;
-    GBX_TRY(gbx_json_file_take_same(&check->file, text, size, &is_same));
+    const char *same_text = text;
+    size_t same_size = size;
+    if (object->older)
+        GBX_TRY(leave_out_older(object, &same_text, &same_size));
+    GBX_TRY(gbx_json_file_take_same(&check->file, same_text, same_size, &is_same));
     if (is_same) {
         object->is_decided = true;
         return NULL;
@@ -159,39 +198,43 @@ static void tell_progress(const manifest_check *check) {
 }
 
 /* Entries of both, as long as both have some; then how many one has beyond the other. */
-static gbx_status compare_list(manifest_check *check, const char *name, gbx_manifest_list list) {
-    object_check object = {.list = name};
+static gbx_status compare_entries(manifest_check *check, gbx_manifest_list list,
+                                  object_check *object, uint64_t *out_wanted, uint64_t *out_got) {
     gbx_manifest_place place;
-    uint64_t wanted = 0, got = 0;
-    object.fields = gbx_manifest_list_fields(list, &object.field_count);
-    object.place = list == GBX_MANIFEST_TENSORS ? &place : NULL;
-    GBX_TRY(gbx_json_file_begin(&check->file, '['));
+    object->place = list == GBX_MANIFEST_TENSORS ? &place : NULL;
     for (bool is_more = true; is_more;) {
         const char *text = NULL;
         size_t size = 0;
         bool has_one = false;
-        if (wanted == got) {
+        if (*out_wanted >= *out_got)
             GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &place));
+        if (*out_wanted <= *out_got)
             GBX_TRY(gbx_json_file_next_element(&check->file, &has_one));
-        } else if (wanted > got) {
-            GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &place));
-        } else {
-            GBX_TRY(gbx_json_file_next_element(&check->file, &has_one));
-        }
         if (text && has_one) {
-            object.position = got;
-            GBX_TRY(compare_entry(check, &object, text, size));
+            object->position = *out_got;
+            GBX_TRY(compare_entry(check, object, text, size));
         } else if (has_one) {
             gbx_scan_value ignored;
             GBX_TRY(gbx_json_file_take(&check->file, &ignored));
         }
-        wanted += text != NULL;
-        got += has_one;
+        *out_wanted += text != NULL;
+        *out_got += has_one;
         is_more = text || has_one;
-        if (got % 1024 == 0)
+        if (*out_got % 1024 == 0)
             tell_progress(check);
     }
+    return NULL;
+}
+
+static gbx_status compare_list(manifest_check *check, const char *name, gbx_manifest_list list) {
+    object_check object = {.list = name};
+    uint64_t wanted = 0, got = 0;
     char what[96];
+    object.fields = gbx_manifest_list_fields(list, &object.field_count);
+    GBX_TRY(gbx_json_file_begin(&check->file, '['));
+    gbx_status status = compare_entries(check, list, &object, &wanted, &got);
+    free(object.text);
+    GBX_TRY(status);
     snprintf(what, sizeof what, "%s: entries of %s", check->name, name);
     gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, wanted, got);
     return NULL;

@@ -486,6 +486,8 @@ static void fields_that_the_writing_version_had_are_compared(void **state) {
     edit(&dump, "tensor_dump.json", misdescribed, "}");
     edit(&dump, "tensor_dump.json", undescribed, "}");
     assert_int_equal(count_findings(NULL), 0);
+    edit(&dump, "tensor_dump.json", "\"task_seq\":2", "\"task_seq\":3");
+    assert_int_equal(count_findings("skipped[2].task_seq"), 1);
     made_remove(&dump);
 
     make_with_skipped();
