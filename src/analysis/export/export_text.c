@@ -8,6 +8,7 @@
 #include "analysis/array_text.h"
 #include "analysis/export/internal.h"
 #include "base/memory.h"
+#include "text/decimal.h"
 #include "text/names.h"
 #include "text/plain_text.h"
 
@@ -249,15 +250,11 @@ static void step_place(place *at) {
 }
 
 static char *put_number(char *at, uint64_t number) {
-    char digits[INDEX_TEXT_BYTES];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (count > 0)
-        *at++ = digits[--count];
-    return at;
+    char text[INDEX_TEXT_BYTES];
+    char *end = text + sizeof text;
+    const char *digits = gbx_digits_before(end, number);
+    memcpy(at, digits, (size_t)(end - digits));
+    return at + (end - digits);
 }
 
 static char *put_line(char *end, const place *at, element_texts *texts, uint64_t bits) {
