@@ -407,7 +407,7 @@ static void failure_of_the_last_write_is_returned(void **state) {
 }
 
 /* One string larger than the buffer, at every phase of a few around the buffer's end. */
-static void streams_are_written_and_their_failures_told(void **state) {
+static void streams_are_written_and_their_failures_returned(void **state) {
     gbx_json_writer *json = &((fixture *)*state)->json;
     char *text = NULL;
     size_t size = 0;
@@ -498,7 +498,7 @@ int main(void) {
         WRITER_TEST(one_line_has_no_white_space),
         WRITER_TEST(document_may_be_one_plain_value),
         WRITER_TEST(strings_are_escaped),
-        WRITER_TEST(streams_are_written_and_their_failures_told),
+        WRITER_TEST(streams_are_written_and_their_failures_returned),
         WRITER_TEST(invalid_utf8_is_replaced_byte_by_byte),
         WRITER_TEST(utf8_is_not_read_past_its_size),
         WRITER_TEST(keys_are_escaped_too),

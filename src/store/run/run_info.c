@@ -67,8 +67,7 @@ typedef struct run_field {
 #define OF_KERNEL(member) .offset = offsetof(gbx_run_kernel, member)
 #define OF_ARGUMENT(member) .offset = offsetof(gbx_run_argument, member)
 #define COUNT_FOLLOWS(list, count)                                                                 \
-    static_assert(offsetof(gbx_run_info, count) ==                                                 \
-                      offsetof(gbx_run_info, list) + sizeof(((gbx_run_info *)0)->list),            \
+    static_assert(offsetof(gbx_run_info, count) == offsetof(gbx_run_info, list) + sizeof(void *),  \
                   #count " follows " #list)
 COUNT_FOLLOWS(filters, filter_count);
 COUNT_FOLLOWS(kernels, kernel_count);
