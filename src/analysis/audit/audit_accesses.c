@@ -39,7 +39,7 @@ static void miss_outputs(gbx_audit_state *state, uint64_t number) {
         state->tasks[place].is_missing = true;
 }
 
-/* Losses that name one record of a task are that task's; of all others nobody knows. */
+/* Losses that name one record of a task are that task's; of all others the task is not known. */
 static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     for (uint64_t i = 0; i < count; ++i) {
