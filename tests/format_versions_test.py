@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 
 from command_support import check, check_in, glassbox, report
-from dump_encoder import DISPATCH, DONE, HEADER, NONE, RUN, RUN_ARG, Dump, record, text_record, with_tail
+from dump_encoder import DISPATCH, DONE, EXECUTION, HEADER, NONE, RUN, RUN_ARG, SAMPLE, Dump, record, text_record, with_tail
 
 SOURCE_ROOT = pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE_ROOT / "python"))
@@ -129,6 +129,7 @@ def test_python(name, directory):
     dump = reader.open(directory)
     check(f"{name}: Python and view", dump.to_dicts(), run_json("view", directory)["tensors"])
     check(f"{name}: no record is newer", dump.newer_records, 0)
+    check(f"{name}: it tells no executions", dump.executions, [])
     for entry, value in zip(dump, values.values()):
         if entry.is_scalar or kept == 128:
             check(f"{name}: Python: {entry!r}", entry.array().tolist(), value.tolist())
@@ -247,7 +248,9 @@ def fill(dump):
         dump.records.append(record(DISPATCH, task, body=struct.pack("<Q6I2Q", 0x100 + task, 7, 4, 0, 1, 1, 1, 0, 0) + slot))
         dump.dispatch_count += 1
         dump.tensor(task, 1, "float32", (16,), (values + 0.5).tobytes(), role=1, stage=1)
+        dump.records.append(record(EXECUTION, task, NONE, arg=NONE, time=5, body=struct.pack("<Q4I", 7, 4, 0, 1, 7)))
         dump.records.append(record(DONE, task, NONE, arg=NONE, time=9))
+    dump.records.append(record(SAMPLE, 0, NONE, arg=NONE, body=struct.pack("<3Q2I", 0, 64, 4096, 0, 0)))
     dump.loss(3, 1, 1, 1, 2)
     dump.skipped(4, NONE, 0, 7)
     dump.end(is_complete=False)
@@ -312,6 +315,8 @@ def test_future(root):
     slots = [(dispatch["task_seq"], *dispatch["args"]) for dispatch in opened.dispatches]
     check("the future: dispatches", [(task, slot["shape"], slot["data_ptr"]) for task, slot in slots],
           [(task, [16], "0x0000000000006000") for task in range(TASKS)])
+    check("the future: executions", [(e["task_seq"], e["core_id"], e["start_ns"], e["end_ns"]) for e in opened.executions],
+          [(task, 4, 5, 7) for task in range(TASKS)])
     check("the future: arguments", [(a["name"], a["shape"], a.get("value")) for a in opened.arguments],
           [("x", [16], None), ("n", [], 6)])
     plain = fill(Dump(root / "plain", KERNELS)).write()

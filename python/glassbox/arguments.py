@@ -1,4 +1,4 @@
-"""What --dump-args records: arguments of the orchestration, and of every dispatch."""
+"""What --dump-args records: arguments of the orchestration, and of every dispatch; and where and when dispatches ran."""
 from __future__ import annotations
 
 import pathlib
@@ -13,8 +13,9 @@ from .files import reason
 from .journal_entries import JournalEntries
 from .locate import has_bin_file
 from .manifest_entry import ROLES
-from .record_heads import DISPATCH, RUN_ARG
+from .record_heads import DISPATCH, EXECUTION, RUN_ARG
 
+_NO_END = 2**64 - 1
 _CONTEXTS = ((64, "local_context"), (65, "global_context"))
 
 
@@ -36,6 +37,21 @@ def of_dispatches(source: Any, inner: pathlib.Path) -> list[dict[str, Any]]:
     heads = heads.take(np.lexsort((subtask, block, heads.task)))
     rows = enumerate(zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()))
     return [_dispatch(source, number, *row) for number, row in rows]
+
+
+def of_executions(source: Any) -> list[dict[str, Any]]:
+    """By task, block and subtask. Nothing without a journal, and of one of glassbox 0.1.0."""
+    if not isinstance(source, JournalEntries):
+        return []
+    heads, words = source.journal.of_type(EXECUTION), source.journal.words
+    executions = []
+    for at, task, time in zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()):
+        end, *pairs = words[at + 4:at + 7].tolist()
+        core, block, subtask, function = (half for pair in pairs for half in (pair & 0xFFFFFFFF, pair >> 32))
+        executions.append({"task_seq": task, "func_id": function, "kernel": source.run.kernel_name(function),
+                           "subtask_id": subtask, "core_id": core, "block_idx": block, "start_ns": time,
+                           "end_ns": None if end == _NO_END else end})
+    return sorted(executions, key=lambda one: (one["task_seq"], one["block_idx"], one["subtask_id"]))
 
 
 def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:

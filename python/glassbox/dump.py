@@ -127,6 +127,11 @@ class Dump(Records):
         """What every dispatch was called with (--dump-args): `dispatches` of kernel_args_dump.json."""
         return arguments.of_dispatches(self._source, self._inner)
 
+    @functools.cached_property
+    def executions(self) -> list[dict[str, Any]]:
+        """Where and when each dispatch ran; `end_ns` is None where it crashed, or had not ended when the run did."""
+        return arguments.of_executions(self._source)
+
     def to_dict(self) -> dict[str, Any]:
         """The manifest: what tensor_dump.json holds."""
         return {**self.info, "tensors": self.to_dicts()}

@@ -5,11 +5,11 @@ from typing import Iterator
 
 import numpy as np
 
-from .record_heads import (DISPATCH, EDGES, END, LOSS, NONE, RUN, RUN_ARG, SCALAR, SKIPPED, STATS, TENSOR, Heads,
-                           is_known)
+from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
+                           TENSOR, Heads, is_known)
 
 # The least number of words of a record, by type.
-_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13])
+_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8])
 _TASK_LIMIT = np.uint64(1 << 44)
 _LAST_DTYPE = 16
 Check = tuple[np.ndarray, str]
@@ -106,9 +106,27 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is none"
     yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is none"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
+    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have"
+    yield _bad_samples(words, heads), "more than its arena is used"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is none"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is none"
     yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is none"
+
+
+def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == EXECUTION)
+    at = heads.at[which]
+    block, subtask = words[at + 5] >> np.uint64(32), words[at + 6].astype(np.uint32)
+    bad[which] = (words[at + 4] < heads.time[which]) | (block >= 1 << 16) | (subtask > 2)
+    return bad
+
+
+def _bad_samples(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == SAMPLE)
+    bad[which] = words[heads.at[which] + 5] > words[heads.at[which] + 6]
+    return bad
 
 
 def _negative_shapes(words: np.ndarray, heads: Heads) -> np.ndarray:

@@ -6,7 +6,7 @@ import json
 import pathlib
 import struct
 
-RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END = range(1, 12)
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 0xFFFFFFFF
 
@@ -83,6 +83,14 @@ def end(records=0, tasks=0, dispatches=0, payload=0, stored=0, duplicates=0, dro
     text = status.encode()
     return record(END, struct.pack("<9Q", records, tasks, dispatches, payload, stored, duplicates, dropped, stall,
                                    len(text)) + text, stage=255, arg=255, flags=flags)
+
+
+def execution(number, end, core=1, block=0, subtask=1, function=7, **head):
+    return record(EXECUTION, struct.pack("<Q4I", end, core, block, subtask, function), task=number, stage=255, arg=255, **head)
+
+
+def sample(waited, used, arena, times=1, causes=2, **head):
+    return record(SAMPLE, struct.pack("<3Q2I", waited, used, arena, times, causes), stage=255, arg=255, **head)
 
 
 def header(magic=b"GBXJRNL1", version=1, length=64, rest=bytes(48)):

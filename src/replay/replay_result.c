@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "text/names.h"
 
 /* --- what it is --- */
 
@@ -14,7 +15,7 @@ static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *ti
     const gbx_replay_dispatch *one = &task->dispatches[dispatch];
     snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
              ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
-             gbx_replay_subtask_name(one->subtask));
+             gbx_name_of(&gbx_subtasks, one->subtask));
 }
 
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
@@ -24,7 +25,7 @@ void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
 }
 
 static bool is_output(const gbx_replay_argument *argument) {
-    return argument->is_tensor && argument->role != 0;
+    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
 }
 
 static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
@@ -123,7 +124,7 @@ static gbx_status read_dump(const gbx_replay_job *job, const gbx_replay_result *
             GBX_TRY(read_entry(job, argument->after, &output->tensor,
                                &payloads->dump[output->argument]));
         /* Of one dispatch, what others wrote to an inout is not its own. */
-        if (output->is_compared && argument->role == 2 && job->request.dispatch >= 0)
+        if (output->is_compared && argument->role == GBX_ROLE_INOUT && job->request.dispatch >= 0)
             GBX_TRY(read_entry(job, argument->before, &output->tensor,
                                &payloads->before[output->argument]));
     }
@@ -151,7 +152,8 @@ static void compare(const gbx_replay_job *job, const gbx_replay_payloads *payloa
                                   .replay = payloads->replay[a],
                                   .other = payloads->other[a],
                                   .before = payloads->before[a],
-                                  .is_poisoned = job->request.task->arguments[a].role == 1};
+                                  .is_poisoned =
+                                      job->request.task->arguments[a].role == GBX_ROLE_OUTPUT};
         output->bits = gbx_bits_compare(&output->tensor, &bits);
         output->is_exact =
             output->is_compared && output->bits.mismatches == 0 && output->bits.not_written == 0;

@@ -168,6 +168,9 @@ typedef struct gbx_reader_totals {
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
 
+/* Counts a record that has been checked: for who makes records that a reader will count. */
+void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record);
+
 /* Those that a manifest tells, whether they are right or not; NULL for a journal. */
 const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader);
 

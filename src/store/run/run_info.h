@@ -44,6 +44,7 @@ typedef struct gbx_run_kernel {
 typedef struct gbx_run_argument {
     const char *name; /* NULL where there is none */
     const char *role; /* "input", "output", "inout" or "scalar" */
+    uint32_t dtype;   /* a writer's, who keeps it elsewhere: of a scalar; 0 where it is not known */
 } gbx_run_argument;
 
 /* How it ended; in run.json alone. */

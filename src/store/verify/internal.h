@@ -1,10 +1,14 @@
-/* The payload of a dump against what its records say of it: alignment, place, overlap, hash. */
-#ifndef GBX_STORE_VERIFY_VERIFY_PAYLOAD_H
-#define GBX_STORE_VERIFY_VERIFY_PAYLOAD_H
+/* The two parts of verify.h beside the journal itself: payload and manifests. */
+#ifndef GBX_STORE_VERIFY_INTERNAL_H
+#define GBX_STORE_VERIFY_INTERNAL_H
 
 #include "base/hash.h"
 #include "store/verify/findings.h"
 #include "store/verify/verify.h"
+
+enum { GBX_VERIFY_KERNEL_BYTES = 256 }; /* of the names of the kernels of a task */
+
+/* --- verify_payload.c: alignment, place, overlap and hash against what records say --- */
 
 /* One record with payload. */
 typedef struct gbx_verify_entry {
@@ -18,14 +22,10 @@ typedef struct gbx_verify_entry {
 } gbx_verify_entry;
 
 typedef struct gbx_verify_list {
-    gbx_verify_entry *entries;
+    gbx_verify_entry *entries; /* the caller frees them */
     size_t count;
-    size_t capacity;
+    uint64_t capacity;
 } gbx_verify_list;
-
-/* False when memory is out. */
-bool gbx_verify_list_add(gbx_verify_list *list, const gbx_verify_entry *entry);
-void gbx_verify_list_free(gbx_verify_list *list);
 
 /*
  * Whether records are those of our own form, in which payload is aligned and bytes belong to one
@@ -42,5 +42,18 @@ GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *
                                            gbx_findings *findings,
                                            const gbx_verify_observer *observer,
                                            uint64_t *out_file_bytes);
+
+/* --- verify_manifest.c --- */
+
+/*
+ * Compares every manifest that the run was asked for with what the journal says, entry after entry;
+ * what differs goes to `findings`. The layout of the files does not matter, nor do members that are
+ * not of this version, or that the version that wrote them did not have. *out_is_missing: a file is
+ * not there. Fails with GBX_IO when one cannot be read.
+ */
+GBX_MUST_USE gbx_status gbx_verify_manifests(const char *directory, gbx_reader *reader,
+                                             gbx_findings *findings,
+                                             const gbx_verify_observer *observer,
+                                             bool *out_is_missing);
 
 #endif

@@ -1,11 +1,57 @@
-#include "store/journal/journal_blocks.h"
+#include "store/journal/journal_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <xxhash.h>
 
+#include "base/checked.h"
+#include "base/descriptor.h"
 #include "base/io.h"
+#include "base/memory.h"
+#include "store/dump_path.h"
+
+/* --- the lock --- */
+
+gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out_fd) {
+    *out_fd = -1;
+    char *path = gbx_dump_path_join(directory, "tensor_dump/tensor_dump.rec");
+    if (!path)
+        return gbx_fail_memory("opening the journal of %s", directory);
+    int access = use == GBX_JOURNAL_READS ? O_RDONLY : O_RDWR;
+    /* Not blocking: who reads it refuses a pipe, and does not wait for one. */
+    int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC | O_NONBLOCK));
+    int operation = use == GBX_JOURNAL_READS ? LOCK_SH : LOCK_EX;
+    gbx_status status = NULL;
+    if (fd < 0 && errno == ENOENT)
+        status = gbx_fail(GBX_NOT_FOUND,
+                          "%s is missing: a dump keeps its records there; nothing can be told "
+                          "without it",
+                          path);
+    else if (fd < 0)
+        status = gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
+    else if (flock(fd, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        status = gbx_fail(GBX_UNSUPPORTED,
+                          use == GBX_JOURNAL_READS
+                              ? "%s is being written: the run is going on, or glassbox recover is "
+                                "at it; wait until it has ended"
+                              : "%s is in use: the run is going on, or another glassbox reads it; "
+                                "wait until it has ended",
+                          path);
+    if (status && fd >= 0)
+        close(fd);
+    else
+        *out_fd = fd;
+    free(path);
+    return status;
+}
+
+/* --- header and blocks --- */
 
 static gbx_status read_at(int fd, const char *path, uint64_t offset, void *to, size_t size,
                           size_t *out_size) {
@@ -152,4 +198,72 @@ gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset, uin
     block->record_bytes = header.record_bytes;
     block->record_count = header.record_count;
     return read_records(fd, path, &header, file_bytes, block, out_is_whole, out_problem);
+}
+
+/* --- pages --- */
+
+gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd, const char *path,
+                                    uint64_t end) {
+    uint64_t count = (end + GBX_PAGE_BYTES - 1) / GBX_PAGE_BYTES;
+    pages->fd = fd;
+    pages->path = path;
+    pages->end = end;
+    pages->count = count < GBX_PAGES_MAX ? (size_t)count : GBX_PAGES_MAX;
+    pages->pages = aligned_alloc(GBX_PAGE_BYTES, pages->count * GBX_PAGE_BYTES);
+    return pages->pages ? NULL : gbx_fail_memory("reading %s", path);
+}
+
+void gbx_journal_pages_destroy(gbx_journal_pages *pages) {
+    free(pages->pages);
+    free(pages->scratch);
+    memset(pages, 0, sizeof *pages);
+}
+
+static gbx_status get_page(gbx_journal_pages *pages, uint64_t number,
+                           const unsigned char **out_page) {
+    size_t place = pages->count == GBX_PAGES_MAX ? number % GBX_PAGES_MAX : number % pages->count;
+    unsigned char *page = pages->pages + place * GBX_PAGE_BYTES;
+    if (pages->tags[place] != number + 1) {
+        size_t size = 0;
+        pages->tags[place] = 0;
+        GBX_TRY(
+            read_at(pages->fd, pages->path, number * GBX_PAGE_BYTES, page, GBX_PAGE_BYTES, &size));
+        memset(page + size, 0, GBX_PAGE_BYTES - size); /* the file ends in it */
+        pages->tags[place] = number + 1;
+    }
+    *out_page = page;
+    return NULL;
+}
+
+static gbx_status get_across(gbx_journal_pages *pages, uint64_t offset, size_t size,
+                             const void **out_bytes) {
+    GBX_TRY(gbx_array_reserve(&pages->scratch, &pages->scratch_bytes, size, "reading a journal"));
+    for (size_t done = 0; done < size;) {
+        const unsigned char *page = NULL;
+        GBX_TRY(get_page(pages, (offset + done) >> GBX_PAGE_SHIFT, &page));
+        size_t within = (size_t)((offset + done) % GBX_PAGE_BYTES);
+        size_t part = GBX_PAGE_BYTES - within;
+        if (part > size - done)
+            part = size - done;
+        memcpy(pages->scratch + done, page + within, part);
+        done += part;
+    }
+    *out_bytes = pages->scratch;
+    return NULL;
+}
+
+gbx_status gbx_journal_pages_get(gbx_journal_pages *pages, uint64_t offset, size_t size,
+                                 const void **out_bytes) {
+    if (!gbx_range_is_inside(offset, size, pages->end))
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: %zu bytes at offset %" PRIu64 " lie beyond what was checked; "
+                        "was it changed while it was read?",
+                        pages->path, size, offset);
+    size_t within = (size_t)(offset % GBX_PAGE_BYTES);
+    if (within + size > GBX_PAGE_BYTES)
+        return get_across(pages, offset, size, out_bytes);
+    const unsigned char *page = NULL;
+    GBX_TRY(get_page(pages, offset >> GBX_PAGE_SHIFT, &page));
+    *out_bytes = page + within;
+    return NULL;
 }
