@@ -141,7 +141,6 @@ typedef struct gbx_manifest {
     gbx_manifest_place place;                    /* of the entry of `tensors` that was put last */
     gbx_tensors_list *tensors;
     gbx_manifest_names names;
-    gbx_float_cache floats;
 } gbx_manifest;
 
 /* `tensors` of a manifest: made before its first entry, which every one of the others follows. */
@@ -237,15 +236,18 @@ static inline char *put_hash(gbx_manifest *m, char *at, uint64_t low, uint64_t h
 }
 
 static inline char *put_value(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    return gbx_put_value(at, &m->floats, dtype, bits);
+    (void)m;
+    return gbx_put_value(at, dtype, bits);
 }
 
 static inline char *put_extreme(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    return gbx_put_extreme(at, &m->floats, dtype, bits);
+    (void)m;
+    return gbx_put_extreme(at, dtype, bits);
 }
 
 static inline char *put_f64(gbx_manifest *m, char *at, double value) {
-    return gbx_put_f64(at, &m->floats, value);
+    (void)m;
+    return gbx_put_f64(at, value);
 }
 
 /* A name of ours, which needs no escapes; null for NULL. */
