@@ -22,6 +22,8 @@ _REASONS = ("nobody told which words of the task are tensors",
             "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _CHUNK = 16384
+_ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
+_OUTCOME = struct.Struct("<4IQ4IQ2I")
 
 
 class JournalEntries:
@@ -161,6 +163,24 @@ class JournalEntries:
         at = int(ends.at[0])
         status = self.journal.text(at, 12).decode("utf-8", "replace")
         return bool(ends.flags[0] & COMPLETE), status, int(self.journal.words[at + 11])
+
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, as numbers; None where END, or its tail, is not there."""
+        ends = self.journal.of_type(END)
+        if len(ends.at) == 0:
+            return None
+        at = int(ends.at[0])
+        words = self.journal.words[at:at + (int(self.journal.words[at + 1]) & 0xffffffff)]
+        tail = words[13 + (int(words[12]) + 7) // 8:].tobytes()
+        if len(tail) < _OUTCOME.size:
+            return None
+        ending, code, fault, signal, task_id, func_id, core, block, blocks, address, kind, _ = _OUTCOME.unpack_from(tail)
+        has_kernel = func_id != 2**32 - 1
+        return None if ending == 0 else {
+            "ending": _ENDINGS.get(ending), "code": code, "fault": fault, "signal": signal or None,
+            "task_id": task_id if has_kernel else None, "func_id": func_id if has_kernel else None,
+            "core_id": core if has_kernel else None, "block_idx": block if has_kernel else None,
+            "block_num": blocks if has_kernel else None, "address": address if kind == 1 else None}
 
     def _losses(self) -> list[dict[str, Any]]:
         heads, losses = self.journal.of_type(LOSS), []
