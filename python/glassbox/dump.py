@@ -10,6 +10,7 @@ import numpy as np
 
 from . import arguments, journal, locate
 from .errors import NoHashing
+from .executions import Execution
 from .hashing import is_available
 from .journal_entries import JournalEntries
 from .manifest import ManifestEntries
@@ -121,6 +122,11 @@ class Dump(Records):
     def arguments(self) -> list[dict[str, Any]]:
         """What the orchestration was called with (--dump-args): `args` of args_dump.json."""
         return arguments.of_run(self._source, self._inner)
+
+    @property
+    def executions(self) -> list[Execution]:
+        """Where and when every dispatch ran; none of a manifest, or of dumps of versions without such records."""
+        return list(self._source.executions) if isinstance(self._source, JournalEntries) else []
 
     @functools.cached_property
     def dispatches(self) -> list[dict[str, Any]]:

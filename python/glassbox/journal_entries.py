@@ -1,13 +1,14 @@
 """What a journal says, in the form of the manifest."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from . import run_info
+from . import executions, run_info
 from .columns import NO_KERNEL, Columns, TaskTable
 from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
 from .journal import Journal
@@ -22,6 +23,7 @@ _REASONS = ("nobody told which words of the task are tensors",
             "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _CHUNK = 16384
+_NOT_RUN = {"start_ns": None, "end_ns": None, "cores": None}
 
 
 class JournalEntries:
@@ -83,10 +85,22 @@ class JournalEntries:
         else:
             self._add_tensor(entry, at, ndims, flags)
         entry |= {"truncated": bool(flags & TRUNCATED), "overwritten": False, "in_flight": bool(flags & IN_FLIGHT),
-                  "time_ns": time, "thread": thread, "block_num": block_num, "subtasks": subtasks}
+                  "time_ns": time, "thread": thread, "block_num": block_num, "subtasks": subtasks, **self._span(task)}
         if flags & STATS and kind == TENSOR:
             entry["stats"] = self._stats(at + 10 + 2 * ndims, dtype)
         return entry
+
+    @functools.cached_property
+    def executions(self) -> list[executions.Execution]:
+        return executions.read(self.journal)
+
+    @functools.cached_property
+    def _spans(self) -> dict[int, dict[str, Any]]:
+        return executions.by_task(self.executions)
+
+    def _span(self, task: int) -> dict[str, Any]:
+        span = self._spans.get(task, _NOT_RUN)
+        return {**span, "cores": [*span["cores"]]} if span["cores"] else span
 
     def _task(self, row: int) -> tuple[str | None, list[int], list[str], int | None, list[str | None]]:
         """Of a row of the tasks; lists of its own for each record."""

@@ -5,11 +5,11 @@ from typing import Iterator
 
 import numpy as np
 
-from .record_heads import (DISPATCH, EDGES, END, LOSS, NONE, RUN, RUN_ARG, SCALAR, SKIPPED, STATS, TENSOR, Heads,
-                           is_known)
+from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
+                           TENSOR, Heads, is_known)
 
 # The least number of words of a record, by type.
-_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13])
+_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8])
 _TASK_LIMIT = np.uint64(1 << 44)
 _LAST_DTYPE = 16
 Check = tuple[np.ndarray, str]
@@ -51,6 +51,11 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
     yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
+    yield _bad_executions(words, heads), "its core, block, subtask or end are none that an execution can have"
+    samples = np.flatnonzero(heads.type == SAMPLE)
+    mask = np.zeros(len(heads.at), bool)
+    mask[samples] = words[heads.at[samples] + 5] > words[heads.at[samples] + 6]
+    yield mask, "more than its arena is used"
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -89,6 +94,16 @@ def _bad_slots(words: np.ndarray, heads: Heads) -> np.ndarray:
         at = at + np.where(is_tensor == 1, 4 + 2 * ndims, 2)
         holds = (arg <= 63) & (is_tensor <= 1) & (role <= 2) & (dtype <= _LAST_DTYPE) & (at <= end)
         bad[which[~(fits & holds & ((is_tensor == 0) | (dtype > 0) & (ndims <= 8)))]] = True
+    return bad
+
+
+def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == EXECUTION)
+    at = heads.at[which]
+    core, block = words[at + 5].astype(np.uint32), (words[at + 5] >> np.uint64(32)).astype(np.uint32)
+    subtask = words[at + 6].astype(np.uint32)
+    bad[which] = (core >= 1024) | (block >= 1 << 16) | (subtask > 2) | (words[at + 4] < heads.time[which])
     return bad
 
 

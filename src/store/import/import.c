@@ -269,7 +269,7 @@ gbx_status gbx_import_read(gbx_import *import) {
         return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", import->path);
     all->import = import;
     all->journal.fd = -1;
-    all->told = GBX_TOLD_ALL;
+    all->told = GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_EXECUTIONS;
     gbx_status status = read_all(all);
     import->fd = -1;
     if (!status) {

@@ -256,7 +256,7 @@ static void what_is_told_is_told_of_every_entry(void **state) {
         const char *entry;
         unsigned told;
     } cases[] = {
-        {FULL, GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_STATUS},
+        {FULL, GBX_TOLD_ALL & ~(unsigned)(GBX_TOLD_STATUS | GBX_TOLD_EXECUTIONS)},
         {NUMBERED ", \"func_id\": [2], \"subtasks\": [\"aiv1\"], \"block_num\": 3",
          GBX_TOLD_TASK_SEQ | GBX_TOLD_SUBTASKS},
         {NUMBERED ", \"time_ns\": 5, \"block_num\": 3", GBX_TOLD_TASK_SEQ},
