@@ -284,7 +284,7 @@ static gbx_status fill_dump(const maker *m) {
         .task_count = m->count,
         .payload_bytes = m->count * m->bytes,
         .stored_bytes = m->count * m->bytes};
-    return gbx_store_finish(m->store, &end, "ok");
+    return gbx_store_finish(m->store, &end, "ok", NULL);
 }
 
 static bool make_dump(const setting *how, const char *directory, uint64_t tensor_bytes,

@@ -16,10 +16,10 @@ SUBTASKS = ("aic", "aiv0", "aiv1")
 CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("nobody told which words of the task are tensors", "what was told of the argument is not what the kernel gets")
 REASON_CODES = ("undescribed", "misdescribed")
-RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION = range(1, 13)
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
-HEADER = struct.pack("<8s2I", b"GBXJRNL1", 1, 64) + bytes(48)
+HEADER = struct.pack("<8s2I", b"GBXJRNL1", 2, 64) + bytes(48)
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
 
@@ -42,6 +42,15 @@ def record(kind, task=0, stage=0, role=0, arg=0, dtype=0, ndims=0, flags=0, thre
     body += bytes(-len(body) % 8)
     return struct.pack("<6BHI2H2Q", kind, stage, role, arg, dtype, ndims, flags, 4 + len(body) // 8, thread, 0, task,
                        time) + body
+
+
+def with_tail(made, *words):
+    """The record with more words at its end, as a newer version may write it."""
+    made = bytearray(made) + struct.pack(f"<{len(words)}Q", *words)
+    struct.pack_into("<I", made, 8, len(made) // 8)
+    if made[0] == EDGES:
+        struct.pack_into("<H", made, 14, len(words))
+    return bytes(made)
 
 
 def text_record(kind, fixed, text, **more):
@@ -92,6 +101,8 @@ def row_major(shape):
 class Dump:
     """Records are added in any order; write() makes the files, manifest() what tensor_dump.json has to say."""
 
+    header = HEADER
+
     def __init__(self, directory, kernels=(), level="full", **run):
         self.directory = directory
         self.inner = directory / "tensor_dump"
@@ -101,15 +112,19 @@ class Dump:
                  "rank": 0, "round": 0, "started_at": "2026-01-02T03:04:05Z"}
         self.run = {**known, **run}
         self.records, self.entries, self.losses, self.skips = [], [], [], []
-        self.tasks, self.executions, self.payload, self.places = {}, {}, bytearray(), {}
+        self.tasks, self.executions, self.dispatch_count = {}, {}, 0
+        self.payload, self.places = bytearray(), {}
         self.status, self.is_complete, self.has_end = "killed", False, False
 
-    def task(self, number, func_ids=(None, None, None), task_id=None, blocks=1, time=0):
+    def task(self, number, func_ids=(None, None, None), task_id=None, blocks=1, time=0, predecessors=()):
         task_id = 0x100 + number if task_id is None else task_id
         self.tasks[number] = {"id": task_id, "func_ids": func_ids, "blocks": blocks}
         words = [NO_KERNEL if func_id is None else func_id for func_id in func_ids]
         self.records.append(record(TASK, number, NONE, arg=NONE, time=time,
-                                   body=struct.pack("<Q6I", task_id, *words, blocks, 0, 0)))
+                                   body=struct.pack("<Q6I", task_id, *words, blocks, len(predecessors), 0)))
+        if predecessors:
+            body = struct.pack(f"<{len(predecessors)}Q", *predecessors)
+            self.records.append(record(EDGES, number, NONE, arg=NONE, body=body))
 
     def execution(self, task, block, subtask, core, start, end, func_id=0, thread=0):
         """`end` None: the kernel did not return."""
@@ -185,14 +200,17 @@ class Dump:
 
     def end(self, text="ok", is_complete=True):
         counts = self.counts()
-        body = struct.pack("<8Q", len(self.entries), len(self.tasks), 0, counts["payload_bytes"], counts["stored_bytes"],
-                           counts["deduplicated_tensors"], counts["dropped_records"], 77)
+        body = struct.pack("<8Q", len(self.entries), len(self.tasks), self.dispatch_count, counts["payload_bytes"],
+                           counts["stored_bytes"], counts["deduplicated_tensors"], counts["dropped_records"], 77)
         self.records.append(text_record(END, body, text, flags=COMPLETE if is_complete else 0))
         self.status, self.is_complete, self.has_end = text, is_complete, True
 
-    def write(self, records_per_block=16):
+    def run_record(self):
         run = {"generator": "hand", "run": self.run, "dump_level": self.level, "kernels": list(self.kernels.values())}
-        groups = [[text_record(RUN, b"", json.dumps(run))]]
+        return text_record(RUN, b"", json.dumps(run))
+
+    def write(self, records_per_block=16):
+        groups = [[self.run_record()]]
         groups += [self.records[i:i + records_per_block] for i in range(0, len(self.records), records_per_block)]
         self.blocks = [block(i, group) for i, group in enumerate(groups)]
         self.records_in_blocks = [len(group) for group in groups]
@@ -202,7 +220,7 @@ class Dump:
         return self
 
     def journal(self):
-        return HEADER + b"".join(self.blocks)
+        return self.header + b"".join(self.blocks)
 
     # --- the manifest ---
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "dump_expect.h"
-#include "scene/case_data.h"
+#include "scene/internal.h"
 #include "toolchain/kernel_compiler.h"
 
 enum { BLOCKS = 8, RUNTIMES = 3, TEXT_BYTES = 1024, LIBRARIES = 32, FEW_ENTRIES = 10000 };

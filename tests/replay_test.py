@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 from command_support import PLATFORMS, RUNTIMES, check, check_in, glassbox, on_terminal
+from outcome_support import NO_KERNEL, End
 from replay_support import (BODIES, ELEMENTS, EXAMPLES, KERNEL, ORCHESTRATION, entries_of, floats, make_scene, manifest,
                             patched, record, refuse, replay, replay_text, root, run_parts, shared, words, x_of)
 
@@ -259,15 +260,65 @@ def check_crash_told():
     check("crashes: outputs", document["outputs"], [])
     document = replay(dump, "all", code=3)
     check("crashes: all", [task["verdict"] for task in document["tasks"]], ["bit_exact", "fault"])
-    copy = root / "crashes-other"
-    shutil.copytree(dump, copy)
+    check_outcomes(dump)
+
+
+def task_id_of(dump, task):
+    return next(int(entry["task_id"], 16) for entry in manifest(dump)["tensors"] if entry["task_seq"] == task)
+
+
+def check_outcomes(dump):
+    """How the run ended is in the journal as numbers, and those are what is decided by, whatever the sentence says."""
+    task_id = task_id_of(dump, 1)
+    outcome = End(dump).outcome()
+    core = outcome.pop("core_id")
+    check("crashes: core", core < 24, True)
+    check("crashes: outcome", outcome, {
+        "ending": 3, "code": 9, "fault": 1, "signal": 11, "task_id": task_id, "func_id": 1, "block_idx": 0, "block_num": 1,
+        "address": 16, "address_kind": 1, "zero": 0})
+    check("crashes: run.json", json.loads((dump / "run.json").read_text())["result"]["code"], "device fault")
+    outcome = End(root / "hangs").outcome()
+    check("hangs: outcome", [outcome[name] for name in ("ending", "code", "fault", "signal", "task_id", "func_id", "address_kind")],
+          [3, 10, 2, 0, task_id_of(root / "hangs", 1), 1, 0])
+    check("planted: outcome", End(root / "planted").outcome(), {
+        "ending": 1, "code": 0, "fault": 0, "signal": 0, "task_id": 0, "func_id": NO_KERNEL, "core_id": 0, "block_idx": 0,
+        "block_num": 0, "address": 0, "address_kind": 0, "zero": 0})
+    check("planted: run.json", json.loads((root / "planted" / "run.json").read_text())["result"]["code"], None)
+    check_lost_chips()
+    whole = End(dump).outcome()
+    for name, changed, as_in_the_run in (
+            ("another task", {**whole, "task_id": task_id + 1}, False), ("no kernel", {**whole, "func_id": NO_KERNEL}, False),
+            ("an older version", None, None), ("a newer version", {**whole, "ending": 99, "fault": 99, "code": 99}, True)):
+        copy = root / f"crashes, {name}"
+        shutil.copytree(dump, copy)
+        End(copy).write(changed)
+        check(f"crashes, {name}: outcome", End(copy).outcome(), changed)
+        check(f"crashes, {name}: JSON", replay(copy, 1, code=3)["fault"]["as_in_the_run"], as_in_the_run)
+        check_end_told(copy, name, as_in_the_run)
+        check(f"crashes, {name}: verify", glassbox("verify", copy).returncode, 0)
     (copy / "tensor_dump" / "tensor_dump.rec").unlink()
-    path = copy / "tensor_dump" / "tensor_dump.json"
-    told = json.loads(path.read_text())
-    told["status"] = told["status"].replace(" of task 1 on core ", " of task 0 on core ")
-    path.write_text(json.dumps(told))
-    check("crashes: another task ended the run", replay(copy, 1, code=3)["fault"]["as_in_the_run"], False)
-    check_in("crashes: another task ended the run", "; in the recorded run it did not complete: ", replay_text(copy, 1, code=3))
+    check_end_told(copy, "the manifest alone", None)
+
+
+def check_lost_chips():
+    """The chip's process is gone: what it ran is known from its memory."""
+    bodies = {"exits": BODIES["ends"], "killed": "(void)x; (void)y; (void)n; raise(9);"}
+    for kernel, signal in (("exits", 0), ("killed", 9)):
+        scene = make_scene(f"{kernel} chip", [kernel], {kernel: bodies[kernel]})
+        if signal:
+            source = scene / f"{kernel}.c"
+            source.write_text("#include <signal.h>\n" + source.read_text())
+        dump = record(scene, f"{kernel} chip", code=3)
+        outcome = End(dump).outcome()
+        check(f"{kernel}: outcome", [outcome[name] for name in ("ending", "code", "fault", "signal", "task_id", "func_id", "block_idx", "block_num")],
+              [3, 11, 0, signal, 0, 0, 0, 1])
+        check(f"{kernel}: run.json", json.loads((dump / "run.json").read_text())["result"]["code"], "device lost")
+
+
+def check_end_told(dump, name, as_in_the_run):
+    text = replay_text(dump, 1, code=3).split("\n")[0]
+    check_in(f"crashes, {name}", "; as in the recorded run: " if as_in_the_run else "; in the recorded run it did not complete: ", text)
+    check(f"crashes, {name}: what is not known", text.endswith(" (the dump does not record whether that was this task)"), as_in_the_run is None)
 
 
 def check_calmed():

@@ -74,7 +74,7 @@ static gbx_status put_records(const maker *m) {
         .task_count = m->count,
         .payload_bytes = m->count * m->bytes,
         .stored_bytes = m->count * m->bytes};
-    return gbx_store_finish(m->store, &end, "ok");
+    return gbx_store_finish(m->store, &end, "ok", NULL);
 }
 
 /* --- holes --- */

@@ -242,7 +242,7 @@ static gbx_status put_records(maker *m, const setting *how) {
                                .arg_index = GBX_ARG_NONE,
                                .flags = GBX_FLAG_COMPLETE,
                                .time_ns = (task + IN_FLIGHT) * TASK_NS};
-    return gbx_store_finish(m->store, &m->end, "ok");
+    return gbx_store_finish(m->store, &m->end, "ok", NULL);
 }
 
 /* --- the whole --- */

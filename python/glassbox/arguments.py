@@ -1,4 +1,4 @@
-"""What --dump-args records: arguments of the orchestration, and of every dispatch."""
+"""What --dump-args records: arguments of the orchestration, and of every dispatch; and where and when dispatches ran."""
 from __future__ import annotations
 
 import pathlib
@@ -37,9 +37,14 @@ def of_dispatches(source: Any, inner: pathlib.Path) -> list[dict[str, Any]]:
     heads = heads.take(np.lexsort((subtask, block, heads.task)))
     rows = enumerate(zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()))
     spans: dict[tuple[int, int, int], Span] = {}
-    for e in source.executions:
-        spans.setdefault((e.task, e.block_idx, e.subtask), (e.start_ns, e.end_ns))
+    for one in source.executions:
+        spans.setdefault((one["task_seq"], one["block_idx"], one["subtask_id"]), (one["start_ns"], one["end_ns"]))
     return [_dispatch(source, spans, number, *row) for number, row in rows]
+
+
+def of_executions(source: Any) -> list[dict[str, Any]]:
+    """By task, block and subtask. Nothing without a journal, and of one of glassbox 0.1.0."""
+    return source.executions if isinstance(source, JournalEntries) else []
 
 
 def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:

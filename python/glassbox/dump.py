@@ -10,7 +10,6 @@ import numpy as np
 
 from . import arguments, journal, locate
 from .errors import NoHashing
-from .executions import Execution
 from .hashing import is_available
 from .journal_entries import JournalEntries
 from .manifest import ManifestEntries
@@ -123,15 +122,15 @@ class Dump(Records):
         """What the orchestration was called with (--dump-args): `args` of args_dump.json."""
         return arguments.of_run(self._source, self._inner)
 
-    @property
-    def executions(self) -> list[Execution]:
-        """Where and when every dispatch ran; none of a manifest, or of dumps of versions without such records."""
-        return list(self._source.executions) if isinstance(self._source, JournalEntries) else []
-
     @functools.cached_property
     def dispatches(self) -> list[dict[str, Any]]:
         """What every dispatch was called with (--dump-args): `dispatches` of kernel_args_dump.json."""
         return arguments.of_dispatches(self._source, self._inner)
+
+    @functools.cached_property
+    def executions(self) -> list[dict[str, Any]]:
+        """Where and when each dispatch ran; `end_ns` is None where it crashed, or had not ended when the run did."""
+        return arguments.of_executions(self._source)
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest: what tensor_dump.json holds."""

@@ -69,7 +69,8 @@ def read(path: pathlib.Path, advice: str) -> Journal:
                         f"{path} has no block: its run ended before anything was recorded")
     if problem:
         count = int(np.isin(heads.type, (SCALAR, TENSOR)).sum())
-        rest = advice if problem.is_damage else "it was written like this: a newer reader may understand it"
+        is_damage = problem.is_damage or not hashing.is_available()
+        rest = advice if is_damage else "it was written like this: a newer reader may understand it"
         raise DumpError(f"{path}: at byte {problem.offset}: {problem.reason}; {count} records of tensors and scalars before "
                         f"it are readable; {rest}")
     known = heads.take(is_known(heads.type))
@@ -100,7 +101,7 @@ def _check_header(path: pathlib.Path, data: np.ndarray) -> int:
     if magic != b"GBXJRNL1":
         raise DumpError(f"{path} is not the journal of a dump: it does not begin with GBXJRNL1")
     if version not in (1, 2):
-        raise DumpError(f"{path} is a journal of version {version}; this reader knows versions 1 and 2")
+        raise DumpError(f"{path} is a journal of version {version}; this reader knows versions 1 and 2: use a newer one")
     if length != _HEADER_BYTES and (version == 1 or length % 8 or not _HEADER_BYTES < length <= _HEADER_LIMIT):
         raise DumpError(f"{path}: the header says that it has {length} bytes; version 1 has 64, version 2 a multiple of 8 "
                         f"from there to {_HEADER_LIMIT}")

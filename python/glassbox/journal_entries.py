@@ -8,13 +8,13 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from . import executions, run_info
+from . import run_info
 from .columns import NO_KERNEL, Columns, TaskTable
 from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
-from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
+from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
                            SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
@@ -23,7 +23,7 @@ _REASONS = ("nobody told which words of the task are tensors",
             "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _CHUNK = 16384
-_NOT_RUN = {"start_ns": None, "end_ns": None, "cores": None}
+_NO_END = 2**64 - 1
 
 
 class JournalEntries:
@@ -91,16 +91,33 @@ class JournalEntries:
         return entry
 
     @functools.cached_property
-    def executions(self) -> list[executions.Execution]:
-        return executions.read(self.journal)
+    def executions(self) -> list[dict[str, Any]]:
+        """Where and when each dispatch ran, by task, block and subtask."""
+        heads, words = self.journal.of_type(EXECUTION), self.journal.words
+        executions = []
+        for at, task, time in zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()):
+            end, *pairs = words[at + 4:at + 7].tolist()
+            core, block, subtask, function = (half for pair in pairs for half in (pair & 0xFFFFFFFF, pair >> 32))
+            executions.append({"task_seq": task, "func_id": function, "kernel": self.run.kernel_name(function),
+                               "subtask_id": subtask, "core_id": core, "block_idx": block, "start_ns": time,
+                               "end_ns": None if end == _NO_END else end})
+        return sorted(executions, key=lambda one: (one["task_seq"], one["block_idx"], one["subtask_id"]))
 
     @functools.cached_property
     def _spans(self) -> dict[int, dict[str, Any]]:
-        return executions.by_task(self.executions)
+        """`start_ns`, `end_ns` and `cores` of each task that ran."""
+        spans: dict[int, dict[str, Any]] = {}
+        for one in self.executions:
+            span = spans.setdefault(one["task_seq"], {"start_ns": one["start_ns"], "end_ns": 0, "cores": set()})
+            span["start_ns"] = min(span["start_ns"], one["start_ns"])
+            has_end = span["end_ns"] is not None and one["end_ns"] is not None
+            span["end_ns"] = max(span["end_ns"], one["end_ns"]) if has_end else None
+            span["cores"].add(one["core_id"])
+        return spans
 
     def _span(self, task: int) -> dict[str, Any]:
-        span = self._spans.get(task, _NOT_RUN)
-        return {**span, "cores": [*span["cores"]]} if span["cores"] else span
+        span = self._spans.get(task)
+        return {**span, "cores": sorted(span["cores"])} if span else {"start_ns": None, "end_ns": None, "cores": None}
 
     def _task(self, row: int) -> tuple[str | None, list[int], list[str], int | None, list[str | None]]:
         """Of a row of the tasks; lists of its own for each record."""

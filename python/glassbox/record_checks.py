@@ -51,11 +51,6 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
     yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
-    yield _bad_executions(words, heads), "its core, block, subtask or end are none that an execution can have"
-    samples = np.flatnonzero(heads.type == SAMPLE)
-    mask = np.zeros(len(heads.at), bool)
-    mask[samples] = words[heads.at[samples] + 5] > words[heads.at[samples] + 6]
-    yield mask, "more than its arena is used"
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -97,16 +92,6 @@ def _bad_slots(words: np.ndarray, heads: Heads) -> np.ndarray:
     return bad
 
 
-def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
-    bad = np.zeros(len(heads.at), bool)
-    which = np.flatnonzero(heads.type == EXECUTION)
-    at = heads.at[which]
-    core, block = words[at + 5].astype(np.uint32), (words[at + 5] >> np.uint64(32)).astype(np.uint32)
-    subtask = words[at + 6].astype(np.uint32)
-    bad[which] = (core >= 1024) | (block >= 1 << 16) | (subtask > 2) | (words[at + 4] < heads.time[which])
-    return bad
-
-
 def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     position = np.arange(len(heads.at))
     yield (heads.type == RUN) != (position == 0), "the record of the run is the first one, and no other"
@@ -121,9 +106,28 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is none"
     yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is none"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
+    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have, or its core"
+    yield _bad_samples(words, heads), "more than its arena is used"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is none"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is none"
     yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is none"
+
+
+def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == EXECUTION)
+    at = heads.at[which]
+    block, subtask = words[at + 5] >> np.uint64(32), words[at + 6].astype(np.uint32)
+    core = words[at + 5].astype(np.uint32)
+    bad[which] = (words[at + 4] < heads.time[which]) | (block >= 1 << 16) | (subtask > 2) | (core >= 1024)
+    return bad
+
+
+def _bad_samples(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    which = np.flatnonzero(heads.type == SAMPLE)
+    bad[which] = words[heads.at[which] + 5] > words[heads.at[which] + 6]
+    return bad
 
 
 def _negative_shapes(words: np.ndarray, heads: Heads) -> np.ndarray:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-(RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION,
- SAMPLE) = range(1, 14)
+(RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE) = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, _IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 255
 MUST_UNDERSTAND = 128  # in a type: a reader that does not know it refuses the journal

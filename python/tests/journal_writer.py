@@ -6,7 +6,7 @@ import json
 import pathlib
 import struct
 
-RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END = range(1, 12)
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 0xFFFFFFFF
 
@@ -85,6 +85,14 @@ def end(records=0, tasks=0, dispatches=0, payload=0, stored=0, duplicates=0, dro
                                    len(text)) + text, stage=255, arg=255, flags=flags)
 
 
+def execution(number, end, core=1, block=0, subtask=1, function=7, **head):
+    return record(EXECUTION, struct.pack("<Q4I", end, core, block, subtask, function), task=number, stage=255, arg=255, **head)
+
+
+def sample(waited, used, arena, times=1, causes=2, **head):
+    return record(SAMPLE, struct.pack("<3Q2I", waited, used, arena, times, causes), stage=255, arg=255, **head)
+
+
 def header(magic=b"GBXJRNL1", version=1, length=64, rest=bytes(48)):
     return struct.pack("<8s2I", magic, version, length) + rest
 
@@ -97,6 +105,27 @@ def block(sequence, records, count=None, magic=0x42584247):
 
 def journal(*blocks):
     return header() + b"".join(block(i, records) for i, records in enumerate(blocks))
+
+
+def newer(data: bytes, *types: int) -> tuple[bytes, int]:
+    """The same journal as a newer version may write it, and how many records of unknown types it has: the header is
+    longer, every record has two more words, and before all but the first of a block there is one of the `types`."""
+    made, at, sequence, count = header(version=2, length=200, rest=b"\xee" * 184), 64, 0, 0
+    while at < len(data):
+        end, at, records = at + 32 + struct.unpack_from("<I", data, at + 4)[0], at + 32, []
+        while at < end:
+            words = struct.unpack_from("<I", data, at + 8)[0]
+            one = bytearray(data[at:at + 8 * words] + b"\xff" * 16)
+            struct.pack_into("<I", one, 8, words + 2)
+            if one[0] == EDGES:
+                struct.pack_into("<H", one, 14, 2)
+            if records:
+                records.append(record(types[count % len(types)], bytes(count % 40), task=2**64 - 1, stage=9, role=9))
+                count += 1
+            records.append(bytes(one))
+            at += 8 * words
+        made, sequence = made + block(sequence, records), sequence + 1
+    return made, count
 
 
 def write(directory: pathlib.Path, data: bytes, payload: bytes | None = b"") -> pathlib.Path:

@@ -122,6 +122,8 @@ def everything(seed=1, is_sound=False):
     arguments = [jw.record(jw.RUN_ARG, struct.pack("<2Q", 0, 0xFFFFFFFFFFFFFFFE), arg=1, dtype=11),
                  jw.record(jw.RUN_ARG, struct.pack("<2Q2q", 1, 0x1000, 4, 0), arg=0, dtype=14, ndims=2)]
     rest = [jw.edges(9, [1, 2]), jw.edges(9, [5]), jw.edges(8, []), jw.done(9, time=123),
+            jw.execution(9, 2**64 - 1, time=3, block=1), jw.execution(9, 40, core=5, function=99, time=17),
+            jw.execution(2, 40, subtask=0, time=40), jw.sample(55, 4096, 4096),
             jw.record(jw.DONE, bytes(16), task=8, time=9), *lost, *skipped, *arguments,
             *(dispatch(number, block, subtask, chance) for number in (9, 3) for block in (2, 0) for subtask in (2, 0,
                 1))]
@@ -167,6 +169,11 @@ class Everything(unittest.TestCase):
             self.assertEqual((read.task(9).predecessors, read.task(9).completed_ns, read.task(9).dispatched_ns),
                              ((1, 2, 5), 123, 90))
             self.assertEqual(read.verify(), [])
+            self.assertEqual(read.newer_records, 0)
+            self.assertEqual(
+                [(one["task_seq"], one["kernel"], one["subtask_id"], one["core_id"], one["block_idx"], one["start_ns"],
+                  one["end_ns"]) for one in read.executions],
+                [(2, "softmax", 0, 1, 0, 40, 40), (9, None, 1, 5, 0, 17, 40), (9, "softmax", 1, 1, 1, 3, None)])
             use(read)
             (files / "tensor_dump.rec").unlink()
             if not is_sound:
@@ -189,6 +196,30 @@ class Everything(unittest.TestCase):
         changed[record.bin_offset + 3] ^= 1
         jw.write(dump, data, bytes(changed))
         self.assertEqual([bad.index for bad in glassbox.open(dump).verify()], [record.index])
+
+
+class Newer(unittest.TestCase):
+    def test_what_is_not_known_is_skipped_and_counted(self):
+        directory = support.scratch("newer")
+        for data, payload in (everything(), (small(), bytes(64))):
+            old = glassbox.open(jw.write(directory, data, payload))
+            use(old)
+            expected = old.to_dict(), old.arguments, old.dispatches, [task.predecessors for task in old.tasks]
+            arrays = [record.array().tobytes() for record in old if not record.truncated and record.bin_size]
+            made, count = jw.newer(data, 100, 127)
+            dump = glassbox.open(jw.write(directory, made, None))
+            self.assertEqual((dump.newer_records, old.newer_records), (count, 0))
+            self.assertGreater(count, 1)
+            self.assertEqual((dump.to_dict(), dump.arguments, dump.dispatches, [task.predecessors for task in dump.tasks]),
+                             expected)
+            self.assertEqual([record.array().tobytes() for record in dump if not record.truncated and record.bin_size], arrays)
+
+    def test_what_has_to_be_understood_is_refused(self):
+        directory = support.scratch("must")
+        for kind in (128, 128 + jw.TENSOR, 255):
+            made, _ = jw.newer(small(), 100, kind)
+            with self.assertRaisesRegex(glassbox.DumpError, f"type {kind}, .*needs a newer reader"):
+                glassbox.open(jw.write(directory, made))
 
 
 class Damage(unittest.TestCase):
@@ -277,6 +308,9 @@ class Damage(unittest.TestCase):
                 (jw.end(), "follows the last"), (jw.record(jw.LOSS, struct.pack("<2IQ", 4, 0, 1)), "its cause is none"),
                 (jw.record(jw.LOSS, struct.pack("<2IQ", 1, 0, 1), stage=7), "its stage is none"),
                 (jw.record(jw.SKIPPED, struct.pack("<2I", 2, 1)), "its reason is none"),
+                (jw.execution(0, 5, time=6), "its block, subtask or end"),
+                (jw.execution(0, 5, subtask=3), "its block, subtask"),
+                (jw.execution(0, 5, block=65536), "its block, subtask"), (jw.sample(1, 65, 64), "more than its arena"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Q", 2, 1)), "neither a tensor nor a scalar"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Q", 1, 1), ndims=1, dtype=1), "too short for its shape"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Qq", 1, 1, 4), ndims=1, dtype=0), "its dtype is none"),

@@ -40,19 +40,10 @@ static integer integer_of(uint32_t dtype, uint64_t bits) {
     return result;
 }
 
-/* The last digit goes before `end`, up to 20 of them; returns the first. */
-static char *digits_before(char *end, uint64_t digits) {
-    do {
-        *--end = (char)('0' + digits % 10);
-        digits /= 10;
-    } while (digits != 0);
-    return end;
-}
-
 static size_t integer_format(integer number, char out_text[DIGITS_TEXT_BYTES]) {
     char text[DIGITS_TEXT_BYTES];
     char *end = text + sizeof text;
-    char *start = digits_before(end, number.magnitude);
+    char *start = gbx_digits_before(end, number.magnitude);
     if (number.is_negative)
         *--start = '-';
     const size_t length = (size_t)(end - start);
@@ -342,7 +333,7 @@ static size_t put_right(const gbx_array_format *format, const char *text, size_t
 static char *put_exponent(char *at, int exponent, int width) {
     char text[DIGITS_TEXT_BYTES];
     char *end = text + sizeof text;
-    const char *digits = digits_before(end, (uint64_t)abs(exponent));
+    const char *digits = gbx_digits_before(end, (uint64_t)abs(exponent));
     *at++ = 'e';
     *at++ = exponent < 0 ? '-' : '+';
     at = put_zeros(at, width - (int)(end - digits));
@@ -358,7 +349,7 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
         decimal = gbx_decimal_round(&value, places + 1);
     }
     char text[DIGITS_TEXT_BYTES];
-    const char *digits = digits_before(text + sizeof text, decimal.digits);
+    const char *digits = gbx_digits_before(text + sizeof text, decimal.digits);
     char *at = put_blanks(out_word, format->left - 1 - is_negative);
     if (is_negative)
         *at++ = '-';
@@ -371,7 +362,7 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
 /* The digits and the zeros that place them: 1200 is 12 and two, 0.0012 is two and 12. */
 static char *put_number(char *at, gbx_decimal decimal) {
     char text[DIGITS_TEXT_BYTES];
-    const char *digits = digits_before(text + sizeof text, decimal.digits);
+    const char *digits = gbx_digits_before(text + sizeof text, decimal.digits);
     const int whole = decimal.exponent + 1;
     if (whole <= 0) {
         *at++ = '0';

@@ -48,6 +48,9 @@ uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index);
 /* Of the shape; 1 for a scalar. UINT64_MAX where it does not fit. */
 uint64_t gbx_entry_numel(const gbx_entry *entry);
 
+/* The index of an element, numbered row-major, along each dimension; nothing of a scalar. */
+void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]);
+
 /* Bytes of payload in the file, overwritten or not; 0 for a scalar, and where none was kept. */
 uint64_t gbx_entry_stored_bytes(const gbx_entry *entry);
 

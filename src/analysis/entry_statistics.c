@@ -9,6 +9,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/entries.h"
+#include "base/memory.h"
 
 enum {
     PIECE_BYTES = 1 << 17,        /* read at a time: stays in the cache */
@@ -175,7 +176,7 @@ gbx_status gbx_entries_statistics(gbx_entries *entries, const uint64_t *indices,
                                   gbx_entry_summary *out_summaries, size_t *out_count) {
     batch b = {.jobs = malloc((count + 1) * sizeof *b.jobs)};
     if (!b.jobs)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the statistics of %zu entries", count);
+        return gbx_fail_memory("computing the statistics of %zu entries", count);
     pthread_mutex_init(&b.lock, NULL);
     gbx_status status = fill(&b, entries, indices, count, out_summaries, out_count);
     if (!status)

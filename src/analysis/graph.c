@@ -1,4 +1,5 @@
 #include "analysis/graph.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@ typedef struct search {
     uint64_t (*remembered)[REMEMBERED]; /* of each place, the last one first; UINT64_MAX for none */
 } search;
 
+#define READING_GRAPH "reading the graph of the dump's tasks"
+
 struct gbx_graph {
     gbx_graph_task *tasks; /* by task_seq */
     uint64_t count;
@@ -32,21 +35,10 @@ struct gbx_graph {
     search *search;
 };
 
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "no memory for the graph of the dump's tasks");
-}
-
 /* --- reading --- */
 
 static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
-    if (graph->count == graph->capacity) {
-        uint64_t wanted = graph->capacity ? graph->capacity * 2 : 64;
-        gbx_graph_task *larger = realloc(graph->tasks, wanted * sizeof *larger);
-        if (!larger)
-            return fail_memory();
-        graph->tasks = larger;
-        graph->capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&graph->tasks, &graph->capacity, graph->count + 1, READING_GRAPH));
     graph->tasks[graph->count++] =
         (gbx_graph_task){.task = record->task, .begin_ns = record->time_ns, .end_ns = UINT64_MAX};
     return NULL;
@@ -55,14 +47,8 @@ static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
 static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
     uint64_t count;
     const uint64_t *predecessors = gbx_record_edges(record, &count);
-    if (count > graph->edge_capacity - graph->edge_count) {
-        uint64_t wanted = (graph->edge_capacity + count) * 2;
-        uint64_t *larger = realloc(graph->edges, wanted * sizeof *larger);
-        if (!larger)
-            return fail_memory();
-        graph->edges = larger;
-        graph->edge_capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&graph->edges, &graph->edge_capacity, graph->edge_count + count,
+                              READING_GRAPH));
     if (count > 0)
         memcpy(graph->edges + graph->edge_count, predecessors, count * sizeof *predecessors);
     graph->edge_count += count;
@@ -138,7 +124,7 @@ static gbx_status resolve(gbx_graph *graph) {
     graph->first_edges = malloc((graph->count + 1) * sizeof *graph->first_edges);
     graph->edge_places = malloc((graph->edge_count + 1) * sizeof *graph->edge_places);
     if (!graph->first_edges || !graph->edge_places)
-        return fail_memory();
+        return gbx_fail_memory(READING_GRAPH);
     uint64_t first = 0;
     for (uint64_t i = 0; i < graph->count; ++i) {
         uint64_t count = graph->tasks[i].predecessor_count;
@@ -236,7 +222,7 @@ static gbx_status put_in_order(gbx_graph *graph) {
     free(w.states);
     free(w.path);
     free(w.looked);
-    return has_memory ? NULL : fail_memory();
+    return has_memory ? NULL : gbx_fail_memory(READING_GRAPH);
 }
 
 /* --- the whole --- */
@@ -244,13 +230,13 @@ static gbx_status put_in_order(gbx_graph *graph) {
 static gbx_status make_search(gbx_graph *graph) {
     graph->search = calloc(1, sizeof *graph->search);
     if (!graph->search)
-        return fail_memory();
+        return gbx_fail_memory(READING_GRAPH);
     graph->search->later = UINT64_MAX;
     graph->search->marks = calloc(graph->count / 64 + 1, sizeof *graph->search->marks);
     size_t remembered_bytes = (graph->count + 1) * sizeof *graph->search->remembered;
     graph->search->remembered = malloc(remembered_bytes);
     if (!graph->search->marks || !graph->search->remembered)
-        return fail_memory();
+        return gbx_fail_memory(READING_GRAPH);
     memset(graph->search->remembered, 0xff, remembered_bytes);
     return NULL;
 }
@@ -259,7 +245,7 @@ gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
     gbx_graph *graph = calloc(1, sizeof *graph);
     *out_graph = NULL;
     if (!graph)
-        return fail_memory();
+        return gbx_fail_memory(READING_GRAPH);
     gbx_status status = read_all(graph, reader);
     if (!status)
         status = resolve(graph);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 static void attend(void *context) {
     gbx_dump_session_attend(context);
@@ -13,77 +14,65 @@ static gbx_status receive(void *context, const gbx_run_args *run) {
     return gbx_dump_session_receive(context, run);
 }
 
-static size_t list_kernels(const gbx_chip *chip, gbx_dump_kernel *kernels) {
-    size_t count = 0;
+static void list_kernels(const gbx_chip *chip, gbx_run_info *run) {
     for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i) {
         const gbx_kernel_entry *entry = &chip->kernels[i];
         if (!entry->name[0])
             continue;
-        kernels[count++] = (gbx_dump_kernel){.func_id = i,
-                                             .core = entry->core,
-                                             .name = entry->name,
-                                             .signature = entry->signature,
-                                             .arg_names = entry->arg_names,
-                                             .object_path = entry->object_path,
-                                             .origin = entry->origin,
-                                             .compile_flags = entry->compile_flags,
-                                             .link_flags = entry->link_flags};
+        run->kernels[run->kernel_count++] =
+            (gbx_run_kernel){.func_id = i,
+                             .name = entry->name,
+                             .core_type = entry->core == GBX_CORE_AIC ? "aic" : "aiv",
+                             .declared = entry->signature,
+                             .arg_names = entry->arg_names,
+                             .object_path = entry->object_path,
+                             .origin = entry->origin,
+                             .compile_flags = entry->compile_flags,
+                             .link_flags = entry->link_flags};
     }
-    return count;
 }
 
-static size_t list_run_args(const gbx_run *run, gbx_dump_run_arg *args) {
+static void list_arguments(const gbx_run *from, gbx_run_info *run) {
     static const char *const roles[] = {"input", "output", "inout"};
-    size_t count = 0;
-    for (uint32_t i = 0; i < run->tensor_count; ++i)
-        args[count++] =
-            (gbx_dump_run_arg){.name = run->tensors[i].name, .role = roles[run->tensors[i].role]};
-    for (uint32_t i = 0; i < run->scalar_count; ++i)
-        args[count++] = (gbx_dump_run_arg){.name = run->scalar_names ? run->scalar_names[i] : NULL,
-                                           .role = "scalar",
-                                           .dtype = run->scalar_dtypes ? run->scalar_dtypes[i] : 0};
-    return count;
+    for (uint32_t i = 0; i < from->tensor_count; ++i)
+        run->arguments[run->argument_count++] =
+            (gbx_run_argument){.name = from->tensors[i].name, .role = roles[from->tensors[i].role]};
+    for (uint32_t i = 0; i < from->scalar_count; ++i)
+        run->arguments[run->argument_count++] =
+            (gbx_run_argument){.name = from->scalar_names ? from->scalar_names[i] : NULL,
+                               .role = "scalar",
+                               .dtype = from->scalar_dtypes ? from->scalar_dtypes[i] : 0};
 }
 
 static gbx_status begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
     gbx_chip *chip = request->chip;
-    bool is_process = chip->device == GBX_DEVICE_PROCESS;
     gbx_dump_session_config config = {
         .hal = chip->hal,
         .level = request->config->enable_dump_tensor,
         .has_args = request->config->enable_dump_args,
-        .options = &request->config->dump,
-        .runtime = request->runtime->name,
-        .device = is_process ? "process" : "thread",
-        .blocks = chip->blocks,
-        .aicpu_threads = chip->aicpu_threads,
-        .kernels = dump->kernels,
-        .kernel_count = list_kernels(chip, dump->kernels),
-        .run_args = dump->run_args,
-        .run_arg_count = list_run_args(request->run, dump->run_args),
         .has_orchestration = request->entry != NULL,
-    };
+        .options = &request->config->dump,
+        .run = {.runtime = request->runtime->name,
+                .device = chip->device == GBX_DEVICE_PROCESS ? "process" : "thread",
+                .blocks = chip->blocks,
+                .threads = chip->aicpu_threads,
+                .kernels = calloc(GBX_MAX_KERNELS, sizeof(gbx_run_kernel)),
+                .arguments =
+                    calloc(GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS, sizeof(gbx_run_argument))}};
+    if (!config.run.kernels || !config.run.arguments) {
+        gbx_run_info_free(&config.run);
+        return gbx_fail_memory("dumping");
+    }
+    list_kernels(chip, &config.run);
+    list_arguments(request->run, &config.run);
     return gbx_dump_session_begin(&config, &dump->session);
 }
 
-static void free_lists(gbx_run_dump *dump) {
-    free(dump->kernels);
-    free(dump->run_args);
-}
-
 gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
-    *dump = (gbx_run_dump){.session = NULL};
+    *dump = (gbx_run_dump){.chip = request->chip};
     if (!request->config->enable_dump_tensor && !request->config->enable_dump_args)
         return NULL;
-    dump->kernels = calloc(GBX_MAX_KERNELS, sizeof *dump->kernels);
-    dump->run_args = calloc(GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS, sizeof *dump->run_args);
-    gbx_status status = dump->kernels && dump->run_args
-                            ? begin(request, dump)
-                            : gbx_fail(GBX_EXHAUSTED, "dumping: the host is out of memory");
-    if (status) {
-        free_lists(dump);
-        return status;
-    }
+    GBX_TRY(begin(request, dump));
     dump->listener = (gbx_chip_listener){
         .context = dump->session,
         .dump_data_base = gbx_dump_session_data_base(dump->session),
@@ -98,16 +87,46 @@ const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump) {
     return dump->session ? &dump->listener : NULL;
 }
 
+/* The chip's numbers are its own; those of the journal stay as they are for ever. */
+static gbx_record_outcome outcome_of(const gbx_chip_fault *fault, gbx_code code) {
+    static const gbx_outcome_fault faults[] = {
+        [GBX_FAULT_NONE] = GBX_OUTCOME_NO_FAULT,
+        [GBX_FAULT_SIGNAL] = GBX_OUTCOME_SIGNAL,
+        [GBX_FAULT_HANG] = GBX_OUTCOME_HANG,
+        [GBX_FAULT_LOADING] = GBX_OUTCOME_LOADING,
+        [GBX_FAULT_OUTSIDE] = GBX_OUTCOME_OUTSIDE,
+        [GBX_FAULT_THREAD] = GBX_OUTCOME_THREAD_END,
+        [GBX_FAULT_LINK] = GBX_OUTCOME_LINK,
+        [GBX_FAULT_ORCHESTRATION] = GBX_OUTCOME_ORCHESTRATION,
+        [GBX_FAULT_ORCHESTRATION_HANG] = GBX_OUTCOME_ORCHESTRATION_HANG};
+    static const gbx_outcome_address addresses[] = {[GBX_ADDRESS_NONE] = GBX_OUTCOME_ADDRESS_NONE,
+                                                    [GBX_ADDRESS_KNOWN] = GBX_OUTCOME_ADDRESS_KNOWN,
+                                                    [GBX_ADDRESS_IMPOSSIBLE] =
+                                                        GBX_OUTCOME_ADDRESS_IMPOSSIBLE};
+    bool has_kernel = fault->place.func_id != GBX_NO_KERNEL;
+    return (gbx_record_outcome){.code = code,
+                                .fault = faults[fault->kind],
+                                .signal = fault->signal,
+                                .task_id = has_kernel ? fault->place.task_id : 0,
+                                .func_id =
+                                    has_kernel ? fault->place.func_id : GBX_OUTCOME_NO_KERNEL,
+                                .core_id = has_kernel ? fault->place.core_id : 0,
+                                .block_idx = has_kernel ? fault->place.block_idx : 0,
+                                .block_num = has_kernel ? fault->place.block_num : 0,
+                                .address = fault->address,
+                                .address_kind = addresses[fault->address_kind]};
+}
+
 gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_result *result) {
     if (!dump->session)
         return status;
     gbx_dump_ending ending = {.error = status ? gbx_status_message(status) : NULL,
                               .is_lost = gbx_status_code(status) == GBX_DEVICE_LOST,
+                              .outcome = outcome_of(&dump->chip->fault, gbx_status_code(status)),
                               .tasks = result->tasks,
                               .dispatches = result->dispatches,
                               .device_ns = result->device_ns};
     gbx_status lost = gbx_dump_session_end(dump->session, &ending, &result->dump);
-    free_lists(dump);
     /* The run's own failure comes first; what its dump lacks is told beside it. */
     if (status && lost)
         gbx_log_error("%s", gbx_status_message(lost));

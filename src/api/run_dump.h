@@ -8,9 +8,8 @@
 
 typedef struct gbx_run_dump {
     gbx_dump_session *session; /* NULL: none is wanted */
+    const gbx_chip *chip;
     gbx_chip_listener listener;
-    gbx_dump_kernel *kernels;
-    gbx_dump_run_arg *run_args;
 } gbx_run_dump;
 
 /* `request` is borrowed until the end. */

@@ -10,19 +10,11 @@
 #include "base/memory.h"
 
 ssize_t gbx_read_some(int fd, void *to, size_t size) {
-    ssize_t got;
-    do
-        got = read(fd, to, size);
-    while (got < 0 && errno == EINTR);
-    return got;
+    return TEMP_FAILURE_RETRY(read(fd, to, size));
 }
 
 ssize_t gbx_write_some(int fd, const void *from, size_t size) {
-    ssize_t put;
-    do
-        put = write(fd, from, size);
-    while (put < 0 && errno == EINTR);
-    return put;
+    return TEMP_FAILURE_RETRY(write(fd, from, size));
 }
 
 int gbx_read_all(int fd, void *to, size_t size, size_t *out_size) {
@@ -41,10 +33,8 @@ int gbx_read_all(int fd, void *to, size_t size, size_t *out_size) {
 int gbx_pread_all(int fd, void *to, size_t size, uint64_t offset, size_t *out_size) {
     *out_size = 0;
     while (*out_size < size) {
-        ssize_t got =
-            pread(fd, (char *)to + *out_size, size - *out_size, (off_t)(offset + *out_size));
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = TEMP_FAILURE_RETRY(
+            pread(fd, (char *)to + *out_size, size - *out_size, (off_t)(offset + *out_size)));
         if (got < 0)
             return errno;
         if (got == 0)
@@ -67,16 +57,18 @@ int gbx_write_all(int fd, const void *from, size_t size) {
 int gbx_pwrite_all(int fd, const void *from, size_t size, uint64_t offset, size_t *out_written) {
     *out_written = 0;
     while (*out_written < size) {
-        ssize_t put = pwrite(fd, (const char *)from + *out_written, size - *out_written,
-                             (off_t)(offset + *out_written));
-        if (put > 0)
-            *out_written += (size_t)put;
-        else if (put == 0)
-            return EIO;
-        else if (errno != EINTR)
-            return errno;
+        ssize_t put =
+            TEMP_FAILURE_RETRY(pwrite(fd, (const char *)from + *out_written, size - *out_written,
+                                      (off_t)(offset + *out_written)));
+        if (put <= 0)
+            return put < 0 ? errno : EIO;
+        *out_written += (size_t)put;
     }
     return 0;
+}
+
+int gbx_sync_data(int fd) {
+    return TEMP_FAILURE_RETRY(fdatasync(fd)) == 0 ? 0 : errno;
 }
 
 static gbx_status read_open_file(int fd, const char *path, size_t max_bytes, char **out_bytes,

@@ -25,6 +25,9 @@ GBX_MUST_USE int gbx_write_all(int fd, const void *from, size_t size);
 GBX_MUST_USE int gbx_pwrite_all(int fd, const void *from, size_t size, uint64_t offset,
                                 size_t *out_written);
 
+/* fdatasync that signals do not end. */
+GBX_MUST_USE int gbx_sync_data(int fd);
+
 /*
  * A whole regular file of at most `max_bytes`, zero terminated; *out_bytes is freed by the caller.
  * Never waits for a pipe. Fails with GBX_NOT_FOUND where there is none, GBX_OUT_OF_RANGE where it

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -12,29 +11,24 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/io.h"
+#include "base/memory.h"
+
+enum { PIECE_BYTES = 16384 };
 
 typedef struct text {
     char *bytes;
-    size_t size;
-    size_t capacity;
+    uint64_t size;
+    uint64_t capacity;
 } text;
 
 /* Appends what a pipe has now; false at its end. */
 static bool take(int fd, text *into, bool *out_is_out_of_memory) {
-    if (into->capacity - into->size < 4096) {
-        size_t capacity = into->capacity ? into->capacity * 2 : 16384;
-        char *grown = realloc(into->bytes, capacity + 1);
-        if (!grown) {
-            *out_is_out_of_memory = true;
-            return false;
-        }
-        into->bytes = grown;
-        into->capacity = capacity;
+    if (!gbx_array_grow(&into->bytes, &into->capacity, into->size + PIECE_BYTES + 1, 1)) {
+        *out_is_out_of_memory = true;
+        return false;
     }
-    ssize_t count;
-    do
-        count = read(fd, into->bytes + into->size, into->capacity - into->size);
-    while (count < 0 && errno == EINTR);
+    ssize_t count = gbx_read_some(fd, into->bytes + into->size, PIECE_BYTES);
     if (count <= 0)
         return false;
     into->size += (size_t)count;
@@ -46,16 +40,15 @@ static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
     text *const texts[2] = {out, err};
     bool is_out_of_memory = false;
     while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
-        if (poll(pipes, 2, -1) < 0 && errno != EINTR)
+        if (gbx_poll(pipes, 2, INT64_MAX) < 0)
             return gbx_fail(GBX_IO, "reading the output of a program: %s", strerror(errno));
         for (int i = 0; i < 2; ++i)
             if (pipes[i].fd >= 0 && pipes[i].revents &&
                 !take(pipes[i].fd, texts[i], &is_out_of_memory))
                 pipes[i].fd = -1;
     }
-    if (is_out_of_memory || !out->bytes || !err->bytes)
-        return gbx_fail(GBX_EXHAUSTED,
-                        "reading the output of a program: the host is out of memory");
+    if (is_out_of_memory)
+        return gbx_fail_memory("reading the output of a program");
     out->bytes[out->size] = '\0';
     err->bytes[err->size] = '\0';
     return NULL;
@@ -85,10 +78,7 @@ static int spawn(char *const *arguments, int out_fd, int err_fd, pid_t *out_pid)
 
 static gbx_status collect(const char *program, pid_t pid, gbx_process_result *out_result) {
     int status;
-    pid_t ended;
-    do
-        ended = waitpid(pid, &status, 0);
-    while (ended < 0 && errno == EINTR);
+    pid_t ended = (pid_t)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     if (ended < 0 && errno == ECHILD)
         return gbx_fail(GBX_IO,
                         "waiting for %s: this program ignores SIGCHLD or reaps all children, so "

@@ -12,32 +12,22 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/io.h"
+#include "base/memory.h"
 
 enum { BUFFER_BYTES = 1 << 18, SUFFIX_LETTERS = 6, ATTEMPTS = 100, OPEN_FOLDERS = 16 };
 
 /* --- a file being written --- */
 
-static int write_all(gbx_output *output, const char *bytes, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(output->fd, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return errno;
-        bytes += written;
-        size -= (size_t)written;
-        output->bytes += (uint64_t)written;
-    }
-    return 0;
-}
-
 /* For fopencookie: anything but `size` is a failure. */
 static ssize_t write_stream(void *cookie, const char *bytes, size_t size) {
     gbx_output *output = cookie;
+    size_t written = 0;
     if (output->error == 0 && output->signals && gbx_signals_have_come(output->signals))
         output->error = EINTR;
     if (output->error == 0)
-        output->error = write_all(output, bytes, size);
+        output->error = gbx_pwrite_all(output->fd, bytes, size, output->bytes, &written);
+    output->bytes += written;
     errno = output->error;
     return output->error ? 0 : (ssize_t)size;
 }
@@ -49,7 +39,7 @@ gbx_status gbx_output_open(gbx_output *output, int fd, const gbx_held_signals *s
     if (!output->stream) {
         free(output->buffer);
         close(fd);
-        return gbx_fail(GBX_EXHAUSTED, "writing a file: the host is out of memory");
+        return gbx_fail_memory("writing a file");
     }
     setvbuf(output->stream, output->buffer, _IOFBF, BUFFER_BYTES);
     return NULL;
@@ -135,7 +125,7 @@ static gbx_status create(const char *path, int (*make)(const char *path), gbx_st
     if (!staging->path || asprintf(&staging->temporary, "%s.partial-XXXXXX", staging->path) < 0) {
         staging->temporary = NULL;
         free_staging(staging);
-        return gbx_fail(GBX_EXHAUSTED, "making %s: the host is out of memory", path);
+        return gbx_fail_memory("making %s", path);
     }
     char *suffix = staging->temporary + strlen(staging->temporary) - SUFFIX_LETTERS;
     *out_fd = -1;

@@ -25,14 +25,14 @@
  */
 typedef struct gbx_output {
     FILE *stream;
-    uint64_t bytes; /* that were handed to the system; all after the close */
+    uint64_t bytes; /* that are written; all after the close */
     int fd;
     int error;                       /* errno of the first write that failed; 0 */
     const gbx_held_signals *signals; /* NULL where none is held */
     char *buffer;                    /* of the stream */
 } gbx_output;
 
-/* Takes the descriptor. The output must not move until it is closed. */
+/* Takes the descriptor, of an empty file. The output must not move until it is closed. */
 GBX_MUST_USE gbx_status gbx_output_open(gbx_output *output, int fd,
                                         const gbx_held_signals *signals);
 

@@ -49,14 +49,6 @@ static void print_party(uint64_t task, const party *p) {
     print_argument(p);
 }
 
-void gbx_audit_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]) {
-    const int64_t *shape = gbx_record_shape(entry->tensor);
-    for (uint32_t i = entry->head->ndims; i-- > 0;) {
-        out_index[i] = (int64_t)(element % (uint64_t)shape[i]);
-        element /= (uint64_t)shape[i];
-    }
-}
-
 gbx_status gbx_audit_replay_line(const gbx_opened_dump *dump, const char *given, uint64_t task,
                                  char **out_text) {
     char number[24];
@@ -125,7 +117,7 @@ static void print_range(const gbx_audit_finding *f, const party *second) {
 
 static void print_index(const gbx_entry *entry, uint64_t element) {
     int64_t index[GBX_MAX_DIMS];
-    gbx_audit_index(entry, element, index);
+    gbx_entry_index(entry, element, index);
     fputs("[", stdout);
     for (uint32_t i = 0; i < entry->head->ndims; ++i)
         printf("%s%" PRId64, i ? ", " : "", index[i]);
@@ -166,8 +158,8 @@ static void print_edge(const gbx_audit_finding *f) {
     if (!f->has_no_path)
         return;
     bool is_write = f->kind == GBX_AUDIT_OVERLAPPING_WRITES;
-    uint64_t from = f->is_read_first ? f->second.task : f->first.task;
-    uint64_t to = f->is_read_first ? f->first.task : f->second.task;
+    uint64_t from, to;
+    gbx_audit_missing_edge(f, &from, &to);
     printf(is_write ? "  missing: an edge between task %" PRIu64 " and task %" PRIu64 "\n"
                     : "  missing: an edge from task %" PRIu64 " to task %" PRIu64 "\n",
            from, to);

@@ -7,16 +7,7 @@
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
 #include "cli/view_row.h"
-
-static const char *const kind_names[GBX_AUDIT_KIND_COUNT] = {
-    [GBX_AUDIT_UNDECLARED_WRITE] = "undeclared_write",
-    [GBX_AUDIT_READ_TOO_EARLY] = "read_too_early",
-    [GBX_AUDIT_OVERLAPPING_WRITES] = "overlapping_writes"};
-
-static const char *const reason_names[] = {[GBX_SUSPECT_HAS_IT] = "argument_there",
-                                           [GBX_SUSPECT_ENDS_BEFORE] = "output_ends_before",
-                                           [GBX_SUSPECT_BEGINS_AFTER] = "output_begins_after",
-                                           [GBX_SUSPECT_RAN] = "ran"};
+#include "text/names.h"
 
 /* task_id and kernels; a task whose record is missing has none. */
 static void write_task(gbx_json_writer *json, const gbx_reader *reader,
@@ -42,7 +33,7 @@ static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump,
     gbx_json_put_u64(json, "index", side->entry);
     gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
     gbx_json_put_string(json, "arg_name", entry.arg_name);
-    gbx_json_put_string(json, "stage", gbx_text_stage(entry.head->stage));
+    gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, entry.head->stage));
     gbx_json_put_hex_text(json, "buffer_addr", entry.tensor->buffer_addr);
     gbx_json_put_i64(json, "begin", side->begin);
     gbx_json_put_i64(json, "end", side->end);
@@ -70,7 +61,7 @@ static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *du
         return NULL;
     }
     GBX_TRY(gbx_entries_at(dump->entries, finding->second.entry, &entry));
-    gbx_audit_index(&entry, finding->element, index);
+    gbx_entry_index(&entry, finding->element, index);
     gbx_json_begin_object_inline(json);
     gbx_json_key(json, "index");
     gbx_json_begin_array_inline(json);
@@ -95,7 +86,7 @@ static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *du
     gbx_json_begin_object_inline(json);
     gbx_json_put_u64(json, "task_seq", suspect->task);
     write_task(json, dump->reader, is_found ? &task : NULL);
-    gbx_json_put_string(json, "reason", reason_names[suspect->reason]);
+    gbx_json_put_string(json, "reason", gbx_name_of(&gbx_audit_reasons, suspect->reason));
     if (has_entry) {
         GBX_TRY(gbx_entries_at(dump->entries, suspect->entry, &entry));
         gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
@@ -125,7 +116,7 @@ static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *d
 static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *dump,
                                 const char *given, const gbx_audit_finding *finding) {
     gbx_json_begin_object(json);
-    gbx_json_put_string(json, "kind", kind_names[finding->kind]);
+    gbx_json_put_string(json, "kind", gbx_name_of(&gbx_audit_kinds, finding->kind));
     GBX_TRY(write_side(json, dump, "first", &finding->first));
     GBX_TRY(write_side(json, dump, "second", &finding->second));
     write_range(json, finding);

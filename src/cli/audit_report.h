@@ -20,7 +20,4 @@ GBX_MUST_USE gbx_status gbx_audit_print_finding(const gbx_opened_dump *dump, con
 GBX_MUST_USE gbx_status gbx_audit_replay_line(const gbx_opened_dump *dump, const char *given,
                                               uint64_t task, char **out_text);
 
-/* The index of an element, row-major, along each dimension of an entry. */
-void gbx_audit_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]);
-
 #endif

@@ -6,21 +6,14 @@
 
 enum { SHOWN_MAX = 20 };
 
-/* Records that were left out, whole or in part. */
-static uint64_t count_left_out(const gbx_audit_counts *counts) {
-    uint64_t left_out = counts->unfollowed + counts->in_flight;
-    for (int gap = 0; gap < GBX_GAP_COUNT; ++gap)
-        left_out += counts->not_compared[gap];
-    return left_out;
-}
-
-/* What there was beside the records, of which nothing is known; "" for nothing. */
+/* "" for nothing. */
 static const char *what_is_missing(const gbx_audit_counts *counts) {
-    if (!counts->is_complete)
-        return "the dump is not complete";
-    if (counts->missing_tasks == UINT64_MAX)
-        return "the dump may not have all arguments of its tasks";
-    return counts->missing_tasks > 0 ? "outputs of some tasks are not in the dump" : "";
+    static const char *const words[] = {
+        [GBX_AUDIT_LACKS_NOTHING] = "",
+        [GBX_AUDIT_LACKS_END] = "the dump is not complete",
+        [GBX_AUDIT_LACKS_ARGUMENTS] = "the dump may not have all arguments of its tasks",
+        [GBX_AUDIT_LACKS_SOME_OUTPUTS] = "outputs of some tasks are not in the dump"};
+    return words[gbx_audit_find_lack(counts)];
 }
 
 static void print_good(const gbx_audit_counts *counts, const char *tasks) {
@@ -30,9 +23,9 @@ static void print_good(const gbx_audit_counts *counts, const char *tasks) {
     gbx_text_count(all, records);
     if (counts->records == 0)
         puts("nothing was audited: the dump has no tensors, or only those of tasks in flight");
-    else if (count_left_out(counts) > 0)
+    else if (gbx_audit_left_out(counts) > 0)
         printf("no findings, but %s of %s records of %s could not be audited%s%s\n",
-               gbx_text_count(count_left_out(counts), left_out), records, tasks,
+               gbx_text_count(gbx_audit_left_out(counts), left_out), records, tasks,
                missing[0] ? ", and " : "", missing);
     else
         printf("no findings%s%s: %s record%s of %s do not contradict each other\n",
@@ -133,14 +126,13 @@ static gbx_status print_findings(const gbx_opened_dump *dump, const char *given,
     size_t shown = audit->finding_count < SHOWN_MAX ? audit->finding_count : SHOWN_MAX;
     for (size_t i = 0; i < shown; ++i)
         GBX_TRY(gbx_audit_print_finding(dump, given, &audit->findings[i]));
-    for (int kind = 0; kind < GBX_AUDIT_KIND_COUNT; ++kind) {
-        static const char *const names[GBX_AUDIT_KIND_COUNT] = {
-            "undeclared writes", "reads too early", "overlapping writes"};
+    for (uint32_t kind = 0; kind < GBX_AUDIT_KIND_COUNT; ++kind) {
         uint64_t more = 0;
         for (size_t i = shown; i < audit->finding_count; ++i)
             more += audit->findings[i].kind == (gbx_audit_kind)kind;
         if (more > 0)
-            printf("and %s more %s (--json has %s)\n", gbx_text_count(more, count), names[kind],
+            printf("and %s more %s (--json has %s)\n", gbx_text_count(more, count),
+                   gbx_name_sentence(&gbx_audit_kinds, kind),
                    audit->counts.has_more ? "these" : "all");
     }
     return NULL;

@@ -223,9 +223,7 @@ static gbx_status report(comparison *c, int *out_exit_code) {
         GBX_TRY(report_json(c, &result));
     else if (!is_nothing)
         GBX_TRY(report_text(c, &result));
-    bool is_alike = result.compared > 0 && result.counts[GBX_DIFF_DIFFERENT] == 0 &&
-                    result.counts[GBX_DIFF_ONLY_A] + result.counts[GBX_DIFF_ONLY_B] == 0;
-    *out_exit_code = is_alike ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    *out_exit_code = gbx_diff_is_alike(&result) ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     return NULL;
 }
 

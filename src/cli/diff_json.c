@@ -40,12 +40,9 @@ static void write_numbers(gbx_json_writer *json, const int64_t *numbers, uint32_
 static void write_place(gbx_json_writer *json, const char *key, const gbx_entry *entry,
                         uint64_t number) {
     int64_t index[GBX_MAX_DIMS];
-    gbx_tensor view = {0};
-    if (entry->tensor)
-        gbx_record_view(entry->tensor, &view);
-    gbx_compare_index(&view, number, index);
+    gbx_entry_index(entry, number, index);
     gbx_json_key(json, key);
-    write_numbers(json, index, view.ndims);
+    write_numbers(json, index, entry->tensor ? entry->head->ndims : 0);
 }
 
 static void write_nulls(gbx_json_writer *json, const char *const *keys, size_t count) {
@@ -108,8 +105,6 @@ static bool has_kernel(const gbx_entry *entry) {
 
 static void write_argument(gbx_json_writer *json, const gbx_diff_shown *shown) {
     const gbx_entry *entry = shown->entry;
-    static const char *const roles[] = {
-        [GBX_ROLE_INPUT] = "input", [GBX_ROLE_OUTPUT] = "output", [GBX_ROLE_INOUT] = "inout"};
     char kernel[GBX_VIEW_KERNEL_BYTES];
     gbx_view_kernel_text(shown->reader, entry->task, kernel);
     gbx_json_put_u64(json, "task_seq", entry->head->task);
@@ -121,13 +116,14 @@ static void write_argument(gbx_json_writer *json, const gbx_diff_shown *shown) {
     gbx_json_put_string(json, "kernel", has_kernel(entry) ? kernel : NULL);
     gbx_json_put_u64(json, "arg_index", entry->head->arg_index);
     gbx_json_put_string(json, "arg_name", entry->arg_name);
-    gbx_json_put_string(json, "role", roles[entry->head->role]);
-    gbx_json_put_string(json, "stage", gbx_text_stage(entry->head->stage));
+    gbx_json_put_string(json, "role", gbx_name_of(&gbx_roles, entry->head->role));
+    gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, entry->head->stage));
 }
 
 /* What it is in one dump; "" or "_b" at the end of names. */
 static void write_form(gbx_json_writer *json, const gbx_entry *entry, bool is_b) {
-    gbx_json_put_string(json, is_b ? "kind_b" : "kind", entry->tensor ? "tensor" : "scalar");
+    gbx_json_put_string(json, is_b ? "kind_b" : "kind",
+                        gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR));
     gbx_json_put_string(json, is_b ? "dtype_b" : "dtype", gbx_dtype_name(entry->dtype));
     gbx_json_key(json, is_b ? "shape_b" : "shape");
     write_numbers(json, entry->tensor ? gbx_record_shape(entry->tensor) : NULL,
@@ -140,9 +136,9 @@ void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
                           record->reason == GBX_DIFF_SHAPE;
     gbx_diff_shown shown = gbx_diff_show(dumps, record);
     gbx_json_begin_object_inline(json);
-    gbx_json_put_string(json, "verdict", gbx_diff_verdict_name(record->verdict));
-    gbx_json_put_string(json, "reason", gbx_diff_reason_name(record->reason));
-    gbx_json_put_string(json, "cause", gbx_diff_cause_name(record->cause));
+    gbx_json_put_string(json, "verdict", gbx_name_of(&gbx_diff_verdicts, record->verdict));
+    gbx_json_put_string(json, "reason", gbx_name_of(&gbx_diff_reasons, record->reason));
+    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, record->cause));
     write_index(json, "index_a", record->index_a);
     write_index(json, "index_b", record->index_b);
     write_argument(json, &shown);
@@ -165,17 +161,14 @@ void gbx_diff_json_begin(gbx_json_writer *json, const gbx_diff_dumps *dumps) {
 }
 
 static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
-    static const char *const matchings[] = {[GBX_DIFF_BY_NUMBER] = "task_seq",
-                                            [GBX_DIFF_BY_TASK_ID] = "task_id",
-                                            [GBX_DIFF_BY_ORDER] = "order"};
     gbx_json_put_u64(json, "compared", result->compared);
-    for (size_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
-        gbx_json_put_u64(json, gbx_diff_verdict_name((gbx_diff_verdict)i), result->counts[i]);
+    for (uint32_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
+        gbx_json_put_u64(json, gbx_name_of(&gbx_diff_verdicts, i), result->counts[i]);
     gbx_json_key(json, "not_compared_reasons");
     gbx_json_begin_object_inline(json);
-    for (size_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i)
-        if (gbx_diff_reason_sentence((gbx_diff_reason)i))
-            gbx_json_put_u64(json, gbx_diff_reason_name((gbx_diff_reason)i), result->reasons[i]);
+    for (uint32_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i)
+        if (gbx_diff_reason_is_gap((gbx_diff_reason)i))
+            gbx_json_put_u64(json, gbx_name_of(&gbx_diff_reasons, i), result->reasons[i]);
     gbx_json_end_object(json);
     gbx_json_put_u64(json, "tasks_different", result->tasks_different);
     gbx_json_put_u64(json, "tasks_introduced", result->tasks_introduced);
@@ -183,7 +176,8 @@ static void write_counts(gbx_json_writer *json, const gbx_diff_result *result) {
     gbx_json_put_u64(json, "truncated", result->truncated);
     gbx_json_put_u64(json, "equal_by_hash", result->hashed);
     gbx_json_put_u64(json, "bytes_read", result->read_bytes);
-    gbx_json_put_string(json, "tasks_matched_by", matchings[result->matching]);
+    gbx_json_put_string(json, "tasks_matched_by",
+                        gbx_name_of(&gbx_diff_matchings, result->matching));
     gbx_json_put_u64(json, "bad_edges", result->bad_edges);
 }
 
@@ -202,7 +196,7 @@ static gbx_status write_first(gbx_json_writer *json, const gbx_diff_dumps *dumps
     GBX_TRY(gbx_diff_show_first(dumps, first, &entry, &shown));
     gbx_json_begin_object(json);
     write_argument(json, &shown);
-    gbx_json_put_string(json, "cause", gbx_diff_cause_name(first->cause));
+    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, first->cause));
     gbx_json_put_string(json, "why", why);
     write_index(json, "index_a", first->index_a);
     write_index(json, "index_b", first->index_b);

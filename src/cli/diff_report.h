@@ -36,14 +36,6 @@ GBX_MUST_USE gbx_status gbx_diff_show_first(const gbx_diff_dumps *dumps,
                                             const gbx_diff_record *first, gbx_entry *out_entry,
                                             gbx_diff_shown *out_shown);
 
-/* "different", "only_a"..., as in JSON. */
-const char *gbx_diff_verdict_name(gbx_diff_verdict verdict);
-const char *gbx_diff_reason_name(gbx_diff_reason reason);
-const char *gbx_diff_cause_name(gbx_diff_cause cause); /* NULL for unknown */
-
-/* A sentence of why a record was not compared: "its payload is missing, ...". */
-const char *gbx_diff_reason_sentence(gbx_diff_reason reason);
-
 /* How a record that is different differs: "dtype float32 in A, float16 in B"; "" where it is by the
  * elements of a tensor. */
 void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NOTE_BYTES]);

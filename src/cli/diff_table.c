@@ -71,7 +71,7 @@ static void fill_metrics(const gbx_diff_record *record, row_texts *texts,
 
 /* The cause first: the end is what is cut. */
 static void cause_text(const gbx_diff_record *record, char out_text[2 * GBX_DIFF_NOTE_BYTES]) {
-    const char *cause = gbx_diff_cause_name(record->cause);
+    const char *cause = gbx_name_of(&gbx_diff_causes, record->cause);
     char form[GBX_DIFF_NOTE_BYTES];
     gbx_diff_form_text(record, form);
     snprintf(out_text, (size_t)2 * GBX_DIFF_NOTE_BYTES, "%s%s%s%s",

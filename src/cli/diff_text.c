@@ -87,7 +87,7 @@ static gbx_status print_first(const gbx_diff_text *text, const gbx_diff_dumps *d
     put_coloured("first difference", RED);
     printf(": ");
     gbx_terminal_put(place);
-    printf(", %s: ", gbx_text_stage(entry.head->stage));
+    printf(", %s: ", gbx_name_of(&gbx_stages, entry.head->stage));
     GBX_TRY(gbx_diff_why_text(dumps, result, words));
     gbx_terminal_put(words);
     printf("\n  %s%s\n", text->form,
@@ -172,17 +172,15 @@ static gbx_status print_lead(const gbx_diff_text *text, const gbx_diff_dumps *du
 /* --- the rest --- */
 
 static void print_counts(const gbx_diff_result *result) {
-    static const char *const words[GBX_DIFF_VERDICT_COUNT] = {
-        "equal", "within tolerance", "different", "only in A", "only in B", "not compared"};
     char count[GBX_COUNT_TEXT_BYTES], introduced[GBX_COUNT_TEXT_BYTES],
         unknown[GBX_COUNT_TEXT_BYTES];
     printf("compared %s: ", gbx_text_count(result->compared, count));
-    for (size_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
+    for (uint32_t i = 0; i < GBX_DIFF_VERDICT_COUNT; ++i)
         printf("%s%s %s",
                i == 0                    ? ""
                : i <= GBX_DIFF_DIFFERENT ? ", "
                                          : "; ",
-               gbx_text_count(result->counts[i], count), words[i]);
+               gbx_text_count(result->counts[i], count), gbx_name_sentence(&gbx_diff_verdicts, i));
     putchar('\n');
     if (result->tasks_different > 1)
         printf("%s tasks differ, %s introduced a difference%s%s\n",
@@ -195,11 +193,11 @@ static void print_counts(const gbx_diff_result *result) {
 /* "not compared: 2: in flight...; the first is task 3, ...". */
 static void print_unknown(const gbx_diff_text *text, const gbx_diff_result *result) {
     char count[GBX_COUNT_TEXT_BYTES];
-    for (size_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i) {
+    for (uint32_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i) {
         if (!text->unknown[i][0])
             continue;
         printf("not compared: %s, %s; the first: ", gbx_text_count(result->reasons[i], count),
-               gbx_diff_reason_sentence((gbx_diff_reason)i));
+               gbx_name_sentence(&gbx_diff_reasons, i));
         gbx_terminal_put(text->unknown[i]);
         putchar('\n');
     }

@@ -1,7 +1,6 @@
-/* The words of diff: names of JSON, and sentences of causes. */
+/* The words of diff: sentences of forms, places and causes. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <glassbox/tensor.h>
 
@@ -22,53 +21,13 @@ gbx_status gbx_diff_show_first(const gbx_diff_dumps *dumps, const gbx_diff_recor
                           out_entry);
 }
 
-const char *gbx_diff_verdict_name(gbx_diff_verdict verdict) {
-    static const char *const names[GBX_DIFF_VERDICT_COUNT] = {
-        [GBX_DIFF_EQUAL] = "equal",         [GBX_DIFF_WITHIN] = "within",
-        [GBX_DIFF_DIFFERENT] = "different", [GBX_DIFF_ONLY_A] = "only_a",
-        [GBX_DIFF_ONLY_B] = "only_b",       [GBX_DIFF_NOT_COMPARED] = "not_compared"};
-    return names[verdict];
-}
-
-const char *gbx_diff_reason_name(gbx_diff_reason reason) {
-    static const char *const names[GBX_DIFF_REASON_COUNT] = {[GBX_DIFF_VALUES] = "values",
-                                                             [GBX_DIFF_KIND] = "kind",
-                                                             [GBX_DIFF_DTYPE] = "dtype",
-                                                             [GBX_DIFF_SHAPE] = "shape",
-                                                             [GBX_DIFF_HASH] = "hash",
-                                                             [GBX_DIFF_NO_PAYLOAD] = "no_payload",
-                                                             [GBX_DIFF_OVERWRITTEN] = "overwritten",
-                                                             [GBX_DIFF_IN_FLIGHT] = "in_flight",
-                                                             [GBX_DIFF_TRUNCATED] = "truncated",
-                                                             [GBX_DIFF_NAN_UNKNOWN] = "nan_unknown",
-                                                             [GBX_DIFF_KERNELS] = "kernels",
-                                                             [GBX_DIFF_TASK] = "task",
-                                                             [GBX_DIFF_RECORD] = "record"};
-    return names[reason];
-}
-
-const char *gbx_diff_cause_name(gbx_diff_cause cause) {
-    return cause == GBX_DIFF_INTRODUCED  ? "introduced"
-           : cause == GBX_DIFF_INHERITED ? "inherited"
-                                         : NULL;
-}
-
-const char *gbx_diff_reason_sentence(gbx_diff_reason reason) {
-    static const char *const sentences[GBX_DIFF_REASON_COUNT] = {
-        [GBX_DIFF_NO_PAYLOAD] = "payload is missing, and there are no hashes of the same bytes",
-        [GBX_DIFF_OVERWRITTEN] = "overwritten: the bytes are not those of the argument",
-        [GBX_DIFF_IN_FLIGHT] = "in flight: the task did not complete",
-        [GBX_DIFF_TRUNCATED] = "truncated before the first element",
-        [GBX_DIFF_NAN_UNKNOWN] = "the same bytes, but no payload to look for NaN in"};
-    return sentences[reason];
-}
-
-static void shape_text(const gbx_entry *entry, char out_text[GBX_VIEW_SHAPE_BYTES]) {
-    const int64_t *shape = gbx_record_shape(entry->tensor);
+/* "[4, 128]" */
+static void numbers_text(const int64_t *numbers, uint32_t count,
+                         char out_text[GBX_VIEW_SHAPE_BYTES]) {
     size_t used = (size_t)snprintf(out_text, GBX_VIEW_SHAPE_BYTES, "[");
-    for (uint32_t i = 0; i < entry->head->ndims; ++i)
+    for (uint32_t i = 0; i < count; ++i)
         used += (size_t)snprintf(out_text + used, GBX_VIEW_SHAPE_BYTES - used, "%s%" PRId64,
-                                 i > 0 ? ", " : "", shape[i]);
+                                 i > 0 ? ", " : "", numbers[i]);
     snprintf(out_text + used, GBX_VIEW_SHAPE_BYTES - used, "]");
 }
 
@@ -83,13 +42,14 @@ void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NO
     out_text[0] = '\0';
     if (record->reason == GBX_DIFF_KIND) {
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "a %s in A, a %s in B",
-                 record->a->tensor ? "tensor" : "scalar", record->b->tensor ? "tensor" : "scalar");
+                 gbx_name_of(&gbx_kinds, record->a->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR),
+                 gbx_name_of(&gbx_kinds, record->b->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR));
     } else if (record->reason == GBX_DIFF_DTYPE) {
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "dtype %s in A, %s in B",
                  gbx_dtype_name(record->a->dtype), gbx_dtype_name(record->b->dtype));
     } else if (record->reason == GBX_DIFF_SHAPE) {
-        shape_text(record->a, shapes[0]);
-        shape_text(record->b, shapes[1]);
+        numbers_text(gbx_record_shape(record->a->tensor), record->a->head->ndims, shapes[0]);
+        numbers_text(gbx_record_shape(record->b->tensor), record->b->head->ndims, shapes[1]);
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "shape %s in A, %s in B", shapes[0], shapes[1]);
     } else if (record->reason == GBX_DIFF_HASH) {
         snprintf(out_text, GBX_DIFF_NOTE_BYTES, "hashes differ, payload is missing in %s",
@@ -104,15 +64,8 @@ void gbx_diff_form_text(const gbx_diff_record *record, char out_text[GBX_DIFF_NO
 void gbx_diff_index_text(const gbx_entry *entry, uint64_t number,
                          char out_text[GBX_VIEW_SHAPE_BYTES]) {
     int64_t index[GBX_MAX_DIMS];
-    gbx_tensor view = {0};
-    size_t used = (size_t)snprintf(out_text, GBX_VIEW_SHAPE_BYTES, "[");
-    if (entry->tensor)
-        gbx_record_view(entry->tensor, &view);
-    gbx_compare_index(&view, number, index);
-    for (uint32_t i = 0; i < view.ndims; ++i)
-        used += (size_t)snprintf(out_text + used, GBX_VIEW_SHAPE_BYTES - used, "%s%" PRId64,
-                                 i > 0 ? ", " : "", index[i]);
-    snprintf(out_text + used, GBX_VIEW_SHAPE_BYTES - used, "]");
+    gbx_entry_index(entry, number, index);
+    numbers_text(index, entry->tensor ? entry->head->ndims : 0, out_text);
 }
 
 void gbx_diff_place_text(const gbx_reader *reader, const gbx_entry *entry,
@@ -135,32 +88,38 @@ static gbx_status arg_text(gbx_entries *entries, uint64_t index, char *out_text,
     return NULL;
 }
 
-/* The format with a name in place of its %s, if it has one. */
-static void fill_in(const char *format, const char *name, char out_text[GBX_DIFF_WHY_BYTES]) {
-    const char *mark = strstr(format, "%s");
-    int before = mark ? (int)(mark - format) : (int)strlen(format);
-    snprintf(out_text, GBX_DIFF_WHY_BYTES, "%.*s%s%s", before, format, mark ? name : "",
-             mark ? mark + 2 : "");
+/* A sentence about something: its name goes between the two halves. Without a second half it names
+ * nothing. */
+typedef struct sentence {
+    const char *before;
+    const char *after;
+} sentence;
+
+static void say(const sentence *what, const char *name, char out_text[GBX_DIFF_WHY_BYTES]) {
+    snprintf(out_text, GBX_DIFF_WHY_BYTES, "%s%s%s", what->before, what->after ? name : "",
+             what->after ? what->after : "");
 }
 
 #define NOT_TOLD "introduced or inherited, which cannot be told: "
 
 static gbx_status why_output(const gbx_diff_dumps *dumps, const gbx_diff_record *first,
                              char out_text[GBX_DIFF_WHY_BYTES]) {
-    static const char *const formats[] = {
-        [GBX_DIFF_INPUTS_EQUAL] = "introduced here (its inputs are equal)",
-        [GBX_DIFF_INPUTS_WITHIN] = "introduced here (its inputs are equal within tolerance)",
-        [GBX_DIFF_INPUTS_NONE] = "introduced here (the task has no inputs)",
-        [GBX_DIFF_INPUT_DIFFERS] = "inherited (its input %s differs)",
-        [GBX_DIFF_INPUTS_NOT_COMPARED] = NOT_TOLD "its input %s was not compared",
-        [GBX_DIFF_INPUTS_TRUNCATED] = NOT_TOLD "of its input %s the beginning alone was compared",
-        [GBX_DIFF_INPUTS_NOT_TOLD] =
-            NOT_TOLD "the dumps do not tell whether they hold all its inputs"};
+    static const sentence sentences[] = {
+        [GBX_DIFF_INPUTS_EQUAL] = {"introduced here (its inputs are equal)", NULL},
+        [GBX_DIFF_INPUTS_WITHIN] = {"introduced here (its inputs are equal within tolerance)",
+                                    NULL},
+        [GBX_DIFF_INPUTS_NONE] = {"introduced here (the task has no inputs)", NULL},
+        [GBX_DIFF_INPUT_DIFFERS] = {"inherited (its input ", " differs)"},
+        [GBX_DIFF_INPUTS_NOT_COMPARED] = {NOT_TOLD "its input ", " was not compared"},
+        [GBX_DIFF_INPUTS_TRUNCATED] = {NOT_TOLD "of its input ",
+                                       " the beginning alone was compared"},
+        [GBX_DIFF_INPUTS_NOT_TOLD] = {
+            NOT_TOLD "the dumps do not tell whether they hold all its inputs", NULL}};
     char input[GBX_DIFF_NOTE_BYTES] = "";
     if (first->input != GBX_DIFF_NONE)
         GBX_TRY(arg_text(first->input_is_b ? dumps->b.entries : dumps->a.entries, first->input,
                          input, sizeof input));
-    fill_in(formats[first->ground], input, out_text);
+    say(&sentences[first->ground], input, out_text);
     return NULL;
 }
 
@@ -187,26 +146,26 @@ static gbx_status why_apart(const gbx_diff_dumps *dumps, const gbx_diff_result *
 
 static gbx_status why_input(const gbx_diff_dumps *dumps, const gbx_diff_result *result,
                             char out_text[GBX_DIFF_WHY_BYTES]) {
-    static const char *const formats[] = {
-        [GBX_DIFF_ORIGIN_UNKNOWN] = "it came in so; the dumps do not tell who wrote it",
-        [GBX_DIFF_ORIGIN_PASSED] = "the orchestration passed another value",
-        [GBX_DIFF_ORIGIN_FORM] = "the orchestration passed something of another form",
+    static const sentence sentences[] = {
+        [GBX_DIFF_ORIGIN_UNKNOWN] = {"it came in so; the dumps do not tell who wrote it", NULL},
+        [GBX_DIFF_ORIGIN_PASSED] = {"the orchestration passed another value", NULL},
+        [GBX_DIFF_ORIGIN_FORM] = {"the orchestration passed something of another form", NULL},
         [GBX_DIFF_ORIGIN_ARGUMENT] =
-            "no task of the dump wrote it: the arguments of the run differ",
+            {"no task of the dump wrote it: the arguments of the run differ", NULL},
         [GBX_DIFF_ORIGIN_WRITER_EQUAL] =
-            "it came in so, though %s, which wrote it last, left it equal: see glassbox audit",
+            {"it came in so, though ", ", which wrote it last, left it equal: see glassbox audit"},
         [GBX_DIFF_ORIGIN_WRITER_PART] =
-            "it came in so; %s wrote to it last, maybe to a part alone, and left that equal",
-        [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = "inherited from %s, which the filters leave out",
-        [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] =
-            "it came in so; %s wrote it last, of which not all was compared"};
+            {"it came in so; ", " wrote to it last, maybe to a part alone, and left that equal"},
+        [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = {"inherited from ", ", which the filters leave out"},
+        [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] = {"it came in so; ",
+                                            " wrote it last, of which not all was compared"}};
     char writer[GBX_DIFF_PLACE_BYTES];
     if (result->origin == GBX_DIFF_ORIGIN_WRITERS_APART)
         return why_apart(dumps, result, out_text);
     bool is_b = result->writer_a == GBX_DIFF_NONE;
     GBX_TRY(writer_text(is_b ? &dumps->b : &dumps->a, is_b ? result->writer_b : result->writer_a,
                         writer));
-    fill_in(formats[result->origin], writer, out_text);
+    say(&sentences[result->origin], writer, out_text);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/terminal.h"
 #include "store/journal/format.h"
+#include "text/names.h"
 
 enum { LINES_MAX = 20 };
 
@@ -55,12 +56,6 @@ const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
     return out_text;
 }
 
-const char *gbx_text_stage(uint8_t stage) {
-    return stage == GBX_STAGE_BEFORE  ? "before_dispatch"
-           : stage == GBX_STAGE_AFTER ? "after_completion"
-                                      : NULL;
-}
-
 /* `quoted` is what the dump says, and may hold anything. */
 static void print_quoted(const char *before, const char *quoted) {
     fputs(before, stdout);
@@ -71,7 +66,8 @@ static void print_finding(const gbx_finding *finding) {
     if (finding->has_place) {
         printf("  record %" PRIu64 ": task %" PRIu64, finding->place.index, finding->place.task);
         print_quoted(", kernel ", finding->kernel ? finding->kernel : "unknown");
-        printf(", arg %u, %s: ", finding->place.arg_index, gbx_text_stage(finding->place.stage));
+        printf(", arg %u, %s: ", finding->place.arg_index,
+               gbx_name_of(&gbx_stages, finding->place.stage));
     } else {
         printf("  %s: ", gbx_finding_kind_name(finding->kind));
     }
@@ -107,7 +103,8 @@ static void write_finding(gbx_json_writer *json, const gbx_finding *finding) {
     write_number(json, "task_seq", finding->has_place, place->task);
     gbx_json_put_string(json, "kernel", finding->kernel);
     write_number(json, "arg_index", finding->has_place, place->arg_index);
-    gbx_json_put_string(json, "stage", finding->has_place ? gbx_text_stage(place->stage) : NULL);
+    gbx_json_put_string(json, "stage",
+                        finding->has_place ? gbx_name_of(&gbx_stages, place->stage) : NULL);
     gbx_json_put_string(json, "what", finding->what);
     gbx_json_put_string(json, "expected", finding->expected);
     gbx_json_put_string(json, "got", finding->got);

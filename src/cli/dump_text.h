@@ -22,9 +22,6 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]);
 /* "412 ns", "1.25 ms", "83.20 s"; the text is `out_text`. */
 const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]);
 
-/* "before_dispatch", "after_completion"; NULL for neither. */
-const char *gbx_text_stage(uint8_t stage);
-
 /* One line each, indented; at most 20, then how many more there are and `more`, where they are. */
 void gbx_text_findings(const gbx_findings *findings, const char *more);
 

@@ -5,15 +5,10 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export/export_archive.h"
-#include "analysis/export/export_name.h"
-#include "analysis/export/export_npy.h"
-#include "analysis/export/export_simpler.h"
-#include "base/staging.h"
+#include "analysis/export/export.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
-#include "cli/export_files.h"
-#include "cli/export_notes.h"
+#include "cli/export_report.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
@@ -104,121 +99,12 @@ typedef struct whole_export {
     gbx_opened_dump dump;
     gbx_selected selected;
     gbx_held_signals signals; /* while something is being made */
-    gbx_export_namer namer;
     gbx_progress *progress;
     gbx_export_notes notes;
     gbx_simpler_report report;
 } whole_export;
 
-/* --- npz --- */
-
-static gbx_status add_member(whole_export *export, gbx_archive *archive, uint64_t index) {
-    char name[GBX_EXPORT_NAME_BYTES];
-    char member[GBX_EXPORT_NAME_BYTES + 4];
-    gbx_entry entry;
-    gbx_export_source source;
-    FILE *to;
-    GBX_TRY(gbx_export_name(&export->namer, index, name));
-    GBX_TRY(gbx_entries_at(export->dump.entries, index, &entry));
-    if (!gbx_entry_has_values(&entry)) {
-        gbx_export_note_skipped(&export->notes, name, &entry);
-        return NULL;
-    }
-    GBX_TRY(gbx_export_source_open(&entry, export->dump.reader, export->line->as, &export->signals,
-                                   &source));
-    snprintf(member, sizeof member, "%s.npy", name);
-    GBX_TRY(gbx_archive_begin(archive, member, gbx_export_npy_bytes(&source), &to));
-    GBX_TRY(gbx_archive_end(archive, gbx_export_npy(&source, to)));
-    gbx_export_note_written(&export->notes, name, &entry, &source, true);
-    return NULL;
-}
-
-static gbx_status add_members(whole_export *export, gbx_archive *archive) {
-    char text[80];
-    const gbx_selected *selected = &export->selected;
-    for (uint64_t i = 0; i < selected->count; ++i) {
-        if (export->progress) {
-            snprintf(text, sizeof text, "exporting, %" PRIu64 " of %" PRIu64, i, selected->count);
-            gbx_progress_phase(export->progress, NULL, text);
-        }
-        GBX_TRY(gbx_signals_check(&export->signals));
-        GBX_TRY(add_member(export, archive, selected->indices[i]));
-    }
-    return NULL;
-}
-
-static gbx_status write_archive(whole_export *export, int fd, const char *name) {
-    gbx_archive *archive;
-    GBX_TRY(gbx_archive_create(fd, name, &export->signals, &archive));
-    gbx_status status = add_members(export, archive);
-    return gbx_archive_close(archive, status, &export->notes.bytes);
-}
-
-static gbx_status make_npz(whole_export *export) {
-    gbx_staging staging;
-    int fd;
-    export->namer =
-        (gbx_export_namer){.entries = export->dump.entries, .signals = &export->signals};
-    GBX_TRY(gbx_staging_create_file(export->line->output, &staging, &fd));
-    gbx_status status = write_archive(export, fd, export->line->output);
-    if (!status && export->notes.written == 0) {
-        gbx_staging_discard(&staging);
-        return NULL;
-    }
-    return gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, status);
-}
-
-static void print_npz(const whole_export *export) {
-    char count[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
-    if (export->notes.written == 0)
-        printf("wrote nothing: %s\n", export->selected.count == 0
-                                          ? "nothing is selected"
-                                          : "nothing that is selected has values in this dump");
-    else
-        printf("wrote %s array%s, %s, to %s\n", gbx_text_count(export->notes.written, count),
-               export->notes.written == 1 ? "" : "s", gbx_text_bytes(export->notes.bytes, bytes),
-               export->line->output);
-    gbx_export_notes_print(&export->notes, true);
-}
-
-/* --- simpler --- */
-
-static gbx_status open_part(whole_export *export, const gbx_staging *staging, const char *name,
-                            gbx_output *out_output) {
-    int fd;
-    GBX_TRY(gbx_staging_open(staging, name, &fd));
-    return gbx_output_open(out_output, fd, &export->signals);
-}
-
-static gbx_status write_simpler(whole_export *export, const gbx_staging *staging) {
-    const char *slash = strrchr(staging->path, '/');
-    const gbx_simpler_dump dump = {.entries = export->dump.entries,
-                                   .indices = export->selected.indices,
-                                   .count = export->selected.count,
-                                   .run_dir = slash && slash[1] ? slash + 1 : staging->path,
-                                   .signals = &export->signals};
-    gbx_output json, bin;
-    GBX_TRY(open_part(export, staging, "args_dump.json", &json));
-    gbx_status status = open_part(export, staging, "args.bin", &bin);
-    if (!status) {
-        status = gbx_export_simpler(&dump, json.stream, bin.stream, &export->report);
-        status = gbx_output_close(&bin, export->line->output, status);
-    }
-    return gbx_output_close(&json, export->line->output, status);
-}
-
-static gbx_status make_simpler(whole_export *export) {
-    gbx_staging staging;
-    GBX_TRY(gbx_staging_check_free(export->line->output));
-    GBX_TRY(gbx_staging_create_directory(export->line->output, &staging));
-    gbx_progress_phase(export->progress, NULL, "exporting");
-    gbx_status status = write_simpler(export, &staging);
-    if (!status && export->report.arguments == 0) {
-        gbx_staging_discard(&staging);
-        return NULL;
-    }
-    return gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, status);
-}
+/* --- the report of simpler --- */
 
 /* "3 scalars" and what is so of them; nothing where there are none. */
 static void print_count(uint64_t number, const char *what, const char *is_so) {
@@ -279,17 +165,23 @@ static gbx_progress *start_progress(void) {
     return progress;
 }
 
-/* Signals are held once something is there that has to be removed; until then they end the program
- * at once. */
+/* While signals are held, writing asks whether one has come. */
 static gbx_status export_dump(whole_export *export) {
-    bool is_npz = export->line->format == FORMAT_NPZ;
-    gbx_selected *selected = &export->selected;
-    GBX_TRY(gbx_opened_dump_open(export->line->dump, GBX_INDEX_NOTHING, &export->dump));
-    GBX_TRY(gbx_selection_options_apply(&export->line->selection, export->dump.entries, selected));
-    if (is_npz)
-        GBX_TRY(gbx_export_check_names(export->dump.entries, selected->indices, selected->count));
+    const command_line *line = export->line;
+    GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_NOTHING, &export->dump));
+    GBX_TRY(gbx_selection_options_apply(&line->selection, export->dump.entries, &export->selected));
     gbx_signals_hold(&export->signals);
-    gbx_status status = is_npz ? make_npz(export) : make_simpler(export);
+    const gbx_export_job job = {.entries = export->dump.entries,
+                                .indices = export->selected.indices,
+                                .count = export->selected.count,
+                                .as = line->as,
+                                .signals = &export->signals,
+                                .on_progress = export->progress ? gbx_export_show_progress : NULL,
+                                .context = export->progress};
+    gbx_progress_phase(export->progress, NULL, "exporting");
+    gbx_status status = line->format == FORMAT_NPZ
+                            ? gbx_export_npz(&job, line->output, &export->notes)
+                            : gbx_export_simpler(&job, line->output, &export->report);
     gbx_progress_stop(export->progress);
     export->progress = NULL;
     gbx_signals_release(&export->signals);
@@ -298,7 +190,8 @@ static gbx_status export_dump(whole_export *export) {
 
 static void print_report(const whole_export *export) {
     if (export->line->format == FORMAT_NPZ)
-        print_npz(export);
+        gbx_export_print_report(&export->notes, export->selected.count, "array",
+                                export->line->output, true);
     else
         print_simpler(export);
 }

@@ -68,8 +68,7 @@ static void print_done(const gbx_recovery *recovery) {
         printf(
             "  kept args_dump.json and kernel_args_dump.json: they have more than the journal\n");
     if (recovery->newer_records > 0)
-        printf("  left %s record%s of types newer than this version in the journal; what it wrote "
-               "says nothing of them\n",
+        printf("  left %s record%s of types newer than this version as they are\n",
                gbx_text_count(recovery->newer_records, count),
                gbx_text_plural(recovery->newer_records));
     if (recovery->removed_files > 0)

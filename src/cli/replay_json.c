@@ -104,7 +104,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
     put_bits(json, "address", fault->has_address, fault->address);
     gbx_json_put_u64(json, "dispatch", fault->dispatch);
     put_count(json, "run", result->fault_run > 0, result->fault_run);
-    gbx_json_put_bool(json, "as_in_the_run", result->is_end_of_run);
+    put_bool(json, "as_in_the_run", !result->is_end_unknown, result->is_end_of_run);
     gbx_json_put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/terminal.h"
 
 static bool is_plain(const char *text) {
@@ -94,5 +95,5 @@ gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given, const
     if (length >= 0)
         return NULL;
     *out_text = NULL;
-    return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
+    return gbx_fail_memory("printing results");
 }

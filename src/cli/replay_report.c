@@ -93,6 +93,8 @@ void gbx_replay_report_fault(const gbx_replay_result *result, const char *run_en
         printf(": ");
         gbx_terminal_put(run_end);
     }
+    if (result->is_end_unknown)
+        printf(" (the dump does not record whether that was this task)");
 }
 
 void gbx_replay_report_runs(const gbx_replay_result *result) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
@@ -260,7 +261,7 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene, in
     GBX_TRY(choose_cases(line, scene, cases, &count));
     run_output output = {.layout = layout_of(line, cases, count)};
     if (line->as_json && !(output.report = gbx_run_report_create()))
-        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", scene->name);
+        return gbx_fail_memory("running %s", scene->name);
     output.progress = gbx_progress_start();
     gbx_scene_observer observer = {&output, on_phase, on_progress, on_result};
     gbx_status status = gbx_scene_run(scene, cases, count, &line->run, &observer, out_exit_code);

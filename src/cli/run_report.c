@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/array_text.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
 #include "cli/json_output.h"
@@ -140,6 +141,7 @@ typedef struct kept_result {
 struct gbx_run_report {
     kept_result *results;
     size_t count;
+    uint64_t capacity;
 };
 
 gbx_run_report *gbx_run_report_create(void) {
@@ -158,18 +160,16 @@ void gbx_run_report_free(gbx_run_report *report) {
 }
 
 gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result) {
-    kept_result *grown = realloc(report->results, (report->count + 1) * sizeof *grown);
-    if (!grown)
-        return gbx_fail(GBX_EXHAUSTED, "keeping results: the host is out of memory");
-    report->results = grown;
-    kept_result *kept = &grown[report->count];
+    GBX_TRY(gbx_array_reserve(&report->results, &report->capacity, report->count + 1,
+                              "keeping results"));
+    kept_result *kept = &report->results[report->count];
     size_t bytes = result->output_count * sizeof *result->outputs;
     *kept = (kept_result){.result = *result, .outputs = malloc(bytes + 1)};
     kept->error = result->error ? strdup(result->error) : NULL;
     kept->dump = result->dump ? strdup(result->dump) : NULL;
     ++report->count;
     if (!kept->outputs || (result->error && !kept->error) || (result->dump && !kept->dump))
-        return gbx_fail(GBX_EXHAUSTED, "keeping results: the host is out of memory");
+        return gbx_fail_memory("keeping results");
     if (bytes)
         memcpy(kept->outputs, result->outputs, bytes);
     return NULL;
@@ -283,7 +283,7 @@ gbx_status gbx_run_report_print(const gbx_run_report *report, const gbx_scene *s
                                 const gbx_scene_options *options) {
     gbx_json_writer *json = malloc(sizeof *json);
     if (!json)
-        return gbx_fail(GBX_EXHAUSTED, "printing results: the host is out of memory");
+        return gbx_fail_memory("printing results");
     gbx_status status = write_document(json, report, scene, options);
     free(json);
     return status;

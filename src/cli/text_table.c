@@ -5,29 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/terminal.h"
 
 enum { CELL_BYTES = 4096 };
 
 /* --- rows --- */
 
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "printing a table: the host is out of memory");
-}
-
 gbx_status gbx_text_table_add(gbx_text_table *table, const char *const *cells) {
     for (size_t i = 0; i < table->column_count; ++i) {
-        if (table->cell_count == table->capacity) {
-            size_t capacity = table->capacity ? 2 * table->capacity : 64;
-            char **larger = realloc(table->cells, capacity * sizeof *larger);
-            if (!larger)
-                return fail_memory();
-            table->cells = larger;
-            table->capacity = capacity;
-        }
+        GBX_TRY(gbx_array_reserve(&table->cells, &table->capacity, table->cell_count + 1,
+                                  "printing a table"));
         char *copy = strdup(cells[i] ? cells[i] : "");
         if (!copy)
-            return fail_memory();
+            return gbx_fail_memory("printing a table");
         table->cells[table->cell_count++] = copy;
     }
     return NULL;

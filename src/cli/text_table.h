@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -23,7 +24,7 @@ typedef struct gbx_text_table {
     size_t gap;          /* blanks between columns */
     char **cells;        /* row by row */
     size_t cell_count;
-    size_t capacity;
+    uint64_t capacity;
 } gbx_text_table;
 
 /* A row: one text a column, of any bytes; copied. A NULL is an empty one. */

@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "store/dump_path.h"
 #include "store/verify/verify.h"
+#include "text/names.h"
 
 enum { KEY_JSON = 0x100, LINES_MAX = 20 }; /* no letter: the long name alone */
 
@@ -19,11 +20,6 @@ typedef struct command_line {
     const char *dump;
     bool as_json;
 } command_line;
-
-/* As in the manifest. */
-static const char *const skip_reasons[GBX_SKIP_REASON_COUNT] = {
-    "nobody told which words of the task are tensors",
-    "what was told of the argument is not what the kernel gets"};
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
@@ -171,8 +167,8 @@ static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
         printf(", the first of task %" PRIu64, record->task);
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
-    if (gbx_text_stage(record->stage))
-        printf(", %s", gbx_text_stage(record->stage));
+    if (gbx_name_of(&gbx_stages, record->stage))
+        printf(", %s", gbx_name_of(&gbx_stages, record->stage));
     printf(": %s\n", causes[loss->cause]);
     return NULL;
 }
@@ -186,7 +182,7 @@ static gbx_status print_skipped(gbx_reader *reader, uint64_t position) {
     print_told(", kernel ", kernel ? kernel->name : "unknown", "");
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
-    printf(": %s\n", skip_reasons[skipped->reason]);
+    printf(": %s\n", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
     return NULL;
 }
 
@@ -252,7 +248,7 @@ static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
         const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
         gbx_json_begin_object_inline(json);
         write_place(json, record);
-        gbx_json_put_string(json, "stage", gbx_text_stage(record->stage));
+        gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, record->stage));
         gbx_json_put_string(json, "cause", causes[loss->cause]);
         gbx_json_put_u64(json, "count", loss->count);
         gbx_json_end_object(json);
@@ -274,7 +270,7 @@ static gbx_status write_skipped(gbx_json_writer *json, gbx_reader *reader) {
         gbx_json_begin_object_inline(json);
         write_place(json, record);
         gbx_json_put_string(json, "kernel", kernel ? kernel->name : NULL);
-        gbx_json_put_string(json, "reason", skip_reasons[skipped->reason]);
+        gbx_json_put_string(json, "reason", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);

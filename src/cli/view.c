@@ -10,9 +10,10 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/entry_order.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/dump_text.h"
-#include "cli/export_files.h"
+#include "cli/export_report.h"
 #include "cli/open_dump.h"
 #include "cli/option_values.h"
 #include "cli/progress.h"
@@ -227,8 +228,7 @@ static gbx_status print_json(const command_line *line, const gbx_opened_dump *du
     const char *name = realpath(dump->directory, real) ? strrchr(real, '/') + 1 : dump->directory;
     gbx_manifest_choice *choices = malloc((selected->count + 1) * sizeof *choices);
     if (!choices)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a list of %" PRIu64 " entries",
-                        selected->count);
+        return gbx_fail_memory("listing %" PRIu64 " entries", selected->count);
     for (uint64_t i = 0; i < selected->count; ++i)
         choices[i] = (gbx_manifest_choice){
             selected->indices[i], gbx_entries_position(dump->entries, selected->indices[i])};
@@ -310,7 +310,7 @@ static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
     selected->count = selected->count < line->limit ? selected->count : line->limit;
     if (line->as_json)
         return print_json(line, dump, selected);
-    return gbx_export_files(dump, selected, line->format, line->as_dtype, out_exit_code);
+    return gbx_view_export(dump, selected, line->format, line->as_dtype, out_exit_code);
 }
 
 static gbx_status view(const command_line *line, int *out_exit_code) {

@@ -10,6 +10,7 @@
 #include "base/float_bits.h"
 #include "cli/terminal.h"
 #include "store/manifest/manifest_text.h"
+#include "text/names.h"
 
 enum { HASH_SHOWN = 8, HEX_PREFIX = 3 }; /* that of gbx_put_hex: "0x */
 
@@ -148,17 +149,13 @@ static void fill_note(gbx_view_row *row, const gbx_entry *entry) {
 }
 
 void gbx_view_row_fill(gbx_view_row *row, const gbx_reader *reader, const gbx_entry *entry) {
-    static const char *const stages[] = {
-        [GBX_STAGE_BEFORE] = "before", [GBX_STAGE_AFTER] = "after"};
-    static const char *const roles[] = {
-        [GBX_ROLE_INPUT] = "in", [GBX_ROLE_OUTPUT] = "out", [GBX_ROLE_INOUT] = "inout"};
     put_number(row->index, entry->index);
     row->cells[GBX_VIEW_INDEX] = row->index;
     gbx_view_task_text(reader, entry, row->task);
     row->cells[GBX_VIEW_TASK] = row->task;
     fill_kernel(row, reader, entry->task);
-    row->cells[GBX_VIEW_STAGE] = stages[entry->head->stage];
-    row->cells[GBX_VIEW_ROLE] = roles[entry->head->role];
+    row->cells[GBX_VIEW_STAGE] = gbx_name_brief(&gbx_stages, entry->head->stage);
+    row->cells[GBX_VIEW_ROLE] = gbx_name_brief(&gbx_roles, entry->head->role);
     fill_arg(row, entry);
     row->cells[GBX_VIEW_DTYPE] = gbx_dtype_name(entry->dtype);
     fill_shape(row, entry);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/terminal.h"
 #include "cli/view_row.h"
 
@@ -163,10 +164,6 @@ static void fit(layout *l, size_t width) {
 
 /* --- printing --- */
 
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "printing the list: no memory for the table");
-}
-
 /* NULL where there is no memory for it. */
 static struct libscols_table *make_table(const layout *l) {
     struct libscols_table *table = scols_new_table();
@@ -261,7 +258,7 @@ static gbx_status print_line(struct libscols_table *table, const layout *l,
     if (print_plain(l, row))
         return NULL;
     if (!add_line(table, l, row) || scols_print_table(table) != 0)
-        return fail_memory();
+        return gbx_fail_memory("printing the list");
     scols_table_remove_lines(table);
     return NULL;
 }
@@ -310,7 +307,7 @@ static gbx_status print_all(struct libscols_table *table, const layout *l, gbx_v
     if (l->has_statistics) {
         summaries = malloc(LINES_AT_A_TIME * sizeof *summaries);
         if (!summaries)
-            return fail_memory();
+            return gbx_fail_memory("printing the list");
     }
     gbx_status status = print_parts(table, l, row, entries, indices, count, summaries);
     free(summaries);
@@ -355,7 +352,7 @@ gbx_status gbx_view_table_print(gbx_entries *entries, const uint64_t *indices, u
     fit(&l, width);
     struct libscols_table *table = make_table(&l);
     if (!table)
-        return fail_memory();
+        return gbx_fail_memory("printing the list");
     gbx_status status = print_all(table, &l, &row, entries, indices, count);
     scols_unref_table(table);
     GBX_TRY(status);

@@ -13,6 +13,7 @@
 #include "cli/dump_text.h"
 #include "cli/terminal.h"
 #include "cli/view_row.h"
+#include "text/names.h"
 
 enum {
     LINE_WIDTH = 75, /* numpy's; on a terminal its own, in these bounds: */
@@ -41,7 +42,8 @@ static void print_place(const gbx_reader *reader, const gbx_entry *entry, const 
         printf(" (0x%016" PRIx64 ")", entry->task->task_id);
     printf(", kernel ");
     gbx_terminal_put(row->cells[GBX_VIEW_KERNEL]);
-    printf(", %s, %s, arg ", gbx_text_stage(entry->head->stage), row->cells[GBX_VIEW_ROLE]);
+    printf(", %s, %s, arg ", gbx_name_of(&gbx_stages, entry->head->stage),
+           row->cells[GBX_VIEW_ROLE]);
     gbx_terminal_put(row->cells[GBX_VIEW_ARG]);
     printf("\n");
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 
 /* Spans are multiples of this, so that no two tensors share a cache line or a copy's tail. */
 #define GRANULE UINT64_C(512)
@@ -94,7 +95,7 @@ static span *span_create(uint64_t address, uint64_t bytes, uint64_t wanted) {
 }
 
 static gbx_status out_of_host_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "keeping track of global memory: the host is out of memory");
+    return gbx_fail_memory("keeping track of global memory");
 }
 
 gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,

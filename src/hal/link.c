@@ -31,10 +31,7 @@ gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const in
         rights->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
         memcpy(CMSG_DATA(rights), fds, sizeof(int) * fd_count);
     }
-    ssize_t sent;
-    do
-        sent = sendmsg(socket, &header, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
+    ssize_t sent = TEMP_FAILURE_RETRY(sendmsg(socket, &header, MSG_NOSIGNAL));
     if (sent >= 0 && (size_t)sent == bytes)
         return NULL;
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
@@ -68,10 +65,7 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
                             .msg_iovlen = 1,
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
-    ssize_t received;
-    do
-        received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-    while (received < 0 && errno == EINTR);
+    ssize_t received = TEMP_FAILURE_RETRY(recvmsg(socket, &header, MSG_CMSG_CLOEXEC));
     if (received < 0 && errno != ECONNRESET)
         return gbx_fail(GBX_IO, "receiving over the link: %s", strerror(errno));
     int fds[MAX_FDS];

@@ -1,9 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hal/a2a3sim/a2a3sim.h"
-#include "hal/a5sim/a5sim.h"
-#include "hal/hal.h"
+#include "hal/sim.h"
 
 static const gbx_hal_ops *const platforms[] = {&gbx_a2a3sim_ops, &gbx_a5sim_ops};
 

@@ -1,23 +1,179 @@
 #include "hal/sim.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/program_path.h"
+#include "base/spawn.h"
 
 #define BOOT_TIMEOUT_NS (10 * GBX_NS_PER_SECOND)
 
+/* A chip that runs ends at once, or as soon as a busy machine lets it; one that is stopped needs to
+ * be killed. */
+#define END_GRACE_NS (5 * GBX_NS_PER_SECOND)
+
 static gbx_sim *sim_of(gbx_hal *hal) {
     return (gbx_sim *)hal;
+}
+
+/* --- global memory --- */
+
+/*
+ * Each open chip of a host takes one slot of addresses. The first works in plain, address sanitizer
+ * and thread sanitizer programs alike; the last ends below where Linux puts shared libraries.
+ */
+#define FIRST_SLOT UINT64_C(0x7e9000000000)
+#define SLOT_BYTES GBX_MAX_GM_BYTES
+enum { SLOT_COUNT = 13 };
+
+/*
+ * The kernel's own table of mappings says which slots are taken, also for those that the host only
+ * reserves: so a device pointer that the host follows faults, and never meets a mapping of others.
+ */
+static gbx_status take_slot(gbx_sim *sim) {
+    int protection = sim->is_mapped ? PROT_READ | PROT_WRITE : PROT_NONE;
+    int flags = MAP_FIXED_NOREPLACE | MAP_NORESERVE;
+    flags |= sim->is_mapped ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    int fd = sim->is_mapped ? sim->gm_fd : -1;
+    for (uint64_t slot = 0; slot < SLOT_COUNT; ++slot) {
+        uint64_t base = FIRST_SLOT + slot * SLOT_BYTES;
+        void *wanted = (void *)(uintptr_t)base;
+        void *window = mmap(wanted, sim->gm_bytes, protection, flags, fd, 0);
+        if (window == wanted) {
+            sim->gm_base = base;
+            return NULL;
+        }
+        if (window == MAP_FAILED && errno != EEXIST)
+            return gbx_fail(GBX_IO,
+                            "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 ": %s",
+                            sim->gm_bytes, base, strerror(errno));
+        if (window != MAP_FAILED)
+            munmap(window, sim->gm_bytes); /* a kernel that takes the address for a hint */
+    }
+    return gbx_fail(GBX_EXHAUSTED,
+                    "opening a chip: all %d address slots for global memory are taken; close "
+                    "another chip first",
+                    (int)SLOT_COUNT);
+}
+
+static gbx_status create_gm(gbx_sim *sim) {
+    sim->gm_fd =
+        gbx_above_standard_streams(memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (sim->gm_fd < 0)
+        return gbx_fail(GBX_IO, "creating global memory: %s", strerror(errno));
+    if (ftruncate(sim->gm_fd, (off_t)sim->gm_bytes) != 0)
+        return gbx_fail(GBX_IO, "sizing global memory to %" PRIu64 " bytes: %s", sim->gm_bytes,
+                        strerror(errno));
+    /* A kernel that got hold of the descriptor cannot shrink the file under the host's mapping. */
+    if (fcntl(sim->gm_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return gbx_fail(GBX_IO, "sealing the size of global memory: %s", strerror(errno));
+    GBX_TRY(take_slot(sim));
+    return gbx_gm_allocator_create(sim->gm_base, sim->gm_bytes, &sim->allocator);
+}
+
+static void destroy_gm(gbx_sim *sim) {
+    gbx_gm_allocator_destroy(sim->allocator);
+    if (sim->gm_base)
+        munmap((void *)(uintptr_t)sim->gm_base, sim->gm_bytes);
+    if (sim->gm_fd >= 0)
+        close(sim->gm_fd);
+}
+
+/* --- the chip process --- */
+
+/* Ctrl-C is for the host, which then ends the chip by closing the link. */
+static int spawn(const char *path, int device_socket, pid_t *out_pid) {
+    static_assert(GBX_LINK_SOCKET_FD == GBX_SPAWN_FIRST_FD, "where the chip looks for it");
+    char name[] = "glassbox-chip";
+    char *const arguments[] = {name, NULL};
+    gbx_spawn_order order = {
+        .path = path, .arguments = arguments, .descriptors = &device_socket, .descriptor_count = 1};
+    return gbx_spawn(&order, out_pid);
+}
+
+static gbx_status start_process(gbx_sim *sim, const char *chip_program, int device_socket) {
+    char path[PATH_MAX];
+    gbx_program_path_query name = {.program = "glassbox-chip",
+                                   .variable = "GLASSBOX_CHIP",
+                                   .doing = "starting the chip",
+                                   .configured = chip_program};
+    gbx_status status = gbx_program_path_find(&name, path);
+    if (status) {
+        close(device_socket);
+        return status;
+    }
+    int error = spawn(path, device_socket, &sim->pid);
+    close(device_socket);
+    if (error) {
+        sim->pid = 0;
+        return gbx_fail(GBX_IO, "starting the chip %s: %s", path, strerror(error));
+    }
+    /* Ours and not reaped: the number cannot have been given to another process. */
+    sim->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, sim->pid, 0));
+    if (sim->pid_fd < 0)
+        return gbx_fail(GBX_IO, "watching the chip process %d: %s", (int)sim->pid, strerror(errno));
+    fcntl(sim->pid_fd, F_SETFD, FD_CLOEXEC);
+    gbx_log_debug("chip process %d runs %s", (int)sim->pid, path);
+    return NULL;
+}
+
+static int wait_for_chip(const gbx_sim *sim, siginfo_t *info, int options) {
+    return (int)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)sim->pid, info, WEXITED | options));
+}
+
+static void note_ending(gbx_sim *sim, int wait_options) {
+    siginfo_t info = {0};
+    int result = wait_for_chip(sim, &info, wait_options | WNOWAIT);
+    if (result == 0 && info.si_pid == 0)
+        return; /* still running */
+    if (result == 0) {
+        /* Not reaped yet, so the number is still its own: processes that a kernel started end too.
+         */
+        kill(-sim->pid, SIGKILL);
+        result = wait_for_chip(sim, &info, 0);
+    }
+    sim->ending = (gbx_hal_event){.kind = GBX_HAL_LOST, .exit_code = -1};
+    if (result == 0 && info.si_code == CLD_EXITED)
+        sim->ending.exit_code = info.si_status;
+    else if (result == 0)
+        sim->ending.exit_signal = info.si_status;
+    /* ECHILD: the host reaps all its children itself, so nobody knows how this one ended. */
+    sim->pid = 0;
+}
+
+static bool has_ended(gbx_sim *sim) {
+    if (sim->device == GBX_DEVICE_PROCESS && sim->ending.kind != GBX_HAL_LOST && sim->pid > 0)
+        note_ending(sim, WNOHANG);
+    return sim->ending.kind == GBX_HAL_LOST;
+}
+
+static void reap(gbx_sim *sim) {
+    if (sim->pid > 0) {
+        struct pollfd ended = {.fd = sim->pid_fd, .events = POLLIN};
+        if (sim->pid_fd >= 0 && gbx_poll(&ended, 1, END_GRACE_NS) == 0)
+            gbx_log_warning("chip process %d does not end by itself; killing it", (int)sim->pid);
+        kill(sim->pid, SIGKILL); /* nothing to one that has ended and is not reaped */
+        note_ending(sim, 0);
+    }
+    if (sim->pid_fd >= 0)
+        close(sim->pid_fd);
+    sim->pid_fd = -1;
 }
 
 /* --- opening --- */
@@ -62,13 +218,13 @@ static gbx_status start_device(gbx_sim *sim, const gbx_hal_config *config) {
     }
     if (config->device == GBX_DEVICE_THREAD)
         return start_thread(sim, ends[1]);
-    return gbx_sim_spawn(sim, config->chip_program, ends[1]);
+    return start_process(sim, config->chip_program, ends[1]);
 }
 
 static gbx_status describe_early_end(gbx_sim *sim, gbx_status cause) {
     if (gbx_status_code(cause) != GBX_DEVICE_LOST || sim->device != GBX_DEVICE_PROCESS)
         return cause;
-    gbx_sim_reap(sim);
+    reap(sim);
     gbx_status_free(cause);
     if (sim->ending.exit_signal)
         return gbx_fail(GBX_DEVICE_LOST,
@@ -133,7 +289,7 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
 }
 
 static gbx_status open_parts(gbx_sim *sim, const gbx_hal_config *config) {
-    GBX_TRY(gbx_sim_gm_create(sim));
+    GBX_TRY(create_gm(sim));
     sim->doorbell_fd = gbx_above_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (sim->doorbell_fd < 0)
         return gbx_fail(GBX_IO, "making the chip's doorbell: %s", strerror(errno));
@@ -146,7 +302,7 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
     *out_hal = NULL;
     gbx_sim *sim = calloc(1, sizeof *sim);
     if (!sim)
-        return gbx_fail(GBX_EXHAUSTED, "opening a chip: the host is out of memory");
+        return gbx_fail_memory("opening a chip");
     sim->hal.ops = ops;
     sim->device = config->device;
     /* A chip inside this process needs the mapping, whatever the platform lets the host do. */
@@ -169,7 +325,7 @@ void gbx_sim_close(gbx_hal *hal) {
         shutdown(sim->link_socket, SHUT_RDWR); /* ends the chip, also where a fork has a copy */
         close(sim->link_socket);
     }
-    gbx_sim_reap(sim);
+    reap(sim);
     void *still_running = NULL;
     if (sim->has_thread)
         pthread_join(sim->thread, &still_running);
@@ -181,7 +337,7 @@ void gbx_sim_close(gbx_hal *hal) {
                         sim->gm_bytes);
         sim->gm_base = 0;
     }
-    gbx_sim_gm_destroy(sim);
+    destroy_gm(sim);
     free(sim);
 }
 
@@ -212,7 +368,7 @@ void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {
 
 gbx_status gbx_sim_launch(gbx_hal *hal, const gbx_launch_args *args) {
     gbx_sim *sim = sim_of(hal);
-    if (gbx_sim_has_ended(sim))
+    if (has_ended(sim))
         return gbx_fail(GBX_DEVICE_LOST, "launching: the chip process has ended");
     return gbx_link_send(sim->link_socket, args, sizeof *args, NULL, 0);
 }
@@ -231,7 +387,7 @@ gbx_status gbx_sim_wait(gbx_hal *hal, int64_t timeout_ns, gbx_hal_event *out_eve
         if (taken == (ssize_t)sizeof rings)
             return NULL;
     }
-    if (gbx_sim_has_ended(sim))
+    if (has_ended(sim))
         *out_event = sim->ending;
     else
         *out_event = (gbx_hal_event){.kind = GBX_HAL_TIMED_OUT};

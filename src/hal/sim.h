@@ -49,21 +49,8 @@ void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps);
 GBX_MUST_USE gbx_status gbx_sim_check_range(gbx_sim *sim, const char *doing, uint64_t address,
                                             uint64_t bytes);
 
-/* --- sim_gm.c --- */
-
-/* Makes the memfd and takes an address slot: maps it there, or only keeps the slot free. */
-GBX_MUST_USE gbx_status gbx_sim_gm_create(gbx_sim *sim);
-void gbx_sim_gm_destroy(gbx_sim *sim);
-
-/* --- sim_process.c --- */
-
-/* Starts the chip with its end of the link; consumes `device_socket`. */
-GBX_MUST_USE gbx_status gbx_sim_spawn(gbx_sim *sim, const char *chip_program, int device_socket);
-
-/* Waits for the chip process to end, kills it when it does not, and reaps it. */
-void gbx_sim_reap(gbx_sim *sim);
-
-/* Notes in sim->ending how the chip process ended, if it has; never waits. True when it has. */
-bool gbx_sim_has_ended(gbx_sim *sim);
+/* The platforms. */
+extern const gbx_hal_ops gbx_a2a3sim_ops;
+extern const gbx_hal_ops gbx_a5sim_ops;
 
 #endif

@@ -10,7 +10,13 @@
 /* run.json of a dump; *out_kept is NULL where it has none, as dumps of other tools. */
 GBX_MUST_USE gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run **out_kept);
 
-/* --- task.c, task_missing.c: what a dump tells of each slot of args[] of a task --- */
+/* --- task.c, task_missing.c --- */
+
+/* What a signature says of a parameter, "in", "scalar:float32"...: of gbx_parameters;
+ * GBX_PARAMETER_COUNT for a word of another tool. */
+uint32_t gbx_replay_parameter(const char *declared);
+
+/* What a dump tells of each slot of args[] of a task. */
 
 typedef struct gbx_task_slot {
     bool is_known; /* something says that the kernel gets it */

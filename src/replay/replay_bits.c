@@ -17,21 +17,21 @@ static layout layout_of(const gbx_tensor *tensor) {
     return l;
 }
 
-static uint64_t half_byte(const layout *l, const unsigned char *payload, uint64_t number) {
+/* Where half an element lies, and how far its bits in the byte. */
+static uint64_t half_byte(const layout *l, uint64_t number, unsigned *out_shift) {
     uint64_t column = number % l->row_elements;
-    unsigned byte = payload[number / l->row_elements * l->row_bytes + column / 2];
-    return column % 2 ? byte >> 4 : byte & 15u;
+    *out_shift = column % 2 ? 4 : 0;
+    return number / l->row_elements * l->row_bytes + column / 2;
 }
 
 static inline uint64_t element(const layout *l, const unsigned char *payload, uint64_t number) {
-    uint8_t one;
+    unsigned shift;
     uint16_t two;
     uint32_t four;
     uint64_t eight;
     switch (l->element_bytes) {
     case 1:
-        memcpy(&one, payload + number, sizeof one);
-        return one;
+        return payload[number];
     case 2:
         memcpy(&two, payload + number * 2, sizeof two);
         return two;
@@ -42,7 +42,8 @@ static inline uint64_t element(const layout *l, const unsigned char *payload, ui
         memcpy(&eight, payload + number * 8, sizeof eight);
         return eight;
     default:
-        return half_byte(l, payload, number);
+        number = half_byte(l, number, &shift);
+        return payload[number] >> shift & 15u;
     }
 }
 
@@ -105,4 +106,51 @@ bool gbx_bits_is_written(const gbx_tensor *tensor, const gbx_bits_payloads *payl
                          uint64_t number) {
     layout l = layout_of(tensor);
     return is_written(&l, payloads, number, element(&l, payloads->replay, number));
+}
+
+/* --- poison --- */
+
+bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits) {
+    layout l = layout_of(tensor);
+    return bits == poison_of(&l, number, GBX_REPLAY_POISON) ||
+           bits == poison_of(&l, number, GBX_REPLAY_OTHER_POISON);
+}
+
+/* An element of several bytes that holds it has it in its first byte. */
+bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison) {
+    layout l = layout_of(tensor);
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
+    if (l.element_bytes > 0 && !memchr(payload, poison, count * l.element_bytes))
+        return false;
+    for (uint64_t i = 0; i < count; ++i)
+        if (element(&l, payload, i) == poison_of(&l, i, poison))
+            return true;
+    return false;
+}
+
+static void clear(const layout *l, unsigned char *payload, uint64_t number) {
+    unsigned shift;
+    if (l->element_bytes > 0) {
+        memset(payload + number * l->element_bytes, 0, l->element_bytes);
+        return;
+    }
+    number = half_byte(l, number, &shift);
+    payload[number] &= (unsigned char)(0xf0 >> shift);
+}
+
+uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
+                               const unsigned char poisons[2], void *got) {
+    layout l = layout_of(tensor);
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
+    uint64_t cleared = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        if (element(&l, want, i) != poison_of(&l, i, poisons[0]) ||
+            element(&l, again, i) != poison_of(&l, i, poisons[1]))
+            continue;
+        clear(&l, want, i);
+        clear(&l, again, i);
+        clear(&l, got, i);
+        ++cleared;
+    }
+    return cleared;
 }

@@ -43,6 +43,19 @@ bool gbx_bits_is_written(const gbx_tensor *tensor, const gbx_bits_payloads *payl
 /* The raw bits of an element by its row-major number. */
 uint64_t gbx_bits_element(const gbx_tensor *tensor, const unsigned char *payload, uint64_t number);
 
+/* Whether bits are what an element that was not written holds, with either of the two poisons. */
+bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits);
+
+/* Whether any element of a row-major payload has all its bytes equal to `poison`. */
+bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison);
+
+/*
+ * `want` and `again` are what the same calls left over two poisons that differ in every bit. Sets
+ * each element that holds its poison in both to 0 in all three, and counts them.
+ */
+uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
+                               const unsigned char poisons[2], void *got);
+
 /* |a - b|: 0 for equal bits, infinite where one of two is not finite. */
 double gbx_bits_distance(uint32_t dtype, uint64_t a, uint64_t b);
 

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gbx_status fail_memory(const gbx_replay_task *task) {
-    return gbx_fail(GBX_EXHAUSTED, "replaying task %" PRIu64 ": the host is out of memory",
-                    task->task);
-}
+#include "base/memory.h"
+#include "text/names.h"
 
 /* --- what it is --- */
 
@@ -17,7 +15,7 @@ static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *ti
     const gbx_replay_dispatch *one = &task->dispatches[dispatch];
     snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
              ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
-             gbx_replay_subtask_name(one->subtask));
+             gbx_name_of(&gbx_subtasks, one->subtask));
 }
 
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
@@ -27,13 +25,13 @@ void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
 }
 
 static bool is_output(const gbx_replay_argument *argument) {
-    return argument->is_tensor && argument->role != 0;
+    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
 }
 
 static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
     result->outputs = calloc(task->argument_count + 1, sizeof *result->outputs);
     if (!result->outputs)
-        return fail_memory(task);
+        return gbx_fail_memory("replaying task %" PRIu64, task->task);
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (!is_output(argument))
@@ -80,11 +78,14 @@ void gbx_replay_result_free(gbx_replay_result *result) {
     *result = (gbx_replay_result){0};
 }
 
-/* Messages of a run name the task that failed: "kernel add (func 3) of task 17 on core 4...". */
-static bool is_named(const char *run_end, uint64_t task_id) {
-    char text[48];
-    snprintf(text, sizeof text, " of task %" PRIu64 " on core ", task_id);
-    return run_end && strstr(run_end, text);
+/* Whether the recorded run ended with this task. */
+static void note_end(const gbx_replay_job *job, gbx_replay_result *result) {
+    const gbx_record_outcome *outcome = job->outcome;
+    if (result->did_complete)
+        return;
+    result->is_end_unknown = !outcome && job->run_end[0];
+    result->is_end_of_run =
+        outcome && outcome->func_id != GBX_OUTCOME_NO_KERNEL && outcome->task_id == result->task_id;
 }
 
 /* --- payloads --- */
@@ -104,7 +105,8 @@ static gbx_status make_room(const gbx_replay_job *job, const gbx_tensor *tensor,
     uint64_t bytes = gbx_tensor_payload_bytes(tensor);
     if (!*out_payload)
         *out_payload = malloc(bytes + 1);
-    return *out_payload ? NULL : fail_memory(job->request.task);
+    return *out_payload ? NULL
+                        : gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
 }
 
 static gbx_status read_entry(const gbx_replay_job *job, uint64_t index, const gbx_tensor *tensor,
@@ -122,7 +124,7 @@ static gbx_status read_dump(const gbx_replay_job *job, const gbx_replay_result *
             GBX_TRY(read_entry(job, argument->after, &output->tensor,
                                &payloads->dump[output->argument]));
         /* Of one dispatch, what others wrote to an inout is not its own. */
-        if (output->is_compared && argument->role == 2 && job->request.dispatch >= 0)
+        if (output->is_compared && argument->role == GBX_ROLE_INOUT && job->request.dispatch >= 0)
             GBX_TRY(read_entry(job, argument->before, &output->tensor,
                                &payloads->before[output->argument]));
     }
@@ -150,7 +152,8 @@ static void compare(const gbx_replay_job *job, const gbx_replay_payloads *payloa
                                   .replay = payloads->replay[a],
                                   .other = payloads->other[a],
                                   .before = payloads->before[a],
-                                  .is_poisoned = job->request.task->arguments[a].role == 1};
+                                  .is_poisoned =
+                                      job->request.task->arguments[a].role == GBX_ROLE_OUTPUT};
         output->bits = gbx_bits_compare(&output->tensor, &bits);
         output->is_exact =
             output->is_compared && output->bits.mismatches == 0 && output->bits.not_written == 0;
@@ -288,7 +291,7 @@ static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_pay
     uint64_t *ns = calloc(job->runs, sizeof *ns);
     gbx_replay_payloads now = {0};
     if (!ns)
-        return fail_memory(job->request.task);
+        return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
     ns[0] = result->outcome.ns;
     gbx_status status = repeat(job, first, &now, ns, result);
     gbx_replay_payloads_free(&now);
@@ -300,8 +303,7 @@ gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *ou
                               gbx_replay_result *out_result) {
     *out_payloads = (gbx_replay_payloads){0};
     GBX_TRY(describe(job->request.task, job->request.dispatch, out_result));
-    out_result->is_end_of_run =
-        !job->request.task->did_complete && is_named(job->run_end, job->request.task->task_id);
+    note_end(job, out_result);
     GBX_TRY(run(job, GBX_REPLAY_POISON, &out_result->outcome));
     if (!out_result->outcome.fault.is_there) {
         GBX_TRY(gather(job, out_result, out_payloads->replay));

@@ -60,9 +60,10 @@ typedef struct gbx_replay_result {
     char kernel[GBX_REPLAY_KERNEL_BYTES]; /* of a mix "matmul+add" */
     int64_t dispatch;                     /* -1 for all */
     uint32_t dispatch_count;
-    bool has_core_ids;  /* those of the run; else they are a guess */
-    bool did_complete;  /* in the recorded run */
-    bool is_end_of_run; /* it is what the recorded run ended with */
+    bool has_core_ids;   /* those of the run; else they are a guess */
+    bool did_complete;   /* in the recorded run */
+    bool is_end_of_run;  /* it is what the recorded run ended with */
+    bool is_end_unknown; /* the run failed, and an older dump does not tell in which task */
     gbx_replay_outcome outcome;
     bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
     uint64_t fault_run;     /* of several: the one with the fault, 1 first; 0 where it is one run */
@@ -86,7 +87,9 @@ typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
     gbx_replay_request request; /* with GBX_REPLAY_POISON */
     const char *run_end;        /* what the recorded run ended with; "" where that was well */
-    uint64_t runs;              /* 1 and up */
+    const gbx_record_outcome
+        *outcome;  /* the same for programs; NULL where the dump does not tell */
+    uint64_t runs; /* 1 and up */
 } gbx_replay_job;
 
 /*

@@ -23,6 +23,7 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
     gbx_replay_session *s = out_session;
     *s = (gbx_replay_session){.config = *config, .reader = gbx_entries_reader(config->entries)};
     s->run_end = gbx_reader_has_ended_well(s->reader) ? "" : gbx_reader_end_text(s->reader);
+    s->outcome = gbx_reader_outcome(s->reader);
     GBX_TRY(gbx_replay_read_kept(config->directory, &s->kept));
     GBX_TRY(gbx_replay_kernels_create(config->directory, s->kept, config->is_trusted,
                                       &s->config.kernels, &s->kernels));
@@ -92,6 +93,7 @@ gbx_status gbx_replay_session_job(const gbx_replay_session *session, const gbx_r
                                             .dispatch = config->dispatch,
                                             .poison = GBX_REPLAY_POISON},
                                 .run_end = session->run_end,
+                                .outcome = session->outcome,
                                 .runs = config->runs};
     GBX_TRY(gbx_replay_session_check_dispatch(session, task));
     return gbx_replay_kernels_find(session->kernels, task, out_job->request.objects);

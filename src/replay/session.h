@@ -23,6 +23,8 @@ typedef struct gbx_replay_session {
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
     const char *run_end; /* what the recorded run ended with; "" where that was well */
+    const gbx_record_outcome
+        *outcome; /* the same for programs; NULL where the dump does not tell */
 } gbx_replay_session;
 
 /* To be closed, whether it fails or not. */

@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "replay/internal.h"
 #include "store/reader.h"
-
-enum { ROLE_INPUT = 0, ROLE_OUTPUT = 1, ROLE_INOUT = 2 };
+#include "text/names.h"
 
 /* --- the task --- */
 
@@ -223,28 +222,27 @@ static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch
 
 /* --- its arguments, from signatures --- */
 
-static void expect_slot(gbx_task_slots *slots, uint32_t index, const char *declared) {
-    bool is_tensor = strncmp(declared, "scalar", 6) != 0;
-    uint32_t role = ROLE_INPUT;
-    if (strcmp(declared, "out") == 0)
-        role = ROLE_OUTPUT;
-    else if (strcmp(declared, "inout") == 0)
-        role = ROLE_INOUT;
-    if (index < GBX_REPLAY_MAX_ARGUMENTS) /* what records say of it counts */
-        (void)know_slot(slots, index, is_tensor, role, GBX_DTYPE_NONE);
+uint32_t gbx_replay_parameter(const char *declared) {
+    char word[16];
+    uint32_t parameter;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(declared, ":"), declared);
+    return gbx_name_find(&gbx_parameters, word, &parameter) ? parameter : GBX_PARAMETER_COUNT;
 }
 
-/* Tensors first, scalars after them. */
+/* Tensors first, scalars after them. What records say of a slot counts more. */
 static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
-    uint32_t tensor_count = 0;
-    for (size_t i = 0; i < kernel->signature_count; ++i)
-        tensor_count += strncmp(kernel->signature[i], "scalar", 6) != 0;
-    uint32_t tensor = 0;
-    uint32_t scalar = tensor_count;
-    for (size_t i = 0; i < kernel->signature_count; ++i) {
-        bool is_tensor = strncmp(kernel->signature[i], "scalar", 6) != 0;
-        expect_slot(slots, is_tensor ? tensor++ : scalar++, kernel->signature[i]);
-    }
+    uint32_t next = 0;
+    for (int is_tensor = 1; is_tensor >= 0; --is_tensor)
+        for (size_t i = 0; i < kernel->signature_count; ++i) {
+            uint32_t parameter = gbx_replay_parameter(kernel->signature[i]);
+            bool is_role = parameter == GBX_ROLE_OUTPUT || parameter == GBX_ROLE_INOUT;
+            if ((parameter != GBX_PARAMETER_SCALAR) != is_tensor)
+                continue;
+            if (next < GBX_REPLAY_MAX_ARGUMENTS)
+                (void)know_slot(slots, next, is_tensor, is_role ? parameter : GBX_ROLE_INPUT,
+                                GBX_DTYPE_NONE);
+            next++;
+        }
     slots->has_signature |= kernel->signature_count > 0;
 }
 
@@ -344,7 +342,7 @@ static void fill_arguments(const gbx_task_slots *slots) {
             .dtype = slot->is_tensor ? slot->view.dtype : slot->dtype,
             .name = gbx_run_info_slot_name(gbx_reader_run(slots->reader), task->func_ids, i),
             .before = slot->has_before ? slot->before : GBX_REPLAY_NO_ENTRY,
-            .after = slot->role == ROLE_INPUT ? GBX_REPLAY_NO_ENTRY : slot->after,
+            .after = slot->role == GBX_ROLE_INPUT ? GBX_REPLAY_NO_ENTRY : slot->after,
         };
     }
 }
@@ -390,11 +388,6 @@ void gbx_replay_task_free(gbx_replay_task *task) {
     free(task->dispatches);
     task->dispatches = NULL;
     task->dispatch_count = 0;
-}
-
-const char *gbx_replay_subtask_name(uint32_t subtask) {
-    static const char *const names[GBX_SUBTASK_COUNT] = {"aic", "aiv0", "aiv1"};
-    return names[subtask];
 }
 
 const char *gbx_replay_task_title(const gbx_replay_task *task,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
 #include "analysis/entries.h"
@@ -16,7 +17,7 @@ enum { GBX_REPLAY_MAX_ARGUMENTS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS };
 
 typedef struct gbx_replay_argument {
     uint32_t slot; /* in args[] */
-    uint32_t role; /* 0 input, 1 output, 2 inout, as in records */
+    uint32_t role; /* gbx_role */
     bool is_tensor;
     gbx_tensor tensor; /* data: the address in the run; 0 where the dump does not tell */
     uint64_t bits;     /* of a scalar: its raw word */
@@ -90,8 +91,5 @@ GBX_MUST_USE gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx
 enum { GBX_REPLAY_TITLE_BYTES = 320 };
 const char *gbx_replay_task_title(const gbx_replay_task *task,
                                   char out_text[GBX_REPLAY_TITLE_BYTES]);
-
-/* "aic", "aiv0", "aiv1" */
-const char *gbx_replay_subtask_name(uint32_t subtask);
 
 #endif

@@ -6,13 +6,10 @@
 
 #include "replay/internal.h"
 #include "store/reader.h"
+#include "text/names.h"
 #include "text/plain_text.h"
 
-enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128, ROLE_OUTPUT = 1 };
-
-static const char *const loss_causes[GBX_LOSS_CAUSE_COUNT] = {
-    "there was no room for it in time", "the disk failed", "the device told nonsense of it",
-    "the chip ended before it was handed over", "another tool says so"};
+enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128 };
 
 /* What another run has to be told for a task to be called again. */
 enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1, NEEDS_LENGTH = 1u << 2 };
@@ -32,7 +29,7 @@ static bool is_cut_short(const gbx_task_slots *slots) {
 
 /* Of what the run did not live to record. Its level is good enough. */
 static unsigned explain_cut(const gbx_task_slot *slot, char out_text[REASON_BYTES]) {
-    bool is_output = slot->is_known && slot->is_tensor && slot->role == ROLE_OUTPUT;
+    bool is_output = slot->is_known && slot->is_tensor && slot->role == GBX_ROLE_OUTPUT;
     snprintf(out_text, REASON_BYTES, "not recorded: the run ended before%s",
              is_output ? ", so where it lies is not known" : "");
     return is_output ? NEEDS_ARGS : NEEDS_NOTHING;
@@ -47,7 +44,7 @@ static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot
         return explain_cut(slot, out_text);
     if (slot->is_lost)
         snprintf(out_text, REASON_BYTES, "lost: %s",
-                 loss_causes[slot->loss_cause < GBX_LOSS_CAUSE_COUNT ? slot->loss_cause : 0]);
+                 gbx_name_sentence(&gbx_loss_causes, slot->loss_cause));
     else if (slot->is_mismatched)
         snprintf(out_text, REASON_BYTES,
                  "skipped: what was told of it is not what the kernel gets");
@@ -89,7 +86,7 @@ static bool is_there(const gbx_task_slot *slot) {
         return slot->is_known && slot->has_bits;
     if (!slot->has_view)
         return false;
-    bool is_complete = slot->role == ROLE_OUTPUT || slot->is_before_complete;
+    bool is_complete = slot->role == GBX_ROLE_OUTPUT || slot->is_before_complete;
     return (slot->is_known && is_complete) || gbx_tensor_payload_bytes(&slot->view) == 0;
 }
 

@@ -9,7 +9,7 @@
 #include "chip/host/chip.h"
 #include "tensor/view.h"
 
-enum { TASK_BYTES = 160, SENTENCE_BYTES = 1024 };
+enum { TASK_BYTES = 160 };
 
 static const char *kernel_name(const gbx_chip *chip, uint32_t func_id) {
     const char *name = func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].name : "";
@@ -64,210 +64,132 @@ static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error,
                     error->tensor.data + (uint64_t)end, caps.gm_base, caps.gm_base + caps.gm_bytes);
 }
 
-static gbx_status of_kernels(const gbx_chip *chip, const gbx_graph_error *error, const char *task) {
-    const int64_t *v = error->values;
-    switch (error->kind) {
-    case GBX_GRAPH_NO_KERNEL:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: none of its three subtasks names a kernel", task);
-    case GBX_GRAPH_NOT_REGISTERED:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: func %" PRIu32 ": no kernel is registered by this number", task,
-                        error->func_id);
-    case GBX_GRAPH_CORE_TYPE:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: it is registered for %s cores and named for an %s core",
-                        task, core_name((uint32_t)chip->kernels[error->func_id].core),
-                        core_name((uint32_t)v[0]));
-    case GBX_GRAPH_BLOCKS:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: block_num is %" PRId64 ", expected 1 to %d", task, v[0],
-                        GBX_MAX_BLOCK_NUM);
-    default: /* GBX_GRAPH_SYNC_BLOCKS */
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: its %" PRId64 " blocks wait for each other and the chip has %" PRId64
-                        "; open it with as many blocks",
-                        task, v[0], v[1]);
-    }
-}
+#define fail(...) gbx_fail(GBX_BAD_GRAPH, __VA_ARGS__)
 
-static gbx_status of_arguments(const gbx_chip *chip, const gbx_graph_error *error,
-                               const char *task) {
+static gbx_status describe(const gbx_chip *chip, const char *runtime,
+                           const gbx_graph_error *error) {
     const int64_t *v = error->values;
+    char task[TASK_BYTES];
     char argument[TASK_BYTES];
+    describe_task(chip, error, task);
     describe_argument(error, task, argument);
     switch (error->kind) {
+    case GBX_GRAPH_NO_KERNEL:
+        return fail("%s: none of its three subtasks names a kernel", task);
+    case GBX_GRAPH_NOT_REGISTERED:
+        return fail("%s: func %" PRIu32 ": no kernel is registered by this number", task,
+                    error->func_id);
+    case GBX_GRAPH_CORE_TYPE:
+        return fail("%s: it is registered for %s cores and named for an %s core", task,
+                    core_name((uint32_t)chip->kernels[error->func_id].core),
+                    core_name((uint32_t)v[0]));
+    case GBX_GRAPH_BLOCKS:
+        return fail("%s: block_num is %" PRId64 ", expected 1 to %d", task, v[0],
+                    GBX_MAX_BLOCK_NUM);
+    case GBX_GRAPH_SYNC_BLOCKS:
+        return fail("%s: its %" PRId64 " blocks wait for each other and the chip has %" PRId64
+                    "; open it with as many blocks",
+                    task, v[0], v[1]);
     case GBX_GRAPH_TOO_MANY_ARGS:
         if (v[1] < 0)
-            return gbx_fail(GBX_BAD_GRAPH,
-                            "%s: it has %" PRId64 " words of arguments, at most %d are possible",
-                            task, v[0], GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS);
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: it has %" PRId64 " tensors and %" PRId64
-                        " scalars, at most %d of each are possible",
-                        task, v[0], v[1], GBX_MAX_TENSOR_ARGS);
+            return fail("%s: it has %" PRId64 " words of arguments, at most %d are possible", task,
+                        v[0], GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS);
+        return fail("%s: it has %" PRId64 " tensors and %" PRId64
+                    " scalars, at most %d of each are possible",
+                    task, v[0], v[1], GBX_MAX_TENSOR_ARGS);
     case GBX_GRAPH_NULL_TENSOR:
-        return gbx_fail(GBX_BAD_GRAPH, "%s is a null tensor", argument);
+        return fail("%s is a null tensor", argument);
     case GBX_GRAPH_BAD_TENSOR:
         return bad_tensor(error, argument);
     case GBX_GRAPH_OUTSIDE:
         return outside(chip, error, argument);
     case GBX_GRAPH_TENSOR_INDEX:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: tensor info names argument %" PRId64 ", the task has %" PRId64
-                        " (each may be named once)",
-                        task, v[0], v[1]);
+        return fail("%s: tensor info names argument %" PRId64 ", the task has %" PRId64
+                    " (each may be named once)",
+                    task, v[0], v[1]);
     case GBX_GRAPH_MARK:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: argument %" PRId64 " is marked to be dumped where there are %" PRId64
-                        "; only those that were added can be marked",
-                        task, v[0], v[1]);
+        return fail("%s: argument %" PRId64 " is marked to be dumped where there are %" PRId64
+                    "; only those that were added can be marked",
+                    task, v[0], v[1]);
     case GBX_GRAPH_NEW_OUTPUT:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: argument %" PRId64 " is to be allocated by the runtime, which only "
-                        "tensormap_and_ringbuffer does; give it memory with gbx_device_malloc",
-                        task, v[0]);
+        return fail("%s: argument %" PRId64 " is to be allocated by the runtime, which only "
+                    "tensormap_and_ringbuffer does; give it memory with gbx_device_malloc",
+                    task, v[0]);
     case GBX_GRAPH_HEAP_TENSOR:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: argument %" PRId64 ": its new outputs up to this one take %" PRId64
-                        " bytes, the heap ring has %" PRId64
-                        "; open the chip with more global memory (--gm)",
-                        task, v[0], v[1], v[2]);
-    default: /* GBX_GRAPH_ROLE */
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: argument %" PRId64 ": role %" PRId64
-                        " is none of input, output, inout",
-                        task, v[0], v[1]);
-    }
-}
-
-static gbx_status of_edges(const gbx_graph_error *error, const char *task) {
-    const int64_t *v = error->values;
-    switch (error->kind) {
+        return fail("%s: argument %" PRId64 ": its new outputs up to this one take %" PRId64
+                    " bytes, the heap ring has %" PRId64
+                    "; open the chip with more global memory (--gm)",
+                    task, v[0], v[1], v[2]);
+    case GBX_GRAPH_ROLE:
+        return fail("%s: argument %" PRId64 ": role %" PRId64 " is none of input, output, inout",
+                    task, v[0], v[1]);
     case GBX_GRAPH_UNKNOWN_TASK:
         if ((uint64_t)v[0] == GBX_NO_TASK)
-            return gbx_fail(
-                GBX_BAD_GRAPH,
-                "a call names GBX_NO_TASK, which a failed call gave back or nobody set; "
-                "there are %" PRId64 " tasks",
-                v[1]);
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "task %" PRId64 " does not exist; there are %" PRId64 " tasks, from 0 on",
-                        v[0], v[1]);
+            return fail("a call names GBX_NO_TASK, which a failed call gave back or nobody set; "
+                        "there are %" PRId64 " tasks",
+                        v[1]);
+        return fail("task %" PRId64 " does not exist; there are %" PRId64 " tasks, from 0 on", v[0],
+                    v[1]);
     case GBX_GRAPH_SELF_EDGE:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: it is to wait for itself", task);
+        return fail("%s: it is to wait for itself", task);
     case GBX_GRAPH_CYCLE:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s waits for itself, in a cycle of %" PRId64 " tasks through task %" PRId64
-                        "; take out one of its edges",
-                        task, v[1], v[0]);
+        return fail("%s waits for itself, in a cycle of %" PRId64 " tasks through task %" PRId64
+                    "; take out one of its edges",
+                    task, v[1], v[0]);
     case GBX_GRAPH_PUBLISHED:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: an edge to it was added after it was published; add edges first",
-                        task);
+        return fail("%s: an edge to it was added after it was published; add edges first", task);
     case GBX_GRAPH_PUBLISHED_TWICE:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: it is published twice", task);
+        return fail("%s: it is published twice", task);
     case GBX_GRAPH_NEVER_PUBLISHED:
         if (v[0] > 0)
-            return gbx_fail(GBX_BAD_GRAPH,
-                            "%s was never published, nor were %" PRId64
-                            " more; call gbx_publish_task for each",
-                            task, v[0]);
-        return gbx_fail(GBX_BAD_GRAPH, "%s was never published; call gbx_publish_task", task);
-    case GBX_GRAPH_TOO_MANY_TASKS:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: a graph has at most %" PRId64 " tasks on this runtime",
+            return fail("%s was never published, nor were %" PRId64
+                        " more; call gbx_publish_task for each",
                         task, v[0]);
-    default: /* GBX_GRAPH_TOO_MANY_EDGES */
-        return gbx_fail(GBX_BAD_GRAPH, "%s: a graph has at most %" PRId64 " edges on this runtime",
-                        task, v[0]);
-    }
-}
-
-static gbx_status of_rings(const gbx_graph_error *error, const char *task) {
-    const int64_t *v = error->values;
-    switch (error->kind) {
-    case GBX_GRAPH_WINDOW:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: no room in the window of %" PRId64
-                        " tasks, %swhich an open scope keeps; it keeps %" PRId64
-                        " in all: run with --window %" PRId64
-                        ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
-                        task, v[0], v[1] == v[2] ? "all of " : "", v[1], v[2]);
-    case GBX_GRAPH_HEAP:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: no room in the heap ring of %" PRId64
-                        " bytes, which an open scope keeps; it keeps %" PRId64
-                        " bytes in all: open the chip with more global memory (--gm), or end "
-                        "scopes earlier (gbx_scope_begin, gbx_scope_end)",
-                        task, v[0], v[1]);
-    case GBX_GRAPH_SCOPE_END:
-        return gbx_fail(GBX_BAD_GRAPH, "gbx_scope_end before task %" PRIu64 ": no scope is open",
-                        error->task);
-    case GBX_GRAPH_SCOPE_LEFT:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "the orchestration returned after %" PRIu64 " tasks with %" PRId64
-                        " scopes open; call gbx_scope_end for each",
-                        error->task, v[0]);
-    case GBX_GRAPH_SCOPE_DEPTH:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "gbx_scope_begin before task %" PRIu64 ": scopes nest at most %" PRId64
-                        " deep",
-                        error->task, v[0]);
-    default: /* GBX_GRAPH_NO_MEMORY */
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "%s: %" PRId64 " bytes are wanted of the %" PRId64
-                        " that the graph has left; open the chip with more global memory (--gm)",
-                        task, v[0], v[1]);
-    }
-}
-
-static gbx_status of_orchestration(const char *runtime, const gbx_graph_error *error) {
-    const int64_t *v = error->values;
-    switch (error->kind) {
-    case GBX_GRAPH_INDEX:
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "gbx_get_tensor_data before task %" PRIu64 ": index %" PRId64
-                        " of dimension %" PRId64 " is not below its size %" PRId64,
-                        error->task, v[1], v[0], v[2]);
-    case GBX_GRAPH_REFUSED:
-        return gbx_fail(GBX_BAD_GRAPH, "%s: %s has no such call", error->text, runtime);
-    case GBX_GRAPH_FAILED:
-        return gbx_fail(GBX_BAD_GRAPH, "the orchestration failed after %" PRIu64 " tasks: %s",
-                        error->task, error->text);
-    default: /* GBX_GRAPH_RETURNED */
-        return gbx_fail(GBX_BAD_GRAPH,
-                        "the orchestration returned error %" PRId64 " after %" PRIu64 " tasks",
-                        v[0], error->task);
-    }
-}
-
-static gbx_status sentence(const gbx_chip *chip, const char *runtime,
-                           const gbx_graph_error *error) {
-    char task[TASK_BYTES];
-    describe_task(chip, error, task);
-    if (error->kind <= GBX_GRAPH_SYNC_BLOCKS)
-        return of_kernels(chip, error, task);
-    switch (error->kind) {
-    case GBX_GRAPH_UNKNOWN_TASK:
-    case GBX_GRAPH_SELF_EDGE:
-    case GBX_GRAPH_CYCLE:
-    case GBX_GRAPH_PUBLISHED:
-    case GBX_GRAPH_PUBLISHED_TWICE:
-    case GBX_GRAPH_NEVER_PUBLISHED:
+        return fail("%s was never published; call gbx_publish_task", task);
     case GBX_GRAPH_TOO_MANY_TASKS:
+        return fail("%s: a graph has at most %" PRId64 " tasks on this runtime", task, v[0]);
     case GBX_GRAPH_TOO_MANY_EDGES:
-        return of_edges(error, task);
+        return fail("%s: a graph has at most %" PRId64 " edges on this runtime", task, v[0]);
     case GBX_GRAPH_WINDOW:
+        return fail("%s: no room in the window of %" PRId64
+                    " tasks, %swhich an open scope keeps; it keeps %" PRId64
+                    " in all: run with --window %" PRId64
+                    ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
+                    task, v[0], v[1] == v[2] ? "all of " : "", v[1], v[2]);
     case GBX_GRAPH_HEAP:
-    case GBX_GRAPH_NO_MEMORY:
+        return fail("%s: no room in the heap ring of %" PRId64
+                    " bytes, which an open scope keeps; it keeps %" PRId64
+                    " bytes in all: open the chip with more global memory (--gm), or end "
+                    "scopes earlier (gbx_scope_begin, gbx_scope_end)",
+                    task, v[0], v[1]);
     case GBX_GRAPH_SCOPE_END:
+        return fail("gbx_scope_end before task %" PRIu64 ": no scope is open", error->task);
     case GBX_GRAPH_SCOPE_LEFT:
+        return fail("the orchestration returned after %" PRIu64 " tasks with %" PRId64
+                    " scopes open; call gbx_scope_end for each",
+                    error->task, v[0]);
     case GBX_GRAPH_SCOPE_DEPTH:
-        return of_rings(error, task);
+        return fail("gbx_scope_begin before task %" PRIu64 ": scopes nest at most %" PRId64 " deep",
+                    error->task, v[0]);
+    case GBX_GRAPH_NO_MEMORY:
+        return fail("%s: %" PRId64 " bytes are wanted of the %" PRId64
+                    " that the graph has left; open the chip with more global memory (--gm)",
+                    task, v[0], v[1]);
     case GBX_GRAPH_INDEX:
+        return fail("gbx_get_tensor_data before task %" PRIu64 ": index %" PRId64
+                    " of dimension %" PRId64 " is not below its size %" PRId64,
+                    error->task, v[1], v[0], v[2]);
     case GBX_GRAPH_REFUSED:
+        return fail("%s: %s has no such call", error->text, runtime);
     case GBX_GRAPH_FAILED:
+        return fail("the orchestration failed after %" PRIu64 " tasks: %s", error->task,
+                    error->text);
     case GBX_GRAPH_RETURNED:
-        return of_orchestration(runtime, error);
+        return fail("the orchestration returned error %" PRId64 " after %" PRIu64 " tasks", v[0],
+                    error->task);
     default:
-        return of_arguments(chip, error, task);
+        return gbx_fail(GBX_INTERNAL, "%s: the chip reported an error of unknown kind %" PRIu32,
+                        runtime, error->kind);
     }
 }
 
@@ -283,10 +205,7 @@ gbx_status gbx_graph_error_status(const gbx_chip *chip, const char *runtime,
                                   const gbx_graph_error *error) {
     gbx_graph_error safe = *error;
     make_printable(safe.text, sizeof safe.text);
-    if (safe.kind == GBX_GRAPH_OK || safe.kind > GBX_GRAPH_RETURNED)
-        return gbx_fail(GBX_INTERNAL, "%s: the chip reported an error of unknown kind %" PRIu32,
-                        runtime, safe.kind);
     if (safe.kind == GBX_GRAPH_CORE_TYPE && !kernel_name(chip, safe.func_id))
         safe.kind = GBX_GRAPH_NOT_REGISTERED;
-    return sentence(chip, runtime, &safe);
+    return describe(chip, runtime, &safe);
 }

@@ -1,9 +1,10 @@
-#include "scene/case_data.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "base/memory.h"
+#include "scene/internal.h"
 
 /* Large pages where the system has them: fresh memory is slow to touch otherwise. */
 static gbx_status allocate(const char *name, const gbx_tensor *like, gbx_tensor *out_tensor) {
@@ -11,8 +12,7 @@ static gbx_status allocate(const char *name, const gbx_tensor *like, gbx_tensor 
     void *memory =
         mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the %" PRIu64 " bytes of argument %s: %s",
-                        bytes, name, strerror(errno));
+        return gbx_fail_memory("taking the %" PRIu64 " bytes of argument %s", bytes, name);
     madvise(memory, bytes, MADV_HUGEPAGE);
     *out_tensor = *like;
     out_tensor->data = (uint64_t)(uintptr_t)memory;

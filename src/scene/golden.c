@@ -1,12 +1,24 @@
-#include "scene/golden.h"
-
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "scene/guard.h"
+#include "base/process.h"
+#include "scene/internal.h"
+#include "tensor/npy.h"
+#include "text/json_writer.h"
 #include "toolchain/kernel_compiler.h"
+
+/* golden_driver.py, which ends with this code after a sentence of its own. */
+extern const char gbx_embedded_golden_driver[];
+enum { DRIVER_SENTENCE = 3, EXCHANGE_PATH_BYTES = PATH_MAX + 32 };
+
+/* --- in C --- */
 
 static bool is_python(const gbx_scene_program *program) {
     const char *suffix = strrchr(program->source, '.');
@@ -63,8 +75,158 @@ static gbx_status run_c(const gbx_golden *golden, const gbx_case_data *data) {
                     what, result);
 }
 
+/* --- in Python --- */
+
+static gbx_status make_directory(char out_path[PATH_MAX]) {
+    const char *parent = getenv("TMPDIR");
+    snprintf(out_path, PATH_MAX, "%s/glassbox-golden-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (mkdtemp(out_path))
+        return NULL;
+    return gbx_fail(GBX_IO, "making a directory for the golden, %s: %s", out_path, strerror(errno));
+}
+
+static void remove_directory(const char *path) {
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    rmdir(path);
+}
+
+static gbx_status write_to_file(void *context, const void *bytes, size_t size) {
+    FILE *file = context;
+    if (fwrite(bytes, 1, size, file) == size)
+        return NULL;
+    return gbx_fail(GBX_IO, "writing what the golden gets: %s", strerror(errno));
+}
+
+static void describe_tensor(gbx_json_writer *json, const gbx_case_data *data, uint32_t index) {
+    char file[32];
+    const gbx_tensor *tensor = &data->tensors[index].tensor;
+    gbx_json_key(json, "shape");
+    gbx_json_begin_array_inline(json);
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        gbx_json_i64(json, tensor->shape[d]);
+    gbx_json_end_array(json);
+    snprintf(file, sizeof file, "%" PRIu32 ".npy", index);
+    gbx_json_put_string(json, "file", file);
+    snprintf(file, sizeof file, "%" PRIu32 "-result.npy", index);
+    gbx_json_put_string(json, "result", file);
+}
+
+static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t arg_count) {
+    uint32_t tensor = 0;
+    gbx_json_begin_object(json);
+    gbx_json_key(json, "args");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < arg_count; ++i) {
+        const gbx_scene_arg *arg = &data->source->args[i];
+        gbx_json_begin_object(json);
+        gbx_json_put_string(json, "name", arg->name);
+        gbx_json_put_string(json, "role", gbx_scene_role_names[arg->role]);
+        gbx_json_put_string(json, "dtype", gbx_dtype_name(arg->tensor.dtype));
+        if (arg->role == GBX_SCENE_SCALAR) {
+            gbx_json_put_hex_text(json, "bits", arg->fill.value_bits);
+        } else {
+            describe_tensor(json, data, tensor++);
+        }
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+}
+
+static gbx_status write_description(const char *directory, const gbx_case_data *data) {
+    char path[EXCHANGE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/exchange.json", directory);
+    FILE *file = fopen(path, "we");
+    gbx_json_writer *json = malloc(sizeof *json);
+    gbx_status status = NULL;
+    if (!file || !json) {
+        status = gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
+    } else {
+        gbx_json_start(json, write_to_file, file, GBX_JSON_PRETTY);
+        describe(json, data, (size_t)data->tensor_count + data->scalar_count);
+        status = gbx_json_finish(json);
+    }
+    free(json);
+    if (file && fclose(file) != 0)
+        status =
+            gbx_status_first(status, gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno)));
+    return status;
+}
+
+/* Inouts are taken from the golden's memory: that of the run holds results by now. */
+static gbx_status write_inputs(const char *directory, const gbx_case_data *data) {
+    char path[EXCHANGE_PATH_BYTES];
+    for (uint32_t i = 0; i < data->tensor_count; ++i) {
+        if (data->args[i]->role == GBX_SCENE_OUT)
+            continue;
+        snprintf(path, sizeof path, "%s/%" PRIu32 ".npy", directory, i);
+        GBX_TRY(gbx_npy_write(path, &data->golden[i], (void *)(uintptr_t)data->golden[i].data));
+    }
+    return NULL;
+}
+
+static gbx_status read_outputs(const char *directory, gbx_case_data *data) {
+    char path[EXCHANGE_PATH_BYTES];
+    for (uint32_t i = 0; i < data->tensor_count; ++i) {
+        if (!gbx_case_data_is_output(data, i))
+            continue;
+        snprintf(path, sizeof path, "%s/%" PRIu32 "-result.npy", directory, i);
+        GBX_TRY(gbx_npy_read_converted(path, &data->golden[i],
+                                       (void *)(uintptr_t)data->golden[i].data));
+    }
+    return NULL;
+}
+
+static gbx_status judge(const gbx_scene_program *program, const gbx_process_result *result) {
+    if (result->exit_code == 0) {
+        /* What the golden prints is for people; stdout is the command's own. */
+        fputs(result->out_text, stderr);
+        fputs(result->err_text, stderr);
+        return NULL;
+    }
+    if (result->signal)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s was ended by signal %d\n%s",
+                        program->source, result->signal, result->err_text);
+    if (result->exit_code == DRIVER_SENTENCE)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s: %s", program->source,
+                        result->err_text);
+    return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s failed in Python:\n%s", program->source,
+                    result->err_text);
+}
+
+static gbx_status call_python(const gbx_scene_program *program, const char *directory) {
+    const char *const arguments[] = {
+        "/usr/bin/python3", "-B",           "-c", gbx_embedded_golden_driver, directory,
+        program->source,    program->entry, NULL};
+    gbx_process_result result;
+    GBX_TRY(gbx_process_run((char *const *)(uintptr_t)arguments, &result));
+    gbx_status status = judge(program, &result);
+    gbx_process_result_free(&result);
+    return status;
+}
+
+static gbx_status run_python(const gbx_scene_program *program, gbx_case_data *data) {
+    char directory[PATH_MAX];
+    GBX_TRY(make_directory(directory));
+    gbx_status status = write_description(directory, data);
+    if (!status)
+        status = write_inputs(directory, data);
+    if (!status)
+        status = call_python(program, directory);
+    if (!status)
+        status = read_outputs(directory, data);
+    remove_directory(directory);
+    return status;
+}
+
 gbx_status gbx_golden_run(const gbx_golden *golden, gbx_case_data *data) {
     if (golden->function)
         return run_c(golden, data);
-    return gbx_golden_run_python(golden->program, data);
+    return run_python(golden->program, data);
 }

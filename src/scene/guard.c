@@ -1,11 +1,12 @@
-#include "scene/guard.h"
-
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/memory.h"
+#include "scene/internal.h"
 
 enum { STACK_BYTES = 64 * 1024 };
 
@@ -79,7 +80,7 @@ gbx_status gbx_guard_begin(gbx_guard *guard, const char *what) {
         (size_t)length < sizeof guard->text - 65 ? (size_t)length : sizeof guard->text - 65;
     guard->stack = malloc(STACK_BYTES);
     if (!guard->stack)
-        return gbx_fail(GBX_EXHAUSTED, "running %s: the host is out of memory", what);
+        return gbx_fail_memory("running %s", what);
     stack_t stack = {.ss_sp = guard->stack, .ss_size = STACK_BYTES};
     sigaltstack(&stack, &guard->previous_stack);
     active = guard;

@@ -7,9 +7,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "scene/case_data.h"
-#include "scene/golden.h"
-#include "scene/guard.h"
+#include "scene/internal.h"
 #include "store/run/output_directory.h"
 #include "toolchain/kernel_compiler.h"
 
@@ -97,14 +95,13 @@ static gbx_status compile_all(session *s) {
 /* "in,out,scalar:float32" and "x,y,addend"; out of memory when either is NULL. */
 static void join_parameters(const gbx_scene_kernel *kernel, char **out_signature,
                             char **out_names) {
-    static const char *const roles[] = {"in", "out", "inout", "scalar"};
     size_t signature_bytes;
     size_t names_bytes;
     FILE *signature = open_memstream(out_signature, &signature_bytes);
     FILE *names = open_memstream(out_names, &names_bytes);
     for (size_t i = 0; signature && names && i < kernel->parameter_count; ++i) {
         const gbx_scene_parameter *parameter = &kernel->signature[i];
-        fprintf(signature, "%s%s", i ? "," : "", roles[parameter->role]);
+        fprintf(signature, "%s%s", i ? "," : "", gbx_scene_role_names[parameter->role]);
         if (parameter->dtype != GBX_DTYPE_NONE)
             fprintf(signature, ":%s", gbx_dtype_name(parameter->dtype));
         fprintf(names, "%s%s", i ? "," : "", parameter->name ? parameter->name : "");

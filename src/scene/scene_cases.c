@@ -2,13 +2,12 @@
  * Arguments and cases. An argument of a case is read from fields, each of which is the case's where
  * it has one and the scene's otherwise, so that what is wrong is named where it stands.
  */
-#include <glassbox/orchestration.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/scene_fields.h"
+#include "scene/internal.h"
 #include "tensor/compare/compare.h"
 #include "tensor/npy.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "store/import/import.h"
 
 #define HOW_TO_MAKE "make one with: glassbox run SCENE --dump-tensor"
@@ -21,17 +22,13 @@ char *gbx_dump_path_join(const char *directory, const char *name) {
     return asprintf(&path, "%.*s%s%s", (int)length, directory, slash, name) < 0 ? NULL : path;
 }
 
-static gbx_status fail_no_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "looking for a dump: the host is out of memory");
-}
-
 /* Whether DIRECTORY/NAME is there and is of the kind (S_IFDIR, S_IFREG). */
 static gbx_status look(const char *directory, const char *name, mode_t kind, bool *out_is_there) {
     struct stat about;
     char *path = gbx_dump_path_join(directory, name);
     *out_is_there = false;
     if (!path)
-        return fail_no_memory();
+        return gbx_fail_memory("looking for a dump");
     gbx_status status = NULL;
     if (stat(path, &about) == 0)
         *out_is_there = (about.st_mode & S_IFMT) == kind;
@@ -95,7 +92,7 @@ static gbx_status look_inside(const char *given, struct dirent **entries, int en
         bool is_there = false;
         char *path = gbx_dump_path_join(given, name);
         if (!path)
-            return fail_no_memory();
+            return gbx_fail_memory("looking for a dump");
         /* What may not be looked into is not taken for a dump. */
         gbx_status_free(is_dump(path, &is_there));
         free(path);
@@ -123,13 +120,13 @@ static gbx_status choose_inside(const char *given, const inside *found, char **o
                         given, found->count, found->names[0], found->names[1],
                         found->count > 2 ? "..." : "");
     *out_directory = gbx_dump_path_join(given, found->names[0]);
-    return *out_directory ? NULL : fail_no_memory();
+    return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
 }
 
 static gbx_status find_inside(const char *given, char **out_directory) {
     char *latest = gbx_dump_path_join(given, "latest");
     bool is_there = false;
-    gbx_status status = latest ? is_dump(latest, &is_there) : fail_no_memory();
+    gbx_status status = latest ? is_dump(latest, &is_there) : gbx_fail_memory("looking for a dump");
     if (!status && is_there) {
         *out_directory = latest;
         return NULL;
@@ -157,7 +154,7 @@ static gbx_status find_default(char **out_directory) {
         return gbx_fail(GBX_NOT_FOUND, "there is no dump at " GBX_DUMP_PATH_DEFAULT
                                        " below the current directory; name one, or " HOW_TO_MAKE);
     *out_directory = strdup(GBX_DUMP_PATH_DEFAULT);
-    return *out_directory ? NULL : fail_no_memory();
+    return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
 }
 
 static gbx_status check_directory(const char *given) {
@@ -189,5 +186,5 @@ gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
     if (!is_there)
         return find_inside(given, out_directory);
     *out_directory = strdup(given);
-    return *out_directory ? NULL : fail_no_memory();
+    return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
 }

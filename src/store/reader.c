@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <glassbox/orchestration.h>
+
 #include "base/checked.h"
-#include "store/journal/journal_blocks.h"
-#include "store/journal/journal_pages.h"
+#include "base/memory.h"
+#include "store/journal/journal_file.h"
 #include "store/journal/record_index.h"
-#include "store/reader_totals.h"
 
 struct gbx_reader {
     int fd;
@@ -29,7 +30,8 @@ struct gbx_reader {
     gbx_reader_totals totals;
     bool has_run;
     gbx_run_info run;
-    gbx_record_end *end; /* with its text and a zero after it; NULL for none */
+    gbx_record_end *end;        /* with its text and a zero after it; NULL for none */
+    gbx_record_outcome outcome; /* of it; `ending` is 0 where it has none */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
     gbx_journal_block block; /* the one that gbx_reader_next is in */
@@ -38,6 +40,72 @@ struct gbx_reader {
     uint64_t word;           /* of the next record in the block */
     gbx_journal_pages pages;
 };
+
+/* --- totals --- */
+
+static void add_to(uint64_t *sum, uint64_t value) {
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = UINT64_MAX;
+}
+
+static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
+    bool is_tensor = record->type == GBX_RECORD_TENSOR;
+    unsigned flags = is_tensor ? record->flags : record->flags & GBX_FLAG_TRUNCATED;
+    if (flags & GBX_FLAG_HAS_PAYLOAD) {
+        const gbx_record_tensor *tensor = (const gbx_record_tensor *)record;
+        uint64_t end = tensor->bin_offset + tensor->bin_size; /* has been checked to fit */
+        add_to(&totals->payload_bytes, tensor->bin_size);
+        add_to(&totals->stored_bytes, flags & GBX_FLAG_DUPLICATE ? 0 : tensor->bin_size);
+        totals->payload_end = end > totals->payload_end ? end : totals->payload_end;
+    }
+    if (record->flags & GBX_FLAG_IN_FLIGHT) {
+        totals->in_flight++;
+        return;
+    }
+    totals->records++;
+    totals->tensors += is_tensor;
+    totals->before_dispatch += record->stage == GBX_STAGE_BEFORE;
+    totals->after_completion += record->stage == GBX_STAGE_AFTER;
+    totals->inputs += record->role == GBX_ROLE_INPUT;
+    totals->outputs += record->role == GBX_ROLE_OUTPUT;
+    totals->inouts += record->role == GBX_ROLE_INOUT;
+    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
+    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
+}
+
+void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record) {
+    switch (record->type) {
+    case GBX_RECORD_SCALAR:
+    case GBX_RECORD_TENSOR:
+        count_argument(totals, record);
+        break;
+    case GBX_RECORD_TASK:
+        totals->tasks++;
+        break;
+    case GBX_RECORD_DISPATCH:
+        totals->dispatches++;
+        totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
+        break;
+    case GBX_RECORD_EXECUTION:
+        totals->executions++;
+        break;
+    case GBX_RECORD_SAMPLE:
+        totals->samples++;
+        break;
+    case GBX_RECORD_RUN_ARG:
+        totals->run_args++;
+        break;
+    case GBX_RECORD_LOSS:
+        totals->losses++;
+        add_to(&totals->dropped, ((const gbx_record_loss *)record)->count);
+        break;
+    case GBX_RECORD_SKIPPED:
+        totals->skipped++;
+        break;
+    default:
+        break;
+    }
+}
 
 /* --- taking in a block that has been checked --- */
 
@@ -80,24 +148,13 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     size_t size = (size_t)record->head.words * 8;
     reader->end = malloc(size + 1);
     if (!reader->end)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the last record of %s", reader->path);
+        return gbx_fail_memory("reading %s", reader->path);
     memcpy(reader->end, record, size);
-    ((char *)(reader->end + 1))[record->bytes] = '\0';
-    return NULL;
-}
-
-static gbx_status take_run(gbx_reader *reader, const gbx_record_run *record) {
-    GBX_TRY(gbx_run_info_parse(reader->path, gbx_record_run_text(record), (size_t)record->bytes,
-                               &reader->run));
-    reader->has_run = true;
-    return NULL;
-}
-
-static gbx_status take_listed(gbx_reader *reader, gbx_reader_list list, const gbx_record *record,
-                              uint64_t offset) {
-    GBX_TRY(gbx_record_index_reserve(&reader->lists[list], 1));
-    uint64_t key = list == GBX_LIST_RUN_ARGS ? record->arg_index : 0;
-    gbx_record_index_add(&reader->lists[list], key, offset);
+    uint64_t tail_words;
+    const uint64_t *tail = gbx_record_tail(&record->head, &tail_words);
+    if (tail_words >= sizeof reader->outcome / 8)
+        memcpy(&reader->outcome, tail, sizeof reader->outcome);
+    ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may lie in what was the tail */
     return NULL;
 }
 
@@ -113,12 +170,18 @@ static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint
         return NULL;
     }
     gbx_reader_list list = list_of(reader->indexed, record->type);
-    if (list != GBX_LIST_COUNT)
-        return take_listed(reader, list, record, offset);
-    if (record->type == GBX_RECORD_RUN)
-        return take_run(reader, (const gbx_record_run *)record);
-    if (record->type == GBX_RECORD_END)
+    if (list != GBX_LIST_COUNT) {
+        GBX_TRY(gbx_record_index_reserve(&reader->lists[list], 1));
+        uint64_t key = list == GBX_LIST_RUN_ARGS ? record->arg_index : 0;
+        gbx_record_index_add(&reader->lists[list], key, offset);
+    } else if (record->type == GBX_RECORD_RUN) {
+        const gbx_record_run *run = (const gbx_record_run *)record;
+        GBX_TRY(gbx_run_info_parse(reader->path, gbx_record_run_text(run), (size_t)run->bytes,
+                                   &reader->run));
+        reader->has_run = true;
+    } else if (record->type == GBX_RECORD_END) {
         return take_end(reader, (const gbx_record_end *)record);
+    }
     return NULL;
 }
 
@@ -261,7 +324,7 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
     uint64_t room = reader->extent.file_bytes;
     reader->block.records = malloc(room < GBX_BLOCK_MAX_BYTES ? room : GBX_BLOCK_MAX_BYTES);
     if (!reader->block.records)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for reading %s", reader->path);
+        return gbx_fail_memory("reading %s", reader->path);
     GBX_TRY(scan(reader));
     if (!reader->has_run)
         return gbx_fail(
@@ -279,7 +342,7 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
 gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader **out_reader) {
     gbx_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for reading the dump %s", directory);
+        return gbx_fail_memory("reading the dump %s", directory);
     reader->fd = -1;
     reader->payload.fd = -1;
     reader->indexed = indexed;
@@ -339,8 +402,31 @@ const char *gbx_reader_end_text(const gbx_reader *reader) {
     return reader->end ? gbx_record_end_text(reader->end) : "";
 }
 
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader) {
+    return reader->outcome.ending ? &reader->outcome : NULL;
+}
+
+/*
+ * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal) have
+ * the text of END alone. This is the one place that takes it for more than a text: these two are
+ * what 0.1.0 wrote for a run that was done.
+ */
+static gbx_run_ending ending_of_text(const char *sentence) {
+    if (strcmp(sentence, "ok") == 0)
+        return GBX_ENDING_WELL;
+    return strcmp(sentence, "done, but records were lost") == 0 ? GBX_ENDING_RECORDS_LOST
+                                                                : GBX_ENDING_UNKNOWN;
+}
+
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
+    if (!reader->outcome.ending)
+        return ending_of_text(gbx_reader_end_text(reader));
+    return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
+                                                       : GBX_ENDING_UNKNOWN;
+}
+
 bool gbx_reader_has_ended_well(const gbx_reader *reader) {
-    return strcmp(gbx_reader_end_text(reader), "ok") == 0;
+    return gbx_reader_ending(reader) == GBX_ENDING_WELL;
 }
 
 bool gbx_reader_is_complete(const gbx_reader *reader) {

@@ -65,8 +65,10 @@ enum {
                                       they are the first of three */
     GBX_TOLD_STATUS = 1u << 4,     /* how the run ended; if not, END says "ok", and complete where
                                       nothing is missing */
-    GBX_TOLD_EXECUTIONS = 1u << 5, /* where and when each dispatch ran; no manifest does */
-    GBX_TOLD_ALL = 0x3f
+    GBX_TOLD_SPANS = 1u << 5,      /* where and when each task ran, if it did */
+    GBX_TOLD_EXECUTIONS = 1u << 6, /* and each dispatch; if not, a task has an EXECUTION for each
+                                      core it ran on, which all have its start and its end */
+    GBX_TOLD_ALL = 0x7f
 };
 
 typedef struct gbx_reader_origin {
@@ -126,7 +128,12 @@ const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
 const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
 const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
 
-/* There is an END, and it says "ok". */
+/* How the run ended, and in which kernel; NULL where END does not tell (older dumps, other tools)
+ * or is not there. */
+const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader);
+
+/* The same where only that is asked: known of older dumps, too. GBX_ENDING_UNKNOWN without END. */
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader);
 bool gbx_reader_has_ended_well(const gbx_reader *reader);
 
 /* The END record is there, says so, and no block is broken. */
@@ -163,6 +170,9 @@ typedef struct gbx_reader_totals {
 } gbx_reader_totals;
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
+
+/* Counts a record that has been checked: for who makes records that a reader will count. */
+void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record);
 
 /* Those that a manifest tells, whether they are right or not; NULL for a journal. */
 const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader);

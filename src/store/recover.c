@@ -9,17 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 #include "base/checked.h"
 #include "base/descriptor.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
-#include "store/import/json_pull.h"
-#include "store/journal/journal_lock.h"
+#include "store/journal/journal_file.h"
+#include "store/journal/journal_writer.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/disk.h"
 #include "store/run/kept_run.h"
+#include "text/json_scan.h"
 
 #define TAIL_NAME "tensor_dump.rec.broken"
 #define TEXT_KILLED "killed before the dump was complete; recovered"
@@ -69,21 +69,19 @@ static gbx_status create_tail(const repair_work *repair, char *name, size_t capa
 
 static gbx_status copy_tail(const repair_work *repair, int to, const char *name) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
-    uint64_t at = extent->good_bytes;
-    while (at < extent->file_bytes) {
+    int error = 0;
+    for (uint64_t at = extent->good_bytes; at < extent->file_bytes && !error;) {
         char bytes[COPY_BYTES];
-        size_t written;
-        ssize_t got = pread(repair->journal, bytes, sizeof bytes, (off_t)at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return fail_io(repair, "reading", "tensor_dump.rec", got < 0 ? errno : EIO);
-        int error = gbx_disk_write(to, bytes, (size_t)got, at - extent->good_bytes, &written);
-        if (error)
-            return fail_io(repair, "writing", name, error);
-        at += (uint64_t)got;
+        uint64_t left = extent->file_bytes - at;
+        size_t wanted = left < sizeof bytes ? (size_t)left : sizeof bytes, got, written;
+        error = gbx_pread_all(repair->journal, bytes, wanted, at, &got);
+        if (error || got < wanted)
+            return fail_io(repair, "reading", "tensor_dump.rec", error ? error : EIO);
+        error = gbx_pwrite_all(to, bytes, got, at - extent->good_bytes, &written);
+        at += got;
     }
-    int error = gbx_disk_sync(to);
+    if (!error)
+        error = gbx_sync_data(to);
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
@@ -98,11 +96,7 @@ static gbx_status keep_tail(repair_work *repair) {
         return status;
     }
     repair->out->tail_path = gbx_dump_path_join(repair->folder, name);
-    return repair->out->tail_path ? NULL
-                                  : gbx_fail(GBX_EXHAUSTED,
-                                             "recovering %s: the host is out of "
-                                             "memory",
-                                             repair->directory);
+    return repair->out->tail_path ? NULL : gbx_fail_memory("recovering %s", repair->directory);
 }
 
 /* The copy is on the disk, and so is its name, before a byte is cut off. */
@@ -150,13 +144,8 @@ static size_t fill_end(const repair_work *repair, const char *text, end_block *b
                                     .dropped = totals->dropped,
                                     .bytes = strlen(text)}};
     memcpy(block->text, text, strlen(text));
-    block->header =
-        (gbx_block_header){.magic = GBX_BLOCK_MAGIC,
-                           .record_bytes = (uint32_t)record_bytes,
-                           .record_count = 1,
-                           .sequence = (uint32_t)gbx_reader_get_extent(repair->reader)->block_count,
-                           .checksum = XXH3_64bits(&block->record, record_bytes)};
-    block->header.head_check = XXH3_64bits(&block->header, offsetof(gbx_block_header, head_check));
+    gbx_block_header_fill(&block->header, &block->record, (uint32_t)record_bytes, 1,
+                          (uint32_t)gbx_reader_get_extent(repair->reader)->block_count);
     return sizeof block->header + record_bytes;
 }
 
@@ -168,12 +157,12 @@ static gbx_status append_end(repair_work *repair) {
         end_block block;
         size_t written;
         size_t bytes = fill_end(repair, is_killed ? TEXT_KILLED : TEXT_DAMAGED, &block);
-        int error = gbx_disk_write(repair->journal, &block, bytes, extent->good_bytes, &written);
+        int error = gbx_pwrite_all(repair->journal, &block, bytes, extent->good_bytes, &written);
         if (error)
             return fail_io(repair, "ending", "tensor_dump.rec", error);
         repair->out->has_ended = true;
     }
-    int error = gbx_disk_sync(repair->journal);
+    int error = gbx_sync_data(repair->journal);
     return error ? fail_io(repair, "ending", "tensor_dump.rec", error) : NULL;
 }
 
@@ -240,24 +229,25 @@ static gbx_status remove_temporary(repair_work *repair) {
     return NULL;
 }
 
-static gbx_status count_elements(gbx_json_pull *pull, const char *array, uint64_t *out_count) {
-    char key[GBX_JSON_PULL_KEY_BYTES];
+static gbx_status count_elements(gbx_json_file *file, const char *array, uint64_t *out_count) {
+    char key[GBX_JSON_KEY_BYTES];
     bool has_key, has_element;
-    GBX_TRY(gbx_json_pull_begin(pull, '{'));
+    gbx_scan_value ignored;
+    GBX_TRY(gbx_json_file_begin(file, '{'));
     for (;;) {
-        GBX_TRY(gbx_json_pull_next_key(pull, key, &has_key));
+        GBX_TRY(gbx_json_file_next_key(file, key, &has_key));
         if (!has_key)
-            return gbx_json_pull_end(pull);
+            return gbx_json_file_end(file);
         if (strcmp(key, array) != 0) {
-            GBX_TRY(gbx_json_pull_text(pull));
+            GBX_TRY(gbx_json_file_take(file, &ignored));
             continue;
         }
-        GBX_TRY(gbx_json_pull_begin(pull, '['));
+        GBX_TRY(gbx_json_file_begin(file, '['));
         for (*out_count = 0;; ++*out_count) {
-            GBX_TRY(gbx_json_pull_next_element(pull, &has_element));
+            GBX_TRY(gbx_json_file_next_element(file, &has_element));
             if (!has_element)
                 break;
-            GBX_TRY(gbx_json_pull_text(pull));
+            GBX_TRY(gbx_json_file_take(file, &ignored));
         }
     }
 }
@@ -269,12 +259,12 @@ static gbx_status count_entries(const repair_work *repair, const char *name, con
     char *path = gbx_dump_path_join(repair->folder, name);
     if (!path)
         return gbx_fail_memory("recovering %s", repair->directory);
-    gbx_json_pull pull;
+    gbx_json_file file;
     bool is_open = false;
-    gbx_status status = gbx_json_pull_open(&pull, path, name, &is_open);
+    gbx_status status = gbx_json_file_open(&file, path, name, &is_open);
     if (is_open && !status) {
-        status = count_elements(&pull, array, out_count);
-        gbx_json_pull_close(&pull);
+        status = count_elements(&file, array, out_count);
+        gbx_json_file_close(&file);
     }
     free(path);
     if (!status || gbx_status_code(status) != GBX_BAD_FORMAT)
@@ -365,8 +355,7 @@ static gbx_status repair_journal(repair_work *repair) {
 static gbx_status open_folder(repair_work *repair) {
     repair->folder = gbx_dump_path_join(repair->directory, "tensor_dump");
     if (!repair->folder)
-        return gbx_fail(GBX_EXHAUSTED, "recovering %s: the host is out of memory",
-                        repair->directory);
+        return gbx_fail_memory("recovering %s", repair->directory);
     repair->folder_fd = open(repair->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (repair->folder_fd < 0)
         return gbx_fail(GBX_IO, "opening %s: %s", repair->folder, strerror(errno));
@@ -383,8 +372,7 @@ static gbx_status recover_locked(repair_work *repair) {
                                    repair->directory);
     status = repair_journal(repair);
     if (!status && repair->out->findings.has_failed)
-        status =
-            gbx_fail(GBX_EXHAUSTED, "recovering %s: the host is out of memory", repair->directory);
+        status = gbx_fail_memory("recovering %s", repair->directory);
     return status;
 }
 

@@ -248,11 +248,13 @@ gbx_status gbx_store_flush(gbx_store *store) {
 
 /* Where it fails, the sync of the journal tells. */
 static void append_end(gbx_store *store, const gbx_record_end *end, const char *text,
-                       bool is_durable) {
+                       const gbx_record_outcome *outcome, bool is_durable) {
+    const size_t tail_bytes = outcome ? sizeof *outcome : 0;
     size_t bytes = text ? strlen(text) : 0;
-    if (bytes > GBX_BLOCK_MAX_BYTES - sizeof *end)
-        bytes = GBX_BLOCK_MAX_BYTES - sizeof *end;
-    uint32_t words = words_with_text(sizeof *end, bytes);
+    if (bytes > GBX_BLOCK_MAX_BYTES - sizeof *end - tail_bytes)
+        bytes = GBX_BLOCK_MAX_BYTES - sizeof *end - tail_bytes;
+    uint32_t text_end = words_with_text(sizeof *end, bytes);
+    uint32_t words = text_end + (uint32_t)(tail_bytes / 8);
     gbx_record_end *record = gbx_store_append(store, GBX_RECORD_END, words);
     if (!record)
         return;
@@ -264,6 +266,8 @@ static void append_end(gbx_store *store, const gbx_record_end *end, const char *
     record->bytes = bytes;
     if (bytes)
         memcpy(record + 1, text, bytes);
+    if (outcome)
+        memcpy((uint64_t *)(void *)record + text_end, outcome, sizeof *outcome);
 }
 
 /* A directory that cannot be opened or synced on this file system is left. */
@@ -301,13 +305,14 @@ static gbx_status write_manifests(gbx_store *store) {
     return lasting;
 }
 
-gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text) {
+gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text,
+                            const gbx_record_outcome *outcome) {
     if (store->is_finished)
         return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is finished; report this",
                         store->directory);
     store->is_finished = true;
     gbx_status status = gbx_payload_sync(&store->payload);
-    append_end(store, end, status_text, status == NULL);
+    append_end(store, end, status_text, outcome, status == NULL);
     gbx_status step = gbx_journal_writer_sync(&store->journal);
     status = gbx_status_first(status, step);
     step = sync_directories(store);

@@ -83,13 +83,14 @@ gbx_status gbx_store_failure(const gbx_store *store);
 /*
  * The END record, all bytes durable, then the manifests (each a temporary file, synced and
  * renamed). `end->head` is filled in but for type and words, `end->bytes` is ignored; `status` is
- * its text. Once, as the last call before destroy.
+ * its text, and `outcome` says the same for programs, NULL where that is not known. Once, as the
+ * last call before destroy.
  *
  * Fails with GBX_LOST when the journal failed before or something cannot be made durable (END then
  * lacks GBX_FLAG_COMPLETE) or the manifests cannot be written; all of it is tried nevertheless.
  * Writes of payload that failed before are no failure here.
  */
 GBX_MUST_USE gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end,
-                                         const char *status);
+                                         const char *status, const gbx_record_outcome *outcome);
 
 #endif

@@ -72,7 +72,7 @@ static void full_disk_keeps_room_for_the_journal(void **state) {
     assert_ok(gbx_store_flush(store));
     assert_int_equal(unlink("disk/filler"), 0);
     gbx_record_end end = {.head = {.stage = GBX_STAGE_NONE}, .dropped = LOSSES};
-    assert_ok(gbx_store_finish(store, &end, "records were lost"));
+    assert_ok(gbx_store_finish(store, &end, "records were lost", NULL));
     gbx_store_destroy(store);
     parsed_journal journal;
     size_t duplicates;
@@ -102,7 +102,7 @@ static void failed_journal_is_told_and_what_it_holds_is_good(void **state) {
     assert_null(gbx_store_append(store, GBX_RECORD_DONE, 4));
     assert_fails(gbx_store_flush(store), GBX_LOST, "tensor_dump.rec", "File too large");
     gbx_record_end end = {.head = {.flags = GBX_FLAG_COMPLETE}};
-    gbx_status status = gbx_store_finish(store, &end, "ok");
+    gbx_status status = gbx_store_finish(store, &end, "ok", NULL);
     scratch_limit_files(UINT64_MAX);
     assert_fails(status, GBX_LOST, "writing block 3", "the records before it are kept");
     gbx_store_destroy(store);

@@ -9,6 +9,7 @@
 
 #include "journal_parse.h"
 #include "scratch.h"
+#include "store/reader.h"
 #include "store/writer.h"
 #include "store_sample.h"
 
@@ -88,7 +89,7 @@ static void dump_and_check(bool is_deduplicated) {
         assert_true(sample_write_task(store, task));
     assert_null(gbx_store_failure(store));
     uint64_t reserved_bytes = gbx_store_reserve(store, 1); /* never written */
-    assert_ok(gbx_store_finish(store, &end, "kernel fold (func 3) crashed"));
+    assert_ok(gbx_store_finish(store, &end, "kernel fold (func 3) crashed", NULL));
     gbx_store_destroy(store);
     journal_parse(JOURNAL, &journal);
     assert_int_equal(journal.good_bytes, journal.file_bytes);
@@ -136,7 +137,7 @@ static void finish_and_check_files(const char *directory, bool has_tensors, bool
     gbx_store *store;
     gbx_record_end end = {.head = {.flags = GBX_FLAG_COMPLETE}};
     assert_ok(gbx_store_create(&config, &store));
-    assert_ok(gbx_store_finish(store, &end, "ok"));
+    assert_ok(gbx_store_finish(store, &end, "ok", NULL));
     gbx_store_destroy(store);
     for (size_t i = 0; i < 5; ++i) {
         char path[128];
@@ -257,8 +258,8 @@ static void misuse_is_refused(void **state) {
     assert_int_equal(gbx_status_code(gbx_store_failure(store)), GBX_INTERNAL);
     assert_ok(gbx_store_write(store, offset, pages, 4096));
     assert_ok(gbx_store_write(store, offset, pages, 0));
-    assert_ok(gbx_store_finish(store, &end, NULL));
-    assert_fails(gbx_store_finish(store, &end, NULL), GBX_INTERNAL, "finished");
+    assert_ok(gbx_store_finish(store, &end, NULL, NULL));
+    assert_fails(gbx_store_finish(store, &end, NULL, NULL), GBX_INTERNAL, "finished");
     gbx_store_destroy(store);
     gbx_store_destroy(NULL);
 }
@@ -280,6 +281,56 @@ static void without_tensors_no_payload_is_taken(void **state) {
     assert_false(scratch_exists("dump/tensor_dump/tensor_dump.bin"));
 }
 
+/* What is decided by is the outcome; of what older versions wrote, two texts. */
+static void the_end_says_how_the_run_ended(void **state) {
+    (void)state;
+    static const gbx_record_outcome failed = {.ending = GBX_ENDING_FAILED,
+                                              .code = GBX_DEVICE_FAULT,
+                                              .fault = GBX_OUTCOME_SIGNAL,
+                                              .signal = 11,
+                                              .task_id = UINT64_C(0x123456789abcdef0),
+                                              .func_id = 3,
+                                              .core_id = 4,
+                                              .block_idx = 1,
+                                              .block_num = 8,
+                                              .address = 16,
+                                              .address_kind = GBX_OUTCOME_ADDRESS_KNOWN};
+    static const gbx_record_outcome newer = {.ending = 77, .func_id = GBX_OUTCOME_NO_KERNEL};
+    static const struct {
+        const char *text;
+        const gbx_record_outcome *outcome;
+        gbx_run_ending ending;
+    } cases[] = {{"", &failed, GBX_ENDING_FAILED},
+                 {"seven..", &failed, GBX_ENDING_FAILED},
+                 {"eight...", &failed, GBX_ENDING_FAILED},
+                 {"nine.....", &failed, GBX_ENDING_FAILED},
+                 {"ok", &failed, GBX_ENDING_FAILED},
+                 {"ok", &newer, GBX_ENDING_UNKNOWN},
+                 {"ok", NULL, GBX_ENDING_WELL},
+                 {"ok.", NULL, GBX_ENDING_UNKNOWN},
+                 {"done, but records were lost", NULL, GBX_ENDING_RECORDS_LOST},
+                 {"", NULL, GBX_ENDING_UNKNOWN}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char directory[16];
+        gbx_reader *reader;
+        gbx_record_end end = sample_end();
+        snprintf(directory, sizeof directory, "dump%zu", i);
+        gbx_store *store = create_sample(directory);
+        assert_ok(gbx_store_finish(store, &end, cases[i].text, cases[i].outcome));
+        gbx_store_destroy(store);
+        assert_ok(gbx_reader_open(directory, GBX_INDEX_NOTHING, &reader));
+        assert_string_equal(gbx_reader_end_text(reader), cases[i].text);
+        assert_int_equal(gbx_reader_ending(reader), cases[i].ending);
+        assert_int_equal(gbx_reader_has_ended_well(reader), cases[i].ending == GBX_ENDING_WELL);
+        if (cases[i].outcome)
+            assert_memory_equal(gbx_reader_outcome(reader), cases[i].outcome,
+                                sizeof *cases[i].outcome);
+        else
+            assert_null(gbx_reader_outcome(reader));
+        gbx_reader_close(reader);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_byte_of_records_and_payload_is_on_disk, enter, leave),
@@ -293,6 +344,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(description_of_the_run_may_fill_a_block, enter, leave),
         cmocka_unit_test_setup_teardown(misuse_is_refused, enter, leave),
         cmocka_unit_test_setup_teardown(without_tensors_no_payload_is_taken, enter, leave),
+        cmocka_unit_test_setup_teardown(the_end_says_how_the_run_ended, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

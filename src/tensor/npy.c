@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 
 enum { MAGIC_BYTES = 6, ALIGNMENT = 64, HEADER_BYTES_MAX = 65536, SHAPE_TEXT_BYTES = 256 };
 enum { CONVERTED_ELEMENTS = 4096 };
@@ -225,7 +226,7 @@ static gbx_status read_header(const char *path, FILE *file, gbx_npy_header *head
     GBX_TRY(read_header_length(path, file, &length));
     char *bytes = calloc(1, length + 1);
     if (!bytes)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+        return gbx_fail_memory("reading %s", path);
     gbx_status status = NULL;
     if (fread(bytes, 1, length, file) != length)
         status = fail_read(path, file);

@@ -10,8 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/float_bits.h"
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 typedef unsigned __int128 u128;
 
@@ -24,6 +27,8 @@ enum {
     F32_BIAS = 150,
     SPARE_BITS = 5, /* above the scaled value: steps to its neighbours, and units of ten of it */
     POWERS = 28,
+    SURE_FRACTION = 16, /* from here on, the points on both sides are so near that their numbers
+                           have as many digits as the value, or are a power of ten */
     TEXT_BYTES = 64
 };
 
@@ -92,11 +97,10 @@ static int estimate_exponent(const gbx_binary *value) {
     return binary * 315653 >> 20; /* log10(2): the floor of the product for all exponents */
 }
 
-static int count_digits(uint64_t number) {
-    int count = 1;
-    for (; number >= 10000; number /= 10000)
-        count += 4;
-    return count + (number >= 10) + (number >= 100) + (number >= 1000);
+/* By the length in bits, exact or one too many digits less. */
+int gbx_digits_count(uint64_t number) {
+    const int least = bit_length(number | 1) * 1233 >> 12; /* log10(2) is 1233 / 4096 */
+    return least + (number >= powers_of_five[least] << least || least == 0);
 }
 
 /* --- in whole numbers --- */
@@ -112,7 +116,7 @@ typedef struct scaled {
 } scaled;
 
 /* False where it does not fit. The scaled value is at least 1. */
-static bool scale(const gbx_binary *value, int power, scaled *out) {
+static ALWAYS_INLINE bool scale(const gbx_binary *value, int power, scaled *out) {
     const int fives = abs(power);
     if (fives >= 2 * POWERS - 1)
         return false;
@@ -135,7 +139,7 @@ static bool scale(const gbx_binary *value, int power, scaled *out) {
     return true;
 }
 
-static u128 divide(const scaled *by, u128 number, u128 *out_rest) {
+static ALWAYS_INLINE u128 divide(const scaled *by, u128 number, u128 *out_rest) {
     if (by->factor == 1) {
         *out_rest = number & (((u128)1 << by->shift) - 1);
         return number >> by->shift;
@@ -145,18 +149,18 @@ static u128 divide(const scaled *by, u128 number, u128 *out_rest) {
     return number / divisor;
 }
 
-/* The integer nearest to value * 10^power / unit, half way between two the even one. */
-static uint64_t nearest(const scaled *value, uint64_t unit) {
-    u128 rest;
-    const uint64_t whole = (uint64_t)divide(value, value->number, &rest);
-    const uint64_t number = whole / unit;
+/* Rounds the scaled value, whole + rest / divisor, to units, of which it has `number` and a part:
+ * half way between two to the even one. */
+static ALWAYS_INLINE uint64_t nearest(const scaled *value, uint64_t whole, u128 rest,
+                                      uint64_t number, uint64_t unit) {
     const u128 behind = (((whole - number * unit) * value->factor) << value->shift) + rest;
     const u128 half = (unit * value->factor) << (value->shift - 1);
     return number + (behind > half || (behind == half && number % 2 == 1));
 }
 
 /* The integers between the two points; the points themselves read back as an even fraction. */
-static void limits(const scaled *value, bool is_even, uint64_t *out_low, uint64_t *out_high) {
+static ALWAYS_INLINE void limits(const scaled *value, bool is_even, uint64_t *out_low,
+                                 uint64_t *out_high) {
     u128 rest;
     *out_low = (uint64_t)divide(value, value->number - value->below, &rest);
     *out_low += rest != 0 || !is_even;
@@ -167,8 +171,40 @@ static void limits(const scaled *value, bool is_even, uint64_t *out_low, uint64_
 static gbx_decimal make_decimal(uint64_t digits, int power) {
     for (; digits % 10 == 0; --power)
         digits /= 10;
-    const int count = count_digits(digits);
+    const int count = gbx_digits_count(digits);
     return (gbx_decimal){.digits = digits, .count = count, .exponent = count - 1 - power};
+}
+
+/*
+ * The same as find_shortest below for most floats, those from 1e-10 to 1e15 or so: one product of
+ * 64 bits, and shifts. Both points have an odd numerator, so that neither is a number of that many
+ * digits itself.
+ */
+static bool find_common(const gbx_binary *value, gbx_decimal *out) {
+    const int digits = value->is_f64 ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;
+    int power = digits - 1 - estimate_exponent(value);
+    power = power < -value->exponent ? power : -value->exponent;
+    if (power < 0 || power >= POWERS || value->is_below_near || value->fraction < SURE_FRACTION)
+        return false;
+    const uint64_t five = powers_of_five[power];
+    const u128 number = (u128)(2 * value->fraction) * five;
+    const int shift = 1 - value->exponent - power;
+    const uint64_t whole = (uint64_t)(number >> shift);
+    uint64_t low = (uint64_t)((number - five) >> shift) + 1;
+    uint64_t high = (uint64_t)((number + five) >> shift);
+    uint64_t left = whole;
+    uint64_t unit = 1;
+    for (; low > 9 && (low + 9) / 10 <= high / 10; --power, unit *= 10) {
+        low = (low + 9) / 10;
+        high /= 10;
+        left /= 10;
+    }
+    const u128 rest = number & (((u128)1 << shift) - 1);
+    const u128 behind = (u128)(whole - left * unit) << shift | rest;
+    const u128 half = (u128)unit << (shift - 1);
+    left += (behind > half) | ((behind == half) & (left % 2)); /* as likely as not: no branches */
+    *out = make_decimal(left, power);
+    return true;
 }
 
 /*
@@ -186,7 +222,8 @@ static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
     uint64_t low, high;
     limits(&by, value->fraction % 2 == 0, &low, &high);
     u128 rest;
-    uint64_t left = (uint64_t)divide(&by, by.number, &rest);
+    const uint64_t scaled_value = (uint64_t)divide(&by, by.number, &rest);
+    uint64_t left = scaled_value;
     uint64_t unit = 1;
     int dropped = 0;
     for (; left >= 10 && (low + 9) / 10 <= high / 10; ++dropped, unit *= 10) {
@@ -194,7 +231,7 @@ static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
         high /= 10;
         left /= 10;
     }
-    const uint64_t number = nearest(&by, unit);
+    const uint64_t number = nearest(&by, scaled_value, rest, left, unit);
     *out = make_decimal(number < low ? low : number, by.power - dropped);
     return true;
 }
@@ -204,21 +241,21 @@ static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
 static bool find_rounded(const gbx_binary *value, int count, gbx_decimal *out) {
     int power = count - 1 - estimate_exponent(value);
     scaled by;
+    u128 rest;
     do {
         if (!scale(value, power, &by))
             return false;
-        u128 rest;
         out->digits = (uint64_t)divide(&by, by.number, &rest);
         --power;
-    } while (count_digits(out->digits) > count);
-    out->digits = nearest(&by, 1);
+    } while (gbx_digits_count(out->digits) > count);
+    out->digits = nearest(&by, out->digits, rest, out->digits, 1);
     if (value->is_below_near) {
         uint64_t low, high;
         limits(&by, true, &low, &high);
         if (out->digits < low && low <= high)
             out->digits = low;
     }
-    out->count = count_digits(out->digits);
+    out->count = gbx_digits_count(out->digits);
     out->exponent = out->count - 1 - by.power;
     if (out->count > count) { /* 9.99 became 10.00 */
         out->digits /= 10;
@@ -268,7 +305,7 @@ static gbx_decimal search_rounded(const gbx_binary *value, int count) {
     if (!value->is_below_near || reads_back(nearest, value))
         return nearest;
     gbx_decimal above = nearest;
-    if (count_digits(++above.digits) > count) {
+    if (gbx_digits_count(++above.digits) > count) {
         above.digits /= 10;
         ++above.exponent;
     }
@@ -295,7 +332,7 @@ static gbx_decimal search_shortest(const gbx_binary *value) {
 
 gbx_decimal gbx_decimal_shortest(const gbx_binary *value) {
     gbx_decimal result;
-    if (!find_shortest(value, &result)) {
+    if (!find_common(value, &result) && !find_shortest(value, &result)) {
         const int saved_errno = errno; /* strtod reports the underflow of every subnormal */
         result = search_shortest(value);
         errno = saved_errno;
@@ -311,4 +348,33 @@ gbx_decimal gbx_decimal_round(const gbx_binary *value, int count) {
         errno = saved_errno;
     }
     return result;
+}
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+
+static void put_four(char *at, uint32_t number) {
+    memcpy(at, pairs + number / 100 * 2, 2);
+    memcpy(at + 2, pairs + number % 100 * 2, 2);
+}
+
+/* Eight at a time, which do not wait for each other. */
+char *gbx_digits_before(char *end, uint64_t number) {
+    for (; number >= 100000000; number /= 100000000) {
+        const uint32_t eight = (uint32_t)(number % 100000000);
+        end -= 8;
+        put_four(end, eight / 10000);
+        put_four(end + 4, eight % 10000);
+    }
+    uint32_t rest = (uint32_t)number;
+    for (; rest >= 100; rest /= 100) {
+        end -= 2;
+        memcpy(end, pairs + rest % 100 * 2, 2);
+    }
+    *--end = (char)('0' + rest % 10);
+    if (rest >= 10)
+        *--end = (char)('0' + rest / 10);
+    return end;
 }

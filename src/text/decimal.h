@@ -40,4 +40,11 @@ gbx_decimal gbx_decimal_shortest(const gbx_binary *value);
  */
 gbx_decimal gbx_decimal_round(const gbx_binary *value, int count);
 
+/* How many digits an integer has; 1 for 0. */
+int gbx_digits_count(uint64_t number);
+
+/* Writes an integer backwards, its last digit before `end`, at most 20 of them; returns the first.
+ */
+char *gbx_digits_before(char *end, uint64_t number);
+
 #endif

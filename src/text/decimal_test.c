@@ -167,12 +167,34 @@ static void a_narrower_format_needs_fewer_digits(void **state) {
     check_decimal(gbx_decimal_shortest(&third), (gbx_decimal){3333, 4, -1});
 }
 
+static void check_digits(uint64_t number) {
+    char text[24], expected[24];
+    char *end = text + sizeof text;
+    const char *digits = gbx_digits_before(end, number);
+    const int length = snprintf(expected, sizeof expected, "%" PRIu64, number);
+    assert_int_equal(end - digits, length);
+    assert_int_equal(gbx_digits_count(number), length);
+    assert_memory_equal(digits, expected, (size_t)length);
+}
+
+static void digits_are_what_printf_gives(void **state) {
+    (void)state;
+    uint64_t random = UINT64_C(88172645463325252);
+    for (uint64_t power = 1; power < UINT64_C(10000000000000000000); power *= 10)
+        for (uint64_t near = 0; near < 3; ++near)
+            check_digits(power - 1 + near);
+    check_digits(UINT64_MAX);
+    for (int i = 0; i < 10000; ++i)
+        check_digits(next_random(&random) >> (i % 64));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shortest_f64_is_what_a_search_finds),
         cmocka_unit_test(shortest_f32_is_what_a_search_finds),
         cmocka_unit_test(powers_of_two_and_their_neighbours_are_right),
         cmocka_unit_test(rounding_is_that_of_the_library),
+        cmocka_unit_test(digits_are_what_printf_gives),
         cmocka_unit_test(a_narrower_format_needs_fewer_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

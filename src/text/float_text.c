@@ -10,28 +10,26 @@
 #include "text/decimal.h"
 
 enum {
-    DIGITS_MAX = 20,
     FIXED_EXPONENT_MIN = -4, /* below it and from FIXED_EXPONENT_END on, repr writes an exponent */
     FIXED_EXPONENT_END = 16
 };
 
-static char *put_digits(char *at, const char *digits, int count) {
-    memcpy(at, digits, (size_t)count);
-    return at + count;
-}
-
-static char *put_zeros(char *at, int count) {
-    memset(at, '0', (size_t)count);
-    return at + count;
+/* The digits of a number with a point after the first `whole` of them. */
+static char *put_pointed(char *at, const gbx_decimal *number, int whole) {
+    char *end = at + 1 + number->count;
+    gbx_digits_before(end, number->digits);
+    for (int i = 0; i < whole; ++i)
+        at[i] = at[i + 1];
+    at[whole] = '.';
+    return end;
 }
 
 /* "1.5e+05": the exponent has a sign and two digits or more. */
-static char *put_scientific(char *at, const char *digits, const gbx_decimal *number) {
-    *at++ = digits[0];
-    if (number->count > 1) {
-        *at++ = '.';
-        at = put_digits(at, digits + 1, number->count - 1);
-    }
+static char *put_scientific(char *at, const gbx_decimal *number) {
+    if (number->count > 1)
+        at = put_pointed(at, number, 1);
+    else
+        *at++ = (char)('0' + number->digits);
     const int magnitude = abs(number->exponent);
     *at++ = 'e';
     *at++ = number->exponent < 0 ? '-' : '+';
@@ -42,46 +40,27 @@ static char *put_scientific(char *at, const char *digits, const gbx_decimal *num
     return at;
 }
 
-static char *put_fixed(char *at, const char *digits, const gbx_decimal *number) {
+static char *put_fixed(char *at, const gbx_decimal *number) {
     const int whole = number->exponent + 1; /* digits before the point */
+    if (whole > 0 && whole < number->count)
+        return put_pointed(at, number, whole);
     if (whole <= 0) {
-        at = put_digits(at, "0.", 2);
-        at = put_zeros(at, -whole);
-        return put_digits(at, digits, number->count);
+        memcpy(at, "0.000", 5);
+        at += 2 - whole + number->count;
+        gbx_digits_before(at, number->digits);
+        return at;
     }
-    if (whole >= number->count) {
-        at = put_digits(at, digits, number->count);
-        at = put_zeros(at, whole - number->count);
-        return put_digits(at, ".0", 2);
-    }
-    at = put_digits(at, digits, whole);
-    *at++ = '.';
-    return put_digits(at, digits + whole, number->count - whole);
-}
-
-/* The last digit goes before `end`; returns the first. */
-static char *digits_before(char *end, uint64_t number) {
-    do {
-        *--end = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return end;
+    gbx_digits_before(at + number->count, number->digits);
+    memset(at + number->count, '0', (size_t)(whole - number->count));
+    memcpy(at + whole, ".0", 2);
+    return at + whole + 2;
 }
 
 static char *put_shortest(char *at, const gbx_binary *value) {
     const gbx_decimal number = gbx_decimal_shortest(value);
-    char text[DIGITS_MAX];
-    const char *digits = digits_before(text + DIGITS_MAX, number.digits);
     const bool is_fixed =
         number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
-    return is_fixed ? put_fixed(at, digits, &number) : put_scientific(at, digits, &number);
-}
-
-static char *put_whole(char *at, uint64_t number) {
-    char text[DIGITS_MAX];
-    char *end = text + DIGITS_MAX;
-    const char *digits = digits_before(end, number);
-    return put_digits(put_digits(at, digits, (int)(end - digits)), ".0", 2);
+    return is_fixed ? put_fixed(at, &number) : put_scientific(at, &number);
 }
 
 /* Of a value without its sign, which is `binary` if it is finite and not 0. Integers below
@@ -89,14 +68,20 @@ static char *put_whole(char *at, uint64_t number) {
 static size_t format(bool is_negative, double value, double whole_end, const gbx_binary *binary,
                      char *out_text) {
     char *at = out_text;
-    if (is_negative && !isnan(value))
-        *at++ = '-';
-    if (!isfinite(value))
-        at = put_digits(at, isnan(value) ? "nan" : "inf", 3);
-    else if (value < whole_end && value == trunc(value) && (value >= 1.0 || binary->fraction == 0))
-        at = put_whole(at, (uint64_t)value);
-    else
+    *at = '-';
+    at += is_negative & !isnan(value); /* signs are as likely as not: no branch */
+    if (!isfinite(value)) {
+        memcpy(at, isnan(value) ? "nan" : "inf", 3);
+        at += 3;
+    } else if (value < whole_end && value == (double)(int64_t)value &&
+               (value >= 1.0 || binary->fraction == 0)) {
+        at += gbx_digits_count((uint64_t)value);
+        gbx_digits_before(at, (uint64_t)value);
+        memcpy(at, ".0", 2);
+        at += 2;
+    } else {
         at = put_shortest(at, binary);
+    }
     *at = '\0';
     return (size_t)(at - out_text);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/decimal.h"
 #include "text/float_text.h"
 #include "text/plain_text.h"
 
@@ -174,22 +175,13 @@ static void put_quoted(gbx_json_writer *json, const char *text, size_t size) {
     put_byte(json, '"');
 }
 
-/* Writes backwards from `end` and returns the first digit. */
-static char *digits_before(char *end, uint64_t value) {
-    do {
-        *--end = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    return end;
-}
-
 /* A decimal, in `quote`s when that is not 0. */
 static void put_decimal(gbx_json_writer *json, bool is_negative, uint64_t magnitude, char quote) {
     char text[DECIMAL_BYTES + 3]; /* two quotes and a sign */
     char *end = text + sizeof text;
     if (quote)
         *--end = quote;
-    char *start = digits_before(end, magnitude);
+    char *start = gbx_digits_before(end, magnitude);
     if (is_negative)
         *--start = '-';
     if (quote)

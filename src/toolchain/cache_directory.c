@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 /* Absolute only, as the XDG rules say: a relative cache would move with the working directory. */
 static const char *absolute_variable(const char *name) {
     const char *value = getenv(name);
@@ -32,7 +34,7 @@ static gbx_status format_path(const char *name, char **out_path) {
                         "XDG_CACHE_HOME and HOME is an absolute path; set one");
     if (length < 0) {
         *out_path = NULL;
-        return gbx_fail(GBX_EXHAUSTED, "finding the cache of compiled kernels: out of memory");
+        return gbx_fail_memory("finding the cache of compiled kernels");
     }
     return NULL;
 }
@@ -69,7 +71,7 @@ gbx_status gbx_cache_directory(const char *name, char **out_path) {
 gbx_status gbx_cache_write(const char *path, const void *bytes, size_t size) {
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-        return gbx_fail(GBX_EXHAUSTED, "writing %s: the host is out of memory", path);
+        return gbx_fail_memory("writing %s", path);
     int fd = mkstemp(temporary);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool is_written = file && fwrite(bytes, 1, size, file) == size;

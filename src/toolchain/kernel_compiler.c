@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "toolchain/cache_directory.h"
 
@@ -54,7 +55,7 @@ static gbx_status add_words(word_list *list, const char *text) {
     char *state = NULL;
     char *copy = strdup(text);
     if (!copy)
-        return gbx_fail(GBX_EXHAUSTED, "compiling a kernel: the host is out of memory");
+        return gbx_fail_memory("compiling a kernel");
     list->storage[list->storage_count++] = copy;
     for (char *word = strtok_r(copy, " \t\n", &state); word; word = strtok_r(NULL, " \t\n", &state))
         GBX_TRY(add_word(list, word));
@@ -179,7 +180,7 @@ static gbx_status content_key(const command *line, const char *source,
 static gbx_status compile_to(const command *line, const char *source, const char *target) {
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", target) < 0)
-        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", source);
+        return gbx_fail_memory("compiling %s", source);
     int fd = mkstemp(temporary);
     if (fd < 0) {
         gbx_status status =
@@ -212,7 +213,7 @@ static gbx_status compile_cached(const command *line, const char *source, char *
     free(directory);
     if (length < 0) {
         *out_path = NULL;
-        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", source);
+        return gbx_fail_memory("compiling %s", source);
     }
     gbx_status status = NULL;
     if (access(*out_path, R_OK) != 0)

@@ -52,8 +52,10 @@ static void repair_journal(uint8_t *data, size_t size, repair how) {
         return;
     if (how == REPAIR_BLOCKS)
         memcpy(data, &start, sizeof start);
+    memcpy(&start, data, sizeof start);
     uint32_t sequence = 0;
-    for (size_t at = sizeof start; size - at > sizeof(gbx_block_header);) {
+    size_t first = start.header_bytes > size ? sizeof start : start.header_bytes;
+    for (size_t at = first; size - at > sizeof(gbx_block_header);) {
         gbx_block_header header;
         uint8_t *records = data + at + sizeof header;
         size_t room = size - at - sizeof header;

@@ -95,7 +95,8 @@ void fuzz_check_failure(gbx_status status) {
     gbx_code code = gbx_status_code(status);
     if (code != GBX_BAD_FORMAT && code != GBX_OUT_OF_RANGE && code != GBX_NOT_FOUND)
         fprintf(stderr, "%s: %s\n", gbx_code_name(code), gbx_status_message(status));
-    FUZZ_CHECK(code == GBX_BAD_FORMAT || code == GBX_OUT_OF_RANGE || code == GBX_NOT_FOUND);
+    FUZZ_CHECK(code == GBX_BAD_FORMAT || code == GBX_OUT_OF_RANGE || code == GBX_NOT_FOUND ||
+               code == GBX_UNSUPPORTED);
     fuzz_check_line(gbx_status_message(status));
     gbx_status_free(status);
 }

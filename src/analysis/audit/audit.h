@@ -17,6 +17,7 @@
 #include "analysis/entries.h"
 #include "analysis/graph.h"
 #include "base/status.h"
+#include "text/names.h"
 
 typedef enum gbx_audit_kind {
     GBX_AUDIT_UNDECLARED_WRITE = 0,   /* first: who left it; second: who found something else */
@@ -24,6 +25,8 @@ typedef enum gbx_audit_kind {
     GBX_AUDIT_OVERLAPPING_WRITES = 2, /* the first in graph order first */
     GBX_AUDIT_KIND_COUNT = 3
 } gbx_audit_kind;
+
+extern const gbx_name_set gbx_audit_kinds; /* "undeclared_write" */
 
 /* One of the two tasks of a finding. */
 typedef struct gbx_audit_side {
@@ -39,6 +42,8 @@ typedef enum gbx_audit_reason {
     GBX_SUSPECT_BEGINS_AFTER = 2, /* an output of it begins `distance` bytes after */
     GBX_SUSPECT_RAN = 3           /* it ran at the time, no more is known; no entry */
 } gbx_audit_reason;
+
+extern const gbx_name_set gbx_audit_reasons; /* "argument_there" */
 
 /* A task that ran when an undeclared write must have happened. */
 typedef struct gbx_audit_suspect {
@@ -105,6 +110,23 @@ typedef struct gbx_audit_counts {
     bool has_edges;   /* order is by edges; else by time alone */
     bool is_complete; /* the run came to its end, even if it failed, and nothing was lost */
 } gbx_audit_counts;
+
+/* Records that were left out, whole or in part. */
+uint64_t gbx_audit_left_out(const gbx_audit_counts *counts);
+
+/* What there was beside the records, of which nothing is known. */
+typedef enum gbx_audit_lack {
+    GBX_AUDIT_LACKS_NOTHING,
+    GBX_AUDIT_LACKS_END,          /* the dump is not complete */
+    GBX_AUDIT_LACKS_ARGUMENTS,    /* any task may have some that are not in the dump */
+    GBX_AUDIT_LACKS_SOME_OUTPUTS, /* of some tasks */
+} gbx_audit_lack;
+
+gbx_audit_lack gbx_audit_find_lack(const gbx_audit_counts *counts);
+
+/* The edge, task_seq to task_seq, that would order the two tasks of a finding that has no path;
+ * where both write, either way. */
+void gbx_audit_missing_edge(const gbx_audit_finding *finding, uint64_t *out_from, uint64_t *out_to);
 
 typedef struct gbx_audit {
     gbx_audit_counts counts;

@@ -5,15 +5,12 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
 #include "tensor/view.h"
 
 /* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
-
-/* Of END, where a run came to its end and lost records. */
-#define TEXT_LOST "done, but records were lost"
 
 static gbx_status fail_memory(void) {
     return gbx_fail(GBX_EXHAUSTED, "no memory for auditing the dump");
@@ -72,7 +69,7 @@ static bool are_losses_known(const gbx_reader *reader) {
     if (gbx_reader_is_complete(reader))
         return true;
     return gbx_reader_get_extent(reader)->stop == GBX_STOP_END &&
-           !strcmp(gbx_reader_end_text(reader), TEXT_LOST);
+           gbx_reader_ending(reader) == GBX_ENDING_RECORDS_LOST;
 }
 
 /* Whether the dump was to have a record of every argument. */

@@ -5,16 +5,14 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
+#include "base/hash.h"
+#include "base/memory.h"
 
 enum { OWN = 0, OWNERS = 1 };
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
     return a < b ? a : b;
-}
-
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "no memory for comparing tensors of the dump");
 }
 
 gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison) {
@@ -24,7 +22,7 @@ gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison) {
     if (comparison->windows[OWN] && comparison->windows[OWNERS])
         return NULL;
     gbx_memory_comparison_free(comparison);
-    return fail_memory();
+    return gbx_fail_memory("comparing tensors of the dump");
 }
 
 void gbx_memory_comparison_free(gbx_memory_comparison *comparison) {
@@ -99,14 +97,8 @@ static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *
             known->end = difference->end;
         return NULL;
     }
-    if (c->count == c->capacity) {
-        size_t wanted = c->capacity ? c->capacity * 2 : 16;
-        gbx_difference *larger = realloc(c->differences, wanted * sizeof *larger);
-        if (!larger)
-            return fail_memory();
-        c->differences = larger;
-        c->capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&c->differences, &c->capacity, c->count + 1,
+                              "comparing tensors of the dump"));
     state->accesses[difference->owner].difference = c->count;
     c->differences[c->count++] = *difference;
     return NULL;
@@ -294,5 +286,56 @@ gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_m
     finding->element = number * 2 + is_high;
     finding->found = finding->found >> (is_high ? 4 : 0) & 0xfu;
     finding->expected = finding->expected >> (is_high ? 4 : 0) & 0xfu;
+    return NULL;
+}
+
+/* --- damage: bytes that a disk changed since they were recorded say nothing of who wrote what ---
+ */
+
+/* Overwrites a window of the comparison. */
+static gbx_status hash_payload(const gbx_audit_state *state, const gbx_access *access,
+                               gbx_memory_comparison *comparison, gbx_hash128 *out_hash) {
+    gbx_reader *reader = gbx_entries_reader(state->entries);
+    gbx_hash_state hash;
+    gbx_hash_begin(&hash);
+    comparison->starts[0] = comparison->ends[0] = 0;
+    for (uint64_t done = 0; done < access->stored; done += GBX_WINDOW_BYTES) {
+        uint64_t left = access->stored - done;
+        size_t count = left < GBX_WINDOW_BYTES ? (size_t)left : GBX_WINDOW_BYTES;
+        GBX_TRY(
+            gbx_reader_read_payload(reader, access->offset + done, comparison->windows[0], count));
+        gbx_hash_update(&hash, comparison->windows[0], count);
+    }
+    *out_hash = gbx_hash_end(&hash);
+    return NULL;
+}
+
+/* Once for each access, so that no more is read than the dump has. */
+static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_comparison *comparison,
+                          bool *out_is_damaged) {
+    gbx_access *access = &state->accesses[index];
+    gbx_hash128 hash;
+    if (access->is_proven || !access->has_bytes || !access->has_hash)
+        return NULL;
+    access->is_proven = true;
+    GBX_TRY(hash_payload(state, access, comparison, &hash));
+    if (hash.low == access->hash_low && hash.high == access->hash_high)
+        return NULL;
+    access->has_bytes = false;
+    ++state->audit->counts.damaged;
+    *out_is_damaged = true;
+    return NULL;
+}
+
+gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
+                                  gbx_memory_comparison *comparison, bool *out_is_damaged) {
+    *out_is_damaged = false;
+    for (size_t i = 0; i < comparison->count; ++i) {
+        if (comparison->differences[i].is_by_hash)
+            continue;
+        uint64_t index = (uint64_t)(access - state->accesses);
+        GBX_TRY(look_at(state, index, comparison, out_is_damaged));
+        GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, out_is_damaged));
+    }
     return NULL;
 }

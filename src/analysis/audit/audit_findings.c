@@ -4,7 +4,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
 
 enum {
     NEAR_BYTES = 65536,  /* an output further away says nothing of who wrote */
@@ -30,14 +31,8 @@ static bool is_full(gbx_audit_state *state) {
 
 static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *finding) {
     gbx_audit *audit = state->audit;
-    if (audit->finding_count == state->finding_capacity) {
-        size_t wanted = state->finding_capacity ? state->finding_capacity * 2 : 16;
-        gbx_audit_finding *larger = realloc(audit->findings, wanted * sizeof *larger);
-        if (!larger)
-            return gbx_fail(GBX_EXHAUSTED, "no memory for %zu findings", wanted);
-        audit->findings = larger;
-        state->finding_capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&audit->findings, &state->finding_capacity, audit->finding_count + 1,
+                              "listing findings"));
     audit->findings[audit->finding_count++] = *finding;
     return NULL;
 }

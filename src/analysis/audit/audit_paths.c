@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
 
 #define NOBODY UINT64_MAX
 #define NODES_MAX (UINT64_C(1) << 26) /* 1 GiB */
@@ -57,17 +58,13 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
         *out_node = o->last_node;
         return NULL;
     }
-    if (o->count == o->capacity) {
-        uint64_t wanted = o->capacity ? o->capacity * 2 : 1024;
-        reader_node *larger =
-            wanted <= NODES_MAX ? realloc(o->nodes, wanted * sizeof *larger) : NULL;
-        if (!larger)
-            return gbx_fail(GBX_EXHAUSTED,
-                            "no memory for %" PRIu64 " readers of ranges of the dump's memory",
-                            wanted);
-        o->nodes = larger;
-        o->capacity = wanted;
-    }
+    if (o->count == NODES_MAX)
+        return gbx_fail(GBX_EXHAUSTED,
+                        "ranges of the dump's memory have more than %" PRIu64
+                        " readers, which is more than can be followed",
+                        NODES_MAX);
+    GBX_TRY(gbx_array_reserve(&o->nodes, &o->capacity, o->count + 1,
+                              "listing the readers of ranges of memory"));
     o->nodes[o->count] = (reader_node){access, next};
     *out_node = o->last_node = o->count++;
     return NULL;

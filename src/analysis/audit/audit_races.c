@@ -4,7 +4,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
 
 /* More cannot have run at a time: a chip has 72 cores. */
 enum { RUNNING_MAX = 4096 };
@@ -27,14 +28,8 @@ gbx_status gbx_audit_add_race(gbx_audit_state *state, uint64_t one, uint64_t oth
         state->are_races_cut = state->audit->counts.has_more = true;
         return NULL;
     }
-    if (state->race_count == state->race_capacity) {
-        uint64_t wanted = state->race_capacity ? state->race_capacity * 2 : 64;
-        gbx_race *larger = realloc(state->races, wanted * sizeof *larger);
-        if (!larger)
-            return gbx_fail(GBX_EXHAUSTED, "no memory for %" PRIu64 " pairs of tasks", wanted);
-        state->races = larger;
-        state->race_capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&state->races, &state->race_capacity, state->race_count + 1,
+                              "listing pairs of tasks"));
     bool is_in_order = state->accesses[one].task <= state->accesses[other].task;
     state->races[state->race_count++] = (gbx_race){
         is_in_order ? one : other, is_in_order ? other : one, is_concurrent, has_no_path};
@@ -155,7 +150,7 @@ static gbx_status sort_by_second(gbx_audit_state *state) {
     uint64_t count = state->race_count;
     state->races_by_second = malloc((count + 1) * sizeof *state->races_by_second);
     if (!state->races_by_second)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for %" PRIu64 " pairs of tasks", count);
+        return gbx_fail_memory("sorting %" PRIu64 " pairs of tasks", count);
     for (uint64_t i = 0; i < count; ++i)
         state->races_by_second[i] = i;
     if (count > 1)
@@ -180,8 +175,7 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
                .running = malloc(RUNNING_MAX * sizeof *s.running)};
     gbx_status status = NULL;
     if (!s.order || !s.running)
-        status = gbx_fail(GBX_EXHAUSTED, "no memory for the order of %" PRIu64 " tasks",
-                          state->task_count);
+        status = gbx_fail_memory("sorting %" PRIu64 " tasks", state->task_count);
     if (!status)
         status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &s.map);
     if (!status)

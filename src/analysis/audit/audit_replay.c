@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
 
 typedef struct replay {
     gbx_audit_state *state;
@@ -226,8 +227,7 @@ gbx_status gbx_audit_replay(gbx_audit_state *state) {
     uint64_t *order = malloc((state->access_count + 1) * sizeof *order);
     gbx_status status = NULL;
     if (!order)
-        status = gbx_fail(GBX_EXHAUSTED, "no memory for the order of %" PRIu64 " records",
-                          state->access_count);
+        status = gbx_fail_memory("sorting %" PRIu64 " records", state->access_count);
     if (!status)
         status = gbx_memory_comparison_create(&r.comparison);
     if (!status)

@@ -1,4 +1,4 @@
-#include "analysis/audit/audit_state.h"
+#include "analysis/audit/internal.h"
 
 #include <glassbox/tensor.h>
 

@@ -2,7 +2,8 @@
  * Ranges lie sorted in chunks, and chunks sorted in one array: finding is two binary searches, and
  * what an insertion moves is bounded by a chunk and, when one is split, by the array of pointers.
  */
-#include "analysis/audit/memory_map.h"
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 enum { CHUNK_RANGES = 256 };
+#define MAKING_A_MAP "making a map of the dump's memory"
 #define RANGES_MAX (UINT64_C(1) << 24) /* 640 MiB of chunks */
 #define RANGES_KEPT (RANGES_MAX / 8)   /* for whole tensors */
 
@@ -28,7 +30,7 @@ typedef struct slot {
 struct gbx_memory_map {
     slot *slots;
     size_t chunk_count;
-    size_t capacity;
+    uint64_t capacity;
     uint64_t range_count;
     gbx_memory_offsets offsets;
 };
@@ -39,14 +41,10 @@ typedef struct place {
     uint32_t range;
 } place;
 
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "no memory for a map of the dump's memory");
-}
-
 gbx_status gbx_memory_map_create(gbx_memory_offsets offsets, gbx_memory_map **out_map) {
     *out_map = calloc(1, sizeof **out_map);
     if (!*out_map)
-        return fail_memory();
+        return gbx_fail_memory(MAKING_A_MAP);
     (*out_map)->offsets = offsets;
     return NULL;
 }
@@ -122,17 +120,10 @@ bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory
 
 /* A chunk more, empty, at a place of the array. */
 static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
-    if (map->chunk_count == map->capacity) {
-        size_t wanted = map->capacity ? map->capacity * 2 : 16;
-        slot *larger = realloc(map->slots, wanted * sizeof *larger);
-        if (!larger)
-            return fail_memory();
-        map->slots = larger;
-        map->capacity = wanted;
-    }
+    GBX_TRY(gbx_array_reserve(&map->slots, &map->capacity, map->chunk_count + 1, MAKING_A_MAP));
     chunk *made = malloc(sizeof *made);
     if (!made)
-        return fail_memory();
+        return gbx_fail_memory(MAKING_A_MAP);
     made->count = 0;
     memmove(map->slots + at + 1, map->slots + at, (map->chunk_count - at) * sizeof *map->slots);
     map->slots[at] = (slot){0, made};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/memory_map.h"
+#include "analysis/audit/internal.h"
 
 enum { BYTES = 4096, STEPS = 3000, NOBODY = 0 };
 

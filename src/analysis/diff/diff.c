@@ -2,7 +2,58 @@
 
 #include <stdlib.h>
 
-#include "analysis/diff/diff_walk.h"
+#include "analysis/completeness.h"
+#include "analysis/diff/internal.h"
+#include "base/memory.h"
+
+/* --- names --- */
+
+#define ROW(number, text, words) [number] = {.name = (text), .brief = (text), .sentence = (words)}
+#define SET(table)                                                                                 \
+    { .rows = (table), .count = sizeof(table) / sizeof *(table) }
+
+static const gbx_name verdicts[GBX_DIFF_VERDICT_COUNT] = {
+    ROW(GBX_DIFF_EQUAL, "equal", "equal"),
+    ROW(GBX_DIFF_WITHIN, "within", "within tolerance"),
+    ROW(GBX_DIFF_DIFFERENT, "different", "different"),
+    ROW(GBX_DIFF_ONLY_A, "only_a", "only in A"),
+    ROW(GBX_DIFF_ONLY_B, "only_b", "only in B"),
+    ROW(GBX_DIFF_NOT_COMPARED, "not_compared", "not compared"),
+};
+const gbx_name_set gbx_diff_verdicts = SET(verdicts);
+
+static const gbx_name reasons[GBX_DIFF_REASON_COUNT] = {
+    ROW(GBX_DIFF_VALUES, "values", NULL),
+    ROW(GBX_DIFF_KIND, "kind", NULL),
+    ROW(GBX_DIFF_DTYPE, "dtype", NULL),
+    ROW(GBX_DIFF_SHAPE, "shape", NULL),
+    ROW(GBX_DIFF_HASH, "hash", NULL),
+    ROW(GBX_DIFF_NO_PAYLOAD, "no_payload",
+        "payload is missing, and there are no hashes of the same bytes"),
+    ROW(GBX_DIFF_OVERWRITTEN, "overwritten",
+        "overwritten: the bytes are not those of the argument"),
+    ROW(GBX_DIFF_IN_FLIGHT, "in_flight", "in flight: the task did not complete"),
+    ROW(GBX_DIFF_TRUNCATED, "truncated", "truncated before the first element"),
+    ROW(GBX_DIFF_NAN_UNKNOWN, "nan_unknown", "the same bytes, but no payload to look for NaN in"),
+    ROW(GBX_DIFF_KERNELS, "kernels", NULL),
+    ROW(GBX_DIFF_TASK, "task", NULL),
+    ROW(GBX_DIFF_RECORD, "record", NULL),
+};
+const gbx_name_set gbx_diff_reasons = SET(reasons);
+
+static const gbx_name causes[] = {
+    ROW(GBX_DIFF_CAUSE_UNKNOWN, NULL, NULL),
+    ROW(GBX_DIFF_INTRODUCED, "introduced", NULL),
+    ROW(GBX_DIFF_INHERITED, "inherited", NULL),
+};
+const gbx_name_set gbx_diff_causes = SET(causes);
+
+static const gbx_name matchings[] = {
+    ROW(GBX_DIFF_BY_NUMBER, "task_seq", NULL),
+    ROW(GBX_DIFF_BY_TASK_ID, "task_id", NULL),
+    ROW(GBX_DIFF_BY_ORDER, "order", NULL),
+};
+const gbx_name_set gbx_diff_matchings = SET(matchings);
 
 /* --- the records of a task --- */
 
@@ -325,13 +376,13 @@ static gbx_status run(gbx_diff_walk *walk) {
     walk->result->bad_edges = walk->tasks.bad_edges;
     walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
     if (!walk->pieces)
-        return gbx_fail(GBX_EXHAUSTED, "comparing dumps: no memory for pieces of payload");
+        return gbx_fail_memory("comparing dumps");
     return visit_tasks(walk);
 }
 
 /* One that did not end well has tasks that were not run. */
 static bool has_every_task(gbx_reader *reader) {
-    return gbx_diff_has_whole_graph(reader) && gbx_reader_has_ended_well(reader);
+    return gbx_dump_has_whole_graph(reader) && gbx_reader_has_ended_well(reader);
 }
 
 gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
@@ -347,7 +398,7 @@ gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
     *out_result = (gbx_diff_result){.writer_a = GBX_DIFF_NONE, .writer_b = GBX_DIFF_NONE};
     walk.is_whole = has_every_task(walk.reader_a) && has_every_task(walk.reader_b);
     walk.has_whole_tasks =
-        gbx_diff_has_whole_tasks(walk.reader_a) || gbx_diff_has_whole_tasks(walk.reader_b);
+        gbx_dump_has_whole_tasks(walk.reader_a) || gbx_dump_has_whole_tasks(walk.reader_b);
     gbx_status status = run(&walk);
     gbx_diff_tasks_free(&walk.tasks);
     free(walk.pieces);
@@ -363,4 +414,9 @@ gbx_status gbx_diff_check(gbx_entries *entries) {
             GBX_TRY(gbx_entry_values_open(&entry, gbx_entries_reader(entries), &values));
     }
     return NULL;
+}
+
+bool gbx_diff_is_alike(const gbx_diff_result *result) {
+    return result->compared > 0 && result->counts[GBX_DIFF_DIFFERENT] == 0 &&
+           result->counts[GBX_DIFF_ONLY_A] + result->counts[GBX_DIFF_ONLY_B] == 0;
 }

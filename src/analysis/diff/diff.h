@@ -18,6 +18,7 @@
 #include "analysis/entries.h"
 #include "base/status.h"
 #include "tensor/compare/compare.h"
+#include "text/names.h"
 
 #define GBX_DIFF_NONE UINT64_MAX /* no task, no entry */
 
@@ -75,6 +76,15 @@ typedef enum gbx_diff_cause {
     GBX_DIFF_INHERITED   /* some input differs, or this is one */
 } gbx_diff_cause;
 
+extern const gbx_name_set gbx_diff_verdicts; /* "only_a": "only in A" */
+extern const gbx_name_set gbx_diff_reasons;  /* "in_flight": "in flight: the task did not..." */
+extern const gbx_name_set gbx_diff_causes;   /* "introduced"; unknown has none */
+
+/* Whether records of this reason were not compared. */
+static inline bool gbx_diff_reason_is_gap(gbx_diff_reason reason) {
+    return reason >= GBX_DIFF_NO_PAYLOAD && reason <= GBX_DIFF_NAN_UNKNOWN;
+}
+
 /* What the cause of a record is known from. */
 typedef enum gbx_diff_ground {
     GBX_DIFF_INPUTS_EQUAL,
@@ -128,9 +138,11 @@ typedef struct gbx_diff_observer {
 /* What tasks were matched by. */
 typedef enum gbx_diff_matching {
     GBX_DIFF_BY_NUMBER,
-    GBX_DIFF_BY_TASK_ID, /* for a dump does not number its tasks */
-    GBX_DIFF_BY_ORDER    /* in which they appear, for the ids do not match either */
+    GBX_DIFF_BY_TASK_ID, /* because a dump does not number its tasks */
+    GBX_DIFF_BY_ORDER    /* in which they appear, because the ids do not match either */
 } gbx_diff_matching;
+
+extern const gbx_name_set gbx_diff_matchings; /* "task_seq" */
 
 typedef struct gbx_diff_result {
     uint64_t counts[GBX_DIFF_VERDICT_COUNT];
@@ -157,6 +169,9 @@ typedef struct gbx_diff_result {
     uint64_t graph_b;
     bool is_graph_first; /* it comes before, or is, the task of `first` */
 } gbx_diff_result;
+
+/* Something was compared, nothing differs, and neither dump has a record that the other lacks. */
+bool gbx_diff_is_alike(const gbx_diff_result *result);
 
 /* Fails with GBX_BAD_FORMAT where an entry's size does not fit its shape: without reading payload,
  * so that a comparison that begins can end. */

@@ -1,5 +1,6 @@
 /* Where an input that differs comes from: who wrote to its memory last. */
-#include "analysis/diff/diff_walk.h"
+#include "analysis/completeness.h"
+#include "analysis/diff/internal.h"
 #include "tensor/view.h"
 
 static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
@@ -111,7 +112,7 @@ static gbx_status judge_writer(gbx_diff_walk *walk, const memory *m, const memor
 /* Whether the dump is sure to know that no task wrote there. */
 static bool is_sure(const memory *m) {
     return m->is_known && m->index == GBX_DIFF_NONE &&
-           gbx_diff_has_whole_graph(gbx_entries_reader(m->entries));
+           gbx_dump_has_whole_graph(gbx_entries_reader(m->entries));
 }
 
 static gbx_status trace(gbx_diff_walk *walk) {

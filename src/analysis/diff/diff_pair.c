@@ -1,4 +1,4 @@
-#include "analysis/diff/diff_pair.h"
+#include "analysis/diff/internal.h"
 
 #include <string.h>
 

@@ -1,9 +1,10 @@
-#include "analysis/diff/diff_tasks.h"
+#include "analysis/diff/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/graph.h"
+#include "base/memory.h"
 
 enum { SUBTASKS = 3 };
 
@@ -18,10 +19,6 @@ typedef struct task_list {
     uint64_t count;
     bool has_ids; /* every task tells its id, no two the same */
 } task_list;
-
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "comparing dumps: no memory for the list of their tasks");
-}
 
 static int compare_u64(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
@@ -56,7 +53,7 @@ static gbx_status list_tasks(gbx_entries *entries, task_list *out_list) {
     *out_list =
         (task_list){.items = malloc((capacity + 1) * sizeof *out_list->items), .has_ids = true};
     if (!out_list->items)
-        return fail_memory();
+        return gbx_fail_memory("listing the tasks of two dumps");
     for (uint64_t i = 0; i < entry_count && out_list->count < capacity;) {
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(entries, i, &entry));
@@ -119,7 +116,7 @@ static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_ta
     uint64_t k = 0;
     tasks->items = calloc(a->count + b->count + 1, sizeof *tasks->items);
     if (!tasks->items)
-        return fail_memory();
+        return gbx_fail_memory("listing the tasks of two dumps");
     while (i < a->count || k < b->count) {
         bool has_a = i < a->count && (k == b->count || a->items[i].key <= b->items[k].key);
         bool has_b = k < b->count && (i == a->count || b->items[k].key <= a->items[i].key);

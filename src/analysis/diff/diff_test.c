@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/diff/diff_pair.h"
+#include "analysis/diff/internal.h"
 
 /* --- tolerances --- */
 

@@ -4,7 +4,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/export/export_convert.h"
+#include "analysis/export/export.h"
+#include "analysis/export/internal.h"
 #include "base/float_bits.h"
 
 static uint64_t converted(uint32_t from, uint64_t bits, uint32_t to) {

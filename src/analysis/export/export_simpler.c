@@ -1,21 +1,23 @@
-#include "analysis/export/export_simpler.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/chip.h>
+#include <glassbox/dump.h>
 #include <glassbox/tensor.h>
 #include <jansson.h>
 
 #include "analysis/array_text.h"
+#include "analysis/export/export.h"
+#include "base/memory.h"
+#include "base/staging.h"
 #include "text/float_text.h"
+#include "text/names.h"
 
 enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
-
-static const char *const role_names[] = {"input", "output", "inout"};
 
 static const char *const dtype_names[GBX_DTYPE_COUNT] = {
     [GBX_FLOAT32] = "FLOAT32",     [GBX_FLOAT16] = "FLOAT16",
@@ -54,15 +56,14 @@ static bool is_exported(const gbx_entry *entry) {
 }
 
 /* Now and then, in walks over all entries. */
-static gbx_status check_signals(const gbx_simpler_dump *dump, uint64_t i) {
+static gbx_status check_signals(const gbx_export_job *dump, uint64_t i) {
     return i % CHECKED_EVERY == 0 ? gbx_signals_check(dump->signals) : NULL;
 }
 
-static gbx_status collect_spans(const gbx_simpler_dump *dump, spans *out_spans) {
+static gbx_status collect_spans(const gbx_export_job *dump, spans *out_spans) {
     out_spans->items = malloc((dump->count + 1) * sizeof *out_spans->items);
     if (!out_spans->items)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for the places of %" PRIu64 " payloads",
-                        dump->count);
+        return gbx_fail_memory("exporting %" PRIu64 " payloads", dump->count);
     for (uint64_t i = 0; i < dump->count; ++i) {
         gbx_entry entry;
         GBX_TRY(check_signals(dump, i));
@@ -100,7 +101,7 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
     return found ? found->moved : 0;
 }
 
-static gbx_status copy_span(const gbx_simpler_dump *dump, const span *from, FILE *bin) {
+static gbx_status copy_span(const gbx_export_job *dump, const span *from, FILE *bin) {
     unsigned char bytes[PIECE_BYTES];
     for (uint64_t at = 0; at < from->size && !ferror(bin);) {
         uint64_t left = from->size - at;
@@ -114,7 +115,7 @@ static gbx_status copy_span(const gbx_simpler_dump *dump, const span *from, FILE
     return NULL;
 }
 
-static gbx_status write_payloads(const gbx_simpler_dump *dump, const spans *all, FILE *bin) {
+static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, FILE *bin) {
     for (size_t i = 0; i < all->count && !ferror(bin); ++i)
         GBX_TRY(copy_span(dump, &all->items[i], bin));
     return NULL;
@@ -181,9 +182,10 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
     fprintf(json,
             ", \"arg_index\": %u, \"role\": \"%s\", \"stage\": \"%s\", \"kind\": \"%s\""
             ", \"dtype\": \"%s\"",
-            entry->head->arg_index, role_names[entry->head->role],
-            entry->head->stage == GBX_STAGE_BEFORE ? "before_dispatch" : "after_completion",
-            entry->tensor ? "tensor" : "scalar", dtype_names[entry->dtype]);
+            entry->head->arg_index, gbx_name_of(&gbx_roles, entry->head->role),
+            gbx_name_of(&gbx_stages, entry->head->stage),
+            gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR),
+            dtype_names[entry->dtype]);
     if (entry->scalar)
         write_value(json, entry, report);
     write_geometry(json, entry);
@@ -205,7 +207,7 @@ typedef struct totals {
     uint64_t truncated;
 } totals;
 
-static gbx_status count_entries(const gbx_simpler_dump *dump, totals *out_totals,
+static gbx_status count_entries(const gbx_export_job *dump, totals *out_totals,
                                 gbx_simpler_report *report) {
     for (uint64_t i = 0; i < dump->count; ++i) {
         gbx_entry entry;
@@ -225,14 +227,13 @@ static gbx_status count_entries(const gbx_simpler_dump *dump, totals *out_totals
 /* 1: what is marked alone; 2: everything; 3: everything, with the payload of what is marked. 0 for
  * a dump that does not tell. */
 static int level_of(const char *dump_level) {
-    static const struct {
-        const char *name;
-        int level;
-    } levels[] = {{"partial", 1}, {"full", 2}, {"hybrid", 3}, {"stats", 3}};
-    for (size_t i = 0; dump_level && i < sizeof levels / sizeof levels[0]; ++i)
-        if (strcmp(dump_level, levels[i].name) == 0)
-            return levels[i].level;
-    return 0;
+    static const int levels[] = {
+        [GBX_DUMP_PARTIAL] = 1, [GBX_DUMP_FULL] = 2, [GBX_DUMP_HYBRID] = 3, [GBX_DUMP_STATS] = 3};
+    uint32_t level = GBX_DUMP_OFF;
+    if (!dump_level || !gbx_name_find(&gbx_dump_levels, dump_level, &level) ||
+        level >= sizeof levels / sizeof levels[0])
+        return 0;
+    return levels[level];
 }
 
 /* What another tool dropped because it was overwritten is counted apart in its manifest. */
@@ -257,11 +258,11 @@ static void write_run_dir(FILE *json, const char *name) {
     json_decref(string);
 }
 
-static void write_head(FILE *json, const gbx_simpler_dump *dump, const totals *counted,
-                       gbx_simpler_report *report) {
+static void write_head(FILE *json, const gbx_export_job *dump, const char *run_dir,
+                       const totals *counted, gbx_simpler_report *report) {
     gbx_reader *reader = gbx_entries_reader(dump->entries);
     fputs("{\n", json);
-    write_run_dir(json, dump->run_dir);
+    write_run_dir(json, run_dir);
     fputs("  \"bin_format\": {\n    \"type\": \"logical_contiguous\",\n"
           "    \"byte_order\": \"little_endian\"\n  },\n",
           json);
@@ -280,7 +281,7 @@ static void write_head(FILE *json, const gbx_simpler_dump *dump, const totals *c
     fputs("  \"bin_file\": \"args.bin\",\n  \"args\": [\n", json);
 }
 
-static gbx_status write_entries(const gbx_simpler_dump *dump, const spans *all, FILE *json,
+static gbx_status write_entries(const gbx_export_job *dump, const spans *all, FILE *json,
                                 gbx_simpler_report *report) {
     for (uint64_t i = 0; i < dump->count && !ferror(json); ++i) {
         gbx_entry entry;
@@ -294,22 +295,57 @@ static gbx_status write_entries(const gbx_simpler_dump *dump, const spans *all, 
     return NULL;
 }
 
-gbx_status gbx_export_simpler(const gbx_simpler_dump *dump, FILE *json, FILE *bin,
-                              gbx_simpler_report *out_report) {
-    *out_report = (gbx_simpler_report){0};
+/* Streams to both; their failures are their owner's to tell. */
+static gbx_status write_both(const gbx_export_job *dump, const char *run_dir, FILE *json, FILE *bin,
+                             gbx_simpler_report *report) {
     totals counted = {0};
     spans all = {0};
-    gbx_status status = count_entries(dump, &counted, out_report);
+    gbx_status status = count_entries(dump, &counted, report);
     if (!status)
         status = collect_spans(dump, &all);
     if (!status) {
-        out_report->payload_bytes = place_spans(&all);
+        report->payload_bytes = place_spans(&all);
         status = write_payloads(dump, &all, bin);
     }
     if (!status) {
-        write_head(json, dump, &counted, out_report);
-        status = write_entries(dump, &all, json, out_report);
+        write_head(json, dump, run_dir, &counted, report);
+        status = write_entries(dump, &all, json, report);
     }
     free(all.items);
     return status;
+}
+
+static gbx_status open_part(const gbx_export_job *dump, const gbx_staging *staging,
+                            const char *name, gbx_output *out_output) {
+    int fd;
+    GBX_TRY(gbx_staging_open(staging, name, &fd));
+    return gbx_output_open(out_output, fd, dump->signals);
+}
+
+static gbx_status write_parts(const gbx_export_job *dump, const char *directory,
+                              const gbx_staging *staging, gbx_simpler_report *report) {
+    const char *slash = strrchr(staging->path, '/');
+    const char *run_dir = slash && slash[1] ? slash + 1 : staging->path;
+    gbx_output json, bin;
+    GBX_TRY(open_part(dump, staging, "args_dump.json", &json));
+    gbx_status status = open_part(dump, staging, "args.bin", &bin);
+    if (!status) {
+        status = write_both(dump, run_dir, json.stream, bin.stream, report);
+        status = gbx_output_close(&bin, directory, status);
+    }
+    return gbx_output_close(&json, directory, status);
+}
+
+gbx_status gbx_export_simpler(const gbx_export_job *job, const char *directory,
+                              gbx_simpler_report *out_report) {
+    gbx_staging staging;
+    *out_report = (gbx_simpler_report){0};
+    GBX_TRY(gbx_staging_check_free(directory));
+    GBX_TRY(gbx_staging_create_directory(directory, &staging));
+    gbx_status status = write_parts(job, directory, &staging, out_report);
+    if (!status && out_report->arguments == 0) {
+        gbx_staging_discard(&staging);
+        return NULL;
+    }
+    return gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, status);
 }

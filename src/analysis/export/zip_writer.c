@@ -1,17 +1,20 @@
-#include "analysis/export/zip_writer.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "analysis/export/internal.h"
+#include "base/io.h"
+#include "base/memory.h"
 #include "base/staging.h"
 
 enum {
     WINDOW_BYTES = 1 << 18,
     RECORD_BYTES = 64, /* at least what the longest record has without its name */
-    CHECKSUM_AT = 14   /* in a member's header */
+    CHECKSUM_AT = 14,  /* in a member's header */
+    STREAM_BYTES = 1 << 18
 };
 
 /* Signatures, as numbers. */
@@ -51,10 +54,10 @@ struct gbx_zip_writer {
     uint64_t written; /* of the member that was begun last */
     member *members;
     size_t member_count;
-    size_t member_room;
+    uint64_t member_room;
     char *names; /* of the members, one after the other */
     size_t name_bytes;
-    size_t name_room;
+    uint64_t name_room;
     unsigned char window[WINDOW_BYTES];
 };
 
@@ -64,16 +67,9 @@ static void write_at(gbx_zip_writer *zip, const unsigned char *bytes, size_t siz
                      uint64_t offset) {
     if (zip->error == 0 && zip->signals && gbx_signals_have_come(zip->signals))
         zip->error = EINTR;
-    while (size > 0 && zip->error == 0) {
-        ssize_t written = pwrite(zip->fd, bytes, size, (off_t)offset);
-        if (written < 0 && errno != EINTR)
-            zip->error = errno;
-        if (written < 0)
-            continue;
-        bytes += written;
-        size -= (size_t)written;
-        offset += (uint64_t)written;
-    }
+    size_t written;
+    if (zip->error == 0)
+        zip->error = gbx_pwrite_all(zip->fd, bytes, size, offset, &written);
 }
 
 static void flush_window(gbx_zip_writer *zip) {
@@ -222,38 +218,20 @@ static void append_end(gbx_zip_writer *zip, uint64_t start, uint64_t bytes) {
 
 /* --- the directory in memory --- */
 
-/* Room for `more` items beside those in use; false when the host is out of memory. */
-static bool reserve(void **items, size_t *room, size_t used, size_t more, size_t item_bytes) {
-    size_t needed = used + more;
-    if (needed <= *room)
-        return true;
-    size_t wanted = needed + needed / 2 + 64;
-    void *grown = realloc(*items, wanted * item_bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = wanted;
-    return true;
-}
-
-static bool add_member(gbx_zip_writer *zip, const char *name, size_t name_bytes, uint64_t bytes) {
-    void *members = zip->members;
-    void *names = zip->names;
-    bool is_reserved =
-        reserve(&members, &zip->member_room, zip->member_count, 1, sizeof *zip->members) &&
-        reserve(&names, &zip->name_room, zip->name_bytes, name_bytes, 1);
-    zip->members = members;
-    zip->names = names;
-    if (!is_reserved)
-        return false;
+static gbx_status add_member(gbx_zip_writer *zip, const char *name, size_t name_bytes,
+                             uint64_t bytes) {
+    GBX_TRY(gbx_array_reserve(&zip->members, &zip->member_room, zip->member_count + 1,
+                              "writing the directory of a zip archive"));
+    GBX_TRY(gbx_array_reserve(&zip->names, &zip->name_room, zip->name_bytes + name_bytes,
+                              "writing the directory of a zip archive"));
     memcpy(zip->names + zip->name_bytes, name, name_bytes);
     zip->name_bytes += name_bytes;
     zip->members[zip->member_count++] =
         (member){.offset = position(zip), .bytes = bytes, .name_bytes = (uint16_t)name_bytes};
-    return true;
+    return NULL;
 }
 
-/* --- the archive --- */
+/* --- writing it --- */
 
 gbx_zip_writer *gbx_zip_writer_create(int fd, const char *name, const gbx_held_signals *signals,
                                       gbx_zip_limits limits) {
@@ -285,8 +263,7 @@ gbx_status gbx_zip_writer_begin(gbx_zip_writer *zip, const char *name, uint64_t 
         return gbx_fail(GBX_UNSUPPORTED,
                         "writing %s: the name of a member has %zu bytes, a zip archive takes %d",
                         zip->name, name_bytes, UINT16_MAX);
-    if (!add_member(zip, name, name_bytes, bytes))
-        return gbx_fail(GBX_EXHAUSTED, "writing %s: the host is out of memory", zip->name);
+    GBX_TRY(add_member(zip, name, name_bytes, bytes));
     zip->written = 0;
     append_member_header(zip, &zip->members[zip->member_count - 1], name);
     return check_writes(zip);
@@ -329,4 +306,82 @@ gbx_status gbx_zip_writer_finish(gbx_zip_writer *zip, uint64_t *out_bytes) {
     flush_window(zip);
     *out_bytes = position(zip);
     return check_writes(zip);
+}
+
+/* --- its members as streams --- */
+
+struct gbx_archive {
+    gbx_zip_writer *zip;
+    FILE *stream; /* of the member */
+    char *stream_buffer;
+    const char *name;
+    int fd;
+    int error;      /* errno of the first write that failed; 0 */
+    uLong checksum; /* of the member */
+};
+
+/* For fopencookie: anything but `size` is a failure. */
+static ssize_t write_stream(void *cookie, const char *bytes, size_t size) {
+    gbx_archive *archive = cookie;
+    archive->checksum = crc32_z(archive->checksum, (const Bytef *)bytes, size);
+    archive->error = gbx_zip_writer_write(archive->zip, bytes, size);
+    errno = archive->error;
+    return archive->error ? 0 : (ssize_t)size;
+}
+
+/* Returns 0, or the errno of the close. */
+static int free_archive(gbx_archive *archive) {
+    if (archive->stream)
+        fclose(archive->stream);
+    free(archive->stream_buffer);
+    gbx_zip_writer_destroy(archive->zip);
+    int error = close(archive->fd) == 0 ? 0 : errno;
+    free(archive);
+    return error;
+}
+
+gbx_status gbx_archive_create(int fd, const char *name, const gbx_held_signals *signals,
+                              gbx_archive **out_archive) {
+    gbx_archive *archive = calloc(1, sizeof *archive);
+    if (!archive) {
+        close(fd);
+        return gbx_fail_memory("writing %s", name);
+    }
+    archive->fd = fd;
+    archive->name = name;
+    archive->zip = gbx_zip_writer_create(fd, name, signals, GBX_ZIP_LIMITS);
+    archive->stream_buffer = malloc(STREAM_BYTES);
+    archive->stream = fopencookie(archive, "w", (cookie_io_functions_t){.write = write_stream});
+    if (!archive->zip || !archive->stream_buffer || !archive->stream) {
+        free_archive(archive);
+        return gbx_fail_memory("writing %s", name);
+    }
+    setvbuf(archive->stream, archive->stream_buffer, _IOFBF, STREAM_BYTES);
+    *out_archive = archive;
+    return NULL;
+}
+
+gbx_status gbx_archive_begin(gbx_archive *archive, const char *name, uint64_t bytes,
+                             FILE **out_stream) {
+    archive->checksum = 0;
+    *out_stream = archive->stream;
+    return gbx_zip_writer_begin(archive->zip, name, bytes);
+}
+
+gbx_status gbx_archive_end(gbx_archive *archive, gbx_status status) {
+    fflush(archive->stream);
+    if (archive->error) {
+        gbx_status_free(status);
+        return gbx_output_fail(archive->name, archive->error);
+    }
+    return status ? status : gbx_zip_writer_end(archive->zip, (uint32_t)archive->checksum);
+}
+
+gbx_status gbx_archive_close(gbx_archive *archive, gbx_status status, uint64_t *out_bytes) {
+    const char *name = archive->name;
+    *out_bytes = 0;
+    if (!status)
+        status = gbx_zip_writer_finish(archive->zip, out_bytes);
+    int error = free_archive(archive);
+    return status || error == 0 ? status : gbx_output_fail(name, error);
 }

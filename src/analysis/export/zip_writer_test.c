@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/export/zip_writer.h"
+#include "analysis/export/internal.h"
 
 /* --- archives, read from the end by the numbers of the format alone --- */
 

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "chip/device/device.h"
 
 enum { HEARTBEAT_MS = 50, STOP_GRACE_MS = 200, FAULT_GRACE_MS = 200 };
@@ -216,7 +217,7 @@ static gbx_status start_threads(gbx_device *device) {
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (device->program_state == MAP_FAILED) {
         device->program_state = NULL;
-        return gbx_fail(GBX_EXHAUSTED, "starting the chip: out of memory");
+        return gbx_fail_memory("starting the chip");
     }
     device->programs.init(device->program_state, device->core_count, device->programs.context);
     for (uint32_t i = 0; i < device->core_count; ++i) {

@@ -1,11 +1,10 @@
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "chip/device/device.h"
 
 /* Ends this process and those that kernels started, which are of its group. */
@@ -21,11 +20,8 @@ static void *lifeline_main(void *argument) {
     struct pollfd watched[2] = {{.fd = device->link_socket, .events = POLLRDHUP},
                                 {.fd = device->host_fd, .events = POLLIN}};
     for (;;) {
-        if (poll(watched, 2, -1) < 0) {
-            if (errno == EINTR)
-                continue;
+        if (gbx_poll(watched, 2, INT64_MAX) < 0)
             end_all();
-        }
         if (watched[0].revents & POLLNVAL)
             gbx_fault_record_link(device); /* closed by a kernel, of all things */
         if (watched[0].revents || (watched[1].revents & POLLIN))

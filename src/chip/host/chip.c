@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 
 enum { ALLOC_ALIGNMENT = 512, PAGE_BYTES = 4096 };
 
@@ -71,7 +72,7 @@ gbx_status gbx_chip_open_with(const gbx_chip_config *config, gbx_device_function
     GBX_TRY(resolve_config(config, device_main, &ops, &hal_config));
     gbx_chip *chip = calloc(1, sizeof *chip);
     if (!chip)
-        return gbx_fail(GBX_EXHAUSTED, "opening a chip: the host is out of memory");
+        return gbx_fail_memory("opening a chip");
     chip->device = config->device;
     chip->blocks = hal_config.blocks;
     chip->aicpu_threads = hal_config.aicpu_threads;

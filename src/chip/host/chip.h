@@ -17,15 +17,35 @@ typedef struct gbx_kernel_entry {
     char *link_flags;
 } gbx_kernel_entry;
 
+/* What ran where. */
+typedef struct gbx_chip_place {
+    uint64_t task_id;
+    uint32_t func_id; /* GBX_NO_KERNEL: no kernel is known */
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+} gbx_chip_place;
+
+/* How a launch failed, beside the code and the sentence of its status. The numbers of a place are
+ * as the chip told them, whatever they are. */
+typedef struct gbx_chip_fault {
+    gbx_fault_kind kind; /* GBX_FAULT_NONE: the chip did not tell */
+    uint32_t signal;     /* that was raised, or that ended the chip's process; 0 */
+    gbx_address_kind address_kind;
+    uint64_t address;
+    gbx_chip_place place;
+} gbx_chip_fault;
+
 struct gbx_chip {
     gbx_hal *hal;
     gbx_device_mode device;
     uint32_t blocks;
     uint32_t aicpu_threads;
-    uint64_t control;  /* device address of the gbx_control_block */
-    uint64_t scratch;  /* device address of the payload of a launch */
-    uint64_t launches; /* how many there were */
-    gbx_code failure;  /* why the chip runs nothing more; GBX_OK while it does */
+    uint64_t control;     /* device address of the gbx_control_block */
+    uint64_t scratch;     /* device address of the payload of a launch */
+    uint64_t launches;    /* how many there were */
+    gbx_code failure;     /* why the chip runs nothing more; GBX_OK while it does */
+    gbx_chip_fault fault; /* of the last launch */
     gbx_kernel_entry kernels[GBX_MAX_KERNELS];
 };
 
@@ -82,7 +102,8 @@ GBX_MUST_USE gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t b
 
 /* --- failure.c --- */
 
-/* The one sentence for a fault that the chip reported; marks the chip as failed. */
+/* Each marks the chip as failed, and says in chip->fault how.
+ * The one sentence for a fault that the chip reported: */
 GBX_MUST_USE gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code);
 /* ...for a chip process that ended. */
 GBX_MUST_USE gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending);

@@ -19,20 +19,11 @@ static const char *signal_name(uint32_t number, char buffer[24]) {
     return buffer;
 }
 
-/* What ran where. */
-typedef struct place {
-    uint64_t task_id;
-    uint32_t func_id;
-    uint32_t core_id;
-    uint32_t block_idx;
-    uint32_t block_num;
-} place;
-
 /*
  * "kernel add (func 3) of task 17 on core 4 (AIV0 of chip block 1), task block 2 of 8", whatever
  * the numbers are.
  */
-static void describe_place(const gbx_chip *chip, place at, char out_text[PLACE_BYTES]) {
+static void describe_place(const gbx_chip *chip, gbx_chip_place at, char out_text[PLACE_BYTES]) {
     const char *name = at.func_id < GBX_MAX_KERNELS ? chip->kernels[at.func_id].name : "";
     bool is_core = at.core_id < chip->blocks * GBX_CORES_PER_BLOCK;
     snprintf(out_text, PLACE_BYTES,
@@ -49,8 +40,11 @@ static gbx_status read_fault(gbx_chip *chip, gbx_fault *out_fault) {
                                         sizeof *out_fault);
 }
 
+static const gbx_chip_fault unknown_fault = {.place = {.func_id = GBX_NO_KERNEL}};
+
 gbx_status gbx_chip_report_scribbled(gbx_chip *chip) {
     chip->failure = GBX_DEVICE_FAULT;
+    chip->fault = unknown_fault;
     return gbx_fail(GBX_DEVICE_FAULT,
                     "waiting for the chip: a kernel has overwritten its control block; look for a "
                     "store to a wild address");
@@ -65,20 +59,35 @@ static gbx_status is_scribbled(gbx_chip *chip, bool *out_is_scribbled) {
     return NULL;
 }
 
+/* What the chip told, without kinds that there are not. */
+static void note_fault(gbx_chip *chip, const gbx_fault *fault) {
+    uint32_t kind = fault->kind;
+    bool is_of_core = fault->core_id != GBX_NO_CORE && kind != GBX_FAULT_ORCHESTRATION &&
+                      kind != GBX_FAULT_ORCHESTRATION_HANG;
+    chip->fault = unknown_fault;
+    chip->fault.kind = kind <= GBX_FAULT_ORCHESTRATION_HANG ? (gbx_fault_kind)kind : GBX_FAULT_NONE;
+    chip->fault.signal = fault->signal;
+    if (fault->address_kind <= GBX_ADDRESS_IMPOSSIBLE)
+        chip->fault.address_kind = (gbx_address_kind)fault->address_kind;
+    if (chip->fault.address_kind == GBX_ADDRESS_KNOWN)
+        chip->fault.address = fault->address;
+    if (is_of_core)
+        chip->fault.place = (gbx_chip_place){fault->task_id, fault->func_id, fault->core_id,
+                                             fault->block_idx, fault->block_num};
+}
+
 static void describe_faulty(const gbx_chip *chip, const gbx_fault *fault,
                             char out_text[PLACE_BYTES]) {
     uint32_t kind = fault->kind;
-    if (kind == GBX_FAULT_HANG && fault->core_id == GBX_NO_CORE) {
+    if (kind == GBX_FAULT_HANG && fault->core_id == GBX_NO_CORE)
         snprintf(out_text, PLACE_BYTES, "the chip's scheduler");
-        return;
-    }
-    if (kind == GBX_FAULT_ORCHESTRATION || kind == GBX_FAULT_ORCHESTRATION_HANG ||
-        (kind == GBX_FAULT_THREAD && fault->core_id == GBX_NO_CORE))
+    else if (kind == GBX_FAULT_ORCHESTRATION || kind == GBX_FAULT_ORCHESTRATION_HANG ||
+             (kind == GBX_FAULT_THREAD && fault->core_id == GBX_NO_CORE))
         snprintf(out_text, PLACE_BYTES, "the orchestration");
     else
         describe_place(chip,
-                       (place){fault->task_id, fault->func_id, fault->core_id, fault->block_idx,
-                               fault->block_num},
+                       (gbx_chip_place){fault->task_id, fault->func_id, fault->core_id,
+                                        fault->block_idx, fault->block_num},
                        out_text);
 }
 
@@ -89,6 +98,7 @@ gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code) {
     char name[24];
     char where[64] = "";
     GBX_TRY(read_fault(chip, &fault));
+    note_fault(chip, &fault);
     describe_faulty(chip, &fault, what);
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
         return gbx_fail(code,
@@ -119,6 +129,7 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
     uint32_t running_count = 0;
     bool has_nothing_to_tell = true;
     text[0] = '\0';
+    chip->fault = unknown_fault;
     GBX_TRY(is_scribbled(chip, &has_nothing_to_tell));
     if (has_nothing_to_tell) {
         snprintf(text, bytes, " after a kernel had overwritten its control block");
@@ -131,9 +142,9 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
         if (!core->is_running || running_count++ > 0)
             continue;
         char where[PLACE_BYTES];
-        describe_place(chip,
-                       (place){core->task_id, core->func_id, i, core->block_idx, core->block_num},
-                       where);
+        chip->fault.place =
+            (gbx_chip_place){core->task_id, core->func_id, i, core->block_idx, core->block_num};
+        describe_place(chip, chip->fault.place, where);
         snprintf(text, bytes, " while running %s", where);
     }
     size_t used = strlen(text);
@@ -150,6 +161,10 @@ gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
     char name[24];
     GBX_TRY(read_fault(chip, &fault));
     GBX_TRY(describe_running(chip, running, sizeof running));
+    chip->fault.signal = (uint32_t)ending->exit_signal;
+    if (fault.kind == GBX_FAULT_LOADING || fault.kind == GBX_FAULT_OUTSIDE ||
+        fault.kind == GBX_FAULT_LINK)
+        chip->fault.kind = fault.kind;
     if (ending->exit_signal)
         snprintf(how, sizeof how, "was ended by %s",
                  signal_name((uint32_t)ending->exit_signal, name));

@@ -5,6 +5,7 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/memory.h"
 #include "chip/host/chip.h"
 
 static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel) {
@@ -173,8 +174,7 @@ static gbx_status keep(gbx_kernel_entry *entry, const gbx_kernel *kernel, const 
         !copy_text(kernel->compile_flags, &entry->compile_flags) ||
         !copy_text(kernel->link_flags, &entry->link_flags)) {
         forget(entry);
-        return gbx_fail(GBX_EXHAUSTED, "registering kernel %s: the host is out of memory",
-                        kernel->name);
+        return gbx_fail_memory("registering kernel %s", kernel->name);
     }
     return NULL;
 }

@@ -135,6 +135,7 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
                            gbx_call_result *out_result) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     gbx_hal_event event;
+    chip->fault = (gbx_chip_fault){.place = {.func_id = GBX_NO_KERNEL}};
     GBX_TRY(ops->wait(chip->hal, 0, &event));
     if (event.kind == GBX_HAL_LOST) /* before what it left in the control block is cleared */
         return gbx_chip_report_ending(chip, &event);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/doorbell.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* How long it sleeps when there was nothing: ever longer, while nothing comes. */
 #define SHORTEST_NAP_NS 50000
@@ -94,7 +95,7 @@ gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bo
     gbx_dump_manager *manager = calloc(1, sizeof *manager);
     *out_manager = NULL;
     if (!manager)
-        return gbx_fail(GBX_EXHAUSTED, "starting a dump: the host is out of memory");
+        return gbx_fail_memory("starting a dump");
     manager->collector = collector;
     manager->store = store;
     manager->is_by_batch = is_by_batch;

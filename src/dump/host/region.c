@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* Where the parts begin, after the address of the setup. */
 typedef struct layout {
     uint64_t scalar_dtypes;
@@ -51,7 +53,7 @@ static void fill_setup(const gbx_dump_region_config *config, gbx_dump_setup *set
 static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t index) {
     gbx_dump_lane *lane = calloc(1, sizeof *lane);
     if (!lane)
-        return gbx_fail(GBX_EXHAUSTED, "preparing a dump: the host is out of memory");
+        return gbx_fail_memory("preparing a dump");
     gbx_spsc_init(&lane->free);
     gbx_spsc_init(&lane->ready);
     for (uint32_t i = 0; i < setup->buffer_count; ++i)

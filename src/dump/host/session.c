@@ -17,7 +17,6 @@
 struct gbx_dump_session {
     gbx_dump_session_config config;
     gbx_run_identity identity;
-    gbx_run_info run; /* what the files say of it */
     gbx_dump_region region;
     gbx_store *store;
     gbx_collector *collector;
@@ -58,16 +57,16 @@ static gbx_status check_options(const gbx_dump_session_config *config) {
 
 static gbx_status parse_filters(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
-    gbx_kernel *kernels = calloc(config->kernel_count + 1, sizeof *kernels);
+    gbx_kernel *kernels = calloc(config->run.kernel_count + 1, sizeof *kernels);
     if (!kernels)
         return gbx_fail_memory("dumping");
-    for (size_t i = 0; i < config->kernel_count; ++i)
-        kernels[i] =
-            (gbx_kernel){.func_id = config->kernels[i].func_id, .name = config->kernels[i].name};
+    for (size_t i = 0; i < config->run.kernel_count; ++i)
+        kernels[i] = (gbx_kernel){.func_id = config->run.kernels[i].func_id,
+                                  .name = config->run.kernels[i].name};
     gbx_status status = NULL;
     for (size_t i = 0; i < config->options->filter_count && !status; ++i)
-        status = gbx_dump_filter_parse(config->options->filters[i], kernels, config->kernel_count,
-                                       &session->filters[i]);
+        status = gbx_dump_filter_parse(config->options->filters[i], kernels,
+                                       config->run.kernel_count, &session->filters[i]);
     free(kernels);
     return status;
 }
@@ -75,10 +74,10 @@ static gbx_status parse_filters(gbx_dump_session *session) {
 /* The dtypes of scalars that signatures tell, by their place among the scalars. */
 static void note_scalar_dtypes(gbx_dump_session *session) {
     static const char prefix[] = "scalar";
-    for (size_t i = 0; i < session->config.kernel_count; ++i) {
-        const gbx_dump_kernel *kernel = &session->config.kernels[i];
+    for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
+        const gbx_run_kernel *kernel = &session->config.run.kernels[i];
         uint32_t scalar = 0;
-        for (const char *at = kernel->signature; at && *at;) {
+        for (const char *at = kernel->declared; at && *at;) {
             size_t length = strcspn(at, ",");
             if (strncmp(at, prefix, sizeof prefix - 1) == 0 && scalar < GBX_MAX_SCALAR_ARGS) {
                 char name[32] = "";
@@ -97,54 +96,29 @@ static gbx_status describe_run(gbx_dump_session *session) {
     static const char *const levels[] = {NULL, "full", "partial", "hybrid", "stats"};
     const gbx_dump_session_config *config = &session->config;
     const gbx_dump_about *about = &config->options->about;
-    gbx_run_info *run = &session->run;
+    gbx_run_info *run = &session->config.run;
     gbx_hal_caps caps;
     config->hal->ops->caps(config->hal, &caps);
     gbx_run_identity_make(&session->identity);
-    *run = (gbx_run_info){.generator = "glassbox " GBX_VERSION,
-                          .run_id = session->identity.run_id,
-                          .scene = about->scene,
-                          .case_name = about->case_name,
-                          .platform = config->hal->ops->name,
-                          .runtime = config->runtime,
-                          .started_at = session->identity.started_at,
-                          .rank = about->rank,
-                          .round = about->round,
-                          .dump_level = levels[config->level],
-                          .has_args = config->has_args,
-                          .filters = calloc(config->options->filter_count + 1, sizeof(char *)),
-                          .filter_count = config->options->filter_count,
-                          .kernels = calloc(config->kernel_count + 1, sizeof(gbx_run_kernel)),
-                          .kernel_count = config->kernel_count,
-                          .arguments = calloc(config->run_arg_count + 1, sizeof(gbx_run_argument)),
-                          .argument_count = config->run_arg_count,
-                          .command = about->command,
-                          .device = config->device,
-                          .scene_path = about->scene_path,
-                          .blocks = config->blocks,
-                          .threads = config->aicpu_threads,
-                          .gm_bytes = caps.gm_bytes,
-                          .result = {.status = "running"}};
-    if (!run->filters || !run->kernels || !run->arguments)
+    run->generator = "glassbox " GBX_VERSION;
+    run->run_id = session->identity.run_id;
+    run->started_at = session->identity.started_at;
+    run->scene = about->scene;
+    run->scene_path = about->scene_path;
+    run->case_name = about->case_name;
+    run->command = about->command;
+    run->rank = about->rank;
+    run->round = about->round;
+    run->platform = config->hal->ops->name;
+    run->gm_bytes = caps.gm_bytes;
+    run->dump_level = levels[config->level];
+    run->has_args = config->has_args;
+    run->result.status = "running";
+    run->filters = calloc(config->options->filter_count + 1, sizeof *run->filters);
+    if (!run->filters)
         return gbx_fail_memory("dumping");
-    for (size_t i = 0; i < run->filter_count; ++i)
-        run->filters[i] = config->options->filters[i];
-    for (size_t i = 0; i < run->argument_count; ++i)
-        run->arguments[i] =
-            (gbx_run_argument){.name = config->run_args[i].name, .role = config->run_args[i].role};
-    for (size_t i = 0; i < run->kernel_count; ++i) {
-        const gbx_dump_kernel *kernel = &config->kernels[i];
-        run->kernels[i] =
-            (gbx_run_kernel){.func_id = kernel->func_id,
-                             .name = kernel->name,
-                             .core_type = kernel->core == GBX_CORE_AIC ? "aic" : "aiv",
-                             .declared = kernel->signature,
-                             .arg_names = kernel->arg_names,
-                             .object_path = kernel->object_path,
-                             .origin = kernel->origin,
-                             .compile_flags = kernel->compile_flags,
-                             .link_flags = kernel->link_flags};
-    }
+    for (; run->filter_count < config->options->filter_count; ++run->filter_count)
+        run->filters[run->filter_count] = config->options->filters[run->filter_count];
     return NULL;
 }
 
@@ -159,7 +133,7 @@ static gbx_status create_region(gbx_dump_session *session) {
                  (config->has_args ? GBX_DUMP_HAS_ARGS : 0u) |
                  (options->has_stats ? GBX_DUMP_HAS_STATS : 0u),
         .level = config->level,
-        .lane_count = config->aicpu_threads,
+        .lane_count = config->run.threads,
         .buffer_count = options->buffer_count ? options->buffer_count : GBX_DEFAULT_DUMP_BUFFERS,
         .arena_bytes = options->arena_bytes ? options->arena_bytes : GBX_DEFAULT_DUMP_ARENA_BYTES,
         .max_tensor_bytes = options->max_tensor_bytes,
@@ -174,7 +148,7 @@ static gbx_status create_region(gbx_dump_session *session) {
 static gbx_status create_store(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
     char *run_json;
-    GBX_TRY(gbx_run_record_make(&session->run, &run_json));
+    GBX_TRY(gbx_run_record_make(&session->config.run, &run_json));
     gbx_store_config store = {.directory = config->options->directory,
                               .run_json = run_json,
                               .has_tensors = config->level != GBX_DUMP_OFF,
@@ -199,8 +173,8 @@ static gbx_status begin(gbx_dump_session *session) {
     note_scalar_dtypes(session);
     GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
-    GBX_TRY(gbx_kernel_copies_make(config->options->directory, &session->run));
-    GBX_TRY(gbx_run_file_write(&session->run, config->options->directory));
+    GBX_TRY(gbx_kernel_copies_make(config->options->directory, &session->config.run));
+    GBX_TRY(gbx_run_file_write(&session->config.run, config->options->directory));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));
     return config->has_orchestration ? NULL : start_manager(session);
@@ -210,7 +184,7 @@ static gbx_status destroy(gbx_dump_session *session) {
     gbx_collector_destroy(session->collector);
     gbx_store_destroy(session->store);
     gbx_status status = gbx_dump_region_destroy(&session->region);
-    gbx_run_info_free(&session->run);
+    gbx_run_info_free(&session->config.run);
     free(session);
     return status;
 }
@@ -219,8 +193,11 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
                                   gbx_dump_session **out_session) {
     gbx_dump_session *session = calloc(1, sizeof *session);
     *out_session = NULL;
-    if (!session)
+    if (!session) {
+        gbx_run_info unused = config->run;
+        gbx_run_info_free(&unused);
         return gbx_fail_memory("dumping");
+    }
     session->config = *config;
     gbx_status status = begin(session);
     if (status) {
@@ -280,8 +257,8 @@ gbx_status gbx_dump_session_receive(gbx_dump_session *session, const gbx_run_arg
         receive_tensor(session, i, &run->tensors[i]);
     for (uint32_t i = 0; session->config.has_args && i < run->scalar_count; ++i) {
         uint32_t index = run->tensor_count + i;
-        uint32_t dtype = index < session->config.run_arg_count
-                             ? session->config.run_args[index].dtype
+        uint32_t dtype = index < session->config.run.argument_count
+                             ? session->config.run.arguments[index].dtype
                              : GBX_DTYPE_NONE;
         receive_scalar(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64);
     }
@@ -307,6 +284,12 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
                                const gbx_dump_totals *totals, uint64_t tasks) {
     bool is_complete = totals->dropped == 0 && !ending->is_lost;
     const char *text = is_complete ? "ok" : "done, but records were lost";
+    gbx_record_outcome outcome = {.ending = is_complete ? GBX_ENDING_WELL : GBX_ENDING_RECORDS_LOST,
+                                  .func_id = GBX_OUTCOME_NO_KERNEL};
+    if (ending->error) {
+        outcome = ending->outcome;
+        outcome.ending = GBX_ENDING_FAILED;
+    }
     gbx_record_end end = {
         .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},
         .record_count = totals->records + totals->in_flight,
@@ -317,7 +300,7 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
         .deduplicated = totals->deduplicated,
         .dropped = totals->dropped,
         .stall_ns = totals->stall_ns};
-    return gbx_store_finish(session->store, &end, ending->error ? ending->error : text);
+    return gbx_store_finish(session->store, &end, ending->error ? ending->error : text, &outcome);
 }
 
 /* Levels that keep what is marked, and nothing was. */
@@ -372,15 +355,17 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     *out_totals = totals.dump;
     count_unmatched(session, &totals, ending, out_totals);
     warn_of_nothing(session, &totals);
-    session->run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
-                                           .error = ending->error,
-                                           .tasks = ending->tasks,
-                                           .dispatches = ending->dispatches,
-                                           .seconds = (double)ending->device_ns * 1e-9,
-                                           .dump = *out_totals};
+    const char *code = gbx_code_name((gbx_code)ending->outcome.code);
+    session->config.run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
+                                                  .error = ending->error,
+                                                  .code = ending->error ? code : NULL,
+                                                  .tasks = ending->tasks,
+                                                  .dispatches = ending->dispatches,
+                                                  .seconds = (double)ending->device_ns * 1e-9,
+                                                  .dump = *out_totals};
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
     status = gbx_status_first(
-        status, gbx_run_file_write(&session->run, session->config.options->directory));
+        status, gbx_run_file_write(&session->config.run, session->config.options->directory));
     if (status && gbx_status_code(status) != GBX_LOST)
         status = lose_files(session, status);
     status = gbx_status_first(status, describe_losses(session, out_totals));

@@ -9,43 +9,21 @@
 #include <glassbox/orchestration.h>
 
 #include "hal/hal.h"
+#include "store/run/run_info.h"
+#include "store/writer.h"
 
 typedef struct gbx_dump_session gbx_dump_session;
 
-/* A kernel that is registered; all strings but the name may be NULL. */
-typedef struct gbx_dump_kernel {
-    uint32_t func_id;
-    gbx_core_type core;
-    const char *name;
-    const char *signature; /* "in,out,scalar:float32" */
-    const char *arg_names; /* likewise, by commas */
-    const char *object_path;
-    const char *origin;
-    const char *compile_flags;
-    const char *link_flags;
-} gbx_dump_kernel;
-
-typedef struct gbx_dump_run_arg {
-    const char *name; /* NULL where it has none */
-    const char *role; /* "input", "output", "inout", "scalar" */
-    uint32_t dtype;   /* of a scalar, where it is known; else GBX_DTYPE_NONE */
-} gbx_dump_run_arg;
-
-/* All of it is borrowed for the life of the session. */
+/* All but the lists of `run` is borrowed for the life of the session. */
 typedef struct gbx_dump_session_config {
     gbx_hal *hal;
     gbx_dump_level level; /* GBX_DUMP_OFF: dispatches alone */
     bool has_args;
-    const gbx_dump_options *options;
-    const char *runtime;
-    const char *device; /* "process", "thread" */
-    uint32_t blocks;
-    uint32_t aicpu_threads;
-    const gbx_dump_kernel *kernels;
-    size_t kernel_count;
-    const gbx_dump_run_arg *run_args; /* of the orchestration: tensors, then scalars */
-    size_t run_arg_count;
     bool has_orchestration; /* gbx_dump_session_receive will be called before the launch */
+    const gbx_dump_options *options;
+    /* Runtime, device, blocks, threads, kernels and arguments; the session fills in the rest. Its
+     * lists, from malloc, are the session's from the begin on, also where that fails. */
+    gbx_run_info run;
 } gbx_dump_session_config;
 
 /* Fails when the options cannot be meant, the directory cannot be made or the chip has no room. */
@@ -65,8 +43,9 @@ void gbx_dump_session_attend(gbx_dump_session *session);
 
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {
-    const char *error; /* NULL: well */
-    bool is_lost;      /* the chip ended in the middle */
+    const char *error;          /* NULL: well */
+    bool is_lost;               /* the chip ended in the middle */
+    gbx_record_outcome outcome; /* of a failure: all but `ending` */
     uint64_t tasks;
     uint64_t dispatches;
     int64_t device_ns;

@@ -1,5 +1,3 @@
-#include "hal/a2a3sim/a2a3sim.h"
-
 #include <stdatomic.h>
 #include <string.h>
 

@@ -1,50 +1,38 @@
-#include "hal/a5sim/a5sim.h"
-
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/io.h"
 #include "hal/sim.h"
 
 static gbx_status open_chip(const gbx_hal_config *config, gbx_hal **out_hal) {
     return gbx_sim_open(&gbx_a5sim_ops, false, config, out_hal);
 }
 
-/* Linux moves at most 2 GiB a call. */
-#define COPY_BYTES (UINT64_C(1) << 30)
-
-/* One call of pread or pwrite, with the shape of the latter. */
-typedef ssize_t move_call(int fd, const void *bytes, size_t size, off_t offset);
-
-static ssize_t read_at(int fd, const void *bytes, size_t size, off_t offset) {
-    return pread(fd, (void *)(uintptr_t)bytes, size, offset);
-}
-
-static gbx_status move(gbx_hal *hal, move_call *call, const char *doing, uint64_t address,
-                       const void *host, uint64_t bytes) {
-    gbx_sim *sim = (gbx_sim *)hal;
-    GBX_TRY(gbx_sim_check_range(sim, doing, address, bytes));
-    for (uint64_t done = 0; done < bytes;) {
-        uint64_t rest = bytes - done;
-        ssize_t moved =
-            call(sim->gm_fd, (const char *)host + done, rest < COPY_BYTES ? rest : COPY_BYTES,
-                 (off_t)(address - sim->gm_base + done));
-        if (moved > 0)
-            done += (uint64_t)moved;
-        else if (moved == 0 || errno != EINTR)
-            return gbx_fail(GBX_IO, "%s 0x%" PRIx64 ": %s", doing, address + done,
-                            moved < 0 ? strerror(errno) : "the memory file ends there");
-    }
-    return NULL;
+/* What a copy of `bytes` at `address` came to: its errno, and how many were moved. */
+static gbx_status check_moved(const char *doing, uint64_t address, uint64_t bytes, int error,
+                              size_t moved) {
+    if (!error && moved == bytes)
+        return NULL;
+    return gbx_fail(GBX_IO, "%s 0x%" PRIx64 ": %s", doing, address + moved,
+                    error ? strerror(error) : "the memory file ends there");
 }
 
 static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes) {
-    return move(hal, pwrite, "copying in to", to, from, bytes);
+    static const char doing[] = "copying in to";
+    gbx_sim *sim = (gbx_sim *)hal;
+    size_t moved;
+    GBX_TRY(gbx_sim_check_range(sim, doing, to, bytes));
+    int error = gbx_pwrite_all(sim->gm_fd, from, bytes, to - sim->gm_base, &moved);
+    return check_moved(doing, to, bytes, error, moved);
 }
 
 static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes) {
-    return move(hal, read_at, "copying out from", from, to, bytes);
+    static const char doing[] = "copying out from";
+    gbx_sim *sim = (gbx_sim *)hal;
+    size_t moved;
+    GBX_TRY(gbx_sim_check_range(sim, doing, from, bytes));
+    int error = gbx_pread_all(sim->gm_fd, to, bytes, from - sim->gm_base, &moved);
+    return check_moved(doing, from, bytes, error, moved);
 }
 
 const gbx_hal_ops gbx_a5sim_ops = {

@@ -8,8 +8,9 @@
 
 #include <glassbox/orchestration.h>
 
-#include "replay/check/check_payload.h"
-#include "replay/check/check_written.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "replay/replay_bits.h"
 
 /* One task that is being checked. */
 typedef struct checking {
@@ -116,13 +117,37 @@ static const char *argument_text(const char *name, uint32_t slot, char out_text[
     return out_text;
 }
 
+/* Why the dump does not hold an output whole. */
+static gbx_status missing_reason(gbx_entries *entries, uint64_t task, uint32_t slot,
+                                 const char **out_reason) {
+    uint64_t count = gbx_entries_count(entries);
+    *out_reason = "is not in the dump";
+    for (uint64_t i = gbx_entries_find(entries, task); i < count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            break;
+        if (entry.head->arg_index != slot || entry.head->stage != GBX_STAGE_AFTER)
+            continue;
+        if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
+            *out_reason = "was recorded before the task had completed";
+        else if (entry.head->flags & GBX_FLAG_TRUNCATED)
+            *out_reason = "is truncated in the dump (--dump-max-tensor)";
+        else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
+            *out_reason = "was overwritten before it was recorded";
+        else
+            *out_reason = "has no payload in the dump";
+    }
+    return NULL;
+}
+
 /* Tells of the first output that is missing. */
 static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
     char text[ARGUMENT_BYTES];
     const char *why;
     if (c->result->missing_outputs++ > 0)
         return NULL;
-    GBX_TRY(gbx_check_missing_reason(c->entries, c->task->task, argument->slot, &why));
+    GBX_TRY(missing_reason(c->entries, c->task->task, argument->slot, &why));
     not_checked(c->result, "output %s %s; run with --dump-tensor=full",
                 argument_text(argument->name, argument->slot, text), why);
     return NULL;
@@ -201,8 +226,7 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
     void *payload = malloc(bytes + 1);
     *out_payload = payload;
     if (!payload)
-        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory for %" PRIu64 " bytes",
-                        c->task->task, bytes);
+        return gbx_fail_memory("checking task %" PRIu64, c->task->task);
     return gbx_replay_output(c->engine, output->argument, payload);
 }
 
@@ -255,8 +279,7 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     gbx_check_output *output = &c->result->outputs[number];
     void *again = NULL;
     void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
-    gbx_status status =
-        got ? NULL : gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", c->task->task);
+    gbx_status status = got ? NULL : gbx_fail_memory("checking task %" PRIu64, c->task->task);
     if (!status)
         status = read_got(c, output, got);
     if (!status && has_again)
@@ -298,6 +321,55 @@ static void judge(const checking *c) {
     }
 }
 
+/* --- damage --- */
+
+static gbx_status compare_hash(gbx_entries *entries, const gbx_record_tensor *record,
+                               bool *out_is_damaged) {
+    gbx_hash128 told = {.low = record->hash_low, .high = record->hash_high};
+    uint64_t bytes = record->bin_size;
+    void *payload = malloc(bytes);
+    if (!payload)
+        return gbx_fail_memory("reading a tensor of %" PRIu64 " bytes", bytes);
+    gbx_status status =
+        gbx_reader_read_payload(gbx_entries_reader(entries), record->bin_offset, payload, bytes);
+    if (!status) {
+        gbx_hash128 hash = gbx_hash_bytes(payload, bytes);
+        *out_is_damaged = hash.low != told.low || hash.high != told.high;
+    }
+    free(payload);
+    return status;
+}
+
+static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_is_damaged) {
+    gbx_entry entry;
+    *out_is_damaged = false;
+    if (index == GBX_REPLAY_NO_ENTRY)
+        return NULL;
+    GBX_TRY(gbx_entries_at(entries, index, &entry));
+    bool has_hash = entry.tensor && entry.head->flags & GBX_FLAG_HAS_HASH;
+    if (!has_hash || gbx_entry_stored_bytes(&entry) == 0)
+        return NULL;
+    gbx_record_tensor record = *entry.tensor;
+    return compare_hash(entries, &record, out_is_damaged);
+}
+
+/* The first argument that has not the hash any more that was taken of it; NULL for none. */
+static gbx_status find_damage(gbx_entries *entries, const gbx_replay_task *task, bool has_outputs,
+                              const gbx_replay_argument **out_argument) {
+    *out_argument = NULL;
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        bool is_damaged;
+        GBX_TRY(look_for_hash(entries, task->arguments[i].before, &is_damaged));
+        if (!is_damaged && has_outputs)
+            GBX_TRY(look_for_hash(entries, task->arguments[i].after, &is_damaged));
+        if (is_damaged) {
+            *out_argument = &task->arguments[i];
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
 /* --- all of it --- */
 
 /* The references run when it comes back, unless the task cannot be checked. */
@@ -325,7 +397,7 @@ static gbx_status compare_again(checking *c, bool *out_is_done) {
 static gbx_status look_for_damage(const checking *c) {
     const gbx_replay_argument *damaged;
     char text[ARGUMENT_BYTES];
-    GBX_TRY(gbx_check_find_damage(c->entries, c->task, c->got == NULL, &damaged));
+    GBX_TRY(find_damage(c->entries, c->task, c->got == NULL, &damaged));
     if (!damaged)
         return NULL;
     not_checked(c->result, "%s is damaged in the dump: it has not the hash that was taken of it",
@@ -419,7 +491,7 @@ gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint
     gbx_check_job *job = calloc(1, sizeof *job);
     *out_job = NULL;
     if (!job)
-        return gbx_fail(GBX_EXHAUSTED, "checking task %" PRIu64 ": no memory", task);
+        return gbx_fail_memory("checking task %" PRIu64, task);
     job->checking = (checking){.engine = engine,
                                .entries = entries,
                                .task = &job->task,

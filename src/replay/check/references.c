@@ -1,5 +1,6 @@
 #include "replay/check/references.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "replay/internal.h"
 #include "replay/trust/replay_trust.h"
+#include "text/names.h"
 #include "toolchain/kernel_compiler.h"
 
 enum { THREADS_MAX = 8 };
@@ -52,19 +55,14 @@ static const gbx_scene_kernel *find_kernel(const gbx_scene *scene, uint32_t func
     return NULL;
 }
 
-/* Whether an argument is declared as "in", "scalar:float32"...; a word of another tool may be
- * anything. */
+/* Whether an argument is declared so; a word of another tool may be anything. */
 static bool has_role(const char *declared, gbx_scene_role role) {
-    static const char *const words[] = {[GBX_SCENE_IN] = "in",
-                                        [GBX_SCENE_OUT] = "out",
-                                        [GBX_SCENE_INOUT] = "inout",
-                                        [GBX_SCENE_SCALAR] = "scalar"};
-    size_t length = strcspn(declared, ":");
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
-        if (strlen(words[i]) == length && strncmp(words[i], declared, length) == 0)
-            return i == role;
-    return true;
+    uint32_t parameter = gbx_replay_parameter(declared);
+    return parameter == GBX_PARAMETER_COUNT || parameter == (uint32_t)role;
 }
+static_assert(GBX_SCENE_OUT == (int)GBX_ROLE_OUTPUT && GBX_SCENE_INOUT == (int)GBX_ROLE_INOUT &&
+                  GBX_SCENE_SCALAR == (int)GBX_PARAMETER_SCALAR,
+              "a scene and the journal number roles alike");
 
 /* Whether a kernel is declared with the same arguments, where both tell. */
 static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *kernel) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,10 +11,9 @@
 #include <glassbox/chip.h>
 
 #include "base/clock.h"
-#include "replay/engine/engine_call.h"
-#include "replay/engine/engine_child.h"
-#include "replay/engine/engine_fault.h"
-#include "replay/engine/engine_memory.h"
+#include "base/io.h"
+#include "base/memory.h"
+#include "replay/engine/internal.h"
 
 enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BLOCKS = 8 };
 #define DEFAULT_GM_BYTES (UINT64_C(8) << 30)
@@ -42,7 +42,7 @@ static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_c
     if (!config->child_program)
         return NULL;
     engine->child_program = strdup(config->child_program);
-    return engine->child_program ? NULL : gbx_fail(GBX_EXHAUSTED, "no memory for a path");
+    return engine->child_program ? NULL : gbx_fail_memory("calling kernels again");
 }
 
 static gbx_status open_parts(gbx_replay_engine *engine, const gbx_replay_engine_config *config) {
@@ -55,7 +55,7 @@ gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
                                   gbx_replay_engine **out_engine) {
     gbx_replay_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
-        return gbx_fail(GBX_EXHAUSTED, "no memory to call kernels again");
+        return gbx_fail_memory("calling kernels again");
     engine->memory.fd = -1;
     engine->child = (gbx_replay_child){.pid_fd = -1, .socket = -1, .file_fd = -1, .board_fd = -1};
     gbx_status status = open_parts(engine, config);
@@ -75,12 +75,154 @@ void gbx_replay_engine_close(gbx_replay_engine *engine) {
     free(engine);
 }
 
+/* --- a request as the file that glassbox-call reads --- */
+
+/* GBX_INVALID_ARGUMENT where the request asks for what the task does not have. */
+static gbx_status check_request(const gbx_replay_request *request) {
+    const gbx_replay_task *task = request->task;
+    if (request->dispatch >= (int64_t)task->dispatch_count || request->dispatch < -1)
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "calling task %" PRIu64 " again: it has no dispatch %" PRId64
+                        "; they are 0 to %" PRId64,
+                        task->task, request->dispatch, (int64_t)task->dispatch_count - 1);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const char *object = request->objects[i];
+        if (task->func_ids[i] == UINT32_MAX)
+            continue;
+        if (!object || object[0] != '/' || strlen(object) >= GBX_CALL_PATH_BYTES)
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "calling task %" PRIu64
+                            " again: its kernel %s needs the absolute path of a "
+                            "shared object",
+                            task->task, task->kernel_names[i]);
+    }
+    return NULL;
+}
+
+static void fill_slots(const gbx_replay_task *task, const gbx_replay_layout *layout,
+                       gbx_call_file *file) {
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        gbx_call_slot *slot = &file->slots[argument->slot];
+        slot->kind = argument->is_tensor ? GBX_CALL_TENSOR : GBX_CALL_SCALAR;
+        slot->role = argument->role;
+        slot->bits = argument->is_tensor ? 0 : argument->bits;
+        if (argument->is_tensor)
+            slot->tensor = layout->tensors[i];
+    }
+}
+
+static void fill_header(const gbx_replay_request *request, const gbx_replay_layout *layout,
+                        uint32_t chip_blocks, gbx_call_file *file) {
+    memset(file, 0, sizeof *file);
+    memcpy(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic);
+    file->version = GBX_CALL_FILE_VERSION;
+    file->header_bytes = sizeof *file;
+    file->gm_base = layout->gm_base;
+    file->gm_bytes = layout->gm_bytes;
+    file->chip_blocks = chip_blocks;
+    file->block_num = request->task->block_num;
+    file->dispatch_count = gbx_replay_request_count(request);
+    file->dispatch_offset = sizeof *file;
+    file->extent_offset =
+        file->dispatch_offset + (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
+    file->file_bytes = file->extent_offset;
+    fill_slots(request->task, layout, file);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (request->task->func_ids[i] != UINT32_MAX)
+            snprintf(file->objects[i], sizeof file->objects[i], "%s", request->objects[i]);
+}
+
+/* A core that the dump does not tell is the one of a chip that is idle otherwise. */
+static gbx_call_dispatch *make_dispatches(const gbx_replay_request *request, uint32_t chip_blocks) {
+    uint32_t count = gbx_replay_request_count(request);
+    gbx_call_dispatch *dispatches = calloc(count, sizeof *dispatches);
+    for (uint32_t i = 0; dispatches && i < count; ++i) {
+        const gbx_replay_dispatch *from =
+            &request->task->dispatches[gbx_replay_request_first(request) + i];
+        dispatches[i] = (gbx_call_dispatch){
+            .subtask = from->subtask, .block_idx = from->block_idx, .core_id = from->core_id};
+        if (from->core_id == GBX_REPLAY_NO_CORE)
+            dispatches[i].core_id =
+                from->block_idx % chip_blocks * GBX_SUBTASK_COUNT + from->subtask;
+    }
+    return dispatches;
+}
+
+static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t offset) {
+    size_t written;
+    int error = gbx_pwrite_all(fd, bytes, size, offset, &written);
+    return error ? gbx_fail(GBX_IO, "writing the file of a call: %s", strerror(error)) : NULL;
+}
+
+static uint64_t count_extents(const gbx_replay_memory *memory) {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    while (memory && gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
+        ++count;
+    return count;
+}
+
+/* All that memory holds, and where it lies. */
+static gbx_status write_extents(const gbx_replay_memory *memory, int fd, gbx_call_file *file) {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    file->extent_count = count_extents(memory);
+    file->file_bytes = file->extent_offset + file->extent_count * sizeof(gbx_call_extent);
+    for (uint64_t i = 0; i < file->extent_count; ++i) {
+        if (!gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
+            return gbx_fail(GBX_INTERNAL, "writing the file of a call: its memory has changed");
+        gbx_call_extent extent = {
+            .address = file->gm_base + offset, .bytes = bytes, .offset = file->file_bytes};
+        GBX_TRY(write_at(fd, &extent, sizeof extent, file->extent_offset + i * sizeof extent));
+        GBX_TRY(write_at(fd, memory->gm + offset, bytes, extent.offset));
+        file->file_bytes += bytes;
+    }
+    return NULL;
+}
+
+static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
+                              const gbx_call_dispatch *dispatches) {
+    GBX_TRY(write_extents(memory, fd, file));
+    GBX_TRY(
+        write_at(fd, dispatches, file->dispatch_count * sizeof *dispatches, file->dispatch_offset));
+    GBX_TRY(write_at(fd, file, sizeof *file, 0));
+    if (ftruncate(fd, (off_t)file->file_bytes) != 0)
+        return gbx_fail(GBX_IO, "writing the file of a call: %s", strerror(errno));
+    return NULL;
+}
+
+/* The head of the call, and its dispatches, which the caller frees, without what memory holds. */
+static gbx_status describe_request(const gbx_replay_request *request,
+                                   const gbx_replay_layout *layout, uint32_t chip_blocks,
+                                   gbx_call_file *out_file, gbx_call_dispatch **out_dispatches) {
+    fill_header(request, layout, chip_blocks, out_file);
+    *out_dispatches = make_dispatches(request, chip_blocks);
+    return *out_dispatches ? NULL : gbx_fail_memory("writing the call of a task");
+}
+
+/* Writes the call, from the file's start on; `memory` holds what it begins with, or NULL where the
+ * child has it already. The file gets the length of it. */
+static gbx_status write_request(const gbx_replay_request *request, const gbx_replay_layout *layout,
+                                uint32_t chip_blocks, const gbx_replay_memory *memory, int fd) {
+    gbx_call_file *file = malloc(sizeof *file);
+    gbx_call_dispatch *dispatches = NULL;
+    gbx_status status = file ? describe_request(request, layout, chip_blocks, file, &dispatches)
+                             : gbx_fail_memory("writing the call of a task");
+    if (!status)
+        status = write_parts(memory, fd, file, dispatches);
+    free(file);
+    free(dispatches);
+    return status;
+}
+
 /* --- running --- */
 
 static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *request) {
     gbx_replay_layout layout;
     engine->layout.count = 0; /* nothing is there to be looked at until all is well */
-    GBX_TRY(gbx_replay_request_check(request));
+    GBX_TRY(check_request(request));
     GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
     GBX_TRY(gbx_replay_memory_restore(&engine->memory, &layout, request));
     engine->layout = layout;
@@ -97,8 +239,8 @@ static gbx_status take_answer(const gbx_call_answer *answer, gbx_replay_outcome 
 
 gbx_status gbx_replay_begin(gbx_replay_engine *engine, const gbx_replay_request *request) {
     GBX_TRY(prepare(engine, request));
-    GBX_TRY(gbx_replay_request_write(request, &engine->layout, engine->chip_blocks, NULL,
-                                     engine->child.file_fd));
+    GBX_TRY(
+        write_request(request, &engine->layout, engine->chip_blocks, NULL, engine->child.file_fd));
     engine->request = *request;
     return gbx_replay_child_order(&engine->child, engine->child_program, engine->memory.fd,
                                   gbx_replay_request_count(request));
@@ -151,10 +293,9 @@ gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
                                     const gbx_replay_request *request, gbx_call_file *out_file,
                                     gbx_call_dispatch **out_dispatches) {
     gbx_replay_layout layout;
-    GBX_TRY(gbx_replay_request_check(request));
+    GBX_TRY(check_request(request));
     GBX_TRY(with_title(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout)));
-    return gbx_replay_request_describe(request, &layout, engine->chip_blocks, out_file,
-                                       out_dispatches);
+    return describe_request(request, &layout, engine->chip_blocks, out_file, out_dispatches);
 }
 
 gbx_status gbx_replay_write_call(gbx_replay_engine *engine, const gbx_replay_request *request,
@@ -163,8 +304,8 @@ gbx_status gbx_replay_write_call(gbx_replay_engine *engine, const gbx_replay_req
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
-    gbx_status status = gbx_replay_request_write(request, &engine->layout, engine->chip_blocks,
-                                                 &engine->memory, fd);
+    gbx_status status =
+        write_request(request, &engine->layout, engine->chip_blocks, &engine->memory, fd);
     if (close(fd) != 0 && !status)
         status = gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
     if (status)

@@ -1,4 +1,4 @@
-#include "replay/engine/engine_child.h"
+#include "replay/engine/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-#include "replay/engine/engine_fault.h"
+#include "replay/engine/internal.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/engine/engine_call.h"
+#include "text/names.h"
 #include "text/plain_text.h"
 
 enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };
@@ -44,7 +44,7 @@ static void describe_place(const gbx_replay_request *request, uint32_t dispatch,
                            uint32_t running_count, char out_text[PLACE_BYTES]) {
     const gbx_replay_dispatch *at = &request->task->dispatches[dispatch];
     int used = snprintf(out_text, PLACE_BYTES, "block %" PRIu32 ", %s", at->block_idx,
-                        gbx_replay_subtask_name(at->subtask));
+                        gbx_name_of(&gbx_subtasks, at->subtask));
     if (running_count > 1)
         snprintf(out_text + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
                  running_count - 1);

@@ -1,4 +1,4 @@
-#include "replay/engine/engine_layout.h"
+#include "replay/engine/internal.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -185,7 +185,7 @@ static gbx_status check_size(gbx_replay_layout *layout) {
             continue;
         uint64_t touched = touched_bytes(&layout->tensors[i]);
         uint64_t payload = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        uint64_t copies = layout->roles[i] == 0 ? 0 : 3;
+        uint64_t copies = layout->roles[i] == GBX_ROLE_INPUT ? 0 : 3;
         uint64_t kept;
         largest = payload > largest ? payload : largest;
         if (!gbx_checked_mul_u64(payload, copies, &kept) || touched > left || kept > left - touched)

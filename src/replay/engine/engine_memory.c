@@ -1,4 +1,4 @@
-#include "replay/engine/engine_memory.h"
+#include "replay/engine/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/memory.h"
 #include "store/reader.h"
 
 enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
@@ -123,7 +124,7 @@ static gbx_status reserve_scratch(gbx_replay_memory *memory, uint64_t bytes) {
     memory->scratch = malloc(bytes);
     memory->scratch_bytes = memory->scratch ? bytes : 0;
     if (!memory->scratch)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for a tensor of %" PRIu64 " bytes", bytes);
+        return gbx_fail_memory("restoring a tensor of %" PRIu64 " bytes", bytes);
     return NULL;
 }
 
@@ -143,7 +144,7 @@ static void scatter(gbx_replay_memory *memory, const gbx_replay_layout *layout,
 static gbx_status poison_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout,
                                  unsigned char poison) {
     for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] != 1)
+        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
             continue;
         uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
         GBX_TRY(reserve_scratch(memory, bytes));
@@ -172,7 +173,7 @@ static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_lay
                                  const gbx_replay_request *request) {
     for (uint32_t i = 0; i < layout->count; ++i) {
         uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        if (!layout->is_tensor[i] || layout->roles[i] == 1 || bytes == 0)
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_OUTPUT || bytes == 0)
             continue;
         GBX_TRY(reserve_scratch(memory, bytes));
         GBX_TRY(gbx_replay_read_payload(request->entries, request->task->arguments[i].before,
@@ -205,7 +206,7 @@ static void note_unchanged(const gbx_replay_memory *memory, const gbx_replay_lay
     for (uint32_t i = 0; i < layout->count; ++i) {
         const gbx_tensor *tensor = &layout->tensors[i];
         int64_t first, end;
-        if (!layout->is_tensor[i] || layout->roles[i] == 0)
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
             continue;
         gbx_tensor_extent(tensor, &first, &end);
         uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
@@ -234,7 +235,7 @@ static gbx_tensor with_padding(const gbx_tensor *tensor) {
 /* What outputs hold now is what they may hold: from here on the mirror says so. */
 static gbx_status allow_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout) {
     for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] == 0)
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
             continue;
         const gbx_tensor tensor = with_padding(&layout->tensors[i]);
         GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));

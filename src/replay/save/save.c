@@ -113,9 +113,9 @@ static gbx_status save_data(const gbx_save_folder *folder) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (!argument->is_tensor)
             continue;
-        if (argument->role != 1)
+        if (argument->role != GBX_ROLE_OUTPUT)
             GBX_TRY(save_entry(folder, argument, "before", argument->before));
-        if (argument->role != 0 && task->did_complete)
+        if (argument->role != GBX_ROLE_INPUT && task->did_complete)
             GBX_TRY(save_entry(folder, argument, "after", argument->after));
     }
     return NULL;

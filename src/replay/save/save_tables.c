@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "replay/save/internal.h"
+#include "text/names.h"
 
-static const char *const roles[] = {"input", "output", "inout"};
 static const char *const subtasks[GBX_SUBTASK_COUNT] = {"GBX_SUBTASK_AIC", "GBX_SUBTASK_AIV0",
                                                         "GBX_SUBTASK_AIV1"};
 
@@ -28,7 +28,7 @@ static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_
     gbx_save_name(gbx_dtype_name(tensor->dtype), dtype);
     for (char *c = dtype; *c; ++c)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    fprintf(to, "        /* %s ", roles[argument->role]);
+    fprintf(to, "        /* %s ", gbx_name_of(&gbx_roles, argument->role));
     put_name(to, argument);
     fprintf(to,
             " */\n        [%" PRIu32 "] = {.kind = GBX_CALL_TENSOR, .role = %" PRIu32
@@ -87,10 +87,10 @@ static void put_files(const gbx_save_folder *folder, FILE *to) {
         put_name(to, argument);
         fprintf(to, "\", ");
         put_path(to, argument, "before",
-                 argument->role != 1 && argument->before != GBX_REPLAY_NO_ENTRY);
+                 argument->role != GBX_ROLE_OUTPUT && argument->before != GBX_REPLAY_NO_ENTRY);
         fprintf(to, ", ");
         put_path(to, argument, "after",
-                 argument->role != 0 && task->did_complete &&
+                 argument->role != GBX_ROLE_INPUT && task->did_complete &&
                      argument->after != GBX_REPLAY_NO_ENTRY);
         fprintf(to, "},\n");
     }

@@ -33,12 +33,6 @@ static void add_element(gbx_replay_swap *swap, const gbx_swap_element *element) 
     swap->element_count = last + 1;
 }
 
-static bool is_poison(const gbx_tensor *tensor, uint64_t bits) {
-    uint64_t mask = UINT64_MAX >> (64 - gbx_dtype_bits(tensor->dtype));
-    return bits == (mask & 0x0101010101010101u * GBX_REPLAY_POISON) ||
-           bits == (mask & 0x0101010101010101u * GBX_REPLAY_OTHER_POISON);
-}
-
 static gbx_swap_element element_at(const judging *j, const gbx_replay_result *result, size_t output,
                                    uint64_t number) {
     const gbx_replay_compared *compared = &result->outputs[output];
@@ -48,14 +42,16 @@ static gbx_swap_element element_at(const judging *j, const gbx_replay_result *re
     element.new_bits = gbx_bits_element(tensor, j->payloads->replay[a], number);
     const gbx_bits_payloads bits = {.replay = j->payloads->replay[a],
                                     .other = j->payloads->other[a],
-                                    .is_poisoned = j->job->request.task->arguments[a].role == 1};
+                                    .is_poisoned =
+                                        j->job->request.task->arguments[a].role == GBX_ROLE_OUTPUT};
     element.has_new = gbx_bits_is_written(tensor, &bits, number);
     element.has_old = j->payloads->dump[a] != NULL;
     if (element.has_old)
         element.old_bits = gbx_bits_element(tensor, j->payloads->dump[a], number);
     if (j->expected[a]) {
         element.expected_bits = gbx_bits_element(tensor, j->expected[a], number);
-        element.has_expected = !j->has_gaps[a] || !is_poison(tensor, element.expected_bits);
+        element.has_expected =
+            !j->has_gaps[a] || !gbx_bits_is_poison(tensor, number, element.expected_bits);
     }
     return element;
 }

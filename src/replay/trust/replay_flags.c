@@ -1,4 +1,4 @@
-#include "replay/trust/replay_flags.h"
+#include "replay/trust/replay_trust.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
 #include "toolchain/kernel_compiler.h"
@@ -33,7 +34,7 @@ gbx_status gbx_replay_kernels_create(const char *dump_directory, const gbx_kept_
                                      gbx_replay_kernels **out_kernels) {
     *out_kernels = malloc(sizeof **out_kernels);
     if (!*out_kernels)
-        return gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory");
+        return gbx_fail_memory("finding kernels");
     **out_kernels = (gbx_replay_kernels){{dump_directory, kept}, is_trusted, files, NULL};
     return NULL;
 }
@@ -62,8 +63,7 @@ static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *
     found *object = malloc(sizeof *object);
     if (!object) {
         free(path);
-        return gbx_status_first(
-            refusal, gbx_fail(GBX_EXHAUSTED, "finding kernels: the host is out of memory"));
+        return gbx_status_first(refusal, gbx_fail_memory("finding kernels"));
     }
     *object = (found){func_id, path, refusal, kernels->objects};
     kernels->objects = object;
@@ -172,7 +172,7 @@ static gbx_status compile_given(const gbx_replay_kernels *kernels, const gbx_kep
         directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
     free(directory);
     if (length < 0)
-        return gbx_fail(GBX_EXHAUSTED, "compiling %s: the host is out of memory", file);
+        return gbx_fail_memory("compiling %s", file);
     gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
     free(flags);
     return status;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "replay/trust/replay_flags.h"
+#include "base/io.h"
 #include "scene/scene.h"
 #include "text/plain_text.h"
 #include "toolchain/cache_directory.h"
@@ -33,23 +33,16 @@ static int open_regular(const char *path, off_t *out_size) {
     return fd;
 }
 
-static bool read_all(int fd, char *bytes, size_t size, off_t offset) {
-    while (size > 0) {
-        ssize_t count = pread(fd, bytes, size, offset);
-        if (count <= 0)
-            return false;
-        bytes += count;
-        offset += count;
-        size -= (size_t)count;
-    }
-    return true;
+static bool read_at(int fd, char *bytes, size_t size, off_t offset) {
+    size_t count;
+    return gbx_pread_all(fd, bytes, size, (uint64_t)offset, &count) == 0 && count == size;
 }
 
 static bool same_bytes(int a, int b, off_t size) {
     static char left[PIECE_BYTES], right[PIECE_BYTES]; /* too large for a stack */
     for (off_t offset = 0; offset < size; offset += PIECE_BYTES) {
         size_t count = size - offset < PIECE_BYTES ? (size_t)(size - offset) : PIECE_BYTES;
-        if (!read_all(a, left, count, offset) || !read_all(b, right, count, offset) ||
+        if (!read_at(a, left, count, offset) || !read_at(b, right, count, offset) ||
             memcmp(left, right, count) != 0)
             return false;
     }

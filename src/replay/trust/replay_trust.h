@@ -47,4 +47,13 @@ bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel);
  */
 char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
+/* --- replay_flags.c --- */
+
+/*
+ * Whether flags, by blanks, only choose how a source is translated: levels, warnings, the
+ * instruction set, some of -f; of link flags, libraries of the system. Others can name files and
+ * plugins, or bring code of their own into a source (-D, -include). NULL is harmless.
+ */
+bool gbx_flags_are_harmless(const char *compile_flags, const char *link_flags);
+
 #endif

@@ -3,21 +3,15 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "chip/host/chip.h"
 #include "runtime/cycle.h"
 #include "runtime/host_build_graph/table.h"
 
 void *gbx_table_add(gbx_table *table, size_t count) {
-    if (table->count + count > table->capacity) {
-        size_t capacity = table->capacity ? table->capacity * 2 : 64;
-        while (capacity < table->count + count)
-            capacity *= 2;
-        void *elements = reallocarray(table->elements, capacity, table->element_bytes);
-        if (!elements)
-            return NULL;
-        table->elements = elements;
-        table->capacity = capacity;
-    }
+    if (!gbx_array_grow(&table->elements, &table->capacity, table->count + count,
+                        table->element_bytes))
+        return NULL;
     void *first = (char *)table->elements + table->count * table->element_bytes;
     table->count += count;
     return first;
@@ -30,7 +24,7 @@ void gbx_host_graph_keep_failure(gbx_host_graph *graph, gbx_status status) {
 uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes) {
     uint64_t *place = gbx_table_add(&graph->memory, 1);
     gbx_status status = place ? gbx_gm_alloc(graph->request.chip, bytes, place)
-                              : gbx_fail(GBX_EXHAUSTED, "the host is out of memory");
+                              : gbx_fail_memory("building a graph");
     if (!status)
         return *place;
     if (place)
@@ -67,7 +61,7 @@ static void fill_limits(const gbx_chip *chip, gbx_graph_limits *limits) {
 gbx_status gbx_host_graph_create(const gbx_runtime_request *request, gbx_host_graph **out_graph) {
     gbx_host_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
-        return gbx_fail(GBX_EXHAUSTED, "building a graph: the host is out of memory");
+        return gbx_fail_memory("building a graph");
     graph->orchestration.ops = &gbx_host_graph_ops;
     graph->request = *request;
     fill_limits(request->chip, &graph->limits);
@@ -158,7 +152,7 @@ static gbx_status check_cycles(gbx_host_graph *graph) {
     size_t tasks = graph->entries.count;
     uint32_t *memory = calloc(tasks * 3 + 1 + graph->edges.count, sizeof *memory);
     if (!memory)
-        return gbx_fail(GBX_EXHAUSTED, "checking the graph: the host is out of memory");
+        return gbx_fail_memory("checking the graph");
     uint32_t *first_edge = memory;
     uint32_t *left = first_edge + tasks + 1;
     uint32_t *queue = left + tasks;
@@ -222,8 +216,7 @@ static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
         return take_failure(graph);
     char *image = malloc(bytes + 64);
     if (!image)
-        return gbx_fail(GBX_EXHAUSTED, "copying the graph: out of memory for %" PRIu64 " bytes",
-                        bytes);
+        return gbx_fail_memory("copying the %" PRIu64 " bytes of the graph", bytes);
     gbx_host_task *tasks = (gbx_host_task *)(image + tasks_at);
     uint64_t at = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -267,7 +260,7 @@ gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_res
     GBX_TRY(take_failure(graph));
     gbx_graph_launch *launch = malloc(sizeof *launch);
     if (!launch)
-        return gbx_fail(GBX_EXHAUSTED, "launching a graph: the host is out of memory");
+        return gbx_fail_memory("launching a graph");
     *launch = empty;
     gbx_status status = copy_pages(graph);
     if (!status)

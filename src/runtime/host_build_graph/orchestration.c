@@ -3,6 +3,7 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/memory.h"
 #include "chip/host/chip.h"
 #include "runtime/host_build_graph/table.h"
 
@@ -63,7 +64,7 @@ static void return_to_host(gbx_orchestration *orchestration, void *to, uint64_t 
     if (copy)
         *copy = (gbx_host_return){.to = to, .from = from, .bytes = bytes};
     else
-        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
 }
 
 static gbx_host_page *page_with_room(gbx_host_graph *graph) {
@@ -75,7 +76,7 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
     gbx_host_page **place = page ? gbx_table_add(&graph->pages, 1) : NULL;
     if (!place) {
         free(page);
-        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
         return NULL;
     }
     *place = page;
@@ -147,7 +148,7 @@ static void set_tensor_info(gbx_orchestration *orchestration, gbx_task task,
     entry->first_info = graph->infos.count;
     gbx_tensor_info *copies = gbx_table_add(&graph->infos, count);
     if (!copies && count) {
-        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
         return;
     }
     for (uint32_t i = 0; i < count; ++i)
@@ -176,7 +177,7 @@ static bool append_entry(gbx_host_graph *graph, const gbx_task_kernels *kernels,
     uint64_t *copies = gbx_table_add(&graph->words, word_count);
     gbx_host_entry *entry = gbx_table_add(&graph->entries, 1);
     if ((!copies && word_count) || !entry) {
-        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
         return false;
     }
     if (word_count)
@@ -223,7 +224,7 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor,
     if (edge)
         *edge = (gbx_host_edge){(uint32_t)predecessor, (uint32_t)successor};
     else
-        gbx_host_graph_keep_failure(graph, gbx_fail(GBX_EXHAUSTED, "the host is out of memory"));
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
     return edge != NULL;
 }
 

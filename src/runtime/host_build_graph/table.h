@@ -9,7 +9,7 @@ typedef struct gbx_table {
     void *elements;
     size_t element_bytes;
     size_t count;
-    size_t capacity;
+    uint64_t capacity;
 } gbx_table;
 
 /* Room for `count` more elements at the end; NULL when memory is out. They are not cleared. */

@@ -1,22 +1,24 @@
 #include "store/import/import.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "store/import/import_entry.h"
-#include "store/import/import_head.h"
-#include "store/import/import_journal.h"
-#include "store/import/import_kernels.h"
-#include "store/import/import_tables.h"
-#include "store/import/json_pull.h"
+#include "base/memory.h"
+#include "store/import/internal.h"
 #include "store/reader.h"
+
+enum { LOOK_BYTES = 64 << 10 };
 
 /* A manifest while it is read. */
 typedef struct reading {
     gbx_import *import;
-    gbx_json_pull pull;
+    gbx_json_file file;
     gbx_import_head head;
     gbx_import_fields fields;
     gbx_import_kernels kernels;
@@ -30,7 +32,7 @@ typedef struct reading {
 } reading;
 
 static gbx_status fail_memory(const reading *all) {
-    return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", all->import->path);
+    return gbx_fail_memory("reading %s", all->import->path);
 }
 
 /* --- tasks --- */
@@ -40,7 +42,7 @@ static gbx_status check_numbered(reading *all, const gbx_import_entry *entry) {
         all->has_task_seq = entry->has_task_seq;
     if (entry->has_task_seq == all->has_task_seq)
         return NULL;
-    return gbx_import_fail(&all->fields, GBX_FIELD_TASK_SEQ, "is %s, unlike in entries before",
+    return gbx_import_fail(&all->fields, GBX_FIELD_task_seq, "is %s, unlike in entries before",
                            entry->has_task_seq ? "there" : "missing");
 }
 
@@ -57,7 +59,7 @@ static gbx_status add_kernel(const gbx_import_fields *fields, gbx_import_task *t
         if (task->func_ids[i] == func_id)
             return NULL;
     }
-    return gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+    return gbx_import_fail(fields, GBX_FIELD_func_id,
                            "with %u, the entries of the task have more than %d kernels", func_id,
                            GBX_IMPORT_KERNELS_MAX);
 }
@@ -74,7 +76,7 @@ static gbx_status join_kernels(const gbx_import_fields *fields, gbx_import_task 
     if (memcmp(task->func_ids, entry->func_ids, sizeof task->func_ids) == 0)
         return NULL;
     if (task->has_subtasks || entry->has_subtasks)
-        return gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+        return gbx_import_fail(fields, GBX_FIELD_func_id,
                                "is not what an earlier entry of the same task says");
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
         if (entry->func_ids[i] != UINT32_MAX)
@@ -90,11 +92,11 @@ static gbx_status join_task(const gbx_import_fields *fields, gbx_import_task *ta
         task->block_num = entry->block_num;
     }
     if (task->has_id != entry->has_task_id || task->id != entry->task_id)
-        return gbx_import_fail(fields, GBX_FIELD_TASK_ID,
+        return gbx_import_fail(fields, GBX_FIELD_task_id,
                                "is not what an earlier entry of task_seq %" PRIu64 " says",
                                entry->task_seq);
     if (task->block_num != entry->block_num)
-        return gbx_import_fail(fields, GBX_FIELD_BLOCK_NUM,
+        return gbx_import_fail(fields, GBX_FIELD_block_num,
                                "%u is not the %u of an earlier entry of the same task",
                                entry->block_num, task->block_num);
     return join_kernels(fields, task, entry);
@@ -102,6 +104,27 @@ static gbx_status join_task(const gbx_import_fields *fields, gbx_import_task *ta
 
 static uint64_t number_of(const reading *all, const gbx_import_task *task) {
     return all->has_task_seq ? task->key : (uint64_t)(task - all->tasks.items);
+}
+
+/* What all dispatches of a task have in common is told, not which of them ran where. */
+static gbx_status add_executions(reading *all, uint64_t task, const gbx_import_span *span) {
+    uint32_t number = 0;
+    for (uint32_t core = 0; span->has_start && core < GBX_RECORD_CORE_END; ++core) {
+        if (!(span->cores[core / 64] >> core % 64 & 1))
+            continue;
+        gbx_record_execution record = {.head = {.type = GBX_RECORD_EXECUTION,
+                                                .stage = GBX_STAGE_NONE,
+                                                .arg_index = GBX_ARG_NONE,
+                                                .words = sizeof record / 8,
+                                                .task = task,
+                                                .time_ns = span->start_ns},
+                                       .end_ns = span->end_ns,
+                                       .core_id = core,
+                                       .block_idx = number++,
+                                       .func_id = UINT32_MAX};
+        GBX_TRY(gbx_import_journal_add(&all->journal, &record.head));
+    }
+    return NULL;
 }
 
 static gbx_status take_task(reading *all, gbx_import_entry *entry) {
@@ -113,7 +136,7 @@ static gbx_status take_task(reading *all, gbx_import_entry *entry) {
         return fail_memory(all);
     GBX_TRY(join_task(&all->fields, task, is_new, entry));
     entry->record.head.task = number_of(all, task);
-    return NULL;
+    return is_new ? add_executions(all, entry->record.head.task, &entry->span) : NULL;
 }
 
 static gbx_status add_tasks(reading *all) {
@@ -148,22 +171,11 @@ static gbx_status mark_duplicate(reading *all, gbx_record_tensor *record) {
     return NULL;
 }
 
-/* Where it is no JSON, the library says what is wrong, and where. */
-static gbx_status take_fields(reading *all) {
-    json_t *value = NULL;
-    gbx_status status = gbx_import_fields_take(&all->fields, all->pull.text, all->pull.size);
-    gbx_status parsed = all->fields.is_json ? NULL : gbx_json_pull_parse(&all->pull, &value);
-    json_decref(value);
-    if (!parsed)
-        return status;
-    gbx_status_free(status);
-    return gbx_status_never_null(parsed);
-}
-
 static gbx_status take_entry(reading *all) {
     gbx_import_entry entry;
-    GBX_TRY(gbx_json_pull_text(&all->pull));
-    GBX_TRY(take_fields(all));
+    gbx_scan_value text;
+    GBX_TRY(gbx_json_file_take(&all->file, &text));
+    GBX_TRY(gbx_import_fields_take(&all->fields, &text));
     GBX_TRY(gbx_import_entry_read(&all->fields, &entry));
     GBX_TRY(gbx_import_kernels_learn(&all->kernels, &all->fields, &entry));
     GBX_TRY(take_task(all, &entry));
@@ -180,10 +192,10 @@ static gbx_status take_entries(reading *all, const char *name) {
                         all->import->path, name);
     all->has_array = true;
     all->fields.array = name;
-    GBX_TRY(gbx_json_pull_begin(&all->pull, '['));
+    GBX_TRY(gbx_json_file_begin(&all->file, '['));
     for (;; ++all->fields.position) {
         bool has_one = false;
-        GBX_TRY(gbx_json_pull_next_element(&all->pull, &has_one));
+        GBX_TRY(gbx_json_file_next_element(&all->file, &has_one));
         if (!has_one)
             return NULL;
         GBX_TRY(take_entry(all));
@@ -193,19 +205,19 @@ static gbx_status take_entries(reading *all, const char *name) {
 /* --- the whole --- */
 
 static gbx_status take_members(reading *all) {
-    char key[GBX_JSON_PULL_KEY_BYTES];
-    GBX_TRY(gbx_json_pull_begin(&all->pull, '{'));
+    char key[GBX_JSON_KEY_BYTES];
+    GBX_TRY(gbx_json_file_begin(&all->file, '{'));
     for (;;) {
         bool has_one = false;
-        GBX_TRY(gbx_json_pull_next_key(&all->pull, key, &has_one));
+        GBX_TRY(gbx_json_file_next_key(&all->file, key, &has_one));
         if (!has_one)
-            return gbx_json_pull_end(&all->pull);
+            return gbx_json_file_end(&all->file);
         if (strcmp(key, "tensors") == 0)
             GBX_TRY(take_entries(all, "tensors"));
         else if (strcmp(key, "args") == 0)
             GBX_TRY(take_entries(all, "args"));
         else
-            GBX_TRY(gbx_import_head_take(&all->head, key, &all->pull));
+            GBX_TRY(gbx_import_head_take(&all->head, key, &all->file));
     }
 }
 
@@ -256,7 +268,7 @@ static gbx_status read_all(reading *all) {
     if (!all->head.members)
         return fail_memory(all);
     GBX_TRY(gbx_import_journal_open(&all->journal));
-    GBX_TRY(gbx_json_pull_open(&all->pull, path, path, &is_there));
+    GBX_TRY(gbx_json_file_open(&all->file, path, path, &is_there));
     if (!is_there)
         return gbx_fail(GBX_NOT_FOUND, "cannot open the manifest %s: it is gone", path);
     GBX_TRY(take_members(all));
@@ -266,7 +278,7 @@ static gbx_status read_all(reading *all) {
 gbx_status gbx_import_read(gbx_import *import) {
     reading *all = calloc(1, sizeof *all);
     if (!all)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", import->path);
+        return gbx_fail_memory("reading %s", import->path);
     all->import = import;
     all->journal.fd = -1;
     all->told = GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_EXECUTIONS;
@@ -283,7 +295,88 @@ gbx_status gbx_import_read(gbx_import *import) {
     gbx_import_extents_free(&all->extents);
     gbx_import_kernels_free(&all->kernels);
     json_decref(all->head.members);
-    gbx_json_pull_close(&all->pull);
+    gbx_json_file_close(&all->file);
     free(all);
     return status;
+}
+
+/* --- where it lies --- */
+
+/* "bin_file" as a key: a value of that text is followed by no colon. */
+static bool has_key(const char *text, size_t size) {
+    static const char key[] = "\"bin_file\"";
+    const char *end = text + size;
+    const char *at = text;
+    while ((at = memmem(at, (size_t)(end - at), key, sizeof key - 1))) {
+        at += sizeof key - 1;
+        while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+            ++at;
+        if (at < end && *at == ':')
+            return true;
+    }
+    return false;
+}
+
+static bool has_key_at(int fd, off_t offset) {
+    char text[LOOK_BYTES];
+    ssize_t got = pread(fd, text, sizeof text, offset);
+    return got > 0 && has_key(text, (size_t)got);
+}
+
+/* An args_dump.json of ours has no such member. It stands before the entries or after them. */
+static gbx_status has_bin_file(const char *path, bool *out_has_it) {
+    struct stat about;
+    *out_has_it = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return gbx_fail(GBX_IO, "cannot open %s: %s", path, strerror(error));
+    }
+    off_t end = about.st_size > LOOK_BYTES ? about.st_size - LOOK_BYTES : 0;
+    *out_has_it = has_key_at(fd, 0) || (end > 0 && has_key_at(fd, end));
+    close(fd);
+    return NULL;
+}
+
+static gbx_status look(const char *directory, const char *name, bool needs_bin_file,
+                       char out_path[PATH_MAX], bool *out_is_there) {
+    struct stat about;
+    *out_is_there = false;
+    int length = snprintf(out_path, PATH_MAX, "%s/%s", directory, name);
+    if (length < 0 || length >= PATH_MAX)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "the path of the dump %.64s... is too long",
+                        directory);
+    if (stat(out_path, &about) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+            return NULL;
+        return gbx_fail(GBX_IO, "looking for a dump at %s: %s", out_path, strerror(errno));
+    }
+    if (!S_ISREG(about.st_mode))
+        return NULL;
+    if (needs_bin_file)
+        return has_bin_file(out_path, out_is_there);
+    *out_is_there = true;
+    return NULL;
+}
+
+gbx_status gbx_import_find(const char *directory, char out_path[PATH_MAX], bool *out_is_there) {
+    static const struct {
+        const char *name;
+        bool needs_bin_file;
+    } places[] = {{"tensor_dump/tensor_dump.json", false},
+                  {"tensor_dump.json", false},
+                  {"args_dump.json", true},
+                  {"tensor_dump/args_dump.json", true}};
+    *out_is_there = false;
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && !*out_is_there; ++i)
+        GBX_TRY(look(directory, places[i].name, places[i].needs_bin_file, out_path, out_is_there));
+    return NULL;
+}
+
+gbx_status gbx_import_find_beside(const char *directory, bool *out_is_there) {
+    char path[PATH_MAX];
+    GBX_TRY(look(directory, "tensor_dump.json", false, path, out_is_there));
+    return *out_is_there ? NULL : look(directory, "args_dump.json", true, path, out_is_there);
 }

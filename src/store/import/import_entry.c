@@ -1,39 +1,37 @@
-#include "store/import/import_entry.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include <glassbox/tensor.h>
 
-#include "store/import/import_geometry.h"
-#include "store/import/import_value.h"
+#include "store/import/internal.h"
 #include "store/reader.h"
+#include "text/names.h"
 
 enum { HASH_DIGITS = 32, DTYPE_NAME_BYTES = 32 };
 
 /* --- the task --- */
 
 static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *entry) {
-    const gbx_scan_value *id = &fields->values[GBX_FIELD_TASK_ID];
+    const gbx_scan_value *id = &fields->values[GBX_FIELD_task_id];
     int64_t number = 0;
-    entry->has_task_id = gbx_import_has(fields, GBX_FIELD_TASK_ID);
-    entry->has_task_seq = gbx_import_has(fields, GBX_FIELD_TASK_SEQ);
+    entry->has_task_id = gbx_import_has(fields, GBX_FIELD_task_id);
+    entry->has_task_seq = gbx_import_has(fields, GBX_FIELD_task_seq);
     if (!entry->has_task_id && !entry->has_task_seq)
-        return gbx_import_require(fields, GBX_FIELD_TASK_ID);
+        return gbx_import_require(fields, GBX_FIELD_task_id);
     if (entry->has_task_id && id->kind == GBX_SCAN_NUMBER) {
         bool is_negative = false;
         if (!gbx_scan_integer(id, &entry->task_id, &is_negative) || is_negative)
-            return gbx_import_fail_expected(fields, GBX_FIELD_TASK_ID, -1, id,
+            return gbx_import_fail_expected(fields, GBX_FIELD_task_id, -1, id,
                                             "an integer of 64 bits or a string \"0x...\"");
     } else {
-        GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_TASK_ID, &entry->task_id));
+        GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_task_id, &entry->task_id));
     }
     GBX_TRY(
-        gbx_import_get_integer(fields, GBX_FIELD_TASK_SEQ, 0, GBX_RECORD_TASK_END - 1, &number));
+        gbx_import_get_integer(fields, GBX_FIELD_task_seq, 0, GBX_RECORD_TASK_END - 1, &number));
     entry->task_seq = (uint64_t)number;
     number = 0;
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BLOCK_NUM, 0, UINT32_MAX, &number));
-    entry->has_block_num = gbx_import_has(fields, GBX_FIELD_BLOCK_NUM);
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_block_num, 0, UINT32_MAX, &number));
+    entry->has_block_num = gbx_import_has(fields, GBX_FIELD_block_num);
     entry->block_num = (uint32_t)number;
     return NULL;
 }
@@ -43,15 +41,15 @@ static gbx_status get_func_ids(const gbx_import_fields *fields,
                                int64_t out_ids[GBX_IMPORT_KERNELS_MAX], uint32_t *out_count) {
     int64_t values[GBX_MAX_DIMS];
     uint32_t count = 0;
-    if (fields->values[GBX_FIELD_FUNC_ID].kind == GBX_SCAN_NUMBER) {
-        count = gbx_import_has(fields, GBX_FIELD_FUNC_ID);
-        GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_FUNC_ID, -1, UINT32_MAX - 1, values));
+    if (fields->values[GBX_FIELD_func_id].kind == GBX_SCAN_NUMBER) {
+        count = gbx_import_has(fields, GBX_FIELD_func_id);
+        GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_func_id, -1, UINT32_MAX - 1, values));
     } else {
         GBX_TRY(
-            gbx_import_get_integers(fields, GBX_FIELD_FUNC_ID, -1, UINT32_MAX - 1, values, &count));
+            gbx_import_get_integers(fields, GBX_FIELD_func_id, -1, UINT32_MAX - 1, values, &count));
     }
     if (count > GBX_IMPORT_KERNELS_MAX)
-        return gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+        return gbx_import_fail(fields, GBX_FIELD_func_id,
                                "has %u kernels, more than the %d of a "
                                "task",
                                count, GBX_IMPORT_KERNELS_MAX);
@@ -69,20 +67,20 @@ static gbx_status fail_kernel_count(const gbx_import_fields *fields, gbx_import_
 
 static gbx_status get_names(const gbx_import_fields *fields, uint32_t func_count,
                             gbx_scan_value out_names[GBX_IMPORT_KERNELS_MAX]) {
-    const gbx_scan_value *value = &fields->values[GBX_FIELD_KERNEL];
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_kernel];
     uint32_t count = 0;
-    if (!gbx_import_has(fields, GBX_FIELD_KERNEL))
+    if (!gbx_import_has(fields, GBX_FIELD_kernel))
         return NULL;
     if (value->kind == GBX_SCAN_STRING)
         out_names[count++] = *value;
     else
-        GBX_TRY(gbx_import_get_array(fields, GBX_FIELD_KERNEL, out_names, GBX_IMPORT_KERNELS_MAX,
+        GBX_TRY(gbx_import_get_array(fields, GBX_FIELD_kernel, out_names, GBX_IMPORT_KERNELS_MAX,
                                      &count));
     if (count != func_count)
-        return fail_kernel_count(fields, GBX_FIELD_KERNEL, count, func_count);
+        return fail_kernel_count(fields, GBX_FIELD_kernel, count, func_count);
     for (uint32_t i = 0; i < count; ++i)
         if (out_names[i].kind != GBX_SCAN_STRING && out_names[i].kind != GBX_SCAN_NULL)
-            return gbx_import_fail_expected(fields, GBX_FIELD_KERNEL, (int)i, &out_names[i],
+            return gbx_import_fail_expected(fields, GBX_FIELD_kernel, (int)i, &out_names[i],
                                             "a string or null");
     return NULL;
 }
@@ -96,19 +94,19 @@ static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_coun
     unsigned taken = 0;
     for (uint32_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
         out_places[i] = i;
-    if (!gbx_import_has(fields, GBX_FIELD_SUBTASKS))
+    if (!gbx_import_has(fields, GBX_FIELD_subtasks))
         return NULL;
     GBX_TRY(
-        gbx_import_get_array(fields, GBX_FIELD_SUBTASKS, values, GBX_IMPORT_KERNELS_MAX, &count));
+        gbx_import_get_array(fields, GBX_FIELD_subtasks, values, GBX_IMPORT_KERNELS_MAX, &count));
     if (count != func_count)
-        return fail_kernel_count(fields, GBX_FIELD_SUBTASKS, count, func_count);
+        return fail_kernel_count(fields, GBX_FIELD_subtasks, count, func_count);
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t place = 0;
         while (place < GBX_IMPORT_KERNELS_MAX &&
                !gbx_scan_is(&values[i], names[place], strlen(names[place])))
             ++place;
         if (place == GBX_IMPORT_KERNELS_MAX || taken >> place & 1)
-            return gbx_import_fail_expected(fields, GBX_FIELD_SUBTASKS, (int)i, &values[i],
+            return gbx_import_fail_expected(fields, GBX_FIELD_subtasks, (int)i, &values[i],
                                             "\"aic\", \"aiv0\" or \"aiv1\", each once");
         taken |= 1u << place;
         out_places[i] = place;
@@ -124,12 +122,12 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
     GBX_TRY(get_func_ids(fields, ids, &count));
     GBX_TRY(get_names(fields, count, names));
     GBX_TRY(get_places(fields, count, places));
-    entry->has_subtasks = gbx_import_has(fields, GBX_FIELD_SUBTASKS);
+    entry->has_subtasks = gbx_import_has(fields, GBX_FIELD_subtasks);
     for (uint32_t i = 0; i < count; ++i) {
         if (ids[i] < 0)
             continue;
         if (!entry->has_task_id)
-            return gbx_import_fail(fields, GBX_FIELD_FUNC_ID, "is told of a task without task_id");
+            return gbx_import_fail(fields, GBX_FIELD_func_id, "is told of a task without task_id");
         entry->func_ids[places[i]] = (uint32_t)ids[i];
         entry->kernels[places[i]] = names[i];
     }
@@ -142,14 +140,14 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
 /* --- the argument --- */
 
 static gbx_status get_dtype(const gbx_import_fields *fields, uint8_t *out_dtype) {
-    const gbx_scan_value *value = &fields->values[GBX_FIELD_DTYPE];
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_dtype];
     char name[DTYPE_NAME_BYTES] = "";
-    GBX_TRY(gbx_import_require(fields, GBX_FIELD_DTYPE));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_dtype));
     if (value->kind == GBX_SCAN_STRING && !value->has_escape && value->size < sizeof name)
         memcpy(name, value->text, value->size);
     gbx_dtype dtype = gbx_dtype_parse(name);
     if (dtype == GBX_DTYPE_NONE)
-        return gbx_import_fail_expected(fields, GBX_FIELD_DTYPE, -1, value,
+        return gbx_import_fail_expected(fields, GBX_FIELD_dtype, -1, value,
                                         "the name of a dtype, such as \"float32\"");
     *out_dtype = (uint8_t)dtype;
     return NULL;
@@ -161,21 +159,21 @@ static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry
     gbx_record *head = &entry->record.head;
     int64_t number = 0;
     int64_t ignored;
-    GBX_TRY(gbx_import_require(fields, GBX_FIELD_ARG_INDEX));
-    GBX_TRY(gbx_import_require(fields, GBX_FIELD_ROLE));
-    GBX_TRY(gbx_import_require(fields, GBX_FIELD_STAGE));
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_INDEX, 0, INT64_MAX, &ignored));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_arg_index));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_role));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_stage));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_index, 0, INT64_MAX, &ignored));
     GBX_TRY(
-        gbx_import_get_integer(fields, GBX_FIELD_ARG_INDEX, 0, GBX_ARG_LOCAL_CONTEXT - 1, &number));
+        gbx_import_get_integer(fields, GBX_FIELD_arg_index, 0, GBX_ARG_LOCAL_CONTEXT - 1, &number));
     head->arg_index = (uint8_t)number;
-    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_ARG_INDEX_AMBIGUOUS, &entry->is_ambiguous));
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_ROLE, roles, 3, &head->role));
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_STAGE, stages, 2, &head->stage));
+    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_arg_index_ambiguous, &entry->is_ambiguous));
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_role, roles, 3, &head->role));
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_stage, stages, 2, &head->stage));
     GBX_TRY(get_dtype(fields, &head->dtype));
-    if (gbx_import_has(fields, GBX_FIELD_ARG_NAME)) {
-        entry->arg_name = fields->values[GBX_FIELD_ARG_NAME];
+    if (gbx_import_has(fields, GBX_FIELD_arg_name)) {
+        entry->arg_name = fields->values[GBX_FIELD_arg_name];
         if (entry->arg_name.kind != GBX_SCAN_STRING)
-            return gbx_import_fail_expected(fields, GBX_FIELD_ARG_NAME, -1, &entry->arg_name,
+            return gbx_import_fail_expected(fields, GBX_FIELD_arg_name, -1, &entry->arg_name,
                                             "a string");
     }
     return NULL;
@@ -184,12 +182,49 @@ static gbx_status get_argument(const gbx_import_fields *fields, gbx_import_entry
 static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *entry) {
     int64_t time = 0;
     int64_t thread = 0;
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_TIME_NS, 0, INT64_MAX, &time));
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_THREAD, 0, UINT16_MAX, &thread));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_time_ns, 0, INT64_MAX, &time));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_thread, 0, UINT16_MAX, &thread));
     entry->record.head.time_ns = (uint64_t)time;
     entry->record.head.thread = (uint16_t)thread;
-    if (gbx_import_has(fields, GBX_FIELD_TIME_NS) && gbx_import_has(fields, GBX_FIELD_THREAD))
+    if (gbx_import_has(fields, GBX_FIELD_time_ns) && gbx_import_has(fields, GBX_FIELD_thread))
         entry->told |= GBX_TOLD_TIMES;
+    return NULL;
+}
+
+/* There, be it null. */
+static bool is_told(const gbx_import_fields *fields, gbx_import_field field) {
+    return fields->seen >> field & 1;
+}
+
+/* A task that did not run, or of which it is not known, has null in all three. */
+static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    gbx_scan_value values[GBX_IMPORT_CORES_MAX];
+    gbx_import_span *span = &entry->span;
+    int64_t start = 0, end = 0, core = 0;
+    uint32_t count = 0;
+    const int64_t last = (INT64_C(1) << 53) - 1;
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_start_ns, 0, last, &start));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_end_ns, 0, last, &end));
+    span->has_start = gbx_import_has(fields, GBX_FIELD_start_ns);
+    span->start_ns = (uint64_t)start;
+    span->end_ns = gbx_import_has(fields, GBX_FIELD_end_ns) ? (uint64_t)end : GBX_NO_END_NS;
+    if (span->end_ns < span->start_ns)
+        return gbx_import_fail(fields, GBX_FIELD_end_ns, "is before start_ns");
+    if (gbx_import_has(fields, GBX_FIELD_cores))
+        GBX_TRY(
+            gbx_import_get_array(fields, GBX_FIELD_cores, values, GBX_IMPORT_CORES_MAX, &count));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!gbx_import_is_integer(&values[i], 0, GBX_RECORD_CORE_END - 1, &core))
+            return gbx_import_fail_expected(fields, GBX_FIELD_cores, (int)i, &values[i],
+                                            "the number of a core");
+        span->cores[core / 64] |= UINT64_C(1) << core % 64;
+    }
+    if (span->has_start != (count > 0))
+        return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
+                               count ? "are told without start_ns" : "are missing beside start_ns");
+    if (is_told(fields, GBX_FIELD_start_ns) && is_told(fields, GBX_FIELD_end_ns) &&
+        is_told(fields, GBX_FIELD_cores))
+        entry->told |= GBX_TOLD_SPANS;
     return NULL;
 }
 
@@ -202,16 +237,16 @@ static gbx_status get_flag(const gbx_import_fields *fields, gbx_import_field fie
 }
 
 static gbx_status get_flags(const gbx_import_fields *fields, gbx_record *head) {
-    GBX_TRY(get_flag(fields, GBX_FIELD_TRUNCATED, GBX_FLAG_TRUNCATED, head));
-    GBX_TRY(get_flag(fields, GBX_FIELD_OVERWRITTEN, GBX_FLAG_OVERWRITTEN, head));
-    return get_flag(fields, GBX_FIELD_IN_FLIGHT, GBX_FLAG_IN_FLIGHT, head);
+    GBX_TRY(get_flag(fields, GBX_FIELD_truncated, GBX_FLAG_TRUNCATED, head));
+    GBX_TRY(get_flag(fields, GBX_FIELD_overwritten, GBX_FLAG_OVERWRITTEN, head));
+    return get_flag(fields, GBX_FIELD_in_flight, GBX_FLAG_IN_FLIGHT, head);
 }
 
 /* --- tensors --- */
 
 static gbx_status get_hash(const gbx_import_fields *fields, gbx_record_tensor *record) {
-    const gbx_scan_value *value = &fields->values[GBX_FIELD_HASH];
-    if (!gbx_import_has(fields, GBX_FIELD_HASH))
+    const gbx_scan_value *value = &fields->values[GBX_FIELD_hash];
+    if (!gbx_import_has(fields, GBX_FIELD_hash))
         return NULL;
     char text[2][2 + HASH_DIGITS / 2] = {"0x", "0x"};
     uint64_t halves[2];
@@ -220,7 +255,7 @@ static gbx_status get_hash(const gbx_import_fields *fields, gbx_record_tensor *r
         if (value->kind == GBX_SCAN_STRING && value->size == HASH_DIGITS)
             memcpy(text[i] + 2, value->text + i * (HASH_DIGITS / 2), HASH_DIGITS / 2);
         if (!gbx_scan_hex(&half, &halves[i]))
-            return gbx_import_fail_expected(fields, GBX_FIELD_HASH, -1, value,
+            return gbx_import_fail_expected(fields, GBX_FIELD_hash, -1, value,
                                             "a string of 32 hexadecimal digits");
     }
     record->hash_high = halves[0];
@@ -235,7 +270,7 @@ static gbx_status check_size(const gbx_import_fields *fields, const gbx_record_t
     if (record->bin_size == 0 || record->bin_size == whole ||
         (is_truncated && record->bin_size < whole))
         return NULL;
-    return gbx_import_fail(fields, GBX_FIELD_BIN_SIZE,
+    return gbx_import_fail(fields, GBX_FIELD_bin_size,
                            "%" PRIu64 " is %s the %" PRIu64 " bytes of its shape and dtype",
                            record->bin_size, is_truncated ? "more than" : "not", whole);
 }
@@ -246,12 +281,12 @@ static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor 
     int64_t offset = 0;
     int64_t size = 0;
     uint64_t whole = gbx_tensor_payload_bytes(view);
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_OFFSET, 0, INT64_MAX, &offset));
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_offset, 0, INT64_MAX, &offset));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));
     if (size > 0)
-        GBX_TRY(gbx_import_require(fields, GBX_FIELD_BIN_OFFSET));
+        GBX_TRY(gbx_import_require(fields, GBX_FIELD_bin_offset));
     if (offset > INT64_MAX - size)
-        return gbx_import_fail(fields, GBX_FIELD_BIN_OFFSET,
+        return gbx_import_fail(fields, GBX_FIELD_bin_offset,
                                "%" PRId64 " and a bin_size of %" PRId64 " overflow 64 bits", offset,
                                size);
     record->bin_size = (uint64_t)size;
@@ -267,20 +302,20 @@ static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor 
 static gbx_status read_tensor(const gbx_import_fields *fields, gbx_import_entry *entry) {
     gbx_record_tensor *record = &entry->record.tensor;
     gbx_tensor view;
-    GBX_TRY(gbx_import_require(fields, GBX_FIELD_SHAPE));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_shape));
     GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
     record->head.type = GBX_RECORD_TENSOR;
     record->head.ndims = (uint8_t)view.ndims;
     record->head.flags |= gbx_tensor_is_contiguous(&view) ? GBX_FLAG_CONTIGUOUS : 0;
     record->start_offset = view.start_offset;
-    GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_BUFFER_ADDR, &record->buffer_addr));
-    entry->told |= gbx_import_has(fields, GBX_FIELD_BUFFER_ADDR) ? GBX_TOLD_ADDRESSES : 0;
+    GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_buffer_addr, &record->buffer_addr));
+    entry->told |= gbx_import_has(fields, GBX_FIELD_buffer_addr) ? GBX_TOLD_ADDRESSES : 0;
     GBX_TRY(get_payload(fields, &view, record));
     uint64_t *words = entry->record.words + sizeof *record / 8;
     memcpy(words, view.shape, view.ndims * sizeof *words);
     memcpy(words + view.ndims, view.strides, view.ndims * sizeof *words);
     words += (size_t)2 * view.ndims;
-    if (gbx_import_has(fields, GBX_FIELD_STATS)) {
+    if (gbx_import_has(fields, GBX_FIELD_stats)) {
         gbx_record_stats stats;
         GBX_TRY(gbx_import_get_stats(fields, record->head.dtype, &stats));
         memcpy(words, &stats, sizeof stats);
@@ -300,10 +335,10 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
     GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
     for (uint32_t d = 0; d < view.ndims; ++d)
         if (view.shape[d] != 1)
-            return gbx_import_fail(fields, GBX_FIELD_SHAPE, "a scalar has one element");
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
+            return gbx_import_fail(fields, GBX_FIELD_shape, "a scalar has one element");
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));
     if (size != 0)
-        return gbx_import_fail(fields, GBX_FIELD_BIN_SIZE, "a scalar has no payload");
+        return gbx_import_fail(fields, GBX_FIELD_bin_size, "a scalar has no payload");
     record->head.type = GBX_RECORD_SCALAR;
     record->head.words = sizeof *record / 8;
     entry->told |= GBX_TOLD_ADDRESSES; /* which it has none of */
@@ -314,12 +349,12 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
 static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
     static const char *const kinds[] = {"scalar", "tensor"};
     int64_t size = 0;
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_BIN_SIZE, 0, INT64_MAX, &size));
-    bool has_value = gbx_import_has(fields, GBX_FIELD_VALUE) ||
-                     gbx_import_has(fields, GBX_FIELD_SCALAR_VALUE) ||
-                     gbx_import_has(fields, GBX_FIELD_BITS);
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));
+    bool has_value = gbx_import_has(fields, GBX_FIELD_value) ||
+                     gbx_import_has(fields, GBX_FIELD_scalar_value) ||
+                     gbx_import_has(fields, GBX_FIELD_bits);
     uint8_t kind = !has_value || size > 0;
-    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_KIND, kinds, 2, &kind));
+    GBX_TRY(gbx_import_get_choice(fields, GBX_FIELD_kind, kinds, 2, &kind));
     *out_is_tensor = kind == 1;
     return NULL;
 }
@@ -332,6 +367,7 @@ gbx_status gbx_import_entry_read(const gbx_import_fields *fields, gbx_import_ent
     GBX_TRY(get_kernels(fields, out_entry));
     GBX_TRY(get_argument(fields, out_entry));
     GBX_TRY(get_times(fields, out_entry));
+    GBX_TRY(get_span(fields, out_entry));
     GBX_TRY(get_flags(fields, &out_entry->record.head));
     GBX_TRY(get_kind(fields, &is_tensor));
     return is_tensor ? read_tensor(fields, out_entry) : read_scalar(fields, out_entry);

@@ -1,59 +1,18 @@
-#include "store/import/import_fields.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "store/import/internal.h"
 #include "text/plain_text.h"
 
 enum { MESSAGE_BYTES = 512, PLACE_BYTES = 96 };
 
-#define NAMED(name)                                                                                \
-    { name, sizeof(name) - 1 }
+#define NAMED(name, ...) {#name, sizeof(#name) - 1},
 
 static const struct {
     const char *text;
     size_t size;
-} names[GBX_FIELD_COUNT] = {
-    [GBX_FIELD_INDEX] = NAMED("index"),
-    [GBX_FIELD_TASK_ID] = NAMED("task_id"),
-    [GBX_FIELD_TASK_SEQ] = NAMED("task_seq"),
-    [GBX_FIELD_FUNC_ID] = NAMED("func_id"),
-    [GBX_FIELD_KERNEL] = NAMED("kernel"),
-    [GBX_FIELD_ARG_INDEX] = NAMED("arg_index"),
-    [GBX_FIELD_ARG_INDEX_AMBIGUOUS] = NAMED("arg_index_ambiguous"),
-    [GBX_FIELD_ARG_NAME] = NAMED("arg_name"),
-    [GBX_FIELD_ROLE] = NAMED("role"),
-    [GBX_FIELD_STAGE] = NAMED("stage"),
-    [GBX_FIELD_KIND] = NAMED("kind"),
-    [GBX_FIELD_DTYPE] = NAMED("dtype"),
-    [GBX_FIELD_VALUE] = NAMED("value"),
-    [GBX_FIELD_SCALAR_VALUE] = NAMED("scalar_value"),
-    [GBX_FIELD_BITS] = NAMED("bits"),
-    [GBX_FIELD_SHAPE] = NAMED("shape"),
-    [GBX_FIELD_STRIDES] = NAMED("strides"),
-    [GBX_FIELD_RAW_SHAPE] = NAMED("raw_shape"),
-    [GBX_FIELD_OFFSETS] = NAMED("offsets"),
-    [GBX_FIELD_START_OFFSET] = NAMED("start_offset"),
-    [GBX_FIELD_NUMEL] = NAMED("numel"),
-    [GBX_FIELD_IS_CONTIGUOUS] = NAMED("is_contiguous"),
-    [GBX_FIELD_BUFFER_ADDR] = NAMED("buffer_addr"),
-    [GBX_FIELD_BIN_OFFSET] = NAMED("bin_offset"),
-    [GBX_FIELD_BIN_SIZE] = NAMED("bin_size"),
-    [GBX_FIELD_HASH] = NAMED("hash"),
-    [GBX_FIELD_TRUNCATED] = NAMED("truncated"),
-    [GBX_FIELD_OVERWRITTEN] = NAMED("overwritten"),
-    [GBX_FIELD_IN_FLIGHT] = NAMED("in_flight"),
-    [GBX_FIELD_TIME_NS] = NAMED("time_ns"),
-    [GBX_FIELD_THREAD] = NAMED("thread"),
-    [GBX_FIELD_BLOCK_NUM] = NAMED("block_num"),
-    [GBX_FIELD_SUBTASKS] = NAMED("subtasks"),
-    [GBX_FIELD_STATS] = NAMED("stats"),
-};
-
-const char *gbx_import_field_name(gbx_import_field field) {
-    return names[field].text;
-}
+} names[GBX_FIELD_COUNT] = {GBX_TENSOR_FIELDS(NAMED) GBX_FOREIGN_TENSOR_FIELDS(NAMED)};
 
 /* --- messages --- */
 
@@ -109,17 +68,15 @@ static gbx_status fail_entry(const gbx_import_fields *fields, const char *what) 
                     fields->position, what);
 }
 
-gbx_status gbx_import_fields_take(gbx_import_fields *fields, const char *text, size_t size) {
-    gbx_scan scan = gbx_scan_start(text, size);
+gbx_status gbx_import_fields_take(gbx_import_fields *fields, const gbx_scan_value *entry) {
+    gbx_scan scan = gbx_scan_start(entry->text, entry->size);
     gbx_scan_value key, value;
     bool has_one = true;
     fields->seen = 0;
-    fields->is_json = true;
-    if (!gbx_scan_begin(&scan, '{'))
+    if (entry->kind != GBX_SCAN_OBJECT || !gbx_scan_begin(&scan, '{'))
         return fail_entry(fields, "expected an object");
     for (size_t i = 0;; ++i) {
-        fields->is_json = gbx_scan_next_member(&scan, &key, &value, &has_one);
-        if (!fields->is_json)
+        if (!gbx_scan_next_member(&scan, &key, &value, &has_one))
             return fail_entry(fields, "is no JSON");
         if (!has_one)
             return NULL;

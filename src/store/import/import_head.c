@@ -1,73 +1,83 @@
-#include "store/import/import_head.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glassbox/kernel.h>
 
+#include "base/memory.h"
+#include "store/import/internal.h"
 #include "store/journal/format.h"
 #include "store/journal/record.h"
 #include "text/json_reader.h"
 #include "text/names.h"
 #include "text/plain_text.h"
 
+enum { NAMES_MAX = 8 }; /* of a set */
+
+#define HEAD_ROW(name, ...) HEAD_##name,
+#define HEAD_NAME(name, ...) #name,
+enum { GBX_TENSORS_HEAD_FIELDS(HEAD_ROW) GBX_FOREIGN_HEAD_FIELDS(HEAD_ROW) HEAD_COUNT };
+static const char *const head_names[HEAD_COUNT] = {GBX_TENSORS_HEAD_FIELDS(HEAD_NAME)
+                                                       GBX_FOREIGN_HEAD_FIELDS(HEAD_NAME)};
+
+/* Names of fields that the lists of manifest_fields.h have, or this does not compile. */
+#define LOSS_ROW(name, ...) LOSS_##name,
+enum { GBX_LOSS_FIELDS(LOSS_ROW) LOSS_COUNT };
+#define SKIPPED_ROW(name, ...) SKIPPED_##name,
+enum { GBX_SKIPPED_FIELDS(SKIPPED_ROW) SKIPPED_COUNT };
+#define BIN_FORMAT_ROW(name, ...) BIN_FORMAT_##name,
+enum { GBX_BIN_FORMAT_FIELDS(BIN_FORMAT_ROW) BIN_FORMAT_COUNT };
+#define NAME_IN(list, name) (list##_##name < list##_COUNT ? #name : NULL)
+
 /* By the names that the two forms of manifests have for them. */
 static const struct {
-    const char *names[2];
+    uint8_t fields[2];
 } totals[GBX_SAID_COUNT] = {
-    [GBX_SAID_RECORDS] = {{"total_tensors", "total_args"}},
-    [GBX_SAID_BEFORE] = {{"before_dispatch", NULL}},
-    [GBX_SAID_AFTER] = {{"after_completion", NULL}},
-    [GBX_SAID_INPUTS] = {{"input_tensors", "input_args"}},
-    [GBX_SAID_OUTPUTS] = {{"output_tensors", "output_args"}},
-    [GBX_SAID_INOUTS] = {{"inout_tensors", "inout_args"}},
-    [GBX_SAID_IN_FLIGHT] = {{"in_flight_tensors", NULL}},
-    [GBX_SAID_TRUNCATED] = {{"truncated_tensors", "truncated_args"}},
-    [GBX_SAID_DEDUPLICATED] = {{"deduplicated_tensors", NULL}},
-    [GBX_SAID_PAYLOAD_BYTES] = {{"payload_bytes", NULL}},
-    [GBX_SAID_STORED_BYTES] = {{"stored_bytes", NULL}},
-    [GBX_SAID_DROPPED] = {{"dropped_records", NULL}},
-    [GBX_SAID_OVERWRITTEN] = {{"dropped_overwrite", NULL}},
-    [GBX_SAID_STALL_NS] = {{"stall_ns", NULL}},
+    [GBX_SAID_RECORDS] = {{HEAD_total_tensors, HEAD_total_args}},
+    [GBX_SAID_BEFORE] = {{HEAD_before_dispatch, HEAD_COUNT}},
+    [GBX_SAID_AFTER] = {{HEAD_after_completion, HEAD_COUNT}},
+    [GBX_SAID_INPUTS] = {{HEAD_input_tensors, HEAD_input_args}},
+    [GBX_SAID_OUTPUTS] = {{HEAD_output_tensors, HEAD_output_args}},
+    [GBX_SAID_INOUTS] = {{HEAD_inout_tensors, HEAD_inout_args}},
+    [GBX_SAID_IN_FLIGHT] = {{HEAD_in_flight_tensors, HEAD_COUNT}},
+    [GBX_SAID_TRUNCATED] = {{HEAD_truncated_tensors, HEAD_truncated_args}},
+    [GBX_SAID_DEDUPLICATED] = {{HEAD_deduplicated_tensors, HEAD_COUNT}},
+    [GBX_SAID_PAYLOAD_BYTES] = {{HEAD_payload_bytes, HEAD_COUNT}},
+    [GBX_SAID_STORED_BYTES] = {{HEAD_stored_bytes, HEAD_COUNT}},
+    [GBX_SAID_DROPPED] = {{HEAD_dropped_records, HEAD_COUNT}},
+    [GBX_SAID_OVERWRITTEN] = {{HEAD_dropped_overwrite, HEAD_COUNT}},
+    [GBX_SAID_STALL_NS] = {{HEAD_stall_ns, HEAD_COUNT}},
 };
 
 static gbx_status fail_memory(const char *path) {
-    return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+    return gbx_fail_memory("reading %s", path);
 }
 
 /* --- taking --- */
 
+/* Where the files lay is not read. */
 static bool is_known(const char *key) {
-    static const char *const known[] = {
-        "schema_version",  "generator", "run",    "bin_file", "bin_format", "dump_level",
-        "dump_args_level", "complete",  "status", "kernels",  "losses",     "skipped"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i)
-        if (strcmp(key, known[i]) == 0)
+    for (size_t i = 0; i < HEAD_COUNT; ++i)
+        if (i != HEAD_run_dir && strcmp(key, head_names[i]) == 0)
             return true;
-    for (size_t i = 0; i < GBX_SAID_COUNT; ++i)
-        for (size_t k = 0; k < 2 && totals[i].names[k]; ++k)
-            if (strcmp(key, totals[i].names[k]) == 0)
-                return true;
     return false;
 }
 
-gbx_status gbx_import_head_take(gbx_import_head *head, const char *key, gbx_json_pull *pull) {
+gbx_status gbx_import_head_take(gbx_import_head *head, const char *key, gbx_json_file *file) {
     json_t *value = NULL;
     gbx_scan_value ignored;
-    GBX_TRY(gbx_json_pull_text(pull));
-    if (!is_known(key) && gbx_scan_whole(pull->text, pull->size, &ignored))
-        return NULL;
-    GBX_TRY(gbx_json_pull_parse(pull, &value));
-    if (!is_known(key)) {
-        json_decref(value);
-        return NULL;
-    }
+    if (!is_known(key))
+        return gbx_json_file_take(file, &ignored);
+    GBX_TRY(gbx_json_file_document(file, &value));
     if (json_object_get(head->members, key)) {
         json_decref(value);
         return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there twice", head->path, key);
     }
     return json_object_set_new(head->members, key, value) == 0 ? NULL : fail_memory(head->path);
+}
+
+static const json_t *member_of(const gbx_import_head *head, unsigned field) {
+    return json_object_get(head->members, head_names[field]);
 }
 
 static gbx_cursor root_of(const gbx_import_head *head) {
@@ -87,14 +97,14 @@ static gbx_status check_word(const gbx_cursor *object, const char *name, const c
 static gbx_status check_form(const gbx_cursor *root) {
     gbx_cursor member;
     int64_t version;
-    GBX_TRY(gbx_cursor_optional(root, "schema_version", &member));
+    GBX_TRY(gbx_cursor_optional(root, head_names[HEAD_schema_version], &member));
     if (member.value)
         GBX_TRY(gbx_cursor_integer(&member, 1, 1, &version));
-    GBX_TRY(gbx_cursor_optional(root, "bin_format", &member));
+    GBX_TRY(gbx_cursor_optional(root, head_names[HEAD_bin_format], &member));
     if (!member.value)
         return NULL;
-    GBX_TRY(check_word(&member, "type", "logical_contiguous"));
-    return check_word(&member, "byte_order", "little_endian");
+    GBX_TRY(check_word(&member, NAME_IN(BIN_FORMAT, type), GBX_BIN_FORMAT_TYPE));
+    return check_word(&member, NAME_IN(BIN_FORMAT, byte_order), GBX_BIN_FORMAT_BYTE_ORDER);
 }
 
 gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_bin_file) {
@@ -102,7 +112,7 @@ gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_b
     gbx_cursor member;
     *out_bin_file = NULL;
     GBX_TRY(check_form(&root));
-    GBX_TRY(gbx_cursor_optional(&root, "bin_file", &member));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_bin_file], &member));
     if (!member.value)
         return NULL;
     const char *name = NULL;
@@ -121,28 +131,29 @@ gbx_status gbx_import_head_get_said(const gbx_import_head *head, gbx_import_said
     gbx_cursor root = root_of(head);
     memset(out_said, 0, sizeof *out_said);
     for (size_t i = 0; i < GBX_SAID_COUNT; ++i) {
-        for (size_t k = 0; k < 2 && totals[i].names[k]; ++k) {
+        for (size_t k = 0; k < 2 && totals[i].fields[k] < HEAD_COUNT; ++k) {
+            const char *name = head_names[totals[i].fields[k]];
             gbx_cursor member;
             int64_t value = 0;
-            GBX_TRY(gbx_cursor_optional(&root, totals[i].names[k], &member));
+            GBX_TRY(gbx_cursor_optional(&root, name, &member));
             if (!member.value)
                 continue;
             GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &value));
             if (out_said->names[i])
                 return gbx_cursor_fail(&member, "is there beside \"%s\"", out_said->names[i]);
-            out_said->names[i] = totals[i].names[k];
+            out_said->names[i] = name;
             out_said->values[i] = (uint64_t)value;
         }
     }
     gbx_cursor losses;
-    GBX_TRY(gbx_cursor_optional(&root, "losses", &losses));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_losses], &losses));
     out_said->has_losses = losses.value != NULL;
     return NULL;
 }
 
 bool gbx_import_head_has_status(const gbx_import_head *head) {
-    return json_is_boolean(json_object_get(head->members, "complete")) ||
-           json_is_string(json_object_get(head->members, "status"));
+    return json_is_boolean(member_of(head, HEAD_complete)) ||
+           json_is_string(member_of(head, HEAD_status));
 }
 
 /* --- what is missing --- */
@@ -161,39 +172,43 @@ static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
     int64_t task = 0;
     int64_t arg_index = GBX_ARG_NONE;
     bool is_null;
-    GBX_TRY(get_or_null(object, "task_seq", GBX_RECORD_TASK_END - 1, &task, &is_null));
-    GBX_TRY(get_or_null(object, "arg_index", GBX_ARG_LOCAL_CONTEXT - 1, &arg_index, &is_null));
+    GBX_TRY(get_or_null(object, NAME_IN(LOSS, task_seq), GBX_RECORD_TASK_END - 1, &task, &is_null));
+    GBX_TRY(get_or_null(object, NAME_IN(LOSS, arg_index), GBX_ARG_LOCAL_CONTEXT - 1, &arg_index,
+                        &is_null));
     out_head->task = (uint64_t)task;
     out_head->arg_index = (uint8_t)arg_index;
     return NULL;
 }
 
-static gbx_status get_choice(const gbx_cursor *object, const char *name, const char *const *names,
-                             size_t count, size_t *out_choice) {
+/* One of a set, by name, which has to be there; null leaves *out_number as it is. */
+static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx_name_set *set,
+                           uint32_t *out_number) {
+    const char *names[NAMES_MAX];
+    size_t choice = 0;
     gbx_cursor member;
     GBX_TRY(gbx_cursor_member(object, name, &member));
-    return json_is_null(member.value) ? NULL : gbx_cursor_choice(&member, names, count, out_choice);
+    if (json_is_null(member.value))
+        return NULL;
+    for (uint32_t i = 0; i < set->count; ++i)
+        names[i] = gbx_name_of(set, i);
+    GBX_TRY(gbx_cursor_choice(&member, names, set->count, &choice));
+    *out_number = (uint32_t)choice;
+    return NULL;
 }
 
 static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object) {
-    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {[GBX_LOSS_STALL] = "stall",
-                                                             [GBX_LOSS_DISK] = "disk",
-                                                             [GBX_LOSS_CORRUPT] = "corrupt",
-                                                             [GBX_LOSS_DEVICE] = "device",
-                                                             [GBX_LOSS_UNTOLD] = "not told"};
-    static const char *const stages[] = {"before_dispatch", "after_completion"};
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS, .words = sizeof loss / 8}};
-    size_t cause = GBX_LOSS_UNTOLD;
-    size_t stage = GBX_STAGE_NONE;
+    uint32_t cause = GBX_LOSS_UNTOLD;
+    uint32_t stage = GBX_STAGE_NONE;
     int64_t count = 0;
     gbx_cursor member;
     GBX_TRY(get_place(object, &loss.head));
-    GBX_TRY(get_choice(object, "stage", stages, 2, &stage));
-    GBX_TRY(get_choice(object, "cause", causes, GBX_LOSS_CAUSE_COUNT, &cause));
-    GBX_TRY(gbx_cursor_member(object, "count", &member));
+    GBX_TRY(get_name(object, NAME_IN(LOSS, stage), &gbx_stages, &stage));
+    GBX_TRY(get_name(object, NAME_IN(LOSS, cause), &gbx_loss_causes, &cause));
+    GBX_TRY(gbx_cursor_member(object, NAME_IN(LOSS, count), &member));
     GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &count));
     loss.head.stage = (uint8_t)stage;
-    loss.cause = (uint32_t)cause;
+    loss.cause = cause;
     loss.count = (uint64_t)count;
     return gbx_import_journal_add(journal, &loss.head);
 }
@@ -203,8 +218,8 @@ static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
     const char *names[GBX_SKIP_REASON_COUNT];
     gbx_cursor code, member;
     size_t reason = 0;
-    GBX_TRY(gbx_cursor_optional(object, "reason_code", &code));
-    GBX_TRY(gbx_cursor_member(object, code.value ? "reason_code" : "reason", &member));
+    GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, reason_code), &code));
+    GBX_TRY(gbx_cursor_member(object, code.value ? code.name : NAME_IN(SKIPPED, reason), &member));
     for (uint32_t i = 0; i < GBX_SKIP_REASON_COUNT; ++i)
         names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i)
                               : gbx_name_sentence(&gbx_skip_reasons, i);
@@ -221,7 +236,7 @@ static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_name
     const char *kernel = NULL;
     GBX_TRY(get_place(object, &skipped.head));
     GBX_TRY(get_reason(object, &skipped.reason));
-    GBX_TRY(gbx_cursor_optional(object, "kernel", &member));
+    GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, kernel), &member));
     if (member.value)
         GBX_TRY(gbx_cursor_string(&member, &kernel));
     skipped.func_id = kernel ? gbx_import_names_find(names, kernel) : UINT32_MAX;
@@ -229,12 +244,12 @@ static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_name
 }
 
 /* "skipped" with the names of kernels, "losses" with NULL. */
-static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *journal,
-                           const char *name, const gbx_import_names *names) {
+static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *journal, unsigned field,
+                           const gbx_import_names *names) {
     gbx_cursor root = root_of(head);
     gbx_cursor array;
     size_t count = 0;
-    GBX_TRY(gbx_cursor_optional(&root, name, &array));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[field], &array));
     if (!array.value)
         return NULL;
     GBX_TRY(gbx_cursor_count(&array, &count));
@@ -248,8 +263,8 @@ static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *jour
 
 static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journal *journal) {
     gbx_import_names names;
-    GBX_TRY(gbx_import_names_make(json_object_get(head->members, "kernels"), &names));
-    gbx_status status = add_list(head, journal, "skipped", &names);
+    GBX_TRY(gbx_import_names_make(member_of(head, HEAD_kernels), &names));
+    gbx_status status = add_list(head, journal, HEAD_skipped, &names);
     gbx_import_names_free(&names);
     return status;
 }
@@ -274,8 +289,8 @@ static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
                              const char **out_status) {
     gbx_cursor complete;
     gbx_cursor status;
-    GBX_TRY(gbx_cursor_optional(root, "complete", &complete));
-    GBX_TRY(gbx_cursor_optional(root, "status", &status));
+    GBX_TRY(gbx_cursor_optional(root, head_names[HEAD_complete], &complete));
+    GBX_TRY(gbx_cursor_optional(root, head_names[HEAD_status], &status));
     if (complete.value)
         GBX_TRY(gbx_cursor_bool(&complete, out_is_complete));
     if (status.value)
@@ -325,7 +340,7 @@ static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *sa
 
 gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_import_said *said,
                                     gbx_import_journal *journal) {
-    GBX_TRY(add_list(head, journal, "losses", NULL));
+    GBX_TRY(add_list(head, journal, HEAD_losses, NULL));
     if (!said->has_losses)
         GBX_TRY(add_untold(journal, said->values[GBX_SAID_DROPPED]));
     GBX_TRY(add_untold(journal, said->values[GBX_SAID_OVERWRITTEN]));
@@ -343,8 +358,8 @@ static gbx_status get_level(const gbx_import_head *head, const char **out_level)
     gbx_cursor name, number;
     int64_t level = 0;
     size_t choice = 0;
-    GBX_TRY(gbx_cursor_optional(&root, "dump_level", &name));
-    GBX_TRY(gbx_cursor_optional(&root, "dump_args_level", &number));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_dump_level], &name));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_dump_args_level], &number));
     if (name.value)
         GBX_TRY(gbx_cursor_choice(&name, names, sizeof names / sizeof names[0], &choice));
     if (number.value)
@@ -358,14 +373,14 @@ static gbx_status get_level(const gbx_import_head *head, const char **out_level)
 
 gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
     const char *level = NULL;
-    json_t *run = json_object_get(head->members, "run");
-    json_t *generator = json_object_get(head->members, "generator");
+    json_t *run = json_object_get(head->members, head_names[HEAD_run]);
+    json_t *generator = json_object_get(head->members, head_names[HEAD_generator]);
     GBX_TRY(get_level(head, &level));
     bool has_run = run && !json_is_null(run);
     json_t *document = json_pack(
         "{s:o,s:o,s:s?,s:b,s:o}", "generator", generator ? json_incref(generator) : json_null(),
         "run", has_run ? json_incref(run) : json_object(), "dump_level", level, "has_args", 0,
-        "kernels", json_incref(json_object_get(head->members, "kernels")));
+        "kernels", json_incref(json_object_get(head->members, head_names[HEAD_kernels])));
     char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     json_decref(document);
     if (!text)

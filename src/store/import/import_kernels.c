@@ -1,8 +1,8 @@
-#include "store/import/import_kernels.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "store/import/internal.h"
 #include "store/run/run_info.h"
 #include "text/json_reader.h"
 
@@ -13,7 +13,7 @@ typedef struct gbx_import_kernel {
 } gbx_import_kernel;
 
 static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "reading a manifest: no memory for the names of kernels");
+    return gbx_fail_memory("reading the names of kernels");
 }
 
 /* --- learning --- */
@@ -39,7 +39,7 @@ static bool is_name(const gbx_scan_value *value, const char *name) {
 static gbx_status find_kernel(gbx_import_kernels *kernels, const gbx_import_fields *fields,
                               uint32_t func_id, gbx_import_kernel **out_kernel) {
     if (func_id >= GBX_MAX_KERNELS)
-        return gbx_status_never_null(gbx_import_fail(fields, GBX_FIELD_FUNC_ID,
+        return gbx_status_never_null(gbx_import_fail(fields, GBX_FIELD_func_id,
                                                      "%u has a name, and is not below %d", func_id,
                                                      GBX_MAX_KERNELS));
     if (!kernels->by_func_id[func_id])
@@ -53,12 +53,12 @@ static gbx_status learn_name(gbx_import_kernels *kernels, const gbx_import_field
     gbx_import_kernel *kernel = NULL;
     GBX_TRY(find_kernel(kernels, fields, func_id, &kernel));
     if (!kernel->name)
-        return copy_name(fields, GBX_FIELD_KERNEL, name, &kernel->name);
+        return copy_name(fields, GBX_FIELD_kernel, name, &kernel->name);
     if (is_name(name, kernel->name))
         return NULL;
     char shown[GBX_IMPORT_SHOWN_BYTES];
     gbx_import_show(name, shown);
-    return gbx_import_fail(fields, GBX_FIELD_KERNEL,
+    return gbx_import_fail(fields, GBX_FIELD_kernel,
                            "%s is not the name \"%.64s\" that an earlier entry gives func_id %u",
                            shown, kernel->name, func_id);
 }
@@ -86,7 +86,7 @@ static gbx_status learn_slot(gbx_import_kernels *kernels, const gbx_import_field
     if (!first || first->unclear >> slot & 1)
         return NULL;
     if (!first->slot_names[slot])
-        return copy_name(fields, GBX_FIELD_ARG_NAME, &entry->arg_name, &first->slot_names[slot]);
+        return copy_name(fields, GBX_FIELD_arg_name, &entry->arg_name, &first->slot_names[slot]);
     forget_slot(first, slot);
     return NULL;
 }

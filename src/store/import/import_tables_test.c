@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "store/import/import_tables.h"
+#include "store/import/internal.h"
 
 /* With every key at the same place of the table this takes minutes, else about a second. */
 enum { KEYS = 300000, SECONDS_MAX = 60 };

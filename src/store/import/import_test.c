@@ -274,7 +274,7 @@ static void a_sample_reads_the_same_without_its_journal(void **state) {
     end.payload_bytes = counted.payload_bytes;
     end.stored_bytes = counted.stored_bytes;
     end.deduplicated = counted.deduplicated;
-    assert_ok(gbx_store_finish(store, &end, "ok"));
+    assert_ok(gbx_store_finish(store, &end, "ok", NULL));
     gbx_store_destroy(store);
     compare_with_manifest("sample", false);
 }

@@ -221,7 +221,7 @@ typedef struct gbx_record_skipped {
 static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
 
 /* END: what the writer counted; `bytes` of text follow, zero padded: the status ("ok", or why the
- * run failed). */
+ * run failed). Then gbx_record_outcome. */
 typedef struct gbx_record_end {
     gbx_record head;       /* GBX_FLAG_COMPLETE */
     uint64_t record_count; /* tensors and scalars */
@@ -235,6 +235,56 @@ typedef struct gbx_record_end {
     uint64_t bytes;
 } gbx_record_end;
 static_assert(sizeof(gbx_record_end) == 104, "layout of the journal");
+
+/* How a run ended; a number that is not here is unknown. */
+typedef enum gbx_run_ending {
+    GBX_ENDING_UNKNOWN = 0,      /* not well: the text of END says what is known */
+    GBX_ENDING_WELL = 1,         /* and nothing was lost */
+    GBX_ENDING_RECORDS_LOST = 2, /* well, but the dump lacks records, which LOSS records name */
+    GBX_ENDING_FAILED = 3        /* gbx_record_outcome.code says with what */
+} gbx_run_ending;
+
+/* What the device did; a number that is not here is one of a newer version. */
+typedef enum gbx_outcome_fault {
+    GBX_OUTCOME_NO_FAULT = 0,      /* or the chip did not tell, as when its process was killed */
+    GBX_OUTCOME_SIGNAL = 1,        /* a fatal signal in a kernel */
+    GBX_OUTCOME_HANG = 2,          /* a kernel that made no progress */
+    GBX_OUTCOME_LOADING = 3,       /* a fatal signal while a kernel was loaded */
+    GBX_OUTCOME_OUTSIDE = 4,       /* a fatal signal on a thread that is no core */
+    GBX_OUTCOME_THREAD_END = 5,    /* a kernel ended its thread */
+    GBX_OUTCOME_LINK = 6,          /* a kernel closed the link to the host */
+    GBX_OUTCOME_ORCHESTRATION = 7, /* a fatal signal in an orchestration */
+    GBX_OUTCOME_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
+} gbx_outcome_fault;
+
+typedef enum gbx_outcome_address {
+    GBX_OUTCOME_ADDRESS_NONE = 0,      /* the signal was sent, as by abort */
+    GBX_OUTCOME_ADDRESS_KNOWN = 1,     /* the processor told */
+    GBX_OUTCOME_ADDRESS_IMPOSSIBLE = 2 /* one that no memory can have, which it does not tell */
+} gbx_outcome_address;
+
+#define GBX_OUTCOME_NO_KERNEL UINT32_MAX
+
+/* Behind the text of END. Journals of glassbox 0.1.0, and an END that `recover` appended, lack it.
+ */
+typedef struct gbx_record_outcome {
+    uint32_t ending;  /* gbx_run_ending, never 0 */
+    uint32_t code;    /* gbx_code of GBX_ENDING_FAILED; else 0 */
+    uint32_t fault;   /* gbx_outcome_fault */
+    uint32_t signal;  /* that was raised, or that ended the chip's process; 0 for none */
+    uint64_t task_id; /* of the kernel that it happened in, or that ran first of several, as all
+                         up to block_num; they are 0 where func_id is GBX_OUTCOME_NO_KERNEL */
+    uint32_t func_id;
+    uint32_t core_id;
+    uint32_t block_idx;
+    uint32_t block_num;
+    uint64_t address; /* of the signal, where address_kind is GBX_OUTCOME_ADDRESS_KNOWN; else 0 */
+    uint32_t address_kind; /* gbx_outcome_address */
+    uint32_t reserved;     /* 0 */
+} gbx_record_outcome;
+static_assert(sizeof(gbx_record_outcome) == 56, "layout of the journal");
+static_assert(offsetof(gbx_record_outcome, task_id) == 16, "layout of the journal");
+static_assert(offsetof(gbx_record_outcome, address) == 40, "layout of the journal");
 
 #define GBX_NO_END_NS UINT64_MAX
 

@@ -10,7 +10,9 @@
 #include <xxhash.h>
 
 #include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "store/payload/disk.h"
 
 enum {
@@ -23,11 +25,27 @@ enum {
     PAGE_BYTES = 4096
 };
 
+void gbx_journal_header_fill(gbx_journal_header *out_header) {
+    *out_header =
+        (gbx_journal_header){.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof *out_header};
+    memcpy(out_header->magic, GBX_JOURNAL_MAGIC, sizeof out_header->magic);
+}
+
+void gbx_block_header_fill(gbx_block_header *out_header, const void *records, uint32_t record_bytes,
+                           uint32_t record_count, uint32_t sequence) {
+    *out_header = (gbx_block_header){.magic = GBX_BLOCK_MAGIC,
+                                     .record_bytes = record_bytes,
+                                     .record_count = record_count,
+                                     .sequence = sequence,
+                                     .checksum = XXH3_64bits(records, record_bytes)};
+    out_header->head_check = XXH3_64bits(out_header, offsetof(gbx_block_header, head_check));
+}
+
 void gbx_journal_writer_init(gbx_journal_writer *journal) {
     *journal = (gbx_journal_writer){.fd = -1};
 }
 
-/* See journal_lock.h; where the file system has no locks there is none. */
+/* See journal_file.h; where the file system has no locks there is none. */
 static void lock(int fd, int operation) {
     if (flock(fd, operation | LOCK_NB) != 0)
         gbx_log_debug("locking " GBX_JOURNAL_FILE ": %s", strerror(errno));
@@ -50,10 +68,10 @@ static gbx_status create_file(gbx_journal_writer *journal, int folder_fd) {
 }
 
 static gbx_status write_header(gbx_journal_writer *journal) {
-    gbx_journal_header header = {.version = GBX_JOURNAL_VERSION, .header_bytes = sizeof header};
-    memcpy(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic);
+    gbx_journal_header header;
     size_t written;
-    int error = gbx_disk_write(journal->fd, &header, sizeof header, 0, &written);
+    gbx_journal_header_fill(&header);
+    int error = gbx_pwrite_all(journal->fd, &header, sizeof header, 0, &written);
     if (error)
         return gbx_fail(GBX_IO, "writing the header of %s/" GBX_JOURNAL_FILE ": %s; %s",
                         journal->folder, strerror(error), gbx_disk_advice(error));
@@ -66,10 +84,7 @@ gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, c
     journal->folder = folder;
     journal->buffer = malloc(BUFFER_BYTES);
     if (!journal->buffer)
-        return gbx_fail(GBX_EXHAUSTED,
-                        "making %s/" GBX_JOURNAL_FILE
-                        ": the host is out of memory for a buffer of %d bytes; free some",
-                        folder, (int)BUFFER_BYTES);
+        return gbx_fail_memory("making %s/" GBX_JOURNAL_FILE, folder);
     gbx_status status = create_file(journal, folder_fd);
     if (!status)
         status = write_header(journal);
@@ -109,17 +124,6 @@ static void start_to_disk(gbx_journal_writer *journal) {
     journal->started_bytes = end;
 }
 
-static void fill_block_header(const gbx_journal_writer *journal) {
-    gbx_block_header header = {
-        .magic = GBX_BLOCK_MAGIC,
-        .record_bytes = journal->used_bytes,
-        .record_count = journal->record_count,
-        .sequence = journal->sequence,
-        .checksum = XXH3_64bits(journal->buffer + sizeof header, journal->used_bytes)};
-    header.head_check = XXH3_64bits(&header, offsetof(gbx_block_header, head_check));
-    memcpy(journal->buffer, &header, sizeof header);
-}
-
 /* What is there of the block is taken away: the journal ends with a whole one. */
 static void fail_block(gbx_journal_writer *journal, int error) {
     journal->failure =
@@ -133,10 +137,12 @@ static void fail_block(gbx_journal_writer *journal, int error) {
 }
 
 static bool write_block(gbx_journal_writer *journal) {
-    fill_block_header(journal);
     size_t written;
     size_t bytes = sizeof(gbx_block_header) + journal->used_bytes;
-    int error = gbx_disk_write(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
+    gbx_block_header_fill((gbx_block_header *)(void *)journal->buffer,
+                          journal->buffer + sizeof(gbx_block_header), journal->used_bytes,
+                          journal->record_count, journal->sequence);
+    int error = gbx_pwrite_all(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
     if (error) {
         fail_block(journal, error);
         return false;
@@ -174,7 +180,7 @@ gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
     int error = ftruncate(journal->fd, (off_t)journal->file_bytes) == 0 ? 0 : errno;
     journal->taken_bytes = 0;
     if (!error)
-        error = gbx_disk_sync(journal->fd);
+        error = gbx_sync_data(journal->fd);
     lock(journal->fd, LOCK_SH);
     if (!error)
         return status;

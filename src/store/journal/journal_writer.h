@@ -4,7 +4,7 @@
  *
  * Blocks are of GBX_JOURNAL_BLOCK_BYTES of records at most; a record that is longer is a block of
  * its own, up to GBX_BLOCK_MAX_BYTES. Room on the disk is taken ahead of the blocks, so that a disk
- * that payload has filled still takes what says so. The file is locked as journal_lock.h says.
+ * that payload has filled still takes what says so. The file is locked as journal_file.h says.
  */
 #ifndef GBX_STORE_JOURNAL_JOURNAL_WRITER_H
 #define GBX_STORE_JOURNAL_JOURNAL_WRITER_H
@@ -21,6 +21,11 @@
 
 enum { GBX_JOURNAL_BLOCK_BYTES = 256 << 10 };
 static_assert(GBX_JOURNAL_BLOCK_BYTES <= GBX_BLOCK_MAX_BYTES, "readers take no larger blocks");
+
+/* The head of a journal, and that of a block of `record_count` records that are done. */
+void gbx_journal_header_fill(gbx_journal_header *out_header);
+void gbx_block_header_fill(gbx_block_header *out_header, const void *records, uint32_t record_bytes,
+                           uint32_t record_count, uint32_t sequence);
 
 /* The fields are the functions'. */
 typedef struct gbx_journal_writer {

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 enum {
-    FIRST_CAPACITY = 1024,
     SMALL_COUNT = 48, /* so few are sorted by insertion */
     NEAR_STEPS = 8,   /* likewise more of them that are so near to their places, on average */
     DIGIT_BITS = 8,
@@ -49,17 +50,8 @@ uint64_t gbx_record_key(const gbx_record *record) {
 }
 
 gbx_status gbx_record_index_reserve(gbx_record_index *index, size_t count) {
-    if (count <= index->capacity - index->count)
-        return NULL;
-    size_t capacity = index->capacity ? index->capacity * 2 : FIRST_CAPACITY;
-    if (capacity < index->count + count)
-        capacity = index->count + count;
-    gbx_index_entry *entries = realloc(index->entries, capacity * sizeof *entries);
-    if (!entries)
-        return gbx_fail(GBX_EXHAUSTED, "no memory for an index of %zu records", capacity);
-    index->entries = entries;
-    index->capacity = capacity;
-    return NULL;
+    return gbx_array_reserve(&index->entries, &index->capacity, (uint64_t)index->count + count,
+                             "listing the records of a journal");
 }
 
 static inline bool is_below(const gbx_index_entry *a, const gbx_index_entry *b) {

@@ -30,7 +30,7 @@ typedef struct gbx_index_entry {
 typedef struct gbx_record_index {
     gbx_index_entry *entries;
     size_t count;
-    size_t capacity;
+    uint64_t capacity;
 } gbx_record_index;
 
 static inline gbx_record_class gbx_index_class(const gbx_index_entry *entry) {

@@ -438,7 +438,6 @@ static gbx_status put_list(gbx_manifest *m, const char *name, gbx_manifest_list 
     return NULL;
 }
 
-#define IS_EXACT_MEMBER(m, name, kind, value) is_exact_##kind(value)
 #define is_exact_run(...) true
 #define is_exact_bin_format(...) true
 
@@ -487,7 +486,15 @@ static gbx_status put_manifest(gbx_manifest *m, gbx_manifest_kind kind) {
 
 /* --- fields --- */
 
-#define FIELD_ROW(name, rule, ...) {#name, GBX_RULE_##rule},
+#define FIELD_ROW(name, rule, ...) {#name, GBX_RULE_##rule, GBX_MANIFEST_LIST_COUNT},
+#define HEAD_ROW(name, rule, kind, present, ...)                                                   \
+    {#name, GBX_RULE_##rule, LIST_OF_##kind(__VA_ARGS__)},
+#define LIST_OF_list(list) list
+#define LIST_OF_u64(...) GBX_MANIFEST_LIST_COUNT
+#define LIST_OF_string(...) GBX_MANIFEST_LIST_COUNT
+#define LIST_OF_flag(...) GBX_MANIFEST_LIST_COUNT
+#define LIST_OF_run(...) GBX_MANIFEST_LIST_COUNT
+#define LIST_OF_bin_format(...) GBX_MANIFEST_LIST_COUNT
 
 static const gbx_manifest_field kernel_fields[] = {GBX_KERNEL_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field loss_fields[] = {GBX_LOSS_FIELDS(FIELD_ROW)};
@@ -495,9 +502,9 @@ static const gbx_manifest_field skipped_fields[] = {GBX_SKIPPED_FIELDS(FIELD_ROW
 static const gbx_manifest_field tensor_fields[] = {GBX_TENSOR_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field arg_fields[] = {GBX_ARG_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field dispatch_fields[] = {GBX_DISPATCH_FIELDS(FIELD_ROW)};
-static const gbx_manifest_field tensors_head[] = {GBX_TENSORS_HEAD_FIELDS(FIELD_ROW)};
-static const gbx_manifest_field args_head[] = {GBX_ARGS_HEAD_FIELDS(FIELD_ROW)};
-static const gbx_manifest_field dispatches_head[] = {GBX_DISPATCHES_HEAD_FIELDS(FIELD_ROW)};
+static const gbx_manifest_field tensors_head[] = {GBX_TENSORS_HEAD_FIELDS(HEAD_ROW)};
+static const gbx_manifest_field args_head[] = {GBX_ARGS_HEAD_FIELDS(HEAD_ROW)};
+static const gbx_manifest_field dispatches_head[] = {GBX_DISPATCHES_HEAD_FIELDS(HEAD_ROW)};
 
 typedef struct field_list {
     const gbx_manifest_field *fields;

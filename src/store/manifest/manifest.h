@@ -107,6 +107,7 @@ typedef enum gbx_field_rule {
 typedef struct gbx_manifest_field {
     const char *name;
     gbx_field_rule rule;
+    gbx_manifest_list list; /* that it holds; GBX_MANIFEST_LIST_COUNT for none */
 } gbx_manifest_field;
 
 /* The fields of an entry of a list, in their order. */

@@ -143,11 +143,11 @@
     X(block_num,     ALWAYS, TASK,   u64_or_null, m->told & GBX_TOLD_SUBTASKS,                     \
                                                   t->has_record, t->block_num)                     \
     X(subtasks,      ALWAYS, TASK,   subtasks,    m->told & GBX_TOLD_SUBTASKS, t->func_ids)        \
-    X(start_ns,      LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_EXECUTIONS,                   \
+    X(start_ns,      LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
                                                   t->span.has_start, t->span.start_ns)             \
-    X(end_ns,        LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_EXECUTIONS,                   \
+    X(end_ns,        LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
                                                   t->span.has_end, t->span.end_ns)                 \
-    X(cores,         LATER,  TASK,   cores,       m->told & GBX_TOLD_EXECUTIONS, &t->span)         \
+    X(cores,         LATER,  TASK,   cores,       m->told & GBX_TOLD_SPANS, &t->span)              \
     X(stats,         ALWAYS, RECORD, stats,       is_tensor && e->stats, e->dtype, e->stats)
 
 /* `e` is a gbx_record_stats. */

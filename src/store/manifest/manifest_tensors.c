@@ -155,7 +155,7 @@ static void begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *
     task->has_record = record != NULL;
     task->id = record ? record->task_id : 0;
     task->block_num = record ? record->block_num : 0;
-    task->span.has_start = false;
+    task->span.has_start = task->span.has_end = false;
     m->tensors->has_texts = false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "store/payload/disk.h"
 #include "store/writer.h"
@@ -82,11 +83,11 @@ static bool turn_buffered(gbx_payload *payload) {
 gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *pages,
                              uint64_t bytes) {
     size_t written;
-    int error = gbx_disk_write(payload->fd, pages, bytes, offset, &written);
+    int error = gbx_pwrite_all(payload->fd, pages, bytes, offset, &written);
     /* Some file systems open for direct writes and refuse the first one. */
     if (error == EINVAL && payload->is_direct && turn_buffered(payload)) {
         size_t rest;
-        error = gbx_disk_write(payload->fd, (const char *)pages + written, bytes - written,
+        error = gbx_pwrite_all(payload->fd, (const char *)pages + written, bytes - written,
                                offset + written, &rest);
         written += rest;
     }
@@ -100,7 +101,7 @@ gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *
 }
 
 gbx_status gbx_payload_sync(gbx_payload *payload) {
-    int error = payload->fd < 0 ? 0 : gbx_disk_sync(payload->fd);
+    int error = payload->fd < 0 ? 0 : gbx_sync_data(payload->fd);
     if (error == 0)
         return NULL;
     return gbx_fail(GBX_LOST, "making %s/" GBX_PAYLOAD_FILE " durable: %s; %s", payload->folder,

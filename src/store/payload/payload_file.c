@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/descriptor.h"
+#include "base/io.h"
 
 enum { PAGE_BYTES = 4096 };
 
@@ -44,24 +45,14 @@ void gbx_payload_file_close(gbx_payload_file *file) {
 
 gbx_status gbx_payload_file_read(const gbx_payload_file *file, uint64_t offset, void *bytes,
                                  size_t size) {
-    for (size_t done = 0; done < size;) {
-        if (offset > INT64_MAX - done)
-            return gbx_fail(GBX_IO, "cannot read %s at offset %" PRIu64 ": no file is that long",
-                            file->path, offset);
-        ssize_t got = pread(file->fd, (char *)bytes + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return gbx_fail(GBX_IO, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s",
-                            size - done, offset + done, file->path, strerror(errno));
-        if (got == 0)
-            return gbx_fail(GBX_IO,
-                            "cannot read %zu bytes at offset %" PRIu64
-                            " of %s: the file has become shorter since it was opened",
-                            size - done, offset + done, file->path);
-        done += (size_t)got;
-    }
-    return NULL;
+    size_t done = 0;
+    int error =
+        offset > INT64_MAX - size ? EOVERFLOW : gbx_pread_all(file->fd, bytes, size, offset, &done);
+    if (!error && done == size)
+        return NULL;
+    return gbx_fail(GBX_IO, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", size - done,
+                    offset + done, file->path,
+                    error ? strerror(error) : "the file has become shorter since it was opened");
 }
 
 bool gbx_payload_file_map(const gbx_payload_file *file, uint64_t offset, size_t size,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "store/journal/journal_writer.h"
 
 #define DEFAULT_PARENT "outputs"
@@ -94,7 +95,7 @@ static gbx_status make_new(const char *parent, const char *name, char **out_path
             snprintf(suffix, sizeof suffix, "_%" PRIu32, i);
         if (asprintf(out_path, "%s/%s%s", parent, name, suffix) < 0) {
             *out_path = NULL;
-            return gbx_fail(GBX_EXHAUSTED, "making a directory for a dump: out of memory");
+            return gbx_fail_memory("making a directory for a dump");
         }
         if (mkdir(*out_path, 0777) == 0)
             return NULL;
@@ -167,7 +168,7 @@ static gbx_status create_chosen(const gbx_output_place *place, gbx_output_direct
     char *parent = strdup(place->chosen);
     size_t length = parent ? strlen(parent) : 0;
     if (!parent)
-        return gbx_fail(GBX_EXHAUSTED, "making a directory for a dump: out of memory");
+        return gbx_fail_memory("making a directory for a dump");
     while (length > 1 && parent[length - 1] == '/')
         parent[--length] = '\0';
     gbx_status status = make_all(parent, &out->is_made);

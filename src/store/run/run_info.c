@@ -123,6 +123,7 @@ static const run_field totals_fields[] = {
 static const run_field result_fields[] = {
     {"status", TEXT, RUN_JSON, 0, 0, OF_RUN(result.status)},
     {"error", TEXT, RUN_JSON | ENDED, 0, 0, OF_RUN(result.error)},
+    {"code", TEXT, RUN_JSON | ENDED, 0, 0, OF_RUN(result.code)},
     {"tasks", NUMBER64, RUN_JSON | ENDED, 0, 0, OF_RUN(result.tasks)},
     {"dispatches", NUMBER64, RUN_JSON | ENDED, 0, 0, OF_RUN(result.dispatches)},
     {"seconds", SECONDS, RUN_JSON | ENDED, 0, 0, OF_RUN(result.seconds)},

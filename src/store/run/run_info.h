@@ -44,12 +44,14 @@ typedef struct gbx_run_kernel {
 typedef struct gbx_run_argument {
     const char *name; /* NULL where there is none */
     const char *role; /* "input", "output", "inout" or "scalar" */
+    uint32_t dtype;   /* a writer's, who keeps it elsewhere: of a scalar; 0 where it is not known */
 } gbx_run_argument;
 
 /* How it ended; in run.json alone. */
 typedef struct gbx_run_result {
     const char *status; /* "running", and nothing else counts; "ok", "failed" */
     const char *error;  /* NULL */
+    const char *code;   /* of a failure: name of its gbx_code; else NULL */
     uint64_t tasks;
     uint64_t dispatches;
     double seconds;

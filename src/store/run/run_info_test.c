@@ -131,7 +131,7 @@ static int leave_directory(void **state) {
 /* A run with all that its files can say. */
 static void describe(gbx_run_info *info) {
     static const char *filters[] = {"kernel=k"};
-    static gbx_run_argument arguments[] = {{"x", "input"}, {NULL, "scalar"}};
+    static gbx_run_argument arguments[] = {{.name = "x", .role = "input"}, {.role = "scalar"}};
     static char object[] = "kernels/k_1.so";
     static gbx_run_kernel kernels[2];
     kernels[0] = (gbx_run_kernel){.func_id = 9,

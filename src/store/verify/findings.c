@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 const char *gbx_finding_kind_name(gbx_finding_kind kind) {
     static const char *const names[GBX_FINDING_KIND_COUNT] = {
         "journal", "count",   "task", "record",   "size",
@@ -19,25 +21,14 @@ static char *copy(gbx_findings *findings, const char *text) {
     return copied;
 }
 
-static gbx_finding *next_item(gbx_findings *findings) {
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity ? 2 * findings->capacity : 16;
-        gbx_finding *items = reallocarray(findings->items, capacity, sizeof *items);
-        if (!items)
-            return NULL;
-        findings->items = items;
-        findings->capacity = capacity;
-    }
-    return &findings->items[findings->count++];
-}
-
 void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
                       const char *kernel, const char *what, const char *expected, const char *got) {
-    gbx_finding *item = next_item(findings);
-    if (!item) {
+    if (!gbx_array_grow(&findings->items, &findings->capacity, findings->count + 1,
+                        sizeof *findings->items)) {
         findings->has_failed = true;
         return;
     }
+    gbx_finding *item = &findings->items[findings->count++];
     *item = (gbx_finding){.kind = kind,
                           .has_place = place != NULL,
                           .kernel = copy(findings, kernel && kernel[0] ? kernel : NULL),

@@ -47,7 +47,7 @@ typedef struct gbx_finding {
 typedef struct gbx_findings {
     gbx_finding *items;
     size_t count;
-    size_t capacity;
+    uint64_t capacity;
     bool has_failed; /* memory was out for one */
 } gbx_findings;
 

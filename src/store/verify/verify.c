@@ -9,12 +9,10 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
-#include "store/journal/journal_lock.h"
-#include "store/verify/verify_manifest.h"
-#include "store/verify/verify_payload.h"
+#include "base/memory.h"
+#include "store/journal/journal_file.h"
+#include "store/verify/internal.h"
 #include "tensor/view.h"
-
-enum { KERNEL_TEXT_BYTES = 256 };
 
 /* What was seen of the task whose records are being walked over. */
 typedef struct task_check {
@@ -52,7 +50,7 @@ static gbx_finding_place place_of(const journal_check *check, const gbx_record *
 /* `head` is a copy: the reader forgets its own. */
 static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
                               const char *what, const char *expected, const char *got) {
-    char kernel[KERNEL_TEXT_BYTES];
+    char kernel[GBX_VERIFY_KERNEL_BYTES];
     gbx_finding_place place = place_of(check, head);
     GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
     gbx_findings_add(check->findings, kind, &place, kernel, what, expected, got);
@@ -61,7 +59,7 @@ static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_
 
 static gbx_status compare_sizes(journal_check *check, const gbx_record *head, const char *what,
                                 uint64_t expected, uint64_t got) {
-    char kernel[KERNEL_TEXT_BYTES];
+    char kernel[GBX_VERIFY_KERNEL_BYTES];
     gbx_finding_place place = place_of(check, head);
     if (expected == got)
         return NULL;
@@ -133,9 +131,10 @@ static gbx_status keep_payload(journal_check *check, const gbx_record_tensor *re
                               .is_duplicate = (record->head.flags & GBX_FLAG_DUPLICATE) != 0,
                               .has_hash = (record->head.flags & GBX_FLAG_HAS_HASH) != 0};
     check->out->hashed_records += entry.has_hash;
-    if (!gbx_verify_list_add(&check->payloads, &entry))
-        return gbx_fail(GBX_EXHAUSTED, "listing %zu payloads: the host is out of memory",
-                        check->payloads.count);
+    gbx_verify_list *list = &check->payloads;
+    GBX_TRY(
+        gbx_array_reserve(&list->entries, &list->capacity, list->count + 1, "listing payloads"));
+    list->entries[list->count++] = entry;
     return NULL;
 }
 
@@ -211,7 +210,8 @@ static void end_task(journal_check *check) {
         compare_task(check, "completions", 1, 0);
     if (check->is_ok && gbx_reader_run(check->reader)->has_args)
         compare_task(check, "dispatches", expected_dispatches(&task->about), task->dispatches);
-    if (check->is_ok && gbx_reader_get_totals(check->reader)->executions)
+    if (check->is_ok && gbx_reader_get_totals(check->reader)->executions &&
+        gbx_reader_get_origin(check->reader)->told & GBX_TOLD_EXECUTIONS)
         compare_task(check, "executions", expected_dispatches(&task->about), task->executions);
 }
 
@@ -339,7 +339,7 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
         status = gbx_verify_payload(out->reader, &check.payloads, &out->findings, observer,
                                     &out->file_bytes);
     out->payload_bytes = gbx_reader_get_totals(out->reader)->payload_bytes;
-    gbx_verify_list_free(&check.payloads);
+    free(check.payloads.entries);
     return status;
 }
 
@@ -391,7 +391,7 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
     if (!status)
         status = verify_open(directory, observer, out_verification);
     if (!status && out_verification->findings.has_failed)
-        status = gbx_fail(GBX_EXHAUSTED, "checking %s: the host is out of memory", directory);
+        status = gbx_fail_memory("checking %s", directory);
     if (status)
         gbx_verification_free(out_verification);
     if (lock_fd >= 0)

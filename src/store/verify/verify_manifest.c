@@ -1,286 +1,318 @@
-#include "store/verify/verify_manifest.h"
-
+/*
+ * The manifests of a dump against its journal: what the journal says is put as the writer puts it,
+ * entry by entry, and where the file has the same bytes, nothing needs to be parsed. Where it has
+ * others, the values of the fields are compared.
+ */
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/dump_path.h"
-#include "store/import/json_pull.h"
-#include "store/verify/verify_expected.h"
+#include <jansson.h>
 
-enum { KERNEL_TEXT_BYTES = 256 };
+#include "base/memory.h"
+#include "store/dump_path.h"
+#include "store/manifest/manifest.h"
+#include "store/verify/internal.h"
+#include "text/json_scan.h"
 
 /* One file against the journal. */
 typedef struct manifest_check {
     gbx_reader *reader;
     gbx_findings *findings;
     const gbx_verify_observer *observer;
+    gbx_manifest_pieces *pieces;
+    gbx_manifest_kind kind;
     const char *name;
-    gbx_json_pull pull;
+    gbx_json_file file;
     uint64_t file_bytes;
     bool is_missing; /* this file, or one before */
 } manifest_check;
 
-/* What an array of a manifest has to hold: entry after entry. */
-typedef struct expected_array {
-    const char *key;
-    gbx_status (*next)(gbx_expected *expected, json_t **out_entry); /* NULL entry at the end */
-} expected_array;
+/* What an object is compared with: members of the top, or of an entry of a list. */
+typedef struct object_check {
+    const gbx_manifest_field *fields;
+    size_t field_count;
+    const char *list;                /* whose entry it is; NULL for the top */
+    uint64_t position;               /* in it */
+    const gbx_manifest_place *place; /* NULL for none */
+    uint64_t older;  /* a bit a field of rule LATER: the version that wrote the file had none */
+    bool is_decided; /* an entry told which */
+} object_check;
 
 static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "comparing a manifest: the host is out of memory");
+    return gbx_fail_memory("comparing a manifest");
 }
 
 /* --- values --- */
+
+/* Members of objects that are not expected do not count, and a whole number is the same with and
+ * without a fraction. */
+static bool equals(const json_t *wanted, const json_t *got) {
+    if (json_is_number(wanted) && json_is_number(got)) {
+        if (json_is_integer(wanted) && json_is_integer(got))
+            return json_integer_value(wanted) == json_integer_value(got);
+        double value = json_number_value(wanted);
+        return value == json_number_value(got) && signbit(value) == signbit(json_number_value(got));
+    }
+    if (json_typeof(wanted) != json_typeof(got))
+        return false;
+    if (json_is_array(wanted)) {
+        bool is_same = json_array_size(wanted) == json_array_size(got);
+        for (size_t i = 0; is_same && i < json_array_size(wanted); ++i)
+            is_same = equals(json_array_get(wanted, i), json_array_get(got, i));
+        return is_same;
+    }
+    if (!json_is_object(wanted))
+        return json_equal(wanted, got);
+    void *at = json_object_iter((json_t *)(uintptr_t)wanted);
+    for (; at; at = json_object_iter_next((json_t *)(uintptr_t)wanted, at)) {
+        const json_t *found = json_object_get(got, json_object_iter_key(at));
+        if (!found || !equals(json_object_iter_value(at), found))
+            return false;
+    }
+    return true;
+}
 
 static char *text_of(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17))
                  : strdup("nothing");
 }
 
-static gbx_status add_difference(manifest_check *check, const gbx_expected *expected,
-                                 const char *where, const char *key, const json_t *wanted,
-                                 const json_t *got) {
-    char what[192];
+static gbx_status add_difference(manifest_check *check, const object_check *object,
+                                 const char *name, const json_t *wanted, const json_t *got) {
+    char where[64] = "", what[192], kernel[GBX_VERIFY_KERNEL_BYTES] = "";
+    const gbx_manifest_place *at = object->place;
     char *wanted_text = text_of(wanted);
     char *got_text = text_of(got);
-    snprintf(what, sizeof what, "%s: %s%s%s", check->name, where, where[0] ? "." : "", key);
+    if (object->list)
+        snprintf(where, sizeof where, "%s[%" PRIu64 "].", object->list, object->position);
+    snprintf(what, sizeof what, "%s: %s%s", check->name, where, name);
     gbx_status status = wanted_text && got_text ? NULL : fail_memory();
-    bool has_place = expected && expected->has_place;
-    char kernel[KERNEL_TEXT_BYTES] = "";
-    if (!status && has_place)
-        status = gbx_finding_kernel(check->reader, expected->place.task, kernel, sizeof kernel);
+    if (!status && at)
+        status = gbx_finding_kernel(check->reader, at->task, kernel, sizeof kernel);
+    gbx_finding_place place = {0};
+    if (at)
+        place = (gbx_finding_place){at->index, at->task, at->arg_index, at->stage};
     if (!status)
-        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, has_place ? &expected->place : NULL,
-                         kernel, what, wanted_text, got_text);
+        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, at ? &place : NULL, kernel, what,
+                         wanted_text, got_text);
     free(wanted_text);
     free(got_text);
     return status;
 }
 
-/* Every member that is expected; others may be there as well. */
-static gbx_status compare_members(manifest_check *check, const gbx_expected *expected,
-                                  const char *where, json_t *wanted, json_t *got) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(wanted, key, value) {
-        json_t *found = json_object_get(got, key);
-        if (!found || !gbx_expected_equals(value, found))
-            GBX_TRY(add_difference(check, expected, where, key, value, found));
+/* Whether a version that wrote the file may have left the field out, as its rule says. */
+static bool may_lack(object_check *object, size_t field) {
+    uint64_t bit = UINT64_C(1) << field;
+    if (object->fields[field].rule == GBX_RULE_LATER && !object->is_decided)
+        object->older |= bit;
+    return (object->older & bit) != 0;
+}
+
+/* Every field that is expected; others may be there as well. */
+static gbx_status compare_fields(manifest_check *check, object_check *object, json_t *wanted,
+                                 json_t *got) {
+    for (size_t i = 0; i < object->field_count; ++i) {
+        const gbx_manifest_field *field = &object->fields[i];
+        const json_t *value = json_object_get(wanted, field->name);
+        const json_t *found = json_object_get(got, field->name);
+        bool is_compared = field->rule == GBX_RULE_ENDED ? gbx_reader_end(check->reader) != NULL
+                                                         : field->rule != GBX_RULE_NEVER;
+        if (!value || !is_compared || (found && equals(value, found)))
+            continue;
+        if (found || !may_lack(object, i))
+            GBX_TRY(add_difference(check, object, field->name, value, found));
     }
+    object->is_decided = true;
     return NULL;
 }
 
-/* --- arrays --- */
-
-/* Gives nothing to free when it fails. */
-static gbx_status next_expected(const expected_array *array, gbx_expected *expected,
-                                json_t **out_entry) {
-    gbx_status status = array->next(expected, out_entry);
-    if (status) {
-        json_decref(*out_entry);
-        *out_entry = NULL;
-    }
-    return status;
+static gbx_status parse(const char *text, size_t size, json_t **out_value) {
+    *out_value = json_loadb(text, size, 0, NULL);
+    return *out_value ? NULL : fail_memory();
 }
 
-static gbx_status compare_entry(manifest_check *check, gbx_expected *expected, const char *key,
-                                uint64_t position, json_t *wanted) {
-    char where[64];
-    json_t *got;
-    if (expected->is_same)
+/* --- lists --- */
+
+/* The next entry of the file, with the bytes of `text` or others. */
+static gbx_status compare_entry(manifest_check *check, object_check *object, const char *text,
+                                size_t size) {
+    json_t *wanted = NULL, *got = NULL;
+    bool is_same = false;
+    GBX_TRY(gbx_json_file_take_same(&check->file, text, size, &is_same));
+    if (is_same) {
+        object->is_decided = true;
         return NULL;
-    GBX_TRY(gbx_json_pull_parse(&check->pull, &got));
-    snprintf(where, sizeof where, "%s[%llu]", key, (unsigned long long)position);
-    gbx_status status = compare_members(check, expected, where, wanted, got);
+    }
+    GBX_TRY(gbx_json_file_document(&check->file, &got));
+    gbx_status status = parse(text, size, &wanted);
+    if (!status)
+        status = compare_fields(check, object, wanted, got);
+    json_decref(wanted);
     json_decref(got);
     return status;
-}
-
-/* From the entry on whose text was taken. */
-static gbx_status skip_rest(manifest_check *check, uint64_t *count) {
-    bool has_one = true;
-    while (has_one) {
-        json_t *value;
-        GBX_TRY(gbx_json_pull_parse(&check->pull, &value));
-        json_decref(value);
-        ++*count;
-        GBX_TRY(gbx_json_pull_next_element(&check->pull, &has_one));
-        if (has_one)
-            GBX_TRY(gbx_json_pull_text(&check->pull));
-    }
-    return NULL;
-}
-
-static uint64_t count_left(gbx_expected *expected, const expected_array *array,
-                           gbx_status *out_status) {
-    uint64_t count = 0;
-    json_t *wanted = NULL;
-    while (!(*out_status = next_expected(array, expected, &wanted)) && wanted) {
-        json_decref(wanted);
-        ++count;
-    }
-    return count;
 }
 
 static void tell_progress(const manifest_check *check) {
     if (check->observer && check->observer->on_progress)
         check->observer->on_progress(check->observer->context, check->name,
-                                     gbx_json_pull_offset(&check->pull), check->file_bytes);
+                                     gbx_json_file_offset(&check->file), check->file_bytes);
 }
 
 /* Entries of both, as long as both have some; then how many one has beyond the other. */
-static gbx_status compare_entries(manifest_check *check, const expected_array *array,
-                                  uint64_t *out_wanted, uint64_t *out_got) {
-    gbx_expected expected = {.reader = check->reader};
-    for (uint64_t position = 0;; ++position) {
-        json_t *wanted = NULL;
-        bool has_one;
-        GBX_TRY(gbx_json_pull_next_element(&check->pull, &has_one));
-        if (has_one)
-            GBX_TRY(gbx_json_pull_text(&check->pull));
-        expected.text = has_one ? check->pull.text : NULL;
-        expected.text_size = check->pull.size;
-        GBX_TRY(next_expected(array, &expected, &wanted));
-        *out_wanted = *out_got = position;
-        if (has_one && !wanted)
-            return skip_rest(check, out_got);
-        if (!wanted)
-            return NULL;
-        gbx_status status = NULL;
-        if (has_one)
-            status = compare_entry(check, &expected, array->key, position, wanted);
-        else
-            *out_wanted += 1 + count_left(&expected, array, &status);
-        json_decref(wanted);
-        if (status || !has_one)
-            return status;
-        if (position % 1024 == 0)
+static gbx_status compare_list(manifest_check *check, const char *name, gbx_manifest_list list) {
+    object_check object = {.list = name};
+    gbx_manifest_place place;
+    uint64_t wanted = 0, got = 0;
+    object.fields = gbx_manifest_list_fields(list, &object.field_count);
+    object.place = list == GBX_MANIFEST_TENSORS ? &place : NULL;
+    GBX_TRY(gbx_json_file_begin(&check->file, '['));
+    for (bool is_more = true; is_more;) {
+        const char *text = NULL;
+        size_t size = 0;
+        bool has_one = false;
+        if (wanted == got) {
+            GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &place));
+            GBX_TRY(gbx_json_file_next_element(&check->file, &has_one));
+        } else if (wanted > got) {
+            GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &place));
+        } else {
+            GBX_TRY(gbx_json_file_next_element(&check->file, &has_one));
+        }
+        if (text && has_one) {
+            object.position = got;
+            GBX_TRY(compare_entry(check, &object, text, size));
+        } else if (has_one) {
+            gbx_scan_value ignored;
+            GBX_TRY(gbx_json_file_take(&check->file, &ignored));
+        }
+        wanted += text != NULL;
+        got += has_one;
+        is_more = text || has_one;
+        if (got % 1024 == 0)
             tell_progress(check);
     }
-}
-
-static gbx_status compare_array(manifest_check *check, const expected_array *array) {
-    uint64_t wanted, got;
     char what[96];
-    GBX_TRY(gbx_json_pull_begin(&check->pull, '['));
-    GBX_TRY(compare_entries(check, array, &wanted, &got));
-    snprintf(what, sizeof what, "%s: entries of %s", check->name, array->key);
+    snprintf(what, sizeof what, "%s: entries of %s", check->name, name);
     gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, wanted, got);
     return NULL;
 }
 
 /* --- files --- */
 
-static const expected_array *find_array(const expected_array *arrays, const char *key) {
-    for (; arrays->key; ++arrays)
-        if (strcmp(arrays->key, key) == 0)
-            return arrays;
-    return NULL;
-}
-
-/* One member of the top; `seen` gathers those that are compared whole. */
-static gbx_status take_member(manifest_check *check, const expected_array *arrays, const char *key,
-                              json_t *seen) {
-    const expected_array *array = find_array(arrays, key);
-    if (array) {
-        GBX_TRY(compare_array(check, array));
-        return json_object_set_new(seen, key, json_true()) == 0 ? NULL : fail_memory();
-    }
-    json_t *value;
-    GBX_TRY(gbx_json_pull_value(&check->pull, &value));
-    return json_object_set_new(seen, key, value) == 0 ? NULL : fail_memory();
-}
-
-static gbx_status take_members(manifest_check *check, const expected_array *arrays, json_t *seen) {
-    char key[GBX_JSON_PULL_KEY_BYTES];
-    bool has_one;
-    GBX_TRY(gbx_json_pull_begin(&check->pull, '{'));
-    for (;;) {
-        GBX_TRY(gbx_json_pull_next_key(&check->pull, key, &has_one));
-        if (!has_one)
-            return gbx_json_pull_end(&check->pull);
-        if (json_object_get(seen, key)) {
-            char what[160];
-            snprintf(what, sizeof what, "%s: %s is there twice", check->name, key);
-            gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, NULL, NULL);
-        }
-        GBX_TRY(take_member(check, arrays, key, seen));
-    }
-}
-
-static gbx_status compare_top(manifest_check *check, const expected_array *arrays, json_t *wanted) {
-    json_t *seen = json_object();
-    if (!seen || !wanted) {
-        json_decref(seen);
-        return fail_memory();
-    }
-    gbx_status status = take_members(check, arrays, seen);
-    if (!status)
-        status = compare_members(check, NULL, "", wanted, seen);
-    for (; !status && arrays->key; ++arrays)
-        if (!json_object_get(seen, arrays->key))
-            status = add_difference(check, NULL, "", arrays->key, NULL, NULL);
-    json_decref(seen);
-    return status;
-}
-
 static void add_broken(manifest_check *check, const char *what) {
     gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, NULL, NULL);
 }
 
-/* `wanted` is consumed. */
+/* Whether a field of the top is a list that is compared entry by entry. */
+static bool is_walked(const gbx_manifest_field *field) {
+    return field->list != GBX_MANIFEST_LIST_COUNT && field->list != GBX_MANIFEST_KERNELS;
+}
+
+static const gbx_manifest_field *find_list(const object_check *top, const char *key) {
+    for (size_t i = 0; i < top->field_count; ++i)
+        if (is_walked(&top->fields[i]) && strcmp(top->fields[i].name, key) == 0)
+            return &top->fields[i];
+    return NULL;
+}
+
+/* `seen` gathers the members that are compared whole. */
+static gbx_status take_members(manifest_check *check, const object_check *top, json_t *seen) {
+    char key[GBX_JSON_KEY_BYTES];
+    bool has_one;
+    GBX_TRY(gbx_json_file_begin(&check->file, '{'));
+    for (;;) {
+        GBX_TRY(gbx_json_file_next_key(&check->file, key, &has_one));
+        if (!has_one)
+            return gbx_json_file_end(&check->file);
+        json_t *value = NULL;
+        const gbx_manifest_field *list = find_list(top, key);
+        if (json_object_get(seen, key)) {
+            char what[160];
+            snprintf(what, sizeof what, "%s: %s is there twice", check->name, key);
+            add_broken(check, what);
+            list = NULL;
+        }
+        if (list)
+            GBX_TRY(compare_list(check, list->name, list->list));
+        else
+            GBX_TRY(gbx_json_file_document(&check->file, &value));
+        if (json_object_set_new(seen, key, list ? json_true() : value) != 0)
+            return fail_memory();
+    }
+}
+
+static gbx_status compare_top(manifest_check *check, json_t *seen) {
+    object_check top = {0};
+    const char *text = NULL;
+    size_t size = 0;
+    json_t *wanted = NULL;
+    top.fields = gbx_manifest_head_fields(check->kind, &top.field_count);
+    GBX_TRY(gbx_manifest_pieces_head(check->pieces, check->kind, &text, &size));
+    GBX_TRY(parse(text, size, &wanted));
+    gbx_status status = take_members(check, &top, seen);
+    if (!status)
+        status = compare_fields(check, &top, wanted, seen);
+    for (size_t i = 0; !status && i < top.field_count; ++i)
+        if (is_walked(&top.fields[i]) && !json_object_get(seen, top.fields[i].name))
+            status = add_difference(check, &top, top.fields[i].name, NULL, NULL);
+    json_decref(wanted);
+    return status;
+}
+
+static gbx_status compare_open_file(manifest_check *check) {
+    json_t *seen = json_object();
+    if (!seen)
+        return fail_memory();
+    check->file_bytes = gbx_json_file_size(&check->file);
+    gbx_status status = compare_top(check, seen);
+    json_decref(seen);
+    return status;
+}
+
 static gbx_status compare_file(const char *directory, manifest_check *check,
-                               const expected_array *arrays, json_t *wanted) {
+                               gbx_manifest_kind kind) {
     char name[96], what[128];
     bool is_there = false;
+    check->kind = kind;
+    check->name = gbx_manifest_name(kind);
     snprintf(name, sizeof name, "tensor_dump/%s", check->name);
     char *path = gbx_dump_path_join(directory, name);
     gbx_status status =
-        path ? gbx_json_pull_open(&check->pull, path, check->name, &is_there) : fail_memory();
+        path ? gbx_json_file_open(&check->file, path, check->name, &is_there) : fail_memory();
     if (!status && !is_there) {
         check->is_missing = true;
         snprintf(what, sizeof what, "%s is missing", check->name);
         gbx_findings_add(check->findings, GBX_FINDING_FILE, NULL, NULL, what, NULL, NULL);
     } else if (!status) {
-        check->file_bytes = gbx_json_pull_size(&check->pull);
-        status = compare_top(check, arrays, wanted);
+        status = compare_open_file(check);
     }
-    if (status && gbx_status_code(status) == GBX_BAD_FORMAT) {
+    bool is_wrong = status && (gbx_status_code(status) == GBX_BAD_FORMAT ||
+                               gbx_status_code(status) == GBX_OUT_OF_RANGE); /* for JSON */
+    if (is_wrong) {
         add_broken(check, gbx_status_message(status));
         gbx_status_free(status);
         status = NULL;
     }
-    gbx_json_pull_close(&check->pull);
-    json_decref(wanted);
+    gbx_json_file_close(&check->file);
     free(path);
     return status;
-}
-
-static gbx_status compare_files(const char *directory, manifest_check *check) {
-    static const expected_array tensors[] = {{"tensors", gbx_expected_next_argument},
-                                             {"losses", gbx_expected_next_loss},
-                                             {"skipped", gbx_expected_next_skipped},
-                                             {0}};
-    static const expected_array arguments[] = {{"args", gbx_expected_next_run_arg}, {0}};
-    static const expected_array dispatches[] = {{"dispatches", gbx_expected_next_dispatch}, {0}};
-    gbx_reader *reader = check->reader;
-    if (gbx_reader_run(reader)->dump_level) {
-        check->name = "tensor_dump.json";
-        GBX_TRY(compare_file(directory, check, tensors, gbx_expected_tensors_head(reader)));
-    }
-    if (!gbx_reader_run(reader)->has_args)
-        return NULL;
-    check->name = "args_dump.json";
-    GBX_TRY(compare_file(directory, check, arguments, gbx_expected_arguments_head(reader)));
-    check->name = "kernel_args_dump.json";
-    return compare_file(directory, check, dispatches, gbx_expected_dispatches_head(reader));
 }
 
 gbx_status gbx_verify_manifests(const char *directory, gbx_reader *reader, gbx_findings *findings,
                                 const gbx_verify_observer *observer, bool *out_is_missing) {
     manifest_check check = {.reader = reader, .findings = findings, .observer = observer};
-    gbx_status status = compare_files(directory, &check);
+    GBX_TRY(gbx_manifest_pieces_open(reader, &check.pieces));
+    gbx_status status = NULL;
+    if (gbx_reader_run(reader)->dump_level)
+        status = compare_file(directory, &check, GBX_MANIFEST_FILE_TENSORS);
+    if (!status && gbx_reader_run(reader)->has_args)
+        status = compare_file(directory, &check, GBX_MANIFEST_FILE_ARGS);
+    if (!status && gbx_reader_run(reader)->has_args)
+        status = compare_file(directory, &check, GBX_MANIFEST_FILE_DISPATCHES);
+    gbx_manifest_pieces_close(check.pieces);
     *out_is_missing = check.is_missing;
     return status;
 }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include <jansson.h>
+
 #include "store/manifest/manifest.h"
 #include "store/verify/verify.h"
 
@@ -413,6 +415,97 @@ static void all_that_manifests_say_is_compared(void **state) {
     }
 }
 
+/* --- manifests of other versions, and of other hands --- */
+
+static size_t count_findings(const char *text) {
+    gbx_verification found;
+    assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+    size_t count = found.findings.count;
+    if (count > 0 && text)
+        check_text(&found.findings.items[0], text);
+    else
+        print_findings(&found.findings);
+    gbx_verification_free(&found);
+    return count;
+}
+
+/* Sorted, indented, with everything in another place than the writer puts it. */
+static void lay_out_again(const char *name) {
+    char path[160];
+    made_path(&dump, name, path);
+    json_t *document = json_load_file(path, 0, NULL);
+    assert_non_null(document);
+    assert_int_equal(json_dump_file(document, path, JSON_INDENT(3) | JSON_SORT_KEYS), 0);
+    json_decref(document);
+}
+
+static void manifests_may_be_laid_out_again(void **state) {
+    (void)state;
+    static const char *const names[] = {"tensor_dump.json", "args_dump.json",
+                                        "kernel_args_dump.json"};
+    make_full();
+    for (size_t i = 0; i < 3; ++i)
+        lay_out_again(names[i]);
+    assert_int_equal(count_findings(NULL), 0);
+    edit(&dump, "tensor_dump.json", "\"thread\": 1", "\"thread\": 2");
+    assert_int_equal(count_findings("thread"), 1);
+    edit(&dump, "kernel_args_dump.json", "\"block_idx\": 1", "\"block_idx\": 3");
+    assert_int_equal(count_findings("thread"), 2);
+    made_remove(&dump);
+}
+
+/* Three tasks were skipped. */
+static void make_with_skipped(void) {
+    static const uint32_t reasons[] = {GBX_SKIP_NOT_DESCRIBED, GBX_SKIP_MISMATCH,
+                                       GBX_SKIP_NOT_DESCRIBED};
+    memset(&dump, 0, sizeof dump);
+    made_run(&dump, full_run_json);
+    for (uint32_t i = 0; i < 3; ++i) {
+        gbx_record_skipped *skipped = made_append(&dump, GBX_RECORD_SKIPPED, sizeof *skipped, 0);
+        skipped->head.task = i;
+        skipped->head.arg_index = GBX_ARG_NONE;
+        skipped->head.stage = GBX_STAGE_NONE;
+        skipped->func_id = 4;
+        skipped->reason = reasons[i];
+    }
+    gbx_record_end end = {0};
+    made_end(&dump, &end, "ok");
+    made_end_block(&dump);
+    made_write(&dump);
+    assert_ok(gbx_manifest_write(dump.directory, true, true));
+}
+
+/* reason_code is of a later version than the first: a file of that has none in any entry. */
+static void fields_that_the_writing_version_had_are_compared(void **state) {
+    (void)state;
+    static const char undescribed[] = ",\"reason_code\":\"undescribed\"}";
+    static const char misdescribed[] = ",\"reason_code\":\"misdescribed\"}";
+    make_with_skipped();
+    assert_int_equal(count_findings(NULL), 0);
+    edit(&dump, "tensor_dump.json", undescribed, "}");
+    edit(&dump, "tensor_dump.json", misdescribed, "}");
+    edit(&dump, "tensor_dump.json", undescribed, "}");
+    assert_int_equal(count_findings(NULL), 0);
+    made_remove(&dump);
+
+    make_with_skipped();
+    edit(&dump, "tensor_dump.json", misdescribed, "}");
+    assert_int_equal(count_findings("skipped[1].reason_code"), 1);
+    made_remove(&dump);
+
+    make_with_skipped();
+    edit(&dump, "tensor_dump.json", misdescribed, undescribed);
+    assert_int_equal(count_findings("skipped[1].reason_code"), 1);
+    made_remove(&dump);
+
+    make_with_skipped(); /* sentences are for people */
+    edit(&dump, "tensor_dump.json", "what was told", "whatever was told");
+    assert_int_equal(count_findings(NULL), 0);
+    edit(&dump, "tensor_dump.json", "\"task_seq\":1", "\"task_seq\":2");
+    assert_int_equal(count_findings("skipped[1].task_seq"), 1);
+    made_remove(&dump);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_edited_manifest_is_found),
@@ -420,6 +513,8 @@ int main(void) {
         cmocka_unit_test(flags_of_other_tools_are_compared),
         cmocka_unit_test(the_layout_of_a_manifest_does_not_matter),
         cmocka_unit_test(all_that_manifests_say_is_compared),
+        cmocka_unit_test(manifests_may_be_laid_out_again),
+        cmocka_unit_test(fields_that_the_writing_version_had_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

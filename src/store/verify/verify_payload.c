@@ -1,6 +1,3 @@
-#include "store/verify/verify_payload.h"
-
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +6,13 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/io.h"
+#include "base/memory.h"
 #include "store/payload/payload_file.h"
+#include "store/verify/internal.h"
 
 /* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */
-enum { WINDOW_BYTES = 1 << 20, KERNEL_TEXT_BYTES = 256 };
+enum { WINDOW_BYTES = 1 << 20 };
 
 /* Payload that was read last. */
 typedef struct window {
@@ -43,43 +43,23 @@ static const char *name_of(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-bool gbx_verify_list_add(gbx_verify_list *list, const gbx_verify_entry *entry) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity + list->capacity / 2 : 1024;
-        gbx_verify_entry *entries = reallocarray(list->entries, capacity, sizeof *entries);
-        if (!entries)
-            return false;
-        list->entries = entries;
-        list->capacity = capacity;
-    }
-    list->entries[list->count++] = *entry;
-    return true;
-}
-
-void gbx_verify_list_free(gbx_verify_list *list) {
-    free(list->entries);
-    *list = (gbx_verify_list){0};
-}
-
 /* --- reading --- */
 
 static gbx_status fill_window(window *payload, uint64_t offset) {
     uint64_t left = payload->file.bytes - offset;
     size_t wanted = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-    ssize_t got;
-    do
-        got = pread(payload->file.fd, payload->memory, wanted, (off_t)offset);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
+    size_t got = 0;
+    int error = gbx_pread_all(payload->file.fd, payload->memory, wanted, offset, &got);
+    if (error)
         return gbx_fail(GBX_IO, "reading %s at byte %" PRIu64 ": %s", payload->file.path, offset,
-                        strerror(errno));
+                        strerror(error));
     if (got == 0)
         return gbx_fail(GBX_IO,
                         "reading %s at byte %" PRIu64 ": it ends there, but had %" PRIu64
                         " bytes when it was opened",
                         payload->file.path, offset, payload->file.bytes);
     payload->start = offset;
-    payload->bytes = (uint64_t)got;
+    payload->bytes = got;
     return NULL;
 }
 
@@ -108,7 +88,7 @@ static gbx_status add_finding(payload_check *check, const gbx_verify_entry *entr
                               gbx_finding_kind kind, const char *what, const char *expected,
                               const char *got) {
     const gbx_record *record;
-    char kernel[KERNEL_TEXT_BYTES];
+    char kernel[GBX_VERIFY_KERNEL_BYTES];
     GBX_TRY(gbx_reader_at(check->reader, entry->position, &record));
     gbx_finding_place place = {.index = entry->index,
                                .task = record->task,
@@ -269,7 +249,7 @@ static gbx_status open_payload(window *payload, const char *path) {
     GBX_TRY(status);
     payload->memory = aligned_alloc(GBX_PAYLOAD_ALIGNMENT, WINDOW_BYTES);
     if (!payload->memory)
-        return gbx_fail(GBX_EXHAUSTED, "reading %s: the host is out of memory", path);
+        return gbx_fail_memory("reading %s", path);
     (void)posix_fadvise(payload->file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return NULL;
 }

@@ -14,23 +14,17 @@ typedef __m256d doubles;
 typedef __m256 floats;
 typedef __m256i integers; /* 8 of 32 bits or 4 of 64 */
 
+typedef __m128i half;
+
+#    define V(instruction) _mm256_##instruction
+#    define SI(instruction) _mm256_##instruction##_si256
+#    define H(instruction) _mm_##instruction
+#    define HSI(instruction) _mm_##instruction##_si128
+#    define load_bytes _mm_loadl_epi64
+
+#    include "tensor/compare/compare_lanes.h"
+
 /* --- doubles --- */
-
-VECTOR_INLINE doubles all_doubles(double x) {
-    return _mm256_set1_pd(x);
-}
-
-VECTOR_INLINE doubles load_doubles(const void *from) {
-    return _mm256_loadu_pd(from);
-}
-
-VECTOR_INLINE void store_doubles(void *to, doubles x) {
-    _mm256_storeu_pd(to, x);
-}
-
-VECTOR_INLINE doubles doubles_of_floats(const void *from) {
-    return _mm256_cvtps_pd(_mm_loadu_ps(from));
-}
 
 /* Of halves of 64 bits: as the low bits of 2^52, which is taken away. */
 VECTOR_INLINE doubles doubles_of_low(__m256i x) {
@@ -52,25 +46,8 @@ VECTOR_INLINE doubles doubles_of_32(const void *from, bool is_signed) {
     return is_signed ? _mm256_cvtepi32_pd(x) : doubles_of_low(_mm256_cvtepu32_epi64(x));
 }
 
-VECTOR_INLINE doubles fused(doubles a, doubles b, doubles c) {
-    return _mm256_fmadd_pd(a, b, c);
-}
-
-VECTOR_INLINE doubles fused_minus(doubles a, doubles b, doubles c) {
-    return _mm256_fmsub_pd(a, b, c);
-}
-
 VECTOR_INLINE doubles magnitude(doubles x) {
     return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-}
-
-/* `limit` for NaN. */
-VECTOR_INLINE doubles at_most(doubles x, doubles limit) {
-    return _mm256_min_pd(x, limit);
-}
-
-VECTOR_INLINE doubles larger(doubles a, doubles b) {
-    return _mm256_max_pd(a, b);
 }
 
 /* Of |x| and b, which is not negative. */
@@ -101,11 +78,6 @@ VECTOR_INLINE unsigned is_not_finite(doubles x) {
     return has_sign(_mm256_cmp_pd(magnitude(x), _mm256_set1_pd(DBL_MAX), _CMP_NLE_UQ));
 }
 
-/* The bits of both. */
-VECTOR_INLINE doubles either(doubles a, doubles b) {
-    return _mm256_or_pd(a, b);
-}
-
 VECTOR_INLINE double largest(doubles x) {
     __m128d two = _mm_max_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
     return _mm_cvtsd_f64(_mm_max_pd(two, _mm_unpackhi_pd(two, two)));
@@ -113,32 +85,8 @@ VECTOR_INLINE double largest(doubles x) {
 
 /* --- floats --- */
 
-VECTOR_INLINE floats all_floats(float x) {
-    return _mm256_set1_ps(x);
-}
-
-VECTOR_INLINE floats load_floats(const void *from) {
-    return _mm256_loadu_ps(from);
-}
-
-VECTOR_INLINE void store_floats(void *to, floats x) {
-    _mm256_storeu_ps(to, x);
-}
-
-VECTOR_INLINE floats fused_floats(floats a, floats b, floats c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
-
 VECTOR_INLINE floats magnitude_floats(floats x) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
-}
-
-VECTOR_INLINE floats larger_floats(floats a, floats b) {
-    return _mm256_max_ps(a, b);
-}
-
-VECTOR_INLINE floats smaller_floats(floats a, floats b) {
-    return _mm256_min_ps(a, b);
 }
 
 VECTOR_INLINE unsigned is_not_below_floats(floats a, floats b) {
@@ -154,59 +102,11 @@ VECTOR_INLINE floats floats_of_codes(integers codes, int shift) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(codes, shift));
 }
 
-VECTOR_INLINE floats floats_of_integers(integers x) {
-    return _mm256_cvtepi32_ps(x);
-}
-
-VECTOR_INLINE floats floats_of_float16(const void *from) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(from));
-}
-
-VECTOR_INLINE floats floats_of_e5m2(const void *from) {
-    return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepi8_epi16(_mm_loadl_epi64(from)), 8));
-}
-
-/* A float16 with the same bits has an exponent that is less by 8. */
-VECTOR_INLINE floats floats_of_e4m3(const void *from) {
-    __m128i code = _mm_cvtepi8_epi16(_mm_loadl_epi64(from));
-    __m128i bits = _mm_set1_epi16(0x7f);
-    __m128i is_nan = _mm_cmpeq_epi16(_mm_and_si128(code, bits), bits);
-    __m128i half = _mm_and_si128(_mm_slli_epi16(code, 7), _mm_set1_epi16((int16_t)0xbf80));
-    half = _mm_or_si128(half, _mm_and_si128(is_nan, _mm_set1_epi16(0x7e00)));
-    return _mm256_cvtph_ps(half) * all_floats(256.0F);
-}
-
 /* --- integers --- */
-
-VECTOR_INLINE integers load_integers(const void *from) {
-    return _mm256_loadu_si256(from);
-}
-
-VECTOR_INLINE void store_integers(void *to, integers x) {
-    _mm256_storeu_si256(to, x);
-}
 
 VECTOR_INLINE bool is_not_same(integers a, integers b) {
     __m256i bits = _mm256_xor_si256(a, b);
     return !_mm256_testz_si256(bits, bits);
-}
-
-VECTOR_INLINE integers widen_16(const void *from, bool is_signed) {
-    __m128i x = _mm_loadu_si128(from);
-    return is_signed ? _mm256_cvtepi16_epi32(x) : _mm256_cvtepu16_epi32(x);
-}
-
-VECTOR_INLINE integers widen_8(const void *from) {
-    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(from));
-}
-
-VECTOR_INLINE integers widen_32(const void *from, bool is_signed) {
-    __m128i x = _mm_loadu_si128(from);
-    return is_signed ? _mm256_cvtepi32_epi64(x) : _mm256_cvtepu32_epi64(x);
-}
-
-VECTOR_INLINE integers larger_32(integers a, integers b) {
-    return _mm256_max_epu32(a, b);
 }
 
 /* Without signs, like all that is above or larger. */
@@ -239,11 +139,6 @@ VECTOR_INLINE unsigned is_above_32(integers x, uint32_t limit) {
 
 VECTOR_INLINE unsigned is_above_64(integers x, uint64_t limit) {
     return has_sign(_mm256_castsi256_pd(exceed_64(x, _mm256_set1_epi64x((int64_t)limit))));
-}
-
-/* Of 32 bits with their sign; modulo 2^32 where it does not fit. */
-VECTOR_INLINE integers differences_32(integers a, integers b) {
-    return _mm256_abs_epi32(_mm256_sub_epi32(a, b));
 }
 
 /* Adds what the sign of a code is worth to those across zero: the magnitudes. */

@@ -14,23 +14,17 @@ typedef __m512d doubles;
 typedef __m512 floats;
 typedef __m512i integers; /* 16 of 32 bits or 8 of 64 */
 
+typedef __m256i half;
+
+#    define V(instruction) _mm512_##instruction
+#    define SI(instruction) _mm512_##instruction##_si512
+#    define H(instruction) _mm256_##instruction
+#    define HSI(instruction) _mm256_##instruction##_si256
+#    define load_bytes _mm_loadu_si128
+
+#    include "tensor/compare/compare_lanes.h"
+
 /* --- doubles --- */
-
-VECTOR_INLINE doubles all_doubles(double x) {
-    return _mm512_set1_pd(x);
-}
-
-VECTOR_INLINE doubles load_doubles(const void *from) {
-    return _mm512_loadu_pd(from);
-}
-
-VECTOR_INLINE void store_doubles(void *to, doubles x) {
-    _mm512_storeu_pd(to, x);
-}
-
-VECTOR_INLINE doubles doubles_of_floats(const void *from) {
-    return _mm512_cvtps_pd(_mm256_loadu_ps(from));
-}
 
 VECTOR_INLINE doubles doubles_of_int64(integers x, bool is_signed) {
     return is_signed ? _mm512_cvtepi64_pd(x) : _mm512_cvtepu64_pd(x);
@@ -41,25 +35,8 @@ VECTOR_INLINE doubles doubles_of_32(const void *from, bool is_signed) {
     return is_signed ? _mm512_cvtepi32_pd(x) : _mm512_cvtepu32_pd(x);
 }
 
-VECTOR_INLINE doubles fused(doubles a, doubles b, doubles c) {
-    return _mm512_fmadd_pd(a, b, c);
-}
-
-VECTOR_INLINE doubles fused_minus(doubles a, doubles b, doubles c) {
-    return _mm512_fmsub_pd(a, b, c);
-}
-
 VECTOR_INLINE doubles magnitude(doubles x) {
     return _mm512_abs_pd(x);
-}
-
-/* `limit` for NaN. */
-VECTOR_INLINE doubles at_most(doubles x, doubles limit) {
-    return _mm512_min_pd(x, limit);
-}
-
-VECTOR_INLINE doubles larger(doubles a, doubles b) {
-    return _mm512_max_pd(a, b);
 }
 
 /* Of |x| and b, which is not negative. */
@@ -89,43 +66,14 @@ VECTOR_INLINE unsigned is_not_finite(doubles x) {
     return _mm512_fpclass_pd_mask(x, 0x99);
 }
 
-/* The bits of both. */
-VECTOR_INLINE doubles either(doubles a, doubles b) {
-    return _mm512_or_pd(a, b);
-}
-
 VECTOR_INLINE double largest(doubles x) {
     return _mm512_reduce_max_pd(x);
 }
 
 /* --- floats --- */
 
-VECTOR_INLINE floats all_floats(float x) {
-    return _mm512_set1_ps(x);
-}
-
-VECTOR_INLINE floats load_floats(const void *from) {
-    return _mm512_loadu_ps(from);
-}
-
-VECTOR_INLINE void store_floats(void *to, floats x) {
-    _mm512_storeu_ps(to, x);
-}
-
-VECTOR_INLINE floats fused_floats(floats a, floats b, floats c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
-
 VECTOR_INLINE floats magnitude_floats(floats x) {
     return _mm512_abs_ps(x);
-}
-
-VECTOR_INLINE floats larger_floats(floats a, floats b) {
-    return _mm512_max_ps(a, b);
-}
-
-VECTOR_INLINE floats smaller_floats(floats a, floats b) {
-    return _mm512_min_ps(a, b);
 }
 
 VECTOR_INLINE unsigned is_not_below_floats(floats a, floats b) {
@@ -140,58 +88,10 @@ VECTOR_INLINE floats floats_of_codes(integers codes, int shift) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(codes, (unsigned)shift));
 }
 
-VECTOR_INLINE floats floats_of_integers(integers x) {
-    return _mm512_cvtepi32_ps(x);
-}
-
-VECTOR_INLINE floats floats_of_float16(const void *from) {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(from));
-}
-
-VECTOR_INLINE floats floats_of_e5m2(const void *from) {
-    return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(from)), 8));
-}
-
-/* A float16 with the same bits has an exponent that is less by 8. */
-VECTOR_INLINE floats floats_of_e4m3(const void *from) {
-    __m256i code = _mm256_cvtepi8_epi16(_mm_loadu_si128(from));
-    __m256i bits = _mm256_set1_epi16(0x7f);
-    __m256i is_nan = _mm256_cmpeq_epi16(_mm256_and_si256(code, bits), bits);
-    __m256i half = _mm256_and_si256(_mm256_slli_epi16(code, 7), _mm256_set1_epi16((int16_t)0xbf80));
-    half = _mm256_or_si256(half, _mm256_and_si256(is_nan, _mm256_set1_epi16(0x7e00)));
-    return _mm512_cvtph_ps(half) * all_floats(256.0F);
-}
-
 /* --- integers --- */
-
-VECTOR_INLINE integers load_integers(const void *from) {
-    return _mm512_loadu_si512(from);
-}
-
-VECTOR_INLINE void store_integers(void *to, integers x) {
-    _mm512_storeu_si512(to, x);
-}
 
 VECTOR_INLINE bool is_not_same(integers a, integers b) {
     return _mm512_cmpneq_epi64_mask(a, b) != 0;
-}
-
-VECTOR_INLINE integers widen_16(const void *from, bool is_signed) {
-    __m256i x = _mm256_loadu_si256(from);
-    return is_signed ? _mm512_cvtepi16_epi32(x) : _mm512_cvtepu16_epi32(x);
-}
-
-VECTOR_INLINE integers widen_8(const void *from) {
-    return _mm512_cvtepi8_epi32(_mm_loadu_si128(from));
-}
-
-VECTOR_INLINE integers widen_32(const void *from, bool is_signed) {
-    __m256i x = _mm256_loadu_si256(from);
-    return is_signed ? _mm512_cvtepi32_epi64(x) : _mm512_cvtepu32_epi64(x);
-}
-
-VECTOR_INLINE integers larger_32(integers a, integers b) {
-    return _mm512_max_epu32(a, b);
 }
 
 VECTOR_INLINE integers larger_64(integers a, integers b) {
@@ -212,11 +112,6 @@ VECTOR_INLINE unsigned is_above_32(integers x, uint32_t limit) {
 
 VECTOR_INLINE unsigned is_above_64(integers x, uint64_t limit) {
     return _mm512_cmpgt_epu64_mask(x, _mm512_set1_epi64((int64_t)limit));
-}
-
-/* Of 32 bits with their sign; modulo 2^32 where it does not fit. */
-VECTOR_INLINE integers differences_32(integers a, integers b) {
-    return _mm512_abs_epi32(_mm512_sub_epi32(a, b));
 }
 
 /* Adds what the sign of a code is worth to those across zero: the magnitudes. */

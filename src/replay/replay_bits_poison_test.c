@@ -1,0 +1,112 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "replay/replay_bits.h"
+
+static const unsigned char poisons[2] = {0xa5, 0x5a};
+
+static gbx_tensor make_tensor(uint32_t dtype, uint32_t ndims, const int64_t *shape) {
+    gbx_tensor tensor;
+    assert_null(gbx_tensor_contiguous(0, dtype, ndims, shape, &tensor));
+    return tensor;
+}
+
+/* Of each width, every second element is written, with all values that a first byte can have. */
+static void test_elements_of_whole_bytes(void **state) {
+    static const uint32_t dtypes[] = {GBX_UINT8, GBX_BFLOAT16, GBX_FLOAT32, GBX_FLOAT64};
+    (void)state;
+    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; ++d) {
+        const int64_t shape[2] = {2, 256};
+        gbx_tensor tensor = make_tensor(dtypes[d], 2, shape);
+        size_t width = gbx_dtype_bits(dtypes[d]) / 8;
+        unsigned char want[512 * 8], again[512 * 8], got[512 * 8];
+        memset(want, poisons[0], sizeof want);
+        memset(again, poisons[1], sizeof again);
+        memset(got, 0x77, sizeof got);
+        for (size_t i = 1; i < 512; i += 2) {
+            memset(want + i * width, (int)(i / 2), width);
+            memset(again + i * width, (int)(i / 2), width);
+        }
+        assert_true(gbx_poison_is_in(&tensor, want, poisons[0]));
+        assert_int_equal(gbx_not_written_clear(&tensor, want, again, poisons, got), 256);
+        for (size_t i = 0; i < 512 * width; ++i) {
+            bool is_written = i / width % 2 == 1;
+            assert_int_equal(got[i], is_written ? 0x77 : 0);
+            assert_int_equal(want[i], is_written ? i / width / 2 : 0);
+        }
+    }
+}
+
+/* One byte of an element is enough for it to be written. */
+static void test_one_byte_is_written(void **state) {
+    const int64_t shape[1] = {4};
+    gbx_tensor tensor = make_tensor(GBX_FLOAT32, 1, shape);
+    (void)state;
+    unsigned char want[16], again[16], got[16] = {1};
+    memset(want, poisons[0], sizeof want);
+    memset(again, poisons[1], sizeof again);
+    for (size_t i = 0; i < 4; ++i)
+        want[i * 4 + i] = again[i * 4 + i] = 0;
+    assert_false(gbx_poison_is_in(&tensor, want, poisons[0]));
+    assert_int_equal(gbx_not_written_clear(&tensor, want, again, poisons, got), 0);
+    assert_int_equal(got[0], 1);
+}
+
+/* A value that is the poison of one of both runs was written. */
+static void test_values_that_are_poison(void **state) {
+    const int64_t shape[1] = {2};
+    gbx_tensor tensor = make_tensor(GBX_UINT8, 1, shape);
+    (void)state;
+    unsigned char want[2] = {0xa5, 0x5a}, again[2] = {0xa5, 0x5a}, got[2] = {1, 2};
+    assert_true(gbx_poison_is_in(&tensor, want, poisons[0]));
+    assert_int_equal(gbx_not_written_clear(&tensor, want, again, poisons, got), 0);
+    assert_int_equal(got[0], 1);
+    assert_int_equal(got[1], 2);
+}
+
+/* Rows of three halves have two bytes; the fourth half is no element. */
+static void test_int4(void **state) {
+    const int64_t shape[2] = {2, 3};
+    gbx_tensor tensor = make_tensor(GBX_INT4, 2, shape);
+    (void)state;
+    /* Written: elements 1 and 5, the high half of byte 0 and the low half of byte 3. */
+    unsigned char want[4] = {0x35, 0xa5, 0xa5, 0xa7};
+    unsigned char again[4] = {0x3a, 0x5a, 0x5a, 0x57};
+    unsigned char got[4] = {0xff, 0xff, 0xff, 0xff};
+    assert_true(gbx_poison_is_in(&tensor, want, poisons[0]));
+    assert_int_equal(gbx_not_written_clear(&tensor, want, again, poisons, got), 4);
+    static const unsigned char left[4] = {0xf0, 0xf0, 0x00, 0xff};
+    assert_memory_equal(got, left, sizeof left);
+    assert_int_equal(want[0], 0x30);
+    /* Where all elements are written, the half that is none does not count. */
+    unsigned char whole[4] = {0x11, 0xa1, 0x11, 0xa1};
+    assert_false(gbx_poison_is_in(&tensor, whole, poisons[0]));
+}
+
+static void test_no_elements(void **state) {
+    const int64_t shape[2] = {0, 3};
+    gbx_tensor tensor = make_tensor(GBX_INT4, 2, shape);
+    gbx_tensor single = make_tensor(GBX_INT32, 0, NULL);
+    unsigned char want[4], again[4], got[4] = {1, 2, 3, 4};
+    (void)state;
+    memset(want, poisons[0], sizeof want);
+    memset(again, poisons[1], sizeof again);
+    assert_false(gbx_poison_is_in(&tensor, want, poisons[0]));
+    assert_int_equal(gbx_not_written_clear(&tensor, want, again, poisons, got), 0);
+    assert_int_equal(got[0], 1);
+    assert_int_equal(gbx_not_written_clear(&single, want, again, poisons, got), 1);
+    assert_int_equal(got[3], 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elements_of_whole_bytes), cmocka_unit_test(test_one_byte_is_written),
+        cmocka_unit_test(test_values_that_are_poison), cmocka_unit_test(test_int4),
+        cmocka_unit_test(test_no_elements)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

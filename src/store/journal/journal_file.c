@@ -1,0 +1,269 @@
+#include "store/journal/journal_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "base/descriptor.h"
+#include "base/io.h"
+#include "base/memory.h"
+#include "store/dump_path.h"
+
+/* --- the lock --- */
+
+gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out_fd) {
+    *out_fd = -1;
+    char *path = gbx_dump_path_join(directory, "tensor_dump/tensor_dump.rec");
+    if (!path)
+        return gbx_fail_memory("opening the journal of %s", directory);
+    int access = use == GBX_JOURNAL_READS ? O_RDONLY : O_RDWR;
+    /* Not blocking: who reads it refuses a pipe, and does not wait for one. */
+    int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC | O_NONBLOCK));
+    int operation = use == GBX_JOURNAL_READS ? LOCK_SH : LOCK_EX;
+    gbx_status status = NULL;
+    if (fd < 0 && errno == ENOENT)
+        status = gbx_fail(GBX_NOT_FOUND,
+                          "%s is missing: a dump keeps its records there; nothing can be told "
+                          "without it",
+                          path);
+    else if (fd < 0)
+        status = gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
+    else if (flock(fd, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        status = gbx_fail(GBX_UNSUPPORTED,
+                          use == GBX_JOURNAL_READS
+                              ? "%s is being written: the run is going on, or glassbox recover is "
+                                "at it; wait until it has ended"
+                              : "%s is in use: the run is going on, or another glassbox reads it; "
+                                "wait until it has ended",
+                          path);
+    if (status && fd >= 0)
+        close(fd);
+    else
+        *out_fd = fd;
+    free(path);
+    return status;
+}
+
+/* --- header and blocks --- */
+
+static gbx_status read_at(int fd, const char *path, uint64_t offset, void *to, size_t size,
+                          size_t *out_size) {
+    int error = gbx_pread_all(fd, to, size, offset, out_size);
+    return error ? gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(error)) : NULL;
+}
+
+static bool is_header_length(const gbx_journal_header *header) {
+    if (header->version == GBX_JOURNAL_OLDEST_VERSION)
+        return header->header_bytes == sizeof *header;
+    return header->header_bytes >= sizeof *header && header->header_bytes % 8 == 0 &&
+           header->header_bytes <= GBX_JOURNAL_HEADER_MAX_BYTES;
+}
+
+gbx_status gbx_journal_check_header(int fd, const char *path, uint64_t *out_header_bytes) {
+    gbx_journal_header header;
+    size_t size = 0;
+    GBX_TRY(read_at(fd, path, 0, &header, sizeof header, &size));
+    if (size < sizeof header || memcmp(header.magic, GBX_JOURNAL_MAGIC, sizeof header.magic) != 0)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s is not the journal of a dump: it does not begin with "
+                        "the %zu bytes of a header",
+                        path, sizeof header);
+    if (header.version > GBX_JOURNAL_VERSION)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "%s is a journal of version %" PRIu32 "; this glassbox reads versions %u "
+                        "to %u: use a newer one",
+                        path, header.version, GBX_JOURNAL_OLDEST_VERSION, GBX_JOURNAL_VERSION);
+    if (header.version < GBX_JOURNAL_OLDEST_VERSION)
+        return gbx_fail(GBX_BAD_FORMAT, "%s is a journal of version %" PRIu32 "; there is no such",
+                        path, header.version);
+    if (!is_header_length(&header))
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: the header says that it has %" PRIu32
+                        " bytes; version 1 has %zu, version 2 a multiple of 8 from there to %u",
+                        path, header.header_bytes, sizeof header, GBX_JOURNAL_HEADER_MAX_BYTES);
+    *out_header_bytes = header.header_bytes;
+    return NULL;
+}
+
+static GBX_PRINTF(4, 5) bool report(gbx_block_problem *problem, gbx_reader_stop stop,
+                                    uint64_t offset, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
+    va_end(arguments);
+    problem->stop = stop;
+    problem->offset = offset;
+    return false;
+}
+
+static bool is_zero(const gbx_block_header *header) {
+    static const gbx_block_header zero;
+    return memcmp(header, &zero, sizeof zero) == 0;
+}
+
+static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t sequence,
+                       gbx_block_problem *problem) {
+    if (is_zero(header))
+        return report(problem, GBX_STOP_CUT, offset, "zeros follow instead of a block");
+    if (header->magic != GBX_BLOCK_MAGIC)
+        return report(problem, GBX_STOP_BAD_MAGIC, offset, "no block begins here");
+    size_t checked = offsetof(gbx_block_header, head_check);
+    if (XXH3_64bits(header, checked) != header->head_check)
+        return report(problem, GBX_STOP_BAD_CHECKSUM, offset,
+                      "the head of block %" PRIu32 " does not match its checksum", sequence);
+    if (header->sequence != sequence)
+        return report(problem, GBX_STOP_BAD_SEQUENCE, offset,
+                      "block %" PRIu32 " comes where block %" PRIu32 " has to", header->sequence,
+                      sequence);
+    if (header->record_bytes == 0 || header->record_bytes > GBX_BLOCK_MAX_BYTES ||
+        header->record_bytes % 8 != 0)
+        return report(problem, GBX_STOP_BAD_BLOCK, offset,
+                      "block %" PRIu32 " says that it has %" PRIu32 " bytes of records", sequence,
+                      header->record_bytes);
+    return true;
+}
+
+/* Every record lies inside of the block and makes sense, none has to be understood and is not, and
+ * there are as many as it says. */
+static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
+    uint64_t words = block->record_bytes / 8;
+    uint64_t count = 0;
+    for (uint64_t at = 0; at < words; ++count) {
+        const char *wrong = gbx_record_check(block->records + at, words - at);
+        const gbx_record *record = (const gbx_record *)(const void *)(block->records + at);
+        uint64_t offset = block->offset + sizeof(gbx_block_header) + at * 8;
+        if (wrong)
+            return report(problem, GBX_STOP_BAD_RECORD, offset, "a record makes no sense: %s",
+                          wrong);
+        if (gbx_record_must_be_known(record->type))
+            return report(problem, GBX_STOP_NEWER, offset,
+                          "a record has type %u, which a reader has to understand", record->type);
+        at += record->words;
+    }
+    if (count != block->record_count)
+        return report(problem, GBX_STOP_BAD_BLOCK, block->offset,
+                      "a block of %" PRIu64 " records says that it has %" PRIu32, count,
+                      block->record_count);
+    return true;
+}
+
+static gbx_status read_records(int fd, const char *path, const gbx_block_header *header,
+                               uint64_t file_bytes, gbx_journal_block *block, bool *out_is_whole,
+                               gbx_block_problem *problem) {
+    size_t size = 0;
+    uint64_t begin = block->offset + sizeof *header;
+    uint64_t room = begin < file_bytes ? file_bytes - begin : 0;
+    size_t wanted = header->record_bytes < room ? header->record_bytes : (size_t)room;
+    GBX_TRY(read_at(fd, path, begin, block->records, wanted, &size));
+    if (size < header->record_bytes)
+        *out_is_whole = report(problem, GBX_STOP_CUT, block->offset,
+                               "block %" PRIu32 " is cut off: "
+                               "%zu of its %" PRIu32 " bytes of records are there",
+                               header->sequence, size, header->record_bytes);
+    else if (XXH3_64bits(block->records, header->record_bytes) != header->checksum)
+        *out_is_whole = report(problem, GBX_STOP_BAD_CHECKSUM, block->offset,
+                               "the records of block %" PRIu32 " do not match their checksum",
+                               header->sequence);
+    else
+        *out_is_whole = check_records(block, problem);
+    return NULL;
+}
+
+gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset, uint64_t file_bytes,
+                                  uint32_t sequence, gbx_journal_block *block, bool *out_is_whole,
+                                  gbx_block_problem *out_problem) {
+    *out_is_whole = false;
+    if (offset >= file_bytes) {
+        report(out_problem, GBX_STOP_END, offset, "%s", "");
+        return NULL;
+    }
+    gbx_block_header header;
+    size_t size = 0;
+    GBX_TRY(read_at(fd, path, offset, &header, sizeof header, &size));
+    if (size < sizeof header) {
+        report(out_problem, GBX_STOP_CUT, offset, "the head of block %" PRIu32 " is cut off",
+               sequence);
+        return NULL;
+    }
+    if (!check_head(&header, offset, sequence, out_problem))
+        return NULL;
+    block->offset = offset;
+    block->record_bytes = header.record_bytes;
+    block->record_count = header.record_count;
+    return read_records(fd, path, &header, file_bytes, block, out_is_whole, out_problem);
+}
+
+/* --- pages --- */
+
+gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int fd, const char *path,
+                                    uint64_t end) {
+    uint64_t count = (end + GBX_PAGE_BYTES - 1) / GBX_PAGE_BYTES;
+    pages->fd = fd;
+    pages->path = path;
+    pages->end = end;
+    pages->count = count < GBX_PAGES_MAX ? (size_t)count : GBX_PAGES_MAX;
+    pages->pages = aligned_alloc(GBX_PAGE_BYTES, pages->count * GBX_PAGE_BYTES);
+    return pages->pages ? NULL : gbx_fail_memory("reading %s", path);
+}
+
+void gbx_journal_pages_destroy(gbx_journal_pages *pages) {
+    free(pages->pages);
+    free(pages->scratch);
+    memset(pages, 0, sizeof *pages);
+}
+
+static gbx_status get_page(gbx_journal_pages *pages, uint64_t number,
+                           const unsigned char **out_page) {
+    size_t place = pages->count == GBX_PAGES_MAX ? number % GBX_PAGES_MAX : number % pages->count;
+    unsigned char *page = pages->pages + place * GBX_PAGE_BYTES;
+    if (pages->tags[place] != number + 1) {
+        size_t size = 0;
+        pages->tags[place] = 0;
+        GBX_TRY(
+            read_at(pages->fd, pages->path, number * GBX_PAGE_BYTES, page, GBX_PAGE_BYTES, &size));
+        memset(page + size, 0, GBX_PAGE_BYTES - size); /* the file ends in it */
+        pages->tags[place] = number + 1;
+    }
+    *out_page = page;
+    return NULL;
+}
+
+static gbx_status get_across(gbx_journal_pages *pages, uint64_t offset, size_t size,
+                             const void **out_bytes) {
+    GBX_TRY(gbx_array_reserve(&pages->scratch, &pages->scratch_bytes, size, "reading a journal"));
+    for (size_t done = 0; done < size;) {
+        const unsigned char *page = NULL;
+        GBX_TRY(get_page(pages, (offset + done) >> GBX_PAGE_SHIFT, &page));
+        size_t within = (size_t)((offset + done) % GBX_PAGE_BYTES);
+        size_t part = GBX_PAGE_BYTES - within;
+        if (part > size - done)
+            part = size - done;
+        memcpy(pages->scratch + done, page + within, part);
+        done += part;
+    }
+    *out_bytes = pages->scratch;
+    return NULL;
+}
+
+gbx_status gbx_journal_pages_get(gbx_journal_pages *pages, uint64_t offset, size_t size,
+                                 const void **out_bytes) {
+    if (!gbx_range_is_inside(offset, size, pages->end))
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s: %zu bytes at offset %" PRIu64 " lie beyond what was checked; "
+                        "was it changed while it was read?",
+                        pages->path, size, offset);
+    size_t within = (size_t)(offset % GBX_PAGE_BYTES);
+    if (within + size > GBX_PAGE_BYTES)
+        return get_across(pages, offset, size, out_bytes);
+    const unsigned char *page = NULL;
+    GBX_TRY(get_page(pages, offset >> GBX_PAGE_SHIFT, &page));
+    *out_bytes = page + within;
+    return NULL;
+}

@@ -1,0 +1,59 @@
+/* The two parts of verify.h beside the journal itself: payload and manifests. */
+#ifndef GBX_STORE_VERIFY_INTERNAL_H
+#define GBX_STORE_VERIFY_INTERNAL_H
+
+#include "base/hash.h"
+#include "store/verify/findings.h"
+#include "store/verify/verify.h"
+
+enum { GBX_VERIFY_KERNEL_BYTES = 256 }; /* of the names of the kernels of a task */
+
+/* --- verify_payload.c: alignment, place, overlap and hash against what records say --- */
+
+/* One record with payload. */
+typedef struct gbx_verify_entry {
+    uint64_t offset;
+    uint64_t bytes;
+    gbx_hash128 hash;
+    uint64_t position; /* in the reader's index */
+    uint64_t index : 62;
+    uint64_t is_duplicate : 1;
+    uint64_t has_hash : 1;
+} gbx_verify_entry;
+
+typedef struct gbx_verify_list {
+    gbx_verify_entry *entries; /* the caller frees them */
+    size_t count;
+    uint64_t capacity;
+} gbx_verify_list;
+
+/*
+ * Whether records are those of our own form, in which payload is aligned and bytes belong to one
+ * record, or to several that share all of them. Other tools promise neither.
+ */
+bool gbx_verify_is_own(const gbx_reader *reader);
+
+/*
+ * Checks every entry against the file of payload and adds what is wrong to `findings`; sorts the
+ * list. Bytes that several records share are read once. Keeps a few MiB of payload in memory. Fails
+ * with GBX_IO when the file cannot be read.
+ */
+GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list,
+                                           gbx_findings *findings,
+                                           const gbx_verify_observer *observer,
+                                           uint64_t *out_file_bytes);
+
+/* --- verify_manifest.c --- */
+
+/*
+ * Compares every manifest that the run was asked for with what the journal says, entry after entry;
+ * what differs goes to `findings`. The layout of the files does not matter, nor do members that are
+ * not of this version, or that the version that wrote them did not have. *out_is_missing: a file is
+ * not there. Fails with GBX_IO when one cannot be read.
+ */
+GBX_MUST_USE gbx_status gbx_verify_manifests(const char *directory, gbx_reader *reader,
+                                             gbx_findings *findings,
+                                             const gbx_verify_observer *observer,
+                                             bool *out_is_missing);
+
+#endif
