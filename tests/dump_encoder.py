@@ -18,7 +18,7 @@ REASONS = ("nobody told which words of the task are tensors", "what was told of 
 REASON_CODES = ("undescribed", "misdescribed")
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
-NO_KERNEL, NONE = 0xFFFFFFFF, 255
+NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
 HEADER = struct.pack("<8s2I", b"GBXJRNL1", 2, 64) + bytes(48)
 
 xxhash = ctypes.CDLL("libxxhash.so.0")
@@ -112,7 +112,8 @@ class Dump:
                  "rank": 0, "round": 0, "started_at": "2026-01-02T03:04:05Z"}
         self.run = {**known, **run}
         self.records, self.entries, self.losses, self.skips = [], [], [], []
-        self.tasks, self.payload, self.places, self.dispatch_count = {}, bytearray(), {}, 0
+        self.tasks, self.executions, self.dispatch_count = {}, {}, 0
+        self.payload, self.places = bytearray(), {}
         self.status, self.is_complete, self.has_end = "killed", False, False
 
     def task(self, number, func_ids=(None, None, None), task_id=None, blocks=1, time=0, predecessors=()):
@@ -124,6 +125,12 @@ class Dump:
         if predecessors:
             body = struct.pack(f"<{len(predecessors)}Q", *predecessors)
             self.records.append(record(EDGES, number, NONE, arg=NONE, body=body))
+
+    def execution(self, task, block, subtask, core, start, end, func_id=0, thread=0):
+        """`end` None: the kernel did not return."""
+        body = struct.pack("<Q4I", NO_END if end is None else end, core, block, subtask, func_id)
+        self.records.append(record(EXECUTION, task, NONE, arg=NONE, thread=thread, time=start, body=body))
+        self.executions.setdefault(task, []).append((start, end, core))
 
     def tensor(self, task, arg, name, shape, data, *, role=0, stage=0, strides=None, start=0, keep=None, flags=0, stats=None,
                address=0x1000, time=0, thread=0, is_hashed=True):
@@ -237,7 +244,12 @@ class Dump:
         func_ids = [task["func_ids"][i] for i in subtasks]
         told = {**entry, "index": index, "task_id": f"0x{task['id']:016x}" if task else None, "func_id": func_ids,
                 "kernel": self.kernel_names(func_ids), "block_num": task["blocks"] if task else None,
-                "subtasks": [SUBTASKS[i] for i in subtasks]}
+                "subtasks": [SUBTASKS[i] for i in subtasks], "start_ns": None, "end_ns": None, "cores": None}
+        ran = self.executions.get(entry["task_seq"])
+        if ran:
+            ends = [end for _, end, _ in ran]
+            told |= {"start_ns": min(start for start, _, _ in ran), "end_ns": None if None in ends else max(ends),
+                     "cores": sorted({core for _, _, core in ran})}
         if self.arg_name(func_ids, entry["arg_index"]) is not None:
             told["arg_name"] = self.arg_name(func_ids, entry["arg_index"])
         return told

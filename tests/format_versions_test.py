@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 
 from command_support import check, check_in, glassbox, report
-from dump_encoder import DISPATCH, DONE, EXECUTION, HEADER, NONE, RUN, RUN_ARG, SAMPLE, Dump, record, text_record, with_tail
+from dump_encoder import DISPATCH, DONE, HEADER, NONE, RUN, RUN_ARG, SAMPLE, Dump, record, text_record, with_tail
 
 SOURCE_ROOT = pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE_ROOT / "python"))
@@ -248,7 +248,7 @@ def fill(dump):
         dump.records.append(record(DISPATCH, task, body=struct.pack("<Q6I2Q", 0x100 + task, 7, 4, 0, 1, 1, 1, 0, 0) + slot))
         dump.dispatch_count += 1
         dump.tensor(task, 1, "float32", (16,), (values + 0.5).tobytes(), role=1, stage=1)
-        dump.records.append(record(EXECUTION, task, NONE, arg=NONE, time=5, body=struct.pack("<Q4I", 7, 4, 0, 1, 7)))
+        dump.execution(task, 0, 1, 4, 5, 7, func_id=7)
         dump.records.append(record(DONE, task, NONE, arg=NONE, time=9))
     dump.records.append(record(SAMPLE, 0, NONE, arg=NONE, body=struct.pack("<3Q2I", 0, 64, 4096, 0, 0)))
     dump.loss(3, 1, 1, 1, 2)
@@ -278,7 +278,7 @@ class Later(Dump):
         """With members that are not known, at the end of each object."""
         manifest = super().manifest()
         for entry in manifest["tensors"]:
-            entry |= {"start_ns": 17, "cores": [1, 2]}
+            entry |= {"energy_nj": 17, "lanes": [1, 2]}
         for loss in manifest["losses"]:
             loss["retries"] = 3
         return {**manifest, "total_moves": 4, "moves": [{"from": 1}]}
@@ -291,7 +291,7 @@ def skipped_sentence(directory, count):
 def without_newer(manifest):
     """What a version that does not know those members says."""
     known = {key: value for key, value in manifest.items() if key not in ("total_moves", "moves")}
-    known["tensors"] = [{key: value for key, value in entry.items() if key not in ("start_ns", "cores")}
+    known["tensors"] = [{key: value for key, value in entry.items() if key not in ("energy_nj", "lanes")}
                         for entry in manifest["tensors"]]
     known["losses"] = [{key: value for key, value in loss.items() if key != "retries"} for loss in manifest["losses"]]
     return known

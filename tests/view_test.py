@@ -99,6 +99,8 @@ def add_dtypes(dump, rng):
     """A task a dtype: two tensors and a scalar, whose word has bits beyond the dtype's."""
     for task, name in enumerate(DTYPES[1:]):
         dump.task(task, (0, None, None), time=10 * task)
+        if task % 3:
+            dump.execution(task, 0, 0, task, 10 * task + 4, 10 * task + 9)
         if name == "int4":
             data, small = pack_int4(rng.integers(-8, 8, (5, 7))), pack_int4(rng.integers(-8, 8, (1, 3)))
         else:
@@ -114,6 +116,10 @@ def add_dtypes(dump, rng):
 def add_shapes(dump, rng):
     """Of one task: views, 0-d, empty ones, large ones, and what is there in part or not at all."""
     dump.task(20, (0, 3, 4), task_id=0xABCDEF, blocks=24)
+    dump.execution(20, 1, 2, 71, 2600, 2900)
+    dump.execution(20, 0, 1, 4, 2500, 2650)
+    dump.execution(20, 0, 0, 3, 2700, 2800)
+    dump.execution(20, 1, 1, 4, 2710, 2720)
     values = rng.standard_normal((4, 5, 90)).astype(np.float32)
     dump.tensor(20, 0, "float32", (4, 5, 90), values.tobytes(), strides=[-450, 90, 1], start=1350)
     dump.tensor(20, 1, "float32", (), np.float32(-0.0).tobytes(), role=2)
@@ -145,6 +151,9 @@ def add_oddities(dump):
     dump.tensor(31, 0, "float32", (2, 2), None, stats=recorded_statistics())
     dump.tensor(31, 1, "uint8", (2,), None)
     dump.task(32, (None, 3, None))
+    dump.execution(32, 0, 1, 1, 3000, 3100)
+    dump.execution(32, 1, 1, 2, 3050, None)
+    dump.execution(33, 0, 1, 5, 3300, 3400)  # without a record of its task
     dump.tensor(32, 1, "float32", (2,), np.array([1, 2], np.float32).tobytes(), role=2, stage=1, flags=IN_FLIGHT)
     dump.scalar(32, 2, "none", 2**64 - 5, str(2**64 - 5), flags=IN_FLIGHT, stage=1)
     dump.tensor(33, 63, "int8", (2,), b"\x80\x7f")  # its task has no record

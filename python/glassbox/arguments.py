@@ -13,9 +13,9 @@ from .files import reason
 from .journal_entries import JournalEntries
 from .locate import has_bin_file
 from .manifest_entry import ROLES
-from .record_heads import DISPATCH, EXECUTION, RUN_ARG
+from .record_heads import DISPATCH, RUN_ARG
 
-_NO_END = 2**64 - 1
+Span = tuple["int | None", "int | None"]
 _CONTEXTS = ((64, "local_context"), (65, "global_context"))
 
 
@@ -36,22 +36,15 @@ def of_dispatches(source: Any, inner: pathlib.Path) -> list[dict[str, Any]]:
     subtask = words[heads.at + 7].astype(np.uint32)
     heads = heads.take(np.lexsort((subtask, block, heads.task)))
     rows = enumerate(zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()))
-    return [_dispatch(source, number, *row) for number, row in rows]
+    spans: dict[tuple[int, int, int], Span] = {}
+    for one in source.executions:
+        spans.setdefault((one["task_seq"], one["block_idx"], one["subtask_id"]), (one["start_ns"], one["end_ns"]))
+    return [_dispatch(source, spans, number, *row) for number, row in rows]
 
 
 def of_executions(source: Any) -> list[dict[str, Any]]:
     """By task, block and subtask. Nothing without a journal, and of one of glassbox 0.1.0."""
-    if not isinstance(source, JournalEntries):
-        return []
-    heads, words = source.journal.of_type(EXECUTION), source.journal.words
-    executions = []
-    for at, task, time in zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()):
-        end, *pairs = words[at + 4:at + 7].tolist()
-        core, block, subtask, function = (half for pair in pairs for half in (pair & 0xFFFFFFFF, pair >> 32))
-        executions.append({"task_seq": task, "func_id": function, "kernel": source.run.kernel_name(function),
-                           "subtask_id": subtask, "core_id": core, "block_idx": block, "start_ns": time,
-                           "end_ns": None if end == _NO_END else end})
-    return sorted(executions, key=lambda one: (one["task_seq"], one["block_idx"], one["subtask_id"]))
+    return source.executions if isinstance(source, JournalEntries) else []
 
 
 def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:
@@ -81,14 +74,16 @@ def _run_argument(source: JournalEntries, at: int, arg: int, code: int, ndims: i
             "bits": f"0x{word:016x}"}
 
 
-def _dispatch(source: JournalEntries, number: int, at: int, task: int, time: int) -> dict[str, Any]:
+def _dispatch(source: JournalEntries, spans: dict[tuple[int, int, int], Span], number: int, at: int, task: int,
+              time: int) -> dict[str, Any]:
     task_id, *pairs = source.journal.words[at + 4:at + 8].tolist()
     function, core, block, blocks, subtask, slots = (half for pair in pairs for half in (pair & 0xFFFFFFFF, pair >> 32))
     contexts = source.journal.words[at + 8:at + 10].tolist()
+    start, end = spans.get((task, block, subtask), (None, None))
     return {"dispatch_id": number, "task_id": f"0x{task_id:016x}", "task_seq": task, "func_id": function,
             "kernel": source.run.kernel_name(function), "subtask_id": subtask, "core_type": "aiv" if subtask else "aic",
             "core_id": core, "block_idx": block, "block_num": blocks, "stage": "before_dispatch", "time_ns": time,
-            "args": _slots(source.journal.words, at + 10, slots),
+            "start_ns": start, "end_ns": end, "args": _slots(source.journal.words, at + 10, slots),
             "contexts": [{"arg_index": index, "name": name, "bits": f"0x{bits:016x}"}
                          for (index, name), bits in zip(_CONTEXTS, contexts)]}
 

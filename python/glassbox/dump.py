@@ -93,6 +93,11 @@ class Dump(Records):
         return self._source.info["status"]
 
     @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, as numbers (docs/format.md, END); None where the dump does not tell."""
+        return self._source.outcome() if self._source.journal is not None else None
+
+    @property
     def level(self) -> str | None:
         """full, partial, hybrid or stats; None without --dump-tensor."""
         return self._source.info["dump_level"]

@@ -1,6 +1,7 @@
 """What a journal says, in the form of the manifest."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import Any, Iterator, Sequence
@@ -13,7 +14,7 @@ from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
-from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
+from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
                            SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
@@ -22,6 +23,9 @@ _REASONS = ("nobody told which words of the task are tensors",
             "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _CHUNK = 16384
+_ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
+_OUTCOME = struct.Struct("<4IQ4IQ2I")
+_NO_END = 2**64 - 1
 
 
 class JournalEntries:
@@ -83,10 +87,39 @@ class JournalEntries:
         else:
             self._add_tensor(entry, at, ndims, flags)
         entry |= {"truncated": bool(flags & TRUNCATED), "overwritten": False, "in_flight": bool(flags & IN_FLIGHT),
-                  "time_ns": time, "thread": thread, "block_num": block_num, "subtasks": subtasks}
+                  "time_ns": time, "thread": thread, "block_num": block_num, "subtasks": subtasks, **self._span(task)}
         if flags & STATS and kind == TENSOR:
             entry["stats"] = self._stats(at + 10 + 2 * ndims, dtype)
         return entry
+
+    @functools.cached_property
+    def executions(self) -> list[dict[str, Any]]:
+        """Where and when each dispatch ran, by task, block and subtask."""
+        heads, words = self.journal.of_type(EXECUTION), self.journal.words
+        executions = []
+        for at, task, time in zip(heads.at.tolist(), heads.task.tolist(), heads.time.tolist()):
+            end, *pairs = words[at + 4:at + 7].tolist()
+            core, block, subtask, function = (half for pair in pairs for half in (pair & 0xFFFFFFFF, pair >> 32))
+            executions.append({"task_seq": task, "func_id": function, "kernel": self.run.kernel_name(function),
+                               "subtask_id": subtask, "core_id": core, "block_idx": block, "start_ns": time,
+                               "end_ns": None if end == _NO_END else end})
+        return sorted(executions, key=lambda one: (one["task_seq"], one["block_idx"], one["subtask_id"]))
+
+    @functools.cached_property
+    def _spans(self) -> dict[int, dict[str, Any]]:
+        """`start_ns`, `end_ns` and `cores` of each task that ran."""
+        spans: dict[int, dict[str, Any]] = {}
+        for one in self.executions:
+            span = spans.setdefault(one["task_seq"], {"start_ns": one["start_ns"], "end_ns": 0, "cores": set()})
+            span["start_ns"] = min(span["start_ns"], one["start_ns"])
+            has_end = span["end_ns"] is not None and one["end_ns"] is not None
+            span["end_ns"] = max(span["end_ns"], one["end_ns"]) if has_end else None
+            span["cores"].add(one["core_id"])
+        return spans
+
+    def _span(self, task: int) -> dict[str, Any]:
+        span = self._spans.get(task)
+        return {**span, "cores": sorted(span["cores"])} if span else {"start_ns": None, "end_ns": None, "cores": None}
 
     def _task(self, row: int) -> tuple[str | None, list[int], list[str], int | None, list[str | None]]:
         """Of a row of the tasks; lists of its own for each record."""
@@ -161,6 +194,24 @@ class JournalEntries:
         at = int(ends.at[0])
         status = self.journal.text(at, 12).decode("utf-8", "replace")
         return bool(ends.flags[0] & COMPLETE), status, int(self.journal.words[at + 11])
+
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, as numbers; None where END, or its tail, is not there."""
+        ends = self.journal.of_type(END)
+        if len(ends.at) == 0:
+            return None
+        at = int(ends.at[0])
+        words = self.journal.words[at:at + (int(self.journal.words[at + 1]) & 0xffffffff)]
+        tail = words[13 + (int(words[12]) + 7) // 8:].tobytes()
+        if len(tail) < _OUTCOME.size:
+            return None
+        ending, code, fault, signal, task_id, func_id, core, block, blocks, address, kind, _ = _OUTCOME.unpack_from(tail)
+        has_kernel = func_id != 2**32 - 1
+        return None if ending == 0 else {
+            "ending": _ENDINGS.get(ending), "code": code, "fault": fault, "signal": signal or None,
+            "task_id": task_id if has_kernel else None, "func_id": func_id if has_kernel else None,
+            "core_id": core if has_kernel else None, "block_idx": block if has_kernel else None,
+            "block_num": blocks if has_kernel else None, "address": address if kind == 1 else None}
 
     def _losses(self) -> list[dict[str, Any]]:
         heads, losses = self.journal.of_type(LOSS), []

@@ -96,7 +96,8 @@ class ManifestEntries:
             if "subtasks" in fields:
                 fields["block_num"] = task.block_num if task.id is not None else None
                 fields["subtasks"] = [name for name, function in zip(SUBTASKS, task.functions) if function != NO_KERNEL]
-        for told in (("buffer_addr",), ("time_ns", "thread"), ("block_num", "subtasks")):
+        for told in (("buffer_addr",), ("time_ns", "thread"), ("block_num", "subtasks"),
+                     ("start_ns", "end_ns", "cores")):
             _drop_unless_all(self._entries, told)
 
     def _columns(self) -> Columns:

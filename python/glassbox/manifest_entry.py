@@ -25,12 +25,14 @@ _PLACES_OF_SUBTASKS = {tuple(SUBTASKS[i] for i in places): places
                        for count in range(4) for places in itertools.permutations(_PLACES, count)}
 _FUNCTION_END = (1 << 32) - 1
 _HASH_DIGITS = 32
+_CORE_END, _CORES_MAX = 1024, 128
 _FLOAT64 = dtypes.BY_NAME["float64"]
 _STATS = ("min", "max", "mean", "nan", "inf", "zero", "subnormal")
 _MEMBERS = frozenset(
     "index task_id task_seq func_id kernel arg_index arg_name role stage kind dtype value scalar_value bits shape "
     "strides raw_shape offsets start_offset numel is_contiguous buffer_addr bin_offset bin_size hash truncated "
-    "overwritten in_flight time_ns thread block_num subtasks stats arg_index_ambiguous".split())
+    "overwritten in_flight time_ns thread block_num subtasks start_ns end_ns "
+    "cores stats arg_index_ambiguous".split())
 
 
 class Entry(NamedTuple):
@@ -69,10 +71,24 @@ def read(given: Any) -> Entry:
     has_subtasks = given.get("subtasks") is not None
     if has_subtasks and (block_num is not None or task_id is None):
         fields["block_num"], fields["subtasks"] = None, None
+    span = _span(given)
+    if all(name in given for name in span):
+        fields |= span
     if fields["kind"] == "tensor" and given.get("stats") is not None:
         fields["stats"] = _stats(given["stats"], dtype)
     return Entry(fields, task_id, task_seq, functions, kernels, has_subtasks, block_num, text(given, "arg_name"),
                  has_payload)
+
+
+def _span(given: dict[str, Any]) -> dict[str, Any]:
+    """Where and when the task ran; None in all three where that is not known."""
+    start, end = integer(given, "start_ns", 0, 1 << 53), integer(given, "end_ns", 0, 1 << 53)
+    cores = integers(given, "cores", 0, _CORE_END, _CORES_MAX)
+    if end is not None and end < (start or 0):
+        raise Faulty(".end_ns is before start_ns")
+    if (start is not None) != bool(cores):
+        raise Faulty(".cores are told without start_ns" if cores else ".cores are missing beside start_ns")
+    return {"start_ns": start, "end_ns": end, "cores": sorted(set(cores)) if cores else None}
 
 
 def _check_repeated(members: Repeated, known: Any, place: str) -> None:

@@ -106,7 +106,7 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is none"
     yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is none"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
-    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have"
+    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have, or its core"
     yield _bad_samples(words, heads), "more than its arena is used"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is none"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is none"
@@ -118,7 +118,8 @@ def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
     which = np.flatnonzero(heads.type == EXECUTION)
     at = heads.at[which]
     block, subtask = words[at + 5] >> np.uint64(32), words[at + 6].astype(np.uint32)
-    bad[which] = (words[at + 4] < heads.time[which]) | (block >= 1 << 16) | (subtask > 2)
+    core = words[at + 5].astype(np.uint32)
+    bad[which] = (words[at + 4] < heads.time[which]) | (block >= 1 << 16) | (subtask > 2) | (core >= 1024)
     return bad
 
 

@@ -64,6 +64,9 @@ class Record:
     thread = property(lambda self: self._entry.get("thread"), doc="AICPU thread that captured it.")
     block_num = property(lambda self: self._entry.get("block_num"), doc="Blocks of the task.")
     subtasks = property(lambda self: tuple(self._entry.get("subtasks", ())), doc="Of aic, aiv0, aiv1.")
+    start_ns = property(lambda self: self._entry.get("start_ns"), doc="When the first kernel of the task began, or None.")
+    end_ns = property(lambda self: self._entry.get("end_ns"), doc="When the last one ended; None where one did not.")
+    cores = property(lambda self: tuple(self._entry.get("cores") or ()), doc="On which it ran; () where not told.")
 
     @property
     def is_scalar(self) -> bool:

@@ -79,10 +79,10 @@ def tensor(number, shape, dtype=1, strides=None, offset=0, size=0, hash_=(0, 0),
 
 
 def end(records=0, tasks=0, dispatches=0, payload=0, stored=0, duplicates=0, dropped=0, stall=0, status="ok",
-        flags=COMPLETE):
+        flags=COMPLETE, tail=b""):
     text = status.encode()
     return record(END, struct.pack("<9Q", records, tasks, dispatches, payload, stored, duplicates, dropped, stall,
-                                   len(text)) + text, stage=255, arg=255, flags=flags)
+                                   len(text)) + text + bytes(-len(text) % 8) + tail, stage=255, arg=255, flags=flags)
 
 
 def execution(number, end, core=1, block=0, subtask=1, function=7, **head):

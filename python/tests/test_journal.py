@@ -323,6 +323,23 @@ class Damage(unittest.TestCase):
                                         f"{sentence}.*; 1 records .* are readable; it was written like this"):
                 self.opened(jw.journal([jw.run()], [jw.scalar(0, 1, 9)], [jw.scalar(0, 1, 9), record, jw.end()]))
 
+    def test_how_the_run_ended(self):
+        tail = struct.Struct("<4IQ4IQ2I")
+        crash = {"ending": "failed", "code": 9, "fault": 1, "signal": 11, "task_id": 2**63 + 5, "func_id": 0, "core_id": 4,
+                 "block_idx": 1, "block_num": 8, "address": 16}
+        nothing = dict.fromkeys(crash, None)
+        for status in ("", "seven..", "eight...", "nine....."):
+            for data, expected in ((tail.pack(3, 9, 1, 11, 2**63 + 5, 0, 4, 1, 8, 16, 1, 0), crash),
+                                   (tail.pack(3, 9, 1, 11, 2**63 + 5, 0, 4, 1, 8, 0, 2, 0) + bytes(24), {**crash, "address": None}),
+                                   (tail.pack(1, 0, 0, 0, 0, 2**32 - 1, 0, 0, 0, 0, 0, 0), {**nothing, "ending": "well", "code": 0, "fault": 0}),
+                                   (tail.pack(2, 0, 0, 0, 0, 2**32 - 1, 0, 0, 0, 0, 0, 0),
+                                    {**nothing, "ending": "records_lost", "code": 0, "fault": 0}),
+                                   (tail.pack(9, 99, 98, 0, 0, 2**32 - 1, 0, 0, 0, 0, 0, 0), {**nothing, "code": 99, "fault": 98}),
+                                   (tail.pack(*[0] * 12), None), (bytes(16), None), (b"", None)):
+                dump = self.opened(jw.journal([jw.run()], [jw.end(status=status, tail=data)]))
+                self.assertEqual((dump.status, dump.outcome), (status, expected))
+        self.assertIsNone(self.opened(jw.journal([jw.run()])).outcome)
+
     def test_blocks_and_headers_that_do_not_hold(self):
         good = [jw.run()], [jw.scalar(0, 1, 9)]
         for data, sentence in (

@@ -47,7 +47,7 @@ static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
                 !take(pipes[i].fd, texts[i], &is_out_of_memory))
                 pipes[i].fd = -1;
     }
-    if (is_out_of_memory)
+    if (is_out_of_memory || !out->bytes || !err->bytes)
         return gbx_fail_memory("reading the output of a program");
     out->bytes[out->size] = '\0';
     err->bytes[err->size] = '\0';

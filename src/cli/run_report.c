@@ -261,30 +261,21 @@ static void write_result(gbx_json_writer *json, const kept_result *kept) {
     gbx_json_end_object(json);
 }
 
-static gbx_status write_document(gbx_json_writer *json, const gbx_run_report *report,
-                                 const gbx_scene *scene, const gbx_scene_options *options) {
-    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(json);
-    gbx_json_put_string(json, "scene", scene->name);
-    gbx_json_put_string(json, "platform", options->chip.platform);
-    gbx_json_put_string(json, "runtime", options->runtime);
-    gbx_json_put_u64(json, "blocks", options->chip.blocks);
-    gbx_json_put_u64(json, "threads", options->chip.aicpu_threads);
-    gbx_json_key(json, "cases");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; i < report->count; ++i)
-        write_result(json, &report->results[i]);
-    gbx_json_end_array(json);
-    gbx_json_end_object(json);
-    return gbx_json_finish(json);
-}
-
 gbx_status gbx_run_report_print(const gbx_run_report *report, const gbx_scene *scene,
                                 const gbx_scene_options *options) {
-    gbx_json_writer *json = malloc(sizeof *json);
-    if (!json)
-        return gbx_fail_memory("printing results");
-    gbx_status status = write_document(json, report, scene, options);
-    free(json);
-    return status;
+    gbx_json_writer json;
+    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(&json);
+    gbx_json_put_string(&json, "scene", scene->name);
+    gbx_json_put_string(&json, "platform", options->chip.platform);
+    gbx_json_put_string(&json, "runtime", options->runtime);
+    gbx_json_put_u64(&json, "blocks", options->chip.blocks);
+    gbx_json_put_u64(&json, "threads", options->chip.aicpu_threads);
+    gbx_json_key(&json, "cases");
+    gbx_json_begin_array(&json);
+    for (size_t i = 0; i < report->count; ++i)
+        write_result(&json, &report->results[i]);
+    gbx_json_end_array(&json);
+    gbx_json_end_object(&json);
+    return gbx_json_finish(&json);
 }

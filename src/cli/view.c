@@ -316,7 +316,8 @@ static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
 static gbx_status view(const command_line *line, int *out_exit_code) {
     gbx_opened_dump dump;
     gbx_selected selected = {0};
-    GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_NOTHING, &dump));
+    unsigned indexed = line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING;
+    GBX_TRY(gbx_opened_dump_open(line->dump, indexed, &dump));
     gbx_status status = select_entries(line, dump.entries, &selected);
     if (!status)
         status = show(line, &dump, &selected, out_exit_code);

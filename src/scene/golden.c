@@ -96,13 +96,6 @@ static void remove_directory(const char *path) {
     rmdir(path);
 }
 
-static gbx_status write_to_file(void *context, const void *bytes, size_t size) {
-    FILE *file = context;
-    if (fwrite(bytes, 1, size, file) == size)
-        return NULL;
-    return gbx_fail(GBX_IO, "writing what the golden gets: %s", strerror(errno));
-}
-
 static void describe_tensor(gbx_json_writer *json, const gbx_case_data *data, uint32_t index) {
     char file[32];
     const gbx_tensor *tensor = &data->tensors[index].tensor;
@@ -143,19 +136,14 @@ static gbx_status write_description(const char *directory, const gbx_case_data *
     char path[EXCHANGE_PATH_BYTES];
     snprintf(path, sizeof path, "%s/exchange.json", directory);
     FILE *file = fopen(path, "we");
-    gbx_json_writer *json = malloc(sizeof *json);
-    gbx_status status = NULL;
-    if (!file || !json) {
+    if (!file)
+        return gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
+    gbx_json_writer json;
+    gbx_json_start(&json, gbx_json_to_stream, file, GBX_JSON_PRETTY);
+    describe(&json, data, (size_t)data->tensor_count + data->scalar_count);
+    gbx_status status = gbx_json_finish(&json);
+    if (fclose(file) != 0 && !status)
         status = gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
-    } else {
-        gbx_json_start(json, write_to_file, file, GBX_JSON_PRETTY);
-        describe(json, data, (size_t)data->tensor_count + data->scalar_count);
-        status = gbx_json_finish(json);
-    }
-    free(json);
-    if (file && fclose(file) != 0)
-        status =
-            gbx_status_first(status, gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno)));
     return status;
 }
 

@@ -539,6 +539,21 @@ gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task, gbx_record_ta
     return NULL;
 }
 
+gbx_status gbx_reader_find_execution(gbx_reader *reader, uint64_t position,
+                                     gbx_record_execution *out_execution, bool *out_is_found) {
+    uint64_t key = gbx_index_execution_of(&reader->index.entries[position]);
+    uint64_t found = gbx_record_index_find(&reader->index, key);
+    *out_is_found = found < reader->index.count && reader->index.entries[found].key == key;
+    if (!*out_is_found)
+        return NULL;
+    const gbx_record *record = NULL;
+    GBX_TRY(gbx_reader_at(reader, found, &record));
+    if (record->type != GBX_RECORD_EXECUTION)
+        return fail_changed(reader, reader->index.entries[found].offset);
+    memcpy(out_execution, record, sizeof *out_execution);
+    return NULL;
+}
+
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list) {
     return reader->lists[list].count;
 }

@@ -58,14 +58,17 @@ void gbx_reader_close(gbx_reader *reader); /* takes NULL */
 /* What the dump tells of its records; a journal tells all of it, a manifest what every entry has.
  */
 enum {
-    GBX_TOLD_TASK_SEQ = 1u << 0,  /* if not, tasks are numbered as they first appear */
-    GBX_TOLD_ADDRESSES = 1u << 1, /* buffer_addr */
-    GBX_TOLD_TIMES = 1u << 2,     /* time_ns and thread */
-    GBX_TOLD_SUBTASKS = 1u << 3,  /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
-                                     they are the first of three */
-    GBX_TOLD_STATUS = 1u << 4,    /* how the run ended; if not, END says "ok", and complete where
-                                     nothing is missing */
-    GBX_TOLD_ALL = 0x1f
+    GBX_TOLD_TASK_SEQ = 1u << 0,   /* if not, tasks are numbered as they first appear */
+    GBX_TOLD_ADDRESSES = 1u << 1,  /* buffer_addr */
+    GBX_TOLD_TIMES = 1u << 2,      /* time_ns and thread */
+    GBX_TOLD_SUBTASKS = 1u << 3,   /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
+                                      they are the first of three */
+    GBX_TOLD_STATUS = 1u << 4,     /* how the run ended; if not, END says "ok", and complete where
+                                      nothing is missing */
+    GBX_TOLD_SPANS = 1u << 5,      /* where and when each task ran, if it did */
+    GBX_TOLD_EXECUTIONS = 1u << 6, /* and each dispatch; if not, a task has an EXECUTION for each
+                                      core it ran on, which all have its start and its end */
+    GBX_TOLD_ALL = 0x7f
 };
 
 typedef struct gbx_reader_origin {
@@ -209,6 +212,15 @@ uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task);
  */
 GBX_MUST_USE gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task,
                                              gbx_record_task *out_task, bool *out_is_found);
+
+/*
+ * The EXECUTION record of the dispatch at a place in the index; *out_is_found false, and the record
+ * untouched, where it has none or GBX_INDEX_EXECUTIONS was not asked for. Does not disturb
+ * gbx_reader_next.
+ */
+GBX_MUST_USE gbx_status gbx_reader_find_execution(gbx_reader *reader, uint64_t position,
+                                                  gbx_record_execution *out_execution,
+                                                  bool *out_is_found);
 
 /* --- the few that are about no argument, in the order of the journal --- */
 

@@ -490,6 +490,87 @@ static void records_without_sense_are_refused(void **state) {
     check_refused(&f->d, &b, "once more");
 }
 
+static void add_execution(builder *b, uint64_t task, uint64_t start_ns, uint64_t end_ns,
+                          uint32_t core_id, uint32_t block_idx, uint32_t subtask) {
+    begin_record(b, (head){.type = 12, .task = task, .time_ns = start_ns});
+    put_u64(b, end_ns);
+    put_u32(b, core_id);
+    put_u32(b, block_idx);
+    put_u32(b, subtask);
+    put_u32(b, 7);
+}
+
+static void add_sample(builder *b, uint64_t waited_ns, uint64_t used, uint64_t arena) {
+    begin_record(b, (head){.type = 13, .thread = 3, .time_ns = 9});
+    put_u64(b, waited_ns);
+    put_u64(b, used);
+    put_u64(b, arena);
+    put_u32(b, 2);
+    put_u32(b, 1);
+}
+
+static void executions_and_samples_are_found(void **state) {
+    fixture *f = *state;
+    builder b;
+    begin_with_run(&b);
+    add_execution(&b, 4, 30, UINT64_MAX, 71, 65535, 2);
+    add_dispatch(&b, 4, 1, 0);
+    add_sample(&b, 55, 64, 64);
+    add_execution(&b, 4, 10, 20, 5, 1, 0);
+    add_task(&b, 4, 0x104, mixed, 2);
+    add_dispatch(&b, 4, 0, 1);
+    add_scalar(&b, (head){.arg_index = 2, .dtype = 9, .task = 4}, 42);
+    end_block(&b);
+    finish_journal(&b, &f->d);
+    gbx_reader *reader = open_all(&f->d, everything | GBX_INDEX_EXECUTIONS | GBX_INDEX_SAMPLES);
+    static const uint8_t types[] = {3, 12, 12, 6, 8, 8};
+    const gbx_record *record = NULL;
+    gbx_record_execution execution = {.core_id = 1};
+    bool is_found = true;
+    assert_int_equal(gbx_reader_count(reader), sizeof types);
+    for (size_t i = 0; i < sizeof types; ++i) {
+        assert_null(gbx_reader_at(reader, i, &record));
+        assert_int_equal(record->type, types[i]);
+        assert_int_equal(gbx_reader_kind(reader, i) == GBX_INDEX_EXECUTIONS, types[i] == 12);
+    }
+    assert_null(gbx_reader_find_execution(reader, 4, &execution, &is_found)); /* block 0 has none */
+    assert_false(is_found);
+    assert_null(gbx_reader_find_execution(reader, 5, &execution, &is_found));
+    assert_true(is_found && execution.head.time_ns == 10 && execution.end_ns == 20);
+    assert_int_equal(execution.core_id, 5);
+    assert_int_equal(gbx_reader_get_totals(reader)->executions, 2);
+    assert_int_equal(gbx_reader_get_totals(reader)->samples, 1);
+    assert_int_equal(gbx_reader_list_count(reader, GBX_LIST_SAMPLES), 1);
+    assert_null(gbx_reader_list_at(reader, GBX_LIST_SAMPLES, 0, &record));
+    assert_int_equal(((const gbx_record_sample *)record)->waited_ns, 55);
+    assert_int_equal(record->thread, 3);
+    gbx_reader_close(reader);
+    reader = open_all(&f->d, everything);
+    assert_int_equal(gbx_reader_count(reader), sizeof types - 2);
+    assert_null(gbx_reader_find_execution(reader, 3, &execution, &is_found));
+    assert_false(is_found);
+    assert_int_equal(gbx_reader_list_count(reader, GBX_LIST_SAMPLES), 0);
+    gbx_reader_close(reader);
+    free(b.bytes);
+    static const struct {
+        uint64_t start_ns, end_ns;
+        uint32_t core_id, block_idx, subtask;
+        const char *wrong;
+    } bad[] = {{6, 5, 0, 0, 0, "ends before it starts"},
+               {5, 6, 1024, 0, 0, "core_id"},
+               {5, 6, 0, 65536, 0, "block_idx"},
+               {5, 6, 0, 0, 3, "subtask"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        begin_with_run(&b);
+        add_execution(&b, 1, bad[i].start_ns, bad[i].end_ns, bad[i].core_id, bad[i].block_idx,
+                      bad[i].subtask);
+        check_refused(&f->d, &b, bad[i].wrong);
+    }
+    begin_with_run(&b);
+    add_sample(&b, 1, 65, 64);
+    check_refused(&f->d, &b, "arena");
+}
+
 static void nothing_follows_the_end(void **state) {
     fixture *f = *state;
     builder b;
@@ -741,6 +822,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_follows_is_told_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_without_sense_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(executions_and_samples_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_journal_without_a_run_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(journals_of_newer_versions_are_read, set_up, tear_down),

@@ -1,5 +1,6 @@
 #include "text/json_writer.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -232,6 +233,12 @@ gbx_status gbx_json_finish(gbx_json_writer *json) {
     json->status = NULL;
     json->write = NULL;
     return status;
+}
+
+gbx_status gbx_json_to_stream(void *stream, const void *bytes, size_t size) {
+    if (fwrite(bytes, 1, size, stream) == size)
+        return NULL;
+    return gbx_fail(GBX_IO, "writing JSON: %s", strerror(errno));
 }
 
 bool gbx_json_has_failed(const gbx_json_writer *json) {

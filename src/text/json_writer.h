@@ -20,6 +20,9 @@ enum { GBX_JSON_DEPTH_MAX = 32, GBX_JSON_BUFFER_BYTES = 65536, GBX_JSON_KEY_SHOW
 /* Takes all of `bytes` (1 to GBX_JSON_BUFFER_BYTES) before it returns, or fails. */
 typedef gbx_status (*gbx_json_sink)(void *context, const void *bytes, size_t size);
 
+/* A sink whose context is a FILE *; the stream is the caller's. Fails with GBX_IO. */
+GBX_MUST_USE gbx_status gbx_json_to_stream(void *stream, const void *bytes, size_t size);
+
 typedef enum gbx_json_style {
     GBX_JSON_PRETTY,  /* two spaces a level, one member a line, but for what is begun inline */
     GBX_JSON_ONE_LINE /* no white space at all */

@@ -407,6 +407,29 @@ static void failure_of_the_last_write_is_returned(void **state) {
 }
 
 /* One string larger than the buffer, at every phase of a few around the buffer's end. */
+static void streams_are_written_and_their_failures_returned(void **state) {
+    gbx_json_writer *json = &((fixture *)*state)->json;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    gbx_json_start(json, gbx_json_to_stream, stream, GBX_JSON_ONE_LINE);
+    gbx_json_u64(json, 17);
+    assert_null(gbx_json_finish(json));
+    fclose(stream);
+    assert_string_equal(text, "17\n");
+    free(text);
+    stream = fopen("/dev/full", "w");
+    assert_non_null(stream);
+    setbuf(stream, NULL);
+    gbx_json_start(json, gbx_json_to_stream, stream, GBX_JSON_ONE_LINE);
+    gbx_json_u64(json, 17);
+    gbx_status status = gbx_json_finish(json);
+    assert_int_equal(gbx_status_code(status), GBX_IO);
+    assert_non_null(strstr(gbx_status_message(status), "No space left"));
+    gbx_status_free(status);
+    fclose(stream);
+}
+
 static void string_larger_than_the_buffer_is_whole(void **state) {
     fixture *test = *state;
     const size_t size = 3 * GBX_JSON_BUFFER_BYTES;
@@ -475,6 +498,7 @@ int main(void) {
         WRITER_TEST(one_line_has_no_white_space),
         WRITER_TEST(document_may_be_one_plain_value),
         WRITER_TEST(strings_are_escaped),
+        WRITER_TEST(streams_are_written_and_their_failures_returned),
         WRITER_TEST(invalid_utf8_is_replaced_byte_by_byte),
         WRITER_TEST(utf8_is_not_read_past_its_size),
         WRITER_TEST(keys_are_escaped_too),

@@ -139,6 +139,9 @@ static void check_end(const gbx_reader *reader, const seen *all) {
         check_record(&end->head);
         FUZZ_CHECK(strlen(gbx_reader_end_text(reader)) <= end->bytes);
     }
+    const gbx_record_outcome *outcome = gbx_reader_outcome(reader);
+    FUZZ_CHECK(!outcome || (end && outcome->ending != 0));
+    FUZZ_CHECK(gbx_reader_ending(reader) <= GBX_ENDING_FAILED);
     bool is_good = gbx_reader_get_extent(reader)->stop == GBX_STOP_END;
     bool is_complete = is_good && end && (end->head.flags & GBX_FLAG_COMPLETE);
     FUZZ_CHECK(gbx_reader_is_complete(reader) == is_complete);

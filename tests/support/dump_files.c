@@ -359,7 +359,8 @@ void dump_check_itself(const dump_files *files) {
 /* --- two manifests of one graph --- */
 
 static const char *const head_differs[] = {"run", "run_dir", "stall_ns", "tensors"};
-static const char *const entry_differs[] = {"time_ns", "thread", "buffer_addr", "bin_offset"};
+static const char *const entry_differs[] = {"time_ns",  "thread", "buffer_addr", "bin_offset",
+                                            "start_ns", "end_ns", "cores"};
 
 static bool is_among(const char *field, const char *const *fields, size_t count) {
     for (size_t i = 0; i < count; ++i)
@@ -391,7 +392,7 @@ void dump_assert_equal(const dump_files *a, const dump_files *b) {
     assert_int_equal(dump_entry_count(b), count);
     for (size_t i = 0; i < count; ++i) {
         const json_t *left = dump_entry(a, i), *right = dump_entry(b, i);
-        assert_same(left, right, entry_differs, 4);
+        assert_same(left, right, entry_differs, sizeof entry_differs / sizeof entry_differs[0]);
         if (strcmp(dump_text(left, "kind"), "tensor") == 0)
             assert_memory_equal(dump_payload(a, left), dump_payload(b, right),
                                 dump_number(left, "bin_size"));

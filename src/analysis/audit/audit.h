@@ -3,8 +3,8 @@
  * last, and whether tasks that share memory were in an order.
  *
  * An input is read at its task's first dispatch, an output is what memory holds at its task's
- * completion. What an input holds beside what the last of those before it told was written by
- * someone who did not declare it. Two tasks of which one writes what the other reads or writes have
+ * completion. Where an input holds something else than the records before it say, a task wrote
+ * there without declaring it. Two tasks of which one writes what the other reads or writes have
  * to be in an order: by edges, where the dump has all of them, or else by time.
  */
 #ifndef GBX_ANALYSIS_AUDIT_AUDIT_H
@@ -134,7 +134,7 @@ typedef struct gbx_audit {
     size_t finding_count;
 } gbx_audit;
 
-/* NULL for nobody. */
+/* May be NULL. */
 typedef void (*gbx_audit_progress)(void *context, uint64_t done, uint64_t all);
 
 /*

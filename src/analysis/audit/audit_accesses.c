@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "analysis/completeness.h"
+#include "base/memory.h"
 #include "tensor/view.h"
+#include "text/names.h"
 
 /* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
-
-static gbx_status fail_memory(void) {
-    return gbx_fail(GBX_EXHAUSTED, "no memory for auditing the dump");
-}
 
 /* --- tasks --- */
 
@@ -22,7 +22,7 @@ static gbx_status gather_tasks(gbx_audit_state *state) {
     state->task_count = gbx_graph_count(state->graph);
     state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
     if (!state->tasks)
-        return fail_memory();
+        return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < state->task_count; ++i) {
         const gbx_graph_task *task = gbx_graph_at(state->graph, i);
         state->tasks[i] = (gbx_audit_task){
@@ -39,7 +39,7 @@ static void miss_outputs(gbx_audit_state *state, uint64_t number) {
         state->tasks[place].is_missing = true;
 }
 
-/* Losses that name one record of a task are that task's; of all others nobody knows. */
+/* Losses that name one record of a task are that task's; of all others the task is not known. */
 static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     for (uint64_t i = 0; i < count; ++i) {
@@ -72,21 +72,12 @@ static bool are_losses_known(const gbx_reader *reader) {
            gbx_reader_ending(reader) == GBX_ENDING_RECORDS_LOST;
 }
 
-/* Whether the dump was to have a record of every argument. */
-static bool has_all_records(const gbx_run_info *run) {
-    const char *level = run->dump_level;
-    if (!level)
-        return false;
-    if (!strcmp(level, "hybrid") || !strcmp(level, "stats"))
-        return true;
-    return !strcmp(level, "full") && run->filter_count == 0;
-}
-
 static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
     const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
     uint64_t count = 0;
+    uint32_t role;
     for (size_t i = 0; kernel && i < kernel->signature_count; ++i)
-        count += !strcmp(kernel->signature[i], "out") || !strcmp(kernel->signature[i], "inout");
+        count += gbx_name_find(&gbx_roles, kernel->signature[i], &role) && role != GBX_ROLE_INPUT;
     return count;
 }
 
@@ -108,7 +99,8 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
     gbx_audit_counts *counts = &state->audit->counts;
     uint64_t last = 0;
-    state->is_any_missing = !has_all_records(gbx_reader_run(reader)) || !are_losses_known(reader);
+    state->is_any_missing =
+        !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
     GBX_TRY(note_losses(state, reader));
     for (uint64_t i = 0; i < state->task_count; ++i) {
         if (!origin->is_journal)
@@ -205,7 +197,7 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
     uint64_t count = gbx_entries_count(state->entries);
     state->accesses = malloc((count + 1) * sizeof *state->accesses);
     if (!state->accesses)
-        return fail_memory();
+        return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < count; ++i) {
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(state->entries, i, &entry));

@@ -160,9 +160,9 @@ static const gbx_access *other_half(const gbx_audit_state *state, const gbx_acce
 
 /*
  * An inout is read and written, so that one pair of arguments comes as several pairs. Of an output
- * and a later inout the read is told, of all others the write.
+ * and a later inout the read is reported, of all others the write.
  */
-static bool is_told_otherwise(const gbx_audit_state *state, const gbx_race *race) {
+static bool is_reported_otherwise(const gbx_audit_state *state, const gbx_race *race) {
     const gbx_access *first = &state->accesses[race->first];
     const gbx_access *second = &state->accesses[race->second];
     bool is_plain_output = first->is_write && !other_half(state, first);
@@ -234,7 +234,7 @@ gbx_status gbx_audit_report_races(gbx_audit_state *state) {
     if (!status)
         status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &map);
     for (uint64_t i = 0; !status && i < state->race_count; ++i)
-        if (!is_told_otherwise(state, &state->races[i]))
+        if (!is_reported_otherwise(state, &state->races[i]))
             status = report_race(state, &state->races[i], map, &comparison);
     gbx_memory_map_destroy(map);
     gbx_memory_comparison_free(&comparison);

@@ -1,6 +1,6 @@
 /*
  * Memory as the records tell it, in the order of their times: outputs are written when their tasks
- * complete, inputs are compared with what is there. Bytes that nobody wrote are known from the
+ * complete, inputs are compared with what is there. Bytes that no task wrote are known from the
  * first who reads them; what a finding is about is known from its reader on.
  */
 #include <inttypes.h>

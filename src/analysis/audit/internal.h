@@ -149,7 +149,7 @@ GBX_MUST_USE gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access
 GBX_MUST_USE gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map,
                                        gbx_access *access);
 
-/* Makes a map of `first` alone, for comparing `second` with it. Not so, which is told, where one of
+/* Makes a map of `first` alone, for comparing `second` with it. *out_is_made is false where one of
  * them is not followed, or the pieces of all pairs so far are too many. */
 GBX_MUST_USE gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
                                             const gbx_access *second, gbx_memory_map *map,

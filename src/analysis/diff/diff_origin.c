@@ -11,7 +11,7 @@ static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
     return gbx_tensor_is_valid(out_view, &first, &end);
 }
 
-/* Whether the view lies in what was written, as far as that is easily told: without gaps. */
+/* Whether the view lies in what was written, as far as that is easily seen: without gaps. */
 static bool covers(const gbx_tensor *written, const gbx_tensor *view) {
     int64_t first, end, first_written, end_written;
     gbx_tensor_extent(view, &first, &end);

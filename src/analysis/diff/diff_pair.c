@@ -4,7 +4,7 @@
 
 #include <glassbox/tensor.h>
 
-/* At a time of each; less than the second is read, for a mapping costs more than the copy. */
+/* At a time of each; less than the second is read, because a mapping costs more than the copy. */
 enum { MAPPED_BYTES = 2 << 20, LEAST_MAPPED_BYTES = 256 << 10 };
 
 static uint64_t minimum(uint64_t a, uint64_t b) {

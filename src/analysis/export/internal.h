@@ -104,7 +104,7 @@ GBX_MUST_USE gbx_status gbx_zip_writer_begin(gbx_zip_writer *zip, const char *na
 int gbx_zip_writer_write(gbx_zip_writer *zip, const void *bytes, size_t size);
 
 /* `checksum` is the CRC-32 of the member. GBX_LOST where the disk failed, GBX_INTERNAL where the
- * member has another size than its begin told. */
+ * member has another size than its beginning said. */
 GBX_MUST_USE gbx_status gbx_zip_writer_end(gbx_zip_writer *zip, uint32_t checksum);
 
 /* Writes the directory, after which the archive is whole and can only be destroyed. */
@@ -120,7 +120,7 @@ GBX_MUST_USE gbx_status gbx_archive_create(int fd, const char *name,
                                            gbx_archive **out_archive);
 
 /* Begins a member that is going to have exactly `bytes`, to be put into *out_stream, which is the
- * archive's. Its failures are told by the end of the member. */
+ * archive's. The end of the member reports its failures. */
 GBX_MUST_USE gbx_status gbx_archive_begin(gbx_archive *archive, const char *name, uint64_t bytes,
                                           FILE **out_stream);
 

@@ -8,27 +8,31 @@
 #include "runtime/cycle.h"
 #include "runtime/host_build_graph/table.h"
 
-void *gbx_table_add(gbx_table *table, size_t count) {
+void gbx_host_graph_keep_failure(gbx_host_graph *graph, gbx_status status) {
+    graph->failure = gbx_status_first(graph->failure, status);
+}
+
+void *gbx_table_add(gbx_host_graph *graph, gbx_table *table, size_t count) {
     if (!gbx_array_grow(&table->elements, &table->capacity, table->count + count,
-                        table->element_bytes))
+                        table->element_bytes)) {
+        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
+        return NULL;
+    }
+    if (!table->elements)
         return NULL;
     void *first = (char *)table->elements + table->count * table->element_bytes;
     table->count += count;
     return first;
 }
 
-void gbx_host_graph_keep_failure(gbx_host_graph *graph, gbx_status status) {
-    graph->failure = gbx_status_first(graph->failure, status);
-}
-
 uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes) {
-    uint64_t *place = gbx_table_add(&graph->memory, 1);
-    gbx_status status = place ? gbx_gm_alloc(graph->request.chip, bytes, place)
-                              : gbx_fail_memory("building a graph");
+    uint64_t *place = gbx_table_add(graph, &graph->memory, 1);
+    if (!place)
+        return 0;
+    gbx_status status = gbx_gm_alloc(graph->request.chip, bytes, place);
     if (!status)
         return *place;
-    if (place)
-        --graph->memory.count;
+    --graph->memory.count;
     gbx_host_graph_keep_failure(
         graph,
         gbx_status_annotate(status, "building the graph, after %zu tasks", graph->entries.count));

@@ -60,11 +60,9 @@ static void return_to_host(gbx_orchestration *orchestration, void *to, uint64_t 
     gbx_host_graph *graph = graph_of(orchestration);
     if (is_over(graph))
         return;
-    gbx_host_return *copy = gbx_table_add(&graph->returns, 1);
+    gbx_host_return *copy = gbx_table_add(graph, &graph->returns, 1);
     if (copy)
         *copy = (gbx_host_return){.to = to, .from = from, .bytes = bytes};
-    else
-        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
 }
 
 static gbx_host_page *page_with_room(gbx_host_graph *graph) {
@@ -72,14 +70,15 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
     gbx_host_page *page = graph->pages.count ? pages[graph->pages.count - 1] : NULL;
     if (page && page->count < sizeof page->tensors / sizeof page->tensors[0])
         return page;
-    page = malloc(sizeof *page);
-    gbx_host_page **place = page ? gbx_table_add(&graph->pages, 1) : NULL;
-    if (!place) {
-        free(page);
+    gbx_host_page **place = gbx_table_add(graph, &graph->pages, 1);
+    if (!place)
+        return NULL;
+    *place = page = malloc(sizeof *page);
+    if (!page) {
+        --graph->pages.count;
         gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
         return NULL;
     }
-    *place = page;
     page->count = 0;
     page->address = gbx_host_graph_alloc(graph, sizeof page->tensors);
     return page->address ? page : NULL;
@@ -146,11 +145,9 @@ static void set_tensor_info(gbx_orchestration *orchestration, gbx_task task,
         return;
     gbx_host_entry *entry = gbx_host_entry_at(graph, task);
     entry->first_info = graph->infos.count;
-    gbx_tensor_info *copies = gbx_table_add(&graph->infos, count);
-    if (!copies && count) {
-        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
+    gbx_tensor_info *copies = gbx_table_add(graph, &graph->infos, count);
+    if (!copies && count)
         return;
-    }
     for (uint32_t i = 0; i < count; ++i)
         copies[i] = infos[i];
     entry->info_count = count;
@@ -174,12 +171,10 @@ static void dump_task_words(gbx_orchestration *orchestration, gbx_task task, uin
 static bool append_entry(gbx_host_graph *graph, const gbx_task_kernels *kernels,
                          const uint64_t *words, uint32_t word_count) {
     uint64_t first_word = graph->words.count;
-    uint64_t *copies = gbx_table_add(&graph->words, word_count);
-    gbx_host_entry *entry = gbx_table_add(&graph->entries, 1);
-    if ((!copies && word_count) || !entry) {
-        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
+    uint64_t *copies = gbx_table_add(graph, &graph->words, word_count);
+    gbx_host_entry *entry = gbx_table_add(graph, &graph->entries, 1);
+    if ((!copies && word_count) || !entry)
         return false;
-    }
     if (word_count)
         memcpy(copies, words, word_count * sizeof *words);
     *entry =
@@ -220,11 +215,9 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor,
              gbx_first_kernel(&gbx_host_entry_at(graph, successor)->kernels), 0, 0);
     if (is_over(graph))
         return 0;
-    gbx_host_edge *edge = gbx_table_add(&graph->edges, 1);
+    gbx_host_edge *edge = gbx_table_add(graph, &graph->edges, 1);
     if (edge)
         *edge = (gbx_host_edge){(uint32_t)predecessor, (uint32_t)successor};
-    else
-        gbx_host_graph_keep_failure(graph, gbx_fail_memory("building a graph"));
     return edge != NULL;
 }
 

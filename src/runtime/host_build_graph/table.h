@@ -12,9 +12,6 @@ typedef struct gbx_table {
     uint64_t capacity;
 } gbx_table;
 
-/* Room for `count` more elements at the end; NULL when memory is out. They are not cleared. */
-void *gbx_table_add(gbx_table *table, size_t count);
-
 /* A task while the graph is built: its words and what was told of its tensors lie in tables. */
 typedef struct gbx_host_entry {
     gbx_task_kernels kernels;
@@ -53,6 +50,10 @@ struct gbx_host_graph {
     gbx_table pages;    /* gbx_host_page * */
     gbx_table memory;   /* uint64_t: addresses to free */
 };
+
+/* Room for `count` more elements at the end of one of its tables, not cleared. NULL when memory is
+ * out, which is the graph's failure then; and for none of an empty table. */
+void *gbx_table_add(gbx_host_graph *graph, gbx_table *table, size_t count);
 
 static inline gbx_host_entry *gbx_host_entry_at(const gbx_host_graph *graph, uint64_t task) {
     return (gbx_host_entry *)graph->entries.elements + task;

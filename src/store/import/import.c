@@ -106,6 +106,27 @@ static uint64_t number_of(const reading *all, const gbx_import_task *task) {
     return all->has_task_seq ? task->key : (uint64_t)(task - all->tasks.items);
 }
 
+/* What all dispatches of a task have in common is told, not which of them ran where. */
+static gbx_status add_executions(reading *all, uint64_t task, const gbx_import_span *span) {
+    uint32_t number = 0;
+    for (uint32_t core = 0; span->has_start && core < GBX_RECORD_CORE_END; ++core) {
+        if (!(span->cores[core / 64] >> core % 64 & 1))
+            continue;
+        gbx_record_execution record = {.head = {.type = GBX_RECORD_EXECUTION,
+                                                .stage = GBX_STAGE_NONE,
+                                                .arg_index = GBX_ARG_NONE,
+                                                .words = sizeof record / 8,
+                                                .task = task,
+                                                .time_ns = span->start_ns},
+                                       .end_ns = span->end_ns,
+                                       .core_id = core,
+                                       .block_idx = number++,
+                                       .func_id = UINT32_MAX};
+        GBX_TRY(gbx_import_journal_add(&all->journal, &record.head));
+    }
+    return NULL;
+}
+
 static gbx_status take_task(reading *all, gbx_import_entry *entry) {
     bool is_new = false;
     GBX_TRY(check_numbered(all, entry));
@@ -115,7 +136,7 @@ static gbx_status take_task(reading *all, gbx_import_entry *entry) {
         return fail_memory(all);
     GBX_TRY(join_task(&all->fields, task, is_new, entry));
     entry->record.head.task = number_of(all, task);
-    return NULL;
+    return is_new ? add_executions(all, entry->record.head.task, &entry->span) : NULL;
 }
 
 static gbx_status add_tasks(reading *all) {
@@ -260,7 +281,7 @@ gbx_status gbx_import_read(gbx_import *import) {
         return gbx_fail_memory("reading %s", import->path);
     all->import = import;
     all->journal.fd = -1;
-    all->told = GBX_TOLD_ALL;
+    all->told = GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_EXECUTIONS;
     gbx_status status = read_all(all);
     import->fd = -1;
     if (!status) {

@@ -185,6 +185,43 @@ static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *e
     return NULL;
 }
 
+/* There, be it null. */
+static bool is_told(const gbx_import_fields *fields, gbx_import_field field) {
+    return fields->seen >> field & 1;
+}
+
+/* A task that did not run, or of which it is not known, has null in all three. */
+static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    gbx_scan_value values[GBX_IMPORT_CORES_MAX];
+    gbx_import_span *span = &entry->span;
+    int64_t start = 0, end = 0, core = 0;
+    uint32_t count = 0;
+    const int64_t last = (INT64_C(1) << 53) - 1;
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_start_ns, 0, last, &start));
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_end_ns, 0, last, &end));
+    span->has_start = gbx_import_has(fields, GBX_FIELD_start_ns);
+    span->start_ns = (uint64_t)start;
+    span->end_ns = gbx_import_has(fields, GBX_FIELD_end_ns) ? (uint64_t)end : GBX_NO_END_NS;
+    if (span->end_ns < span->start_ns)
+        return gbx_import_fail(fields, GBX_FIELD_end_ns, "is before start_ns");
+    if (gbx_import_has(fields, GBX_FIELD_cores))
+        GBX_TRY(
+            gbx_import_get_array(fields, GBX_FIELD_cores, values, GBX_IMPORT_CORES_MAX, &count));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!gbx_import_is_integer(&values[i], 0, GBX_RECORD_CORE_END - 1, &core))
+            return gbx_import_fail_expected(fields, GBX_FIELD_cores, (int)i, &values[i],
+                                            "the number of a core");
+        span->cores[core / 64] |= UINT64_C(1) << core % 64;
+    }
+    if (span->has_start != (count > 0))
+        return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
+                               count ? "are told without start_ns" : "are missing beside start_ns");
+    if (is_told(fields, GBX_FIELD_start_ns) && is_told(fields, GBX_FIELD_end_ns) &&
+        is_told(fields, GBX_FIELD_cores))
+        entry->told |= GBX_TOLD_SPANS;
+    return NULL;
+}
+
 static gbx_status get_flag(const gbx_import_fields *fields, gbx_import_field field, uint16_t flag,
                            gbx_record *head) {
     bool is_set = false;
@@ -323,6 +360,7 @@ gbx_status gbx_import_entry_read(const gbx_import_fields *fields, gbx_import_ent
     GBX_TRY(get_kernels(fields, out_entry));
     GBX_TRY(get_argument(fields, out_entry));
     GBX_TRY(get_times(fields, out_entry));
+    GBX_TRY(get_span(fields, out_entry));
     GBX_TRY(get_flags(fields, &out_entry->record.head));
     GBX_TRY(get_kind(fields, &is_tensor));
     return is_tensor ? read_tensor(fields, out_entry) : read_scalar(fields, out_entry);

@@ -251,12 +251,13 @@ static void what_is_told_is_told_of_every_entry(void **state) {
 #define NUMBERED "\"task_seq\": 4, " TASK ", " SHAPED
 #define FULL                                                                                       \
     NUMBERED ", \"func_id\": [2], \"subtasks\": [\"aiv1\"], \"block_num\": 3, \"time_ns\": 5, "    \
-             "\"thread\": 1, \"buffer_addr\": \"0x10\""
+             "\"thread\": 1, \"buffer_addr\": \"0x10\", \"start_ns\": 7, \"end_ns\": null, "       \
+             "\"cores\": [70, 3]"
     static const struct {
         const char *entry;
         unsigned told;
     } cases[] = {
-        {FULL, GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_STATUS},
+        {FULL, GBX_TOLD_ALL & ~(unsigned)(GBX_TOLD_STATUS | GBX_TOLD_EXECUTIONS)},
         {NUMBERED ", \"func_id\": [2], \"subtasks\": [\"aiv1\"], \"block_num\": 3",
          GBX_TOLD_TASK_SEQ | GBX_TOLD_SUBTASKS},
         {NUMBERED ", \"time_ns\": 5, \"block_num\": 3", GBX_TOLD_TASK_SEQ},
@@ -264,6 +265,8 @@ static void what_is_told_is_told_of_every_entry(void **state) {
          GBX_TOLD_TASK_SEQ | GBX_TOLD_TIMES},
         {NUMBERED ", \"buffer_addr\": \"0x10\", \"block_num\": 3",
          GBX_TOLD_TASK_SEQ | GBX_TOLD_ADDRESSES},
+        {NUMBERED ", \"start_ns\": null, \"end_ns\": null, \"cores\": null, \"block_num\": 3",
+         GBX_TOLD_TASK_SEQ | GBX_TOLD_SPANS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char entries[2048];
@@ -275,6 +278,14 @@ static void what_is_told_is_told_of_every_entry(void **state) {
         assert_ok(gbx_reader_find_task(reader, 4, &task, &is_found));
         assert_true(is_found && task.func_ids[2] == 2 && task.func_ids[0] == UINT32_MAX);
         assert_int_equal(task.block_num, 3);
+        for (uint64_t e = 0; e < 2; ++e) { /* of each core that the first entry names */
+            const gbx_record *record = NULL;
+            assert_int_equal(gbx_reader_kind(reader, 1 + e), GBX_INDEX_EXECUTIONS);
+            assert_ok(gbx_reader_at(reader, 1 + e, &record));
+            assert_int_equal(record->time_ns, 7);
+            assert_int_equal(((const gbx_record_execution *)record)->core_id, e ? 70 : 3);
+            assert_true(((const gbx_record_execution *)record)->end_ns == GBX_NO_END_NS);
+        }
         gbx_reader_close(reader);
     }
 }

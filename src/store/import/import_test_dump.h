@@ -48,7 +48,7 @@ static inline void write_entries(const char *entries) {
 
 static inline gbx_reader *open_dump(const char *directory) {
     gbx_reader *reader = NULL;
-    assert_ok(gbx_reader_open(directory, GBX_INDEX_ARGUMENTS, &reader));
+    assert_ok(gbx_reader_open(directory, GBX_INDEX_ARGUMENTS | GBX_INDEX_EXECUTIONS, &reader));
     assert_int_equal(gbx_reader_get_extent(reader)->stop, GBX_STOP_END);
     return reader;
 }

@@ -117,7 +117,15 @@ GBX_MUST_USE gbx_status gbx_import_get_geometry(const gbx_import_fields *fields,
 
 /* --- import_entry.c: one entry as a record of a journal --- */
 
-enum { GBX_IMPORT_KERNELS_MAX = 3 };
+enum { GBX_IMPORT_KERNELS_MAX = 3, GBX_IMPORT_CORES_MAX = 128 };
+
+/* Where and when a task ran. */
+typedef struct gbx_import_span {
+    bool has_start; /* if not, it is not known */
+    uint64_t start_ns;
+    uint64_t end_ns; /* GBX_NO_END_NS where one of its kernels has no end */
+    uint64_t cores[GBX_RECORD_CORE_END / 64]; /* a bit for each */
+} gbx_import_span;
 
 typedef struct gbx_import_entry {
     bool has_task_id;
@@ -132,6 +140,7 @@ typedef struct gbx_import_entry {
     gbx_scan_value kernels[GBX_IMPORT_KERNELS_MAX]; /* their names; null where not told */
     gbx_scan_value arg_name;                        /* null where not told */
     unsigned told;                                  /* GBX_TOLD_... */
+    gbx_import_span span;                           /* of the task */
 
     /* SCALAR or TENSOR, but for head.task and GBX_FLAG_DUPLICATE. */
     union {

@@ -152,6 +152,8 @@ static const char *check_execution(const gbx_record_execution *record) {
         return "its subtask is none of the three";
     if (record->block_idx >= GBX_RECORD_BLOCK_END)
         return "its block_idx is too large";
+    if (record->core_id >= GBX_RECORD_CORE_END)
+        return "its core_id is too large";
     return record->end_ns >= record->head.time_ns ? NULL : "it ends before it starts";
 }
 

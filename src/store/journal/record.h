@@ -12,6 +12,7 @@
 
 #define GBX_RECORD_TASK_END (UINT64_C(1) << 44) /* task numbers of a journal are below it */
 #define GBX_RECORD_BLOCK_END 65536u             /* likewise block_idx */
+#define GBX_RECORD_CORE_END 1024u               /* and core_id of an execution */
 
 /* Words of the fixed part of records of each type; 0 for types that this version does not know. */
 extern const uint8_t gbx_record_fixed_words[256];

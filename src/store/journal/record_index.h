@@ -43,6 +43,11 @@ static inline bool gbx_index_is_execution(const gbx_index_entry *entry) {
            (entry->key & ((UINT64_C(1) << GBX_CLASS_SHIFT) - 1)) != 0;
 }
 
+/* The key of the execution of a dispatch. */
+static inline uint64_t gbx_index_execution_of(const gbx_index_entry *dispatch) {
+    return (dispatch->key & ~(UINT64_C(3) << GBX_CLASS_SHIFT)) + 1;
+}
+
 /* The key of a checked record that is about a task; types that have no class have none. */
 uint64_t gbx_record_key(const gbx_record *record);
 

@@ -91,6 +91,18 @@ gbx_quoted gbx_manifest_kernel_name(const gbx_manifest_names *names, uint32_t fu
 
 /* --- one manifest --- */
 
+/* Where and when dispatches ran: from the first start to the last end. */
+typedef struct gbx_span_entry {
+    bool has_start; /* if not, nothing is known */
+    bool has_end;   /* of all of them */
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t cores[GBX_RECORD_CORE_END / 64]; /* a bit for each */
+} gbx_span_entry;
+
+/* Takes one more dispatch in. */
+GBX_MUST_USE gbx_status gbx_span_entry_add(gbx_span_entry *span, const gbx_record_execution *e);
+
 /* What is known of the task of an entry. */
 typedef struct gbx_task_entry {
     uint64_t number;
@@ -99,6 +111,7 @@ typedef struct gbx_task_entry {
     uint32_t block_num;
     bool is_known;                               /* it is about a task at all */
     bool has_record;                             /* if not, id and block_num are not known */
+    gbx_span_entry span;                         /* of `tensors` */
     gbx_quoted slot_names[GBX_RUN_KERNEL_SLOTS]; /* of `tensors`; borrowed */
 } gbx_task_entry;
 
@@ -141,7 +154,6 @@ typedef struct gbx_manifest {
     gbx_manifest_place place;                    /* of the entry of `tensors` that was put last */
     gbx_tensors_list *tensors;
     gbx_manifest_names names;
-    gbx_float_cache floats;
 } gbx_manifest;
 
 /* `tensors` of a manifest: made before its first entry, which every one of the others follows. */
@@ -188,8 +200,9 @@ bool is_exact_stats(uint32_t dtype, const gbx_record_stats *stats);
 #define is_exact_value(...) true
 #define is_exact_f64(...) true
 #define is_exact_hex_or_null(...) true
-#define is_exact_u64_or_null(...) true /* numbers of tasks, below 2^44, and what has 32 bits */
-#define is_exact_slots(...) true       /* checked one by one */
+#define is_exact_u64_or_null(...)                                                                  \
+    true                         /* task numbers, what has 32 bits, times of a gbx_span_entry */
+#define is_exact_slots(...) true /* checked one by one */
 #define is_exact_contexts(...) true
 
 /* --- puts: one a kind of field --- */
@@ -237,15 +250,18 @@ static inline char *put_hash(gbx_manifest *m, char *at, uint64_t low, uint64_t h
 }
 
 static inline char *put_value(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    return gbx_put_value(at, &m->floats, dtype, bits);
+    (void)m;
+    return gbx_put_value(at, dtype, bits);
 }
 
 static inline char *put_extreme(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    return gbx_put_extreme(at, &m->floats, dtype, bits);
+    (void)m;
+    return gbx_put_extreme(at, dtype, bits);
 }
 
 static inline char *put_f64(gbx_manifest *m, char *at, double value) {
-    return gbx_put_f64(at, &m->floats, value);
+    (void)m;
+    return gbx_put_f64(at, value);
 }
 
 /* A name of ours, which needs no escapes; null for NULL. */
@@ -280,6 +296,9 @@ char *put_strings(gbx_manifest *m, char *at, const char *const *texts, size_t co
 char *put_func_ids(gbx_manifest *m, char *at, const uint32_t func_ids[GBX_SUBTASK_COUNT]);
 char *put_kernels(gbx_manifest *m, char *at, const uint32_t func_ids[GBX_SUBTASK_COUNT]);
 char *put_subtasks(gbx_manifest *m, char *at, const uint32_t func_ids[GBX_SUBTASK_COUNT]);
+
+/* Numbers of cores; null where they are not known. */
+char *put_cores(gbx_manifest *m, char *at, const gbx_span_entry *span);
 
 /* Objects. */
 char *put_run(gbx_manifest *m, char *at, const gbx_run_info *run);

@@ -159,6 +159,39 @@ char *put_subtasks(gbx_manifest *m, char *at, const uint32_t func_ids[GBX_SUBTAS
     PUT_SUBTASKS(put_word(m, at, gbx_name_of(&gbx_subtasks, i)))
 }
 
+char *put_cores(gbx_manifest *m, char *at, const gbx_span_entry *span) {
+    if (!span->has_start)
+        return GBX_PUT(at, "null");
+    bool is_first = true;
+    *at++ = '[';
+    for (uint32_t word = 0; word < GBX_RECORD_CORE_END / 64; ++word)
+        for (uint64_t bits = span->cores[word]; bits; bits &= bits - 1) {
+            at = is_first ? at : GBX_PUT(at, ",");
+            at = put_u64(m, at, word * 64 + (uint64_t)__builtin_ctzll(bits));
+            is_first = false;
+        }
+    *at++ = ']';
+    return at;
+}
+
+gbx_status gbx_span_entry_add(gbx_span_entry *span, const gbx_record_execution *e) {
+    uint64_t start_ns = e->head.time_ns;
+    bool has_end = e->end_ns != GBX_NO_END_NS;
+    if (!is_exact_u64(start_ns) || (has_end && !is_exact_u64(e->end_ns)))
+        return gbx_fail_inexact(is_exact_u64(start_ns) ? "end_ns" : "start_ns",
+                                "a dispatch of task %" PRIu64, e->head.task);
+    if (!span->has_start) {
+        *span = (gbx_span_entry){.has_start = true, .has_end = true, .start_ns = start_ns};
+    } else if (start_ns < span->start_ns) {
+        span->start_ns = start_ns;
+    }
+    span->has_end &= has_end;
+    if (has_end && e->end_ns > span->end_ns)
+        span->end_ns = e->end_ns;
+    span->cores[e->core_id / 64] |= UINT64_C(1) << e->core_id % 64;
+    return NULL;
+}
+
 char *put_run(gbx_manifest *m, char *at, const gbx_run_info *run) {
     RETURN_OBJECT(GBX_RUN_FIELDS)
 }
@@ -327,6 +360,12 @@ static gbx_status next_dispatch(gbx_manifest *m, bool *out_has_one) {
     if (!*out_has_one)
         return NULL;
     const gbx_record *record = NULL;
+    gbx_record_execution execution;
+    gbx_span_entry found = {0}, *span = &found;
+    bool is_found = false;
+    GBX_TRY(gbx_reader_find_execution(m->reader, *position, &execution, &is_found));
+    if (is_found)
+        GBX_TRY(gbx_span_entry_add(span, &execution));
     GBX_TRY(gbx_reader_at(m->reader, (*position)++, &record));
     const gbx_record_dispatch *e = (const gbx_record_dispatch *)record;
     uint64_t index = m->dispatch_index++;
@@ -535,7 +574,8 @@ gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_
     if (!realpath(directory, real))
         return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO, "cannot open the dump %s: %s",
                         directory, strerror(errno));
-    unsigned indexed = (has_tensors ? GBX_INDEX_ARGUMENTS : GBX_INDEX_NOTHING) |
+    unsigned indexed = GBX_INDEX_EXECUTIONS |
+                       (has_tensors ? GBX_INDEX_ARGUMENTS : GBX_INDEX_NOTHING) |
                        (has_args ? GBX_INDEX_DISPATCHES : GBX_INDEX_NOTHING);
     GBX_TRY(gbx_reader_open(real, indexed, &reader));
     gbx_status status = write_files(real, reader, has_tensors, has_args);

@@ -15,7 +15,7 @@
  * Reads the journal of the dump in `directory`, as far as it is good, and writes tensor_dump.json
  * (has_tensors), args_dump.json and kernel_args_dump.json (has_args) beside it. Each is written to
  * a temporary file, synced and renamed, so that a name that is there is a whole file. Takes 16
- * bytes of memory for each task, argument and dispatch, and about 15 MiB besides. Fails with what
+ * bytes of memory for each task, argument, dispatch and execution, and about 15 MiB besides. Fails with what
  * gbx_reader_open fails with, with GBX_IO, and with GBX_OUT_OF_RANGE where a number reaches 2^53,
  * beyond which readers of JSON are not exact. May start a thread, which ends before it returns.
  */
@@ -41,7 +41,8 @@ typedef struct gbx_manifest_chosen {
 
 /*
  * Writes the text of tensor_dump.json to a descriptor, with some of its entries alone; what the
- * dump does not tell (gbx_reader_get_origin) is left out. The reader has GBX_INDEX_ARGUMENTS.
+ * dump does not tell (gbx_reader_get_origin) is left out. The reader has GBX_INDEX_ARGUMENTS and
+ * GBX_INDEX_EXECUTIONS.
  */
 GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
                                            int fd, const char *name);
@@ -79,7 +80,7 @@ typedef struct gbx_manifest_place {
 /* The text of a manifest as gbx_manifest_write puts it, piece by piece. */
 typedef struct gbx_manifest_pieces gbx_manifest_pieces;
 
-/* The reader is borrowed, and has an index of arguments and dispatches. */
+/* The reader is borrowed, and has an index of arguments, dispatches and executions. */
 GBX_MUST_USE gbx_status gbx_manifest_pieces_open(gbx_reader *reader,
                                                  gbx_manifest_pieces **out_pieces);
 void gbx_manifest_pieces_close(gbx_manifest_pieces *pieces); /* takes NULL */

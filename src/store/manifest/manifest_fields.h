@@ -143,6 +143,11 @@
     X(block_num,     ALWAYS, TASK,   u64_or_null, m->told & GBX_TOLD_SUBTASKS,                     \
                                                   t->has_record, t->block_num)                     \
     X(subtasks,      ALWAYS, TASK,   subtasks,    m->told & GBX_TOLD_SUBTASKS, t->func_ids)        \
+    X(start_ns,      LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+                                                  t->span.has_start, t->span.start_ns)             \
+    X(end_ns,        LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+                                                  t->span.has_end, t->span.end_ns)                 \
+    X(cores,         LATER,  TASK,   cores,       m->told & GBX_TOLD_SPANS, &t->span)              \
     X(stats,         ALWAYS, RECORD, stats,       is_tensor && e->stats, e->dtype, e->stats)
 
 /* `e` is a gbx_record_stats. */
@@ -186,7 +191,7 @@
     X(total_args,       ALWAYS, u64,  true, m->totals->dispatch_args)                              \
     X(dispatches,       ALWAYS, list, m->has_lists, GBX_MANIFEST_DISPATCHES)
 
-/* `e` is a gbx_record_dispatch. */
+/* `e` is a gbx_record_dispatch, `span` when it ran. */
 #define GBX_DISPATCH_FIELDS(X)                                                                     \
     X(dispatch_id, ALWAYS, u64,      true, index)                                                  \
     X(task_id,     ALWAYS, hex,      true, e->task_id)                                             \
@@ -200,6 +205,8 @@
     X(block_num,   ALWAYS, u64,      true, e->block_num)                                           \
     X(stage,       ALWAYS, word,     true, "before_dispatch")                                      \
     X(time_ns,     ALWAYS, u64,      true, e->head.time_ns)                                        \
+    X(start_ns,    LATER,  u64_or_null, true, span->has_start, span->start_ns)                     \
+    X(end_ns,      LATER,  u64_or_null, true, span->has_end, span->end_ns)                         \
     X(args,        ALWAYS, slots,    true, e)                                                      \
     X(contexts,    ALWAYS, contexts, true, e)
 

@@ -29,7 +29,8 @@ typedef struct form_text {
 } form_text;
 
 struct gbx_tensors_list {
-    gbx_task_entry task;    /* the one that the texts are of */
+    gbx_task_entry task;    /* the one that the texts are of... */
+    bool has_texts;         /* ...once they are made */
     gbx_manifest_file file; /* in memory: of the groups of the task */
     const char *text;
     struct {
@@ -123,6 +124,7 @@ static gbx_status fill_groups(gbx_manifest *m, const gbx_task_entry *t) {
     GBX_TENSOR_FIELDS(FILL_ROW)
     m->file->at = at;
     m->file = whole;
+    list->has_texts = true;
     return gbx_manifest_file_take(&list->file, &list->text, &size);
 }
 
@@ -139,8 +141,8 @@ static void fill_slot_names(const gbx_manifest *m, gbx_task_entry *task) {
     }
 }
 
-/* `record` is NULL where the task has none. */
-static gbx_status begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *record) {
+/* `record` is NULL where the task has none. Its executions follow, then its texts are made. */
+static void begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *record) {
     static const uint32_t none[GBX_SUBTASK_COUNT] = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL};
     gbx_task_entry *task = &m->tensors->task;
     const uint32_t *func_ids = record ? record->func_ids : none;
@@ -153,7 +155,8 @@ static gbx_status begin_task(gbx_manifest *m, uint64_t number, const gbx_record_
     task->has_record = record != NULL;
     task->id = record ? record->task_id : 0;
     task->block_num = record ? record->block_num : 0;
-    return fill_groups(m, task);
+    task->span.has_start = task->span.has_end = false;
+    m->tensors->has_texts = false;
 }
 
 /* --- once an argument --- */
@@ -249,12 +252,46 @@ static gbx_status put_tensor(gbx_manifest *m, uint64_t index, const gbx_record_t
     return put_entry(m, &e, true);
 }
 
+/* TASK or EXECUTION: the first record of a task is the one that counts. */
+static gbx_status take_record(gbx_manifest *m, const gbx_record *record) {
+    gbx_task_entry *task = &m->tensors->task;
+    if (record->type == GBX_RECORD_EXECUTION) {
+        if (record->task != task->number)
+            begin_task(m, record->task, NULL);
+        return gbx_span_entry_add(&task->span, (const gbx_record_execution *)record);
+    }
+    if (record->task != task->number || !task->has_record)
+        begin_task(m, record->task, (const gbx_record_task *)record);
+    return NULL;
+}
+
 static gbx_status put_argument(gbx_manifest *m, const gbx_record *record,
                                const gbx_record_stats *computed) {
+    if (!m->tensors->has_texts)
+        GBX_TRY(fill_groups(m, &m->tensors->task));
     uint64_t index = m->tensors->index++;
     if (record->type == GBX_RECORD_SCALAR)
         return put_scalar(m, index, (const gbx_record_scalar *)record);
     return put_tensor(m, index, (const gbx_record_tensor *)record, computed);
+}
+
+/* Takes in what comes before the arguments of a task. */
+static gbx_status take_task(gbx_manifest *m, uint64_t number) {
+    uint64_t count = gbx_reader_count(m->reader);
+    m->tensors->task.number = UINT64_MAX;
+    for (uint64_t i = gbx_reader_find(m->reader, number); i < count; ++i) {
+        const gbx_record *record = NULL;
+        unsigned kind = gbx_reader_kind(m->reader, i);
+        if (kind != 0 && kind != GBX_INDEX_EXECUTIONS)
+            break;
+        GBX_TRY(gbx_reader_at(m->reader, i, &record));
+        if (record->task != number)
+            break;
+        GBX_TRY(take_record(m, record));
+    }
+    if (m->tensors->task.number != number)
+        begin_task(m, number, NULL);
+    return NULL;
 }
 
 /* The one before it may be of any task: that of a record is looked up. */
@@ -267,11 +304,7 @@ static gbx_status put_chosen(gbx_manifest *m, const gbx_manifest_choice *choice)
         GBX_TRY(chosen->statistics(chosen->context, choice->index, &stats, &has_stats));
     GBX_TRY(gbx_reader_at(m->reader, choice->position, &record));
     if (record->task != m->tensors->task.number) {
-        gbx_record_task task;
-        bool is_found = false;
-        uint64_t number = record->task;
-        GBX_TRY(gbx_reader_find_task(m->reader, number, &task, &is_found));
-        GBX_TRY(begin_task(m, number, is_found ? &task : NULL));
+        GBX_TRY(take_task(m, record->task));
         GBX_TRY(gbx_reader_at(m->reader, choice->position, &record));
     }
     m->tensors->index = choice->index;
@@ -291,22 +324,21 @@ gbx_status gbx_tensors_list_next(gbx_manifest *m, bool *out_has_one) {
     uint64_t *position = &m->positions[GBX_MANIFEST_TENSORS];
     for (; *position < count; ++*position) {
         unsigned kind = gbx_reader_kind(m->reader, *position);
-        if (kind != 0 && kind != GBX_INDEX_ARGUMENTS)
+        if (kind != 0 && kind != GBX_INDEX_EXECUTIONS && kind != GBX_INDEX_ARGUMENTS)
             continue;
         const gbx_record *record = NULL;
         GBX_TRY(gbx_reader_at(m->reader, *position, &record));
-        bool is_new = record->task != m->tensors->task.number;
-        if (kind == GBX_INDEX_ARGUMENTS) {
-            if (is_new)
-                GBX_TRY(begin_task(m, record->task, NULL));
-            ++*position;
-            *out_has_one = true;
-            m->place = (gbx_manifest_place){m->tensors->index, record->task, record->arg_index,
-                                            record->stage};
-            return put_argument(m, record, NULL);
+        if (kind != GBX_INDEX_ARGUMENTS) {
+            GBX_TRY(take_record(m, record));
+            continue;
         }
-        if (is_new) /* the first record of a task is the one that counts */
-            GBX_TRY(begin_task(m, record->task, (const gbx_record_task *)record));
+        if (record->task != m->tensors->task.number)
+            begin_task(m, record->task, NULL);
+        ++*position;
+        *out_has_one = true;
+        m->place =
+            (gbx_manifest_place){m->tensors->index, record->task, record->arg_index, record->stage};
+        return put_argument(m, record, NULL);
     }
     *out_has_one = false;
     return NULL;

@@ -107,7 +107,8 @@ static const char golden[] =
     "[-3,1],\"start_offset\":3,\"numel\":6,\"is_contiguous\":false,\"buffer_addr\":"
     "\"0x0000000000001000\",\"bin_offset\":64,\"bin_size\":8,\"hash\":"
     "\"00000000000000020000000000000001\",\"truncated\":true,\"overwritten\":false,\"in_flight\":"
-    "false,\"time_ns\":60,\"thread\":3,\"block_num\":2,\"subtasks\":[\"aic\",\"aiv0\"],\"stats\":"
+    "false,\"time_ns\":60,\"thread\":3,\"block_num\":2,\"subtasks\":[\"aic\",\"aiv0\"],"
+    "\"start_ns\":900,\"end_ns\":3000,\"cores\":[3,70],\"stats\":"
     "{\"min\":-1.5,\"max\":\"inf\",\"mean\":0.1,\"nan\":1,\"inf\":2,\"zero\":3,\"subnormal\":4}},\n"
     "{\"index\":1,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":2,\"arg_name\":\"alpha\",\"role\":\"input\",\"stage\":"
@@ -115,20 +116,30 @@ static const char golden[] =
     "\"0x000000003dcccccd\",\"shape\":[],\"strides\":[],\"start_offset\":0,\"numel\":1,"
     "\"is_contiguous\":true,\"bin_offset\":0,\"bin_size\":0,\"truncated\":false,\"overwritten\":"
     "false,\"in_flight\":false,\"time_ns\":50,\"thread\":3,\"block_num\":2,\"subtasks\":"
-    "[\"aic\",\"aiv0\"]},\n"
+    "[\"aic\",\"aiv0\"],\"start_ns\":900,\"end_ns\":3000,\"cores\":[3,70]},\n"
     "{\"index\":2,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":0,\"arg_name\":\"x\",\"role\":\"inout\",\"stage\":"
     "\"after_completion\",\"kind\":\"tensor\",\"dtype\":\"int4\",\"shape\":[],\"strides\":[],"
     "\"start_offset\":0,\"numel\":1,\"is_contiguous\":true,\"buffer_addr\":"
     "\"0xffffffffffffffff\",\"bin_offset\":0,\"bin_size\":8,\"truncated\":false,\"overwritten\":"
     "false,\"in_flight\":false,\"time_ns\":61,\"thread\":0,\"block_num\":2,\"subtasks\":"
-    "[\"aic\",\"aiv0\"]},\n"
+    "[\"aic\",\"aiv0\"],\"start_ns\":900,\"end_ns\":3000,\"cores\":[3,70]},\n"
     "{\"index\":3,\"task_id\":null,\"task_seq\":3,\"func_id\":[],\"kernel\":[],\"arg_index\":1,"
     "\"role\":\"output\",\"stage\":\"after_completion\",\"kind\":\"tensor\",\"dtype\":\"bool\","
     "\"shape\":[0],\"strides\":[1],\"start_offset\":0,\"numel\":0,\"is_contiguous\":true,"
     "\"buffer_addr\":\"0x0000000000000000\",\"bin_offset\":4096,\"bin_size\":12,\"truncated\":"
     "false,\"overwritten\":false,\"in_flight\":true,\"time_ns\":62,\"thread\":0,\"block_num\":null,"
-    "\"subtasks\":[]}\n]\n}\n";
+    "\"subtasks\":[],\"start_ns\":55,\"end_ns\":null,\"cores\":[1]}\n]\n}\n";
+
+static void add_execution(builder *b, uint64_t task, uint32_t core_id, uint32_t block_idx,
+                          uint32_t subtask, uint64_t start_ns, uint64_t end_ns) {
+    begin_record(b, (head){.type = 12, .task = task, .time_ns = start_ns});
+    put_u64(b, end_ns);
+    put_u32(b, core_id);
+    put_u32(b, block_idx);
+    put_u32(b, subtask);
+    put_u32(b, 0);
+}
 
 /* Records in the wrong order, a task whose record is missing, and every top-level member. */
 static void build_golden(builder *b) {
@@ -177,6 +188,10 @@ static void build_golden(builder *b) {
     put_double(b, 0.1);
     for (uint64_t i = 1; i <= 4; ++i)
         put_u64(b, i);
+    add_execution(b, 2, 70, 1, 1, 1500, 1600);
+    add_execution(b, 2, 3, 0, 0, 1000, 3000);
+    add_execution(b, 2, 70, 0, 1, 900, 2000);
+    add_execution(b, 3, 1, 0, 0, 55, UINT64_MAX);
     add_task(b, 2, 0x102, mixed, 2);
     add_loss(b, (head){.stage = 1, .arg_index = 3, .task = 2}, 1, 11);
     add_loss(b, (head){.stage = 255, .arg_index = 255, .task = 4}, 3, 4);
@@ -237,13 +252,16 @@ static const char golden_dispatches[] =
     "\"total_dispatches\": 3,\n\"total_args\": 2,\n\"dispatches\": [\n"
     "{\"dispatch_id\":0,\"task_id\":\"0x0000000000000101\",\"task_seq\":1,\"func_id\":3,"
     "\"kernel\":\"m\\\"ul\",\"subtask_id\":0,\"core_type\":\"aic\",\"core_id\":4,\"block_idx\":0,"
-    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1000,\"args\":[]," CONTEXTS ",\n"
+    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1000,\"start_ns\":1100,"
+    "\"end_ns\":1200,\"args\":[]," CONTEXTS ",\n"
     "{\"dispatch_id\":1,\"task_id\":\"0x0000000000000101\",\"task_seq\":1,\"func_id\":9,"
     "\"kernel\":null,\"subtask_id\":2,\"core_type\":\"aiv\",\"core_id\":4,\"block_idx\":0,"
-    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1000,\"args\":[]," CONTEXTS ",\n"
+    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1000,\"start_ns\":null,"
+    "\"end_ns\":null,\"args\":[]," CONTEXTS ",\n"
     "{\"dispatch_id\":2,\"task_id\":\"0x0000000000000101\",\"task_seq\":1,\"func_id\":7,"
     "\"kernel\":\"add\",\"subtask_id\":1,\"core_type\":\"aiv\",\"core_id\":4,\"block_idx\":1,"
-    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1001,\"args\":[{\"arg_index\":0,"
+    "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1001,\"start_ns\":1300,"
+    "\"end_ns\":null,\"args\":[{\"arg_index\":0,"
     "\"kind\":\"tensor\",\"role\":\"inout\",\"dtype\":\"float32\",\"ndims\":2,\"shape\":[4,8],"
     "\"strides\":[16,-1],\"start_offset\":-3,\"data_ptr\":\"0x0000000000006000\",\"bits\":"
     "\"0x0000000000005000\"},{\"arg_index\":32,\"kind\":\"scalar\",\"role\":\"input\",\"dtype\":"
@@ -275,6 +293,9 @@ static void build_arguments(builder *b) {
     put_bytes(b, scalar_slot, 8);
     put_u64(b, UINT64_MAX);
     begin_dispatch(b, 1, 9, 0, 2, 0);
+    add_execution(b, 1, 4, 1, 1, 1300, UINT64_MAX);
+    add_execution(b, 1, 4, 0, 0, 1100, 1200);
+    add_execution(b, 0, 5, 0, 2, 1, 2); /* of another task */
     begin_dispatch(b, 1, 3, 0, 0, 0);
     add_end(b, 1u << 8, no_counts, "ok");
 }

@@ -8,8 +8,7 @@
 #include "base/float_bits.h"
 #include "text/float_text.h"
 
-static_assert(sizeof(((gbx_float_cache *)0)->entries[0].text) >= GBX_FLOAT_TEXT_BYTES - 4,
-              "the longest text, in quotes or not, fits");
+static_assert((int)GBX_VALUE_TEXT_BYTES >= (int)GBX_FLOAT_TEXT_BYTES, "every float fits");
 
 static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                             "25262728293031323334353637383940414243444546474849"
@@ -88,34 +87,25 @@ char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count) {
 
 /* --- floats --- */
 
-/* A float, from the cache if it came before. */
-static char *put_float(char *at, gbx_float_cache *cache, double value, bool is_f64) {
-    uint64_t bits = gbx_f64_bits(value);
-    size_t place = (size_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 54) % GBX_FLOAT_CACHE_ENTRIES;
-    char *text = cache->entries[place].text;
-    if (cache->entries[place].size == 0 || cache->entries[place].bits != bits ||
-        cache->entries[place].is_f64 != is_f64) {
-        char found[GBX_FLOAT_TEXT_BYTES + 2] = "\"";
-        size_t size =
-            is_f64 ? gbx_f64_format(value, found + 1) : gbx_f32_format((float)value, found + 1);
-        bool is_quoted = !isfinite(value);
-        found[size + 1] = '"';
-        size += is_quoted ? 2 : 0;
-        memcpy(text, is_quoted ? found : found + 1, size);
-        cache->entries[place].bits = bits;
-        cache->entries[place].is_f64 = is_f64;
-        cache->entries[place].size = (uint8_t)size;
-    }
-    memcpy(at, text, sizeof cache->entries[place].text);
-    return at + cache->entries[place].size;
+static char *put_quoted(char *at, const char *text, size_t size) {
+    *at++ = '"';
+    memcpy(at, text, size);
+    at[size] = '"';
+    return at + size + 1;
 }
 
-char *gbx_put_f64(char *at, gbx_float_cache *cache, double value) {
-    return put_float(at, cache, value, true);
+char *gbx_put_f64(char *at, double value) {
+    char text[GBX_FLOAT_TEXT_BYTES];
+    if (isfinite(value))
+        return at + gbx_f64_format(value, at);
+    return put_quoted(at, text, gbx_f64_format(value, text));
 }
 
-char *gbx_put_f32(char *at, gbx_float_cache *cache, float value) {
-    return put_float(at, cache, (double)value, false);
+char *gbx_put_f32(char *at, float value) {
+    char text[GBX_FLOAT_TEXT_BYTES];
+    if (isfinite(value))
+        return at + gbx_f32_format(value, at);
+    return put_quoted(at, text, gbx_f32_format(value, text));
 }
 
 /* --- values --- */
@@ -140,12 +130,12 @@ static int64_t sign_extend(uint64_t bits, uint32_t width) {
     return (int64_t)(bits << shift) >> shift;
 }
 
-char *gbx_put_value(char *at, gbx_float_cache *cache, uint32_t dtype, uint64_t bits) {
+char *gbx_put_value(char *at, uint32_t dtype, uint64_t bits) {
     switch (dtype) {
     case GBX_FLOAT64:
-        return gbx_put_f64(at, cache, gbx_f64_of_bits(bits));
+        return gbx_put_f64(at, gbx_f64_of_bits(bits));
     case GBX_FLOAT32:
-        return gbx_put_f32(at, cache, gbx_f32_of_bits((uint32_t)bits));
+        return gbx_put_f32(at, gbx_f32_of_bits((uint32_t)bits));
     case GBX_INT64:
         return put_quoted_i64(at, (int64_t)bits);
     case GBX_UINT64:
@@ -158,16 +148,16 @@ char *gbx_put_value(char *at, gbx_float_cache *cache, uint32_t dtype, uint64_t b
     uint32_t width = gbx_dtype_bits(dtype);
     uint64_t low = bits & ((UINT64_C(1) << width) - 1);
     if (gbx_dtype_is_float(dtype))
-        return gbx_put_f32(at, cache, (float)gbx_dtype_to_f64(dtype, low));
+        return gbx_put_f32(at, (float)gbx_dtype_to_f64(dtype, low));
     return gbx_dtype_is_signed(dtype) ? gbx_put_i64(at, sign_extend(bits, width))
                                       : gbx_put_u64(at, low);
 }
 
-char *gbx_put_extreme(char *at, gbx_float_cache *cache, uint32_t dtype, uint64_t bits) {
+char *gbx_put_extreme(char *at, uint32_t dtype, uint64_t bits) {
     if (dtype == GBX_FLOAT64)
-        return gbx_put_f64(at, cache, gbx_f64_of_bits(bits));
+        return gbx_put_f64(at, gbx_f64_of_bits(bits));
     if (gbx_dtype_is_float(dtype))
-        return gbx_put_f32(at, cache, (float)gbx_f64_of_bits(bits));
+        return gbx_put_f32(at, (float)gbx_f64_of_bits(bits));
     if (dtype == GBX_INT64)
         return put_quoted_i64(at, (int64_t)bits);
     if (dtype == GBX_UINT64)

@@ -31,30 +31,18 @@ char *gbx_put_hex_digits(char *at, uint64_t value);
 /* [1,2,3] */
 char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count);
 
-/* Texts of floats that came before: the same few come again and again. Zero before its first use.
- */
-enum { GBX_FLOAT_CACHE_ENTRIES = 1024 };
-typedef struct gbx_float_cache {
-    struct {
-        uint64_t bits;
-        uint8_t is_f64;
-        uint8_t size; /* 0: empty */
-        char text[30];
-    } entries[GBX_FLOAT_CACHE_ENTRIES];
-} gbx_float_cache;
-
 /* The shortest text that reads back as the same float; quoted where it is no JSON number. */
-char *gbx_put_f64(char *at, gbx_float_cache *cache, double value);
-char *gbx_put_f32(char *at, gbx_float_cache *cache, float value);
+char *gbx_put_f64(char *at, double value);
+char *gbx_put_f32(char *at, float value);
 
 /*
  * A value of a dtype, by its raw bits, of which the low ones count: numbers for floats and up to 32
  * bits, strings for 64-bit integers and what is no number, true and false for bool. Floats of
  * less than 32 bits are written as the float32 that they are.
  */
-char *gbx_put_value(char *at, gbx_float_cache *cache, uint32_t dtype, uint64_t bits);
+char *gbx_put_value(char *at, uint32_t dtype, uint64_t bits);
 
 /* min or max of statistics: a double, an int64_t or a uint64_t, by dtype. Written as a value is. */
-char *gbx_put_extreme(char *at, gbx_float_cache *cache, uint32_t dtype, uint64_t bits);
+char *gbx_put_extreme(char *at, uint32_t dtype, uint64_t bits);
 
 #endif

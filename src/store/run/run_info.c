@@ -67,8 +67,7 @@ typedef struct run_field {
 #define OF_KERNEL(member) .offset = offsetof(gbx_run_kernel, member)
 #define OF_ARGUMENT(member) .offset = offsetof(gbx_run_argument, member)
 #define COUNT_FOLLOWS(list, count)                                                                 \
-    static_assert(offsetof(gbx_run_info, count) ==                                                 \
-                      offsetof(gbx_run_info, list) + sizeof(((gbx_run_info *)0)->list),            \
+    static_assert(offsetof(gbx_run_info, count) == offsetof(gbx_run_info, list) + sizeof(void *),  \
                   #count " follows " #list)
 COUNT_FOLLOWS(filters, filter_count);
 COUNT_FOLLOWS(kernels, kernel_count);
@@ -301,19 +300,13 @@ static void put_fields(gbx_json_writer *json, unsigned part, const run_field *fi
     gbx_json_end_object(json);
 }
 
-static gbx_status write_to_stream(void *context, const void *bytes, size_t size) {
-    if (fwrite(bytes, 1, size, context) != size)
-        return gbx_fail(GBX_IO, "describing a run: %s", strerror(errno));
-    return NULL;
-}
-
 /* Closes the stream, too. */
 static gbx_status write_all(const gbx_run_info *info, unsigned part, FILE *to,
                             gbx_json_style style) {
     gbx_json_writer *json = malloc(sizeof *json);
     gbx_status status = NULL;
     if (json) {
-        gbx_json_start(json, write_to_stream, to, style);
+        gbx_json_start(json, gbx_json_to_stream, to, style);
         put_fields(json, part, run_fields, info);
         status = gbx_json_finish(json);
     } else {

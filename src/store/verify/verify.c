@@ -21,6 +21,7 @@ typedef struct task_check {
     uint64_t argument_records;
     uint64_t predecessors;
     uint64_t dispatches;
+    uint64_t executions; /* none in dumps of versions that had no such records */
     uint64_t dones;
     gbx_record_task about; /* where task_records is not 0 */
 } task_check;
@@ -204,6 +205,9 @@ static void end_task(journal_check *check) {
         compare_task(check, "completions", 1, 0);
     if (check->is_ok && gbx_reader_run(check->reader)->has_args)
         compare_task(check, "dispatches", expected_dispatches(&task->about), task->dispatches);
+    if (check->is_ok && gbx_reader_get_totals(check->reader)->executions &&
+        gbx_reader_get_origin(check->reader)->told & GBX_TOLD_EXECUTIONS)
+        compare_task(check, "executions", expected_dispatches(&task->about), task->executions);
 }
 
 static void begin_task(journal_check *check, uint64_t task) {
@@ -230,6 +234,9 @@ static gbx_status check_record(journal_check *check, const gbx_record *record, u
         return NULL;
     case GBX_RECORD_DISPATCH:
         ++check->task.dispatches;
+        return NULL;
+    case GBX_RECORD_EXECUTION:
+        ++check->task.executions;
         return NULL;
     default:
         return check_argument(check, record, position);
@@ -373,7 +380,8 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
     *out_verification = (gbx_verification){0};
     int lock_fd;
     GBX_TRY(lock(directory, &lock_fd));
-    unsigned indexed = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH;
+    unsigned indexed =
+        GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH | GBX_INDEX_EXECUTIONS;
     gbx_status status = gbx_reader_open(directory, indexed, &out_verification->reader);
     if (!status)
         status = verify_open(directory, observer, out_verification);

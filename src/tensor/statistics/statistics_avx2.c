@@ -76,8 +76,8 @@ AVX2_INLINE __m256i max_64(__m256i a, __m256i b) {
 }
 
 /* Keys of integers are without a sign; 64 bits are compared with one. */
-#    define ORDER_FLIP (UINT64_C(1) << 63)
-#    define ordered(key) _mm256_xor_si256(key, set1_64(ORDER_FLIP))
+#    define ORDER_FLIP(bytes) ((bytes) == 8 ? UINT64_C(1) << 63 : 0)
+#    define ordered(key) _mm256_xor_si256(key, set1_64(INT64_MIN))
 #    define least_8 _mm256_min_epu8
 #    define least_16 _mm256_min_epu16
 #    define least_32 _mm256_min_epu32

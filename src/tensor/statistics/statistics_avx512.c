@@ -69,7 +69,7 @@ AVX512_INLINE uint64_t ones(uint64_t truth) {
 #    define max_64 _mm512_max_epi64
 
 /* Keys of integers are without a sign. */
-#    define ORDER_FLIP 0
+#    define ORDER_FLIP(bytes) UINT64_C(0)
 #    define least_8 _mm512_min_epu8
 #    define least_16 _mm512_min_epu16
 #    define least_32 _mm512_min_epu32

@@ -224,7 +224,7 @@ VECTOR_INLINE void take_keys_8(integer_work *work, vector key, vector flip) {
 VECTOR_INLINE void end_integers(const integer_work *work, gbx_statistics_state *state,
                                 size_t bytes) {
     state->zero_count += work->zeros / UNIT_OF_ONES(bytes);
-    take_range(state, work->least, work->greatest, bytes, bytes == 8 ? ORDER_FLIP : 0);
+    take_range(state, work->least, work->greatest, bytes, ORDER_FLIP(bytes));
     if (bytes == 2) {
         state->part_low += sum_32(work->low) + sum_32(work->high);
         return;
@@ -240,7 +240,7 @@ VECTOR_INLINE void take_integers(gbx_statistics_state *state, const unsigned cha
                         : bytes == 2 ? set1_16(flip_bits)
                         : bytes == 4 ? set1_32(flip_bits)
                                      : set1_64(flip_bits);
-    const uint64_t order = bytes == 8 ? ORDER_FLIP : 0;
+    const uint64_t order = ORDER_FLIP(bytes);
     integer_work work = {.least = set1_64(UINT64_MAX ^ order), .greatest = set1_64(order)};
     for (size_t at = 0; at < count * bytes; at += VECTOR) {
         vector x = load(elements + at);
