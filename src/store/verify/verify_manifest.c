@@ -34,9 +34,10 @@ typedef struct manifest_check {
 typedef struct object_check {
     const gbx_manifest_field *fields;
     size_t field_count;
-    const char *list;                /* whose entry it is; NULL for the top */
-    uint64_t position;               /* in it */
-    const gbx_manifest_place *place; /* NULL for none */
+    const char *list;  /* whose entry it is; NULL for the top */
+    uint64_t position; /* in it */
+    bool has_place;    /* it is about an argument */
+    gbx_manifest_place place;
     uint64_t older;  /* a bit a field of rule LATER: the version that wrote the file had none */
     bool is_decided; /* an entry told which */
     char *text;      /* of an entry without them; the caller frees it */
@@ -85,7 +86,7 @@ static char *text_of(const json_t *value) {
 static gbx_status add_difference(manifest_check *check, const object_check *object,
                                  const char *name, const json_t *wanted, const json_t *got) {
     char where[64] = "", what[192], kernel[GBX_VERIFY_KERNEL_BYTES] = "";
-    const gbx_manifest_place *at = object->place;
+    const gbx_manifest_place *at = object->has_place ? &object->place : NULL;
     char *wanted_text = text_of(wanted);
     char *got_text = text_of(got);
     if (object->list)
@@ -200,14 +201,13 @@ static void tell_progress(const manifest_check *check) {
 /* Entries of both, as long as both have some; then how many one has beyond the other. */
 static gbx_status compare_entries(manifest_check *check, gbx_manifest_list list,
                                   object_check *object, uint64_t *out_wanted, uint64_t *out_got) {
-    gbx_manifest_place place;
-    object->place = list == GBX_MANIFEST_TENSORS ? &place : NULL;
+    object->has_place = list == GBX_MANIFEST_TENSORS;
     for (bool is_more = true; is_more;) {
         const char *text = NULL;
         size_t size = 0;
         bool has_one = false;
         if (*out_wanted >= *out_got)
-            GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &place));
+            GBX_TRY(gbx_manifest_pieces_next(check->pieces, list, &text, &size, &object->place));
         if (*out_wanted <= *out_got)
             GBX_TRY(gbx_json_file_next_element(&check->file, &has_one));
         if (text && has_one) {
