@@ -1,4 +1,4 @@
-#include <inttypes.h>
+#include <stdio.h>
 
 #include "cli/internal.h"
 #include "store/dump_path.h"

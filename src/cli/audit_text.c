@@ -69,7 +69,8 @@ static void print_claim(const gbx_audit_finding *f, const party *first, const pa
             end = ", which writes it";
         }
         break;
-    default:
+    case GBX_AUDIT_OVERLAPPING_WRITES:
+    case GBX_AUDIT_KIND_COUNT:
         fputs("overlapping writes: ", stdout);
         if (f->is_concurrent)
             end = ", were written at the same time";
@@ -86,7 +87,7 @@ static void print_range(const gbx_audit_finding *f, const party *second) {
     char count[GBX_COUNT_TEXT_BYTES];
     bool is_one = f->bytes == 1;
     printf("  within %s byte%s at 0x%" PRIx64 ": byte%s %" PRId64, gbx_text_count(f->bytes, count),
-           is_one ? "" : "s", f->address, is_one ? "" : "s", f->second.begin);
+           gbx_text_plural(f->bytes), f->address, gbx_text_plural(f->bytes), f->second.begin);
     if (!is_one)
         printf(" to %" PRId64, f->second.end - 1);
     fputs(" of the buffer of ", stdout);
@@ -200,6 +201,8 @@ static gbx_status print_finding(const gbx_opened_dump *dump, const char *given,
     return f->kind == GBX_AUDIT_UNDECLARED_WRITE ? print_suspects(dump, given, f) : NULL;
 }
 
+/* --- all of it --- */
+
 enum { SHOWN_MAX = 20 };
 
 static void print_verdict(const gbx_audit *audit) {
@@ -228,7 +231,8 @@ static void print_verdict(const gbx_audit *audit) {
     else
         printf("%s%s finding%s in %s records of %s; the first:\n",
                audit->counts.has_more ? "more than " : "",
-               gbx_text_count(audit->finding_count, findings), audit->finding_count == 1 ? "" : "s",
+               gbx_text_count(audit->finding_count, findings),
+               gbx_text_plural(audit->finding_count),
                gbx_text_count(audit->counts.records, records), tasks);
 }
 
@@ -237,7 +241,7 @@ static void print_gap(const gbx_audit *audit, gbx_audit_gap gap, const char *why
     uint64_t inputs = audit->counts.not_compared[gap];
     if (inputs > 0)
         printf("not audited: %s input%s, %s\n", gbx_text_count(inputs, count),
-               inputs == 1 ? "" : "s", why);
+               gbx_text_plural(inputs), why);
 }
 
 static void print_missing(const gbx_audit *audit) {
@@ -248,11 +252,11 @@ static void print_missing(const gbx_audit *audit) {
                  "which may have been written by outputs that are not in the dump");
     else
         snprintf(why, sizeof why, "since outputs of %s task%s are not in the dump",
-                 gbx_text_count(tasks, count), tasks == 1 ? "" : "s");
+                 gbx_text_count(tasks, count), gbx_text_plural(tasks));
     print_gap(audit, GBX_GAP_MISSING_OUTPUTS, why);
     if (tasks > 0 && tasks < UINT64_MAX && audit->counts.not_compared[GBX_GAP_MISSING_OUTPUTS] == 0)
         printf("left out: outputs of %s task%s that are not in the dump\n", count,
-               tasks == 1 ? "" : "s");
+               gbx_text_plural(tasks));
 }
 
 /* What was not looked at, or less closely. */
@@ -281,17 +285,17 @@ static void print_notes(const gbx_audit *audit) {
     if (counts->unfollowed > 0)
         printf("not audited: %s output%s, since their views lie in more pieces than can be "
                "followed\n",
-               gbx_text_count(counts->unfollowed, inputs), counts->unfollowed == 1 ? "" : "s");
+               gbx_text_count(counts->unfollowed, inputs), gbx_text_plural(counts->unfollowed));
     if (counts->in_flight > 0)
         printf("left out: %s record%s of tasks that did not complete\n",
-               gbx_text_count(counts->in_flight, inputs), counts->in_flight == 1 ? "" : "s");
+               gbx_text_count(counts->in_flight, inputs), gbx_text_plural(counts->in_flight));
     if (counts->damaged > 0)
         printf("left out: the bytes of %s record%s, which have not their hashes any more: glassbox "
                "verify tells more\n",
-               gbx_text_count(counts->damaged, inputs), counts->damaged == 1 ? "" : "s");
+               gbx_text_count(counts->damaged, inputs), gbx_text_plural(counts->damaged));
     if (counts->bad_edges > 0)
         printf("left out: %s edge%s to no task or in a cycle\n",
-               gbx_text_count(counts->bad_edges, inputs), counts->bad_edges == 1 ? "" : "s");
+               gbx_text_count(counts->bad_edges, inputs), gbx_text_plural(counts->bad_edges));
     if (!counts->has_edges)
         printf("order: by the times of this run alone, for the dump does not have all edges\n");
 }

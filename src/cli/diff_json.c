@@ -1,6 +1,4 @@
 /* The report of diff as one JSON document, written as records come. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "cli/internal.h"
 

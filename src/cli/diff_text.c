@@ -1,10 +1,12 @@
-/* The words of diff: sentences of forms, places and causes. */
+/* The report of diff for people: the line that matters, what differs, and the counts; and the
+ * sentences that the JSON has, too. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/array_text.h"
 #include "cli/internal.h"
+
+/* --- forms and places --- */
 
 gbx_diff_shown gbx_diff_show(const gbx_diff_dumps *dumps, const gbx_diff_record *record) {
     bool is_b = record->b && (dumps->shows_b || !record->a);
@@ -333,7 +335,7 @@ static void metrics_text(const gbx_diff_record *record, char out_text[GBX_DIFF_N
              "%s of %s %selement%s differ%s, the first at %s: %s in A, %s in B; max abs %.5g, "
              "max rel %.5g%s%s",
              gbx_text_count(c->mismatches, bad), gbx_text_count(c->elements, all),
-             record->is_truncated ? "kept " : "", c->elements == 1 ? "" : "s",
+             record->is_truncated ? "kept " : "", gbx_text_plural(c->elements),
              c->mismatches == 1 ? "s" : "", index, got, want, c->max_abs, c->max_rel,
              ulp[0] ? ", max ulp " : "", ulp);
 }
@@ -430,7 +432,7 @@ static void print_alike(const gbx_diff_dumps *dumps, const gbx_diff_result *resu
     }
     gbx_terminal_put_coloured(GBX_GREEN, within > 0 ? "equal within tolerance" : "equal", "");
     printf(": %s record%s compared", gbx_text_count(result->compared, all),
-           result->compared == 1 ? "" : "s");
+           gbx_text_plural(result->compared));
     if (within > 0)
         printf(", %s equal, %s near", gbx_text_count(result->counts[GBX_DIFF_EQUAL], equal),
                gbx_text_count(within, near));

@@ -33,7 +33,7 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) 
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     if (bytes < 1024) {
         snprintf(out_text, GBX_COUNT_TEXT_BYTES, "%" PRIu64 " byte%s", bytes,
-                 bytes == 1 ? "" : "s");
+                 gbx_text_plural(bytes));
         return out_text;
     }
     double value = (double)bytes / 1024;

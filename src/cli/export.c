@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "cli/internal.h"
@@ -28,7 +27,7 @@ static void print_names(const gbx_export_names *names, const char *before, const
     if (names->count == 0)
         return;
     printf("%s%s tensor%s%s: %s", before, gbx_text_count(names->count, count),
-           names->count == 1 ? "" : "s", after, names->text);
+           gbx_text_plural(names->count), after, names->text);
     if (names->count > GBX_EXPORT_NAMES_SHOWN)
         printf(" and %s more", gbx_text_count(names->count - GBX_EXPORT_NAMES_SHOWN, count));
     putchar('\n');
@@ -38,7 +37,7 @@ static void print_raw(uint32_t dtype, uint64_t of_it) {
     char count[GBX_COUNT_TEXT_BYTES];
     const char *raw = dtype == GBX_BFLOAT16 ? "uint16" : "uint8";
     printf("%s tensor%s of %s %s written as raw %s%s; --as %s converts\n",
-           gbx_text_count(of_it, count), of_it == 1 ? "" : "s", gbx_dtype_name(dtype),
+           gbx_text_count(of_it, count), gbx_text_plural(of_it), gbx_dtype_name(dtype),
            of_it == 1 ? "was" : "were", raw, dtype == GBX_INT4 ? ", two elements a byte" : "",
            dtype == GBX_INT4 ? "int8" : "float32");
 }
@@ -54,7 +53,7 @@ static void print_report(const gbx_export_notes *notes, uint64_t selected, const
                                           : "nothing that is selected has values in this dump");
     else
         printf("wrote %s %s%s, %s, to %s\n", gbx_text_count(notes->written, count), what,
-               notes->written == 1 ? "" : "s", gbx_text_bytes(notes->bytes, bytes), place);
+               gbx_text_plural(notes->written), gbx_text_bytes(notes->bytes, bytes), place);
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
         if (notes->raw[dtype] > 0)
             print_raw(dtype, notes->raw[dtype]);
@@ -184,7 +183,7 @@ typedef struct whole_export {
 static void print_count(uint64_t number, const char *what, const char *is_so) {
     char count[GBX_COUNT_TEXT_BYTES];
     if (number > 0)
-        printf("%s %s%s %s\n", gbx_text_count(number, count), what, number == 1 ? "" : "s", is_so);
+        printf("%s %s%s %s\n", gbx_text_count(number, count), what, gbx_text_plural(number), is_so);
 }
 
 static void print_losses(const whole_export *export) {
@@ -223,7 +222,7 @@ static void print_simpler(const whole_export *export) {
         return;
     }
     printf("wrote %s argument%s, %s of payload, to %s\n", gbx_text_count(report->arguments, count),
-           report->arguments == 1 ? "" : "s", gbx_text_bytes(report->payload_bytes, bytes),
+           gbx_text_plural(report->arguments), gbx_text_bytes(report->payload_bytes, bytes),
            export->line->output);
     print_losses(export);
 }

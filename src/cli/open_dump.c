@@ -27,33 +27,32 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
                     "it %s readable: glassbox recover %s keeps %s",
                     gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
                     extent->file_bytes, extent->stop_text, gbx_text_count(readable, count),
-                    readable == 1 ? "" : "s", readable == 1 ? "is" : "are", dump->directory,
+                    gbx_text_plural(readable), readable == 1 ? "is" : "are", dump->directory,
                     readable == 1 ? "it" : "them");
 }
 
-gbx_status gbx_opened_dump_open(const char *given, unsigned indexed, gbx_opened_dump *out_dump) {
-    gbx_opened_dump *dump = out_dump;
-    *dump = (gbx_opened_dump){0};
-    gbx_status status = gbx_dump_path_find(given, &dump->directory);
-    if (!status)
-        status = gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS | indexed, &dump->reader);
-    if (!status)
-        status = check_extent(dump);
-    if (!status)
-        status = gbx_reader_open_payload(dump->reader);
-    if (!status)
-        status = gbx_entries_create(dump->reader, &dump->entries);
-    if (status) {
-        gbx_opened_dump_close(dump);
-        return status;
-    }
+static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
+    GBX_TRY(gbx_dump_path_find(given, &dump->directory));
+    GBX_TRY(gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS | indexed, &dump->reader));
+    GBX_TRY(check_extent(dump));
+    GBX_TRY(gbx_reader_open_payload(dump->reader));
+    GBX_TRY(gbx_entries_create(dump->reader, &dump->entries));
     uint64_t newer = gbx_reader_get_extent(dump->reader)->newer_count;
     char count[GBX_COUNT_TEXT_BYTES], directory[4 * PATH_MAX];
+    if (newer == 0)
+        return NULL;
     gbx_terminal_escape(dump->directory, directory, sizeof directory);
-    if (newer > 0)
-        fprintf(stderr, "glassbox: %s: skipped %s record%s of types newer than this version\n",
-                directory, gbx_text_count(newer, count), gbx_text_plural(newer));
+    fprintf(stderr, "glassbox: %s: skipped %s record%s of types newer than this version\n",
+            directory, gbx_text_count(newer, count), gbx_text_plural(newer));
     return NULL;
+}
+
+gbx_status gbx_opened_dump_open(const char *given, unsigned indexed, gbx_opened_dump *out_dump) {
+    *out_dump = (gbx_opened_dump){0};
+    gbx_status status = open_all(given, indexed, out_dump);
+    if (status)
+        gbx_opened_dump_close(out_dump);
+    return status;
 }
 
 void gbx_opened_dump_close(gbx_opened_dump *dump) {
@@ -62,6 +61,8 @@ void gbx_opened_dump_close(gbx_opened_dump *dump) {
     free(dump->directory);
     *dump = (gbx_opened_dump){0};
 }
+
+/* --- the command that replays a task of it --- */
 
 /* Where a link called latest points to now: after the next run it points elsewhere. NULL where it
  * is no such link. */

@@ -1,5 +1,4 @@
 #include <libsmartcols/libsmartcols.h>
-#include <stdio.h>
 
 #include <glassbox/glassbox.h>
 

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +58,7 @@ static void print_done(const gbx_recovery *recovery) {
                gbx_text_plural(recovery->newer_records));
     if (recovery->removed_files > 0)
         printf("  removed %s temporary file%s\n", gbx_text_count(recovery->removed_files, count),
-               recovery->removed_files == 1 ? "" : "s");
+               gbx_text_plural(recovery->removed_files));
 }
 
 static void print_recovery(const gbx_recovery *recovery, const char *directory) {
@@ -77,7 +76,7 @@ static void print_recovery(const gbx_recovery *recovery, const char *directory) 
     if (recovery->findings.count > 0)
         printf("the payload of %s record%s is missing:\n",
                gbx_text_count(recovery->findings.count, count),
-               recovery->findings.count == 1 ? "" : "s");
+               gbx_text_plural(recovery->findings.count));
     gbx_text_findings(&recovery->findings, "; glassbox verify --json lists all");
     if (!recovery->was_whole)
         printf("next: glassbox verify %s\n", directory);

@@ -1,9 +1,6 @@
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "analysis/array_text.h"
 #include "cli/internal.h"
 #include "text/float_text.h"
 

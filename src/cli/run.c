@@ -139,20 +139,23 @@ static const struct argp dump_parser = {.options = dump_options, .parser = parse
 static char *command_text(int argc, char **argv) {
     char *text = NULL;
     size_t bytes;
+    bool is_whole = true;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return NULL;
     fputs("glassbox run", out);
     for (int i = 1; i < argc; ++i) {
         char *word = gbx_shell_quote(argv[i], false);
-        fprintf(out, " %s", word ? word : "");
+        is_whole = is_whole && word && fprintf(out, " %s", word) > 0;
         free(word);
     }
-    if (fclose(out) == 0)
+    if (fclose(out) == 0 && is_whole)
         return text;
     free(text);
     return NULL;
 }
+
+/* --- options of the command --- */
 
 enum { CASES_MAX = 256, ROUNDS_MAX = 1000000 };
 
@@ -315,6 +318,8 @@ static const struct argp parser = {
         "      --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"
         "      --dump-filter task=10..20",
 };
+
+/* --- running --- */
 
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
     run_output *output = context;

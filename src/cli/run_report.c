@@ -46,7 +46,7 @@ static void print_contents(const gbx_dump_totals *totals) {
     uint64_t records = totals->records + totals->in_flight;
     bool has_records = records > 0 || totals->dispatches == 0;
     if (has_records)
-        printf("%s record%s, %s", gbx_text_count(records, count), records == 1 ? "" : "s",
+        printf("%s record%s, %s", gbx_text_count(records, count), gbx_text_plural(records),
                gbx_text_bytes(totals->payload_bytes, bytes));
     if (has_records && totals->stored_bytes != totals->payload_bytes)
         printf(" (%s stored)", gbx_text_bytes(totals->stored_bytes, bytes));

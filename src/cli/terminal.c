@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ static void print_contents(const gbx_verification *verification) {
     char records[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
     uint64_t dispatches = gbx_reader_get_totals(verification->reader)->dispatches;
     printf("%s record%s, %s of payload", gbx_text_count(verification->records, records),
-           verification->records == 1 ? "" : "s",
+           gbx_text_plural(verification->records),
            gbx_text_bytes(verification->payload_bytes, bytes));
     if (dispatches > 0)
         printf(", %s dispatch%s", gbx_text_count(dispatches, records), dispatches == 1 ? "" : "es");
@@ -136,7 +136,7 @@ static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
     const gbx_record *record;
     GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, position, &record));
     const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
-    printf("lost: %s record%s", gbx_text_count(loss->count, count), loss->count == 1 ? "" : "s");
+    printf("lost: %s record%s", gbx_text_count(loss->count, count), gbx_text_plural(loss->count));
     if (has_task(record))
         printf(", the first of task %" PRIu64, record->task);
     if (record->arg_index != GBX_ARG_NONE)

@@ -4,7 +4,6 @@
 
 #include "analysis/array_text.h"
 #include "analysis/histogram.h"
-#include "base/float_bits.h"
 #include "base/hash.h"
 #include "cli/internal.h"
 
@@ -91,7 +90,7 @@ static void print_form(const gbx_entry *entry, const gbx_view_row *row) {
                gbx_text_numbers(gbx_record_strides(tensor), tensor->head.ndims, numbers),
                tensor->start_offset);
     if (tensor->head.flags & GBX_FLAG_HAS_PAYLOAD)
-        printf(", %" PRIu64 " byte%s", tensor->bin_size, tensor->bin_size == 1 ? "" : "s");
+        printf(", %" PRIu64 " byte%s", tensor->bin_size, gbx_text_plural(tensor->bin_size));
     if (tensor->head.flags & GBX_FLAG_HAS_HASH) {
         gbx_hash_format((gbx_hash128){tensor->hash_low, tensor->hash_high}, hash);
         printf(", hash %s", hash);
