@@ -52,13 +52,10 @@ static gbx_status read_element(array_printer *printer, uint64_t index, uint64_t 
     return NULL;
 }
 
-static bool has_gap(const array_printer *printer, uint32_t axis) {
-    return printer->is_summary && printer->elements->shape[axis] > 2 * EDGE_ITEMS;
-}
-
 /* The index after `at` along an axis of those shown. */
 static int64_t next_shown(const array_printer *printer, uint32_t axis, int64_t at) {
-    if (at == EDGE_ITEMS - 1 && has_gap(printer, axis))
+    if (at == EDGE_ITEMS - 1 && printer->is_summary &&
+        printer->elements->shape[axis] > 2 * EDGE_ITEMS)
         return printer->elements->shape[axis] - EDGE_ITEMS;
     return at + 1;
 }

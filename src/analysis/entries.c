@@ -87,9 +87,15 @@ static bool is_task(const gbx_entries *entries, uint64_t position) {
     return gbx_reader_kind(entries->reader, position) == 0;
 }
 
-/* The record of a task lies before its first argument; else, and where there may be two of them, it
- * is looked up. */
-static gbx_status read_task(gbx_entries *entries, uint64_t task, uint64_t position) {
+/* Reads the record and, where it is of another task than the one before, that task. */
+static gbx_status read_record(gbx_entries *entries, uint64_t position,
+                              const gbx_record **out_record) {
+    GBX_TRY(gbx_reader_at(entries->reader, position, out_record));
+    uint64_t task = (*out_record)->task;
+    if (task == entries->task_number)
+        return NULL;
+    /* The record of a task lies before its first argument; else, and where there may be two of
+     * them, it is looked up. */
     const gbx_record *before = NULL;
     entries->task_number = UINT64_MAX;
     entries->has_task = false;
@@ -103,17 +109,6 @@ static gbx_status read_task(gbx_entries *entries, uint64_t task, uint64_t positi
         GBX_TRY(gbx_reader_find_task(entries->reader, task, &entries->task, &entries->has_task));
     }
     entries->task_number = task;
-    return NULL;
-}
-
-/* Reads the record and, where it is of another task than the one before, that task. */
-static gbx_status read_record(gbx_entries *entries, uint64_t position,
-                              const gbx_record **out_record) {
-    GBX_TRY(gbx_reader_at(entries->reader, position, out_record));
-    uint64_t task = (*out_record)->task;
-    if (task == entries->task_number)
-        return NULL;
-    GBX_TRY(read_task(entries, task, position));
     return gbx_reader_at(entries->reader, position, out_record);
 }
 
@@ -170,13 +165,6 @@ static uint64_t row_elements(const gbx_elements *elements) {
     return elements->ndims ? (uint64_t)elements->shape[elements->ndims - 1] : 1;
 }
 
-/* An element of `bytes` bytes, little-endian. */
-static uint64_t load_element(const unsigned char *at, uint32_t bytes) {
-    uint64_t bits = 0;
-    memcpy(&bits, at, bytes);
-    return bits;
-}
-
 static gbx_status read_whole(const gbx_entry_values *values, uint64_t first, size_t count,
                              uint64_t *out_bits) {
     unsigned char bytes[READ_BYTES];
@@ -185,8 +173,9 @@ static gbx_status read_whole(const gbx_entry_values *values, uint64_t first, siz
         size_t taken = (size_t)minimum(count, READ_BYTES / size);
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + first * size, bytes,
                                         taken * size));
+        memset(out_bits, 0, taken * sizeof *out_bits);
         for (size_t i = 0; i < taken; ++i)
-            out_bits[i] = load_element(bytes + i * size, size);
+            memcpy(&out_bits[i], bytes + i * size, size); /* little-endian */
         out_bits += taken;
         first += taken;
         count -= taken;
@@ -240,15 +229,6 @@ static uint64_t count_stored(const gbx_entry_values *values) {
 
 /* --- opening --- */
 
-static gbx_status fail_size(const gbx_entry *entry, uint64_t whole) {
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "reading entry %" PRIu64 " of the dump: it has %" PRIu64
-                    " bytes of payload, and its shape and dtype need %s%" PRIu64
-                    "; glassbox verify tells more",
-                    entry->index, entry->tensor->bin_size,
-                    entry->head->flags & GBX_FLAG_TRUNCATED ? "at most " : "", whole);
-}
-
 static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) {
     gbx_elements *elements = &values->elements;
     gbx_tensor view;
@@ -265,7 +245,12 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     values->bytes = gbx_entry_stored_bytes(entry);
     bool is_truncated = entry->head->flags & GBX_FLAG_TRUNCATED;
     if (is_truncated ? values->bytes > whole : values->bytes != whole)
-        return fail_size(entry, whole);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading entry %" PRIu64 " of the dump: it has %" PRIu64
+                        " bytes of payload, and its shape and dtype need %s%" PRIu64
+                        "; glassbox verify tells more",
+                        entry->index, entry->tensor->bin_size,
+                        entry->head->flags & GBX_FLAG_TRUNCATED ? "at most " : "", whole);
     elements->ndims = view.ndims;
     memcpy(elements->shape, view.shape, sizeof view.shape);
     elements->count = gbx_entry_numel(entry);

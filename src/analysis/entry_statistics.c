@@ -42,24 +42,6 @@ static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_st
     return NULL;
 }
 
-static void compute_scalar(const gbx_entry_values *values, gbx_statistics *out_statistics) {
-    uint32_t bits = gbx_dtype_bits(values->elements.dtype);
-    gbx_statistics_state state;
-    gbx_statistics_begin(&state, values->elements.dtype);
-    gbx_statistics_update(&state, &values->scalar_bits, bits < 8 ? 1 : bits / 8, 1);
-    gbx_statistics_end(&state, out_statistics);
-}
-
-static void take_recorded(const gbx_record_stats *stats, gbx_statistics *out_statistics) {
-    *out_statistics = (gbx_statistics){.min_bits = stats->min_bits,
-                                       .max_bits = stats->max_bits,
-                                       .mean = stats->mean,
-                                       .nan_count = stats->nan_count,
-                                       .inf_count = stats->inf_count,
-                                       .zero_count = stats->zero_count,
-                                       .subnormal_count = stats->subnormal_count};
-}
-
 /* What needs no payload; *out_is_left tells that it does, and `out_values` of which. */
 static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
                         gbx_entry_values *out_values, gbx_entry_summary *out_summary,
@@ -67,14 +49,26 @@ static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
     const gbx_record_stats *stats = entry->tensor ? gbx_record_statistics(entry->tensor) : NULL;
     *out_is_left = false;
     out_summary->is_there = stats || gbx_entry_has_values(entry);
-    if (stats)
-        take_recorded(stats, &out_summary->statistics);
+    if (stats) {
+        out_summary->statistics = (gbx_statistics){.min_bits = stats->min_bits,
+                                                   .max_bits = stats->max_bits,
+                                                   .mean = stats->mean,
+                                                   .nan_count = stats->nan_count,
+                                                   .inf_count = stats->inf_count,
+                                                   .zero_count = stats->zero_count,
+                                                   .subnormal_count = stats->subnormal_count};
+    }
     if (stats || !out_summary->is_there)
         return NULL;
     GBX_TRY(gbx_entry_values_open(entry, reader, out_values));
     *out_is_left = !out_values->is_scalar;
-    if (out_values->is_scalar)
-        compute_scalar(out_values, &out_summary->statistics);
+    if (out_values->is_scalar) {
+        uint32_t bits = gbx_dtype_bits(out_values->elements.dtype);
+        gbx_statistics_state state;
+        gbx_statistics_begin(&state, out_values->elements.dtype);
+        gbx_statistics_update(&state, &out_values->scalar_bits, bits < 8 ? 1 : bits / 8, 1);
+        gbx_statistics_end(&state, &out_summary->statistics);
+    }
     return NULL;
 }
 

@@ -75,12 +75,6 @@ static void add_source(command *line, const gbx_kept_kernel *kernel) {
     free(from);
 }
 
-static void add_sources(command *line, const gbx_replay_task *task, const gbx_kept_run *kept) {
-    for (size_t i = 0; kept && i < GBX_SUBTASK_COUNT; ++i)
-        if (task->func_ids[i] != UINT32_MAX)
-            add_source(line, gbx_kept_run_kernel(kept, task->func_ids[i]));
-}
-
 /* --- the temporary file --- */
 
 static gbx_status make_file(const gbx_replay_job *job, command *line) {
@@ -98,33 +92,13 @@ static gbx_status make_file(const gbx_replay_job *job, command *line) {
     return gbx_replay_write_call(job->engine, &job->request, line->file);
 }
 
-static void remove_file(const command *line) {
-    if (line->file[0])
-        unlink(line->file);
-    if (line->directory[0])
-        rmdir(line->directory);
-}
-
 /* --- gdb itself --- */
 
-static void build(command *line, const gbx_replay_job *job, const gbx_kept_run *kept) {
-    add(line, "gdb");
-    add(line, "-q");
-    add_sources(line, job->request.task, kept);
-    add_command(line, "set breakpoint pending on");
-    add_command(line, "set print thread-events off");
-    add_command(line, "break kernel_entry");
-    add_command(line, "run");
-    /* The line it stops at may be an inlined one of a header: this tells the kernel's own. */
-    add_command(line, "info functions -q -n ^kernel_entry$");
-    add(line, "--args");
-    add(line, line->program);
-    add(line, line->file);
-    line->words[line->count] = NULL;
-}
-
-/* Ctrl-C is gdb's: it goes to all that runs on the terminal. */
-static gbx_status start(command *line, const gbx_held_signals *signals, pid_t *out_pid) {
+static gbx_status run(command *line, const gbx_held_signals *signals, int *out_exit_code) {
+    pid_t pid;
+    int ended = 0;
+    fflush(stdout);
+    /* Ctrl-C is gdb's: it goes to all that runs on the terminal. */
     posix_spawnattr_t attributes;
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -134,19 +108,13 @@ static gbx_status start(command *line, const gbx_held_signals *signals, pid_t *o
     posix_spawnattr_setsigmask(&attributes, &signals->before);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawnp(out_pid, "gdb", NULL, &attributes, line->words, environ);
+    int error = posix_spawnp(&pid, "gdb", NULL, &attributes, line->words, environ);
     posix_spawnattr_destroy(&attributes);
     if (error == ENOENT)
         return gbx_fail(GBX_NOT_FOUND,
                         "starting gdb: it is not on PATH; install it (apt install gdb)");
-    return error ? gbx_fail(GBX_IO, "starting gdb: %s", strerror(error)) : NULL;
-}
-
-static gbx_status run(command *line, const gbx_held_signals *signals, int *out_exit_code) {
-    pid_t pid;
-    int ended = 0;
-    fflush(stdout);
-    GBX_TRY(start(line, signals, &pid));
+    if (error)
+        return gbx_fail(GBX_IO, "starting gdb: %s", strerror(error));
     while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
         ;
     *out_exit_code = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
@@ -159,7 +127,21 @@ static gbx_status make_and_run(const gbx_replay_job *job, const gbx_kept_run *ke
         .program = "glassbox-call", .variable = "GLASSBOX_CALL", .doing = "starting gdb"};
     GBX_TRY(gbx_program_path_find(&name, line->program));
     GBX_TRY(make_file(job, line));
-    build(line, job, kept);
+    add(line, "gdb");
+    add(line, "-q");
+    for (size_t i = 0; kept && i < GBX_SUBTASK_COUNT; ++i)
+        if (job->request.task->func_ids[i] != UINT32_MAX)
+            add_source(line, gbx_kept_run_kernel(kept, job->request.task->func_ids[i]));
+    add_command(line, "set breakpoint pending on");
+    add_command(line, "set print thread-events off");
+    add_command(line, "break kernel_entry");
+    add_command(line, "run");
+    /* The line it stops at may be an inlined one of a header: this tells the kernel's own. */
+    add_command(line, "info functions -q -n ^kernel_entry$");
+    add(line, "--args");
+    add(line, line->program);
+    add(line, line->file);
+    line->words[line->count] = NULL;
     return run(line, signals, out_exit_code);
 }
 
@@ -173,7 +155,10 @@ gbx_status gbx_replay_gdb(const gbx_replay_job *job, const gbx_kept_run *kept, i
     sigaction(SIGQUIT, &ignore, &quit);
     gbx_signals_hold(&signals);
     gbx_status status = make_and_run(job, kept, line, &signals, out_exit_code);
-    remove_file(line);
+    if (line->file[0])
+        unlink(line->file);
+    if (line->directory[0])
+        rmdir(line->directory);
     gbx_signals_release(&signals);
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGQUIT, &quit, NULL);

@@ -10,40 +10,10 @@
 
 /* --- what it is --- */
 
-static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *title) {
-    size_t length = strlen(title);
-    const gbx_replay_dispatch *one = &task->dispatches[dispatch];
-    snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
-             ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
-             gbx_name_of(&gbx_subtasks, one->subtask));
-}
-
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
     size_t length = strlen(result->kernel);
     snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s", length ? "+" : "",
              kernel);
-}
-
-static bool is_output(const gbx_replay_argument *argument) {
-    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
-}
-
-static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
-    result->outputs = calloc(task->argument_count + 1, sizeof *result->outputs);
-    if (!result->outputs)
-        return gbx_fail_memory("replaying task %" PRIu64, task->task);
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &task->arguments[i];
-        if (!is_output(argument))
-            continue;
-        result->outputs[result->output_count++] = (gbx_replay_compared){
-            .argument = i,
-            .slot = argument->slot,
-            .name = argument->name,
-            .tensor = argument->tensor,
-            .is_compared = task->did_complete && argument->after != GBX_REPLAY_NO_ENTRY};
-    }
-    return NULL;
 }
 
 static bool has_core_ids(const gbx_replay_task *task) {
@@ -63,12 +33,31 @@ static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
                                       .did_complete = task->did_complete,
                                       .stray_argument = -1};
     gbx_replay_task_title(task, out_result->title);
-    if (dispatch >= 0)
-        add_dispatch(task, dispatch, out_result->title);
+    if (dispatch >= 0) {
+        size_t length = strlen(out_result->title);
+        const gbx_replay_dispatch *one = &task->dispatches[dispatch];
+        snprintf(out_result->title + length, GBX_REPLAY_TITLE_BYTES - length,
+                 ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
+                 gbx_name_of(&gbx_subtasks, one->subtask));
+    }
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (task->kernel_names[i])
             gbx_replay_result_name(out_result, task->kernel_names[i]);
-    return list_outputs(task, out_result);
+    out_result->outputs = calloc(task->argument_count + 1, sizeof *out_result->outputs);
+    if (!out_result->outputs)
+        return gbx_fail_memory("replaying task %" PRIu64, task->task);
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT)
+            continue;
+        out_result->outputs[out_result->output_count++] = (gbx_replay_compared){
+            .argument = i,
+            .slot = argument->slot,
+            .name = argument->name,
+            .tensor = argument->tensor,
+            .is_compared = task->did_complete && argument->after != GBX_REPLAY_NO_ENTRY};
+    }
+    return NULL;
 }
 
 void gbx_replay_result_free(gbx_replay_result *result) {
@@ -260,13 +249,6 @@ static int compare_ns(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static void sum_times(uint64_t *ns, uint64_t runs, gbx_replay_times *times) {
-    qsort(ns, runs, sizeof *ns, compare_ns);
-    uint64_t low = ns[(runs - 1) / 2], high = ns[runs / 2];
-    *times =
-        (gbx_replay_times){runs, ns[0], low + (high - low) / 2, ns[runs - 1], times->different};
-}
-
 /* The runs after the first; `ns` has its time. */
 static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *first,
                          gbx_replay_payloads *now, uint64_t *ns, gbx_replay_result *result) {
@@ -282,21 +264,11 @@ static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *f
         GBX_TRY(gather(job, result, now->replay));
         result->times.different += !is_like_first(result, first->replay, now->replay);
     }
-    sum_times(ns, job->runs, &result->times);
+    qsort(ns, job->runs, sizeof *ns, compare_ns);
+    uint64_t low = ns[(job->runs - 1) / 2], high = ns[job->runs / 2];
+    result->times = (gbx_replay_times){job->runs, ns[0], low + (high - low) / 2, ns[job->runs - 1],
+                                       result->times.different};
     return NULL;
-}
-
-static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_payloads *first,
-                                 gbx_replay_result *result) {
-    uint64_t *ns = calloc(job->runs, sizeof *ns);
-    gbx_replay_payloads now = {0};
-    if (!ns)
-        return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
-    ns[0] = result->outcome.ns;
-    gbx_status status = repeat(job, first, &now, ns, result);
-    gbx_replay_payloads_free(&now);
-    free(ns);
-    return status;
 }
 
 gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *out_payloads,
@@ -309,7 +281,15 @@ gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *ou
         GBX_TRY(gather(job, out_result, out_payloads->replay));
         GBX_TRY(read_dump(job, out_result, out_payloads));
         compare(job, out_payloads, out_result);
-        GBX_TRY(run_repeatedly(job, out_payloads, out_result));
+        uint64_t *ns = calloc(job->runs, sizeof *ns);
+        gbx_replay_payloads now = {0};
+        if (!ns)
+            return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
+        ns[0] = out_result->outcome.ns;
+        gbx_status status = repeat(job, out_payloads, &now, ns, out_result);
+        gbx_replay_payloads_free(&now);
+        free(ns);
+        GBX_TRY(status);
     } else if (job->runs > 1) {
         out_result->fault_run = 1;
     }

@@ -18,46 +18,12 @@
 
 /* --- tasks --- */
 
-static gbx_status gather_tasks(gbx_audit_state *state) {
-    state->task_count = gbx_graph_count(state->graph);
-    state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
-    if (!state->tasks)
-        return gbx_fail_memory("auditing the dump");
-    for (uint64_t i = 0; i < state->task_count; ++i) {
-        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
-        state->tasks[i] = (gbx_audit_task){
-            .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
-    }
-    return NULL;
-}
-
 static void miss_outputs(gbx_audit_state *state, uint64_t number) {
     uint64_t place = gbx_graph_place(state->graph, number);
     if (place == UINT64_MAX)
         state->is_any_missing = true;
     else
         state->tasks[place].is_missing = true;
-}
-
-/* Losses that name one record of a task are that task's; of all others the task is not known. */
-static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
-    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
-    for (uint64_t i = 0; i < count; ++i) {
-        const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
-        bool is_known = record->stage != GBX_STAGE_NONE && record->arg_index != GBX_ARG_NONE;
-        if (((const gbx_record_loss *)record)->count != 1 || !is_known)
-            state->is_any_missing = true;
-        else if (record->stage != GBX_STAGE_BEFORE)
-            miss_outputs(state, record->task);
-    }
-    count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
-    for (uint64_t i = 0; i < count; ++i) {
-        const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
-        miss_outputs(state, record->task);
-    }
-    return NULL;
 }
 
 /*
@@ -101,7 +67,23 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t last = 0;
     state->is_any_missing =
         !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
-    GBX_TRY(note_losses(state, reader));
+    /* Losses that name one record of a task are that task's; of others the task is not known. */
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
+        bool is_known = record->stage != GBX_STAGE_NONE && record->arg_index != GBX_ARG_NONE;
+        if (((const gbx_record_loss *)record)->count != 1 || !is_known)
+            state->is_any_missing = true;
+        else if (record->stage != GBX_STAGE_BEFORE)
+            miss_outputs(state, record->task);
+    }
+    count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
+        miss_outputs(state, record->task);
+    }
     for (uint64_t i = 0; i < state->task_count; ++i) {
         if (!origin->is_journal)
             GBX_TRY(look_for_outputs(reader, state, &state->tasks[i]));
@@ -128,27 +110,6 @@ static bool is_bytewise(const gbx_tensor *view) {
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
 }
 
-static void set_content(gbx_access *access, const gbx_entry *entry, const gbx_tensor *view) {
-    uint32_t flags = entry->head->flags;
-    uint64_t whole = gbx_tensor_payload_bytes(view);
-    bool is_sound = is_bytewise(view) && !gbx_entry_is_overwritten(entry);
-    access->offset = entry->tensor->bin_offset;
-    access->stored = gbx_entry_stored_bytes(entry);
-    access->hash_low = entry->tensor->hash_low;
-    access->hash_high = entry->tensor->hash_high;
-    access->whole = whole;
-    access->has_bytes = is_sound && (flags & GBX_FLAG_HAS_PAYLOAD) && access->stored <= whole;
-    access->has_hash = is_sound && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
-                       (access->stored == whole || !(flags & GBX_FLAG_HAS_PAYLOAD));
-}
-
-static gbx_status fail_view(const gbx_entry *entry) {
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
-                    ", argument %u) makes no sense; glassbox verify tells more",
-                    entry->index, entry->head->task, entry->head->arg_index);
-}
-
 /* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
  * and of the outputs. A task without inputs began no later than it ended; more is not known. */
 static void set_times(gbx_audit_task *task, const gbx_access *access) {
@@ -163,7 +124,10 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
     int64_t first, end;
     gbx_record_view(entry->tensor, &view);
     if (!gbx_tensor_is_valid(&view, &first, &end))
-        return fail_view(entry);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
+                        ", argument %u) makes no sense; glassbox verify tells more",
+                        entry->index, entry->head->task, entry->head->arg_index);
     gbx_audit_task *task = &state->tasks[place];
     if (task->count++ == 0)
         task->first = state->access_count;
@@ -177,20 +141,23 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
                            .seen_ns = entry->head->time_ns,
                            .arg_index = entry->head->arg_index,
                            .is_write = entry->head->stage == GBX_STAGE_AFTER};
-    set_content(access, entry, &view);
+    uint32_t flags = entry->head->flags;
+    uint64_t whole = gbx_tensor_payload_bytes(&view);
+    bool is_sound = is_bytewise(&view) && !gbx_entry_is_overwritten(entry);
+    access->offset = entry->tensor->bin_offset;
+    access->stored = gbx_entry_stored_bytes(entry);
+    access->hash_low = entry->tensor->hash_low;
+    access->hash_high = entry->tensor->hash_high;
+    access->whole = whole;
+    access->has_bytes = is_sound && (flags & GBX_FLAG_HAS_PAYLOAD) && access->stored <= whole;
+    access->has_hash = is_sound && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
+                       (access->stored == whole || !(flags & GBX_FLAG_HAS_PAYLOAD));
     access->is_contiguous = is_bytewise(&view) && gbx_tensor_is_contiguous(&view);
     access->is_followed =
         access->is_contiguous || (end <= REACH_MAX && gbx_runs_count(&view) <= RUNS_MAX);
     if (!gbx_reader_get_origin(gbx_entries_reader(state->entries))->is_journal)
         set_times(task, access);
     return NULL;
-}
-
-static void count_access(gbx_audit_counts *counts, const gbx_access *access) {
-    ++counts->records;
-    counts->inputs += !access->is_write;
-    counts->outputs += access->is_write;
-    counts->unfollowed += access->is_write && !access->is_followed;
 }
 
 static gbx_status gather_accesses(gbx_audit_state *state) {
@@ -208,21 +175,16 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
         if (!entry.tensor)
             continue;
         GBX_TRY(add_access(state, &entry, gbx_graph_place(state->graph, entry.head->task)));
-        count_access(&state->audit->counts, &state->accesses[state->access_count - 1]);
+        const gbx_access *access = &state->accesses[state->access_count - 1];
+        ++state->audit->counts.records;
+        state->audit->counts.inputs += !access->is_write;
+        state->audit->counts.outputs += access->is_write;
+        state->audit->counts.unfollowed += access->is_write && !access->is_followed;
     }
     return NULL;
 }
 
 /* --- the whole --- */
-
-static bool has_all_edges(gbx_reader *reader, const gbx_graph *graph) {
-    const char *runtime = gbx_reader_run(reader)->runtime;
-    bool is_explicit =
-        runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
-    return is_explicit && gbx_reader_get_origin(reader)->is_journal &&
-           gbx_reader_is_complete(reader) && gbx_reader_get_totals(reader)->losses == 0 &&
-           gbx_graph_bad_edges(graph) == 0;
-}
 
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
@@ -233,12 +195,26 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
                         "auditing %s: it does not tell the address and the time of every record, "
                         "without which nothing can be audited",
                         gbx_reader_get_origin(reader)->records_path);
-    GBX_TRY(gather_tasks(state));
+    state->task_count = gbx_graph_count(state->graph);
+    state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
+    if (!state->tasks)
+        return gbx_fail_memory("auditing the dump");
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
+        state->tasks[i] = (gbx_audit_task){
+            .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
+    }
     GBX_TRY(gather_accesses(state));
     GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
     counts->bad_edges = gbx_graph_bad_edges(state->graph);
-    counts->has_edges = has_all_edges(reader, state->graph);
+    const char *runtime = gbx_reader_run(reader)->runtime;
+    bool is_explicit =
+        runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
+    counts->has_edges = is_explicit && gbx_reader_get_origin(reader)->is_journal &&
+                        gbx_reader_is_complete(reader) &&
+                        gbx_reader_get_totals(reader)->losses == 0 &&
+                        gbx_graph_bad_edges(state->graph) == 0;
     counts->is_complete = gbx_reader_is_complete(reader);
     return NULL;
 }

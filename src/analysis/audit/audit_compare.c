@@ -151,28 +151,7 @@ static uint64_t left_of(const gbx_access *access, uint64_t offset) {
     return access->has_bytes && offset < access->stored ? access->stored - offset : 0;
 }
 
-static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *access, const piece *p,
-                                gbx_memory_comparison *c) {
-    uint64_t length = p->end - p->begin;
-    uint64_t count =
-        minimum(left_of(access, p->offset), left_of(&state->accesses[p->owner], p->owner_offset));
-    count = minimum(count, length);
-    c->unknown_bytes += length - count;
-    for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
-        GBX_TRY(compare_window(state, access, p, done, minimum(count - done, GBX_WINDOW_BYTES), c));
-    return NULL;
-}
-
 /* --- the whole --- */
-
-static void begin_comparison(gbx_memory_comparison *c) {
-    c->count = 0;
-    c->known_bytes = c->unknown_bytes = 0;
-    c->begin = UINT64_MAX;
-    c->end = 0;
-    c->is_same = true;
-    c->owner = UINT64_MAX;
-}
 
 /* Without reading anything: how much is known, and whether it is all one payload. */
 static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
@@ -211,7 +190,12 @@ static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *acces
 
 static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map,
                                const gbx_access *access, gbx_memory_comparison *comparison) {
-    begin_comparison(comparison);
+    comparison->count = 0;
+    comparison->known_bytes = comparison->unknown_bytes = 0;
+    comparison->begin = UINT64_MAX;
+    comparison->end = 0;
+    comparison->is_same = true;
+    comparison->owner = UINT64_MAX;
     GBX_TRY(survey(state, map, access, comparison));
     bool is_decided = comparison->known_bytes == 0;
     if (comparison->is_same && access->has_hash && state->accesses[comparison->owner].has_hash)
@@ -221,8 +205,16 @@ static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map
     pieces p;
     piece at;
     GBX_TRY(begin_pieces(state, map, access, &p));
-    while (next_piece(&p, &at))
-        GBX_TRY(compare_piece(state, access, &at, comparison));
+    while (next_piece(&p, &at)) {
+        uint64_t length = at.end - at.begin;
+        uint64_t count = minimum(left_of(access, at.offset),
+                                 left_of(&state->accesses[at.owner], at.owner_offset));
+        count = minimum(count, length);
+        comparison->unknown_bytes += length - count;
+        for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
+            GBX_TRY(compare_window(state, access, &at, done,
+                                   minimum(count - done, GBX_WINDOW_BYTES), comparison));
+    }
     return NULL;
 }
 

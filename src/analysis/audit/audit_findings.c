@@ -101,33 +101,6 @@ static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *sus
     finding->suspects[at] = *suspect;
 }
 
-/* All that ran after the bytes were seen last as they should be, and before they were not. */
-static void find_suspects(const gbx_audit_state *state, const gbx_access *reader,
-                          const gbx_access *owner, gbx_audit_finding *finding) {
-    for (uint64_t i = 0; i < state->task_count; ++i) {
-        const gbx_audit_task *task = &state->tasks[i];
-        if (i == reader->task || task->begin_ns >= reader->time_ns ||
-            task->end_ns <= owner->seen_ns)
-            continue;
-        gbx_audit_suspect suspect =
-            suspect_task(state, task, finding->address, finding->address + finding->bytes);
-        add_suspect(finding, &suspect);
-    }
-}
-
-/* Bytes that differ, with the rest of the elements that they belong to. */
-static void set_range(const gbx_audit_state *state, const gbx_access *reader,
-                      const gbx_difference *difference, gbx_audit_finding *finding) {
-    uint32_t bits = gbx_dtype_bits(finding->dtype);
-    uint64_t bytes = bits < 8 ? 1 : bits / 8;
-    uint64_t begin = difference->begin - (difference->begin - reader->buffer) % bytes;
-    uint64_t end = difference->end + (bytes - (difference->end - reader->buffer) % bytes) % bytes;
-    finding->address = begin;
-    finding->bytes = end - begin;
-    finding->first = make_side(state, &state->accesses[difference->owner], begin, end);
-    finding->second = make_side(state, reader, begin, end);
-}
-
 gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
                                    const gbx_access *reader, const gbx_difference *difference) {
     const gbx_access *owner = &state->accesses[difference->owner];
@@ -137,10 +110,29 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     if (is_full(state))
         return NULL;
     GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
-    set_range(state, reader, difference, &finding);
+    /* Bytes that differ, with the rest of the elements that they belong to. */
+    uint32_t bits = gbx_dtype_bits(finding.dtype);
+    uint64_t bytes = bits < 8 ? 1 : bits / 8;
+    uint64_t begin = difference->begin - (difference->begin - reader->buffer) % bytes;
+    uint64_t end = difference->end + (bytes - (difference->end - reader->buffer) % bytes) % bytes;
+    finding.address = begin;
+    finding.bytes = end - begin;
+    finding.first = make_side(state, &state->accesses[difference->owner], begin, end);
+    finding.second = make_side(state, reader, begin, end);
     finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
-    if (finding.has_suspects)
-        find_suspects(state, reader, owner, &finding);
+    if (finding.has_suspects) {
+        /* All that ran after the bytes were last seen as they should be, and before they were
+         * not. */
+        for (uint64_t i = 0; i < state->task_count; ++i) {
+            const gbx_audit_task *task = &state->tasks[i];
+            if (i == reader->task || task->begin_ns >= reader->time_ns ||
+                task->end_ns <= owner->seen_ns)
+                continue;
+            gbx_audit_suspect suspect =
+                suspect_task(state, task, finding.address, finding.address + finding.bytes);
+            add_suspect(&finding, &suspect);
+        }
+    }
     return add_finding(state, &finding);
 }
 

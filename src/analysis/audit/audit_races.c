@@ -77,18 +77,14 @@ static gbx_status check_tasks(sweep *s, const gbx_audit_task *a, const gbx_audit
     return NULL;
 }
 
-static void leave_ended(sweep *s, uint64_t now_ns) {
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < s->running_count; ++i)
-        if (s->state->tasks[s->running[i]].end_ns > now_ns)
-            s->running[kept++] = s->running[i];
-    s->running_count = kept;
-}
-
 /* A task that did not complete wrote nothing that is known, and read what it read when it began. */
 static gbx_status begin_task(sweep *s, uint64_t index) {
     const gbx_audit_task *task = &s->state->tasks[index];
-    leave_ended(s, task->begin_ns);
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < s->running_count; ++i)
+        if (s->state->tasks[s->running[i]].end_ns > task->begin_ns)
+            s->running[kept++] = s->running[i];
+    s->running_count = kept;
     for (uint64_t i = 0; i < s->running_count; ++i)
         GBX_TRY(check_tasks(s, &s->state->tasks[s->running[i]], task));
     if (task->end_ns == UINT64_MAX || task->end_ns <= task->begin_ns)

@@ -191,7 +191,17 @@ static gbx_status compare_hidden(gbx_diff_walk *walk) {
     }
 }
 
-static void blame_inputs(const gbx_diff_walk *walk, gbx_diff_record *record) {
+static gbx_status find_cause(gbx_diff_walk *walk, gbx_diff_record *record) {
+    if (is_input(record)) {
+        record->cause = GBX_DIFF_INHERITED;
+        record->ground = GBX_DIFF_IS_INPUT;
+        return NULL;
+    }
+    if (walk->inputs.has_hidden) {
+        GBX_TRY(compare_hidden(walk)); /* entries of the record have to be read again */
+        GBX_TRY(gbx_entries_at(walk->a.entries, record->index_a, &walk->entry_a));
+        GBX_TRY(gbx_entries_at(walk->b.entries, record->index_b, &walk->entry_b));
+    }
     const gbx_diff_inputs *inputs = &walk->inputs;
     record->cause = GBX_DIFF_CAUSE_UNKNOWN;
     if (inputs->differing != GBX_DIFF_NONE) {
@@ -211,20 +221,6 @@ static void blame_inputs(const gbx_diff_walk *walk, gbx_diff_record *record) {
                          : inputs->has_any  ? GBX_DIFF_INPUTS_EQUAL
                                             : GBX_DIFF_INPUTS_NONE;
     }
-}
-
-static gbx_status find_cause(gbx_diff_walk *walk, gbx_diff_record *record) {
-    if (is_input(record)) {
-        record->cause = GBX_DIFF_INHERITED;
-        record->ground = GBX_DIFF_IS_INPUT;
-        return NULL;
-    }
-    if (walk->inputs.has_hidden) {
-        GBX_TRY(compare_hidden(walk)); /* entries of the record have to be read again */
-        GBX_TRY(gbx_entries_at(walk->a.entries, record->index_a, &walk->entry_a));
-        GBX_TRY(gbx_entries_at(walk->b.entries, record->index_b, &walk->entry_b));
-    }
-    blame_inputs(walk, record);
     return NULL;
 }
 
@@ -326,19 +322,9 @@ static gbx_status visit_other(gbx_diff_walk *walk, const gbx_diff_cursor *cursor
     return NULL;
 }
 
-static gbx_status is_other_task(gbx_diff_walk *walk, const gbx_diff_cursor *cursor,
-                                bool *out_is_other) {
-    GBX_TRY(gbx_entries_at(walk->a.entries, cursor->a, &walk->entry_a));
-    GBX_TRY(gbx_entries_at(walk->b.entries, cursor->b, &walk->entry_b));
-    *out_is_other =
-        !gbx_diff_kernels_match(walk->reader_a, &walk->entry_a, walk->reader_b, &walk->entry_b);
-    return NULL;
-}
-
 static gbx_status visit_task(gbx_diff_walk *walk) {
     gbx_diff_cursor cursor = gbx_diff_walk_open(walk, walk->place);
     gbx_diff_record record;
-    bool is_other = false;
     bool is_there = true;
     walk->is_different = false;
     walk->is_introduced = false;
@@ -346,8 +332,9 @@ static gbx_status visit_task(gbx_diff_walk *walk) {
     walk->inputs = (gbx_diff_inputs){.differing = GBX_DIFF_NONE, .uncompared = GBX_DIFF_NONE};
     if (cursor.a == cursor.end_a || cursor.b == cursor.end_b)
         return visit_other(walk, &cursor, GBX_DIFF_TASK);
-    GBX_TRY(is_other_task(walk, &cursor, &is_other));
-    if (is_other)
+    GBX_TRY(gbx_entries_at(walk->a.entries, cursor.a, &walk->entry_a));
+    GBX_TRY(gbx_entries_at(walk->b.entries, cursor.b, &walk->entry_b));
+    if (!gbx_diff_kernels_match(walk->reader_a, &walk->entry_a, walk->reader_b, &walk->entry_b))
         return visit_other(walk, &cursor, GBX_DIFF_KERNELS);
     while (true) {
         GBX_TRY(gbx_diff_walk_next(walk, &cursor, &record, &is_there));
@@ -357,7 +344,13 @@ static gbx_status visit_task(gbx_diff_walk *walk) {
     }
 }
 
-static gbx_status visit_tasks(gbx_diff_walk *walk) {
+static gbx_status run(gbx_diff_walk *walk) {
+    GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
+    walk->result->matching = walk->tasks.matching;
+    walk->result->bad_edges = walk->tasks.bad_edges;
+    walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
+    if (!walk->pieces)
+        return gbx_fail_memory("comparing dumps");
     const gbx_diff_observer *observer = walk->observer;
     for (walk->place = 0; walk->place < walk->tasks.count; ++walk->place) {
         if (observer->on_progress)
@@ -368,16 +361,6 @@ static gbx_status visit_tasks(gbx_diff_walk *walk) {
     if (walk->result->has_first && walk->result->first.ground == GBX_DIFF_IS_INPUT)
         return gbx_diff_walk_find_origin(walk);
     return NULL;
-}
-
-static gbx_status run(gbx_diff_walk *walk) {
-    GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
-    walk->result->matching = walk->tasks.matching;
-    walk->result->bad_edges = walk->tasks.bad_edges;
-    walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
-    if (!walk->pieces)
-        return gbx_fail_memory("comparing dumps");
-    return visit_tasks(walk);
 }
 
 /* One that did not end well has tasks that were not run. */

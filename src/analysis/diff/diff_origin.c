@@ -71,26 +71,20 @@ static gbx_status find_writer(gbx_diff_walk *walk, bool is_b, memory *out_memory
     return NULL;
 }
 
-/* The record of what was written there last, and whether it is of the same task in both dumps. */
-static gbx_status find_record(gbx_diff_walk *walk, const memory *m, gbx_diff_record *out_record,
-                              bool *out_is_pair) {
-    gbx_diff_cursor cursor = gbx_diff_walk_open(walk, m->place);
-    bool is_there = true;
-    *out_record = (gbx_diff_record){.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
-    while (is_there && (m->is_b ? out_record->index_b : out_record->index_a) != m->index)
-        GBX_TRY(gbx_diff_walk_next(walk, &cursor, out_record, &is_there));
-    *out_is_pair =
-        is_there && out_record->a && out_record->b &&
-        gbx_diff_kernels_match(walk->reader_a, out_record->a, walk->reader_b, out_record->b);
-    return NULL;
-}
-
 /* Compares what the writer left, whether it was selected or not. `other` is the other dump's. */
 static gbx_status judge_writer(gbx_diff_walk *walk, const memory *m, const memory *other) {
     gbx_diff_result *result = walk->result;
     gbx_diff_record record;
     bool is_pair, is_hashed;
-    GBX_TRY(find_record(walk, m, &record, &is_pair));
+    /* The record of what was written there last, and whether it is of the same task in both dumps.
+     */
+    gbx_diff_cursor cursor = gbx_diff_walk_open(walk, m->place);
+    bool is_there = true;
+    record = (gbx_diff_record){.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
+    while (is_there && (m->is_b ? record.index_b : record.index_a) != m->index)
+        GBX_TRY(gbx_diff_walk_next(walk, &cursor, &record, &is_there));
+    is_pair = is_there && record.a && record.b &&
+              gbx_diff_kernels_match(walk->reader_a, record.a, walk->reader_b, record.b);
     bool is_apart = other->index != GBX_DIFF_NONE &&
                     (!is_pair || (m->is_b ? record.index_a : record.index_b) != other->index);
     result->origin = is_apart ? GBX_DIFF_ORIGIN_WRITERS_APART : GBX_DIFF_ORIGIN_WRITER_UNKNOWN;

@@ -84,22 +84,19 @@ static void tell(const flow *f, gbx_check_step step, uint64_t count) {
         f->request->progress(f->request->progress_context, step, count);
 }
 
-/* A reference that hung would hang again, once for each task of its kernel. */
-static void give_up(gbx_references *references, uint32_t func_id) {
-    for (size_t i = 0; i < references->count; ++i)
-        if (references->items[i].func_id == func_id) {
-            references->items[i].object = NULL;
-            references->items[i].why_not = "hung in an earlier task, and was not run again";
-        }
-}
-
 static gbx_status end_first(flow *f) {
     place *p = &f->places[f->first];
     f->first = (f->first + 1) % f->place_count;
     --f->active;
     GBX_TRY(gbx_check_end(p->job));
-    if (p->result.hung_func_id != GBX_NO_KERNEL)
-        give_up(f->references, p->result.hung_func_id);
+    if (p->result.hung_func_id != GBX_NO_KERNEL) {
+        /* A reference that hung would hang again, once for each task of its kernel. */
+        for (size_t i = 0; i < f->references->count; ++i)
+            if (f->references->items[i].func_id == p->result.hung_func_id) {
+                f->references->items[i].object = NULL;
+                f->references->items[i].why_not = "hung in an earlier task, and was not run again";
+            }
+    }
     GBX_TRY(gbx_check_report_add(f->report, p->task, &p->result));
     tell(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
     return NULL;
@@ -167,16 +164,6 @@ static gbx_status open_references(flow *f) {
     return advised;
 }
 
-static gbx_status open_engines(flow *f) {
-    gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
-                                       .chip_blocks = f->kept ? f->kept->blocks : 0,
-                                       .gm_bytes = f->kept ? f->kept->gm_bytes : 0};
-    size_t wanted = gbx_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
-    for (; f->place_count < wanted; ++f->place_count)
-        GBX_TRY(gbx_replay_engine_open(&config, &f->places[f->place_count].engine));
-    return NULL;
-}
-
 static gbx_status open_all(flow *f) {
     const gbx_check_request *request = f->request;
     if (request->filter->numbers.count > 0 &&
@@ -192,20 +179,13 @@ static gbx_status open_all(flow *f) {
     f->report->scene = strdup(f->references->scene->path);
     if (!f->report->scene)
         return gbx_fail_memory("checking %s", request->directory);
-    return open_engines(f);
-}
-
-static void close_all(flow *f) {
-    for (; f->active > 0; --f->active) {
-        gbx_status_free(gbx_check_end(f->places[f->first].job));
-        f->first = (f->first + 1) % f->place_count;
-    }
-    for (size_t i = 0; i < f->place_count; ++i)
-        gbx_replay_engine_close(f->places[i].engine);
-    gbx_references_close(f->references);
-    gbx_graph_destroy(f->graph);
-    gbx_kept_run_free(f->kept);
-    free(f);
+    gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
+                                       .chip_blocks = f->kept ? f->kept->blocks : 0,
+                                       .gm_bytes = f->kept ? f->kept->gm_bytes : 0};
+    size_t wanted = gbx_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
+    for (; f->place_count < wanted; ++f->place_count)
+        GBX_TRY(gbx_replay_engine_open(&config, &f->places[f->place_count].engine));
+    return NULL;
 }
 
 gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *out_report) {
@@ -220,6 +200,15 @@ gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *ou
     gbx_status status = open_all(f);
     if (!status)
         status = check_all(f);
-    close_all(f);
+    for (; f->active > 0; --f->active) {
+        gbx_status_free(gbx_check_end(f->places[f->first].job));
+        f->first = (f->first + 1) % f->place_count;
+    }
+    for (size_t i = 0; i < f->place_count; ++i)
+        gbx_replay_engine_close(f->places[i].engine);
+    gbx_references_close(f->references);
+    gbx_graph_destroy(f->graph);
+    gbx_kept_run_free(f->kept);
+    free(f);
     return status;
 }

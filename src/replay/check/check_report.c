@@ -29,31 +29,6 @@ static gbx_status keep_reason(gbx_check_report *report, const char *text, const 
     return NULL;
 }
 
-static void sum_up(gbx_check_line *line, const gbx_check_result *result) {
-    for (uint32_t i = 0; i < result->output_count; ++i) {
-        const gbx_comparison *comparison = &result->outputs[i].comparison;
-        line->not_written += result->outputs[i].not_written;
-        line->wrong_outputs += comparison->mismatches > 0;
-        line->max_abs = comparison->max_abs > line->max_abs ? comparison->max_abs : line->max_abs;
-        line->max_rel = comparison->max_rel > line->max_rel ? comparison->max_rel : line->max_rel;
-    }
-}
-
-static gbx_status keep_outputs(gbx_check_report *report, gbx_check_line *line,
-                               const gbx_check_result *result) {
-    bool is_listed = result->verdict == GBX_CHECK_INTRODUCED &&
-                     report->verdicts[GBX_CHECK_INTRODUCED] < GBX_CHECK_LINES_MAX;
-    if (result->output_count == 0 || (!report->keeps_all && !is_listed))
-        return NULL;
-    size_t bytes = result->output_count * sizeof *line->outputs;
-    line->outputs = malloc(bytes);
-    if (!line->outputs)
-        return gbx_fail_memory("%s", doing);
-    memcpy(line->outputs, result->outputs, bytes);
-    line->output_count = result->output_count;
-    return NULL;
-}
-
 static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_check_result *result,
                             gbx_check_line *line) {
     gbx_record_task record;
@@ -71,10 +46,26 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
         line->task_id = record.task_id;
         memcpy(line->func_ids, record.func_ids, sizeof line->func_ids);
     }
-    sum_up(line, result);
+    for (uint32_t i = 0; i < result->output_count; ++i) {
+        const gbx_comparison *comparison = &result->outputs[i].comparison;
+        line->not_written += result->outputs[i].not_written;
+        line->wrong_outputs += comparison->mismatches > 0;
+        line->max_abs = comparison->max_abs > line->max_abs ? comparison->max_abs : line->max_abs;
+        line->max_rel = comparison->max_rel > line->max_rel ? comparison->max_rel : line->max_rel;
+    }
     if (result->verdict == GBX_CHECK_NOT_CHECKED)
         GBX_TRY(keep_reason(report, result->reason, &line->reason));
-    return keep_outputs(report, line, result);
+    bool is_listed = result->verdict == GBX_CHECK_INTRODUCED &&
+                     report->verdicts[GBX_CHECK_INTRODUCED] < GBX_CHECK_LINES_MAX;
+    if (result->output_count == 0 || (!report->keeps_all && !is_listed))
+        return NULL;
+    size_t bytes = result->output_count * sizeof *line->outputs;
+    line->outputs = malloc(bytes);
+    if (!line->outputs)
+        return gbx_fail_memory("%s", doing);
+    memcpy(line->outputs, result->outputs, bytes);
+    line->output_count = result->output_count;
+    return NULL;
 }
 
 gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
@@ -207,12 +198,6 @@ gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_ke
 
 /* --- groups: what is not checked --- */
 
-static void add_to_unchecked(gbx_check_unchecked *group, line_pointer line) {
-    if (group->tasks < GBX_CHECK_EXAMPLES)
-        group->examples[group->tasks] = line;
-    ++group->tasks;
-}
-
 gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
                                       gbx_check_unchecked **out_groups, size_t *out_count) {
     line_pointer *lines;
@@ -223,7 +208,10 @@ gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
     gbx_check_unchecked *groups = calloc(count + 1, sizeof *groups);
     for (uint64_t i = 0; groups && i < count; ++i) {
         *out_count += i == 0 || compare_reasons(lines[i - 1], lines[i]) != 0;
-        add_to_unchecked(&groups[*out_count - 1], lines[i]);
+        gbx_check_unchecked *group = &groups[*out_count - 1];
+        if (group->tasks < GBX_CHECK_EXAMPLES)
+            group->examples[group->tasks] = lines[i];
+        ++group->tasks;
     }
     free(lines);
     if (!groups)

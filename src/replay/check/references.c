@@ -190,7 +190,13 @@ static gbx_status compile_all(gbx_references *references) {
 
 /* --- all of it --- */
 
-static gbx_status fill(gbx_references *references) {
+static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
+                             gbx_scene_trouble *trouble) {
+    *trouble = GBX_SCENE_BROKEN;
+    GBX_TRY(gbx_scene_load(path, &references->scene));
+    *trouble = GBX_SCENE_USABLE;
+    GBX_TRY(match_scene(references->scene, run, trouble));
+    *trouble = GBX_SCENE_BROKEN;
     const gbx_scene *scene = references->scene;
     references->items = calloc(scene->kernel_count + 1, sizeof *references->items);
     references->objects = calloc(scene->kernel_count + 1, sizeof *references->objects);
@@ -203,17 +209,6 @@ static gbx_status fill(gbx_references *references) {
                                                      .object = references->objects[i],
                                                      .rtol = scene->kernels[i].rtol,
                                                      .atol = scene->kernels[i].atol};
-    return NULL;
-}
-
-static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
-                             gbx_scene_trouble *trouble) {
-    *trouble = GBX_SCENE_BROKEN;
-    GBX_TRY(gbx_scene_load(path, &references->scene));
-    *trouble = GBX_SCENE_USABLE;
-    GBX_TRY(match_scene(references->scene, run, trouble));
-    *trouble = GBX_SCENE_BROKEN;
-    GBX_TRY(fill(references));
     *trouble = GBX_SCENE_USABLE;
     return NULL;
 }

@@ -36,11 +36,6 @@ static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size) {
     return offset <= size && bytes <= size - offset;
 }
 
-static bool is_header(const gbx_call_file *file) {
-    return memcmp(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic) == 0 &&
-           file->version == GBX_CALL_FILE_VERSION && file->header_bytes == sizeof *file;
-}
-
 static bool is_memory(const gbx_call_file *file) {
     return file->gm_base >= PAGE_BYTES && file->gm_base % PAGE_BYTES == 0 && file->gm_bytes > 0 &&
            file->gm_bytes % PAGE_BYTES == 0 && file->gm_bytes <= GBX_CALL_MAX_GM_BYTES &&
@@ -98,7 +93,8 @@ static bool are_extents(const gbx_loaded_call *loaded) {
 }
 
 static const char *check_header(const gbx_call_file *file, uint64_t file_bytes) {
-    if (!is_header(file))
+    if (memcmp(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic) != 0 ||
+        file->version != GBX_CALL_FILE_VERSION || file->header_bytes != sizeof *file)
         return "it is none of this version";
     if (file->file_bytes != file_bytes)
         return "it does not have the length that it tells";
@@ -112,20 +108,6 @@ static const char *check_header(const gbx_call_file *file, uint64_t file_bytes) 
 }
 
 /* --- reading --- */
-
-static void describe(gbx_loaded_call *loaded) {
-    const gbx_call_file *file = loaded->file;
-    gbx_kernel_call *call = &loaded->call;
-    call->gm_base = file->gm_base;
-    call->gm_bytes = file->gm_bytes;
-    call->chip_blocks = file->chip_blocks;
-    call->block_num = file->block_num;
-    memcpy(call->slots, file->slots, sizeof call->slots);
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        call->kernels[i].object = file->objects[i][0] ? file->objects[i] : NULL;
-    call->dispatches = loaded->dispatches;
-    call->dispatch_count = file->dispatch_count;
-}
 
 static int read_header(gbx_loaded_call *loaded, int fd) {
     struct stat about;
@@ -160,7 +142,17 @@ int gbx_loaded_call_read(int fd, gbx_loaded_call *out_loaded) {
     memset(out_loaded, 0, sizeof *out_loaded);
     if (read_header(out_loaded, fd) || read_tables(out_loaded, fd))
         return -1;
-    describe(out_loaded);
+    const gbx_call_file *file = out_loaded->file;
+    gbx_kernel_call *call = &out_loaded->call;
+    call->gm_base = file->gm_base;
+    call->gm_bytes = file->gm_bytes;
+    call->chip_blocks = file->chip_blocks;
+    call->block_num = file->block_num;
+    memcpy(call->slots, file->slots, sizeof call->slots);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        call->kernels[i].object = file->objects[i][0] ? file->objects[i] : NULL;
+    call->dispatches = out_loaded->dispatches;
+    call->dispatch_count = file->dispatch_count;
     return 0;
 }
 

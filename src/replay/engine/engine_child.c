@@ -37,14 +37,6 @@ gbx_status gbx_replay_child_open(gbx_replay_child *child) {
 
 /* --- ending --- */
 
-static int wait_for(const gbx_replay_child *child, siginfo_t *out_info, int options) {
-    int result;
-    do
-        result = waitid(P_PID, (id_t)child->pid, out_info, WEXITED | options);
-    while (result != 0 && errno == EINTR);
-    return result;
-}
-
 /* Ends it, if it has not ended by itself, and all that kernels started; tells how it ended. */
 static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
     siginfo_t info = {0};
@@ -52,7 +44,10 @@ static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
         return;
     /* Not reaped yet, so the number of the group is still its own. */
     kill(-child->pid, SIGKILL);
-    int result = wait_for(child, &info, 0);
+    int result;
+    do
+        result = waitid(P_PID, (id_t)child->pid, &info, WEXITED);
+    while (result != 0 && errno == EINTR);
     if (out_reply) {
         bool was_killed = result == 0 && info.si_code != CLD_EXITED;
         out_reply->ending = was_killed ? GBX_REPLAY_KILLED : GBX_REPLAY_EXITED;
@@ -96,15 +91,6 @@ static int spawn(const gbx_replay_child *child, const char *path, int socket, in
     return gbx_spawn(&order, out_pid);
 }
 
-static gbx_status watch(gbx_replay_child *child) {
-    child->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, child->pid, 0));
-    if (child->pid_fd >= 0)
-        return NULL;
-    gbx_status status = gbx_fail(GBX_IO, "watching the process of a call: %s", strerror(errno));
-    reap(child, NULL);
-    return status;
-}
-
 static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, int gm_fd) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
@@ -116,8 +102,14 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
         error = spawn(child, path, theirs, gm_fd, &child->pid);
     if (theirs >= 0)
         close(theirs);
-    if (!error)
-        return watch(child);
+    if (!error) {
+        child->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, child->pid, 0));
+        if (child->pid_fd >= 0)
+            return NULL;
+        gbx_status status = gbx_fail(GBX_IO, "watching the process of a call: %s", strerror(errno));
+        reap(child, NULL);
+        return status;
+    }
     if (child->socket >= 0)
         close(child->socket);
     child->socket = -1;
@@ -139,13 +131,6 @@ static gbx_status start(gbx_replay_child *child, const char *program, int gm_fd)
 
 /* --- calling --- */
 
-static void clear_board(gbx_call_board *board, uint32_t dispatch_count) {
-    board->fault = (gbx_call_fault){0};
-    atomic_store_explicit(&board->is_loading, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < dispatch_count; ++i)
-        atomic_store_explicit(&board->states[i], 0, memory_order_relaxed);
-}
-
 static bool send_order(gbx_replay_child *child) {
     gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
     return send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order;
@@ -160,7 +145,10 @@ gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, 
     for (int attempt = 0; attempt < 2; ++attempt) {
         if (child->pid == 0)
             GBX_TRY(start(child, program, gm_fd));
-        clear_board(child->board, dispatch_count);
+        child->board->fault = (gbx_call_fault){0};
+        atomic_store_explicit(&child->board->is_loading, 0, memory_order_relaxed);
+        for (uint32_t i = 0; i < dispatch_count; ++i)
+            atomic_store_explicit(&child->board->states[i], 0, memory_order_relaxed);
         child->order_ns = gbx_clock_ns();
         if (send_order(child))
             return NULL;
@@ -178,18 +166,14 @@ static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer)
            out_answer->number == child->number;
 }
 
-/* An answer that is there counts, however late somebody looks. */
-static int wait_until(const gbx_replay_child *child, int64_t timeout_ns) {
-    struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
-                                {.fd = child->pid_fd, .events = POLLIN}};
-    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
-    return gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
-}
-
 gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
                                  gbx_replay_reply *out_reply) {
     memset(out_reply, 0, sizeof *out_reply);
-    int ready = wait_until(child, timeout_ns);
+    /* An answer that is there counts, however late somebody looks. */
+    struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
+                                {.fd = child->pid_fd, .events = POLLIN}};
+    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
+    int ready = gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
     if (ready < 0) {
         gbx_status status = gbx_fail(GBX_IO, "waiting for a call: %s", strerror(errno));
         reap(child, NULL);

@@ -25,16 +25,6 @@ typedef struct scene {
     uint32_t running_count;
 } scene;
 
-static scene look(const gbx_call_board *board, uint32_t count) {
-    scene found = {.first = UINT32_MAX};
-    for (uint32_t i = 0; i < count; ++i) {
-        uint32_t state = atomic_load_explicit(&board->states[i], memory_order_acquire);
-        if (state == GBX_CALL_RUNS && found.running_count++ == 0)
-            found.first = i;
-    }
-    return found;
-}
-
 /* "kernel add" and "block 0, aiv0" of a dispatch. */
 static const char *kernel_of(const gbx_replay_request *request, uint32_t dispatch) {
     return request->task->kernel_names[request->task->dispatches[dispatch].subtask];
@@ -70,23 +60,6 @@ static void tell_signal(const gbx_replay_request *request, const gbx_call_fault 
                        : "a thread that a kernel started crashed while kernel %.96s ran (%s): %s%s";
     snprintf(fault->text, sizeof fault->text, form, kernel_of(request, fault->dispatch), place,
              signal_name(fault->signal, name), where);
-}
-
-static void tell_thread_end(const gbx_replay_request *request, gbx_replay_fault *fault) {
-    char place[PLACE_BYTES];
-    describe_place(request, fault->dispatch, 1, place);
-    snprintf(fault->text, sizeof fault->text,
-             "kernel %.96s ended the thread it ran on (%s): pthread_exit; it has to return",
-             kernel_of(request, fault->dispatch), place);
-}
-
-static void tell_hang(const gbx_replay_request *request, uint32_t running_count, int64_t timeout_ns,
-                      gbx_replay_fault *fault) {
-    char place[PLACE_BYTES];
-    fault->is_hang = true;
-    describe_place(request, fault->dispatch, running_count, place);
-    snprintf(fault->text, sizeof fault->text, "kernel %.96s did not return within %.6g s (%s)",
-             kernel_of(request, fault->dispatch), (double)timeout_ns / 1e9, place);
 }
 
 static void tell_ending(const gbx_replay_request *request, const gbx_replay_reply *reply,
@@ -138,7 +111,12 @@ gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_re
     const gbx_call_fault *noted = &child->board->fault;
     uint32_t count = gbx_replay_request_count(request);
     uint32_t kind = atomic_load_explicit(&noted->kind, memory_order_acquire);
-    scene seen = look(child->board, count);
+    scene seen = {.first = UINT32_MAX};
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t state = atomic_load_explicit(&child->board->states[i], memory_order_acquire);
+        if (state == GBX_CALL_RUNS && seen.running_count++ == 0)
+            seen.first = i;
+    }
     if (atomic_load_explicit(&child->board->is_loading, memory_order_relaxed))
         return fail_loading(request, reply, noted);
     bool has_note = reply->ending == GBX_REPLAY_EXITED && reply->value == GBX_CALL_FAULT_EXIT &&
@@ -150,14 +128,24 @@ gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_re
     uint32_t dispatch = is_of_dispatch ? noted->dispatch : seen.first < count ? seen.first : 0;
     *out_fault = (gbx_replay_fault){.is_there = true,
                                     .dispatch = gbx_replay_request_first(request) + dispatch};
-    if (has_note && kind == GBX_CALL_SIGNAL)
+    if (has_note && kind == GBX_CALL_SIGNAL) {
         tell_signal(request, noted, is_of_dispatch, out_fault);
-    else if (has_note)
-        tell_thread_end(request, out_fault);
-    else if (reply->ending == GBX_REPLAY_SILENT)
-        tell_hang(request, seen.running_count, timeout_ns, out_fault);
-    else
+    } else if (has_note) {
+        char place[PLACE_BYTES];
+        describe_place(request, out_fault->dispatch, 1, place);
+        snprintf(out_fault->text, sizeof out_fault->text,
+                 "kernel %.96s ended the thread it ran on (%s): pthread_exit; it has to return",
+                 kernel_of(request, out_fault->dispatch), place);
+    } else if (reply->ending == GBX_REPLAY_SILENT) {
+        char place[PLACE_BYTES];
+        out_fault->is_hang = true;
+        describe_place(request, out_fault->dispatch, seen.running_count, place);
+        snprintf(out_fault->text, sizeof out_fault->text,
+                 "kernel %.96s did not return within %.6g s (%s)",
+                 kernel_of(request, out_fault->dispatch), (double)timeout_ns / 1e9, place);
+    } else {
         tell_ending(request, reply, seen.running_count, out_fault);
+    }
     gbx_text_make_plain(out_fault->text);
     return NULL;
 }

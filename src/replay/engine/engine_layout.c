@@ -110,29 +110,6 @@ static bool join_next(grouping *g, const gbx_replay_layout *layout) {
     return false;
 }
 
-/* Each on its own, by offsets in a buffer that begins at an address in the middle of all. */
-static void forget_addresses(gbx_replay_layout *layout, grouping *g) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        layout->tensors[i].data = UINT64_C(1) << 63;
-        g->group[i] = i;
-        if (layout->is_tensor[i])
-            (void)find_hull(&layout->tensors[i], &g->hulls[i]);
-    }
-}
-
-static void group_tensors(gbx_replay_layout *layout, bool has_addresses, grouping *g) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        g->group[i] = i;
-        if (layout->is_tensor[i])
-            has_addresses &= find_hull(&layout->tensors[i], &g->hulls[i]);
-    }
-    if (!has_addresses)
-        forget_addresses(layout, g);
-    else
-        while (join_next(g, layout))
-            ;
-}
-
 /* A group keeps its place within a page, and an empty page lies before it. */
 static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uint64_t gm_bytes) {
     uint64_t next = FIRST_SLOT + PAGE_BYTES;
@@ -215,6 +192,23 @@ gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes
         return NULL;
     grouping groups = {0};
     out_layout->is_relocated = true;
-    group_tensors(out_layout, task->has_addresses, &groups);
+    bool has_addresses = task->has_addresses;
+    for (uint32_t i = 0; i < out_layout->count; ++i) {
+        groups.group[i] = i;
+        if (out_layout->is_tensor[i])
+            has_addresses &= find_hull(&out_layout->tensors[i], &groups.hulls[i]);
+    }
+    if (!has_addresses) {
+        /* Each on its own, by offsets in a buffer that begins at an address in the middle. */
+        for (uint32_t i = 0; i < out_layout->count; ++i) {
+            out_layout->tensors[i].data = UINT64_C(1) << 63;
+            groups.group[i] = i;
+            if (out_layout->is_tensor[i])
+                (void)find_hull(&out_layout->tensors[i], &groups.hulls[i]);
+        }
+    } else {
+        while (join_next(&groups, out_layout))
+            ;
+    }
     return place_groups(out_layout, &groups, gm_bytes);
 }

@@ -141,20 +141,6 @@ static void scatter(gbx_replay_memory *memory, const gbx_replay_layout *layout,
         gbx_tensor_scatter(tensor, memory->scratch, buffer_of(layout, tensor, memory->mirror));
 }
 
-static gbx_status poison_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                 unsigned char poison) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
-            continue;
-        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        GBX_TRY(reserve_scratch(memory, bytes));
-        if (bytes > 0)
-            memset(memory->scratch, poison, bytes);
-        scatter(memory, layout, &layout->tensors[i]);
-    }
-    return NULL;
-}
-
 gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const gbx_tensor *tensor,
                                    void *out_payload) {
     gbx_entry found;
@@ -169,8 +155,21 @@ gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const g
                                    out_payload, bytes);
 }
 
-static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                 const gbx_replay_request *request) {
+gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay_layout *layout,
+                                     const gbx_replay_request *request) {
+    if (layout->gm_bytes > memory->bytes)
+        GBX_TRY(map(memory, layout->gm_bytes));
+    GBX_TRY(clear(memory));
+    memory->is_mirrored = memory->mirror && layout->touch_bytes <= MAX_MIRRORED_BYTES;
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
+            continue;
+        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
+        GBX_TRY(reserve_scratch(memory, bytes));
+        if (bytes > 0)
+            memset(memory->scratch, request->poison, bytes);
+        scatter(memory, layout, &layout->tensors[i]);
+    }
     for (uint32_t i = 0; i < layout->count; ++i) {
         uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
         if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_OUTPUT || bytes == 0)
@@ -183,37 +182,11 @@ static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_lay
     return NULL;
 }
 
-gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                     const gbx_replay_request *request) {
-    if (layout->gm_bytes > memory->bytes)
-        GBX_TRY(map(memory, layout->gm_bytes));
-    GBX_TRY(clear(memory));
-    memory->is_mirrored = memory->mirror && layout->touch_bytes <= MAX_MIRRORED_BYTES;
-    GBX_TRY(poison_outputs(memory, layout, request->poison));
-    return restore_inputs(memory, layout, request);
-}
-
 /* --- looking --- */
 
 void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                               const gbx_tensor *tensor, void *out_payload) {
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
-}
-
-/* Before anything else is done to the mirror, which still has what was there before. */
-static void note_unchanged(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                           gbx_replay_outcome *outcome) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        const gbx_tensor *tensor = &layout->tensors[i];
-        int64_t first, end;
-        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
-            continue;
-        gbx_tensor_extent(tensor, &first, &end);
-        uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
-        if (end > first &&
-            memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
-            outcome->unchanged |= UINT64_C(1) << i;
-    }
 }
 
 /* Rows of int4 that end in half a byte, with the other half, which is nobody's: a kernel writes
@@ -232,19 +205,6 @@ static gbx_tensor with_padding(const gbx_tensor *tensor) {
     return is_filled && padded_end == end ? padded : *tensor;
 }
 
-/* What outputs hold now is what they may hold: from here on the mirror says so. */
-static gbx_status allow_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
-            continue;
-        const gbx_tensor tensor = with_padding(&layout->tensors[i]);
-        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));
-        gbx_replay_memory_gather(memory, layout, &tensor, memory->scratch);
-        gbx_tensor_scatter(&tensor, memory->scratch, buffer_of(layout, &tensor, memory->mirror));
-    }
-    return NULL;
-}
-
 static void compare_bytes(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                           uint64_t offset, uint64_t bytes, gbx_replay_outcome *outcome) {
     for (uint64_t i = offset; i < offset + bytes; ++i)
@@ -258,8 +218,27 @@ gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory, const gbx_re
     outcome->stray_is_unknown = !memory->is_mirrored;
     if (!memory->is_mirrored)
         return NULL;
-    note_unchanged(memory, layout, outcome);
-    GBX_TRY(allow_outputs(memory, layout));
+    /* Before anything else is done to the mirror, which still has what was there before. */
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        const gbx_tensor *tensor = &layout->tensors[i];
+        int64_t first, end;
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
+            continue;
+        gbx_tensor_extent(tensor, &first, &end);
+        uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
+        if (end > first &&
+            memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
+            outcome->unchanged |= UINT64_C(1) << i;
+    }
+    /* What outputs hold now is what they may hold: from here on the mirror says so. */
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
+            continue;
+        const gbx_tensor tensor = with_padding(&layout->tensors[i]);
+        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));
+        gbx_replay_memory_gather(memory, layout, &tensor, memory->scratch);
+        gbx_tensor_scatter(&tensor, memory->scratch, buffer_of(layout, &tensor, memory->mirror));
+    }
     uint64_t offset = 0;
     uint64_t bytes = 0;
     while (gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))

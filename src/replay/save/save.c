@@ -46,21 +46,16 @@ const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t
     return NULL;
 }
 
-/* Those that a path goes through. */
-static gbx_status make_folders(const gbx_save_folder *folder, const char *path) {
+gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
+    int fd;
+    GBX_TRY(gbx_signals_check(&folder->signals));
+    /* Those that a path goes through. */
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char part[GBX_SAVE_PATH_BYTES];
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         if (mkdirat(folder->staging.directory, part, 0777) != 0 && errno != EEXIST)
             return gbx_output_fail(part, errno);
     }
-    return NULL;
-}
-
-gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
-    int fd;
-    GBX_TRY(gbx_signals_check(&folder->signals));
-    GBX_TRY(make_folders(folder, path));
     GBX_TRY(gbx_staging_open(&folder->staging, path, &fd));
     return gbx_output_open(out_output, fd, &folder->signals);
 }

@@ -46,25 +46,6 @@ static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_
     fprintf(to, "}},\n");
 }
 
-static void put_slots(const gbx_save_folder *folder, FILE *to) {
-    const gbx_replay_task *task = folder->saving->task;
-    fprintf(to, "    .slots = {\n");
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &task->arguments[i];
-        if (argument->is_tensor) {
-            put_tensor(to, argument, &folder->call.slots[argument->slot].tensor);
-            continue;
-        }
-        fprintf(to, "        /* scalar ");
-        put_name(to, argument);
-        fprintf(to,
-                ": %s */\n        [%" PRIu32 "] = {.kind = GBX_CALL_SCALAR, .bits = "
-                "UINT64_C(0x%" PRIx64 ")},\n",
-                gbx_dtype_name(argument->dtype), argument->slot, argument->bits);
-    }
-    fprintf(to, "    },\n");
-}
-
 static void put_path(FILE *to, const gbx_replay_argument *argument, const char *stage,
                      bool is_there) {
     char path[GBX_SAVE_PATH_BYTES];
@@ -110,17 +91,6 @@ static void put_dispatches(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "};\n\n");
 }
 
-static void put_kernels(const gbx_save_folder *folder, FILE *to) {
-    fprintf(to, "    .kernels = {\n");
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        const gbx_saved_kernel *kernel = gbx_save_kernel_of(folder, i);
-        if (kernel)
-            fprintf(to, "        [%s] = {.object = \"kernels/%s.so\"},\n", subtasks[i],
-                    kernel->name);
-    }
-    fprintf(to, "    },\n");
-}
-
 static void put_title(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "/* Task %" PRIu64 ", id 0x%" PRIx64 ", kernel", folder->saving->task->task,
             folder->saving->task->task_id);
@@ -145,8 +115,30 @@ static void put_tables(const gbx_save_folder *folder, FILE *to) {
             "    .gm_base = UINT64_C(0x%" PRIx64 "), .gm_bytes = UINT64_C(%" PRIu64 "),\n"
             "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n",
             call->gm_base, call->gm_bytes, call->chip_blocks, call->block_num);
-    put_slots(folder, to);
-    put_kernels(folder, to);
+    const gbx_replay_task *task = folder->saving->task;
+    fprintf(to, "    .slots = {\n");
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (argument->is_tensor) {
+            put_tensor(to, argument, &folder->call.slots[argument->slot].tensor);
+            continue;
+        }
+        fprintf(to, "        /* scalar ");
+        put_name(to, argument);
+        fprintf(to,
+                ": %s */\n        [%" PRIu32 "] = {.kind = GBX_CALL_SCALAR, .bits = "
+                "UINT64_C(0x%" PRIx64 ")},\n",
+                gbx_dtype_name(argument->dtype), argument->slot, argument->bits);
+    }
+    fprintf(to, "    },\n");
+    fprintf(to, "    .kernels = {\n");
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_saved_kernel *kernel = gbx_save_kernel_of(folder, i);
+        if (kernel)
+            fprintf(to, "        [%s] = {.object = \"kernels/%s.so\"},\n", subtasks[i],
+                    kernel->name);
+    }
+    fprintf(to, "    },\n");
     fprintf(to, "    .dispatches = dispatches,\n"
                 "    .dispatch_count = sizeof dispatches / sizeof dispatches[0],\n};\n");
 }

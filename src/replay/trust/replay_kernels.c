@@ -57,19 +57,6 @@ static const found *find_known(const gbx_replay_kernels *kernels, uint32_t func_
     return NULL;
 }
 
-/* Takes the path over, or why there is none. */
-static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *path,
-                           gbx_status refusal) {
-    found *object = malloc(sizeof *object);
-    if (!object) {
-        free(path);
-        return gbx_status_first(refusal, gbx_fail_memory("finding kernels"));
-    }
-    *object = (found){func_id, path, refusal, kernels->objects};
-    kernels->objects = object;
-    return NULL;
-}
-
 /* Text of the dump for a message; what is long is cut. */
 static const char *plain(const char *text, char *out_text, size_t capacity) {
     snprintf(out_text, capacity, "%s", text);
@@ -123,17 +110,6 @@ static const gbx_kept_kernel *kept_kernel(const gbx_replay_kernels *kernels, uin
     return kernels->trust.kept ? gbx_kept_run_kernel(kernels->trust.kept, func_id) : NULL;
 }
 
-static gbx_status fail_not_kept(const gbx_replay_kernels *kernels, const char *name) {
-    char text[NAME_BYTES];
-    return gbx_fail(GBX_NOT_FOUND,
-                    "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
-                    "its shared object",
-                    plain(name, text, sizeof text),
-                    kernels->trust.kept ? "no copy of it in run.json"
-                                        : "no run.json, and so no copy of its kernels",
-                    text);
-}
-
 /* --- what the user gives --- */
 
 static bool is_elf(const char *path) {
@@ -162,22 +138,6 @@ static gbx_status check_flags(const gbx_replay_kernels *kernels, const gbx_kept_
                     plain(kept->link_flags ? kept->link_flags : "", link, sizeof link));
 }
 
-/* A copy of the old source may lie elsewhere, and still includes what the old one did. */
-static gbx_status compile_given(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept,
-                                const char *file, char **out_path) {
-    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
-    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
-    char *flags;
-    int length =
-        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
-    free(directory);
-    if (length < 0)
-        return gbx_fail_memory("compiling %s", file);
-    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
-    free(flags);
-    return status;
-}
-
 static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id, const char *file,
                              char **out_path) {
     const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
@@ -189,7 +149,18 @@ static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id
         return *out_path ? NULL : gbx_fail(GBX_IO, "--kernel %s: %s", file, strerror(errno));
     }
     GBX_TRY(check_flags(kernels, kept));
-    return compile_given(kernels, kept, file, out_path);
+    /* A copy of the old source may lie elsewhere, and still includes what the old one did. */
+    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
+    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
+    char *flags;
+    int length =
+        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
+    free(directory);
+    if (length < 0)
+        return gbx_fail_memory("compiling %s", file);
+    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
+    free(flags);
+    return status;
 }
 
 static bool has_one_kernel(const gbx_replay_task *task) {
@@ -252,7 +223,42 @@ static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_re
     return NULL;
 }
 
-static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_replay_task *task) {
+/* --- both --- */
+
+static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                              size_t subtask) {
+    uint32_t func_id = task->func_ids[subtask];
+    const char *file = given_file(kernels, task, subtask);
+    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
+    char *path = NULL;
+    gbx_status refusal;
+    if (file) {
+        refusal = find_given(kernels, func_id, file, &path);
+    } else if (kept) {
+        refusal = find_kept(kernels, kept, &path);
+    } else {
+        char text[NAME_BYTES];
+        refusal =
+            gbx_fail(GBX_NOT_FOUND,
+                     "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
+                     "its shared object",
+                     plain(task->kernel_names[subtask], text, sizeof text),
+                     kernels->trust.kept ? "no copy of it in run.json"
+                                         : "no run.json, and so no copy of its kernels",
+                     text);
+    }
+    found *object = malloc(sizeof *object);
+    if (!object) {
+        free(path);
+        return gbx_status_first(refusal, gbx_fail_memory("finding kernels"));
+    }
+    *object = (found){func_id, path, refusal, kernels->objects};
+    kernels->objects = object;
+    return NULL;
+}
+
+gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
     char title[GBX_REPLAY_TITLE_BYTES], text[GBX_REPLAY_TITLE_BYTES];
     bool is_one = has_one_kernel(task);
     for (size_t i = 0; i < kernels->files->count; ++i) {
@@ -268,30 +274,6 @@ static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_repla
                         "it is %s",
                         item, text);
     }
-    return NULL;
-}
-
-/* --- both --- */
-
-static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task *task,
-                              size_t subtask) {
-    uint32_t func_id = task->func_ids[subtask];
-    const char *file = given_file(kernels, task, subtask);
-    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
-    char *path = NULL;
-    gbx_status refusal;
-    if (file)
-        refusal = find_given(kernels, func_id, file, &path);
-    else if (kept)
-        refusal = find_kept(kernels, kept, &path);
-    else
-        refusal = fail_not_kept(kernels, task->kernel_names[subtask]);
-    return remember(kernels, func_id, path, refusal);
-}
-
-gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
-                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
-    GBX_TRY(check_files(kernels, task));
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         out_objects[i] = NULL;
         if (task->func_ids[i] == UINT32_MAX)

@@ -140,14 +140,6 @@ static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
 }
 
-/* The file of the scene, where it is there: its directory is without links. */
-static bool find_scene(const gbx_trust *trust, char out_path[PATH_MAX]) {
-    char directory[PATH_MAX];
-    return find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
-           (size_t)snprintf(out_path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
-           access(out_path, F_OK) == 0;
-}
-
 /* Whether somebody else could change a file that may be a link, or put another in its place. */
 static bool is_foreign(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
@@ -166,7 +158,11 @@ static bool has_foreign_reference(const gbx_trust *trust, const gbx_scene *scene
 static gbx_scene *load_scene(const gbx_trust *trust, bool *out_is_foreign) {
     char path[PATH_MAX];
     gbx_scene *scene = NULL;
-    bool is_there = find_scene(trust, path);
+    /* The file of the scene, where it is there: its directory is without links. */
+    char directory[PATH_MAX];
+    bool is_there = find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
+                    (size_t)snprintf(path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
+                    access(path, F_OK) == 0;
     *out_is_foreign = is_there && (file_objection(trust, path) || is_foreign(trust, path));
     if (!is_there || *out_is_foreign)
         return NULL;
