@@ -117,7 +117,7 @@ typedef struct gbx_audit_state {
 
 GBX_MUST_USE gbx_status gbx_audit_gather(gbx_audit_state *state);
 
-/* --- audit_runs.c: the pieces of memory that a view consists of --- */
+/* --- audit_accesses.c: the pieces of memory that a view consists of --- */
 
 /* One run of bytes; those at `offset` of the row-major payload are there. */
 typedef struct gbx_run {
@@ -160,10 +160,6 @@ GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access
 /* --- audit_races.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_find_races(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_add_race(gbx_audit_state *state, uint64_t one, uint64_t other,
-                                           bool is_concurrent, bool has_no_path);
-/* --- audit_paths.c --- */
-GBX_MUST_USE gbx_status gbx_audit_find_unordered(gbx_audit_state *state);
 
 /* --- audit_compare.c: an access against a map of memory --- */
 
@@ -219,10 +215,9 @@ GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state,
                                                    const gbx_difference *difference,
                                                    gbx_audit_finding *finding);
 
-/* --- audit_replay.c, audit_findings.c --- */
+/* --- audit_replay.c, audit.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_replay(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_report_races(gbx_audit_state *state);
 GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
                                                 const gbx_access *reader,
                                                 const gbx_difference *difference);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "analysis/completeness.h"
 #include "analysis/diff/internal.h"
 #include "base/memory.h"
 

@@ -1,5 +1,4 @@
 /* Where an input that differs comes from: who wrote to its memory last. */
-#include "analysis/completeness.h"
 #include "analysis/diff/internal.h"
 #include "tensor/view.h"
 

@@ -8,7 +8,6 @@
 
 #include "analysis/graph.h"
 #include "base/memory.h"
-#include "replay/check/references.h"
 #include "replay/internal.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "replay/check/references.h"
+#include "replay/check/check.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "replay/engine/call_link.h"
+#include "replay/engine/call_file.h"
 
 enum { EXIT_USAGE = 2, STACK_BYTES = 8 << 20 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "replay/check/references.h"
+#include "replay/check/check.h"
 #include "text/plain_text.h"
 
 /* What the references left. */

@@ -1,4 +1,4 @@
-#include "replay/trust/replay_kernels.h"
+#include "replay/trust/replay_trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
 #include "toolchain/kernel_compiler.h"
 
