@@ -220,16 +220,6 @@ static gbx_status read_elements(const void *context, uint64_t first, size_t coun
                                                        : read_whole(values, first, count, out_bits);
 }
 
-static uint64_t count_stored(const gbx_entry_values *values) {
-    const gbx_elements *elements = &values->elements;
-    uint32_t bits = gbx_dtype_bits(elements->dtype);
-    uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
-    if (bits == 4 && values->row_bytes > 0)
-        stored = values->bytes / values->row_bytes * row_elements(elements) +
-                 minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
-    return minimum(stored, elements->count);
-}
-
 /* --- opening --- */
 
 static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) {
@@ -258,7 +248,12 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     memcpy(elements->shape, view.shape, sizeof view.shape);
     elements->count = gbx_entry_numel(entry);
     values->row_bytes = (row_elements(elements) * gbx_dtype_bits(view.dtype) + 7) / 8;
-    elements->stored = count_stored(values);
+    uint32_t bits = gbx_dtype_bits(elements->dtype);
+    uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
+    if (bits == 4 && values->row_bytes > 0)
+        stored = values->bytes / values->row_bytes * row_elements(elements) +
+                 minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
+    elements->stored = minimum(stored, elements->count);
     return NULL;
 }
 

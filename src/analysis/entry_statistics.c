@@ -104,17 +104,6 @@ typedef struct batch {
     size_t failed;
 } batch;
 
-static void keep_failure(batch *b, size_t number, gbx_status failure) {
-    pthread_mutex_lock(&b->lock);
-    bool is_first = !b->failure || number < b->failed;
-    gbx_status_free(is_first ? b->failure : failure);
-    if (is_first) {
-        b->failure = failure;
-        b->failed = number;
-    }
-    pthread_mutex_unlock(&b->lock);
-}
-
 static void *work(void *context) {
     batch *b = context;
     for (;;) {
@@ -123,26 +112,17 @@ static void *work(void *context) {
         if (i >= b->count)
             return NULL;
         gbx_status status = compute(&b->jobs[i].values, &b->jobs[i].summary->statistics);
-        if (status)
-            keep_failure(b, i, status);
+        if (status) {
+            pthread_mutex_lock(&b->lock);
+            bool is_first = !b->failure || i < b->failed;
+            gbx_status_free(is_first ? b->failure : status);
+            if (is_first) {
+                b->failure = status;
+                b->failed = i;
+            }
+            pthread_mutex_unlock(&b->lock);
+        }
     }
-}
-
-/* This thread works too. */
-static gbx_status compute_all(batch *b) {
-    pthread_t threads[THREADS_MAX - 1];
-    size_t thread_count = 0;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t wanted = b->bytes / THREAD_WORTH_BYTES;
-    wanted = wanted < b->count ? wanted : b->count;
-    wanted = processors > 0 && wanted > (uint64_t)processors ? (uint64_t)processors : wanted;
-    while (thread_count + 1 < wanted && thread_count < THREADS_MAX - 1 &&
-           pthread_create(&threads[thread_count], NULL, work, b) == 0)
-        ++thread_count;
-    work(b);
-    for (size_t i = 0; i < thread_count; ++i)
-        pthread_join(threads[i], NULL);
-    return b->failure;
 }
 
 /* Takes entries until there is enough to do. */
@@ -173,8 +153,22 @@ gbx_status gbx_entries_statistics(gbx_entries *entries, const uint64_t *indices,
         return gbx_fail_memory("computing the statistics of %zu entries", count);
     pthread_mutex_init(&b.lock, NULL);
     gbx_status status = fill(&b, entries, indices, count, out_summaries, out_count);
-    if (!status)
-        status = compute_all(&b);
+    if (!status) {
+        /* This thread works too. */
+        pthread_t threads[THREADS_MAX - 1];
+        size_t thread_count = 0;
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        uint64_t wanted = b.bytes / THREAD_WORTH_BYTES;
+        wanted = wanted < b.count ? wanted : b.count;
+        wanted = processors > 0 && wanted > (uint64_t)processors ? (uint64_t)processors : wanted;
+        while (thread_count + 1 < wanted && thread_count < THREADS_MAX - 1 &&
+               pthread_create(&threads[thread_count], NULL, work, &b) == 0)
+            ++thread_count;
+        work(&b);
+        for (size_t i = 0; i < thread_count; ++i)
+            pthread_join(threads[i], NULL);
+        status = b.failure;
+    }
     pthread_mutex_destroy(&b.lock);
     free(b.jobs);
     return status;

@@ -64,14 +64,6 @@ static bool matches_any_kernel(const matcher *m, const gbx_record_task *task) {
     return false;
 }
 
-static bool matches_task(const matcher *m, uint64_t number, const gbx_record_task *task) {
-    const gbx_selection *selection = m->selection;
-    bool is_wanted = selection->task_numbers.count == 0 && selection->task_ids.count == 0;
-    is_wanted = is_wanted || is_in(&selection->task_numbers, number) ||
-                (task && is_in(&selection->task_ids, task->task_id));
-    return is_wanted && matches_any_kernel(m, task);
-}
-
 /* --- arguments --- */
 
 static bool has_bit(uint32_t bits, uint32_t number) {
@@ -90,7 +82,10 @@ static bool matches(matcher *m, const gbx_entry *entry) {
     if (!m->has_task || m->task != entry->head->task) {
         m->has_task = true;
         m->task = entry->head->task;
-        m->is_chosen = matches_task(m, m->task, entry->task);
+        bool is_wanted = selection->task_numbers.count == 0 && selection->task_ids.count == 0;
+        is_wanted = is_wanted || is_in(&selection->task_numbers, m->task) ||
+                    (entry->task && is_in(&selection->task_ids, entry->task->task_id));
+        m->is_chosen = is_wanted && matches_any_kernel(m, entry->task);
     }
     return m->is_chosen && has_bit(selection->roles, entry->head->role) &&
            has_bit(selection->stages, entry->head->stage) &&

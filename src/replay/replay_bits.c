@@ -69,17 +69,6 @@ double gbx_bits_distance(uint32_t dtype, uint64_t a, uint64_t b) {
     return isnan(distance) ? INFINITY : distance;
 }
 
-static void add_mismatch(gbx_bits_comparison *c, uint32_t dtype, uint64_t i, uint64_t dump,
-                         uint64_t replay) {
-    if (c->mismatches++ == 0) {
-        c->first_bad = i;
-        c->dump_bits = dump;
-        c->replay_bits = replay;
-    }
-    double distance = gbx_bits_distance(dtype, dump, replay);
-    c->max_abs = distance > c->max_abs ? distance : c->max_abs;
-}
-
 gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_payloads *p) {
     layout l = layout_of(tensor);
     gbx_bits_comparison c = {.elements = (uint64_t)gbx_tensor_numel(tensor)};
@@ -91,8 +80,15 @@ gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_pa
         }
         c.unstable += p->other && element(&l, p->other, i) != bits;
         uint64_t dump = p->dump ? element(&l, p->dump, i) : bits;
-        if (dump != bits)
-            add_mismatch(&c, tensor->dtype, i, dump, bits);
+        if (dump != bits) {
+            if (c.mismatches++ == 0) {
+                c.first_bad = i;
+                c.dump_bits = dump;
+                c.replay_bits = bits;
+            }
+            double distance = gbx_bits_distance(tensor->dtype, dump, bits);
+            c.max_abs = distance > c.max_abs ? distance : c.max_abs;
+        }
     }
     return c;
 }

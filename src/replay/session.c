@@ -119,26 +119,6 @@ static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_re
     gbx_status_free(status);
 }
 
-/* What stops one task does not stop the others. */
-static void run_one(const gbx_replay_session *s, uint64_t number, gbx_replay_result *result) {
-    gbx_replay_task task;
-    gbx_replay_payloads payloads;
-    gbx_replay_job job;
-    *result = (gbx_replay_result){0};
-    gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
-    if (!status)
-        status = gbx_replay_session_job(s, &task, &job);
-    if (!status) {
-        status = gbx_replay_execute(&job, &payloads, result);
-        gbx_replay_payloads_free(&payloads);
-    }
-    if (status) {
-        gbx_replay_result_free(result);
-        refuse(&task, status, result);
-    }
-    gbx_replay_task_free(&task);
-}
-
 gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, uint64_t last,
                                   void (*progress)(void *context, uint64_t count), void *context,
                                   gbx_replay_results *out_results) {
@@ -150,7 +130,24 @@ gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, u
             break;
         GBX_TRY(
             gbx_array_reserve(&list->items, &list->capacity, list->count + 1, "replaying tasks"));
-        run_one(session, number, &list->items[list->count++]);
+        /* What stops one task does not stop the others. */
+        gbx_replay_result *result = &list->items[list->count++];
+        gbx_replay_task task;
+        gbx_replay_payloads payloads;
+        gbx_replay_job job;
+        *result = (gbx_replay_result){0};
+        gbx_status status = gbx_replay_task_read(session->config.entries, number, &task);
+        if (!status)
+            status = gbx_replay_session_job(session, &task, &job);
+        if (!status) {
+            status = gbx_replay_execute(&job, &payloads, result);
+            gbx_replay_payloads_free(&payloads);
+        }
+        if (status) {
+            gbx_replay_result_free(result);
+            refuse(&task, status, result);
+        }
+        gbx_replay_task_free(&task);
         if (progress)
             progress(context, list->count);
     }

@@ -21,8 +21,14 @@ static uint32_t kernel_count(const gbx_replay_task *task) {
     return count;
 }
 
-static void name_kernels(const gbx_task_slots *slots) {
+static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record) {
     gbx_replay_task *task = slots->task;
+    if (slots->has_task)
+        return NULL;
+    slots->has_task = true;
+    task->task_id = record->task_id;
+    task->block_num = record->block_num;
+    memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         uint32_t func_id = task->func_ids[i];
@@ -33,17 +39,6 @@ static void name_kernels(const gbx_task_slots *slots) {
         snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
         task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
     }
-}
-
-static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record) {
-    gbx_replay_task *task = slots->task;
-    if (slots->has_task)
-        return NULL;
-    slots->has_task = true;
-    task->task_id = record->task_id;
-    task->block_num = record->block_num;
-    memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
-    name_kernels(slots);
     if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
         return NULL; /* which is refused once its arguments are known, too */
     if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)

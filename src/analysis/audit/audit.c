@@ -220,20 +220,6 @@ static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_
     return add_finding(state, &finding);
 }
 
-static gbx_status report_races(gbx_audit_state *state) {
-    gbx_memory_comparison comparison = {0};
-    gbx_memory_map *map = NULL;
-    gbx_status status = gbx_memory_comparison_create(&comparison);
-    if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &map);
-    for (uint64_t i = 0; !status && i < state->race_count; ++i)
-        if (!is_reported_otherwise(state, &state->races[i]))
-            status = report_race(state, &state->races[i], map, &comparison);
-    gbx_memory_map_destroy(map);
-    gbx_memory_comparison_free(&comparison);
-    return status;
-}
-
 /* --- the whole --- */
 
 static const gbx_name kinds[GBX_AUDIT_KIND_COUNT] = {
@@ -277,7 +263,17 @@ static gbx_status run(gbx_audit_state *state) {
     GBX_TRY(gbx_audit_gather(state));
     GBX_TRY(gbx_audit_find_races(state));
     GBX_TRY(gbx_audit_replay(state));
-    GBX_TRY(report_races(state));
+    gbx_memory_comparison comparison = {0};
+    gbx_memory_map *map = NULL;
+    gbx_status status = gbx_memory_comparison_create(&comparison);
+    if (!status)
+        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &map);
+    for (uint64_t i = 0; !status && i < state->race_count; ++i)
+        if (!is_reported_otherwise(state, &state->races[i]))
+            status = report_race(state, &state->races[i], map, &comparison);
+    gbx_memory_map_destroy(map);
+    gbx_memory_comparison_free(&comparison);
+    GBX_TRY(status);
     if (state->audit->finding_count > 1)
         qsort_r(state->audit->findings, state->audit->finding_count, sizeof *state->audit->findings,
                 compare_findings, (void *)state->graph);

@@ -296,24 +296,20 @@ static gbx_status write_run(ordering *o, uint64_t access, const gbx_run *run) {
     return gbx_memory_map_set(o->map, &whole);
 }
 
-static gbx_status take_access(ordering *o, uint64_t index) {
-    gbx_access *access = &o->state->accesses[index];
-    gbx_runs runs;
-    gbx_run run;
-    GBX_TRY(gbx_access_fit(o->state, o->map, access));
-    if (!access->is_followed)
-        return NULL;
-    GBX_TRY(gbx_access_runs(o->state, access, &runs));
-    o->last_node = NOBODY;
-    while (gbx_runs_next(&runs, &run))
-        GBX_TRY(access->is_write ? write_run(o, index, &run) : read_run(o, index, &run));
-    return NULL;
-}
-
 static gbx_status take_task(ordering *o, const gbx_audit_task *task) {
     o->first_race = o->state->race_count;
-    for (uint64_t i = task->first; i < task->first + task->count; ++i)
-        GBX_TRY(take_access(o, i));
+    for (uint64_t i = task->first; i < task->first + task->count; ++i) {
+        gbx_access *access = &o->state->accesses[i];
+        gbx_runs runs;
+        gbx_run run;
+        GBX_TRY(gbx_access_fit(o->state, o->map, access));
+        if (!access->is_followed)
+            continue;
+        GBX_TRY(gbx_access_runs(o->state, access, &runs));
+        o->last_node = NOBODY;
+        while (gbx_runs_next(&runs, &run))
+            GBX_TRY(access->is_write ? write_run(o, i, &run) : read_run(o, i, &run));
+    }
     return NULL;
 }
 

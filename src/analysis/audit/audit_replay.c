@@ -78,21 +78,6 @@ typedef struct verdict {
     bool is_missing;
 } verdict;
 
-static gbx_status judge(replay *r, uint64_t index, verdict *out_verdict) {
-    gbx_audit_state *state = r->state;
-    const gbx_access *access = &state->accesses[index];
-    for (size_t i = 0; i < r->comparison.count; ++i) {
-        const gbx_difference *difference = &r->comparison.differences[i];
-        if (has_writer(state, index, difference))
-            out_verdict->is_raced = true;
-        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
-            out_verdict->is_missing = true;
-        else
-            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
-    }
-    return NULL;
-}
-
 /* --- what is known afterwards --- */
 
 /* Whether what the access saw tells more of a range than what was known. */
@@ -131,7 +116,15 @@ static gbx_status replay_read(replay *r, uint64_t index) {
         return NULL;
     }
     GBX_TRY(gbx_memory_compare(state, r->map, access, comparison));
-    GBX_TRY(judge(r, index, &judged));
+    for (size_t i = 0; i < r->comparison.count; ++i) {
+        const gbx_difference *difference = &r->comparison.differences[i];
+        if (has_writer(state, index, difference))
+            judged.is_raced = true;
+        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
+            judged.is_missing = true;
+        else
+            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
+    }
     if (judged.is_raced)
         ++state->audit->counts.raced;
     else if (judged.is_missing)

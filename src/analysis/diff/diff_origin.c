@@ -108,34 +108,29 @@ static bool is_sure(const memory *m) {
            gbx_dump_has_whole_graph(gbx_entries_reader(m->entries));
 }
 
-static gbx_status trace(gbx_diff_walk *walk) {
-    gbx_diff_result *result = walk->result;
-    memory a, b;
-    GBX_TRY(find_writer(walk, false, &a));
-    GBX_TRY(find_writer(walk, true, &b));
-    result->writer_a = a.index;
-    result->writer_b = b.index;
-    bool has_a = a.index != GBX_DIFF_NONE, has_b = b.index != GBX_DIFF_NONE;
-    if (!has_a && !has_b)
-        result->origin =
-            is_sure(&a) || is_sure(&b) ? GBX_DIFF_ORIGIN_ARGUMENT : GBX_DIFF_ORIGIN_UNKNOWN;
-    else if (is_sure(&a) || is_sure(&b))
-        result->origin = GBX_DIFF_ORIGIN_WRITERS_APART;
-    else
-        return has_a ? judge_writer(walk, &a, &b) : judge_writer(walk, &b, &a);
-    return NULL;
-}
-
 gbx_status gbx_diff_walk_find_origin(gbx_diff_walk *walk) {
     gbx_diff_result *result = walk->result;
     gbx_diff_reason reason = result->first.reason;
     gbx_entry entry;
     GBX_TRY(gbx_entries_at(walk->a.entries, result->first.index_a, &entry));
-    if (reason == GBX_DIFF_KIND || reason == GBX_DIFF_DTYPE || reason == GBX_DIFF_SHAPE)
+    if (reason == GBX_DIFF_KIND || reason == GBX_DIFF_DTYPE || reason == GBX_DIFF_SHAPE) {
         result->origin = GBX_DIFF_ORIGIN_FORM;
-    else if (entry.scalar)
+    } else if (entry.scalar) {
         result->origin = GBX_DIFF_ORIGIN_PASSED;
-    else
-        return trace(walk);
+    } else {
+        memory a, b;
+        GBX_TRY(find_writer(walk, false, &a));
+        GBX_TRY(find_writer(walk, true, &b));
+        result->writer_a = a.index;
+        result->writer_b = b.index;
+        bool has_a = a.index != GBX_DIFF_NONE, has_b = b.index != GBX_DIFF_NONE;
+        if (!has_a && !has_b)
+            result->origin =
+                is_sure(&a) || is_sure(&b) ? GBX_DIFF_ORIGIN_ARGUMENT : GBX_DIFF_ORIGIN_UNKNOWN;
+        else if (is_sure(&a) || is_sure(&b))
+            result->origin = GBX_DIFF_ORIGIN_WRITERS_APART;
+        else
+            return has_a ? judge_writer(walk, &a, &b) : judge_writer(walk, &b, &a);
+    }
     return NULL;
 }

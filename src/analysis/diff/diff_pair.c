@@ -168,15 +168,6 @@ static bool compare_mapped(const piece *p, size_t bytes) {
     return is_mapped;
 }
 
-static gbx_status compare_read(gbx_diff_pair *pair, const piece *p, size_t bytes) {
-    unsigned char *got = pair->pieces;
-    unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
-    GBX_TRY(gbx_reader_read_payload(p->a->reader, p->a->offset + p->done, got, bytes));
-    GBX_TRY(gbx_reader_read_payload(p->b->reader, p->b->offset + p->done, want, bytes));
-    add_piece(p->comparison, p->r, p->done, bytes, got, want, p->count);
-    return NULL;
-}
-
 static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) {
     gbx_entry_values a, b;
     GBX_TRY(gbx_entry_values_open(pair->a, pair->reader_a, &a));
@@ -197,7 +188,11 @@ static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) 
         p.done = done;
         if (bytes < LEAST_MAPPED_BYTES || !compare_mapped(&p, bytes)) {
             bytes = (size_t)minimum(bytes, GBX_DIFF_PIECE_BYTES);
-            GBX_TRY(compare_read(pair, &p, bytes));
+            unsigned char *got = pair->pieces;
+            unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
+            GBX_TRY(gbx_reader_read_payload(p.a->reader, p.a->offset + p.done, got, bytes));
+            GBX_TRY(gbx_reader_read_payload(p.b->reader, p.b->offset + p.done, want, bytes));
+            add_piece(p.comparison, p.r, p.done, bytes, got, want, p.count);
         }
         done += bytes;
         pair->read_bytes += bytes;

@@ -101,23 +101,19 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
     return found ? found->moved : 0;
 }
 
-static gbx_status copy_span(const gbx_export_job *dump, const span *from, FILE *bin) {
-    unsigned char bytes[PIECE_BYTES];
-    for (uint64_t at = 0; at < from->size && !ferror(bin);) {
-        uint64_t left = from->size - at;
-        size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
-        GBX_TRY(gbx_signals_check(dump->signals));
-        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries), from->offset + at, bytes,
-                                        piece));
-        fwrite(bytes, 1, piece, bin);
-        at += piece;
-    }
-    return NULL;
-}
-
 static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, FILE *bin) {
-    for (size_t i = 0; i < all->count && !ferror(bin); ++i)
-        GBX_TRY(copy_span(dump, &all->items[i], bin));
+    for (size_t i = 0; i < all->count && !ferror(bin); ++i) {
+        unsigned char bytes[PIECE_BYTES];
+        for (uint64_t at = 0; at < all->items[i].size && !ferror(bin);) {
+            uint64_t left = all->items[i].size - at;
+            size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
+            GBX_TRY(gbx_signals_check(dump->signals));
+            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries),
+                                            all->items[i].offset + at, bytes, piece));
+            fwrite(bytes, 1, piece, bin);
+            at += piece;
+        }
+    }
     return NULL;
 }
 

@@ -200,21 +200,6 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
     return gbx_replay_output(c->engine, output->argument, payload);
 }
 
-/* Fetches what references left of each output; whether some of it may not have been written. */
-static gbx_status fetch_all(checking *c, bool *out_has_poison) {
-    *out_has_poison = false;
-    for (uint32_t i = 0; i < c->result->output_count; ++i) {
-        const gbx_check_output *output = &c->result->outputs[i];
-        void *payload;
-        gbx_status status = fetch(c, output, &payload);
-        c->wants[i] = payload;
-        GBX_TRY(status);
-        if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
-            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
-    }
-    return NULL;
-}
-
 /* --- comparing --- */
 
 static gbx_status read_got(const checking *c, const gbx_check_output *output, void *out_payload) {
@@ -259,36 +244,6 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     free(again);
     free(got);
     return status;
-}
-
-/* Another thing than before, or nothing at all, says nothing of the kernel. */
-static void judge(const checking *c) {
-    gbx_check_result *result = c->result;
-    const gbx_check_output *unwritten = NULL;
-    uint64_t compared = 0;
-    char text[ARGUMENT_BYTES];
-    for (uint32_t i = result->output_count; i-- > 0;) {
-        const gbx_check_output *output = &result->outputs[i];
-        compared += output->comparison.elements;
-        if (output->comparison.elements == 0 && output->not_written > 0)
-            unwritten = output;
-        if (output->comparison.mismatches > 0) {
-            result->verdict = GBX_CHECK_INTRODUCED;
-            result->worst_output = i;
-        }
-    }
-    if (c->is_unsteady) {
-        not_checked(result, "its reference leaves something else each time: it reads an output "
-                            "before it writes it, or values that nobody gave it");
-        result->output_count = 0;
-    } else if (result->verdict == GBX_CHECK_INTRODUCED) {
-        result->reason[0] = '\0';
-    } else if (result->verdict == GBX_CHECK_RIGHT && unwritten) {
-        not_checked(result, "its reference writes no element of output %s",
-                    argument_text(unwritten->name, unwritten->slot, text));
-    } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
-        not_checked(result, "its outputs have no elements");
-    }
 }
 
 /* --- damage --- */
@@ -365,7 +320,33 @@ static gbx_status begin_check(checking *c) {
 static gbx_status compare_all(checking *c, bool has_again) {
     for (uint32_t i = 0; i < c->result->output_count; ++i)
         GBX_TRY(compare_output(c, i, has_again));
-    judge(c);
+    /* Another thing than before, or nothing at all, says nothing of the kernel. */
+    gbx_check_result *result = c->result;
+    const gbx_check_output *unwritten = NULL;
+    uint64_t compared = 0;
+    char text[ARGUMENT_BYTES];
+    for (uint32_t i = result->output_count; i-- > 0;) {
+        const gbx_check_output *output = &result->outputs[i];
+        compared += output->comparison.elements;
+        if (output->comparison.elements == 0 && output->not_written > 0)
+            unwritten = output;
+        if (output->comparison.mismatches > 0) {
+            result->verdict = GBX_CHECK_INTRODUCED;
+            result->worst_output = i;
+        }
+    }
+    if (c->is_unsteady) {
+        not_checked(result, "its reference leaves something else each time: it reads an output "
+                            "before it writes it, or values that nobody gave it");
+        result->output_count = 0;
+    } else if (result->verdict == GBX_CHECK_INTRODUCED) {
+        result->reason[0] = '\0';
+    } else if (result->verdict == GBX_CHECK_RIGHT && unwritten) {
+        not_checked(result, "its reference writes no element of output %s",
+                    argument_text(unwritten->name, unwritten->slot, text));
+    } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
+        not_checked(result, "its outputs have no elements");
+    }
     return NULL;
 }
 
@@ -384,10 +365,19 @@ static gbx_status look_for_damage(const checking *c) {
 
 /* Nobody is blamed before the reference has said the same twice. */
 static gbx_status compare_outputs(checking *c) {
-    bool is_done, has_poison;
+    bool is_done, has_poison = false;
     GBX_TRY(finish(c, &is_done));
     if (is_done) {
-        GBX_TRY(fetch_all(c, &has_poison));
+        /* What references left of each output; some of it may not have been written. */
+        for (uint32_t i = 0; i < c->result->output_count; ++i) {
+            const gbx_check_output *output = &c->result->outputs[i];
+            void *payload;
+            gbx_status status = fetch(c, output, &payload);
+            c->wants[i] = payload;
+            GBX_TRY(status);
+            if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
+                has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
+        }
         if (!has_poison)
             GBX_TRY(compare_all(c, false));
         if (has_poison || c->result->verdict == GBX_CHECK_INTRODUCED) {

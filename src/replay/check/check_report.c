@@ -159,21 +159,6 @@ static gbx_status sort_lines(const gbx_check_report *report, bool has_all, compa
 
 /* --- groups: kernels --- */
 
-static void add_to_kernel(gbx_check_kernel *kernel, line_pointer line) {
-    ++kernel->tasks;
-    ++kernel->verdicts[line->verdict];
-    kernel->not_written += line->not_written;
-    kernel->not_written_tasks += line->not_written > 0;
-    kernel->stray_tasks += line->stray_bytes > 0;
-    kernel->stray_unknown_tasks += line->stray_is_unknown;
-    if (line->not_written > 0 && !kernel->first_not_written)
-        kernel->first_not_written = line;
-    if (line->stray_bytes > 0 && !kernel->first_stray)
-        kernel->first_stray = line;
-    kernel->max_abs = line->max_abs > kernel->max_abs ? line->max_abs : kernel->max_abs;
-    kernel->max_rel = line->max_rel > kernel->max_rel ? line->max_rel : kernel->max_rel;
-}
-
 gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_kernel **out_kernels,
                                     size_t *out_count) {
     line_pointer *lines;
@@ -185,7 +170,19 @@ gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_ke
     for (uint64_t i = 0; kernels && i < count; ++i) {
         if (i == 0 || compare_functions(lines[i - 1], lines[i]) != 0)
             kernels[(*out_count)++].first = lines[i];
-        add_to_kernel(&kernels[*out_count - 1], lines[i]);
+        gbx_check_kernel *kernel = &kernels[*out_count - 1];
+        ++kernel->tasks;
+        ++kernel->verdicts[lines[i]->verdict];
+        kernel->not_written += lines[i]->not_written;
+        kernel->not_written_tasks += lines[i]->not_written > 0;
+        kernel->stray_tasks += lines[i]->stray_bytes > 0;
+        kernel->stray_unknown_tasks += lines[i]->stray_is_unknown;
+        if (lines[i]->not_written > 0 && !kernel->first_not_written)
+            kernel->first_not_written = lines[i];
+        if (lines[i]->stray_bytes > 0 && !kernel->first_stray)
+            kernel->first_stray = lines[i];
+        kernel->max_abs = lines[i]->max_abs > kernel->max_abs ? lines[i]->max_abs : kernel->max_abs;
+        kernel->max_rel = lines[i]->max_rel > kernel->max_rel ? lines[i]->max_rel : kernel->max_rel;
     }
     free(lines);
     if (!kernels)

@@ -142,19 +142,6 @@ static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
     return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
 }
 
-/* Of several that fail the first counts, whatever the order in which they end. */
-static void note_failure(work *w, size_t number, gbx_status status) {
-    pthread_mutex_lock(&w->lock);
-    if (!w->status || number < w->failed) {
-        gbx_status_free(w->status);
-        w->status = status;
-        w->failed = number;
-        status = NULL;
-    }
-    pthread_mutex_unlock(&w->lock);
-    gbx_status_free(status);
-}
-
 static void *compile_some(void *context) {
     work *w = context;
     for (;;) {
@@ -165,8 +152,18 @@ static void *compile_some(void *context) {
             return NULL;
         gbx_status status =
             compile(&w->references->scene->kernels[number], &w->references->objects[number]);
-        if (status)
-            note_failure(w, number, status);
+        if (status) {
+            /* Of several that fail the first counts, whatever the order in which they end. */
+            pthread_mutex_lock(&w->lock);
+            if (!w->status || number < w->failed) {
+                gbx_status_free(w->status);
+                w->status = status;
+                w->failed = number;
+                status = NULL;
+            }
+            pthread_mutex_unlock(&w->lock);
+            gbx_status_free(status);
+        }
     }
 }
 

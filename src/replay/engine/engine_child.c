@@ -77,24 +77,6 @@ void gbx_replay_child_close(gbx_replay_child *child) {
 
 /* --- starting --- */
 
-/* What kernels print goes to our standard error, for our standard output is ours. */
-static int spawn(const gbx_replay_child *child, const char *path, int socket, int gm_fd,
-                 pid_t *out_pid) {
-    char name[] = "glassbox-call";
-    char serve[] = GBX_CALL_SERVE;
-    char *const arguments[] = {name, serve, NULL};
-    const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = socket,
-                               [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
-                               [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
-                               [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
-    gbx_spawn_order order = {.path = path,
-                             .arguments = arguments,
-                             .descriptors = descriptors,
-                             .descriptor_count = sizeof descriptors / sizeof descriptors[0],
-                             .is_output_ours = true};
-    return gbx_spawn(&order, out_pid);
-}
-
 static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, int gm_fd) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
@@ -102,8 +84,22 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     child->socket = gbx_above_standard_streams(sockets[0]);
     int theirs = gbx_above_standard_streams(sockets[1]);
     int error = child->socket < 0 || theirs < 0 ? errno : 0;
-    if (!error)
-        error = spawn(child, path, theirs, gm_fd, &child->pid);
+    if (!error) {
+        /* What kernels print goes to our standard error, for our standard output is ours. */
+        char name[] = "glassbox-call";
+        char serve[] = GBX_CALL_SERVE;
+        char *const arguments[] = {name, serve, NULL};
+        const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = theirs,
+                                   [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
+                                   [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
+                                   [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
+        gbx_spawn_order order = {.path = path,
+                                 .arguments = arguments,
+                                 .descriptors = descriptors,
+                                 .descriptor_count = sizeof descriptors / sizeof descriptors[0],
+                                 .is_output_ours = true};
+        error = gbx_spawn(&order, &child->pid);
+    }
     if (theirs >= 0)
         close(theirs);
     if (!error) {
@@ -121,24 +117,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     return gbx_fail(GBX_IO, "starting %s: %s", path, strerror(error));
 }
 
-static gbx_status start(gbx_replay_child *child, const char *program, int gm_fd) {
-    char path[PATH_MAX];
-    gbx_program_path_query name = {.program = "glassbox-call",
-                                   .variable = "GLASSBOX_CALL",
-                                   .doing = "calling kernels",
-                                   .configured = program};
-    GBX_TRY(gbx_program_path_find(&name, path));
-    GBX_TRY(spawn_with_socket(child, path, gm_fd));
-    gbx_log_debug("process %d runs %s", (int)child->pid, path);
-    return NULL;
-}
-
 /* --- calling --- */
-
-static bool send_order(gbx_replay_child *child) {
-    gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
-    return send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order;
-}
 
 /* One that ended since the last call, by something that a kernel left behind, is not missed. */
 gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int gm_fd,
@@ -147,14 +126,23 @@ gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, 
     if (child->pid > 0 && gbx_poll(&ended, 1, 0) != 0)
         reap(child, NULL);
     for (int attempt = 0; attempt < 2; ++attempt) {
-        if (child->pid == 0)
-            GBX_TRY(start(child, program, gm_fd));
+        if (child->pid == 0) {
+            char path[PATH_MAX];
+            gbx_program_path_query name = {.program = "glassbox-call",
+                                           .variable = "GLASSBOX_CALL",
+                                           .doing = "calling kernels",
+                                           .configured = program};
+            GBX_TRY(gbx_program_path_find(&name, path));
+            GBX_TRY(spawn_with_socket(child, path, gm_fd));
+            gbx_log_debug("process %d runs %s", (int)child->pid, path);
+        }
         child->board->fault = (gbx_call_fault){0};
         atomic_store_explicit(&child->board->is_loading, 0, memory_order_relaxed);
         for (uint32_t i = 0; i < dispatch_count; ++i)
             atomic_store_explicit(&child->board->states[i], 0, memory_order_relaxed);
         child->order_ns = gbx_clock_ns();
-        if (send_order(child))
+        gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
+        if (send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order)
             return NULL;
         reap(child, NULL);
     }

@@ -108,18 +108,13 @@ static gbx_status search_cache(int object, off_t size, char **out_path) {
 
 /* --- the source that it was made of --- */
 
-/* Both without links. */
-static bool is_inside(const char *path, const char *directory) {
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && path[length] == '/';
-}
-
 /* NULL where a file is this user's, or why not. The path is without links. */
 static const char *file_objection(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     if (!realpath(trust->dump_directory, real))
         return "the dump's directory cannot be found";
-    if (is_inside(path, real))
+    size_t length = strlen(real); /* both are without links */
+    if (strncmp(path, real, length) == 0 && path[length] == '/')
         return "its source lies in the dump";
     return is_own_file(path) ? NULL : "everybody, or another user, can write its source";
 }
