@@ -60,21 +60,19 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
     return NULL;
 }
 
-static gbx_status check_pair(sweep *s, uint64_t one, uint64_t other) {
-    const gbx_access *a = &s->state->accesses[one];
-    const gbx_access *b = &s->state->accesses[other];
-    if ((!a->is_write && !b->is_write) || a->begin >= b->end || b->begin >= a->end)
-        return NULL;
-    bool do_overlap = true;
-    if (!a->is_contiguous || !b->is_contiguous)
-        GBX_TRY(check_views(s, a, b, &do_overlap));
-    return do_overlap ? add_race(s->state, one, other, true, false) : NULL;
-}
-
-static gbx_status check_tasks(sweep *s, const gbx_audit_task *a, const gbx_audit_task *b) {
-    for (uint64_t i = a->first; i < a->first + a->count; ++i)
-        for (uint64_t k = b->first; k < b->first + b->count; ++k)
-            GBX_TRY(check_pair(s, i, k));
+static gbx_status check_tasks(sweep *s, const gbx_audit_task *one, const gbx_audit_task *other) {
+    for (uint64_t i = one->first; i < one->first + one->count; ++i)
+        for (uint64_t k = other->first; k < other->first + other->count; ++k) {
+            const gbx_access *a = &s->state->accesses[i];
+            const gbx_access *b = &s->state->accesses[k];
+            if ((!a->is_write && !b->is_write) || a->begin >= b->end || b->begin >= a->end)
+                continue;
+            bool do_overlap = true;
+            if (!a->is_contiguous || !b->is_contiguous)
+                GBX_TRY(check_views(s, a, b, &do_overlap));
+            if (do_overlap)
+                GBX_TRY(add_race(s->state, i, k, true, false));
+        }
     return NULL;
 }
 
@@ -248,14 +246,6 @@ static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) 
     return node;
 }
 
-static gbx_status read_range(ordering *o, uint64_t access, const gbx_memory_range *known) {
-    gbx_memory_range range = *known;
-    if (range.owner != NOBODY)
-        GBX_TRY(check_order(o, range.owner, access));
-    GBX_TRY(add_node(o, access, skip_earlier(o, range.offset, access), &range.offset));
-    return gbx_memory_map_set(o->map, &range);
-}
-
 /* The part of [at, end) of which the same is known. */
 static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end) {
     gbx_memory_range found;
@@ -275,7 +265,10 @@ static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end
 static gbx_status read_run(ordering *o, uint64_t access, const gbx_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
-        GBX_TRY(read_range(o, access, &range));
+        if (range.owner != NOBODY)
+            GBX_TRY(check_order(o, range.owner, access));
+        GBX_TRY(add_node(o, access, skip_earlier(o, range.offset, access), &range.offset));
+        GBX_TRY(gbx_memory_map_set(o->map, &range));
         at = range.end;
     }
     return NULL;

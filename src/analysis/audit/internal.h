@@ -136,9 +136,6 @@ typedef struct gbx_runs {
     int64_t index[GBX_MAX_DIMS];
 } gbx_runs;
 
-/* A valid view; UINT64_MAX where there are more than can be counted. */
-uint64_t gbx_runs_count(const gbx_tensor *view);
-void gbx_runs_begin(const gbx_tensor *view, gbx_runs *out_runs);
 bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run);
 
 /* Of an access that is followed. */
@@ -198,11 +195,6 @@ void gbx_memory_comparison_free(gbx_memory_comparison *comparison);
 GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
-
-/* Takes bytes that differ, and have not their hash, for missing. */
-GBX_MUST_USE gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
-                                               gbx_memory_comparison *comparison,
-                                               bool *out_is_damaged);
 
 /* What differs between the access compared last and an owner; NULL for nothing. */
 gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,

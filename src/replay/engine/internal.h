@@ -18,7 +18,7 @@ static inline uint32_t gbx_replay_request_first(const gbx_replay_request *reques
     return request->dispatch < 0 ? 0 : (uint32_t)request->dispatch;
 }
 
-/* --- engine_layout.c: where the tensors of a task lie when it is called again. --- */
+/* --- engine_memory.c: where the tensors of a task lie when it is called again. --- */
 
 typedef struct gbx_replay_layout {
     uint64_t gm_base;

@@ -74,26 +74,23 @@ static gbx_status fail_untrusted(const gbx_kept_kernel *kernel, const char *reas
                     plain(kernel->name, name, sizeof name), kernel->object, reason);
 }
 
-/* The dump has lost its copy: its source may be there. Takes over what says so. */
-static gbx_status find_lost(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
-                            gbx_status loss, char **out_path) {
-    char reason[GBX_TRUST_REASON_BYTES], name[NAME_BYTES];
-    gbx_status status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
-    if (!status && !*out_path)
-        status = gbx_fail(GBX_NOT_FOUND,
-                          "%s, and %s; --kernel %s=FILE gives its source or its shared object",
-                          gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
-    gbx_status_free(loss);
-    return status;
-}
-
 static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
                             char **out_path) {
     char reason[GBX_TRUST_REASON_BYTES];
     *out_path = NULL;
     gbx_status status = gbx_kept_kernel_verify(kernel);
-    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND)
-        return find_lost(kernels, kernel, status, out_path);
+    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND) {
+        /* The dump has lost its copy: its source may be there. */
+        char name[NAME_BYTES];
+        gbx_status loss = status;
+        status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
+        if (!status && !*out_path)
+            status = gbx_fail(
+                GBX_NOT_FOUND, "%s, and %s; --kernel %s=FILE gives its source or its shared object",
+                gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
+        gbx_status_free(loss);
+        return status;
+    }
     GBX_TRY(status);
     if (kernels->is_trusted) {
         *out_path = realpath(kernel->object, NULL);

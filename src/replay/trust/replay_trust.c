@@ -275,71 +275,38 @@ char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel
 
 /* --- flags --- */
 
-static const char *const compile_prefixes[] = {"-O",
-                                               "-W",
-                                               "-std=",
-                                               "-march=",
-                                               "-mtune=",
-                                               "-mavx",
-                                               "-msse",
-                                               "-mfma",
-                                               "-mf16c",
-                                               "-mno-",
-                                               "-mprefer-",
-                                               "-fno-",
-                                               "-ffast-",
-                                               "-ffp-",
-                                               "-ffinite-",
-                                               "-ftree-",
-                                               "-funroll-",
-                                               "-fstrict-",
-                                               "-fassociative-",
-                                               "-freciprocal-",
-                                               "-funsafe-",
-                                               "-fomit-",
-                                               "-fwrapv",
-                                               "-finline",
-                                               "-fopenmp-simd",
-                                               "-fexcess-precision=",
-                                               NULL};
-static const char *const compile_words[] = {"-g", "-g0", "-g1", "-g2", "-g3", "-ggdb", "-w", NULL};
-static const char *const link_prefixes[] = {"-l", "-O", NULL};
-static const char *const link_words[] = {"-pthread", "-g", NULL};
+/* Words of compilers, with a blank after each. */
+static const char compile_prefixes[] =
+    "-O -W -std= -march= -mtune= -mavx -msse -mfma -mf16c -mno- -mprefer- -fno- -ffast- -ffp- "
+    "-ffinite- -ftree- -funroll- -fstrict- -fassociative- -freciprocal- -funsafe- -fomit- -fwrapv "
+    "-finline -fopenmp-simd -fexcess-precision= ";
+static const char compile_words[] = "-g -g0 -g1 -g2 -g3 -ggdb -w ";
+static const char link_prefixes[] = "-l -O ";
+static const char link_words[] = "-pthread -g ";
 
-/* Nothing that names a file or goes on to another program: -Wl,... -Wp,... */
-static bool is_plain(const char *word, size_t length) {
-    for (size_t i = 0; i < length; ++i) {
-        char c = word[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && !(c >= '0' && c <= '9') && !strchr("-_=.+", c))
-            return false;
-    }
-    return true;
-}
-
-static bool begins_with_one(const char *word, size_t length, const char *const *prefixes) {
-    for (; *prefixes; ++prefixes) {
-        size_t bytes = strlen(*prefixes);
-        if (length >= bytes && memcmp(word, *prefixes, bytes) == 0)
+/* Whether a word is one of the list, or begins with one. */
+static bool is_listed(const char *word, size_t length, const char *list, bool is_prefix) {
+    for (size_t bytes; *list; list += bytes + 1) {
+        bytes = strcspn(list, " ");
+        if ((is_prefix ? length >= bytes : length == bytes) && memcmp(word, list, bytes) == 0)
             return true;
     }
     return false;
 }
 
-static bool is_one(const char *word, size_t length, const char *const *words) {
-    for (; *words; ++words)
-        if (length == strlen(*words) && memcmp(word, *words, length) == 0)
-            return true;
-    return false;
-}
-
-static bool all_known(const char *flags, const char *const *prefixes, const char *const *words) {
+static bool all_known(const char *flags, const char *prefixes, const char *words) {
     static const char blanks[] = " \t\n";
     for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
         size_t length = strcspn(word, blanks);
-        bool is_known = begins_with_one(word, length, prefixes) || is_one(word, length, words);
-        if (!is_known || !is_plain(word, length))
+        if (!is_listed(word, length, prefixes, true) && !is_listed(word, length, words, false))
             return false;
+        /* Nothing that names a file or goes on to another program: -Wl,... -Wp,... */
+        for (size_t i = 0; i < length; ++i) {
+            char c = word[i];
+            bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+            if (!is_letter && !(c >= '0' && c <= '9') && !strchr("-_=.+", c))
+                return false;
+        }
         word += length;
         word += strspn(word, blanks);
     }
