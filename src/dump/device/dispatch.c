@@ -43,7 +43,7 @@ void gbx_record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
         slots[i] = slot_of(lane, dispatch, i, &scalar);
         words += gbx_dump_slot_words(slots[i].is_tensor, slots[i].ndims);
     }
-    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
     if (!to)
         return;

@@ -96,7 +96,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
     gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
     if (!record) {
         if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */
-            gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+            gbx_lane_lose(lane, head, GBX_LOSS_STALL);
         return NULL;
     }
     if (lane->loss_count) {
@@ -210,7 +210,7 @@ static void tell_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
     *line = *sample;
     line->head.kind = GBX_DUMP_SAMPLE;
     line->head.lines = 1;
-    line->head.arg_index = GBX_DUMP_NO_ARG;
+    line->head.arg_index = GBX_ARG_NONE;
     gbx_lane_commit(lane);
     lane->waits = (gbx_dump_sample){.wait_count = 0};
 }

@@ -94,10 +94,10 @@ static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index,
 static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_dump_record *head) {
     uint64_t key = (task->id << 8 | head->arg_index) + 1;
     _Atomic uint64_t *cell = &lane->writer->skipped[key % GBX_WRITER_SKIPPED];
-    if (head->stage == GBX_DUMP_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
+    if (head->stage == GBX_STAGE_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
         return;
     atomic_store_explicit(cell, key, memory_order_relaxed);
-    skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+    skip(lane, task, head->arg_index, GBX_SKIP_MISMATCH);
 }
 
 static void record_scalar(gbx_lane *lane, const gbx_dump_record *head, uint64_t bits) {
@@ -147,7 +147,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
         const gbx_tensor *mine = is_tensor ? tensor++ : NULL;
         if (!is_tensor)
             head.dtype = gbx_scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
-        if (head.role == (stage == GBX_DUMP_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
+        if (head.role == (stage == GBX_STAGE_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
             continue;
         gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
                                         .kind = is_tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR,
@@ -169,7 +169,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
 static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
     const gbx_sched_edge *edge = task->inputs;
     while (edge) {
-        gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+        gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
         gbx_dump_edges *to = gbx_lane_begin(lane, GBX_DUMP_EDGES, 0, &head);
         if (!to)
             return;
@@ -183,7 +183,7 @@ static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
 }
 
 static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
-    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_task *to = gbx_lane_begin(lane, GBX_DUMP_TASK, 0, &head);
     if (!to)
         return;
@@ -198,8 +198,7 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
 }
 
 static void record_done(gbx_lane *lane, const gbx_sched_task *task) {
-    gbx_dump_record head = {
-        .stage = GBX_DUMP_AFTER, .task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_record head = {.stage = GBX_STAGE_AFTER, .task = task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_DONE, 0, &head);
     if (!to)
         return;
@@ -224,9 +223,9 @@ static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task
         return;
     record_task(lane, task);
     if (!task->arguments->is_described)
-        skip(lane, task, GBX_DUMP_NO_ARG, GBX_DUMP_SKIP_NOT_DESCRIBED);
+        skip(lane, task, GBX_ARG_NONE, GBX_SKIP_NOT_DESCRIBED);
     else if (captures_tensors(lane))
-        record_arguments(lane, task, GBX_DUMP_BEFORE, 0);
+        record_arguments(lane, task, GBX_STAGE_BEFORE, 0);
     gbx_lane_leave(lane);
 }
 
@@ -248,7 +247,7 @@ static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispa
                            has_end ? span.end_ticks : lane->writer->probe.ticks()))
         return;
     gbx_dump_record head = {
-        .stage = GBX_DUMP_AFTER, .task = dispatch->task->id, .arg_index = GBX_DUMP_NO_ARG};
+        .stage = GBX_STAGE_AFTER, .task = dispatch->task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_execution *to = gbx_lane_begin(lane, GBX_DUMP_EXECUTION, 0, &head);
     if (to) {
         uint64_t end_ns = (uint64_t)(lane->hook_ns - lane->writer->start_ns);
@@ -270,7 +269,7 @@ static void after_completion(void *context, uint32_t thread, const gbx_sched_tas
     if (!gbx_lane_enter(lane))
         return;
     if (task->arguments->is_described && captures_tensors(lane))
-        record_arguments(lane, task, GBX_DUMP_AFTER, 0);
+        record_arguments(lane, task, GBX_STAGE_AFTER, 0);
     record_done(lane, task);
     gbx_lane_leave(lane);
 }
@@ -290,7 +289,7 @@ static void on_fault(void *context, uint32_t thread, const gbx_sched_dispatch *d
         return;
     if (!gbx_lane_enter(lane))
         return;
-    record_arguments(lane, task, GBX_DUMP_AFTER, GBX_DUMP_IN_FLIGHT);
+    record_arguments(lane, task, GBX_STAGE_AFTER, GBX_DUMP_IN_FLIGHT);
     gbx_lane_leave(lane);
 }
 

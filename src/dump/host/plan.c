@@ -2,7 +2,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "dump/host/collector_internal.h"
+#include "dump/host/internal.h"
 #include "tensor/view.h"
 
 /* Two payloads with so little between them that is not stored go out in one piece. */
@@ -104,7 +104,7 @@ static bool is_execution_sound(const gbx_dump_execution *record) {
 
 static bool is_sample_sound(const gbx_collector *c, const gbx_dump_sample *record) {
     return record->used <= c->setup->arena_bytes && !(record->waited_ns >> GBX_EXACT_BITS) &&
-           record->causes <= GBX_DUMP_WAITED_ALL;
+           record->causes <= GBX_WAITED_ALL;
 }
 
 static bool are_edges_sound(const gbx_dump_edges *record) {
@@ -123,7 +123,7 @@ static bool is_loss_sound(const gbx_dump_loss *record) {
 static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32_t line) {
     const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
     const gbx_dump_record *head = at;
-    if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
+    if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_STAGE_AFTER ||
         head->role > GBX_ROLE_INOUT || head->time_ns >> GBX_EXACT_BITS)
         return false;
     switch (head->kind) {
@@ -139,8 +139,8 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
     case GBX_DUMP_LOSS:
         return head->lines == 1 && is_loss_sound(at);
     case GBX_DUMP_SKIPPED:
-        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS &&
-               (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_DUMP_NO_ARG);
+        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_SKIP_REASON_COUNT &&
+               (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_ARG_NONE);
     case GBX_DUMP_TASK:
         return head->lines == 1 && ((const gbx_dump_task *)at)->predecessor_count <= UINT32_MAX;
     case GBX_DUMP_EXECUTION:
@@ -217,7 +217,7 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     if (!is_place_sound(c, plan->lane, record->position, entry->bytes) ||
         record->position % GBX_DUMP_LINE_BYTES) {
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        entry->cause = GBX_LOSS_CORRUPT;
         return;
     }
     plan->lane->position = record->position + entry->bytes;
@@ -253,7 +253,7 @@ static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
     entry->bin_offset = pieces->file_offset;
     if (!is_whole) {
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        entry->cause = GBX_LOSS_CORRUPT;
     }
     pieces->is_open = false;
 }
@@ -360,8 +360,8 @@ static void place_payload(gbx_collector *c, gbx_plan *plan) {
  * were the device tells at its end. */
 static void lose_rest(gbx_plan *plan, uint32_t line) {
     ++plan->lane->taken;
-    plan->entries[plan->entry_count++] = (gbx_plan_entry){
-        .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_DUMP_LOST_CORRUPT};
+    plan->entries[plan->entry_count++] =
+        (gbx_plan_entry){.line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_LOSS_CORRUPT};
 }
 
 void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {

@@ -3,27 +3,10 @@
 #include <glassbox/tensor.h>
 
 #include "base/log.h"
-#include "dump/host/collector_internal.h"
+#include "dump/host/internal.h"
 #include "tensor/view.h"
 
-static_assert((int)GBX_DUMP_LOST_STALL == GBX_LOSS_STALL &&
-                  (int)GBX_DUMP_LOST_DISK == GBX_LOSS_DISK &&
-                  (int)GBX_DUMP_LOST_CORRUPT == GBX_LOSS_CORRUPT &&
-                  (int)GBX_DUMP_LOST_DEVICE == GBX_LOSS_DEVICE &&
-                  (int)GBX_DUMP_CAUSES == GBX_LOSS_UNTOLD,
-              "causes have the same numbers on the device and in the journal");
-static_assert((int)GBX_DUMP_SKIP_NOT_DESCRIBED == GBX_SKIP_NOT_DESCRIBED &&
-                  (int)GBX_DUMP_SKIP_MISMATCH == GBX_SKIP_MISMATCH &&
-                  (int)GBX_DUMP_SKIPS == GBX_SKIP_REASON_COUNT,
-              "reasons have the same numbers on the device and in the journal");
-static_assert((int)GBX_DUMP_BEFORE == GBX_STAGE_BEFORE && (int)GBX_DUMP_AFTER == GBX_STAGE_AFTER &&
-                  (int)GBX_DUMP_NO_ARG == GBX_ARG_NONE,
-              "stages and arguments have the same numbers on the device and in the journal");
-
-static_assert((int)GBX_DUMP_WAITED_LINES == GBX_WAITED_LINES &&
-                  (int)GBX_DUMP_WAITED_ARENA == GBX_WAITED_ARENA &&
-                  (int)GBX_DUMP_WAITED_COPY == GBX_WAITED_COPY && GBX_DUMP_NO_END == GBX_NO_END_NS,
-              "waits and missing ends have the same numbers on the device and in the journal");
+static_assert(GBX_DUMP_NO_END == GBX_NO_END_NS, "one number on the device and in the journal");
 
 enum { WORD = sizeof(uint64_t) };
 
@@ -125,9 +108,9 @@ static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32
 
 void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t thread,
                         uint32_t cause, uint64_t count) {
-    bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_DUMP_AFTER &&
+    bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_STAGE_AFTER &&
                     first->role <= GBX_ROLE_INOUT && !(first->time_ns >> GBX_EXACT_BITS) &&
-                    (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_DUMP_NO_ARG);
+                    (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_ARG_NONE);
     c->totals.dump.dropped += count;
     gbx_record_loss *to =
         append(c, GBX_RECORD_LOSS, sizeof *to, thread, is_known ? first : &gbx_no_record);
@@ -363,7 +346,7 @@ void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate == GBX_FATE_LOST)
             gbx_collector_lose(c, &head, plan->lane->index, entry->cause, 1);
         else if (is_unwritten(c, entry))
-            gbx_collector_lose(c, &head, plan->lane->index, GBX_DUMP_LOST_DISK, 1);
+            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_DISK, 1);
         else
             journal(c, plan, entry);
     }
