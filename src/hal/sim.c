@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/program_path.h"
-#include "base/spawn.h"
 
 #define BOOT_TIMEOUT_NS (10 * GBX_NS_PER_SECOND)
 

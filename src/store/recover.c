@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
 #include "store/journal/journal_file.h"
 #include "store/journal/journal_writer.h"
 #include "store/manifest/manifest.h"
-#include "store/payload/disk.h"
+#include "store/payload/payload.h"
 #include "store/run/kept_run.h"
 #include "text/json_scan.h"
 

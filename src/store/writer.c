@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "store/journal/journal_writer.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/dedup.h"
-#include "store/payload/disk.h"
 #include "store/payload/payload.h"
 
 #define FOLDER "tensor_dump"

@@ -38,13 +38,6 @@ static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, ui
     gbx_status_free(status);
 }
 
-static void write_run(gbx_collector *c, const gbx_plan *plan, const gbx_plan_run *run) {
-    uint64_t page = GBX_DUMP_PAGE_BYTES;
-    uint64_t first = run->first / page * page;
-    uint64_t bytes = (run->end + page - 1) / page * page - first;
-    write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes, bytes);
-}
-
 /* The last page is written again when more comes to lie in it. */
 static void write_pack(gbx_collector *c) {
     gbx_pack *pack = &c->pack;
@@ -74,9 +67,14 @@ static void pack_payload(gbx_collector *c, const gbx_plan *plan, const gbx_plan_
 }
 
 static void write_payload(gbx_collector *c, const gbx_plan *plan) {
-    for (uint32_t i = 0; i < plan->run_count; ++i)
-        if (plan->runs[i].file_offset != GBX_NOT_PLACED)
-            write_run(c, plan, &plan->runs[i]);
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    for (uint32_t i = 0; i < plan->run_count; ++i) {
+        const gbx_plan_run *run = &plan->runs[i];
+        uint64_t first = run->first / page * page;
+        if (run->file_offset != GBX_NOT_PLACED)
+            write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes,
+                        (run->end + page - 1) / page * page - first);
+    }
     for (uint32_t i = 0; i < plan->entry_count; ++i) {
         const gbx_plan_entry *entry = &plan->entries[i];
         if (entry->fate == GBX_FATE_STORE && plan->runs[entry->run].file_offset == GBX_NOT_PLACED)
@@ -146,12 +144,6 @@ static void journal_edges(gbx_collector *c, uint32_t thread, const gbx_dump_edge
     memcpy(to + 1, from->predecessors, bytes);
 }
 
-static void journal_done(gbx_collector *c, uint32_t thread, const gbx_dump_record *from) {
-    gbx_record *to = append(c, GBX_RECORD_DONE, sizeof *to, thread, from);
-    if (to)
-        to->stage = GBX_STAGE_NONE;
-}
-
 static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_scalar *from) {
     gbx_record_scalar *to = append(c, GBX_RECORD_SCALAR, sizeof *to, thread, &from->head);
     if (!to)
@@ -185,20 +177,6 @@ static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *
     return (uint16_t)flags;
 }
 
-static void count_tensor(gbx_collector *c, uint16_t flags, uint64_t bytes) {
-    gbx_dump_totals *totals = &c->totals.dump;
-    if (flags & GBX_FLAG_IN_FLIGHT) {
-        ++totals->in_flight;
-    } else {
-        ++totals->records;
-        ++totals->tensors;
-    }
-    totals->payload_bytes += bytes;
-    totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : bytes;
-    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
-    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
-}
-
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
                            const gbx_plan_entry *entry) {
     size_t words = gbx_dump_tensor_words(from->head.ndims, from->head.flags);
@@ -207,8 +185,9 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     if (!to)
         return;
     bool has_payload = from->head.flags & GBX_DUMP_PAYLOAD;
+    uint16_t flags = tensor_flags(from, entry);
     to->head.ndims = from->head.ndims;
-    to->head.flags = tensor_flags(from, entry);
+    to->head.flags = flags;
     to->buffer_addr = from->data;
     to->bin_offset = has_payload ? entry->bin_offset : 0;
     to->bin_size = has_payload ? entry->bytes : 0;
@@ -216,7 +195,17 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     to->hash_high = from->hash_high;
     to->start_offset = from->start_offset;
     memcpy(to + 1, from->words, words * WORD);
-    count_tensor(c, to->head.flags, to->bin_size);
+    gbx_dump_totals *totals = &c->totals.dump;
+    if (flags & GBX_FLAG_IN_FLIGHT) {
+        ++totals->in_flight;
+    } else {
+        ++totals->records;
+        ++totals->tensors;
+    }
+    totals->payload_bytes += to->bin_size;
+    totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : to->bin_size;
+    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
+    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
 }
 
 static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_dispatch *from) {
@@ -296,9 +285,12 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
     case GBX_DUMP_EDGES:
         journal_edges(c, thread, at);
         break;
-    case GBX_DUMP_DONE:
-        journal_done(c, thread, at);
+    case GBX_DUMP_DONE: {
+        gbx_record *to = append(c, GBX_RECORD_DONE, sizeof *to, thread, at);
+        if (to)
+            to->stage = GBX_STAGE_NONE;
         break;
+    }
     case GBX_DUMP_SCALAR:
         journal_scalar(c, thread, at);
         break;

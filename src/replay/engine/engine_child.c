@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/program_path.h"
-#include "base/spawn.h"
 
 /* --- what both share --- */
 

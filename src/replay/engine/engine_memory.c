@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "store/reader.h"
 

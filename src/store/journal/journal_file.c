@@ -11,7 +11,6 @@
 #include <xxhash.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"

@@ -9,11 +9,10 @@
 
 #include <xxhash.h>
 
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "store/payload/disk.h"
+#include "store/payload/payload.h"
 
 enum {
     CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
