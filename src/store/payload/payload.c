@@ -42,12 +42,6 @@ static void say_not_direct(const gbx_payload *payload) {
                  payload->folder);
 }
 
-/* A file system that refuses O_DIRECT may have made the file before it said so. */
-static int open_buffered(int folder_fd) {
-    unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
-    return openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
-}
-
 gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *folder) {
     gbx_payload_init(payload);
     payload->folder = folder;
@@ -55,7 +49,9 @@ gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *fol
     payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS | O_DIRECT, FILE_MODE);
     if (payload->fd < 0 && errno == EINVAL) {
         payload->is_direct = false;
-        payload->fd = open_buffered(folder_fd);
+        /* A file system that refuses O_DIRECT may have made the file before it said so. */
+        unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
+        payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
         say_not_direct(payload);
     }
     payload->fd = gbx_above_standard_streams(payload->fd);
@@ -127,16 +123,6 @@ gbx_status gbx_payload_sync(gbx_payload *payload) {
 
 /* --- reading --- */
 
-static gbx_status check_file(gbx_payload_file *file) {
-    struct stat about;
-    if (fstat(file->fd, &about) != 0)
-        return gbx_fail(GBX_IO, "cannot read %s: %s", file->path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return gbx_fail(GBX_IO, "cannot read %s: it is not a regular file", file->path);
-    file->bytes = (uint64_t)about.st_size;
-    return NULL;
-}
-
 gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
     file->path = path;
     /* Not blocking: a pipe that nobody writes is refused, not waited for. */
@@ -144,9 +130,16 @@ gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
     if (file->fd < 0)
         return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
                         "cannot open the payload %s: %s", path, strerror(errno));
-    gbx_status status = check_file(file);
+    struct stat about;
+    gbx_status status = NULL;
+    if (fstat(file->fd, &about) != 0)
+        status = gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    else if (!S_ISREG(about.st_mode))
+        status = gbx_fail(GBX_IO, "cannot read %s: it is not a regular file", path);
     if (status)
         gbx_payload_file_close(file);
+    else
+        file->bytes = (uint64_t)about.st_size;
     return status;
 }
 
