@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 ssize_t gbx_read_some(int fd, void *to, size_t size) {
@@ -105,4 +106,25 @@ gbx_status gbx_read_file(const char *path, size_t max_bytes, char **out_bytes, s
     gbx_status status = read_open_file(fd, path, max_bytes, out_bytes, out_size);
     close(fd);
     return status;
+}
+
+int gbx_poll(struct pollfd *watched, nfds_t count, int64_t timeout_ns) {
+    int64_t start_ns = gbx_clock_ns();
+    int ready;
+    do {
+        int64_t left_ns = timeout_ns - (gbx_clock_ns() - start_ns);
+        int64_t left_ms = left_ns > 0 ? (left_ns - 1) / GBX_NS_PER_MS + 1 : 0;
+        ready = poll(watched, count, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
+    } while (ready < 0 && errno == EINTR);
+    return ready;
+}
+
+int gbx_above_standard_streams(int fd) {
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return moved;
 }

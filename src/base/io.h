@@ -1,10 +1,12 @@
 /*
  * Reading and writing all of it: calls that go on after signals and after transfers that were cut
- * short. Each returns 0 or the errno of what failed, so that callers word their own sentences.
+ * short. Each returns 0 or the errno of what failed, so that callers word their own sentences. And
+ * file descriptors: waiting on them, and keeping them away from the standard streams.
  */
 #ifndef GBX_BASE_IO_H
 #define GBX_BASE_IO_H
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,5 +37,18 @@ GBX_MUST_USE int gbx_sync_data(int fd);
  */
 GBX_MUST_USE gbx_status gbx_read_file(const char *path, size_t max_bytes, char **out_bytes,
                                       size_t *out_size);
+
+/*
+ * poll that signals do not prolong: the time is over when it is over. Returns what poll does, with
+ * 0 for a time that is over.
+ */
+int gbx_poll(struct pollfd *watched, nfds_t count, int64_t timeout_ns);
+
+/*
+ * Moves a descriptor that took the place of a closed standard stream above 2, close-on-exec, so
+ * that nothing that is printed ends up in it. Others, and -1, are given back as they are. Returns
+ * -1, with errno set and the descriptor closed, when it cannot.
+ */
+int gbx_above_standard_streams(int fd);
 
 #endif

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 
@@ -54,22 +53,28 @@ static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
     return NULL;
 }
 
-static int spawn(char *const *arguments, int out_fd, int err_fd, pid_t *out_pid) {
+/* Signals are to a child as to any program, whatever is blocked or ignored here. */
+static void init_attributes(posix_spawnattr_t *attributes, int flags) {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(attributes);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &all);
+    posix_spawnattr_setflags(attributes,
+                             (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+}
+
+static int spawn_with_pipes(char *const *arguments, int out_fd, int err_fd, pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t defaults;
-    sigemptyset(&none);
-    sigfillset(&defaults);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err_fd, STDERR_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    init_attributes(&attributes, 0);
     int error = posix_spawnp(out_pid, arguments[0], &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -95,7 +100,7 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
 static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
                                  const int err_pipe[2], gbx_process_result *out_result) {
     pid_t pid;
-    int error = spawn(arguments, out_pipe[1], err_pipe[1], &pid);
+    int error = spawn_with_pipes(arguments, out_pipe[1], err_pipe[1], &pid);
     close(out_pipe[1]);
     close(err_pipe[1]);
     if (error) {
@@ -150,4 +155,50 @@ void gbx_process_result_free(gbx_process_result *result) {
     free(result->out_text);
     free(result->err_text);
     *result = (gbx_process_result){.exit_code = -1};
+}
+
+/* --- programs of ours --- */
+
+/* `descriptors` lie beyond all places that they get. */
+static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *out_pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    if (order->is_output_ours) {
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+            posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        else
+            posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    }
+    int next_fd = GBX_SPAWN_FIRST_FD;
+    for (size_t i = 0; i < order->descriptor_count; ++i)
+        posix_spawn_file_actions_adddup2(&actions, descriptors[i], next_fd++);
+    posix_spawn_file_actions_addclosefrom_np(&actions, next_fd);
+    init_attributes(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    int error = posix_spawn(out_pid, order->path, &actions, &attributes, order->arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Copies, so that no descriptor lies where another one, or a stream, goes before its turn. */
+int gbx_spawn(const gbx_spawn_order *order, pid_t *out_pid) {
+    int copies[GBX_SPAWN_MAX_DESCRIPTORS];
+    size_t count = 0;
+    int error = order->descriptor_count > GBX_SPAWN_MAX_DESCRIPTORS ? E2BIG : 0;
+    while (!error && count < order->descriptor_count) {
+        copies[count] = fcntl(order->descriptors[count], F_DUPFD_CLOEXEC,
+                              GBX_SPAWN_FIRST_FD + GBX_SPAWN_MAX_DESCRIPTORS);
+        if (copies[count] < 0)
+            error = errno;
+        else
+            ++count;
+    }
+    if (!error)
+        error = spawn(order, copies, out_pid);
+    while (count > 0)
+        close(copies[--count]);
+    return error;
 }

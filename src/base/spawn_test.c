@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/spawn.h"
+#include "base/process.h"
 
 /* Runs a script to its end; what it says goes to the descriptors that it gets. */
 static int run_with(const char *script, const int *descriptors, size_t count, bool is_output_ours) {

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 

@@ -1,5 +1,6 @@
 #include "base/status.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,39 +94,25 @@ void gbx_status_free(gbx_status status) {
 }
 
 const char *gbx_code_name(gbx_code code) {
-    switch (code) {
-    case GBX_OK:
-        return "ok";
-    case GBX_INVALID_ARGUMENT:
-        return "invalid argument";
-    case GBX_NOT_FOUND:
-        return "not found";
-    case GBX_OUT_OF_RANGE:
-        return "out of range";
-    case GBX_EXHAUSTED:
-        return "exhausted";
-    case GBX_UNSUPPORTED:
-        return "unsupported";
-    case GBX_BAD_KERNEL:
-        return "bad kernel";
-    case GBX_IO:
-        return "input or output failed";
-    case GBX_BAD_FORMAT:
-        return "bad format";
-    case GBX_DEVICE_FAULT:
-        return "device fault";
-    case GBX_DEVICE_HUNG:
-        return "device hung";
-    case GBX_DEVICE_LOST:
-        return "device lost";
-    case GBX_INTERNAL:
-        return "internal error";
-    case GBX_BAD_GRAPH:
-        return "bad graph";
-    case GBX_LOST:
-        return "records lost";
-    }
-    return "unknown code";
+    static const char *const names[] = {
+        [GBX_OK] = "ok",
+        [GBX_INVALID_ARGUMENT] = "invalid argument",
+        [GBX_NOT_FOUND] = "not found",
+        [GBX_OUT_OF_RANGE] = "out of range",
+        [GBX_EXHAUSTED] = "exhausted",
+        [GBX_UNSUPPORTED] = "unsupported",
+        [GBX_BAD_KERNEL] = "bad kernel",
+        [GBX_IO] = "input or output failed",
+        [GBX_BAD_FORMAT] = "bad format",
+        [GBX_DEVICE_FAULT] = "device fault",
+        [GBX_DEVICE_HUNG] = "device hung",
+        [GBX_DEVICE_LOST] = "device lost",
+        [GBX_INTERNAL] = "internal error",
+        [GBX_BAD_GRAPH] = "bad graph",
+        [GBX_LOST] = "records lost",
+    };
+    static_assert(sizeof names / sizeof names[0] == GBX_LOST + 1, "a name for each code");
+    return (size_t)code < sizeof names / sizeof names[0] ? names[code] : "unknown code";
 }
 
 int gbx_code_exit(gbx_code code) {

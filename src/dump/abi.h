@@ -22,6 +22,7 @@
 
 #include "base/spsc_ring.h"
 #include "dump/select.h"
+#include "text/names.h"
 
 #define GBX_DUMP_MAGIC UINT64_C(0x31504d5544584247) /* "GBXDUMP1" */
 #define GBX_DUMP_PAGE_BYTES 4096u
@@ -29,16 +30,7 @@
 #define GBX_DUMP_LINE_WORDS 8u
 #define GBX_DUMP_BUFFER_LINES 1024u
 
-/* Why a record is lost, and why one is skipped: the journal has the same numbers. */
-enum {
-    GBX_DUMP_LOST_STALL = 0,
-    GBX_DUMP_LOST_DISK = 1,
-    GBX_DUMP_LOST_CORRUPT = 2,
-    GBX_DUMP_LOST_DEVICE = 3,
-    GBX_DUMP_CAUSES = 4
-};
-enum { GBX_DUMP_SKIP_NOT_DESCRIBED = 0, GBX_DUMP_SKIP_MISMATCH = 1, GBX_DUMP_SKIPS = 2 };
-enum { GBX_DUMP_BEFORE = 0, GBX_DUMP_AFTER = 1, GBX_DUMP_NO_ARG = 0xff };
+enum { GBX_DUMP_CAUSES = GBX_LOSS_UNTOLD }; /* of loss, that a run of ours can have */
 
 /* Flags of the setup. */
 enum {
@@ -185,7 +177,7 @@ static inline uint32_t gbx_dump_lines_of(uint32_t words) {
 typedef struct gbx_dump_record {
     uint8_t kind;  /* gbx_dump_kind */
     uint8_t lines; /* of the whole record */
-    uint8_t stage; /* 0 before, 1 after */
+    uint8_t stage; /* GBX_STAGE_... */
     uint8_t role;
     uint8_t arg_index;
     uint8_t dtype;
@@ -282,36 +274,28 @@ typedef struct gbx_dump_execution {
 } gbx_dump_execution;
 static_assert(sizeof(gbx_dump_execution) == 64, "layout shared by host and device");
 
-/* What a thread waited for: the journal has the same numbers. */
-enum {
-    GBX_DUMP_WAITED_LINES = 1u << 0, /* for a metadata buffer */
-    GBX_DUMP_WAITED_ARENA = 1u << 1, /* for room for payload */
-    GBX_DUMP_WAITED_COPY = 1u << 2,  /* while the host copied for another thread */
-    GBX_DUMP_WAITED_ALL = 7
-};
-
 /* The waits of one call of the device writer, from its first; and one at the end of a thread. */
 typedef struct gbx_dump_sample {
     gbx_dump_record head;
     uint64_t waited_ns; /* in all */
     uint64_t used; /* bytes of the arena when the first began; at the end: the most there was */
     uint32_t wait_count;
-    uint32_t causes; /* GBX_DUMP_WAITED_...; 0: the end of the thread */
+    uint32_t causes; /* GBX_WAITED_...; 0: the end of the thread */
     uint64_t reserved[2];
 } gbx_dump_sample;
 static_assert(sizeof(gbx_dump_sample) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_loss {
     gbx_dump_record head; /* of the first */
-    uint64_t cause;       /* GBX_DUMP_LOST_... */
+    uint64_t cause;       /* gbx_loss_cause, below GBX_DUMP_CAUSES */
     uint64_t count;
     uint64_t reserved[3];
 } gbx_dump_loss;
 static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_skipped {
-    gbx_dump_record head; /* arg_index: GBX_DUMP_NO_ARG for the whole task */
-    uint64_t reason;      /* GBX_DUMP_SKIP_... */
+    gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the whole task */
+    uint64_t reason;      /* gbx_skip_reason */
     uint64_t func_id;
     uint64_t reserved[3];
 } gbx_dump_skipped;

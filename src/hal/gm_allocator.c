@@ -1,4 +1,4 @@
-#include "hal/gm_allocator.h"
+#include "hal/sim.h"
 
 #include <inttypes.h>
 #include <pthread.h>

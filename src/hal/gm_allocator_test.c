@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/gm_allocator.h"
+#include "hal/sim.h"
 
 #define GRANULE UINT64_C(512)
 #define BASE UINT64_C(0x7f0000000000)

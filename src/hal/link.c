@@ -1,4 +1,4 @@
-#include "hal/link.h"
+#include "hal/hal.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hal/link.h"
+#include "hal/hal.h"
 
 /* The pair as the host makes it, and two files to send. */
 typedef struct ends {

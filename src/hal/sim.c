@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/program_path.h"
-#include "base/spawn.h"
 
 #define BOOT_TIMEOUT_NS (10 * GBX_NS_PER_SECOND)
 
@@ -87,25 +87,7 @@ static gbx_status create_gm(gbx_sim *sim) {
     return gbx_gm_allocator_create(sim->gm_base, sim->gm_bytes, &sim->allocator);
 }
 
-static void destroy_gm(gbx_sim *sim) {
-    gbx_gm_allocator_destroy(sim->allocator);
-    if (sim->gm_base)
-        munmap((void *)(uintptr_t)sim->gm_base, sim->gm_bytes);
-    if (sim->gm_fd >= 0)
-        close(sim->gm_fd);
-}
-
 /* --- the chip process --- */
-
-/* Ctrl-C is for the host, which then ends the chip by closing the link. */
-static int spawn(const char *path, int device_socket, pid_t *out_pid) {
-    static_assert(GBX_LINK_SOCKET_FD == GBX_SPAWN_FIRST_FD, "where the chip looks for it");
-    char name[] = "glassbox-chip";
-    char *const arguments[] = {name, NULL};
-    gbx_spawn_order order = {
-        .path = path, .arguments = arguments, .descriptors = &device_socket, .descriptor_count = 1};
-    return gbx_spawn(&order, out_pid);
-}
 
 static gbx_status start_process(gbx_sim *sim, const char *chip_program, int device_socket) {
     char path[PATH_MAX];
@@ -118,7 +100,13 @@ static gbx_status start_process(gbx_sim *sim, const char *chip_program, int devi
         close(device_socket);
         return status;
     }
-    int error = spawn(path, device_socket, &sim->pid);
+    /* Ctrl-C is for the host, which then ends the chip by closing the link. */
+    static_assert(GBX_LINK_SOCKET_FD == GBX_SPAWN_FIRST_FD, "where the chip looks for it");
+    char program[] = "glassbox-chip";
+    char *const arguments[] = {program, NULL};
+    gbx_spawn_order order = {
+        .path = path, .arguments = arguments, .descriptors = &device_socket, .descriptor_count = 1};
+    int error = gbx_spawn(&order, &sim->pid);
     close(device_socket);
     if (error) {
         sim->pid = 0;
@@ -337,7 +325,11 @@ void gbx_sim_close(gbx_hal *hal) {
                         sim->gm_bytes);
         sim->gm_base = 0;
     }
-    destroy_gm(sim);
+    gbx_gm_allocator_destroy(sim->allocator);
+    if (sim->gm_base)
+        munmap((void *)(uintptr_t)sim->gm_base, sim->gm_bytes);
+    if (sim->gm_fd >= 0)
+        close(sim->gm_fd);
     free(sim);
 }
 
@@ -349,10 +341,6 @@ gbx_status gbx_sim_alloc(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint6
 
 gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address) {
     return gbx_gm_allocator_free(sim_of(hal)->allocator, address);
-}
-
-gbx_status gbx_sim_check_range(gbx_sim *sim, const char *doing, uint64_t address, uint64_t bytes) {
-    return gbx_gm_allocator_check(sim->allocator, doing, address, bytes);
 }
 
 void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {

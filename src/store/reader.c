@@ -406,23 +406,20 @@ const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader) {
     return reader->outcome.ending ? &reader->outcome : NULL;
 }
 
-/*
- * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal) have
- * the text of END alone. This is the one place that takes it for more than a text: these two are
- * what 0.1.0 wrote for a run that was done.
- */
-static gbx_run_ending ending_of_text(const char *sentence) {
+gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
+    if (reader->outcome.ending)
+        return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
+                                                           : GBX_ENDING_UNKNOWN;
+    /*
+     * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal)
+     * have the text of END alone. This is the one place that takes it for more than a text: these
+     * two are what 0.1.0 wrote for a run that was done.
+     */
+    const char *sentence = gbx_reader_end_text(reader);
     if (strcmp(sentence, "ok") == 0)
         return GBX_ENDING_WELL;
     return strcmp(sentence, "done, but records were lost") == 0 ? GBX_ENDING_RECORDS_LOST
                                                                 : GBX_ENDING_UNKNOWN;
-}
-
-gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
-    if (!reader->outcome.ending)
-        return ending_of_text(gbx_reader_end_text(reader));
-    return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
-                                                       : GBX_ENDING_UNKNOWN;
 }
 
 bool gbx_reader_has_ended_well(const gbx_reader *reader) {

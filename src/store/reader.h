@@ -27,7 +27,7 @@
 #include "store/import/import.h"
 #include "store/journal/format.h"
 #include "store/journal/record.h"
-#include "store/payload/payload_file.h"
+#include "store/payload/payload.h"
 #include "store/run/run_info.h"
 
 typedef struct gbx_reader gbx_reader;

@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
 #include "store/journal/journal_file.h"
 #include "store/journal/journal_writer.h"
 #include "store/manifest/manifest.h"
-#include "store/payload/disk.h"
+#include "store/payload/payload.h"
 #include "store/run/kept_run.h"
 #include "text/json_scan.h"
 
@@ -85,7 +84,11 @@ static gbx_status copy_tail(const repair_work *repair, int to, const char *name)
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
-static gbx_status keep_tail(repair_work *repair) {
+/* The copy is on the disk, and so is its name, before a byte is cut off. */
+static gbx_status cut_tail(repair_work *repair) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
+    if (extent->file_bytes <= extent->good_bytes)
+        return NULL;
     char name[64];
     int fd;
     GBX_TRY(create_tail(repair, name, sizeof name, &fd));
@@ -96,15 +99,8 @@ static gbx_status keep_tail(repair_work *repair) {
         return status;
     }
     repair->out->tail_path = gbx_dump_path_join(repair->folder, name);
-    return repair->out->tail_path ? NULL : gbx_fail_memory("recovering %s", repair->directory);
-}
-
-/* The copy is on the disk, and so is its name, before a byte is cut off. */
-static gbx_status cut_tail(repair_work *repair) {
-    const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
-    if (extent->file_bytes <= extent->good_bytes)
-        return NULL;
-    GBX_TRY(keep_tail(repair));
+    if (!repair->out->tail_path)
+        return gbx_fail_memory("recovering %s", repair->directory);
     if (fsync(repair->folder_fd) != 0 || ftruncate(repair->journal, (off_t)extent->good_bytes) != 0)
         return fail_io(repair, "cutting off the end of", "tensor_dump.rec", errno);
     repair->out->cut_bytes = extent->file_bytes - extent->good_bytes;
@@ -168,12 +164,6 @@ static gbx_status append_end(repair_work *repair) {
 
 /* --- payload --- */
 
-static uint64_t payload_file_bytes(const repair_work *repair) {
-    struct stat about;
-    return fstatat(repair->folder_fd, "tensor_dump.bin", &about, 0) == 0 ? (uint64_t)about.st_size
-                                                                         : 0;
-}
-
 static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *tensor,
                                 uint64_t index, uint64_t file_bytes) {
     char expected[64], got[64], kernel[KERNEL_TEXT_BYTES];
@@ -195,7 +185,9 @@ static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *te
 }
 
 static gbx_status walk_records(repair_work *repair) {
-    uint64_t file_bytes = payload_file_bytes(repair);
+    struct stat about;
+    bool has_payload = fstatat(repair->folder_fd, "tensor_dump.bin", &about, 0) == 0;
+    uint64_t file_bytes = has_payload ? (uint64_t)about.st_size : 0;
     uint64_t count = gbx_reader_count(repair->reader);
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record;
@@ -308,13 +300,6 @@ static gbx_status choose_manifests(repair_work *repair) {
     return NULL;
 }
 
-static gbx_status write_manifests(repair_work *repair) {
-    gbx_recovery *out = repair->out;
-    if (!out->has_tensor_manifest && !out->has_args_manifests)
-        return NULL;
-    return gbx_manifest_write(repair->directory, out->has_tensor_manifest, out->has_args_manifests);
-}
-
 /* --- all of it --- */
 
 /* Blocks whose checksums hold are not damage: a newer version may understand them. */
@@ -344,7 +329,9 @@ static gbx_status repair_journal(repair_work *repair) {
     GBX_TRY(remove_temporary(repair));
     const gbx_record_end *end = gbx_reader_end(repair->reader);
     out->is_complete = end && (end->head.flags & GBX_FLAG_COMPLETE);
-    GBX_TRY(write_manifests(repair));
+    if (out->has_tensor_manifest || out->has_args_manifests)
+        GBX_TRY(gbx_manifest_write(repair->directory, out->has_tensor_manifest,
+                                   out->has_args_manifests));
     bool has_run_changed;
     GBX_TRY(gbx_recover_run_file(repair->directory, &has_run_changed));
     out->was_whole = out->cut_bytes == 0 && !out->has_ended && !out->has_tensor_manifest &&
@@ -352,18 +339,13 @@ static gbx_status repair_journal(repair_work *repair) {
     return NULL;
 }
 
-static gbx_status open_folder(repair_work *repair) {
+static gbx_status recover_locked(repair_work *repair) {
     repair->folder = gbx_dump_path_join(repair->directory, "tensor_dump");
     if (!repair->folder)
         return gbx_fail_memory("recovering %s", repair->directory);
     repair->folder_fd = open(repair->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (repair->folder_fd < 0)
         return gbx_fail(GBX_IO, "opening %s: %s", repair->folder, strerror(errno));
-    return NULL;
-}
-
-static gbx_status recover_locked(repair_work *repair) {
-    GBX_TRY(open_folder(repair));
     gbx_status status = gbx_reader_open(repair->directory, GBX_INDEX_ARGUMENTS, &repair->reader);
     if (status && gbx_status_code(status) == GBX_UNSUPPORTED)
         return gbx_status_annotate(status, "recovering %s: nothing was changed", repair->directory);

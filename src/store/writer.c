@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
+#include "base/io.h"
+#include "base/memory.h"
 #include "store/journal/journal_writer.h"
 #include "store/manifest/manifest.h"
 #include "store/payload/dedup.h"
-#include "store/payload/disk.h"
 #include "store/payload/payload.h"
 
 #define FOLDER "tensor_dump"
@@ -34,16 +34,12 @@ struct gbx_store {
 
 /* --- making it --- */
 
-static bool is_directory(const char *path) {
-    struct stat found;
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
-
 static gbx_status make_directory(const char *path) {
     if (mkdir(path, 0777) == 0)
         return NULL;
     int error = errno;
-    if (is_directory(path))
+    struct stat found;
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
         return NULL;
     return gbx_fail(GBX_IO, "making the directory %s: %s; choose another directory", path,
                     error == EEXIST ? "a file of that name is there" : strerror(error));
@@ -82,7 +78,7 @@ static gbx_status open_folder(gbx_store *store, const char *directory) {
     store->directory = strdup(directory);
     if (!store->directory || asprintf(&store->folder, "%s/" FOLDER, directory) < 0) {
         store->folder = NULL;
-        return gbx_fail(GBX_EXHAUSTED, "creating a dump: the host is out of memory; free some");
+        return gbx_fail_memory("creating a dump");
     }
     GBX_TRY(make_directories(store->folder));
     store->folder_fd =
@@ -148,7 +144,7 @@ gbx_status gbx_store_create(const gbx_store_config *config, gbx_store **out_stor
     *out_store = NULL;
     gbx_store *store = calloc(1, sizeof *store);
     if (!store)
-        return gbx_fail(GBX_EXHAUSTED, "creating a dump: the host is out of memory; free some");
+        return gbx_fail_memory("creating a dump");
     store->folder_fd = -1;
     store->has_tensors = config->has_tensors;
     store->has_args = config->has_args;
@@ -201,16 +197,11 @@ uint64_t gbx_store_reserve(gbx_store *store, uint64_t bytes) {
     return gbx_payload_reserve(&store->payload, bytes);
 }
 
-static bool is_writable(const gbx_store *store, uint64_t offset, const void *pages,
-                        uint64_t bytes) {
-    uint64_t bits = offset | bytes | (uint64_t)(uintptr_t)pages;
-    return store->payload.fd >= 0 && bits % GBX_STORE_PAGE_BYTES == 0 &&
-           gbx_range_is_inside(offset, bytes, store->payload.reserved_bytes);
-}
-
 gbx_status gbx_store_write(gbx_store *store, uint64_t offset, const void *pages, uint64_t bytes) {
     gbx_status status;
-    if (is_writable(store, offset, pages, bytes))
+    uint64_t bits = offset | bytes | (uint64_t)(uintptr_t)pages;
+    if (store->payload.fd >= 0 && bits % GBX_STORE_PAGE_BYTES == 0 &&
+        gbx_range_is_inside(offset, bytes, store->payload.reserved_bytes))
         status = gbx_payload_write(&store->payload, offset, pages, bytes);
     else
         status = gbx_fail(GBX_INTERNAL,
@@ -283,13 +274,6 @@ static gbx_status sync_directory(const gbx_store *store, const char *relative) {
                     strerror(error), gbx_disk_advice(error));
 }
 
-/* The folder, the dump's directory and the entry of that one: all three may be new. */
-static gbx_status sync_directories(const gbx_store *store) {
-    GBX_TRY(sync_directory(store, "."));
-    GBX_TRY(sync_directory(store, ".."));
-    return sync_directory(store, "../..");
-}
-
 /* Its memory is not needed any more when the manifests are made, which take some. */
 static gbx_status write_manifests(gbx_store *store) {
     gbx_dedup_close(&store->dedup);
@@ -313,14 +297,13 @@ gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const c
     store->is_finished = true;
     gbx_status status = gbx_payload_sync(&store->payload);
     append_end(store, end, status_text, outcome, status == NULL);
-    gbx_status step = gbx_journal_writer_sync(&store->journal);
-    status = gbx_status_first(status, step);
-    step = sync_directories(store);
-    status = gbx_status_first(status, step);
-    step = write_manifests(store);
-    status = gbx_status_first(status, step);
-    step = sync_directory(store, ".");
-    status = gbx_status_first(status, step);
+    status = gbx_status_first(status, gbx_journal_writer_sync(&store->journal));
+    /* The folder, the dump's directory and the entry of that one: all three may be new. */
+    status = gbx_status_first(status, sync_directory(store, "."));
+    status = gbx_status_first(status, sync_directory(store, ".."));
+    status = gbx_status_first(status, sync_directory(store, "../.."));
+    status = gbx_status_first(status, write_manifests(store));
+    status = gbx_status_first(status, sync_directory(store, "."));
     keep_failure(store, status);
     return status;
 }

@@ -157,11 +157,12 @@ static void join(const char *const *names, size_t count, char out_text[KNOWN_BYT
         line_add(&list, "%s%s", i ? ", " : "", names[i]);
 }
 
-static bool is_among(const char *text, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        if (strcmp(text, names[i]) == 0)
-            return true;
-    return false;
+/* `count` where it is not among them. */
+static size_t index_of(const char *text, const char *const *names, size_t count) {
+    size_t index = 0;
+    while (index < count && strcmp(text, names[index]) != 0)
+        ++index;
+    return index;
 }
 
 gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names, size_t count) {
@@ -170,7 +171,7 @@ gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names, s
     const char *name;
     json_t *value;
     json_object_foreach(object->value, name, value) {
-        if (is_among(name, names, count))
+        if (index_of(name, names, count) < count)
             continue;
         char known[KNOWN_BYTES];
         join(names, count, known);
@@ -184,11 +185,10 @@ gbx_status gbx_cursor_choice(const gbx_cursor *cursor, const char *const *names,
                              size_t *out_index) {
     const char *text = NULL;
     GBX_TRY(gbx_cursor_string(cursor, &text));
-    for (size_t i = 0; i < count; ++i) {
-        if (strcmp(text, names[i]) == 0) {
-            *out_index = i;
-            return NULL;
-        }
+    size_t index = index_of(text, names, count);
+    if (index < count) {
+        *out_index = index;
+        return NULL;
     }
     char shown[SHOWN_BYTES];
     show(cursor->value, shown);
@@ -223,12 +223,12 @@ gbx_status gbx_cursor_integer(const gbx_cursor *cursor, int64_t min, int64_t max
 gbx_status gbx_cursor_number(const gbx_cursor *cursor, double *out_value) {
     static const char *const names[] = {"nan", "inf", "-inf"};
     static const double values[] = {NAN, INFINITY, -INFINITY};
+    enum { COUNT = sizeof names / sizeof names[0] };
     const char *text = json_string_value(cursor->value);
-    for (size_t i = 0; text && i < sizeof names / sizeof names[0]; ++i) {
-        if (strcmp(text, names[i]) == 0) {
-            *out_value = values[i];
-            return NULL;
-        }
+    size_t index = text ? index_of(text, names, COUNT) : COUNT;
+    if (index < COUNT) {
+        *out_value = values[index];
+        return NULL;
     }
     if (!json_is_number(cursor->value))
         return fail_expected(cursor, "a number");

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "text/plain_text.h"

@@ -14,6 +14,8 @@
 /* When an argument was captured; GBX_STAGE_NONE where there is no stage. */
 enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_COUNT = 2, GBX_STAGE_NONE = 0xff };
 
+enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
+
 enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1, GBX_KIND_COUNT = 2 };
 
 /* What a signature says of a parameter: a role (gbx_role) of a tensor, or this. */
@@ -35,6 +37,14 @@ typedef enum gbx_skip_reason {
     GBX_SKIP_MISMATCH = 1,
     GBX_SKIP_REASON_COUNT = 2
 } gbx_skip_reason;
+
+/* What a thread of the device waited for, a bit each. */
+enum {
+    GBX_WAITED_LINES = 1u << 0, /* a metadata buffer */
+    GBX_WAITED_ARENA = 1u << 1, /* room for payload */
+    GBX_WAITED_COPY = 1u << 2,  /* the host, which copied for another thread */
+    GBX_WAITED_ALL = 7
+};
 
 typedef struct gbx_name {
     const char *name;     /* in files and in options; NULL: the number has no name */

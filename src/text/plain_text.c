@@ -1,7 +1,8 @@
 #include "text/plain_text.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+enum { UTF8_MAX = 4 }; /* bytes of a character */
 
 size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left) {
     unsigned char lead = bytes[0];
@@ -31,29 +32,20 @@ static size_t plain_bytes(const unsigned char *bytes, size_t left) {
     return size && !is_control(bytes, size) ? size : 0;
 }
 
+/* Bytes from the start of a text that are plain. */
+static size_t plain_length(const char *text) {
+    size_t length = 0;
+    for (size_t size = 1; size > 0 && text[length]; length += size)
+        size = plain_bytes((const unsigned char *)text + length, strnlen(text + length, UTF8_MAX));
+    return length;
+}
+
 void gbx_text_make_plain(char *text) {
-    unsigned char *bytes = (unsigned char *)text;
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t size = plain_bytes(bytes, left);
-        if (size == 0) { /* the bytes that may follow it are none by themselves either */
-            *bytes = '?';
-            size = 1;
-        }
-        bytes += size;
-        left -= size;
-    }
+    /* The bytes that may follow one that is not plain are not by themselves either. */
+    for (text += plain_length(text); *text; text += plain_length(text))
+        *text = '?';
 }
 
 bool gbx_text_is_plain(const char *text) {
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t size = plain_bytes(bytes, left);
-        if (size == 0)
-            return false;
-        bytes += size;
-        left -= size;
-    }
-    return true;
+    return text[plain_length(text)] == '\0';
 }

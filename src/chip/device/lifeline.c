@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "chip/device/device.h"
 
 /* Ends this process and those that kernels started, which are of its group. */

@@ -100,18 +100,6 @@ GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_co
 /* The first bytes of what the chip left as its message. Trust nothing in it. */
 GBX_MUST_USE gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes);
 
-/* --- failure.c --- */
-
-/* Each marks the chip as failed, and says in chip->fault how.
- * The one sentence for a fault that the chip reported: */
-GBX_MUST_USE gbx_status gbx_chip_report_fault(gbx_chip *chip, gbx_code code);
-/* ...for a chip process that ended. */
-GBX_MUST_USE gbx_status gbx_chip_report_ending(gbx_chip *chip, const gbx_hal_event *ending);
-/* ...for a control block that is not as the host left it. */
-GBX_MUST_USE gbx_status gbx_chip_report_scribbled(gbx_chip *chip);
-/* ...for a chip that no longer answers. */
-GBX_MUST_USE gbx_status gbx_chip_report_silence(gbx_chip *chip, int64_t silent_ns);
-
 /* --- kernel.c --- */
 
 /* Whether a kernel can be registered like this, before anything is compiled for it. */

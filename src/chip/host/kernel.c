@@ -106,7 +106,14 @@ static gbx_status check_names(const gbx_kernel *kernel, size_t expected) {
                     kernel->name, kernel->arg_names, count, expected);
 }
 
-static gbx_status check_description(const gbx_kernel *kernel) {
+gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel) {
+    GBX_TRY(gbx_chip_check_alive(chip, "registering a kernel"));
+    GBX_TRY(check_identity(chip, kernel));
+    if (kernel->function && chip->device != GBX_DEVICE_THREAD)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "registering kernel %s: a function pointer has no meaning in the chip's "
+                        "own process; open the chip with GBX_DEVICE_THREAD or give a source",
+                        kernel->name);
     size_t count = 0;
     if (kernel->signature)
         GBX_TRY(check_signature(kernel, &count));
@@ -116,17 +123,6 @@ static gbx_status check_description(const gbx_kernel *kernel) {
                         "order",
                         kernel->name);
     return kernel->arg_names ? check_names(kernel, count) : NULL;
-}
-
-gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel) {
-    GBX_TRY(gbx_chip_check_alive(chip, "registering a kernel"));
-    GBX_TRY(check_identity(chip, kernel));
-    if (kernel->function && chip->device != GBX_DEVICE_THREAD)
-        return gbx_fail(GBX_UNSUPPORTED,
-                        "registering kernel %s: a function pointer has no meaning in the chip's "
-                        "own process; open the chip with GBX_DEVICE_THREAD or give a source",
-                        kernel->name);
-    return check_description(kernel);
 }
 
 /* --- loading and keeping --- */

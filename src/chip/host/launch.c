@@ -1,4 +1,7 @@
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "chip/host/chip.h"
@@ -26,13 +29,176 @@ static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t b
     return gbx_chip_ops(chip)->copy_out(chip->hal, to, chip->control + offset, bytes);
 }
 
-static gbx_status clear_control(gbx_chip *chip) {
-    static const char zeros[sizeof(gbx_fault)];
-    const gbx_hal_ops *ops = gbx_chip_ops(chip);
-    GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
-                         sizeof(gbx_fault)));
-    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 8);
+/* --- how it failed: each marks the chip as failed, and says in chip->fault how --- */
+
+enum { PLACE_BYTES = 256 };
+
+static const char *const core_names[GBX_CORES_PER_BLOCK] = {"AIC", "AIV0", "AIV1"};
+
+static const char *signal_name(uint32_t number, char buffer[24]) {
+    const char *abbreviation = number < NSIG ? sigabbrev_np((int)number) : NULL;
+    if (abbreviation)
+        snprintf(buffer, 24, "SIG%s", abbreviation);
+    else
+        snprintf(buffer, 24, "signal %" PRIu32, number);
+    return buffer;
 }
+
+/*
+ * "kernel add (func 3) of task 17 on core 4 (AIV0 of chip block 1), task block 2 of 8", whatever
+ * the numbers are.
+ */
+static void describe_place(const gbx_chip *chip, gbx_chip_place at, char out_text[PLACE_BYTES]) {
+    const char *name = at.func_id < GBX_MAX_KERNELS ? chip->kernels[at.func_id].name : "";
+    bool is_core = at.core_id < chip->blocks * GBX_CORES_PER_BLOCK;
+    snprintf(out_text, PLACE_BYTES,
+             "kernel %s (func %" PRIu32 ") of task %" PRIu64 " on core %" PRIu32
+             " (%s of chip block %" PRIu32 "), task block %" PRIu32 " of %" PRIu32,
+             name[0] ? name : "unknown", at.func_id, at.task_id, at.core_id,
+             is_core ? core_names[at.core_id % GBX_CORES_PER_BLOCK] : "no core",
+             at.core_id / GBX_CORES_PER_BLOCK, at.block_idx, at.block_num);
+}
+
+static const gbx_chip_fault unknown_fault = {.place = {.func_id = GBX_NO_KERNEL}};
+
+/* What the chip told, without kinds that there are not. */
+static void note_fault(gbx_chip *chip, const gbx_fault *fault) {
+    uint32_t kind = fault->kind;
+    bool is_of_core = fault->core_id != GBX_NO_CORE && kind != GBX_FAULT_ORCHESTRATION &&
+                      kind != GBX_FAULT_ORCHESTRATION_HANG;
+    chip->fault = unknown_fault;
+    chip->fault.kind = kind <= GBX_FAULT_ORCHESTRATION_HANG ? (gbx_fault_kind)kind : GBX_FAULT_NONE;
+    chip->fault.signal = fault->signal;
+    if (fault->address_kind <= GBX_ADDRESS_IMPOSSIBLE)
+        chip->fault.address_kind = (gbx_address_kind)fault->address_kind;
+    if (chip->fault.address_kind == GBX_ADDRESS_KNOWN)
+        chip->fault.address = fault->address;
+    if (is_of_core)
+        chip->fault.place = (gbx_chip_place){fault->task_id, fault->func_id, fault->core_id,
+                                             fault->block_idx, fault->block_num};
+}
+
+static void describe_faulty(const gbx_chip *chip, const gbx_fault *fault,
+                            char out_text[PLACE_BYTES]) {
+    uint32_t kind = fault->kind;
+    if (kind == GBX_FAULT_HANG && fault->core_id == GBX_NO_CORE)
+        snprintf(out_text, PLACE_BYTES, "the chip's scheduler");
+    else if (kind == GBX_FAULT_ORCHESTRATION || kind == GBX_FAULT_ORCHESTRATION_HANG ||
+             (kind == GBX_FAULT_THREAD && fault->core_id == GBX_NO_CORE))
+        snprintf(out_text, PLACE_BYTES, "the orchestration");
+    else
+        describe_place(chip,
+                       (gbx_chip_place){fault->task_id, fault->func_id, fault->core_id,
+                                        fault->block_idx, fault->block_num},
+                       out_text);
+}
+
+/* The one sentence for a fault that the chip reported. */
+static gbx_status report_fault(gbx_chip *chip, gbx_code code) {
+    chip->failure = code;
+    gbx_fault fault;
+    char what[PLACE_BYTES];
+    char name[24];
+    char where[64] = "";
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, fault), &fault, sizeof fault));
+    note_fault(chip, &fault);
+    describe_faulty(chip, &fault, what);
+    if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
+        return gbx_fail(code,
+                        "%s made no progress for %.1f s, nor did %" PRIu32
+                        " other core%s; a wait that never ends, or a longer timeout is needed",
+                        what, (double)fault.running_ns / 1e9, fault.other_cores,
+                        fault.other_cores == 1 ? "" : "s");
+    if (code == GBX_DEVICE_HUNG)
+        return gbx_fail(code,
+                        "%s made no progress for %.1f s; a loop that never ends, or a longer "
+                        "timeout is needed",
+                        what, (double)fault.running_ns / 1e9);
+    if (fault.kind == GBX_FAULT_THREAD)
+        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it has to return",
+                        what);
+    if (fault.address_kind == GBX_ADDRESS_KNOWN)
+        snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
+    else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
+        snprintf(where, sizeof where, " at an address that no memory can have");
+    const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
+    return gbx_fail(code, "%s raised %s (%s)%s", what, signal_name(fault.signal, name),
+                    meaning ? meaning : "unknown", where);
+}
+
+/* The kernels that were running when the chip ended: the first by name, the others by number. */
+static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
+    gbx_core_activity cores[GBX_MAX_CORES];
+    uint32_t running_count = 0;
+    uint64_t magic;
+    text[0] = '\0';
+    chip->fault = unknown_fault;
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, magic), &magic, sizeof magic));
+    /* The chip never writes the magic: whoever did wrote over the rest too. */
+    if (magic != GBX_CONTROL_MAGIC) {
+        snprintf(text, bytes, " after a kernel had overwritten its control block");
+        return NULL;
+    }
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, cores), cores, sizeof cores));
+    for (uint32_t i = 0; i < chip->blocks * GBX_CORES_PER_BLOCK; ++i) {
+        const gbx_core_activity *core = &cores[i];
+        if (!core->is_running || running_count++ > 0)
+            continue;
+        char where[PLACE_BYTES];
+        chip->fault.place =
+            (gbx_chip_place){core->task_id, core->func_id, i, core->block_idx, core->block_num};
+        describe_place(chip, chip->fault.place, where);
+        snprintf(text, bytes, " while running %s", where);
+    }
+    size_t used = strlen(text);
+    if (running_count > 1)
+        snprintf(text + used, bytes - used, " and %" PRIu32 " more", running_count - 1);
+    return NULL;
+}
+
+/* ...for a chip process that ended. */
+static gbx_status report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
+    chip->failure = GBX_DEVICE_LOST;
+    gbx_fault fault;
+    char running[PLACE_BYTES + 64];
+    char how[64];
+    char name[24];
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, fault), &fault, sizeof fault));
+    GBX_TRY(describe_running(chip, running, sizeof running));
+    chip->fault.signal = (uint32_t)ending->exit_signal;
+    if (fault.kind == GBX_FAULT_LOADING || fault.kind == GBX_FAULT_OUTSIDE ||
+        fault.kind == GBX_FAULT_LINK)
+        chip->fault.kind = fault.kind;
+    if (ending->exit_signal)
+        snprintf(how, sizeof how, "was ended by %s",
+                 signal_name((uint32_t)ending->exit_signal, name));
+    else if (ending->exit_code >= 0)
+        snprintf(how, sizeof how, "exited with code %d", ending->exit_code);
+    else
+        snprintf(how, sizeof how, "ended (the host reaped it)");
+    const char *where = "";
+    if (fault.kind == GBX_FAULT_LOADING)
+        where = " in a constructor of the shared object being loaded";
+    else if (fault.kind == GBX_FAULT_OUTSIDE)
+        where = " on a thread that is no core of the chip";
+    else if (fault.kind == GBX_FAULT_LINK)
+        where = " because a kernel had closed its link to the host";
+    return gbx_fail(GBX_DEVICE_LOST, "the chip process %s%s%s; open another chip to go on", how,
+                    where, running);
+}
+
+/* ...for a chip that no longer answers. */
+static gbx_status report_silence(gbx_chip *chip, int64_t silent_ns) {
+    chip->failure = GBX_DEVICE_HUNG;
+    char running[PLACE_BYTES + 64];
+    GBX_TRY(describe_running(chip, running, sizeof running));
+    return gbx_fail(GBX_DEVICE_HUNG,
+                    "the chip process has not answered for %.1f s%s; is it stopped? Close it and "
+                    "open another",
+                    (double)silent_ns / 1e9, running);
+}
+
+/* --- running --- */
 
 /*
  * Sets *out_is_finished once the chip has reported the end of the launch under way. The id comes
@@ -63,7 +229,7 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
         if (is_finished)
             return NULL;
         if (event.kind == GBX_HAL_LOST)
-            return gbx_chip_report_ending(chip, &event);
+            return report_ending(chip, &event);
         if (config->listener)
             config->listener->attend(config->listener->context);
         uint64_t heartbeat;
@@ -84,7 +250,7 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
             last_heartbeat = heartbeat;
             heard_ns = now_ns;
         } else if (now_ns - heard_ns > patience_ns) {
-            return gbx_chip_report_silence(chip, now_ns - heard_ns);
+            return report_silence(chip, now_ns - heard_ns);
         }
     }
 }
@@ -93,29 +259,28 @@ gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes) {
     return read_control(chip, offsetof(gbx_control_block, message), to, bytes);
 }
 
-/* What the chip said, made safe to print. */
-static gbx_status read_message(gbx_chip *chip, char *text, size_t bytes) {
-    GBX_TRY(read_control(chip, offsetof(gbx_control_block, message), text, bytes));
-    text[bytes - 1] = '\0';
-    for (char *c = text; *c; ++c)
-        if ((unsigned char)*c < ' ' && *c != '\n')
-            *c = '?';
-    return NULL;
-}
-
 static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     char message[sizeof((gbx_control_block *)0)->message];
-    if (header->magic != GBX_CONTROL_MAGIC)
-        return gbx_chip_report_scribbled(chip);
+    if (header->magic != GBX_CONTROL_MAGIC) {
+        chip->failure = GBX_DEVICE_FAULT;
+        chip->fault = unknown_fault;
+        return gbx_fail(GBX_DEVICE_FAULT,
+                        "waiting for the chip: a kernel has overwritten its control block; look "
+                        "for a store to a wild address");
+    }
     switch (header->code) {
     case GBX_OK:
         return NULL;
     case GBX_DEVICE_FAULT:
     case GBX_DEVICE_HUNG:
-        return gbx_chip_report_fault(chip, (gbx_code)header->code);
+        return report_fault(chip, (gbx_code)header->code);
     case GBX_BAD_KERNEL:
     case GBX_EXHAUSTED:
-        GBX_TRY(read_message(chip, message, sizeof message));
+        GBX_TRY(gbx_chip_read_message(chip, message, sizeof message));
+        message[sizeof message - 1] = '\0';
+        for (char *c = message; *c; ++c) /* safe to print */
+            if ((unsigned char)*c < ' ' && *c != '\n')
+                *c = '?';
         return gbx_fail((gbx_code)header->code, "%s", message);
     case GBX_DEVICE_LOST:
         chip->failure = GBX_DEVICE_LOST;
@@ -133,14 +298,18 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
 
 gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
                            gbx_call_result *out_result) {
+    static const char zeros[sizeof(gbx_fault)];
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     gbx_hal_event event;
-    chip->fault = (gbx_chip_fault){.place = {.func_id = GBX_NO_KERNEL}};
+    chip->fault = unknown_fault;
     GBX_TRY(ops->wait(chip->hal, 0, &event));
     if (event.kind == GBX_HAL_LOST) /* before what it left in the control block is cleared */
-        return gbx_chip_report_ending(chip, &event);
+        return report_ending(chip, &event);
     GBX_TRY(ops->copy_in(chip->hal, chip->scratch, config->payload, config->payload_bytes));
-    GBX_TRY(clear_control(chip));
+    GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
+                         sizeof(gbx_fault)));
+    GBX_TRY(
+        ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, message), zeros, 8));
     gbx_launch_args launch = {.launch_id = ++chip->launches,
                               .control_block = chip->control,
                               .payload = chip->scratch,

@@ -81,20 +81,6 @@ static void look_at(capture *c, const void *bytes, uint64_t count) {
                               ndims ? (uint64_t)c->tensor->shape[ndims - 1] : 1);
 }
 
-static void begin_looking(capture *c) {
-    if (c->has_hash && c->bytes > GBX_WRITER_STEP_BYTES)
-        gbx_hash_begin(&c->hashing);
-    if (c->has_statistics)
-        gbx_statistics_begin(&c->counting, c->tensor->dtype);
-    if (c->bytes == 0)
-        look_at(c, "", 0);
-}
-
-static void end_looking(capture *c) {
-    if (c->has_hash && !c->is_hash_known)
-        c->hash = gbx_hash_end(&c->hashing);
-}
-
 static void look_in_steps(capture *c, const unsigned char *bytes, uint64_t count) {
     for (uint64_t at = 0; at < count; at += GBX_WRITER_STEP_BYTES) {
         uint64_t left = count - at;
@@ -135,13 +121,6 @@ static void copy_out(capture *c, uint64_t first, uint64_t end, unsigned char *to
 
 /* --- writing --- */
 
-static bool copy_in_one(capture *c) {
-    if (!gbx_lane_reserve(c->lane, c->bytes, GBX_DUMP_LINE_BYTES, &c->position))
-        return false;
-    copy_out(c, 0, c->bytes, gbx_lane_at(c->lane, c->position));
-    return true;
-}
-
 static bool copy_piece(capture *c, uint64_t offset, uint64_t bytes) {
     gbx_lane *lane = c->lane;
     uint64_t position;
@@ -161,8 +140,15 @@ static bool copy_piece(capture *c, uint64_t offset, uint64_t bytes) {
     return true;
 }
 
-static bool copy_in_pieces(capture *c) {
+/* In one piece where it fits. */
+static bool copy_payload(capture *c) {
     uint64_t most = gbx_dump_piece_bytes(c->lane->writer->setup.arena_bytes);
+    if (c->bytes <= most) {
+        if (!gbx_lane_reserve(c->lane, c->bytes, GBX_DUMP_LINE_BYTES, &c->position))
+            return false;
+        copy_out(c, 0, c->bytes, gbx_lane_at(c->lane, c->position));
+        return true;
+    }
     c->head.flags |= GBX_DUMP_PIECES;
     for (uint64_t at = 0; at < c->bytes; at += most)
         if (!copy_piece(c, at, c->bytes - at < most ? c->bytes - at : most))
@@ -170,27 +156,10 @@ static bool copy_in_pieces(capture *c) {
     return true;
 }
 
-static bool copy_payload(capture *c) {
-    if (c->bytes > gbx_dump_piece_bytes(c->lane->writer->setup.arena_bytes))
-        return copy_in_pieces(c);
-    return copy_in_one(c);
-}
-
-static void fill_words(const capture *c, uint64_t *words) {
-    const gbx_tensor *tensor = c->tensor;
-    uint32_t ndims = tensor->ndims;
-    memcpy(words, tensor->shape, ndims * sizeof *words);
-    memcpy(words + ndims, tensor->strides, ndims * sizeof *words);
-    if (c->has_statistics) {
-        gbx_statistics statistics;
-        gbx_statistics_end(&c->counting, &statistics);
-        memcpy(words + 2 * (size_t)ndims, &statistics, sizeof statistics);
-    }
-}
-
 static void record(capture *c) {
     gbx_lane *lane = c->lane;
-    uint32_t words = gbx_dump_tensor_words(c->tensor->ndims, c->head.flags);
+    uint32_t ndims = c->tensor->ndims;
+    uint32_t words = gbx_dump_tensor_words(ndims, c->head.flags);
     gbx_dump_tensor *to = gbx_lane_begin(lane, GBX_DUMP_TENSOR, words, &c->head);
     if (!to)
         return;
@@ -199,7 +168,13 @@ static void record(capture *c) {
     to->hash_low = c->hash.low;
     to->hash_high = c->hash.high;
     to->start_offset = c->tensor->start_offset;
-    fill_words(c, to->words);
+    memcpy(to->words, c->tensor->shape, ndims * sizeof(uint64_t));
+    memcpy(to->words + ndims, c->tensor->strides, ndims * sizeof(uint64_t));
+    if (c->has_statistics) {
+        gbx_statistics statistics;
+        gbx_statistics_end(&c->counting, &statistics);
+        memcpy(to->words + 2 * (size_t)ndims, &statistics, sizeof statistics);
+    }
     gbx_lane_commit(lane);
     if ((c->head.flags & (GBX_DUMP_PAYLOAD | GBX_DUMP_PIECES)) == GBX_DUMP_PAYLOAD)
         gbx_lane_use(lane, c->position, c->bytes);
@@ -241,23 +216,29 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
     c.hash = (gbx_hash128){0};
     c.is_hash_known = false;
     if (!is_sound(lane, &seen)) {
-        gbx_lane_lose(lane, head, GBX_DUMP_LOST_CORRUPT);
+        gbx_lane_lose(lane, head, GBX_LOSS_CORRUPT);
         return;
     }
     describe(&c, wish);
     bool is_timed = c.has_hash && c.bytes >= TIMED_BYTES;
     int64_t start_ns = is_timed ? gbx_clock_ns() : 0;
-    begin_looking(&c);
+    if (c.has_hash && c.bytes > GBX_WRITER_STEP_BYTES)
+        gbx_hash_begin(&c.hashing);
+    if (c.has_statistics)
+        gbx_statistics_begin(&c.counting, seen.dtype);
+    if (c.bytes == 0)
+        look_at(&c, "", 0);
     bool is_whole = true;
     if (c.head.flags & GBX_DUMP_PAYLOAD)
         is_whole = copy_payload(&c);
     else if (c.has_hash)
         sweep(&c, 0, c.bytes);
     if (is_whole) {
-        end_looking(&c);
+        if (c.has_hash && !c.is_hash_known)
+            c.hash = gbx_hash_end(&c.hashing);
         record(&c);
     } else {
-        gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+        gbx_lane_lose(lane, head, GBX_LOSS_STALL);
     }
     if (is_timed)
         gbx_lane_note_duration(lane, gbx_clock_ns() - start_ns);

@@ -34,32 +34,27 @@ static void show_open(gbx_lane *lane) {
     atomic_store_explicit(&lane->shared->open_item, item, memory_order_release);
 }
 
-/* Now and then, so that it is known of a chip that dies too. */
-static void tell_counts(gbx_lane *lane) {
-    gbx_dump_lane *shared = lane->shared;
-    shared->stall_ns = lane->stall_ns;
-    shared->longest_capture_ns = lane->longest_capture_ns;
-    memcpy(shared->lost, lane->lost, sizeof shared->lost);
-    shared->committed = lane->committed;
-}
-
 void gbx_lane_publish(gbx_lane *lane) {
+    gbx_dump_lane *shared = lane->shared;
     uint64_t used = gbx_lane_arena_used(lane);
     if (used > lane->most_used)
         lane->most_used = used;
     lane->published = lane->tail;
     lane->published_ns = lane->hook_ns;
-    tell_counts(lane);
+    /* The counts now and then, so that they are known of a chip that dies too. */
+    shared->stall_ns = lane->stall_ns;
+    shared->longest_capture_ns = lane->longest_capture_ns;
+    memcpy(shared->lost, lane->lost, sizeof shared->lost);
+    shared->committed = lane->committed;
     if (!lane->lines || lane->used == 0)
         return;
-    uint64_t tail = atomic_load_explicit(&lane->shared->ready.tail, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&shared->ready.tail, memory_order_relaxed);
     uint64_t cell = tail % lane->writer->setup.buffer_count;
-    lane->shared->ready_checks[cell] =
+    shared->ready_checks[cell] =
         gbx_hash_bytes(lane->lines, (size_t)lane->used * GBX_DUMP_LINE_BYTES).low;
-    lane->shared->ready_ends[cell] = lane->tail;
+    shared->ready_ends[cell] = lane->tail;
     /* There are as many cells as buffers: the queue is never full. */
-    gbx_spsc_try_push(&lane->shared->ready, lane->shared->ready_slots,
-                      lane->writer->setup.buffer_count,
+    gbx_spsc_try_push(&shared->ready, shared->ready_slots, lane->writer->setup.buffer_count,
                       gbx_dump_item(lane->buffer, lane->used, lane->turn));
     lane->lines = NULL;
     show_open(lane);
@@ -96,7 +91,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
     gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
     if (!record) {
         if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */
-            gbx_lane_lose(lane, head, GBX_DUMP_LOST_STALL);
+            gbx_lane_lose(lane, head, GBX_LOSS_STALL);
         return NULL;
     }
     if (lane->loss_count) {
@@ -120,14 +115,6 @@ void gbx_lane_commit(gbx_lane *lane) {
 
 /* --- payload --- */
 
-/* Payload lies in one piece: what does not fit before the end of the arena goes to its start. */
-static uint64_t place(const gbx_lane *lane, uint64_t bytes, uint64_t alignment) {
-    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
-    uint64_t position = (lane->tail + alignment - 1) & ~(alignment - 1);
-    uint64_t at = position % arena_bytes;
-    return at + bytes > arena_bytes ? position + (arena_bytes - at) : position;
-}
-
 uint64_t gbx_lane_arena_used(gbx_lane *lane) {
     /* Acquire pairs with the host's release: it has read what lay below. One that is beyond what
      * was written is no head. */
@@ -137,16 +124,13 @@ uint64_t gbx_lane_arena_used(gbx_lane *lane) {
     return lane->tail - lane->seen_head;
 }
 
-static bool has_space(gbx_lane *lane, uint64_t end) {
-    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
-    if (end - lane->seen_head <= arena_bytes)
-        return true;
-    gbx_lane_arena_used(lane);
-    return end - lane->seen_head <= arena_bytes;
-}
-
 bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
-    return room == GBX_ROOM_LINES ? has_buffer(lane) : has_space(lane, end);
+    if (room == GBX_ROOM_LINES)
+        return has_buffer(lane);
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    if (end - lane->seen_head > arena_bytes)
+        gbx_lane_arena_used(lane);
+    return end - lane->seen_head <= arena_bytes;
 }
 
 /* Memory that is touched for the first time comes page by page, and slowly: so it is asked for in
@@ -165,7 +149,12 @@ static void touch_ahead(gbx_lane *lane, uint64_t end) {
 }
 
 bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position) {
-    *out_position = place(lane, bytes, alignment);
+    uint64_t arena_bytes = lane->writer->setup.arena_bytes;
+    uint64_t position = (lane->tail + alignment - 1) & ~(alignment - 1);
+    uint64_t at = position % arena_bytes;
+    /* Payload lies in one piece: what does not fit before the end of the arena goes to its start.
+     */
+    *out_position = at + bytes > arena_bytes ? position + (arena_bytes - at) : position;
     touch_ahead(lane, *out_position + bytes);
     return gbx_lane_await(lane, GBX_ROOM_ARENA, *out_position + bytes);
 }
@@ -210,7 +199,7 @@ static void tell_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
     *line = *sample;
     line->head.kind = GBX_DUMP_SAMPLE;
     line->head.lines = 1;
-    line->head.arg_index = GBX_DUMP_NO_ARG;
+    line->head.arg_index = GBX_ARG_NONE;
     gbx_lane_commit(lane);
     lane->waits = (gbx_dump_sample){.wait_count = 0};
 }

@@ -39,14 +39,11 @@ static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candi
     return is_match;
 }
 
-static bool has_all_metadata(const gbx_dump_setup *setup) {
-    return setup->level == GBX_DUMP_HYBRID || setup->level == GBX_DUMP_STATS;
-}
-
 /* --- a task's arguments --- */
 
-uint8_t gbx_scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
-                         uint32_t scalar) {
+/* What the call said, else the signature of the first kernel that says it, else plain bits. */
+static uint8_t scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
+                            uint32_t scalar) {
     const gbx_dump_scalar_dtypes *dtypes =
         (const gbx_dump_scalar_dtypes *)(uintptr_t)lane->writer->setup.scalar_dtypes;
     uint32_t dtype = declared;
@@ -63,20 +60,14 @@ static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
            !memcmp(a->strides, b->strides, dims_bytes);
 }
 
-const gbx_tensor *gbx_described_tensor(const gbx_lane *lane, uint64_t word) {
+/* The description that the kernel finds behind a word; NULL where a word can be none. */
+static const gbx_tensor *described_tensor(const gbx_lane *lane, uint64_t word) {
     const gbx_probe_request *request = &lane->writer->request;
     uint64_t offset = word - request->gm_base;
     if (word % _Alignof(gbx_tensor) || word < request->gm_base || offset > request->gm_bytes ||
         request->gm_bytes - offset < sizeof(gbx_tensor))
         return NULL;
     return (const gbx_tensor *)(uintptr_t)word;
-}
-
-static bool is_as_told(const gbx_lane *lane, uint64_t word, const gbx_tensor *told) {
-    if (word == (uint64_t)(uintptr_t)told)
-        return true;
-    const gbx_tensor *got = gbx_described_tensor(lane, word);
-    return got && are_alike(got, told);
 }
 
 static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index, uint32_t reason) {
@@ -94,14 +85,16 @@ static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index,
 static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_dump_record *head) {
     uint64_t key = (task->id << 8 | head->arg_index) + 1;
     _Atomic uint64_t *cell = &lane->writer->skipped[key % GBX_WRITER_SKIPPED];
-    if (head->stage == GBX_DUMP_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
+    if (head->stage == GBX_STAGE_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
         return;
     atomic_store_explicit(cell, key, memory_order_relaxed);
-    skip(lane, task, head->arg_index, GBX_DUMP_SKIP_MISMATCH);
+    skip(lane, task, head->arg_index, GBX_SKIP_MISMATCH);
 }
 
-static void record_scalar(gbx_lane *lane, const gbx_dump_record *head, uint64_t bits) {
-    gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_SCALAR, 0, head);
+/* A record of `bits` alone: SCALAR, or DONE with 0. */
+static void record_bits(gbx_lane *lane, gbx_dump_kind kind, const gbx_dump_record *head,
+                        uint64_t bits) {
+    gbx_dump_scalar *to = gbx_lane_begin(lane, kind, 0, head);
     if (!to)
         return;
     to->bits = bits;
@@ -113,7 +106,12 @@ static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_r
                           const gbx_tensor *tensor, bool is_wanted) {
     const gbx_dump_setup *setup = &lane->writer->setup;
     uint64_t word = task->words[head->arg_index];
-    if (!is_as_told(lane, word, tensor)) {
+    bool is_as_told = word == (uint64_t)(uintptr_t)tensor;
+    if (!is_as_told) {
+        const gbx_tensor *got = described_tensor(lane, word);
+        is_as_told = got && are_alike(got, tensor);
+    }
+    if (!is_as_told) {
         skip_tensor(lane, task, head);
         return;
     }
@@ -133,7 +131,8 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
     const gbx_tensor *tensor =
         (const gbx_tensor *)((uintptr_t)arguments +
                              gbx_task_arguments_tensors_offset(task->word_count));
-    const gbx_dump_setup *setup = &lane->writer->setup;
+    uint32_t level = lane->writer->setup.level;
+    bool has_all_metadata = level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS;
     selection s = select_task(lane, task);
     uint32_t scalar = 0;
     for (uint32_t i = 0; i < task->word_count; ++i) {
@@ -146,8 +145,8 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
                                 .task = task->id};
         const gbx_tensor *mine = is_tensor ? tensor++ : NULL;
         if (!is_tensor)
-            head.dtype = gbx_scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
-        if (head.role == (stage == GBX_DUMP_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
+            head.dtype = scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
+        if (head.role == (stage == GBX_STAGE_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
             continue;
         gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
                                         .kind = is_tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR,
@@ -155,12 +154,12 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
                                         .stage = (uint8_t)stage,
                                         .dtype = is_tensor ? (uint8_t)mine->dtype : head.dtype};
         bool is_wanted = s.takes_all || is_selected(lane, &s, &candidate);
-        if (!is_wanted && !has_all_metadata(setup))
+        if (!is_wanted && !has_all_metadata)
             continue;
         if (is_tensor)
             record_tensor(lane, task, &head, mine, is_wanted);
         else
-            record_scalar(lane, &head, task->words[i]);
+            record_bits(lane, GBX_DUMP_SCALAR, &head, task->words[i]);
     }
 }
 
@@ -169,7 +168,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
 static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
     const gbx_sched_edge *edge = task->inputs;
     while (edge) {
-        gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+        gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
         gbx_dump_edges *to = gbx_lane_begin(lane, GBX_DUMP_EDGES, 0, &head);
         if (!to)
             return;
@@ -183,7 +182,7 @@ static void record_edges(gbx_lane *lane, const gbx_sched_task *task) {
 }
 
 static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
-    gbx_dump_record head = {.task = task->id, .arg_index = GBX_DUMP_NO_ARG};
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_task *to = gbx_lane_begin(lane, GBX_DUMP_TASK, 0, &head);
     if (!to)
         return;
@@ -197,14 +196,66 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
     record_edges(lane, task);
 }
 
-static void record_done(gbx_lane *lane, const gbx_sched_task *task) {
-    gbx_dump_record head = {
-        .stage = GBX_DUMP_AFTER, .task = task->id, .arg_index = GBX_DUMP_NO_ARG};
-    gbx_dump_scalar *to = gbx_lane_begin(lane, GBX_DUMP_DONE, 0, &head);
+/* --- a dispatch --- */
+
+/* What stands in a slot, as the kernel finds it. */
+static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
+                             uint32_t *scalar) {
+    const gbx_task_arguments *arguments = dispatch->task->arguments;
+    uint32_t kind = arguments->is_described ? arguments->kinds[i] : GBX_UINT64;
+    gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
+    if (kind & GBX_WORD_TENSOR) {
+        const gbx_tensor *tensor = described_tensor(lane, slot.bits);
+        slot.is_tensor = tensor && tensor->ndims <= GBX_MAX_DIMS;
+        slot.role = kind & GBX_WORD_ROLE;
+        slot.dtype = slot.is_tensor ? (uint8_t)tensor->dtype : GBX_UINT64;
+        slot.ndims = slot.is_tensor ? (uint8_t)tensor->ndims : 0;
+        return slot;
+    }
+    slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
+    return slot;
+}
+
+static uint32_t put_slot(uint64_t *words, const gbx_dump_slot *slot) {
+    uint32_t count = gbx_dump_slot_words(slot->is_tensor, slot->ndims);
+    memcpy(words, slot, sizeof *slot);
+    words += GBX_DUMP_SLOT_WORDS;
+    if (slot->is_tensor) {
+        const gbx_tensor *tensor = (const gbx_tensor *)(uintptr_t)slot->bits;
+        *words++ = tensor->data;
+        *words++ = (uint64_t)tensor->start_offset;
+        memcpy(words, tensor->shape, slot->ndims * sizeof *words);
+        memcpy(words + slot->ndims, tensor->strides, slot->ndims * sizeof *words);
+    }
+    return count;
+}
+
+/* What a kernel is called with. */
+static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
+    const gbx_sched_task *task = dispatch->task;
+    gbx_dump_slot slots[GBX_MAX_WORDS];
+    uint32_t words = 0;
+    uint32_t scalar = 0;
+    for (uint32_t i = 0; i < task->word_count; ++i) {
+        slots[i] = slot_of(lane, dispatch, i, &scalar);
+        words += gbx_dump_slot_words(slots[i].is_tensor, slots[i].ndims);
+    }
+    gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
+    gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
     if (!to)
         return;
-    to->bits = 0;
-    memset(to->reserved, 0, sizeof to->reserved);
+    to->head.arg_index = task->word_count;
+    to->func_id = dispatch->func_id;
+    to->core_id = dispatch->core_id;
+    to->block_idx = dispatch->block_idx;
+    to->block_num = task->block_num;
+    to->subtask = dispatch->subtask;
+    to->word_count = words;
+    to->local_context = dispatch->args[GBX_ARG_LOCAL_CONTEXT];
+    to->global_context = dispatch->args[GBX_ARG_GLOBAL_CONTEXT];
+    uint64_t *at = to->words;
+    for (uint32_t i = 0; i < task->word_count; ++i)
+        at += put_slot(at, &slots[i]);
     gbx_lane_commit(lane);
 }
 
@@ -214,8 +265,9 @@ static gbx_lane *lane_of(void *context, uint32_t thread) {
     return &((gbx_writer *)context)->lanes[thread];
 }
 
-static bool captures_tensors(const gbx_lane *lane) {
-    return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS;
+/* Whether its arguments are to be captured, and known. */
+static bool captures_arguments(const gbx_lane *lane, const gbx_sched_task *task) {
+    return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS && task->arguments->is_described;
 }
 
 static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task *task) {
@@ -224,19 +276,17 @@ static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task
         return;
     record_task(lane, task);
     if (!task->arguments->is_described)
-        skip(lane, task, GBX_DUMP_NO_ARG, GBX_DUMP_SKIP_NOT_DESCRIBED);
-    else if (captures_tensors(lane))
-        record_arguments(lane, task, GBX_DUMP_BEFORE, 0);
+        skip(lane, task, GBX_ARG_NONE, GBX_SKIP_NOT_DESCRIBED);
+    else if (captures_arguments(lane, task))
+        record_arguments(lane, task, GBX_STAGE_BEFORE, 0);
     gbx_lane_leave(lane);
 }
 
 static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
     gbx_lane *lane = lane_of(context, thread);
-    if (!(lane->writer->setup.flags & GBX_DUMP_HAS_ARGS))
+    if (!(lane->writer->setup.flags & GBX_DUMP_HAS_ARGS) || !gbx_lane_enter(lane))
         return;
-    if (!gbx_lane_enter(lane))
-        return;
-    gbx_record_dispatch(lane, dispatch);
+    record_dispatch(lane, dispatch);
     gbx_lane_leave(lane);
 }
 
@@ -248,7 +298,7 @@ static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispa
                            has_end ? span.end_ticks : lane->writer->probe.ticks()))
         return;
     gbx_dump_record head = {
-        .stage = GBX_DUMP_AFTER, .task = dispatch->task->id, .arg_index = GBX_DUMP_NO_ARG};
+        .stage = GBX_STAGE_AFTER, .task = dispatch->task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_execution *to = gbx_lane_begin(lane, GBX_DUMP_EXECUTION, 0, &head);
     if (to) {
         uint64_t end_ns = (uint64_t)(lane->hook_ns - lane->writer->start_ns);
@@ -269,9 +319,10 @@ static void after_completion(void *context, uint32_t thread, const gbx_sched_tas
     gbx_lane *lane = lane_of(context, thread);
     if (!gbx_lane_enter(lane))
         return;
-    if (task->arguments->is_described && captures_tensors(lane))
-        record_arguments(lane, task, GBX_DUMP_AFTER, 0);
-    record_done(lane, task);
+    if (captures_arguments(lane, task))
+        record_arguments(lane, task, GBX_STAGE_AFTER, 0);
+    gbx_dump_record head = {.stage = GBX_STAGE_AFTER, .task = task->id, .arg_index = GBX_ARG_NONE};
+    record_bits(lane, GBX_DUMP_DONE, &head, 0);
     gbx_lane_leave(lane);
 }
 
@@ -286,11 +337,9 @@ static void end_of_thread(void *context, uint32_t thread) {
 static void on_fault(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
     gbx_lane *lane = lane_of(context, thread);
     const gbx_sched_task *task = dispatch->task;
-    if (!task || !captures_tensors(lane) || !task->arguments->is_described)
+    if (!task || !captures_arguments(lane, task) || !gbx_lane_enter(lane))
         return;
-    if (!gbx_lane_enter(lane))
-        return;
-    record_arguments(lane, task, GBX_DUMP_AFTER, GBX_DUMP_IN_FLIGHT);
+    record_arguments(lane, task, GBX_STAGE_AFTER, GBX_DUMP_IN_FLIGHT);
     gbx_lane_leave(lane);
 }
 
@@ -331,20 +380,6 @@ static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setu
                      sizeof(gbx_dump_scalar_dtypes) * GBX_MAX_KERNELS);
 }
 
-static void init_lane(gbx_writer *writer, uint32_t index) {
-    const gbx_dump_setup *setup = &writer->setup;
-    gbx_lane *lane = &writer->lanes[index];
-    uint64_t buffers_bytes =
-        (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
-    lane->writer = writer;
-    lane->shared = (gbx_dump_lane *)(uintptr_t)setup->lanes + index;
-    lane->buffers = (unsigned char *)(uintptr_t)(setup->buffers + index * buffers_bytes);
-    lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + index * setup->arena_bytes);
-    lane->scratch = writer->scratch[index];
-    lane->published_ns = writer->start_ns;
-    lane->anchor = writer->start;
-}
-
 static const gbx_probe *attach_writer(void *state, const gbx_probe_request *request) {
     gbx_writer *writer = state;
     if (!is_inside(request, request->data_base, sizeof(gbx_dump_setup)) ||
@@ -366,8 +401,19 @@ static const gbx_probe *attach_writer(void *state, const gbx_probe_request *requ
                                 .progress = progress};
     writer->start = gbx_ticks_pair_read(writer->probe.ticks);
     writer->start_ns = writer->start.ns;
-    for (uint32_t i = 0; i < writer->setup.lane_count; ++i)
-        init_lane(writer, i);
+    const gbx_dump_setup *setup = &writer->setup;
+    uint64_t buffers_bytes =
+        (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
+    for (uint32_t i = 0; i < setup->lane_count; ++i) {
+        gbx_lane *lane = &writer->lanes[i];
+        lane->writer = writer;
+        lane->shared = (gbx_dump_lane *)(uintptr_t)setup->lanes + i;
+        lane->buffers = (unsigned char *)(uintptr_t)(setup->buffers + i * buffers_bytes);
+        lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + i * setup->arena_bytes);
+        lane->scratch = writer->scratch[i];
+        lane->published_ns = writer->start_ns;
+        lane->anchor = writer->start;
+    }
     return &writer->probe;
 }
 

@@ -53,7 +53,7 @@ void gbx_lane_go_inside(gbx_lane *lane) {
     while (!try_go_inside(lane))
         continue;
     if (start_ns)
-        note_wait(lane, GBX_DUMP_WAITED_COPY, start_ns, gbx_lane_arena_used(lane));
+        note_wait(lane, GBX_WAITED_COPY, start_ns, gbx_lane_arena_used(lane));
 }
 
 static bool is_another_inside(const gbx_lane *lane) {
@@ -124,8 +124,7 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
             nap(lane);
         now_ns = gbx_clock_ns();
     }
-    note_wait(lane, room == GBX_ROOM_LINES ? GBX_DUMP_WAITED_LINES : GBX_DUMP_WAITED_ARENA,
-              start_ns, used);
+    note_wait(lane, room == GBX_ROOM_LINES ? GBX_WAITED_LINES : GBX_WAITED_ARENA, start_ns, used);
     lane->is_dropping[room] = !is_there;
     lane->dropped_at[room] = given_back(lane, room);
     return is_there;

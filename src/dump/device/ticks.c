@@ -52,19 +52,15 @@ gbx_ticks_pair gbx_ticks_pair_read(uint64_t (*ticks)(void)) {
 
 /* Times between the start and the anchor are interpolated. Those after it go no further than the
  * rate was measured over: what the two clocks were read apart is not multiplied. */
-static void move_anchor(gbx_lane *lane) {
-    const gbx_writer *writer = lane->writer;
-    lane->anchor = gbx_ticks_pair_read(writer->probe.ticks);
-    uint64_t elapsed = lane->anchor.ticks - writer->start.ticks;
-    lane->reach = elapsed < MAX_REACH_TICKS ? elapsed : MAX_REACH_TICKS;
-    lane->ns_per_tick =
-        elapsed ? (double)(lane->anchor.ns - writer->start.ns) / (double)elapsed : 0;
-}
-
 uint64_t gbx_ticks_to_time(gbx_lane *lane, uint64_t ticks) {
     const gbx_writer *writer = lane->writer;
-    if ((int64_t)(ticks - lane->anchor.ticks) > (int64_t)lane->reach)
-        move_anchor(lane);
+    if ((int64_t)(ticks - lane->anchor.ticks) > (int64_t)lane->reach) {
+        lane->anchor = gbx_ticks_pair_read(writer->probe.ticks);
+        uint64_t elapsed = lane->anchor.ticks - writer->start.ticks;
+        lane->reach = elapsed < MAX_REACH_TICKS ? elapsed : MAX_REACH_TICKS;
+        lane->ns_per_tick =
+            elapsed ? (double)(lane->anchor.ns - writer->start.ns) / (double)elapsed : 0;
+    }
     double after_anchor = (double)(int64_t)(ticks - lane->anchor.ticks) * lane->ns_per_tick;
     int64_t since_start = lane->anchor.ns - writer->start_ns + (int64_t)after_anchor;
     return since_start > 0 ? (uint64_t)since_start : 0;

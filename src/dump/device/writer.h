@@ -186,20 +186,6 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end);
 /* Lets a batch platform's host copy: waits while another lane has asked for it. */
 void gbx_lane_go_inside(gbx_lane *lane);
 
-/* --- dispatch.c --- */
-
-/* Records what a kernel is called with. */
-void gbx_record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch);
-
-/* --- probe.c --- */
-
-/* What the call said, else the signature of the first kernel that says it, else plain bits. */
-uint8_t gbx_scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
-                         uint32_t scalar);
-
-/* The description that the kernel finds behind a word; NULL where a word can be none. */
-const gbx_tensor *gbx_described_tensor(const gbx_lane *lane, uint64_t word);
-
 /* --- capture.c --- */
 
 /* What is wanted of a tensor beside its description. */

@@ -1,4 +1,4 @@
-#include "dump/host/collector.h"
+#include "dump/host/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "dump/host/collector_internal.h"
+#include "base/memory.h"
 
 /* --- global memory --- */
 
@@ -75,7 +75,7 @@ gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
     gbx_collector *c = calloc(1, sizeof *c);
     *out_collector = c;
     if (!c)
-        return gbx_fail(GBX_EXHAUSTED, "preparing a dump: the host is out of memory");
+        return gbx_fail_memory("preparing a dump");
     c->hal = region->hal;
     c->setup = &region->setup;
     c->address = region->address;
@@ -92,9 +92,7 @@ gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
         memset(c->pack.bytes, 0, GBX_PACK_BYTES);
     c->pack.base = c->pack.written = c->pack.end = GBX_NOT_PLACED;
     gbx_status status =
-        c->plans && c->pack.bytes
-            ? init_lanes(c)
-            : gbx_fail(GBX_EXHAUSTED, "preparing a dump: the host is out of memory");
+        c->plans && c->pack.bytes ? init_lanes(c) : gbx_fail_memory("preparing a dump");
     if (status) {
         gbx_collector_destroy(c);
         *out_collector = NULL;
@@ -155,10 +153,6 @@ static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, g
     return false;
 }
 
-static bool is_as_handed_over(const gbx_plan *plan, uint64_t check) {
-    return gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low == check;
-}
-
 static uint64_t read_cell(const gbx_collector *c, uint64_t cells, uint64_t position) {
     return read_word(c, cells + position % c->setup->buffer_count * sizeof(uint64_t));
 }
@@ -183,7 +177,7 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
         return true;
     ++lane->last_turn;
     /* Lines that somebody wrote over are none; how many there were is told at the end. */
-    if (!is_as_handed_over(plan, check))
+    if (gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low != check)
         plan->lines = plan->first_line = 0;
     plan->is_open = false;
     gbx_plan_make(c, plan);
@@ -304,23 +298,19 @@ static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
         /* What is found to be equal to it has no bytes either. */
         gbx_collector_note_failure(c, entry->bin_offset, entry->bin_offset + entry->bytes);
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        entry->cause = GBX_LOSS_CORRUPT;
     }
-}
-
-static void take_all(gbx_collector *c) {
-    for (uint32_t i = 0; i < c->setup->lane_count; ++i)
-        while (c->plan_count < c->plan_capacity && take_ready(c, &c->lanes[i]))
-            continue;
-    for (uint32_t i = 0; i < c->plan_count && !c->is_mapped; ++i)
-        fetch_payload(c, &c->plans[i]);
 }
 
 void gbx_collector_copy(gbx_collector *c) {
     uint64_t asked = read_word(c, c->address + offsetof(gbx_dump_setup, asked));
-    take_all(c);
-    for (uint32_t i = 0; i < c->plan_count; ++i)
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i)
+        while (c->plan_count < c->plan_capacity && take_ready(c, &c->lanes[i]))
+            continue;
+    for (uint32_t i = 0; i < c->plan_count; ++i) {
+        fetch_payload(c, &c->plans[i]);
         give_back(c, &c->plans[i]);
+    }
     write_word(c, c->address + offsetof(gbx_dump_setup, done), asked);
     /* The device goes on while this goes to the disk. */
     for (uint32_t i = 0; i < c->plan_count; ++i)
@@ -329,16 +319,6 @@ void gbx_collector_copy(gbx_collector *c) {
 }
 
 /* --- the end --- */
-
-/* The buffer that the device was filling when it ended. */
-static void take_last(gbx_collector *c, gbx_lane_source *lane) {
-    if (!take_open(c, lane))
-        return;
-    if (!c->is_mapped)
-        fetch_payload(c, &c->plans[0]);
-    gbx_plan_settle(c, &c->plans[0]);
-    c->plan_count = 0;
-}
 
 /* A count that no lane can reach was written over. */
 static bool is_count(uint64_t count) {
@@ -355,12 +335,12 @@ static void lose_untold(gbx_collector *c, const gbx_lane_source *lane, uint32_t 
 static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx_dump_lane *end) {
     for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
         lose_untold(c, lane, cause, end->lost[cause], lane->told_losses[cause]);
-    lose_untold(c, lane, GBX_DUMP_LOST_CORRUPT, end->committed, lane->taken);
+    lose_untold(c, lane, GBX_LOSS_CORRUPT, end->committed, lane->taken);
     if (lane->is_broken || !is_count(end->committed))
-        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_CORRUPT, 1);
+        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_CORRUPT, 1);
     /* A thread that never told its end: how much it had not handed over, nobody knows. */
     if (end->has_ended != 1 && (lane->last_turn > 0 || lane->open_turn > 0))
-        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_DUMP_LOST_DEVICE, 1);
+        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_DEVICE, 1);
 }
 
 static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
@@ -388,11 +368,13 @@ void gbx_collector_finish(gbx_collector *c) {
     else
         gbx_collector_copy(c);
     for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
-        take_last(c, &c->lanes[i]);
+        /* The buffer that the device was filling when it ended. */
+        if (take_open(c, &c->lanes[i])) {
+            if (!c->is_mapped)
+                fetch_payload(c, &c->plans[0]);
+            gbx_plan_settle(c, &c->plans[0]);
+            c->plan_count = 0;
+        }
         take_counts(c, &c->lanes[i]);
     }
-}
-
-const gbx_collector_totals *gbx_collector_totals_of(const gbx_collector *c) {
-    return &c->totals;
 }

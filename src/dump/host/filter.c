@@ -31,6 +31,7 @@ typedef struct parse_state {
 
 /* --- values --- */
 
+/* One of a set of names, as a bit. */
 static gbx_status parse_word(const parse_state *state, const char *key, const char *value,
                              const gbx_name_set *names, uint8_t *bits) {
     char known[NAMES_BYTES];
@@ -121,20 +122,24 @@ static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
                     state->text, what, known, rest);
 }
 
-static void add_kernel(kernel_set *set, uint32_t func_id) {
-    set->bits[func_id / 64] |= UINT64_C(1) << func_id % 64;
+/* By name, or by func_ids where `pattern` is NULL; false where no kernel is meant. */
+static bool add_kernels(const parse_state *state, kernel_set *set, const char *pattern,
+                        uint64_t first, uint64_t last) {
+    bool is_found = false;
+    set->is_given = true;
+    for (size_t i = 0; i < state->kernel_count; ++i) {
+        uint32_t func_id = state->kernels[i].func_id;
+        if (pattern ? fnmatch(pattern, state->kernels[i].name, 0) != 0
+                    : func_id < first || func_id > last)
+            continue;
+        set->bits[func_id / 64] |= UINT64_C(1) << func_id % 64;
+        is_found = true;
+    }
+    return is_found;
 }
 
 static gbx_status parse_kernel(parse_state *state, const char *value) {
-    bool is_found = false;
-    for (size_t i = 0; i < state->kernel_count; ++i) {
-        if (fnmatch(value, state->kernels[i].name, 0) != 0)
-            continue;
-        add_kernel(&state->by_name, state->kernels[i].func_id);
-        is_found = true;
-    }
-    state->by_name.is_given = true;
-    if (is_found)
+    if (add_kernels(state, &state->by_name, value, 0, 0))
         return NULL;
     char what[128];
     snprintf(what, sizeof what, "kernel \"%.80s\" matches", value);
@@ -149,34 +154,11 @@ static gbx_status parse_func(parse_state *state, const char *value) {
                         "dump filter \"%s\": func \"%s\" is neither a func_id such as 3 nor a "
                         "range of them such as 0..3",
                         state->text, value);
-    bool is_found = false;
-    for (size_t i = 0; i < state->kernel_count; ++i) {
-        uint32_t func_id = state->kernels[i].func_id;
-        if (func_id < first || func_id > last)
-            continue;
-        add_kernel(&state->by_func, func_id);
-        is_found = true;
-    }
-    state->by_func.is_given = true;
-    if (is_found)
+    if (add_kernels(state, &state->by_func, NULL, first, last))
         return NULL;
     char what[128];
     snprintf(what, sizeof what, "func \"%.80s\" is of", value);
     return fail_no_kernel(state, what);
-}
-
-static gbx_status join_kernels(const parse_state *state) {
-    gbx_dump_filter *filter = state->filter;
-    uint64_t any = 0;
-    for (size_t i = 0; i < GBX_MAX_KERNELS / 64; ++i) {
-        uint64_t named = state->by_name.is_given ? state->by_name.bits[i] : UINT64_MAX;
-        uint64_t numbered = state->by_func.is_given ? state->by_func.bits[i] : UINT64_MAX;
-        filter->funcs[i] = named & numbered;
-        any |= filter->funcs[i];
-    }
-    if ((filter->keys & GBX_FILTER_FUNC) && !any)
-        return fail_no_kernel(state, "its kernel and func together match");
-    return NULL;
 }
 
 /* --- keys --- */
@@ -238,7 +220,15 @@ gbx_status gbx_dump_filter_parse(const char *text, const gbx_kernel *kernels, si
     for (char *rest = copy; rest && !status;)
         status = parse_pair(&state, strsep(&rest, ","));
     free(copy);
-    if (status)
-        return status;
-    return join_kernels(&state);
+    GBX_TRY(status);
+    uint64_t any = 0;
+    for (size_t i = 0; i < GBX_MAX_KERNELS / 64; ++i) {
+        uint64_t named = state.by_name.is_given ? state.by_name.bits[i] : UINT64_MAX;
+        uint64_t numbered = state.by_func.is_given ? state.by_func.bits[i] : UINT64_MAX;
+        out_filter->funcs[i] = named & numbered;
+        any |= out_filter->funcs[i];
+    }
+    if ((out_filter->keys & GBX_FILTER_FUNC) && !any)
+        return fail_no_kernel(&state, "its kernel and func together match");
+    return NULL;
 }

@@ -1,4 +1,4 @@
-#include "dump/host/manager.h"
+#include "dump/host/internal.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -79,17 +79,6 @@ static void *manage(void *context) {
     return NULL;
 }
 
-/* Signals of the program go to its own threads. */
-static int start_thread(gbx_dump_manager *manager) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&manager->thread, NULL, manage, manager);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bool is_by_batch,
                                   gbx_dump_manager **out_manager) {
     gbx_dump_manager *manager = calloc(1, sizeof *manager);
@@ -99,7 +88,13 @@ gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bo
     manager->collector = collector;
     manager->store = store;
     manager->is_by_batch = is_by_batch;
-    int error = start_thread(manager);
+    /* Signals of the program go to its own threads. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&manager->thread, NULL, manage, manager);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         free(manager);
         return gbx_fail(GBX_EXHAUSTED, "starting the thread of a dump: %s", strerror(error));
@@ -114,8 +109,6 @@ void gbx_dump_manager_attend(gbx_dump_manager *manager) {
 }
 
 void gbx_dump_manager_stop(gbx_dump_manager *manager) {
-    if (!manager)
-        return;
     /* Release: the device has ended before. */
     atomic_store_explicit(&manager->is_stopping, true, memory_order_release);
     gbx_doorbell_ring(&manager->bell);

@@ -2,7 +2,7 @@
 
 #include <glassbox/tensor.h>
 
-#include "dump/host/collector_internal.h"
+#include "dump/host/internal.h"
 #include "tensor/view.h"
 
 /* Two payloads with so little between them that is not stored go out in one piece. */
@@ -102,11 +102,6 @@ static bool is_execution_sound(const gbx_dump_execution *record) {
             (record->end_ns >= record->head.time_ns && !(record->end_ns >> GBX_EXACT_BITS)));
 }
 
-static bool is_sample_sound(const gbx_collector *c, const gbx_dump_sample *record) {
-    return record->used <= c->setup->arena_bytes && !(record->waited_ns >> GBX_EXACT_BITS) &&
-           record->causes <= GBX_DUMP_WAITED_ALL;
-}
-
 static bool are_edges_sound(const gbx_dump_edges *record) {
     if (record->head.arg_index > GBX_DUMP_EDGES_MAX)
         return false;
@@ -116,14 +111,10 @@ static bool are_edges_sound(const gbx_dump_edges *record) {
     return true;
 }
 
-static bool is_loss_sound(const gbx_dump_loss *record) {
-    return record->cause < GBX_DUMP_CAUSES && record->count <= UINT32_MAX;
-}
-
 static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32_t line) {
     const void *at = plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES;
     const gbx_dump_record *head = at;
-    if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_DUMP_AFTER ||
+    if (head->task >> GBX_COLLECTED_TASK_BITS || head->stage > GBX_STAGE_AFTER ||
         head->role > GBX_ROLE_INOUT || head->time_ns >> GBX_EXACT_BITS)
         return false;
     switch (head->kind) {
@@ -136,17 +127,22 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
     case GBX_DUMP_SCALAR:
         return head->lines == 1 && head->arg_index < GBX_MAX_ARGS &&
                gbx_dtype_is_valid(head->dtype);
-    case GBX_DUMP_LOSS:
-        return head->lines == 1 && is_loss_sound(at);
+    case GBX_DUMP_LOSS: {
+        const gbx_dump_loss *loss = at;
+        return head->lines == 1 && loss->cause < GBX_DUMP_CAUSES && loss->count <= UINT32_MAX;
+    }
     case GBX_DUMP_SKIPPED:
-        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_DUMP_SKIPS &&
-               (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_DUMP_NO_ARG);
+        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_SKIP_REASON_COUNT &&
+               (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_ARG_NONE);
     case GBX_DUMP_TASK:
         return head->lines == 1 && ((const gbx_dump_task *)at)->predecessor_count <= UINT32_MAX;
     case GBX_DUMP_EXECUTION:
         return head->lines == 1 && is_execution_sound(at);
-    case GBX_DUMP_SAMPLE:
-        return head->lines == 1 && is_sample_sound(c, at);
+    case GBX_DUMP_SAMPLE: {
+        const gbx_dump_sample *sample = at;
+        return head->lines == 1 && sample->used <= c->setup->arena_bytes &&
+               !(sample->waited_ns >> GBX_EXACT_BITS) && sample->causes <= GBX_WAITED_ALL;
+    }
     case GBX_DUMP_DONE:
     case GBX_DUMP_PIECE:
         return head->lines == 1;
@@ -217,7 +213,7 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     if (!is_place_sound(c, plan->lane, record->position, entry->bytes) ||
         record->position % GBX_DUMP_LINE_BYTES) {
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        entry->cause = GBX_LOSS_CORRUPT;
         return;
     }
     plan->lane->position = record->position + entry->bytes;
@@ -253,7 +249,7 @@ static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
     entry->bin_offset = pieces->file_offset;
     if (!is_whole) {
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_DUMP_LOST_CORRUPT;
+        entry->cause = GBX_LOSS_CORRUPT;
     }
     pieces->is_open = false;
 }
@@ -323,13 +319,6 @@ static uint64_t place_in_pack(gbx_collector *c, uint64_t bytes) {
     return at;
 }
 
-/* Congruent with the arena, so that pages go out as they lie. */
-static void place_run(gbx_collector *c, gbx_plan_run *run) {
-    uint64_t page = GBX_DUMP_PAGE_BYTES;
-    if (run->file_offset == GBX_NOT_PLACED && run->end - run->first >= GBX_PACKED_BELOW_BYTES)
-        run->file_offset = gbx_store_reserve(c->store, run->end - run->first / page * page);
-}
-
 static void place_entry(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry) {
     const gbx_dump_tensor *record = tensor_at(plan, entry->line);
     const gbx_plan_run *run = &plan->runs[entry->run];
@@ -345,8 +334,13 @@ static void place_entry(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry)
 }
 
 static void place_payload(gbx_collector *c, gbx_plan *plan) {
-    for (uint32_t i = 0; i < plan->run_count; ++i)
-        place_run(c, &plan->runs[i]);
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    for (uint32_t i = 0; i < plan->run_count; ++i) {
+        gbx_plan_run *run = &plan->runs[i];
+        /* Congruent with the arena, so that pages go out as they lie. */
+        if (run->file_offset == GBX_NOT_PLACED && run->end - run->first >= GBX_PACKED_BELOW_BYTES)
+            run->file_offset = gbx_store_reserve(c->store, run->end - run->first / page * page);
+    }
     for (uint32_t i = 0; i < plan->entry_count; ++i) {
         gbx_plan_entry *entry = &plan->entries[i];
         if (entry->fate == GBX_FATE_STORE)
@@ -356,25 +350,20 @@ static void place_payload(gbx_collector *c, gbx_plan *plan) {
     }
 }
 
-/* A record that makes no sense ends the buffer: where the next begins is not known. How many there
- * were the device tells at its end. */
-static void lose_rest(gbx_plan *plan, uint32_t line) {
-    ++plan->lane->taken;
-    plan->entries[plan->entry_count++] = (gbx_plan_entry){
-        .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_DUMP_LOST_CORRUPT};
-}
-
 void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
     plan->entry_count = plan->run_count = 0;
     memset(plan->by_hash, 0, sizeof plan->by_hash);
     for (uint32_t line = plan->first_line; line < plan->lines;) {
         gbx_dump_record head = gbx_plan_record(plan, line);
+        ++plan->lane->taken;
+        /* A record that makes no sense ends the buffer: where the next begins is not known. How
+         * many there were the device tells at its end. */
         if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(c, plan, line)) {
-            lose_rest(plan, line);
+            plan->entries[plan->entry_count++] = (gbx_plan_entry){
+                .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_LOSS_CORRUPT};
             break;
         }
         plan_record(c, plan, line);
-        ++plan->lane->taken;
         line += head.lines;
     }
     place_payload(c, plan);

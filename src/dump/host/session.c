@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "dump/host/filter.h"
-#include "dump/host/manager.h"
+#include "dump/host/internal.h"
 #include "store/run/kernel_copies.h"
 
 struct gbx_dump_session {
@@ -21,7 +21,6 @@ struct gbx_dump_session {
     gbx_store *store;
     gbx_collector *collector;
     gbx_dump_manager *manager; /* NULL before the launch */
-    gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
     gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
 };
 
@@ -66,7 +65,7 @@ static gbx_status parse_filters(gbx_dump_session *session) {
     gbx_status status = NULL;
     for (size_t i = 0; i < config->options->filter_count && !status; ++i)
         status = gbx_dump_filter_parse(config->options->filters[i], kernels,
-                                       config->run.kernel_count, &session->filters[i]);
+                                       config->run.kernel_count, &session->region.setup.filters[i]);
     free(kernels);
     return status;
 }
@@ -122,27 +121,82 @@ static gbx_status describe_run(gbx_dump_session *session) {
     return NULL;
 }
 
-static gbx_status create_region(gbx_dump_session *session) {
-    const gbx_dump_session_config *config = &session->config;
+static uint64_t to_pages(uint64_t bytes) {
+    return (bytes + GBX_DUMP_PAGE_BYTES - 1) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
+}
+
+/* All but the addresses and the filters, which are there already. */
+static void fill_setup(const gbx_dump_session_config *config, gbx_dump_setup *setup) {
     const gbx_dump_options *options = config->options;
     uint32_t stall_ms =
         options->stall_timeout_ms ? options->stall_timeout_ms : GBX_DEFAULT_DUMP_STALL_TIMEOUT_MS;
-    gbx_dump_region_config region = {
-        .hal = config->hal,
-        .flags = (config->level ? GBX_DUMP_HAS_TENSORS : 0u) |
-                 (config->has_args ? GBX_DUMP_HAS_ARGS : 0u) |
-                 (options->has_stats ? GBX_DUMP_HAS_STATS : 0u),
-        .level = config->level,
-        .lane_count = config->run.threads,
-        .buffer_count = options->buffer_count ? options->buffer_count : GBX_DEFAULT_DUMP_BUFFERS,
-        .arena_bytes = options->arena_bytes ? options->arena_bytes : GBX_DEFAULT_DUMP_ARENA_BYTES,
-        .max_tensor_bytes = options->max_tensor_bytes,
-        .stall_timeout_ns = (uint64_t)stall_ms * (uint64_t)GBX_NS_PER_MS,
-        .filters = session->filters,
-        .filter_count = (uint32_t)options->filter_count,
-        .scalar_dtypes = (const gbx_dump_scalar_dtypes *)session->scalar_dtypes,
-    };
-    return gbx_dump_region_create(&region, &session->region);
+    uint32_t buffers = options->buffer_count ? options->buffer_count : GBX_DEFAULT_DUMP_BUFFERS;
+    setup->magic = GBX_DUMP_MAGIC;
+    /* Without a mapping the host must not read what the device is writing. */
+    setup->flags = (config->level ? GBX_DUMP_HAS_TENSORS : 0u) |
+                   (config->has_args ? GBX_DUMP_HAS_ARGS : 0u) |
+                   (options->has_stats ? GBX_DUMP_HAS_STATS : 0u) |
+                   (config->hal->ops->map ? 0u : GBX_DUMP_BY_BATCH);
+    setup->level = (uint32_t)config->level;
+    setup->lane_count = config->run.threads;
+    setup->buffer_count = 1;
+    while (setup->buffer_count < buffers)
+        setup->buffer_count *= 2;
+    setup->arena_bytes =
+        to_pages(options->arena_bytes ? options->arena_bytes : GBX_DEFAULT_DUMP_ARENA_BYTES);
+    setup->max_tensor_bytes = options->max_tensor_bytes;
+    setup->stall_timeout_ns = (uint64_t)stall_ms * (uint64_t)GBX_NS_PER_MS;
+    setup->filter_count = (uint32_t)options->filter_count;
+}
+
+/* All buffers are free; the rings are empty but for that. */
+static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t index) {
+    gbx_dump_lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return gbx_fail_memory("preparing a dump");
+    gbx_spsc_init(&lane->free);
+    gbx_spsc_init(&lane->ready);
+    for (uint32_t i = 0; i < setup->buffer_count; ++i)
+        gbx_spsc_try_push(&lane->free, lane->free_slots, setup->buffer_count, i);
+    atomic_init(&lane->open_item, GBX_DUMP_NO_ITEM);
+    gbx_status status =
+        hal->ops->copy_in(hal, setup->lanes + index * sizeof *lane, lane, sizeof *lane);
+    free(lane);
+    return status;
+}
+
+/* Lays the memory of dump/abi.h out in the chip's. */
+static gbx_status create_region(gbx_dump_session *session) {
+    gbx_hal *hal = session->region.hal = session->config.hal;
+    gbx_dump_setup *setup = &session->region.setup;
+    fill_setup(&session->config, setup);
+    uint64_t dtypes_bytes = sizeof session->scalar_dtypes;
+    uint64_t buffers_bytes = (uint64_t)setup->lane_count * setup->buffer_count *
+                             GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
+    uint64_t dtypes = to_pages(sizeof *setup);
+    uint64_t lanes = dtypes + dtypes_bytes;
+    uint64_t buffers = to_pages(lanes + setup->lane_count * sizeof(gbx_dump_lane));
+    uint64_t arenas = buffers + buffers_bytes;
+    uint64_t base;
+    gbx_status status = hal->ops->alloc(hal, arenas + setup->lane_count * setup->arena_bytes,
+                                        GBX_DUMP_PAGE_BYTES, &base);
+    if (status)
+        return gbx_status_annotate(status,
+                                   "making room for a dump on the chip: %" PRIu32
+                                   " threads with arenas of %" PRIu64
+                                   " bytes; take less (--dump-arena) or open the chip with more "
+                                   "memory (--gm)",
+                                   setup->lane_count, setup->arena_bytes);
+    session->region.address = base;
+    setup->scalar_dtypes = base + dtypes;
+    setup->lanes = base + lanes;
+    setup->buffers = base + buffers;
+    setup->arenas = base + arenas;
+    GBX_TRY(hal->ops->copy_in(hal, base, setup, sizeof *setup));
+    GBX_TRY(hal->ops->copy_in(hal, setup->scalar_dtypes, session->scalar_dtypes, dtypes_bytes));
+    for (uint32_t i = 0; i < setup->lane_count; ++i)
+        GBX_TRY(write_lane(hal, setup, i));
+    return NULL;
 }
 
 static gbx_status create_store(gbx_dump_session *session) {
@@ -183,7 +237,9 @@ static gbx_status begin(gbx_dump_session *session) {
 static gbx_status destroy(gbx_dump_session *session) {
     gbx_collector_destroy(session->collector);
     gbx_store_destroy(session->store);
-    gbx_status status = gbx_dump_region_destroy(&session->region);
+    const gbx_dump_region *region = &session->region;
+    gbx_status status =
+        region->address ? region->hal->ops->free(region->hal, region->address) : NULL;
     gbx_run_info_free(&session->config.run);
     free(session);
     return status;
@@ -221,25 +277,11 @@ uint32_t gbx_dump_session_flags(const gbx_dump_session *session) {
 
 /* --- while it lasts --- */
 
-static void receive_tensor(gbx_dump_session *session, uint32_t index, const gbx_tensor *tensor) {
-    uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t) + tensor->ndims;
-    gbx_record_run_arg *to = gbx_store_append(session->store, GBX_RECORD_RUN_ARG, words);
-    if (!to)
-        return;
-    to->head = (gbx_record){.type = GBX_RECORD_RUN_ARG,
-                            .stage = GBX_STAGE_NONE,
-                            .arg_index = (uint8_t)index,
-                            .dtype = (uint8_t)tensor->dtype,
-                            .ndims = (uint8_t)tensor->ndims,
-                            .words = words};
-    to->is_tensor = 1;
-    to->bits = tensor->data;
-    memcpy(to + 1, tensor->shape, tensor->ndims * sizeof(uint64_t));
-}
-
-static void receive_scalar(gbx_dump_session *session, uint32_t index, uint64_t bits,
-                           uint32_t dtype) {
-    uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t);
+/* `tensor` is NULL for a scalar. */
+static void receive(gbx_dump_session *session, uint32_t index, uint64_t bits, uint32_t dtype,
+                    const gbx_tensor *tensor) {
+    uint32_t ndims = tensor ? tensor->ndims : 0;
+    uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t) + ndims;
     gbx_record_run_arg *to = gbx_store_append(session->store, GBX_RECORD_RUN_ARG, words);
     if (!to)
         return;
@@ -247,20 +289,23 @@ static void receive_scalar(gbx_dump_session *session, uint32_t index, uint64_t b
                             .stage = GBX_STAGE_NONE,
                             .arg_index = (uint8_t)index,
                             .dtype = (uint8_t)dtype,
+                            .ndims = (uint8_t)ndims,
                             .words = words};
-    to->is_tensor = 0;
+    to->is_tensor = tensor != NULL;
     to->bits = bits;
+    if (tensor)
+        memcpy(to + 1, tensor->shape, ndims * sizeof(uint64_t));
 }
 
 gbx_status gbx_dump_session_receive(gbx_dump_session *session, const gbx_run_args *run) {
     for (uint32_t i = 0; session->config.has_args && i < run->tensor_count; ++i)
-        receive_tensor(session, i, &run->tensors[i]);
+        receive(session, i, run->tensors[i].data, run->tensors[i].dtype, &run->tensors[i]);
     for (uint32_t i = 0; session->config.has_args && i < run->scalar_count; ++i) {
         uint32_t index = run->tensor_count + i;
         uint32_t dtype = index < session->config.run.argument_count
                              ? session->config.run.arguments[index].dtype
                              : GBX_DTYPE_NONE;
-        receive_scalar(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64);
+        receive(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64, NULL);
     }
     return start_manager(session);
 }
@@ -271,14 +316,6 @@ void gbx_dump_session_attend(gbx_dump_session *session) {
 }
 
 /* --- the end --- */
-
-/* A run that failed need not have come to what a filter names. */
-static void count_unmatched(gbx_dump_session *session, const gbx_collector_totals *totals,
-                            const gbx_dump_ending *ending, gbx_dump_totals *out_totals) {
-    const gbx_dump_options *options = session->config.options;
-    for (size_t i = 0; i < options->filter_count && totals->has_ended && !ending->error; ++i)
-        out_totals->unmatched_filters += totals->filter_hits[i] == 0;
-}
 
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals, uint64_t tasks) {
@@ -331,29 +368,21 @@ static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dum
                     directory, totals->dropped);
 }
 
-/* The run is done all the same: it is the dump that lacks something. Consumes `cause`. */
-static gbx_status lose_files(const gbx_dump_session *session, gbx_status cause) {
-    const char *directory = session->config.options->directory;
-    gbx_status lost = gbx_fail(GBX_LOST,
-                               "finishing the dump in %s: %s; `glassbox recover %s` keeps what was "
-                               "written",
-                               directory, gbx_status_message(cause), directory);
-    gbx_status_free(cause);
-    return lost;
-}
-
 gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,
                                 gbx_dump_totals *out_totals) {
+    const gbx_dump_options *options = session->config.options;
     if (session->manager)
         gbx_dump_manager_stop(session->manager);
     else
         gbx_collector_finish(session->collector);
-    gbx_collector_totals totals = *gbx_collector_totals_of(session->collector);
+    gbx_collector_totals totals = session->collector->totals;
     /* Its memory is not needed for the manifests, which need some of their own. */
     gbx_collector_destroy(session->collector);
     session->collector = NULL;
     *out_totals = totals.dump;
-    count_unmatched(session, &totals, ending, out_totals);
+    /* A run that failed need not have come to what a filter names. */
+    for (size_t i = 0; i < options->filter_count && totals.has_ended && !ending->error; ++i)
+        out_totals->unmatched_filters += totals.filter_hits[i] == 0;
     warn_of_nothing(session, &totals);
     const char *code = gbx_code_name((gbx_code)ending->outcome.code);
     session->config.run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
@@ -364,10 +393,16 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
                                                   .seconds = (double)ending->device_ns * 1e-9,
                                                   .dump = *out_totals};
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
-    status = gbx_status_first(
-        status, gbx_run_file_write(&session->config.run, session->config.options->directory));
-    if (status && gbx_status_code(status) != GBX_LOST)
-        status = lose_files(session, status);
+    status = gbx_status_first(status, gbx_run_file_write(&session->config.run, options->directory));
+    if (status && gbx_status_code(status) != GBX_LOST) {
+        /* The run is done all the same: it is the dump that lacks something. */
+        gbx_status cause = status;
+        status = gbx_fail(GBX_LOST,
+                          "finishing the dump in %s: %s; `glassbox recover %s` keeps what was "
+                          "written",
+                          options->directory, gbx_status_message(cause), options->directory);
+        gbx_status_free(cause);
+    }
     status = gbx_status_first(status, describe_losses(session, out_totals));
     return gbx_status_first(status, destroy(session));
 }

@@ -3,27 +3,10 @@
 #include <glassbox/tensor.h>
 
 #include "base/log.h"
-#include "dump/host/collector_internal.h"
+#include "dump/host/internal.h"
 #include "tensor/view.h"
 
-static_assert((int)GBX_DUMP_LOST_STALL == GBX_LOSS_STALL &&
-                  (int)GBX_DUMP_LOST_DISK == GBX_LOSS_DISK &&
-                  (int)GBX_DUMP_LOST_CORRUPT == GBX_LOSS_CORRUPT &&
-                  (int)GBX_DUMP_LOST_DEVICE == GBX_LOSS_DEVICE &&
-                  (int)GBX_DUMP_CAUSES == GBX_LOSS_UNTOLD,
-              "causes have the same numbers on the device and in the journal");
-static_assert((int)GBX_DUMP_SKIP_NOT_DESCRIBED == GBX_SKIP_NOT_DESCRIBED &&
-                  (int)GBX_DUMP_SKIP_MISMATCH == GBX_SKIP_MISMATCH &&
-                  (int)GBX_DUMP_SKIPS == GBX_SKIP_REASON_COUNT,
-              "reasons have the same numbers on the device and in the journal");
-static_assert((int)GBX_DUMP_BEFORE == GBX_STAGE_BEFORE && (int)GBX_DUMP_AFTER == GBX_STAGE_AFTER &&
-                  (int)GBX_DUMP_NO_ARG == GBX_ARG_NONE,
-              "stages and arguments have the same numbers on the device and in the journal");
-
-static_assert((int)GBX_DUMP_WAITED_LINES == GBX_WAITED_LINES &&
-                  (int)GBX_DUMP_WAITED_ARENA == GBX_WAITED_ARENA &&
-                  (int)GBX_DUMP_WAITED_COPY == GBX_WAITED_COPY && GBX_DUMP_NO_END == GBX_NO_END_NS,
-              "waits and missing ends have the same numbers on the device and in the journal");
+static_assert(GBX_DUMP_NO_END == GBX_NO_END_NS, "one number on the device and in the journal");
 
 enum { WORD = sizeof(uint64_t) };
 
@@ -55,13 +38,6 @@ static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, ui
     gbx_status_free(status);
 }
 
-static void write_run(gbx_collector *c, const gbx_plan *plan, const gbx_plan_run *run) {
-    uint64_t page = GBX_DUMP_PAGE_BYTES;
-    uint64_t first = run->first / page * page;
-    uint64_t bytes = (run->end + page - 1) / page * page - first;
-    write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes, bytes);
-}
-
 /* The last page is written again when more comes to lie in it. */
 static void write_pack(gbx_collector *c) {
     gbx_pack *pack = &c->pack;
@@ -91,9 +67,14 @@ static void pack_payload(gbx_collector *c, const gbx_plan *plan, const gbx_plan_
 }
 
 static void write_payload(gbx_collector *c, const gbx_plan *plan) {
-    for (uint32_t i = 0; i < plan->run_count; ++i)
-        if (plan->runs[i].file_offset != GBX_NOT_PLACED)
-            write_run(c, plan, &plan->runs[i]);
+    uint64_t page = GBX_DUMP_PAGE_BYTES;
+    for (uint32_t i = 0; i < plan->run_count; ++i) {
+        const gbx_plan_run *run = &plan->runs[i];
+        uint64_t first = run->first / page * page;
+        if (run->file_offset != GBX_NOT_PLACED)
+            write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes,
+                        (run->end + page - 1) / page * page - first);
+    }
     for (uint32_t i = 0; i < plan->entry_count; ++i) {
         const gbx_plan_entry *entry = &plan->entries[i];
         if (entry->fate == GBX_FATE_STORE && plan->runs[entry->run].file_offset == GBX_NOT_PLACED)
@@ -125,9 +106,9 @@ static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32
 
 void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t thread,
                         uint32_t cause, uint64_t count) {
-    bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_DUMP_AFTER &&
+    bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_STAGE_AFTER &&
                     first->role <= GBX_ROLE_INOUT && !(first->time_ns >> GBX_EXACT_BITS) &&
-                    (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_DUMP_NO_ARG);
+                    (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_ARG_NONE);
     c->totals.dump.dropped += count;
     gbx_record_loss *to =
         append(c, GBX_RECORD_LOSS, sizeof *to, thread, is_known ? first : &gbx_no_record);
@@ -163,12 +144,6 @@ static void journal_edges(gbx_collector *c, uint32_t thread, const gbx_dump_edge
     memcpy(to + 1, from->predecessors, bytes);
 }
 
-static void journal_done(gbx_collector *c, uint32_t thread, const gbx_dump_record *from) {
-    gbx_record *to = append(c, GBX_RECORD_DONE, sizeof *to, thread, from);
-    if (to)
-        to->stage = GBX_STAGE_NONE;
-}
-
 static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_scalar *from) {
     gbx_record_scalar *to = append(c, GBX_RECORD_SCALAR, sizeof *to, thread, &from->head);
     if (!to)
@@ -202,20 +177,6 @@ static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *
     return (uint16_t)flags;
 }
 
-static void count_tensor(gbx_collector *c, uint16_t flags, uint64_t bytes) {
-    gbx_dump_totals *totals = &c->totals.dump;
-    if (flags & GBX_FLAG_IN_FLIGHT) {
-        ++totals->in_flight;
-    } else {
-        ++totals->records;
-        ++totals->tensors;
-    }
-    totals->payload_bytes += bytes;
-    totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : bytes;
-    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
-    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
-}
-
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
                            const gbx_plan_entry *entry) {
     size_t words = gbx_dump_tensor_words(from->head.ndims, from->head.flags);
@@ -224,8 +185,9 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     if (!to)
         return;
     bool has_payload = from->head.flags & GBX_DUMP_PAYLOAD;
+    uint16_t flags = tensor_flags(from, entry);
     to->head.ndims = from->head.ndims;
-    to->head.flags = tensor_flags(from, entry);
+    to->head.flags = flags;
     to->buffer_addr = from->data;
     to->bin_offset = has_payload ? entry->bin_offset : 0;
     to->bin_size = has_payload ? entry->bytes : 0;
@@ -233,7 +195,17 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     to->hash_high = from->hash_high;
     to->start_offset = from->start_offset;
     memcpy(to + 1, from->words, words * WORD);
-    count_tensor(c, to->head.flags, to->bin_size);
+    gbx_dump_totals *totals = &c->totals.dump;
+    if (flags & GBX_FLAG_IN_FLIGHT) {
+        ++totals->in_flight;
+    } else {
+        ++totals->records;
+        ++totals->tensors;
+    }
+    totals->payload_bytes += to->bin_size;
+    totals->stored_bytes += flags & GBX_FLAG_DUPLICATE ? 0 : to->bin_size;
+    totals->deduplicated += (flags & GBX_FLAG_DUPLICATE) != 0;
+    totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
 }
 
 static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_dispatch *from) {
@@ -313,9 +285,12 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
     case GBX_DUMP_EDGES:
         journal_edges(c, thread, at);
         break;
-    case GBX_DUMP_DONE:
-        journal_done(c, thread, at);
+    case GBX_DUMP_DONE: {
+        gbx_record *to = append(c, GBX_RECORD_DONE, sizeof *to, thread, at);
+        if (to)
+            to->stage = GBX_STAGE_NONE;
         break;
+    }
     case GBX_DUMP_SCALAR:
         journal_scalar(c, thread, at);
         break;
@@ -363,7 +338,7 @@ void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate == GBX_FATE_LOST)
             gbx_collector_lose(c, &head, plan->lane->index, entry->cause, 1);
         else if (is_unwritten(c, entry))
-            gbx_collector_lose(c, &head, plan->lane->index, GBX_DUMP_LOST_DISK, 1);
+            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_DISK, 1);
         else
             journal(c, plan, entry);
     }

@@ -13,7 +13,7 @@ static void *host_pointer(uint64_t address) {
 }
 
 static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes) {
-    GBX_TRY(gbx_sim_check_range((gbx_sim *)hal, "copying in to", to, bytes));
+    GBX_TRY(gbx_gm_allocator_check(((gbx_sim *)hal)->allocator, "copying in to", to, bytes));
     if (bytes == sizeof(uint64_t) && to % sizeof(uint64_t) == 0) {
         uint64_t word;
         memcpy(&word, from, sizeof word);
@@ -25,7 +25,7 @@ static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t 
 }
 
 static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes) {
-    GBX_TRY(gbx_sim_check_range((gbx_sim *)hal, "copying out from", from, bytes));
+    GBX_TRY(gbx_gm_allocator_check(((gbx_sim *)hal)->allocator, "copying out from", from, bytes));
     if (bytes == sizeof(uint64_t) && from % sizeof(uint64_t) == 0) {
         uint64_t word =
             atomic_load_explicit((_Atomic uint64_t *)host_pointer(from), memory_order_acquire);
@@ -38,7 +38,7 @@ static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes
 
 static gbx_status map(gbx_hal *hal, uint64_t address, uint64_t bytes, void **out_pointer) {
     *out_pointer = NULL;
-    GBX_TRY(gbx_sim_check_range((gbx_sim *)hal, "mapping", address, bytes));
+    GBX_TRY(gbx_gm_allocator_check(((gbx_sim *)hal)->allocator, "mapping", address, bytes));
     *out_pointer = host_pointer(address);
     return NULL;
 }

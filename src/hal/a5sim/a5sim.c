@@ -21,7 +21,7 @@ static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t 
     static const char doing[] = "copying in to";
     gbx_sim *sim = (gbx_sim *)hal;
     size_t moved;
-    GBX_TRY(gbx_sim_check_range(sim, doing, to, bytes));
+    GBX_TRY(gbx_gm_allocator_check(sim->allocator, doing, to, bytes));
     int error = gbx_pwrite_all(sim->gm_fd, from, bytes, to - sim->gm_base, &moved);
     return check_moved(doing, to, bytes, error, moved);
 }
@@ -30,7 +30,7 @@ static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes
     static const char doing[] = "copying out from";
     gbx_sim *sim = (gbx_sim *)hal;
     size_t moved;
-    GBX_TRY(gbx_sim_check_range(sim, doing, from, bytes));
+    GBX_TRY(gbx_gm_allocator_check(sim->allocator, doing, from, bytes));
     int error = gbx_pread_all(sim->gm_fd, to, bytes, from - sim->gm_base, &moved);
     return check_moved(doing, from, bytes, error, moved);
 }

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/program_path.h"
-#include "base/spawn.h"
 #include "text/names.h"
 #include "text/plain_text.h"
 

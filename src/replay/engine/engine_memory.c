@@ -12,7 +12,7 @@
 #include <glassbox/chip.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "store/reader.h"
 

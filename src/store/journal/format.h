@@ -86,8 +86,6 @@ enum {
     GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
 };
 
-enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
-
 typedef struct gbx_record {
     uint8_t type;  /* gbx_record_type */
     uint8_t stage; /* GBX_STAGE_... */
@@ -303,12 +301,6 @@ typedef struct gbx_record_execution {
     uint32_t func_id;
 } gbx_record_execution;
 static_assert(sizeof(gbx_record_execution) == 56, "layout of the journal");
-
-enum {
-    GBX_WAITED_LINES = 1u << 0, /* for a metadata buffer */
-    GBX_WAITED_ARENA = 1u << 1, /* for room for payload */
-    GBX_WAITED_COPY = 1u << 2   /* while the host copied for another thread */
-};
 
 /*
  * SAMPLE: the waits of one call of the device writer on head.thread; head.time_ns is when the first

@@ -11,7 +11,6 @@
 #include <xxhash.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/dump_path.h"
@@ -103,14 +102,10 @@ static GBX_PRINTF(4, 5) bool report(gbx_block_problem *problem, gbx_reader_stop 
     return false;
 }
 
-static bool is_zero(const gbx_block_header *header) {
-    static const gbx_block_header zero;
-    return memcmp(header, &zero, sizeof zero) == 0;
-}
-
 static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t sequence,
                        gbx_block_problem *problem) {
-    if (is_zero(header))
+    static const gbx_block_header zero;
+    if (memcmp(header, &zero, sizeof zero) == 0)
         return report(problem, GBX_STOP_CUT, offset, "zeros follow instead of a block");
     if (header->magic != GBX_BLOCK_MAGIC)
         return report(problem, GBX_STOP_BAD_MAGIC, offset, "no block begins here");

@@ -9,11 +9,10 @@
 
 #include <xxhash.h>
 
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "store/payload/disk.h"
+#include "store/payload/payload.h"
 
 enum {
     CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -52,24 +51,19 @@ static void lock(int fd, int operation) {
 }
 
 static gbx_status create_file(gbx_journal_writer *journal, int folder_fd) {
+    gbx_journal_header header;
+    size_t written;
     journal->fd =
         gbx_above_standard_streams(openat(folder_fd, GBX_JOURNAL_FILE, CREATE_FLAGS, FILE_MODE));
-    if (journal->fd >= 0) {
-        lock(journal->fd, LOCK_EX);
-        return NULL;
-    }
-    if (errno == EEXIST)
+    if (journal->fd < 0 && errno == EEXIST)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "making %s/" GBX_JOURNAL_FILE
                         ": the directory holds a dump already; choose another directory",
                         journal->folder);
-    return gbx_fail(GBX_IO, "making %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
-                    strerror(errno), gbx_disk_advice(errno));
-}
-
-static gbx_status write_header(gbx_journal_writer *journal) {
-    gbx_journal_header header;
-    size_t written;
+    if (journal->fd < 0)
+        return gbx_fail(GBX_IO, "making %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
+                        strerror(errno), gbx_disk_advice(errno));
+    lock(journal->fd, LOCK_EX);
     gbx_journal_header_fill(&header);
     int error = gbx_pwrite_all(journal->fd, &header, sizeof header, 0, &written);
     if (error)
@@ -86,8 +80,6 @@ gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, c
     if (!journal->buffer)
         return gbx_fail_memory("making %s/" GBX_JOURNAL_FILE, folder);
     gbx_status status = create_file(journal, folder_fd);
-    if (!status)
-        status = write_header(journal);
     if (status && journal->fd >= 0) /* it would be taken for a dump */
         unlinkat(folder_fd, GBX_JOURNAL_FILE, 0);
     if (status)
@@ -101,27 +93,6 @@ void gbx_journal_writer_close(gbx_journal_writer *journal) {
     free(journal->buffer);
     gbx_status_free(journal->failure);
     gbx_journal_writer_init(journal);
-}
-
-/* Best effort: where it cannot be had, the writes say so. */
-static void take_headroom(gbx_journal_writer *journal) {
-    uint64_t wanted = journal->file_bytes + HEADROOM_BYTES;
-    if (wanted <= journal->taken_bytes)
-        return;
-    if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes,
-                  HEADROOM_BYTES + HEADROOM_STEP_BYTES) == 0)
-        journal->taken_bytes = wanted + HEADROOM_STEP_BYTES;
-}
-
-/* What is on its way to the disk while the run goes on is not waited for at the end. The last page
- * is left, for the next block goes on in it. */
-static void start_to_disk(gbx_journal_writer *journal) {
-    uint64_t end = journal->file_bytes & ~(uint64_t)(PAGE_BYTES - 1);
-    if (end < journal->started_bytes + START_STEP_BYTES)
-        return;
-    sync_file_range(journal->fd, (off_t)journal->started_bytes,
-                    (off_t)(end - journal->started_bytes), SYNC_FILE_RANGE_WRITE);
-    journal->started_bytes = end;
 }
 
 /* What is there of the block is taken away: the journal ends with a whole one. */
@@ -151,8 +122,20 @@ static bool write_block(gbx_journal_writer *journal) {
     journal->sequence += 1;
     journal->record_count = 0;
     journal->used_bytes = 0;
-    take_headroom(journal);
-    start_to_disk(journal);
+    /* Room ahead. Best effort: where it cannot be had, the writes say so. */
+    uint64_t wanted = journal->file_bytes + HEADROOM_BYTES;
+    if (wanted > journal->taken_bytes &&
+        fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes,
+                  HEADROOM_BYTES + HEADROOM_STEP_BYTES) == 0)
+        journal->taken_bytes = wanted + HEADROOM_STEP_BYTES;
+    /* What is on its way to the disk while the run goes on is not waited for at the end. The last
+     * page is left, because the next block goes on in it. */
+    uint64_t end = journal->file_bytes & ~(uint64_t)(PAGE_BYTES - 1);
+    if (end >= journal->started_bytes + START_STEP_BYTES) {
+        sync_file_range(journal->fd, (off_t)journal->started_bytes,
+                        (off_t)(end - journal->started_bytes), SYNC_FILE_RANGE_WRITE);
+        journal->started_bytes = end;
+    }
     return true;
 }
 

@@ -51,12 +51,6 @@ static const char *check_argument(const gbx_record *head) {
     return NULL;
 }
 
-static const char *check_scalar(const gbx_record *head) {
-    if (head->dtype >= GBX_DTYPE_COUNT)
-        return "its dtype is none";
-    return check_argument(head);
-}
-
 static const char *check_tensor(const gbx_record_tensor *record) {
     const gbx_record *head = &record->head;
     if (!gbx_dtype_is_valid(head->dtype))
@@ -131,20 +125,11 @@ static const char *check_dispatch(const gbx_record_dispatch *record) {
     return NULL;
 }
 
-static const char *check_edges(const gbx_record *head) {
-    bool fits = head->tail_words <= head->words - HEAD_WORDS;
-    return fits ? NULL : "its tail is longer than the record";
-}
-
 static const char *check_loss(const gbx_record_loss *record) {
     if (record->cause >= GBX_LOSS_CAUSE_COUNT)
         return "its cause is none";
     bool has_stage = record->head.stage <= GBX_STAGE_AFTER;
     return has_stage || record->head.stage == GBX_STAGE_NONE ? NULL : "its stage is none";
-}
-
-static const char *check_skipped(const gbx_record_skipped *record) {
-    return record->reason < GBX_SKIP_REASON_COUNT ? NULL : "its reason is none";
 }
 
 static const char *check_execution(const gbx_record_execution *record) {
@@ -155,10 +140,6 @@ static const char *check_execution(const gbx_record_execution *record) {
     if (record->core_id >= GBX_RECORD_CORE_END)
         return "its core_id is too large";
     return record->end_ns >= record->head.time_ns ? NULL : "it ends before it starts";
-}
-
-static const char *check_sample(const gbx_record_sample *record) {
-    return record->used_bytes <= record->arena_bytes ? NULL : "more than its arena is used";
 }
 
 const char *gbx_record_check(const void *record, uint64_t words_left) {
@@ -177,7 +158,7 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
         return "its task number is too large";
     switch (head->type) {
     case GBX_RECORD_SCALAR:
-        return check_scalar(head);
+        return head->dtype < GBX_DTYPE_COUNT ? check_argument(head) : "its dtype is none";
     case GBX_RECORD_TENSOR:
         return check_tensor(record);
     case GBX_RECORD_DISPATCH:
@@ -185,15 +166,20 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     case GBX_RECORD_RUN_ARG:
         return check_run_arg(record);
     case GBX_RECORD_EDGES:
-        return check_edges(head);
+        return head->tail_words <= head->words - HEAD_WORDS ? NULL
+                                                            : "its tail is longer than the record";
     case GBX_RECORD_LOSS:
         return check_loss(record);
     case GBX_RECORD_SKIPPED:
-        return check_skipped(record);
+        return ((const gbx_record_skipped *)record)->reason < GBX_SKIP_REASON_COUNT
+                   ? NULL
+                   : "its reason is none";
     case GBX_RECORD_EXECUTION:
         return check_execution(record);
-    case GBX_RECORD_SAMPLE:
-        return check_sample(record);
+    case GBX_RECORD_SAMPLE: {
+        const gbx_record_sample *sample = record;
+        return sample->used_bytes <= sample->arena_bytes ? NULL : "more than its arena is used";
+    }
     case GBX_RECORD_RUN:
         return check_text(head, ((const gbx_record_run *)record)->bytes);
     case GBX_RECORD_END:
@@ -227,10 +213,6 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view) {
     return words + slot_words(slot);
 }
 
-static uint64_t text_words(uint64_t bytes) {
-    return bytes / 8 + (bytes % 8 != 0);
-}
-
 /* Words of a checked record up to the end of what this version knows of it. */
 static uint64_t known_words(const gbx_record *record) {
     uint64_t fixed = gbx_record_fixed_words[record->type];
@@ -251,8 +233,10 @@ static uint64_t known_words(const gbx_record *record) {
             at = gbx_record_next_slot(at, &slot);
         return (uint64_t)((const uint64_t *)at - (const uint64_t *)(const void *)record);
     }
-    case GBX_RECORD_END:
-        return fixed + text_words(((const gbx_record_end *)record)->bytes);
+    case GBX_RECORD_END: {
+        uint64_t bytes = ((const gbx_record_end *)record)->bytes;
+        return fixed + bytes / 8 + (bytes % 8 != 0);
+    }
     default:
         return fixed;
     }

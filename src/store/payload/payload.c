@@ -4,16 +4,33 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/descriptor.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "store/payload/disk.h"
 #include "store/writer.h"
 
 enum { CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE = 0666 };
+
+const char *gbx_disk_advice(int error) {
+    switch (error) {
+    case ENOSPC:
+        return "make room on the disk, or choose a directory on another one";
+    case EDQUOT:
+        return "make room within the disk quota, or choose a directory on another disk";
+    case EFBIG:
+        return "raise the limit on the size of files (ulimit -f), or choose a directory on a file "
+               "system that holds larger ones";
+    case EIO:
+        return "the disk is failing: look at the log of the kernel, and choose a directory on "
+               "another disk";
+    default:
+        return "choose another directory";
+    }
+}
 
 void gbx_payload_init(gbx_payload *payload) {
     *payload = (gbx_payload){.fd = -1};
@@ -25,12 +42,6 @@ static void say_not_direct(const gbx_payload *payload) {
                  payload->folder);
 }
 
-/* A file system that refuses O_DIRECT may have made the file before it said so. */
-static int open_buffered(int folder_fd) {
-    unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
-    return openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
-}
-
 gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *folder) {
     gbx_payload_init(payload);
     payload->folder = folder;
@@ -38,7 +49,9 @@ gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *fol
     payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS | O_DIRECT, FILE_MODE);
     if (payload->fd < 0 && errno == EINVAL) {
         payload->is_direct = false;
-        payload->fd = open_buffered(folder_fd);
+        /* A file system that refuses O_DIRECT may have made the file before it said so. */
+        unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
+        payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
         say_not_direct(payload);
     }
     payload->fd = gbx_above_standard_streams(payload->fd);
@@ -106,4 +119,61 @@ gbx_status gbx_payload_sync(gbx_payload *payload) {
         return NULL;
     return gbx_fail(GBX_LOST, "making %s/" GBX_PAYLOAD_FILE " durable: %s; %s", payload->folder,
                     strerror(error), gbx_disk_advice(error));
+}
+
+/* --- reading --- */
+
+gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
+    file->path = path;
+    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    file->fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file->fd < 0)
+        return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
+                        "cannot open the payload %s: %s", path, strerror(errno));
+    struct stat about;
+    gbx_status status = NULL;
+    if (fstat(file->fd, &about) != 0)
+        status = gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
+    else if (!S_ISREG(about.st_mode))
+        status = gbx_fail(GBX_IO, "cannot read %s: it is not a regular file", path);
+    if (status)
+        gbx_payload_file_close(file);
+    else
+        file->bytes = (uint64_t)about.st_size;
+    return status;
+}
+
+void gbx_payload_file_close(gbx_payload_file *file) {
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+gbx_status gbx_payload_file_read(const gbx_payload_file *file, uint64_t offset, void *bytes,
+                                 size_t size) {
+    size_t done = 0;
+    int error =
+        offset > INT64_MAX - size ? EOVERFLOW : gbx_pread_all(file->fd, bytes, size, offset, &done);
+    if (!error && done == size)
+        return NULL;
+    return gbx_fail(GBX_IO, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", size - done,
+                    offset + done, file->path,
+                    error ? strerror(error) : "the file has become shorter since it was opened");
+}
+
+bool gbx_payload_file_map(const gbx_payload_file *file, uint64_t offset, size_t size,
+                          gbx_payload_map *out_map) {
+    size_t before = offset % GBX_STORE_PAGE_BYTES;
+    if (!gbx_range_is_inside(offset, size, file->bytes))
+        return false;
+    void *pages =
+        mmap(NULL, before + size, PROT_READ, MAP_SHARED, file->fd, (off_t)(offset - before));
+    if (pages == MAP_FAILED)
+        return false;
+    *out_map = (gbx_payload_map){(const unsigned char *)pages + before, pages, before + size};
+    return true;
+}
+
+void gbx_payload_map_release(const gbx_payload_map *map) {
+    munmap(map->pages, map->page_bytes);
 }

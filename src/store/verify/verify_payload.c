@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/memory.h"
-#include "store/payload/payload_file.h"
+#include "store/payload/payload.h"
 #include "store/verify/internal.h"
 
 /* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */

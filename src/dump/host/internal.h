@@ -1,8 +1,31 @@
-/* What the parts of the collector share. */
-#ifndef GBX_DUMP_HOST_COLLECTOR_INTERNAL_H
-#define GBX_DUMP_HOST_COLLECTOR_INTERNAL_H
+/* What the parts of the host's side of a dump share. */
+#ifndef GBX_DUMP_HOST_INTERNAL_H
+#define GBX_DUMP_HOST_INTERNAL_H
 
-#include "dump/host/collector.h"
+#include <stdbool.h>
+
+#include "dump/abi.h"
+#include "hal/hal.h"
+#include "store/writer.h"
+
+/* --- session.c --- */
+
+/* The memory of dump/abi.h in the global memory of a chip. */
+typedef struct gbx_dump_region {
+    gbx_hal *hal;
+    uint64_t address;     /* of the setup; 0: there is none */
+    gbx_dump_setup setup; /* as it was written */
+} gbx_dump_region;
+
+/* --- what a collector is --- */
+
+/* What the dump holds so far; `filter_hits` counts over all lanes once it is finished. */
+typedef struct gbx_collector_totals {
+    gbx_dump_totals dump;
+    uint64_t tasks;
+    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+    bool has_ended; /* every lane told its end */
+} gbx_collector_totals;
 
 enum {
     GBX_COLLECTED_BYTES = GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES,
@@ -106,7 +129,7 @@ typedef struct gbx_pack {
 
 enum { GBX_PACK_BYTES = 1 << 20, GBX_PACKED_BELOW_BYTES = 128 << 10 };
 
-struct gbx_collector {
+typedef struct gbx_collector {
     gbx_hal *hal;
     const gbx_dump_setup *setup;
     uint64_t address;  /* of the setup */
@@ -127,7 +150,7 @@ struct gbx_collector {
     uint32_t plan_capacity;
     uint32_t plan_count;
     gbx_collector_totals totals;
-};
+} gbx_collector;
 
 static inline gbx_dump_record gbx_plan_record(const gbx_plan *plan, uint32_t line) {
     return *(const gbx_dump_record *)(plan->copy + (size_t)line * GBX_DUMP_LINE_BYTES);
@@ -152,5 +175,62 @@ extern const gbx_dump_record gbx_no_record;
 /* Journals a loss, and counts it. */
 void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, uint32_t thread,
                         uint32_t cause, uint64_t count);
+
+/* --- collector.c --- */
+
+/*
+ * Takes what the device wrote (dump/abi.h) and hands it to the store. Nothing read from global
+ * memory is trusted: what does not hold is a loss. One thread.
+ *
+ * A buffer is planned (its records checked, its payload given places in the file), then settled
+ * (payload written, records journaled). Where the host maps global memory payload goes out of the
+ * arena as it lies and the room is given back once it is written; elsewhere it is copied first and
+ * the room given back at once.
+ */
+
+/* `region` and `store` are borrowed. */
+GBX_MUST_USE gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
+                                             bool is_deduplicated, gbx_collector **out_collector);
+void gbx_collector_destroy(gbx_collector *collector);
+
+/*
+ * Takes a piece of memory from the system that payload will lie in, so that it need not wait for it
+ * then: first touch is slow. False when all of it is there. For times when nothing else is to do.
+ */
+bool gbx_collector_touch_ahead(gbx_collector *collector);
+
+/* Where the host maps: one buffer of each lane that has one; false when there was none. */
+bool gbx_collector_drain(gbx_collector *collector);
+
+/* ...and what there is of the buffers that the device is filling, for times when nothing else
+ * comes; false when there was nothing new. */
+bool gbx_collector_drain_open(gbx_collector *collector);
+
+/* Where it does not map: whether the device waits for a copy (any thread), and the copy. */
+bool gbx_collector_is_asked(const gbx_collector *collector);
+void gbx_collector_copy(gbx_collector *collector);
+
+/* The device has ended, one way or another: everything that is left, also in buffers that it had
+ * not handed over, and what its lanes counted. */
+void gbx_collector_finish(gbx_collector *collector);
+
+/* --- manager.c --- */
+
+/*
+ * The dump memory manager: a thread that takes what the device wrote while kernels run, or, where
+ * the host cannot map global memory, whenever the device asks for it.
+ */
+
+typedef struct gbx_dump_manager gbx_dump_manager;
+
+/* Starts it; the collector and the store are its own until it is stopped. */
+GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store,
+                                               bool is_by_batch, gbx_dump_manager **out_manager);
+
+/* Looks whether the device asks for a copy. Any thread. */
+void gbx_dump_manager_attend(gbx_dump_manager *manager);
+
+/* The device has ended: takes everything that is left, and ends the thread. */
+void gbx_dump_manager_stop(gbx_dump_manager *manager);
 
 #endif
