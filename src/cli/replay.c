@@ -222,10 +222,20 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
     return NULL;
 }
 
+static gbx_status show_task(const command_line *line, const gbx_replay_session *s,
+                            const gbx_replay_task *task, int *out_exit_code) {
+    gbx_replay_job job;
+    GBX_TRY(gbx_replay_session_job(s, task, &job));
+    if (line->has_gdb)
+        return gbx_replay_gdb(&job, s->kept, out_exit_code);
+    if (line->kernels.count > 0)
+        return show_swap(line, s, &job, out_exit_code);
+    return show_replay(line, &job, out_exit_code);
+}
+
 static gbx_status replay_one(const command_line *line, const gbx_replay_session *s,
                              int *out_exit_code) {
     gbx_replay_task task;
-    gbx_replay_job job;
     uint64_t number = line->first;
     if (line->is_id) {
         gbx_status found = gbx_replay_session_find_id(s, line->first, &number);
@@ -235,16 +245,7 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
     gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
     if (status)
         return gbx_replay_task_explain(&task, status, true);
-    if (line->save)
-        status = save(line, s, &task);
-    else
-        status = gbx_replay_session_job(s, &task, &job);
-    if (!status && line->has_gdb)
-        status = gbx_replay_gdb(&job, s->kept, out_exit_code);
-    else if (!status && line->kernels.count > 0)
-        status = show_swap(line, s, &job, out_exit_code);
-    else if (!status && !line->save)
-        status = show_replay(line, &job, out_exit_code);
+    status = line->save ? save(line, s, &task) : show_task(line, s, &task, out_exit_code);
     gbx_replay_task_free(&task);
     return status;
 }
