@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "replay/replay_bits.h"
+#include "replay/replay_result.h"
 
 /* One task that is being checked. */
 typedef struct checking {
