@@ -124,18 +124,6 @@ static void bound(const gbx_selection *selection, const gbx_entries *entries, ui
         *out_end = gbx_entries_find(entries, last + 1);
 }
 
-static gbx_status collect(matcher *m, gbx_entries *entries, gbx_selected *selected) {
-    uint64_t begin, end;
-    bound(m->selection, entries, &begin, &end);
-    for (uint64_t i = begin; i < end; ++i) {
-        gbx_entry entry;
-        GBX_TRY(gbx_entries_at(entries, i, &entry));
-        if (matches(m, &entry))
-            selected->indices[selected->count++] = i;
-    }
-    return NULL;
-}
-
 static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *entries,
                                    gbx_selected *selected) {
     matcher m = {.selection = selection, .run = gbx_reader_run(gbx_entries_reader(entries))};
@@ -144,7 +132,15 @@ static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *
         return gbx_fail_memory("selecting entries");
     for (size_t i = 0; i < m.run->kernel_count; ++i)
         m.kernels[i] = is_named(&selection->kernels, m.run->kernels[i].name);
-    gbx_status status = collect(&m, entries, selected);
+    uint64_t begin, end;
+    gbx_status status = NULL;
+    bound(selection, entries, &begin, &end);
+    for (uint64_t i = begin; !status && i < end; ++i) {
+        gbx_entry entry;
+        status = gbx_entries_at(entries, i, &entry);
+        if (!status && matches(&m, &entry))
+            selected->indices[selected->count++] = i;
+    }
     free(m.kernels);
     return status;
 }

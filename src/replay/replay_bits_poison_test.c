@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "replay/replay_bits.h"
+#include "replay/replay_result.h"
 
 static const unsigned char poisons[2] = {0xa5, 0x5a};
 

@@ -1,4 +1,4 @@
-#include "replay/replay_bits.h"
+#include "replay/replay_result.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -178,20 +178,6 @@ static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_com
     return NULL;
 }
 
-/* Takes bytes that differ, and have not their hash, for missing. */
-static gbx_status find_damage(gbx_audit_state *state, const gbx_access *access,
-                              gbx_memory_comparison *comparison, bool *out_is_damaged) {
-    *out_is_damaged = false;
-    for (size_t i = 0; i < comparison->count; ++i) {
-        if (comparison->differences[i].is_by_hash)
-            continue;
-        uint64_t index = (uint64_t)(access - state->accesses);
-        GBX_TRY(look_at(state, index, comparison, out_is_damaged));
-        GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, out_is_damaged));
-    }
-    return NULL;
-}
-
 /* --- the whole --- */
 
 /* Without reading anything: how much is known, and whether it is all one payload. */
@@ -264,7 +250,15 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
     bool is_damaged;
     do {
         GBX_TRY(compare_once(state, map, access, comparison));
-        GBX_TRY(find_damage(state, access, comparison, &is_damaged));
+        /* Takes bytes that differ, and have not their hash, for missing. */
+        is_damaged = false;
+        for (size_t i = 0; i < comparison->count; ++i) {
+            if (comparison->differences[i].is_by_hash)
+                continue;
+            uint64_t index = (uint64_t)(access - state->accesses);
+            GBX_TRY(look_at(state, index, comparison, &is_damaged));
+            GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, &is_damaged));
+        }
     } while (is_damaged);
     return NULL;
 }

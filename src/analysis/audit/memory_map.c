@@ -173,21 +173,6 @@ static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *
     return NULL;
 }
 
-/* Takes out `count` ranges of one chunk. */
-static void remove_ranges(gbx_memory_map *map, place at, uint32_t count) {
-    chunk *c = map->slots[at.chunk].chunk;
-    c->count -= count;
-    map->range_count -= count;
-    memmove(c->ranges + at.range, c->ranges + at.range + count,
-            (c->count - at.range) * sizeof c->ranges[0]);
-    if (c->count == 0) {
-        free(map->slots[at.chunk].chunk);
-        --map->chunk_count;
-        memmove(map->slots + at.chunk, map->slots + at.chunk + 1,
-                (map->chunk_count - at.chunk) * sizeof *map->slots);
-    }
-}
-
 /* --- setting --- */
 
 /* Where a range lies across `address`, it becomes two that meet there. */
@@ -210,13 +195,22 @@ static void remove_inside(gbx_memory_map *map, uint64_t begin, uint64_t end) {
         place at = find_place(map, begin);
         if (at.chunk == map->chunk_count)
             return;
-        const chunk *c = map->slots[at.chunk].chunk;
+        chunk *c = map->slots[at.chunk].chunk;
         uint32_t count = 0;
         while (at.range + count < c->count && c->ranges[at.range + count].begin < end)
             ++count;
         if (count == 0)
             return;
-        remove_ranges(map, at, count);
+        c->count -= count;
+        map->range_count -= count;
+        memmove(c->ranges + at.range, c->ranges + at.range + count,
+                (c->count - at.range) * sizeof c->ranges[0]);
+        if (c->count == 0) {
+            free(c);
+            --map->chunk_count;
+            memmove(map->slots + at.chunk, map->slots + at.chunk + 1,
+                    (map->chunk_count - at.chunk) * sizeof *map->slots);
+        }
     }
 }
 

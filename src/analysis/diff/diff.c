@@ -300,14 +300,6 @@ static void note_different(diff_walk *walk, const gbx_diff_record *record) {
     walk->first_place = walk->place;
 }
 
-static gbx_status tell(diff_walk *walk, gbx_diff_record *record) {
-    if (record->verdict == GBX_DIFF_DIFFERENT) {
-        GBX_TRY(find_cause(walk, record));
-        note_different(walk, record);
-    }
-    return walk->observer->on_record(walk->observer->context, record);
-}
-
 static gbx_status visit(diff_walk *walk, gbx_diff_record *record) {
     bool is_hashed;
     if (!is_selected(walk, record)) {
@@ -318,7 +310,13 @@ static gbx_status visit(diff_walk *walk, gbx_diff_record *record) {
     count(walk->result, record, is_hashed);
     if (is_input(record))
         note_input(&walk->inputs, record);
-    return record->verdict == GBX_DIFF_EQUAL ? NULL : tell(walk, record);
+    if (record->verdict == GBX_DIFF_EQUAL)
+        return NULL;
+    if (record->verdict == GBX_DIFF_DIFFERENT) {
+        GBX_TRY(find_cause(walk, record));
+        note_different(walk, record);
+    }
+    return walk->observer->on_record(walk->observer->context, record);
 }
 
 /* --- tasks --- */
@@ -346,22 +344,18 @@ static gbx_status visit_apart(diff_walk *walk, const task_cursor *cursor, bool i
     return NULL;
 }
 
-static void note_graph(gbx_diff_result *result, const task_cursor *cursor) {
-    if (result->has_other_graph)
-        return;
-    result->has_other_graph = true;
-    result->graph_a = cursor->a < cursor->end_a ? cursor->a : GBX_DIFF_NONE;
-    result->graph_b = cursor->b < cursor->end_b ? cursor->b : GBX_DIFF_NONE;
-}
-
 static gbx_status visit_other(diff_walk *walk, const task_cursor *cursor, gbx_diff_reason reason) {
     gbx_diff_result *result = walk->result;
     uint64_t before = result->counts[GBX_DIFF_ONLY_A] + result->counts[GBX_DIFF_ONLY_B];
     GBX_TRY(visit_apart(walk, cursor, true, reason));
     GBX_TRY(visit_apart(walk, cursor, false, reason));
     uint64_t after = result->counts[GBX_DIFF_ONLY_A] + result->counts[GBX_DIFF_ONLY_B];
-    if (after > before && (reason == GBX_DIFF_KERNELS || walk->is_whole))
-        note_graph(result, cursor);
+    if (after > before && (reason == GBX_DIFF_KERNELS || walk->is_whole) &&
+        !result->has_other_graph) {
+        result->has_other_graph = true;
+        result->graph_a = cursor->a < cursor->end_a ? cursor->a : GBX_DIFF_NONE;
+        result->graph_b = cursor->b < cursor->end_b ? cursor->b : GBX_DIFF_NONE;
+    }
     return NULL;
 }
 
@@ -460,17 +454,14 @@ static gbx_status find_writer(diff_walk *walk, bool is_b, memory *out_memory) {
 /* Compares what the writer left, whether it was selected or not. `other` is the other dump's. */
 static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *other) {
     gbx_diff_result *result = walk->result;
-    gbx_diff_record record;
-    bool is_pair, is_hashed;
-    /* The record of what was written there last, and whether it is of the same task in both dumps.
-     */
+    /* The record of what was written there last, and whether it is of the same task in both. */
+    gbx_diff_record record = {.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
     task_cursor cursor = open_task(walk, m->place);
-    bool is_there = true;
-    record = (gbx_diff_record){.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
+    bool is_there = true, is_hashed;
     while (is_there && (m->is_b ? record.index_b : record.index_a) != m->index)
         GBX_TRY(next_record(walk, &cursor, &record, &is_there));
-    is_pair = is_there && record.a && record.b &&
-              gbx_diff_kernels_match(walk->reader_a, record.a, walk->reader_b, record.b);
+    bool is_pair = is_there && record.a && record.b &&
+                   gbx_diff_kernels_match(walk->reader_a, record.a, walk->reader_b, record.b);
     bool is_apart = other->index != GBX_DIFF_NONE &&
                     (!is_pair || (m->is_b ? record.index_a : record.index_b) != other->index);
     result->origin = is_apart ? GBX_DIFF_ORIGIN_WRITERS_APART : GBX_DIFF_ORIGIN_WRITER_UNKNOWN;

@@ -129,14 +129,6 @@ static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_ta
     return NULL;
 }
 
-static gbx_status match(gbx_entries *a, gbx_entries *b, task_list *tasks_a, task_list *tasks_b,
-                        gbx_diff_tasks *tasks) {
-    GBX_TRY(list_tasks(a, tasks_a));
-    GBX_TRY(list_tasks(b, tasks_b));
-    tasks->matching = sort_by_key(a, tasks_a, b, tasks_b);
-    return pair_tasks(tasks_a, tasks_b, tasks);
-}
-
 /* --- graph order --- */
 
 static bool has_edges(const gbx_graph *graph) {
@@ -167,7 +159,13 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
     gbx_graph *graph = NULL;
     bool is_b;
     *out_tasks = (gbx_diff_tasks){0};
-    gbx_status status = match(a, b, &tasks_a, &tasks_b, out_tasks);
+    gbx_status status = list_tasks(a, &tasks_a);
+    if (!status)
+        status = list_tasks(b, &tasks_b);
+    if (!status) {
+        out_tasks->matching = sort_by_key(a, &tasks_a, b, &tasks_b);
+        status = pair_tasks(&tasks_a, &tasks_b, out_tasks);
+    }
     free(tasks_a.items);
     free(tasks_b.items);
     if (!status)

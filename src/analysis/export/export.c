@@ -114,35 +114,19 @@ typedef struct identities {
     uint64_t capacity;
 } identities;
 
-static gbx_status add_identity(identities *all, const gbx_record_task *task) {
-    if (all->count > 0 && all->items[all->count - 1].task == task->head.task)
-        return NULL;
-    GBX_TRY(gbx_array_reserve(&all->items, &all->capacity, all->count + 1,
-                              "looking at the ids of tasks"));
-    all->items[all->count++] = (identity){task->task_id, task->head.task};
-    return NULL;
-}
-
 static gbx_status collect(const gbx_export_job *job, identities *all) {
     for (uint64_t i = 0; i < job->count; ++i) {
         gbx_entry entry;
         if (i % CHECKED_EVERY == 0)
             GBX_TRY(gbx_signals_check(job->signals));
         GBX_TRY(gbx_entries_at(job->entries, job->indices[i], &entry));
-        if (entry.task)
-            GBX_TRY(add_identity(all, entry.task));
+        if (!entry.task ||
+            (all->count > 0 && all->items[all->count - 1].task == entry.task->head.task))
+            continue;
+        GBX_TRY(gbx_array_reserve(&all->items, &all->capacity, all->count + 1,
+                                  "looking at the ids of tasks"));
+        all->items[all->count++] = (identity){entry.task->task_id, entry.task->head.task};
     }
-    return NULL;
-}
-
-static gbx_status find_equal(const identities *all) {
-    for (size_t i = 1; i < all->count; ++i)
-        if (all->items[i].task_id == all->items[i - 1].task_id &&
-            all->items[i].task != all->items[i - 1].task)
-            return gbx_fail(GBX_BAD_FORMAT,
-                            "the tasks %" PRIu64 " and %" PRIu64 " have one id, 0x%016" PRIx64
-                            ": their files would have the same names; choose one by --task",
-                            all->items[i - 1].task, all->items[i].task, all->items[i].task_id);
     return NULL;
 }
 
@@ -151,10 +135,15 @@ static gbx_status find_equal(const identities *all) {
 static gbx_status check_names(const gbx_export_job *job) {
     identities all = {0};
     gbx_status status = collect(job, &all);
-    if (!status) {
-        if (all.count > 1)
-            qsort(all.items, all.count, sizeof *all.items, compare_identities);
-        status = find_equal(&all);
+    if (!status && all.count > 1)
+        qsort(all.items, all.count, sizeof *all.items, compare_identities);
+    for (size_t i = 1; !status && i < all.count; ++i) {
+        const identity *one = &all.items[i - 1], *other = &all.items[i];
+        if (one->task_id == other->task_id && one->task != other->task)
+            status = gbx_fail(GBX_BAD_FORMAT,
+                              "the tasks %" PRIu64 " and %" PRIu64 " have one id, 0x%016" PRIx64
+                              ": their files would have the same names; choose one by --task",
+                              one->task, other->task, other->task_id);
     }
     free(all.items);
     return status;
@@ -252,21 +241,16 @@ static gbx_status export_all(const target *to) {
 
 /* --- files --- */
 
-/* The dump may be a stranger's, and a link in it would have files written where it leads to. */
-static gbx_status check_directory(const char *directory) {
-    struct stat about;
-    if (lstat(directory, &about) != 0 || !S_ISLNK(about.st_mode))
-        return NULL;
-    return gbx_fail(GBX_IO,
-                    "cannot export to %s: it is a symbolic link, which is not followed out of a "
-                    "dump; remove it, or put a directory in its place",
-                    directory);
-}
-
 static gbx_status export_to(const gbx_export_job *job, gbx_export_format format,
                             const char *directory, gbx_export_notes *notes) {
     gbx_staging staging;
-    GBX_TRY(check_directory(directory));
+    struct stat about;
+    /* The dump may be a stranger's, and a link in it would have files written where it leads to. */
+    if (lstat(directory, &about) == 0 && S_ISLNK(about.st_mode))
+        return gbx_fail(GBX_IO,
+                        "cannot export to %s: it is a symbolic link, which is not followed out of "
+                        "a dump; remove it, or put a directory in its place",
+                        directory);
     GBX_TRY(check_names(job));
     GBX_TRY(gbx_staging_create_directory(directory, &staging));
     const target to = {.job = job, .format = format, .staging = &staging, .notes = notes};
@@ -307,14 +291,6 @@ gbx_status gbx_export_files(const gbx_export_job *job, gbx_export_format format,
 
 /* --- an archive --- */
 
-static gbx_status write_archive(const gbx_export_job *job, int fd, const char *path,
-                                gbx_export_notes *notes) {
-    target to = {.job = job, .format = GBX_EXPORT_NPY, .notes = notes};
-    GBX_TRY(gbx_archive_create(fd, path, job->signals, &to.archive));
-    gbx_status status = export_all(&to);
-    return gbx_archive_close(to.archive, status, &notes->bytes);
-}
-
 gbx_status gbx_export_npz(const gbx_export_job *job, const char *path,
                           gbx_export_notes *out_notes) {
     gbx_staging staging;
@@ -322,7 +298,10 @@ gbx_status gbx_export_npz(const gbx_export_job *job, const char *path,
     *out_notes = (gbx_export_notes){0};
     GBX_TRY(check_names(job));
     GBX_TRY(gbx_staging_create_file(path, &staging, &fd));
-    gbx_status status = write_archive(job, fd, path, out_notes);
+    target to = {.job = job, .format = GBX_EXPORT_NPY, .notes = out_notes};
+    gbx_status status = gbx_archive_create(fd, path, job->signals, &to.archive);
+    if (!status)
+        status = gbx_archive_close(to.archive, export_all(&to), &out_notes->bytes);
     if (!status && out_notes->written == 0) {
         gbx_staging_discard(&staging);
         return NULL;

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "replay/replay_bits.h"
+#include "replay/replay_result.h"
 
 /* One task that is being checked. */
 typedef struct checking {
@@ -202,23 +202,6 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
 
 /* --- comparing --- */
 
-static gbx_status read_got(const checking *c, const gbx_check_output *output, void *out_payload) {
-    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
-    gbx_entry entry;
-    if (c->got) {
-        memcpy(out_payload, c->got[output->argument], bytes);
-        return NULL;
-    }
-    GBX_TRY(gbx_entries_at(c->entries, c->task->arguments[output->argument].after, &entry));
-    if (gbx_entry_stored_bytes(&entry) != bytes)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "checking task %" PRIu64 ": entry %" PRIu64 " has %" PRIu64
-                        " bytes; %" PRIu64 " are expected",
-                        c->task->task, entry.index, gbx_entry_stored_bytes(&entry), bytes);
-    return gbx_reader_read_payload(gbx_entries_reader(c->entries), entry.tensor->bin_offset,
-                                   out_payload, bytes);
-}
-
 /* Takes what was not written out of all, so that it counts as equal; `again` may be NULL. */
 static void compare(checking *c, gbx_check_output *output, void *got, void *want, void *again) {
     gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
@@ -235,8 +218,11 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     void *again = NULL;
     void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
     gbx_status status = got ? NULL : gbx_fail_memory("checking task %" PRIu64, c->task->task);
-    if (!status)
-        status = read_got(c, output, got);
+    if (!status && c->got)
+        memcpy(got, c->got[output->argument], gbx_tensor_payload_bytes(&output->tensor));
+    else if (!status)
+        status = gbx_replay_read_payload(c->entries, c->task->arguments[output->argument].after,
+                                         &output->tensor, got);
     if (!status && has_again)
         status = fetch(c, output, &again);
     if (!status)
@@ -258,7 +244,6 @@ static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_
     if (!has_hash || gbx_entry_stored_bytes(&entry) == 0)
         return NULL;
     gbx_record_tensor record = *entry.tensor;
-    gbx_hash128 told = {.low = record.hash_low, .high = record.hash_high};
     uint64_t bytes = record.bin_size;
     void *payload = malloc(bytes);
     if (!payload)
@@ -267,27 +252,10 @@ static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_
         gbx_reader_read_payload(gbx_entries_reader(entries), record.bin_offset, payload, bytes);
     if (!status) {
         gbx_hash128 hash = gbx_hash_bytes(payload, bytes);
-        *out_is_damaged = hash.low != told.low || hash.high != told.high;
+        *out_is_damaged = hash.low != record.hash_low || hash.high != record.hash_high;
     }
     free(payload);
     return status;
-}
-
-/* The first argument that has not the hash any more that was taken of it; NULL for none. */
-static gbx_status find_damage(gbx_entries *entries, const gbx_replay_task *task, bool has_outputs,
-                              const gbx_replay_argument **out_argument) {
-    *out_argument = NULL;
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        bool is_damaged;
-        GBX_TRY(look_for_hash(entries, task->arguments[i].before, &is_damaged));
-        if (!is_damaged && has_outputs)
-            GBX_TRY(look_for_hash(entries, task->arguments[i].after, &is_damaged));
-        if (is_damaged) {
-            *out_argument = &task->arguments[i];
-            return NULL;
-        }
-    }
-    return NULL;
 }
 
 /* --- all of it --- */
@@ -352,14 +320,21 @@ static gbx_status compare_all(checking *c, bool has_again) {
 
 /* What a disk changed is no kernel's fault. */
 static gbx_status look_for_damage(const checking *c) {
-    const gbx_replay_argument *damaged;
-    char text[ARGUMENT_BYTES];
-    GBX_TRY(find_damage(c->entries, c->task, c->got == NULL, &damaged));
-    if (!damaged)
+    for (uint32_t i = 0; i < c->task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &c->task->arguments[i];
+        char text[ARGUMENT_BYTES];
+        bool is_damaged;
+        GBX_TRY(look_for_hash(c->entries, argument->before, &is_damaged));
+        if (!is_damaged && !c->got)
+            GBX_TRY(look_for_hash(c->entries, argument->after, &is_damaged));
+        if (!is_damaged)
+            continue;
+        not_checked(c->result,
+                    "%s is damaged in the dump: it has not the hash that was taken of it",
+                    argument_text(argument->name, argument->slot, text));
+        c->result->output_count = 0;
         return NULL;
-    not_checked(c->result, "%s is damaged in the dump: it has not the hash that was taken of it",
-                argument_text(damaged->name, damaged->slot, text));
-    c->result->output_count = 0;
+    }
     return NULL;
 }
 

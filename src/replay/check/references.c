@@ -48,13 +48,6 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
 
 /* --- whether it is that of the dump --- */
 
-static const gbx_scene_kernel *find_kernel(const gbx_scene *scene, uint32_t func_id) {
-    for (size_t i = 0; i < scene->kernel_count; ++i)
-        if (scene->kernels[i].func_id == func_id)
-            return &scene->kernels[i];
-    return NULL;
-}
-
 /* Whether an argument is declared so; a word of another tool may be anything. */
 static bool has_role(const char *declared, gbx_scene_role role) {
     uint32_t parameter = gbx_replay_parameter(declared);
@@ -99,7 +92,10 @@ static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run,
     size_t found = 0;
     for (size_t i = 0; i < run->kernel_count; ++i) {
         const gbx_run_kernel *kernel = &run->kernels[i];
-        const gbx_scene_kernel *own = find_kernel(scene, kernel->func_id);
+        const gbx_scene_kernel *own = NULL;
+        for (size_t k = 0; !own && k < scene->kernel_count; ++k)
+            if (scene->kernels[k].func_id == kernel->func_id)
+                own = &scene->kernels[k];
         if (own)
             GBX_TRY(match_kernel(scene, own, kernel, trouble));
         found += own != NULL;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,25 +28,19 @@ static int complain(const char *path, const char *what) {
 
 /* --- a file --- */
 
-static int make_call(gbx_loaded_call *loaded, int fd) {
-    gbx_kernel_call *call = &loaded->call;
-    if (gbx_loaded_call_read(fd, loaded) || gbx_kernel_call_map(call, -1) ||
-        gbx_loaded_call_fill(loaded, fd) || gbx_kernel_call_load(call))
-        return -1;
-    return gbx_kernel_call_run(call);
-}
-
 static int call_file(const char *path) {
     gbx_loaded_call loaded;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return complain(path, strerror(errno));
-    int result = make_call(&loaded, fd);
-    if (result)
+    bool is_made = !gbx_loaded_call_read(fd, &loaded) && !gbx_kernel_call_map(&loaded.call, -1) &&
+                   !gbx_loaded_call_fill(&loaded, fd) && !gbx_kernel_call_load(&loaded.call) &&
+                   !gbx_kernel_call_run(&loaded.call);
+    if (!is_made)
         complain(path, loaded.call.error);
     gbx_loaded_call_free(&loaded);
     close(fd);
-    return result ? EXIT_USAGE : 0;
+    return is_made ? 0 : EXIT_USAGE;
 }
 
 /* --- an engine --- */

@@ -45,12 +45,6 @@ static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_c
     return engine->child_program ? NULL : gbx_fail_memory("calling kernels again");
 }
 
-static gbx_status open_parts(gbx_replay_engine *engine, const gbx_replay_engine_config *config) {
-    GBX_TRY(configure(engine, config));
-    GBX_TRY(gbx_replay_memory_open(&engine->memory));
-    return gbx_replay_child_open(&engine->child);
-}
-
 gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
                                   gbx_replay_engine **out_engine) {
     gbx_replay_engine *engine = calloc(1, sizeof *engine);
@@ -58,7 +52,11 @@ gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
         return gbx_fail_memory("calling kernels again");
     engine->memory.fd = -1;
     engine->child = (gbx_replay_child){.pid_fd = -1, .socket = -1, .file_fd = -1, .board_fd = -1};
-    gbx_status status = open_parts(engine, config);
+    gbx_status status = configure(engine, config);
+    if (!status)
+        status = gbx_replay_memory_open(&engine->memory);
+    if (!status)
+        status = gbx_replay_child_open(&engine->child);
     if (status)
         gbx_replay_engine_close(engine);
     else
@@ -134,21 +132,15 @@ static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t of
     return error ? gbx_fail(GBX_IO, "writing the file of a call: %s", strerror(error)) : NULL;
 }
 
-static uint64_t count_extents(const gbx_replay_memory *memory) {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-    uint64_t count = 0;
-    while (memory && gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
-        ++count;
-    return count;
-}
-
 static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
                               const gbx_call_dispatch *dispatches) {
     /* All that memory holds, and where it lies. */
     uint64_t offset = 0;
     uint64_t bytes = 0;
-    file->extent_count = count_extents(memory);
+    file->extent_count = 0;
+    while (memory && gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
+        ++file->extent_count;
+    offset = bytes = 0;
     file->file_bytes = file->extent_offset + file->extent_count * sizeof(gbx_call_extent);
     for (uint64_t i = 0; i < file->extent_count; ++i) {
         if (!gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))

@@ -331,11 +331,6 @@ static gbx_status save_parts(gbx_save_folder *folder) {
     return save_readme(folder);
 }
 
-static gbx_status save_to(gbx_save_folder *folder, const char *directory) {
-    GBX_TRY(gbx_staging_create_directory(directory, &folder->staging));
-    return gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, save_parts(folder));
-}
-
 gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory,
                            gbx_saved_kernels *out_kernels) {
     *out_kernels = (gbx_saved_kernels){.count = 0};
@@ -346,7 +341,9 @@ gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *director
     folder->saving = saving;
     folder->kernels = out_kernels;
     gbx_signals_hold(&folder->signals);
-    gbx_status status = save_to(folder, directory);
+    gbx_status status = gbx_staging_create_directory(directory, &folder->staging);
+    if (!status)
+        status = gbx_staging_finish(&folder->staging, GBX_PUBLISH_WHOLE, save_parts(folder));
     gbx_signals_release(&folder->signals);
     free(folder->dispatches);
     free(folder);

@@ -152,31 +152,24 @@ static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_re
 
 /* --- all of it --- */
 
-static gbx_status judge_and_choose(const gbx_replay_job *job, const gbx_swap_scene *scene,
-                                   gbx_replay_payloads *payloads, gbx_replay_swap *swap) {
-    judging j = {.job = job, .payloads = payloads};
-    gbx_status status = NULL;
-    if (job->request.dispatch >= 0)
-        not_judged(swap, "one dispatch of a task is not judged; leave --dispatch away");
-    else
-        status = judge_by_scene(&j, scene, swap);
-    if (!status) {
-        choose_elements(&j, swap, true);
-        if (swap->element_count == 0)
-            choose_elements(&j, swap, false);
-    }
-    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
-        free(j.expected[i]);
-    return status;
-}
-
 gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *scene,
                                gbx_replay_swap *out_swap) {
     gbx_replay_payloads payloads;
+    judging j = {.job = job, .payloads = &payloads};
     *out_swap = (gbx_replay_swap){.judgement = GBX_SWAP_NOT_JUDGED};
     gbx_status status = gbx_replay_execute(job, &payloads, &out_swap->result);
-    if (!status && !out_swap->result.outcome.fault.is_there)
-        status = judge_and_choose(job, scene, &payloads, out_swap);
+    bool has_outputs = !status && !out_swap->result.outcome.fault.is_there;
+    if (has_outputs && job->request.dispatch >= 0)
+        not_judged(out_swap, "one dispatch of a task is not judged; leave --dispatch away");
+    else if (has_outputs)
+        status = judge_by_scene(&j, scene, out_swap);
+    if (has_outputs && !status) {
+        choose_elements(&j, out_swap, true);
+        if (out_swap->element_count == 0)
+            choose_elements(&j, out_swap, false);
+    }
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+        free(j.expected[i]);
     gbx_replay_payloads_free(&payloads);
     return status;
 }

@@ -83,21 +83,17 @@ static bool is_own_file(const char *path) {
 
 /* --- the cache --- */
 
-static bool is_object_name(const char *name) {
-    size_t length = strlen(name);
-    return length > 3 && strcmp(name + length - 3, ".so") == 0;
-}
-
 static gbx_status search_cache(int object, off_t size, char **out_path) {
     char *directory;
     GBX_TRY(gbx_cache_directory("kernels", &directory));
     DIR *files = opendir(directory);
     for (const struct dirent *file; files && !*out_path && (file = readdir(files)) != NULL;) {
         char path[PATH_MAX];
+        const char *ending = strrchr(file->d_name, '.');
         bool fits =
             (size_t)snprintf(path, sizeof path, "%s/%s", directory, file->d_name) < sizeof path;
-        if (fits && is_object_name(file->d_name) && is_same_file(object, size, path) &&
-            is_own_file(path))
+        if (fits && ending && ending != file->d_name && strcmp(ending, ".so") == 0 &&
+            is_same_file(object, size, path) && is_own_file(path))
             *out_path = strdup(path);
     }
     if (files)
@@ -123,14 +119,6 @@ static bool is_same_text(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-static bool has_flags(const gbx_scene *scene, const gbx_kept_kernel *kernel) {
-    for (size_t i = 0; i < scene->kernel_count; ++i)
-        if (scene->kernels[i].func_id == kernel->func_id)
-            return is_same_text(scene->kernels[i].compile_flags, kernel->compile_flags) &&
-                   is_same_text(scene->kernels[i].link_flags, kernel->link_flags);
-    return false;
-}
-
 /* Paths that a dump names do not depend on where this program is started. */
 static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
@@ -140,13 +128,6 @@ static bool find_real(const char *named, char out_path[PATH_MAX]) {
 static bool is_foreign(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     return realpath(path, real) && file_objection(trust, real);
-}
-
-static bool has_foreign_reference(const gbx_trust *trust, const gbx_scene *scene) {
-    for (size_t i = 0; i < scene->kernel_count; ++i)
-        if (scene->kernels[i].reference && is_foreign(trust, scene->kernels[i].reference))
-            return true;
-    return false;
 }
 
 /* The scene that run.json names, where its file is this user's; NULL. A reference of others makes
@@ -163,7 +144,9 @@ static gbx_scene *load_scene(const gbx_trust *trust, bool *out_is_foreign) {
     if (!is_there || *out_is_foreign)
         return NULL;
     gbx_status_free(gbx_scene_load(path, &scene));
-    *out_is_foreign = scene && has_foreign_reference(trust, scene);
+    for (size_t i = 0; scene && i < scene->kernel_count && !*out_is_foreign; ++i)
+        *out_is_foreign =
+            scene->kernels[i].reference && is_foreign(trust, scene->kernels[i].reference);
     return scene;
 }
 
@@ -178,20 +161,13 @@ bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
         return true;
     bool is_foreign_scene;
     gbx_scene *scene = load_scene(trust, &is_foreign_scene);
-    bool is_same = scene && !is_foreign_scene && has_flags(scene, kernel);
+    bool is_same = false;
+    for (size_t i = 0; scene && !is_foreign_scene && !is_same && i < scene->kernel_count; ++i)
+        is_same = scene->kernels[i].func_id == kernel->func_id &&
+                  is_same_text(scene->kernels[i].compile_flags, kernel->compile_flags) &&
+                  is_same_text(scene->kernels[i].link_flags, kernel->link_flags);
     gbx_scene_free(scene);
     return is_same;
-}
-
-/* NULL where the source may be compiled, or why not. */
-static const char *objection(const gbx_trust *trust, const gbx_kept_kernel *kernel,
-                             const char *source) {
-    const char *why = file_objection(trust, source);
-    if (why)
-        return why;
-    if (!gbx_trusted_flags(trust, kernel))
-        return "run.json has compiler flags that could do more than compile";
-    return NULL;
 }
 
 /* Whether a file is what ran: it has the bytes of `object`, or, where that is -1, its hash. */
@@ -237,7 +213,9 @@ static gbx_status try_origin(const gbx_trust *trust, const gbx_kept_kernel *kern
                                             : "is not named by its whole path");
         return NULL;
     }
-    const char *why = objection(trust, kernel, source);
+    const char *why = file_objection(trust, source);
+    if (!why && !gbx_trusted_flags(trust, kernel))
+        why = "run.json has compiler flags that could do more than compile";
     if (!why)
         return compile_origin(kernel, source, object, size, out_path, out_reason);
     snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%s", why);

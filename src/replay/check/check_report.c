@@ -1,5 +1,6 @@
 #include "replay/check/check_dump.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,15 +135,12 @@ static int by_reason(const void *a, const void *b) {
     return order ? order : compare_places(left, right);
 }
 
+/* Of groups of both kinds, which begin with their first line. */
 static int by_first(const void *a, const void *b) {
-    return compare_places(((const gbx_check_kernel *)a)->first,
-                          ((const gbx_check_kernel *)b)->first);
+    return compare_places(*(const line_pointer *)a, *(const line_pointer *)b);
 }
-
-static int by_example(const void *a, const void *b) {
-    return compare_places(((const gbx_check_unchecked *)a)->examples[0],
-                          ((const gbx_check_unchecked *)b)->examples[0]);
-}
+static_assert(offsetof(gbx_check_kernel, first) == 0, "a group begins with its first line");
+static_assert(offsetof(gbx_check_unchecked, examples) == 0, "a group begins with its first line");
 
 /* The tasks, or those that are not checked, sorted. */
 static gbx_status sort_lines(const gbx_check_report *report, bool has_all, comparison compare,
@@ -217,7 +215,7 @@ gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
     if (!groups)
         return gbx_fail_memory("%s", doing);
     if (*out_count > 0)
-        qsort(groups, *out_count, sizeof *groups, by_example);
+        qsort(groups, *out_count, sizeof *groups, by_first);
     *out_groups = groups;
     return NULL;
 }
