@@ -223,9 +223,9 @@ void gbx_collector_finish(gbx_collector *collector);
 
 typedef struct gbx_dump_manager gbx_dump_manager;
 
-/* Starts it; the collector and the store are its own until it is stopped. */
-GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store,
-                                               bool is_by_batch, gbx_dump_manager **out_manager);
+/* Starts it; the collector and its store are its own until it is stopped. */
+GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector,
+                                               gbx_dump_manager **out_manager);
 
 /* Looks whether the device asks for a copy. Any thread. */
 void gbx_dump_manager_attend(gbx_dump_manager *manager);

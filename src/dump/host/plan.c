@@ -51,13 +51,12 @@ static bool are_statistics_sound(const gbx_tensor *tensor, const uint64_t *words
 
 static bool is_tensor_sound(const gbx_dump_tensor *record) {
     const gbx_dump_record *head = &record->head;
-    bool has_statistics = head->flags & GBX_DUMP_STATISTICS;
     gbx_tensor tensor;
-    if (head->ndims > GBX_MAX_DIMS ||
-        head->lines != gbx_dump_lines_of(gbx_dump_tensor_words(head->ndims, head->flags)) ||
-        !is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words, &tensor))
-        return false;
-    return !has_statistics || are_statistics_sound(&tensor, record->words);
+    return head->ndims <= GBX_MAX_DIMS &&
+           head->lines == gbx_dump_lines_of(gbx_dump_tensor_words(head->ndims, head->flags)) &&
+           is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words,
+                             &tensor) &&
+           (!(head->flags & GBX_DUMP_STATISTICS) || are_statistics_sound(&tensor, record->words));
 }
 
 /* The words of one slot; 0 when it is none. */
