@@ -296,7 +296,6 @@ static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
         /* What is found to be equal to it has no bytes either. */
         gbx_collector_note_failure(c, entry->bin_offset, entry->bin_offset + entry->bytes);
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_LOSS_CORRUPT;
     }
 }
 

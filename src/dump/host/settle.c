@@ -327,7 +327,7 @@ void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate == GBX_FATE_PIECE)
             continue;
         if (entry->fate == GBX_FATE_LOST)
-            gbx_collector_lose(c, &head, plan->lane->index, entry->cause, 1);
+            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_CORRUPT, 1);
         else if (is_unwritten(c, entry))
             gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_DISK, 1);
         else
