@@ -52,13 +52,10 @@ static gbx_status read_element(array_printer *printer, uint64_t index, uint64_t 
     return NULL;
 }
 
-static bool has_gap(const array_printer *printer, uint32_t axis) {
-    return printer->is_summary && printer->elements->shape[axis] > 2 * EDGE_ITEMS;
-}
-
 /* The index after `at` along an axis of those shown. */
 static int64_t next_shown(const array_printer *printer, uint32_t axis, int64_t at) {
-    if (at == EDGE_ITEMS - 1 && has_gap(printer, axis))
+    if (at == EDGE_ITEMS - 1 && printer->is_summary &&
+        printer->elements->shape[axis] > 2 * EDGE_ITEMS)
         return printer->elements->shape[axis] - EDGE_ITEMS;
     return at + 1;
 }
@@ -196,14 +193,6 @@ static gbx_status print_scalar(array_printer *printer) {
     return NULL;
 }
 
-static gbx_status print_passes(array_printer *printer) {
-    const gbx_elements *elements = printer->elements;
-    gbx_array_format_begin(&printer->format, elements->dtype, elements->ndims == 0);
-    GBX_TRY(printer->is_summary ? note_shown(printer, 0, 0) : note_all(printer));
-    gbx_array_format_end(&printer->format);
-    return elements->ndims == 0 ? print_scalar(printer) : print_axis(printer, 0, 0);
-}
-
 gbx_status gbx_array_print(FILE *to, const gbx_elements *elements,
                            const gbx_array_text_options *options) {
     if (!gbx_dtype_is_valid(elements->dtype) || elements->ndims > GBX_MAX_DIMS)
@@ -216,10 +205,14 @@ gbx_status gbx_array_print(FILE *to, const gbx_elements *elements,
         (int64_t)(options->line_width < width_max ? options->line_width : width_max);
     printer.is_summary = !options->is_full && elements->count > SUMMARY_THRESHOLD;
     printer.window.capacity = printer.is_summary ? 2 * EDGE_ITEMS : WINDOW_COUNT;
-    if (elements->count == 0)
+    if (elements->count == 0) {
         fputs("[]", to);
-    else
-        GBX_TRY(print_passes(&printer));
+    } else {
+        gbx_array_format_begin(&printer.format, elements->dtype, elements->ndims == 0);
+        GBX_TRY(printer.is_summary ? note_shown(&printer, 0, 0) : note_all(&printer));
+        gbx_array_format_end(&printer.format);
+        GBX_TRY(elements->ndims == 0 ? print_scalar(&printer) : print_axis(&printer, 0, 0));
+    }
     putc('\n', to);
     if (ferror(to))
         return gbx_fail(GBX_IO, "cannot write the elements of an array: %s", strerror(errno));

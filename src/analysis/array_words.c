@@ -153,13 +153,6 @@ static gbx_decimal scientific_decimal(uint32_t dtype, uint64_t bits) {
 
 /* --- what is noted of integers --- */
 
-static void note_integer(gbx_array_format *format, uint64_t bits) {
-    const integer number = integer_of(format->dtype, bits);
-    uint64_t *longest = &format->longest[number.is_negative];
-    if (number.magnitude > *longest)
-        *longest = number.magnitude;
-}
-
 static int integer_width(const gbx_array_format *format) {
     const integer positive = {.magnitude = format->longest[0]};
     const integer negative = {.is_negative = true, .magnitude = format->longest[1]};
@@ -202,24 +195,6 @@ static void note_range(gbx_array_format *format, double magnitude, uint64_t bits
     format->is_scientific = needs_exponent(format);
 }
 
-/* Digits are counted for as long as they can still be more, in the layouts still possible. */
-static void note_places(gbx_array_format *format, uint64_t bits) {
-    const bool is_fixed_open =
-        !format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX;
-    if (!is_fixed_open && format->scientific_places == GBX_ARRAY_PLACES_MAX)
-        return;
-    if (is_fixed_open) {
-        const int places = decimal_places(fixed_decimal(format->dtype, bits));
-        if (places > format->fixed_places)
-            format->fixed_places = places;
-    }
-    if (format->scientific_places < GBX_ARRAY_PLACES_MAX) {
-        const int places = scientific_decimal(format->dtype, bits).count - 1;
-        if (places > format->scientific_places)
-            format->scientific_places = places;
-    }
-}
-
 static void note_float(gbx_array_format *format, uint64_t bits) {
     const double value = gbx_dtype_to_f64(format->dtype, bits);
     if (!isfinite(value)) {
@@ -234,7 +209,21 @@ static void note_float(gbx_array_format *format, uint64_t bits) {
     if (magnitude == 0.0)
         return;
     note_range(format, magnitude, bits);
-    note_places(format, bits);
+    /* Digits are counted for as long as they can still be more, in the layouts still possible. */
+    const bool is_fixed_open =
+        !format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX;
+    if (!is_fixed_open && format->scientific_places == GBX_ARRAY_PLACES_MAX)
+        return;
+    if (is_fixed_open) {
+        const int places = decimal_places(fixed_decimal(format->dtype, bits));
+        if (places > format->fixed_places)
+            format->fixed_places = places;
+    }
+    if (format->scientific_places < GBX_ARRAY_PLACES_MAX) {
+        const int places = scientific_decimal(format->dtype, bits).count - 1;
+        if (places > format->scientific_places)
+            format->scientific_places = places;
+    }
 }
 
 /* --- the format --- */
@@ -253,26 +242,19 @@ static int whole_width(const gbx_array_format *format, bool is_negative) {
     return is_negative + (exponent > 0 ? exponent : 0) + 1;
 }
 
-static void end_scientific(gbx_array_format *format) {
-    const int of_largest = exponent_digits_of(format, format->largest_bits);
-    const int of_smallest = exponent_digits_of(format, format->smallest_bits);
-    format->exponent_digits = of_largest > of_smallest ? of_largest : of_smallest;
-    format->left = 1 + format->farthest[1].is_any;
-    format->right = format->scientific_places + 2 + format->exponent_digits;
-}
-
-static void end_fixed(gbx_array_format *format) {
-    const int positive = whole_width(format, false);
-    const int negative = whole_width(format, true);
-    format->left = positive > negative ? positive : negative;
-    format->right = format->fixed_places;
-}
-
 static void end_float(gbx_array_format *format) {
-    if (format->is_scientific)
-        end_scientific(format);
-    else
-        end_fixed(format);
+    if (format->is_scientific) {
+        const int of_largest = exponent_digits_of(format, format->largest_bits);
+        const int of_smallest = exponent_digits_of(format, format->smallest_bits);
+        format->exponent_digits = of_largest > of_smallest ? of_largest : of_smallest;
+        format->left = 1 + format->farthest[1].is_any;
+        format->right = format->scientific_places + 2 + format->exponent_digits;
+    } else {
+        const int positive = whole_width(format, false);
+        const int negative = whole_width(format, true);
+        format->left = positive > negative ? positive : negative;
+        format->right = format->fixed_places;
+    }
     if (format->has_other) {
         const int needed = (int)strlen("inf") + format->has_negative_infinity - format->right - 1;
         format->left = format->left > needed ? format->left : needed;
@@ -290,10 +272,14 @@ void gbx_array_format_begin(gbx_array_format *format, uint32_t dtype, bool is_sc
 }
 
 void gbx_array_format_note(gbx_array_format *format, uint64_t bits) {
-    if (format->is_float)
+    if (format->is_float) {
         note_float(format, bits);
-    else
-        note_integer(format, bits);
+    } else {
+        const integer number = integer_of(format->dtype, bits);
+        uint64_t *longest = &format->longest[number.is_negative];
+        if (number.magnitude > *longest)
+            *longest = number.magnitude;
+    }
 }
 
 void gbx_array_format_end(gbx_array_format *format) {
@@ -392,23 +378,20 @@ static size_t write_fixed(const gbx_array_format *format, bool is_negative, uint
     return (size_t)(put_blanks(at, format->right - decimal_places(decimal)) - out_word);
 }
 
-static size_t write_float(const gbx_array_format *format, uint64_t bits, char *out_word) {
-    const double value = gbx_dtype_to_f64(format->dtype, bits);
-    if (isnan(value))
-        return put_right(format, "nan", 3, out_word);
-    if (isinf(value))
-        return value < 0.0 ? put_right(format, "-inf", 4, out_word)
-                           : put_right(format, "inf", 3, out_word);
-    const uint64_t magnitude = magnitude_bits(format->dtype, bits);
-    const bool is_negative = signbit(value) != 0;
-    return format->is_scientific ? write_scientific(format, is_negative, magnitude, out_word)
-                                 : write_fixed(format, is_negative, magnitude, out_word);
-}
-
 size_t gbx_array_format_write(const gbx_array_format *format, uint64_t bits,
                               char out_word[GBX_ARRAY_WORD_BYTES]) {
-    if (format->is_float)
-        return write_float(format, bits, out_word);
+    if (format->is_float) {
+        const double value = gbx_dtype_to_f64(format->dtype, bits);
+        if (isnan(value))
+            return put_right(format, "nan", 3, out_word);
+        if (isinf(value))
+            return value < 0.0 ? put_right(format, "-inf", 4, out_word)
+                               : put_right(format, "inf", 3, out_word);
+        const uint64_t magnitude = magnitude_bits(format->dtype, bits);
+        const bool is_negative = signbit(value) != 0;
+        return format->is_scientific ? write_scientific(format, is_negative, magnitude, out_word)
+                                     : write_fixed(format, is_negative, magnitude, out_word);
+    }
     if (format->dtype == GBX_BOOL)
         return is_true(bits) ? put_right(format, "True", 4, out_word)
                              : put_right(format, "False", 5, out_word);

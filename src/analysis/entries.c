@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/chip.h>
+#include <glassbox/dump.h>
 #include <glassbox/tensor.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
 #include "tensor/compare/compare.h"
+#include "text/names.h"
 
 enum { READ_BYTES = 4096 }; /* at a time, of elements that are asked for */
 
@@ -87,9 +90,15 @@ static bool is_task(const gbx_entries *entries, uint64_t position) {
     return gbx_reader_kind(entries->reader, position) == 0;
 }
 
-/* The record of a task lies before its first argument; else, and where there may be two of them, it
- * is looked up. */
-static gbx_status read_task(gbx_entries *entries, uint64_t task, uint64_t position) {
+/* Reads the record and, where it is of another task than the one before, that task. */
+static gbx_status read_record(gbx_entries *entries, uint64_t position,
+                              const gbx_record **out_record) {
+    GBX_TRY(gbx_reader_at(entries->reader, position, out_record));
+    uint64_t task = (*out_record)->task;
+    if (task == entries->task_number)
+        return NULL;
+    /* The record of a task lies before its first argument; else, and where there may be two of
+     * them, it is looked up. */
     const gbx_record *before = NULL;
     entries->task_number = UINT64_MAX;
     entries->has_task = false;
@@ -103,17 +112,6 @@ static gbx_status read_task(gbx_entries *entries, uint64_t task, uint64_t positi
         GBX_TRY(gbx_reader_find_task(entries->reader, task, &entries->task, &entries->has_task));
     }
     entries->task_number = task;
-    return NULL;
-}
-
-/* Reads the record and, where it is of another task than the one before, that task. */
-static gbx_status read_record(gbx_entries *entries, uint64_t position,
-                              const gbx_record **out_record) {
-    GBX_TRY(gbx_reader_at(entries->reader, position, out_record));
-    uint64_t task = (*out_record)->task;
-    if (task == entries->task_number)
-        return NULL;
-    GBX_TRY(read_task(entries, task, position));
     return gbx_reader_at(entries->reader, position, out_record);
 }
 
@@ -170,13 +168,6 @@ static uint64_t row_elements(const gbx_elements *elements) {
     return elements->ndims ? (uint64_t)elements->shape[elements->ndims - 1] : 1;
 }
 
-/* An element of `bytes` bytes, little-endian. */
-static uint64_t load_element(const unsigned char *at, uint32_t bytes) {
-    uint64_t bits = 0;
-    memcpy(&bits, at, bytes);
-    return bits;
-}
-
 static gbx_status read_whole(const gbx_entry_values *values, uint64_t first, size_t count,
                              uint64_t *out_bits) {
     unsigned char bytes[READ_BYTES];
@@ -185,8 +176,9 @@ static gbx_status read_whole(const gbx_entry_values *values, uint64_t first, siz
         size_t taken = (size_t)minimum(count, READ_BYTES / size);
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + first * size, bytes,
                                         taken * size));
+        memset(out_bits, 0, taken * sizeof *out_bits);
         for (size_t i = 0; i < taken; ++i)
-            out_bits[i] = load_element(bytes + i * size, size);
+            memcpy(&out_bits[i], bytes + i * size, size); /* little-endian */
         out_bits += taken;
         first += taken;
         count -= taken;
@@ -228,26 +220,7 @@ static gbx_status read_elements(const void *context, uint64_t first, size_t coun
                                                        : read_whole(values, first, count, out_bits);
 }
 
-static uint64_t count_stored(const gbx_entry_values *values) {
-    const gbx_elements *elements = &values->elements;
-    uint32_t bits = gbx_dtype_bits(elements->dtype);
-    uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
-    if (bits == 4 && values->row_bytes > 0)
-        stored = values->bytes / values->row_bytes * row_elements(elements) +
-                 minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
-    return minimum(stored, elements->count);
-}
-
 /* --- opening --- */
-
-static gbx_status fail_size(const gbx_entry *entry, uint64_t whole) {
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "reading entry %" PRIu64 " of the dump: it has %" PRIu64
-                    " bytes of payload, and its shape and dtype need %s%" PRIu64
-                    "; glassbox verify tells more",
-                    entry->index, entry->tensor->bin_size,
-                    entry->head->flags & GBX_FLAG_TRUNCATED ? "at most " : "", whole);
-}
 
 static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) {
     gbx_elements *elements = &values->elements;
@@ -265,12 +238,22 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     values->bytes = gbx_entry_stored_bytes(entry);
     bool is_truncated = entry->head->flags & GBX_FLAG_TRUNCATED;
     if (is_truncated ? values->bytes > whole : values->bytes != whole)
-        return fail_size(entry, whole);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading entry %" PRIu64 " of the dump: it has %" PRIu64
+                        " bytes of payload, and its shape and dtype need %s%" PRIu64
+                        "; glassbox verify tells more",
+                        entry->index, entry->tensor->bin_size,
+                        entry->head->flags & GBX_FLAG_TRUNCATED ? "at most " : "", whole);
     elements->ndims = view.ndims;
     memcpy(elements->shape, view.shape, sizeof view.shape);
     elements->count = gbx_entry_numel(entry);
     values->row_bytes = (row_elements(elements) * gbx_dtype_bits(view.dtype) + 7) / 8;
-    elements->stored = count_stored(values);
+    uint32_t bits = gbx_dtype_bits(elements->dtype);
+    uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
+    if (bits == 4 && values->row_bytes > 0)
+        stored = values->bytes / values->row_bytes * row_elements(elements) +
+                 minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
+    elements->stored = minimum(stored, elements->count);
     return NULL;
 }
 
@@ -294,4 +277,58 @@ void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index
     if (entry->tensor)
         gbx_record_view(entry->tensor, &view);
     gbx_compare_index(&view, element, out_index);
+}
+
+/* --- what a dump can be relied on to hold --- */
+
+/* Whether a filter of the run ("kernel=softmax*,stage=after") picks tasks as a whole. */
+static bool picks_tasks(const char *filter) {
+    static const char *const keys[] = {"kernel=", "func=", "task="};
+    for (const char *at = filter; at; at = strchr(at, ',')) {
+        bool is_of_tasks = false;
+        at += *at == ',';
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; ++i)
+            is_of_tasks |= strncmp(at, keys[i], strlen(keys[i])) == 0;
+        if (!is_of_tasks)
+            return false;
+    }
+    return true;
+}
+
+static bool has_skipped_arguments(gbx_reader *reader) {
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
+    bool is_found = false;
+    for (uint64_t i = 0; i < count && !is_found; ++i) {
+        const gbx_record *record;
+        gbx_status status = gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record);
+        is_found = status || record->arg_index != GBX_ARG_NONE;
+        gbx_status_free(status);
+    }
+    return is_found;
+}
+
+bool gbx_run_has_all_metadata(const gbx_run_info *run) {
+    uint32_t level;
+    if (!run->dump_level || !gbx_name_find(&gbx_dump_levels, run->dump_level, &level))
+        return false;
+    return level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS ||
+           (level == GBX_DUMP_FULL && run->filter_count == 0);
+}
+
+bool gbx_dump_has_whole_tasks(gbx_reader *reader) {
+    const gbx_run_info *run = gbx_reader_run(reader);
+    if (!run->dump_level || !gbx_reader_is_complete(reader) || has_skipped_arguments(reader) ||
+        gbx_reader_get_totals(reader)->dropped > 0)
+        return false;
+    if (gbx_run_has_all_metadata(run))
+        return true;
+    bool is_whole = run->filter_count > 0;
+    for (size_t i = 0; i < run->filter_count; ++i)
+        is_whole &= picks_tasks(run->filters[i]);
+    return is_whole;
+}
+
+bool gbx_dump_has_whole_graph(gbx_reader *reader) {
+    return gbx_dump_has_whole_tasks(reader) && gbx_run_has_all_metadata(gbx_reader_run(reader)) &&
+           gbx_reader_list_count(reader, GBX_LIST_SKIPPED) == 0;
 }

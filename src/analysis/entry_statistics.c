@@ -42,24 +42,6 @@ static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_st
     return NULL;
 }
 
-static void compute_scalar(const gbx_entry_values *values, gbx_statistics *out_statistics) {
-    uint32_t bits = gbx_dtype_bits(values->elements.dtype);
-    gbx_statistics_state state;
-    gbx_statistics_begin(&state, values->elements.dtype);
-    gbx_statistics_update(&state, &values->scalar_bits, bits < 8 ? 1 : bits / 8, 1);
-    gbx_statistics_end(&state, out_statistics);
-}
-
-static void take_recorded(const gbx_record_stats *stats, gbx_statistics *out_statistics) {
-    *out_statistics = (gbx_statistics){.min_bits = stats->min_bits,
-                                       .max_bits = stats->max_bits,
-                                       .mean = stats->mean,
-                                       .nan_count = stats->nan_count,
-                                       .inf_count = stats->inf_count,
-                                       .zero_count = stats->zero_count,
-                                       .subnormal_count = stats->subnormal_count};
-}
-
 /* What needs no payload; *out_is_left tells that it does, and `out_values` of which. */
 static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
                         gbx_entry_values *out_values, gbx_entry_summary *out_summary,
@@ -67,14 +49,26 @@ static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
     const gbx_record_stats *stats = entry->tensor ? gbx_record_statistics(entry->tensor) : NULL;
     *out_is_left = false;
     out_summary->is_there = stats || gbx_entry_has_values(entry);
-    if (stats)
-        take_recorded(stats, &out_summary->statistics);
+    if (stats) {
+        out_summary->statistics = (gbx_statistics){.min_bits = stats->min_bits,
+                                                   .max_bits = stats->max_bits,
+                                                   .mean = stats->mean,
+                                                   .nan_count = stats->nan_count,
+                                                   .inf_count = stats->inf_count,
+                                                   .zero_count = stats->zero_count,
+                                                   .subnormal_count = stats->subnormal_count};
+    }
     if (stats || !out_summary->is_there)
         return NULL;
     GBX_TRY(gbx_entry_values_open(entry, reader, out_values));
     *out_is_left = !out_values->is_scalar;
-    if (out_values->is_scalar)
-        compute_scalar(out_values, &out_summary->statistics);
+    if (out_values->is_scalar) {
+        uint32_t bits = gbx_dtype_bits(out_values->elements.dtype);
+        gbx_statistics_state state;
+        gbx_statistics_begin(&state, out_values->elements.dtype);
+        gbx_statistics_update(&state, &out_values->scalar_bits, bits < 8 ? 1 : bits / 8, 1);
+        gbx_statistics_end(&state, &out_summary->statistics);
+    }
     return NULL;
 }
 
@@ -110,17 +104,6 @@ typedef struct batch {
     size_t failed;
 } batch;
 
-static void keep_failure(batch *b, size_t number, gbx_status failure) {
-    pthread_mutex_lock(&b->lock);
-    bool is_first = !b->failure || number < b->failed;
-    gbx_status_free(is_first ? b->failure : failure);
-    if (is_first) {
-        b->failure = failure;
-        b->failed = number;
-    }
-    pthread_mutex_unlock(&b->lock);
-}
-
 static void *work(void *context) {
     batch *b = context;
     for (;;) {
@@ -129,26 +112,17 @@ static void *work(void *context) {
         if (i >= b->count)
             return NULL;
         gbx_status status = compute(&b->jobs[i].values, &b->jobs[i].summary->statistics);
-        if (status)
-            keep_failure(b, i, status);
+        if (status) {
+            pthread_mutex_lock(&b->lock);
+            bool is_first = !b->failure || i < b->failed;
+            gbx_status_free(is_first ? b->failure : status);
+            if (is_first) {
+                b->failure = status;
+                b->failed = i;
+            }
+            pthread_mutex_unlock(&b->lock);
+        }
     }
-}
-
-/* This thread works too. */
-static gbx_status compute_all(batch *b) {
-    pthread_t threads[THREADS_MAX - 1];
-    size_t thread_count = 0;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t wanted = b->bytes / THREAD_WORTH_BYTES;
-    wanted = wanted < b->count ? wanted : b->count;
-    wanted = processors > 0 && wanted > (uint64_t)processors ? (uint64_t)processors : wanted;
-    while (thread_count + 1 < wanted && thread_count < THREADS_MAX - 1 &&
-           pthread_create(&threads[thread_count], NULL, work, b) == 0)
-        ++thread_count;
-    work(b);
-    for (size_t i = 0; i < thread_count; ++i)
-        pthread_join(threads[i], NULL);
-    return b->failure;
 }
 
 /* Takes entries until there is enough to do. */
@@ -179,8 +153,22 @@ gbx_status gbx_entries_statistics(gbx_entries *entries, const uint64_t *indices,
         return gbx_fail_memory("computing the statistics of %zu entries", count);
     pthread_mutex_init(&b.lock, NULL);
     gbx_status status = fill(&b, entries, indices, count, out_summaries, out_count);
-    if (!status)
-        status = compute_all(&b);
+    if (!status) {
+        /* This thread works too. */
+        pthread_t threads[THREADS_MAX - 1];
+        size_t thread_count = 0;
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        uint64_t wanted = b.bytes / THREAD_WORTH_BYTES;
+        wanted = wanted < b.count ? wanted : b.count;
+        wanted = processors > 0 && wanted > (uint64_t)processors ? (uint64_t)processors : wanted;
+        while (thread_count + 1 < wanted && thread_count < THREADS_MAX - 1 &&
+               pthread_create(&threads[thread_count], NULL, work, &b) == 0)
+            ++thread_count;
+        work(&b);
+        for (size_t i = 0; i < thread_count; ++i)
+            pthread_join(threads[i], NULL);
+        status = b.failure;
+    }
     pthread_mutex_destroy(&b.lock);
     free(b.jobs);
     return status;

@@ -37,13 +37,6 @@ struct gbx_graph {
 
 /* --- reading --- */
 
-static gbx_status add_task(gbx_graph *graph, const gbx_record *record) {
-    GBX_TRY(gbx_array_reserve(&graph->tasks, &graph->capacity, graph->count + 1, READING_GRAPH));
-    graph->tasks[graph->count++] =
-        (gbx_graph_task){.task = record->task, .begin_ns = record->time_ns, .end_ns = UINT64_MAX};
-    return NULL;
-}
-
 static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
     uint64_t count;
     const uint64_t *predecessors = gbx_record_edges(record, &count);
@@ -59,8 +52,12 @@ static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
 /* Records come by task: TASK, arguments, DONE, EDGES. The first of each counts; of the edges all.
  */
 static gbx_status read_record(gbx_graph *graph, const gbx_record *record) {
-    if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task)
-        GBX_TRY(add_task(graph, record));
+    if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task) {
+        GBX_TRY(
+            gbx_array_reserve(&graph->tasks, &graph->capacity, graph->count + 1, READING_GRAPH));
+        graph->tasks[graph->count++] = (gbx_graph_task){
+            .task = record->task, .begin_ns = record->time_ns, .end_ns = UINT64_MAX};
+    }
     gbx_graph_task *task = &graph->tasks[graph->count - 1];
     if (record->type == GBX_RECORD_DONE && task->end_ns == UINT64_MAX)
         task->end_ns = record->time_ns;
@@ -184,28 +181,6 @@ static void step(walk *w) {
     }
 }
 
-static void place_all(walk *w) {
-    for (uint64_t i = 0; i < w->graph->count; ++i) {
-        if (w->states[i] != NOT_SEEN)
-            continue;
-        w->states[i] = ON_THE_WAY;
-        w->path[w->depth++] = i;
-        while (w->depth > 0)
-            step(w);
-    }
-}
-
-/* Edges by place from here on; each task gets its own. */
-static void finish_edges(gbx_graph *graph) {
-    for (uint64_t i = 0; i < graph->count; ++i) {
-        gbx_graph_task *task = &graph->tasks[i];
-        uint64_t first = graph->first_edges[i];
-        task->predecessors = task->predecessor_count ? graph->edges + first : NULL;
-        for (uint64_t k = 0; k < task->predecessor_count; ++k)
-            graph->edge_places[first + k] = graph->places[graph->edge_places[first + k]];
-    }
-}
-
 static gbx_status put_in_order(gbx_graph *graph) {
     size_t room = graph->count + 1;
     walk w = {.graph = graph,
@@ -216,8 +191,22 @@ static gbx_status put_in_order(gbx_graph *graph) {
     graph->places = malloc(room * sizeof *graph->places);
     bool has_memory = w.states && w.path && w.looked && graph->order && graph->places;
     if (has_memory) {
-        place_all(&w);
-        finish_edges(graph);
+        for (uint64_t i = 0; i < w.graph->count; ++i) {
+            if (w.states[i] != NOT_SEEN)
+                continue;
+            w.states[i] = ON_THE_WAY;
+            w.path[w.depth++] = i;
+            while (w.depth > 0)
+                step(&w);
+        }
+        /* Edges by place from here on; each task gets its own. */
+        for (uint64_t i = 0; i < graph->count; ++i) {
+            gbx_graph_task *task = &graph->tasks[i];
+            uint64_t first = graph->first_edges[i];
+            task->predecessors = task->predecessor_count ? graph->edges + first : NULL;
+            for (uint64_t k = 0; k < task->predecessor_count; ++k)
+                graph->edge_places[first + k] = graph->places[graph->edge_places[first + k]];
+        }
     }
     free(w.states);
     free(w.path);
@@ -304,33 +293,11 @@ static void mark(search *s, uint64_t place) {
     s->marks[place / 64] |= UINT64_C(1) << place % 64;
 }
 
-static void start_search(const gbx_graph *graph, uint64_t later) {
-    search *s = graph->search;
-    if (s->later != UINT64_MAX)
-        memset(s->marks, 0, (s->later / 64 + 1) * sizeof *s->marks);
-    s->later = later;
-    s->swept = later + 1;
-    mark(s, later);
-}
-
-static void mark_predecessors(const gbx_graph *graph, uint64_t place) {
-    uint64_t index = graph->order[place];
-    const uint64_t *places = graph->edge_places + graph->first_edges[index];
-    for (uint64_t i = 0; i < graph->tasks[index].predecessor_count; ++i)
-        mark(graph->search, places[i]);
-}
-
 static bool is_remembered(const search *s, uint64_t place, uint64_t earlier) {
     for (int i = 0; i < REMEMBERED; ++i)
         if (s->remembered[place][i] == earlier)
             return true;
     return false;
-}
-
-static void remember(search *s, uint64_t earlier) {
-    uint64_t *remembered = s->remembered[s->later];
-    memmove(remembered + 1, remembered, (REMEMBERED - 1) * sizeof *remembered);
-    remembered[0] = earlier;
 }
 
 /* Predecessors lie before their tasks: going down, what is marked at a place is final. */
@@ -346,22 +313,14 @@ static void sweep_down(const gbx_graph *graph, uint64_t earlier) {
             mark(s, earlier);
             return;
         }
-        if (is_marked(s, place))
-            mark_predecessors(graph, place);
+        if (is_marked(s, place)) {
+            uint64_t index = graph->order[place];
+            const uint64_t *places = graph->edge_places + graph->first_edges[index];
+            for (uint64_t i = 0; i < graph->tasks[index].predecessor_count; ++i)
+                mark(graph->search, places[i]);
+        }
         s->swept = place;
     }
-}
-
-static bool reaches(const gbx_graph *graph, uint64_t earlier) {
-    search *s = graph->search;
-    if (is_marked(s, earlier))
-        return true;
-    sweep_down(graph, earlier);
-    if (!is_marked(s, earlier))
-        return false;
-    if (s->later - earlier > NEAR_PLACES)
-        remember(s, earlier);
-    return true;
 }
 
 bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later) {
@@ -369,7 +328,23 @@ bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t late
     uint64_t later_place = gbx_graph_place(graph, later);
     if (later_place == UINT64_MAX || earlier_place >= later_place)
         return false;
-    if (graph->search->later != later_place)
-        start_search(graph, later_place);
-    return reaches(graph, earlier_place);
+    search *s = graph->search;
+    if (s->later != later_place) {
+        if (s->later != UINT64_MAX)
+            memset(s->marks, 0, (s->later / 64 + 1) * sizeof *s->marks);
+        s->later = later_place;
+        s->swept = later_place + 1;
+        mark(s, later_place);
+    }
+    if (is_marked(s, earlier_place))
+        return true;
+    sweep_down(graph, earlier_place);
+    if (!is_marked(s, earlier_place))
+        return false;
+    if (s->later - earlier_place > NEAR_PLACES) {
+        uint64_t *remembered = s->remembered[s->later];
+        memmove(remembered + 1, remembered, (REMEMBERED - 1) * sizeof *remembered);
+        remembered[0] = earlier_place;
+    }
+    return true;
 }

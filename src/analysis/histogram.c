@@ -58,11 +58,6 @@ static inline size_t bin_of(const bin_layout *bins, double value) {
     return (size_t)index;
 }
 
-static void count_values(bin_layout *bins, const double *values, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        ++bins->tallies[i % TALLY_COUNT][bin_of(bins, values[i])];
-}
-
 static void decode(uint32_t dtype, const uint64_t *bits, size_t count, double unit,
                    double *out_values) {
     if (dtype == GBX_FLOAT32 && unit == 1.0) {
@@ -72,14 +67,6 @@ static void decode(uint32_t dtype, const uint64_t *bits, size_t count, double un
     }
     for (size_t i = 0; i < count; ++i)
         out_values[i] = gbx_dtype_to_f64(dtype, bits[i]) / unit;
-}
-
-static void sum_tallies(const bin_layout *bins, gbx_histogram *out_histogram) {
-    for (size_t i = 0; i < bins->count; ++i) {
-        for (size_t k = 0; k < TALLY_COUNT; ++k)
-            out_histogram->counts[i] += bins->tallies[k][i];
-        out_histogram->finite_count += out_histogram->counts[i];
-    }
 }
 
 gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double high,
@@ -99,10 +86,15 @@ gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double 
         const size_t count = left < CHUNK_COUNT ? (size_t)left : CHUNK_COUNT;
         GBX_TRY(gbx_elements_read(elements, at, count, bits));
         decode(elements->dtype, bits, count, bins.unit, values);
-        count_values(&bins, values, count);
+        for (size_t i = 0; i < count; ++i)
+            ++bins.tallies[i % TALLY_COUNT][bin_of(&bins, values[i])];
     }
     *out_histogram = (gbx_histogram){.bin_count = bins.count, .low = low, .high = high};
-    sum_tallies(&bins, out_histogram);
+    for (size_t i = 0; i < bins.count; ++i) {
+        for (size_t k = 0; k < TALLY_COUNT; ++k)
+            out_histogram->counts[i] += bins.tallies[k][i];
+        out_histogram->finite_count += out_histogram->counts[i];
+    }
     return NULL;
 }
 

@@ -1,11 +1,6 @@
-#include <inttypes.h>
-#include <locale.h>
-#include <stdbool.h>
+#include <stdio.h>
 
-#include "cli/audit_report.h"
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/progress.h"
+#include "cli/internal.h"
 #include "store/dump_path.h"
 
 enum { KEY_JSON = 0x100 }; /* no letter: the long name alone */
@@ -17,15 +12,12 @@ typedef struct command_line {
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
-    if (key == KEY_JSON) {
+    if (key == KEY_JSON)
         line->as_json = true;
-        return 0;
-    }
-    if (key != ARGP_KEY_ARG)
+    else if (key == ARGP_KEY_ARG)
+        gbx_option_dump(state, &line->dump, argument, "audited");
+    else
         return ARGP_ERR_UNKNOWN;
-    if (line->dump)
-        argp_error(state, "\"%s\" is not expected; one dump is audited at a time", argument);
-    line->dump = argument;
     return 0;
 }
 
@@ -54,25 +46,21 @@ static void on_progress(void *context, uint64_t done, uint64_t all) {
     gbx_progress_phase(context, NULL, text);
 }
 
-static gbx_status audit_dump(const gbx_opened_dump *dump, gbx_audit *out_audit) {
+static gbx_status audit_and_print(const command_line *line, const gbx_opened_dump *dump,
+                                  int *out_exit_code) {
+    gbx_audit audit = {0};
     gbx_graph *graph = NULL;
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "reading the graph");
     gbx_status status = gbx_graph_create(dump->reader, &graph);
     if (!status)
         status =
-            gbx_audit_run(dump->entries, graph, progress ? on_progress : NULL, progress, out_audit);
+            gbx_audit_run(dump->entries, graph, progress ? on_progress : NULL, progress, &audit);
     gbx_progress_stop(progress);
     gbx_graph_destroy(graph);
-    return status;
-}
-
-static gbx_status audit_and_print(const command_line *line, const gbx_opened_dump *dump,
-                                  int *out_exit_code) {
-    gbx_audit audit = {0};
-    GBX_TRY(audit_dump(dump, &audit));
-    gbx_status status = line->as_json ? gbx_audit_print_json(dump, line->dump, &audit)
-                                      : gbx_audit_print_text(dump, line->dump, &audit);
+    GBX_TRY(status);
+    status = line->as_json ? gbx_audit_print_json(dump, line->dump, &audit)
+                           : gbx_audit_print_text(dump, line->dump, &audit);
     bool is_good = audit.finding_count == 0 && audit.counts.records > 0;
     *out_exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     gbx_audit_free(&audit);
@@ -83,16 +71,10 @@ int gbx_command_audit(int argc, char **argv) {
     command_line line = {0};
     gbx_opened_dump dump;
     int exit_code = GBX_EXIT_OK;
-    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "audit", argc, argv, &line);
     gbx_status status = gbx_opened_dump_open(line.dump, GBX_INDEX_GRAPH, &dump);
     if (!status)
         status = audit_and_print(&line, &dump, &exit_code);
     gbx_opened_dump_close(&dump);
-    if (status) {
-        gbx_command_fail("audit", status);
-        exit_code = GBX_EXIT_USAGE;
-    }
-    gbx_status_free(status);
-    return exit_code;
+    return gbx_command_end("audit", status, exit_code);
 }

@@ -1,23 +1,15 @@
 #include <stdlib.h>
 
-#include <glassbox/orchestration.h>
-#include <glassbox/tensor.h>
-
-#include "cli/audit_report.h"
-#include "cli/dump_text.h"
-#include "cli/json_output.h"
-#include "cli/view_row.h"
-#include "text/names.h"
+#include "cli/internal.h"
 
 /* task_id and kernels; a task whose record is missing has none. */
 static void write_task(gbx_json_writer *json, const gbx_reader *reader,
                        const gbx_record_task *task) {
     char kernel[GBX_VIEW_KERNEL_BYTES];
-    gbx_json_key(json, "task_id");
     if (task)
-        gbx_json_hex_text(json, task->task_id);
+        gbx_json_put_hex_text(json, "task_id", task->task_id);
     else
-        gbx_json_null(json);
+        gbx_json_put_null(json, "task_id");
     gbx_view_kernel_text(reader, task, kernel);
     gbx_json_put_string(json, "kernel", task ? kernel : NULL);
 }
@@ -41,16 +33,6 @@ static gbx_status write_side(gbx_json_writer *json, const gbx_opened_dump *dump,
     return NULL;
 }
 
-static void write_range(gbx_json_writer *json, const gbx_audit_finding *finding) {
-    gbx_json_key(json, "range");
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_hex_text(json, "address", finding->address);
-    gbx_json_put_u64(json, "bytes", finding->bytes);
-    gbx_json_put_i64(json, "begin", finding->second.begin);
-    gbx_json_put_i64(json, "end", finding->second.end);
-    gbx_json_end_object(json);
-}
-
 static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *dump,
                                 const gbx_audit_finding *finding) {
     gbx_entry entry;
@@ -63,11 +45,7 @@ static gbx_status write_element(gbx_json_writer *json, const gbx_opened_dump *du
     GBX_TRY(gbx_entries_at(dump->entries, finding->second.entry, &entry));
     gbx_entry_index(&entry, finding->element, index);
     gbx_json_begin_object_inline(json);
-    gbx_json_key(json, "index");
-    gbx_json_begin_array_inline(json);
-    for (uint32_t i = 0; i < entry.head->ndims; ++i)
-        gbx_json_i64(json, index[i]);
-    gbx_json_end_array(json);
+    gbx_json_put_numbers(json, "index", index, entry.head->ndims);
     gbx_json_put_string(json, "dtype", gbx_dtype_name(finding->dtype));
     gbx_json_put_value(json, "expected", finding->dtype, finding->expected);
     gbx_json_put_value(json, "found", finding->dtype, finding->found);
@@ -100,26 +78,19 @@ static gbx_status write_suspect(gbx_json_writer *json, const gbx_opened_dump *du
     return NULL;
 }
 
-static gbx_status write_suspects(gbx_json_writer *json, const gbx_opened_dump *dump,
-                                 const char *given, const gbx_audit_finding *finding) {
-    uint64_t count =
-        finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
-    gbx_json_put_u64(json, "suspect_count", finding->suspect_count);
-    gbx_json_key(json, "suspects");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < count; ++i)
-        GBX_TRY(write_suspect(json, dump, given, &finding->suspects[i]));
-    gbx_json_end_array(json);
-    return NULL;
-}
-
 static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *dump,
                                 const char *given, const gbx_audit_finding *finding) {
     gbx_json_begin_object(json);
     gbx_json_put_string(json, "kind", gbx_name_of(&gbx_audit_kinds, finding->kind));
     GBX_TRY(write_side(json, dump, "first", &finding->first));
     GBX_TRY(write_side(json, dump, "second", &finding->second));
-    write_range(json, finding);
+    gbx_json_key(json, "range");
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_hex_text(json, "address", finding->address);
+    gbx_json_put_u64(json, "bytes", finding->bytes);
+    gbx_json_put_i64(json, "begin", finding->second.begin);
+    gbx_json_put_i64(json, "end", finding->second.end);
+    gbx_json_end_object(json);
     GBX_TRY(write_element(json, dump, finding));
     gbx_json_put_bool(json, "compared", finding->is_compared);
     gbx_json_put_bool(json, "concurrent", finding->is_concurrent);
@@ -127,7 +98,12 @@ static gbx_status write_finding(gbx_json_writer *json, const gbx_opened_dump *du
     gbx_json_put_bool(json, "seen", finding->is_seen);
     gbx_json_put_bool(json, "read_first", finding->is_read_first);
     gbx_json_put_bool(json, "read_late", finding->is_read_late);
-    GBX_TRY(write_suspects(json, dump, given, finding));
+    gbx_json_put_u64(json, "suspect_count", finding->suspect_count);
+    gbx_json_key(json, "suspects");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < finding->suspect_count && i < GBX_AUDIT_SUSPECTS; ++i)
+        GBX_TRY(write_suspect(json, dump, given, &finding->suspects[i]));
+    gbx_json_end_array(json);
     gbx_json_end_object(json);
     return NULL;
 }
@@ -148,11 +124,8 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
     gbx_json_put_u64(json, "pieces", counts->not_compared[GBX_GAP_PIECES]);
     gbx_json_put_u64(json, "outputs_in_pieces", counts->unfollowed);
     gbx_json_end_object(json);
-    gbx_json_key(json, "tasks_missing_outputs");
-    if (counts->missing_tasks == UINT64_MAX)
-        gbx_json_null(json); /* it may be any */
-    else
-        gbx_json_u64(json, counts->missing_tasks);
+    gbx_json_put_known(json, "tasks_missing_outputs", counts->missing_tasks != UINT64_MAX,
+                       counts->missing_tasks); /* null: it may be any */
     gbx_json_put_u64(json, "in_flight", counts->in_flight);
     gbx_json_put_u64(json, "damaged", counts->damaged);
     gbx_json_put_u64(json, "bad_edges", counts->bad_edges);
@@ -161,25 +134,18 @@ static void write_counts(gbx_json_writer *json, const gbx_audit_counts *counts) 
     gbx_json_put_bool(json, "more_findings", counts->has_more);
 }
 
-static gbx_status write_all(gbx_json_writer *json, const gbx_opened_dump *dump, const char *given,
-                            const gbx_audit *audit) {
-    gbx_json_begin_object(json);
-    gbx_json_put_string(json, "dump", dump->directory);
-    write_counts(json, &audit->counts);
-    gbx_json_key(json, "findings");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; i < audit->finding_count && !gbx_json_has_failed(json); ++i)
-        GBX_TRY(write_finding(json, dump, given, &audit->findings[i]));
-    gbx_json_end_array(json);
-    gbx_json_end_object(json);
-    return NULL;
-}
-
 gbx_status gbx_audit_print_json(const gbx_opened_dump *dump, const char *given,
                                 const gbx_audit *audit) {
     static gbx_json_writer json; /* too large for a stack */
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_status status = write_all(&json, dump, given, audit);
-    gbx_status finished = gbx_json_finish(&json);
-    return gbx_status_first(status, finished);
+    gbx_status status = NULL;
+    gbx_json_start_stdout(&json);
+    gbx_json_put_string(&json, "dump", dump->directory);
+    write_counts(&json, &audit->counts);
+    gbx_json_key(&json, "findings");
+    gbx_json_begin_array(&json);
+    for (size_t i = 0; i < audit->finding_count && !status && !gbx_json_has_failed(&json); ++i)
+        status = write_finding(&json, dump, given, &audit->findings[i]);
+    if (!status)
+        gbx_json_end_array(&json);
+    return gbx_json_finish_stdout(&json, status);
 }

@@ -1,16 +1,7 @@
-#include <inttypes.h>
-#include <locale.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/check_text.h"
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/open_dump.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/replay_line.h"
+#include "cli/internal.h"
 #include "replay/check/check_dump.h"
 #include "store/dump_path.h"
 #include "text/filter_values.h"
@@ -44,18 +35,8 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON document, with every task", 0},
     {0}};
 
-static void add_kernel(gbx_check_filter *filter, struct argp_state *state, const char *text) {
-    if (filter->kernel_count == GBX_CHECK_FILTER_MAX)
-        argp_error(state, "--kernel: more than %d values; take a glob such as 'soft*'",
-                   GBX_CHECK_FILTER_MAX);
-    else
-        filter->kernels[filter->kernel_count++] = text;
-}
-
-/* "0x..." is an id, anything else the number. */
 static void add_task(gbx_check_filter *filter, struct argp_state *state, const char *text) {
-    bool is_id = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    gbx_task_ranges *ranges = is_id ? &filter->ids : &filter->numbers;
+    gbx_task_ranges *ranges = gbx_option_is_id(text) ? &filter->ids : &filter->numbers;
     gbx_task_range range;
     if (!gbx_filter_read_range(text, UINT64_MAX, &range.first, &range.last))
         argp_error(state,
@@ -72,15 +53,16 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        if (line->dump)
-            argp_error(state, "\"%s\" is not expected; one dump is checked at a time", argument);
-        line->dump = argument;
+        gbx_option_dump(state, &line->dump, argument, "checked");
         return 0;
     case KEY_SCENE:
         line->scene = argument;
         return 0;
     case KEY_KERNEL:
-        add_kernel(&line->filter, state, argument);
+        if (line->filter.kernel_count == GBX_CHECK_FILTER_MAX)
+            argp_error(state, "--kernel: more than %d values; take a glob such as 'soft*'",
+                       GBX_CHECK_FILTER_MAX);
+        line->filter.kernels[line->filter.kernel_count++] = argument;
         return 0;
     case KEY_TASK:
         add_task(&line->filter, state, argument);
@@ -114,8 +96,6 @@ static const struct argp parser = {
         "  glassbox check --json",
 };
 
-/* --- checking --- */
-
 static void show_progress(void *context, gbx_check_step step, uint64_t count) {
     char text[80], number[GBX_COUNT_TEXT_BYTES];
     switch (step) {
@@ -132,35 +112,7 @@ static void show_progress(void *context, gbx_check_step step, uint64_t count) {
     }
 }
 
-static gbx_status open_and_check(const command_line *line, gbx_opened_dump *dump,
-                                 gbx_check_report *report) {
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "reading the dump");
-    gbx_status status =
-        gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH | GBX_INDEX_DISPATCHES, dump);
-    if (!status) {
-        const gbx_check_request request = {.entries = dump->entries,
-                                           .directory = dump->directory,
-                                           .scene = line->scene,
-                                           .filter = &line->filter,
-                                           .timeout_ms = line->timeout_ms,
-                                           .keeps_all = line->as_json,
-                                           .progress = show_progress,
-                                           .progress_context = progress};
-        status = gbx_check_dump(&request, report);
-    }
-    gbx_progress_stop(progress);
-    return status;
-}
-
 /* --- the command --- */
-
-/* Nothing that was checked is not a success. */
-static int exit_code_of(const gbx_check_report *report) {
-    uint64_t checked = report->verdicts[GBX_CHECK_RIGHT] + report->verdicts[GBX_CHECK_INTRODUCED];
-    bool is_good = checked > 0 && report->verdicts[GBX_CHECK_INTRODUCED] == 0;
-    return is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
-}
 
 static gbx_status print(const command_line *line, const gbx_opened_dump *dump,
                         const gbx_check_report *report) {
@@ -185,9 +137,26 @@ static gbx_status print(const command_line *line, const gbx_opened_dump *dump,
 static gbx_status check(const command_line *line, int *out_exit_code) {
     gbx_opened_dump dump = {0};
     gbx_check_report report = {0};
-    gbx_status status = open_and_check(line, &dump, &report);
+    gbx_progress *progress = gbx_progress_start();
+    gbx_progress_phase(progress, NULL, "reading the dump");
+    gbx_status status =
+        gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH | GBX_INDEX_DISPATCHES, &dump);
     if (!status) {
-        *out_exit_code = exit_code_of(&report);
+        const gbx_check_request request = {.entries = dump.entries,
+                                           .directory = dump.directory,
+                                           .scene = line->scene,
+                                           .filter = &line->filter,
+                                           .timeout_ms = line->timeout_ms,
+                                           .keeps_all = line->as_json,
+                                           .progress = show_progress,
+                                           .progress_context = progress};
+        status = gbx_check_dump(&request, &report);
+    }
+    gbx_progress_stop(progress);
+    if (!status) { /* nothing that was checked is not a success */
+        bool is_good =
+            report.verdicts[GBX_CHECK_RIGHT] > 0 && report.verdicts[GBX_CHECK_INTRODUCED] == 0;
+        *out_exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
         status = print(line, &dump, &report);
     }
     gbx_check_report_free(&report);
@@ -198,13 +167,7 @@ static gbx_status check(const command_line *line, int *out_exit_code) {
 int gbx_command_check(int argc, char **argv) {
     static command_line line; /* too large for a stack */
     int exit_code = GBX_EXIT_OK;
-    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "check", argc, argv, &line);
     gbx_status status = check(&line, &exit_code);
-    if (status) {
-        gbx_command_fail("check", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    }
-    gbx_status_free(status);
-    return exit_code;
+    return gbx_command_end("check", status, exit_code);
 }

@@ -1,11 +1,6 @@
 #include <stdlib.h>
 
-#include <glassbox/tensor.h>
-
-#include "base/memory.h"
-#include "cli/check_text.h"
-#include "cli/json_output.h"
-#include "cli/view_row.h"
+#include "cli/internal.h"
 
 static const char *const verdict_names[] = {[GBX_CHECK_RIGHT] = "right",
                                             [GBX_CHECK_INTRODUCED] = "introduced",
@@ -14,13 +9,7 @@ static const char *const verdict_names[] = {[GBX_CHECK_RIGHT] = "right",
 /* The worst element: where it is, what was expected and what is there. */
 static void write_element(gbx_json_writer *json, const gbx_check_output *output) {
     const gbx_compared_element *worst = &output->comparison.worst;
-    int64_t index[GBX_MAX_DIMS];
-    gbx_compare_index(&output->tensor, worst->index, index);
-    gbx_json_key(json, "element");
-    gbx_json_begin_array_inline(json);
-    for (uint32_t d = 0; d < output->tensor.ndims; ++d)
-        gbx_json_i64(json, index[d]);
-    gbx_json_end_array(json);
+    gbx_json_put_index(json, "element", &output->tensor, worst->index);
     gbx_json_put_value(json, "expected", output->tensor.dtype, worst->want_bits);
     gbx_json_put_value(json, "got", output->tensor.dtype, worst->got_bits);
 }
@@ -108,11 +97,7 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
     gbx_json_put_string(json, "verdict", verdict_names[line->verdict]);
     gbx_json_put_string(json, "reason", line->reason);
     gbx_json_put_u64(json, "missing_outputs", line->missing_outputs);
-    gbx_json_key(json, "stray_bytes");
-    if (line->stray_is_unknown)
-        gbx_json_null(json);
-    else
-        gbx_json_u64(json, line->stray_bytes);
+    gbx_json_put_known(json, "stray_bytes", !line->stray_is_unknown, line->stray_bytes);
     gbx_json_key(json, "outputs");
     gbx_json_begin_array(json);
     for (uint32_t i = 0; i < line->output_count; ++i)
@@ -121,44 +106,26 @@ static void write_task(gbx_json_writer *json, const gbx_check_report *report,
     gbx_json_end_object(json);
 }
 
-static void write_totals(gbx_json_writer *json, const gbx_check_report *report,
-                         const char *directory) {
-    const uint64_t *verdicts = report->verdicts;
-    const gbx_reader *reader = report->reader;
-    gbx_json_put_string(json, "dump", directory);
-    gbx_json_put_string(json, "scene", report->scene);
-    gbx_json_put_bool(json, "complete", gbx_reader_is_complete(reader));
-    gbx_json_put_u64(json, "dropped_records", gbx_reader_get_totals(reader)->dropped);
-    gbx_json_put_u64(json, "checked", report->count - verdicts[GBX_CHECK_NOT_CHECKED]);
-    for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
-        gbx_json_put_u64(json, verdict_names[v], verdicts[v]);
-    gbx_json_put_u64(json, "left_out", report->left_out);
-    gbx_json_put_u64(json, "bad_edges", report->bad_edges);
-}
-
-static gbx_status write_document(gbx_json_writer *json, const gbx_check_report *report,
-                                 const char *directory, const char *replay) {
-    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(json);
-    write_totals(json, report, directory);
-    write_first(json, report, replay);
-    gbx_status status = write_kernels(json, report);
-    gbx_json_key(json, "tasks");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < report->count && !gbx_json_has_failed(json); ++i)
-        write_task(json, report, &report->lines[i]);
-    gbx_json_end_array(json);
-    gbx_json_end_object(json);
-    gbx_status finished = gbx_json_finish(json);
-    return gbx_status_first(status, finished);
-}
-
 gbx_status gbx_check_print_json(const gbx_check_report *report, const char *directory,
                                 const char *replay) {
-    gbx_json_writer *json = malloc(sizeof *json);
-    if (!json)
-        return gbx_fail_memory("printing results");
-    gbx_status status = write_document(json, report, directory, replay);
-    free(json);
-    return status;
+    static gbx_json_writer json; /* too large for a stack */
+    const uint64_t *verdicts = report->verdicts;
+    gbx_json_start_stdout(&json);
+    gbx_json_put_string(&json, "dump", directory);
+    gbx_json_put_string(&json, "scene", report->scene);
+    gbx_json_put_bool(&json, "complete", gbx_reader_is_complete(report->reader));
+    gbx_json_put_u64(&json, "dropped_records", gbx_reader_get_totals(report->reader)->dropped);
+    gbx_json_put_u64(&json, "checked", report->count - verdicts[GBX_CHECK_NOT_CHECKED]);
+    for (size_t v = 0; v < sizeof verdict_names / sizeof verdict_names[0]; ++v)
+        gbx_json_put_u64(&json, verdict_names[v], verdicts[v]);
+    gbx_json_put_u64(&json, "left_out", report->left_out);
+    gbx_json_put_u64(&json, "bad_edges", report->bad_edges);
+    write_first(&json, report, replay);
+    gbx_status status = write_kernels(&json, report);
+    gbx_json_key(&json, "tasks");
+    gbx_json_begin_array(&json);
+    for (uint64_t i = 0; i < report->count && !gbx_json_has_failed(&json); ++i)
+        write_task(&json, report, &report->lines[i]);
+    gbx_json_end_array(&json);
+    return gbx_json_finish_stdout(&json, status);
 }

@@ -1,17 +1,12 @@
-#include "cli/check_text.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/array_text.h"
-#include "cli/dump_text.h"
-#include "cli/terminal.h"
-#include "cli/text_table.h"
-#include "cli/view_row.h"
+#include "cli/internal.h"
 
-enum { ARGUMENT_BYTES = 1024, INDEX_BYTES = GBX_MAX_DIMS * 22 + 8 };
+enum { ARGUMENT_BYTES = 1024 };
 
 /* --- words --- */
 
@@ -34,17 +29,10 @@ const char *gbx_check_task_text(const gbx_check_report *report, const gbx_check_
 }
 
 /* "[2, 3]" of the worst element; "" of a tensor without dimensions. */
-static const char *index_text(const gbx_check_output *output, char out_text[INDEX_BYTES]) {
-    int64_t index[GBX_MAX_DIMS];
-    size_t used = 0;
-    out_text[0] = '\0';
-    gbx_compare_index(&output->tensor, output->comparison.worst.index, index);
-    for (uint32_t d = 0; d < output->tensor.ndims && d < GBX_MAX_DIMS; ++d)
-        used += (size_t)snprintf(out_text + used, INDEX_BYTES - used, "%s%" PRId64,
-                                 d == 0 ? "[" : ", ", index[d]);
-    if (used > 0)
-        snprintf(out_text + used, INDEX_BYTES - used, "]");
-    return out_text;
+static const char *index_text(const gbx_check_output *output,
+                              char out_text[GBX_NUMBERS_TEXT_BYTES]) {
+    gbx_text_index(&output->tensor, output->comparison.worst.index, out_text);
+    return output->tensor.ndims > 0 ? out_text : "";
 }
 
 /* "kernel add", "kernels multiply+finish" */
@@ -57,47 +45,33 @@ static void put_kernel(const gbx_check_report *report, const gbx_check_line *lin
     gbx_terminal_put(gbx_check_kernel_text(report, line, text));
 }
 
-/* "weights", "argument 1" */
-static void put_argument(const gbx_check_output *output) {
-    if (output->name)
-        gbx_terminal_put(output->name);
-    else
-        printf("argument %" PRIu32, output->slot);
-}
-
 /* --- the first lines --- */
-
-static void print_element(const gbx_check_output *output) {
-    const gbx_comparison *c = &output->comparison;
-    char index[INDEX_BYTES];
-    char got[GBX_ELEMENT_TEXT_BYTES];
-    char want[GBX_ELEMENT_TEXT_BYTES];
-    gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
-    gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
-    put_argument(output);
-    printf("%s is %s, expected %s (rtol %g, atol %g)", index_text(output, index), got, want,
-           c->tolerance.rtol, c->tolerance.atol);
-}
 
 static void print_first(const gbx_check_report *report, const gbx_check_line *line,
                         const char *replay) {
     const gbx_check_output *output = &line->outputs[line->worst_output];
-    char number[GBX_CHECK_TASK_BYTES];
+    const gbx_comparison *c = &output->comparison;
+    char number[GBX_CHECK_TASK_BYTES], index[GBX_NUMBERS_TEXT_BYTES];
+    char got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
     char wrong[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
     printf("task %s, ", gbx_check_task_text(report, line, number));
     put_kernel(report, line);
     printf(", is the first that is wrong for its own inputs: ");
-    print_element(output);
-    printf("; %s of %s element%s %s wrong", gbx_text_count(output->comparison.mismatches, wrong),
-           gbx_text_count(output->comparison.elements, all),
-           gbx_text_plural(output->comparison.elements),
-           output->comparison.mismatches == 1 ? "is" : "are");
+    gbx_element_format(output->tensor.dtype, c->worst.got_bits, got);
+    gbx_element_format(output->tensor.dtype, c->worst.want_bits, want);
+    if (output->name)
+        gbx_terminal_put(output->name);
+    else
+        printf("argument %" PRIu32, output->slot);
+    printf("%s is %s, expected %s (rtol %g, atol %g)", index_text(output, index), got, want,
+           c->tolerance.rtol, c->tolerance.atol);
+    printf("; %s of %s element%s %s wrong", gbx_text_count(c->mismatches, wrong),
+           gbx_text_count(c->elements, all), gbx_text_plural(c->elements),
+           c->mismatches == 1 ? "is" : "are");
     if (line->wrong_outputs > 1)
         printf(", and some of %" PRIu32 " more output%s", line->wrong_outputs - 1,
                gbx_text_plural(line->wrong_outputs - 1));
-    putchar('\n');
-    gbx_terminal_put(replay);
-    putchar('\n');
+    gbx_terminal_quote("\n", replay, "\n");
 }
 
 static bool has_failed(const gbx_reader *reader) {
@@ -121,46 +95,31 @@ static void print_not_compared(const gbx_check_report *report) {
     putchar('\n');
 }
 
-static void print_right(const gbx_check_report *report, const char *chosen) {
-    char right[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], not_checked[GBX_COUNT_TEXT_BYTES];
+/* Where no task is wrong. */
+static void print_verdict(const gbx_check_report *report) {
+    const char *chosen = report->left_out > 0 ? "chosen " : "";
+    uint64_t right = report->verdicts[GBX_CHECK_RIGHT];
     uint64_t unchecked = report->verdicts[GBX_CHECK_NOT_CHECKED];
-    gbx_text_count(report->verdicts[GBX_CHECK_RIGHT], right);
+    char rights[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES], rest[GBX_COUNT_TEXT_BYTES];
     gbx_text_count(report->count, all);
-    gbx_text_count(unchecked, not_checked);
+    if (report->count == 0) {
+        printf("nothing was checked: the dump has no tasks\n");
+        return;
+    }
+    if (right == 0) {
+        printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
+               all, chosen, gbx_text_plural(report->count));
+        return;
+    }
     if (unchecked > 0)
-        printf("%s of %s %stasks %s own inputs, %s %s not checked", right, all, chosen,
-               report->verdicts[GBX_CHECK_RIGHT] == 1 ? "is right for its" : "are right for their",
-               not_checked, unchecked == 1 ? "was" : "were");
+        printf("%s of %s %stasks %s own inputs, %s %s not checked", gbx_text_count(right, rights),
+               all, chosen, right == 1 ? "is right for its" : "are right for their",
+               gbx_text_count(unchecked, rest), unchecked == 1 ? "was" : "were");
     else if (report->count == 1)
         printf("the one %stask is right for its own inputs", chosen);
     else
         printf("all %s %stasks are right for their own inputs", all, chosen);
     print_not_compared(report);
-}
-
-static void print_verdict(const gbx_check_report *report) {
-    char all[GBX_COUNT_TEXT_BYTES];
-    const char *chosen = report->left_out > 0 ? "chosen " : "";
-    if (report->count == 0)
-        printf("nothing was checked: the dump has no tasks\n");
-    else if (report->verdicts[GBX_CHECK_RIGHT] == 0)
-        printf("nothing was checked: %s %stask%s, and none could be compared with a reference\n",
-               gbx_text_count(report->count, all), chosen, gbx_text_plural(report->count));
-    else
-        print_right(report, chosen);
-}
-
-/* "250 checked: 6 introduced, 244 right; 6 not checked" */
-static void print_counts(const gbx_check_report *report) {
-    const uint64_t *verdicts = report->verdicts;
-    char text[GBX_COUNT_TEXT_BYTES];
-    printf("%s checked: ", gbx_text_count(report->count - verdicts[GBX_CHECK_NOT_CHECKED], text));
-    printf("%s introduced, ", gbx_text_count(verdicts[GBX_CHECK_INTRODUCED], text));
-    printf("%s right; ", gbx_text_count(verdicts[GBX_CHECK_RIGHT], text));
-    printf("%s not checked", gbx_text_count(verdicts[GBX_CHECK_NOT_CHECKED], text));
-    if (report->left_out > 0)
-        printf("; %s left out by --kernel and --task", gbx_text_count(report->left_out, text));
-    putchar('\n');
 }
 
 /* --- tables --- */
@@ -171,7 +130,7 @@ static gbx_status add_introduced(const gbx_check_report *report, const gbx_check
     const gbx_comparison *c = &output->comparison;
     char number[GBX_CHECK_TASK_BYTES], kernel[GBX_VIEW_KERNEL_BYTES], argument[ARGUMENT_BYTES];
     char counts[2][GBX_COUNT_TEXT_BYTES], wrong[2 * GBX_COUNT_TEXT_BYTES + 8];
-    char index[INDEX_BYTES], got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
+    char index[GBX_NUMBERS_TEXT_BYTES], got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES];
     char more[32] = "";
     if (line->wrong_outputs > 1)
         snprintf(more, sizeof more, " +%" PRIu32, line->wrong_outputs - 1);
@@ -191,17 +150,6 @@ static gbx_status add_introduced(const gbx_check_report *report, const gbx_check
     return gbx_text_table_add(table, cells);
 }
 
-static gbx_status fill_introduced(const gbx_check_report *report, gbx_text_table *table) {
-    size_t shown = 0;
-    for (uint64_t i = 0; i < report->count && shown < GBX_CHECK_LINES_MAX; ++i) {
-        if (report->lines[i].verdict != GBX_CHECK_INTRODUCED)
-            continue;
-        GBX_TRY(add_introduced(report, &report->lines[i], table));
-        ++shown;
-    }
-    return NULL;
-}
-
 static gbx_status print_introduced(const gbx_check_report *report) {
     static const gbx_text_table_column columns[] = {
         {"TASK", true, 0, 0},  {"KERNEL", false, 8, 0}, {"ARG", false, 6, 3},
@@ -210,7 +158,15 @@ static gbx_status print_introduced(const gbx_check_report *report) {
     gbx_text_table table = {
         .columns = columns, .column_count = sizeof columns / sizeof columns[0], .gap = 2};
     char text[GBX_COUNT_TEXT_BYTES];
-    GBX_TRY(gbx_text_table_finish(&table, fill_introduced(report, &table)));
+    gbx_status status = NULL;
+    size_t shown = 0;
+    for (uint64_t i = 0; i < report->count && shown < GBX_CHECK_LINES_MAX && !status; ++i) {
+        if (report->lines[i].verdict != GBX_CHECK_INTRODUCED)
+            continue;
+        status = add_introduced(report, &report->lines[i], &table);
+        ++shown;
+    }
+    GBX_TRY(gbx_text_table_finish(&table, status));
     if (report->verdicts[GBX_CHECK_INTRODUCED] > GBX_CHECK_LINES_MAX)
         printf("and %s more; --json lists all\n",
                gbx_text_count(report->verdicts[GBX_CHECK_INTRODUCED] - GBX_CHECK_LINES_MAX, text));
@@ -248,31 +204,22 @@ static gbx_status print_kernels(const gbx_check_report *report, const gbx_check_
 
 /* --- what was not compared --- */
 
-/* "task 3", "tasks 3, 4, 5 and 9 more" */
-static void put_tasks(const gbx_check_report *report, const gbx_check_unchecked *group) {
-    char text[GBX_CHECK_TASK_BYTES];
-    char count[GBX_COUNT_TEXT_BYTES];
-    printf("task%s ", gbx_text_plural(group->tasks));
-    for (uint64_t i = 0; i < group->tasks && i < GBX_CHECK_EXAMPLES; ++i)
-        printf("%s%s", i > 0 ? ", " : "", gbx_check_task_text(report, group->examples[i], text));
-    if (group->tasks > GBX_CHECK_EXAMPLES)
-        printf(" and %s more", gbx_text_count(group->tasks - GBX_CHECK_EXAMPLES, count));
-}
-
 static gbx_status print_unchecked(const gbx_check_report *report) {
     gbx_check_unchecked *groups;
     size_t count;
-    char text[GBX_COUNT_TEXT_BYTES];
+    char text[GBX_COUNT_TEXT_BYTES], task[GBX_CHECK_TASK_BYTES];
     GBX_TRY(gbx_check_report_unchecked(report, &groups, &count));
     for (size_t i = 0; i < count && i < GBX_CHECK_LINES_MAX; ++i) {
         printf("not checked: %s task%s of ", gbx_text_count(groups[i].tasks, text),
                gbx_text_plural(groups[i].tasks));
         put_kernel(report, groups[i].examples[0]);
-        printf(" (");
-        put_tasks(report, &groups[i]);
-        printf("): ");
-        gbx_terminal_put(groups[i].examples[0]->reason);
-        putchar('\n');
+        printf(" (task%s ", gbx_text_plural(groups[i].tasks));
+        for (uint64_t e = 0; e < groups[i].tasks && e < GBX_CHECK_EXAMPLES; ++e)
+            printf("%s%s", e > 0 ? ", " : "",
+                   gbx_check_task_text(report, groups[i].examples[e], task));
+        if (groups[i].tasks > GBX_CHECK_EXAMPLES)
+            printf(" and %s more", gbx_text_count(groups[i].tasks - GBX_CHECK_EXAMPLES, text));
+        gbx_terminal_quote("): ", groups[i].examples[0]->reason, "\n");
     }
     if (count > GBX_CHECK_LINES_MAX)
         printf("not checked: for %s more reasons; --json lists all\n",
@@ -318,45 +265,32 @@ static void print_stray(const gbx_check_report *report, const gbx_check_kernel *
     }
 }
 
-static uint64_t count_missing(const gbx_check_report *report) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < report->count; ++i)
-        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED)
-            count += report->lines[i].missing_outputs;
-    return count;
-}
-
-/* What the dump itself does not have. */
+/* What the dump itself does not have, or the order of its tasks. */
 static void print_dump_state(const gbx_check_report *report) {
     const gbx_reader *reader = report->reader;
     const char *level = gbx_reader_run(reader)->dump_level;
     char text[GBX_COUNT_TEXT_BYTES];
     uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
-    uint64_t missing = count_missing(report);
+    uint64_t missing = 0;
+    for (uint64_t i = 0; i < report->count; ++i)
+        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED)
+            missing += report->lines[i].missing_outputs;
     if (missing > 0)
         printf("not compared: %s output%s of wrong tasks that the dump does not hold\n",
                gbx_text_count(missing, text), gbx_text_plural(missing));
     if (report->verdicts[GBX_CHECK_NOT_CHECKED] > 0 && level && strcmp(level, "full") != 0) {
-        printf("the dump's level is ");
-        gbx_terminal_put(level);
-        printf(": glassbox run --dump-tensor=full records what all tasks need\n");
+        gbx_terminal_quote("the dump's level is ", level,
+                           ": glassbox run --dump-tensor=full records what all tasks need\n");
     }
     if (dropped > 0)
         printf("%s record%s of the run %s lost: there may be tasks that the dump does not have\n",
                gbx_text_count(dropped, text), gbx_text_plural(dropped),
                dropped == 1 ? "was" : "were");
-    if (has_failed(reader)) {
-        printf("the run failed: ");
-        gbx_terminal_put(gbx_reader_end_text(reader));
-        putchar('\n');
-    } else if (!gbx_reader_end(reader)) {
+    if (has_failed(reader))
+        gbx_terminal_quote("the run failed: ", gbx_reader_end_text(reader), "\n");
+    else if (!gbx_reader_end(reader))
         printf("the run was killed: there may be tasks that the dump does not have\n");
-    }
-}
-
-static void print_order(const gbx_check_report *report) {
-    char text[GBX_COUNT_TEXT_BYTES];
-    if (!gbx_reader_get_origin(report->reader)->is_journal)
+    if (!gbx_reader_get_origin(reader)->is_journal)
         printf("no journal: tasks come in the order of submission, for the graph is not known\n");
     if (report->bad_edges > 0)
         printf("%s edge%s of the graph %s no sense: glassbox verify tells more\n",
@@ -366,37 +300,41 @@ static void print_order(const gbx_check_report *report) {
 
 /* --- all of it --- */
 
-static gbx_status print_groups(const gbx_check_report *report) {
-    gbx_check_kernel *kernels;
-    size_t count;
-    GBX_TRY(gbx_check_report_kernels(report, &kernels, &count));
-    gbx_status status = print_kernels(report, kernels, count);
-    if (!status)
-        status = print_unchecked(report);
-    for (size_t i = 0; i < count && !status; ++i) {
-        print_not_written(report, &kernels[i]);
-        print_stray(report, &kernels[i]);
-    }
-    free(kernels);
-    return status;
-}
-
 gbx_status gbx_check_print_text(const gbx_check_report *report, const char *replay) {
     const gbx_check_line *first = gbx_check_report_first(report);
+    const uint64_t *verdicts = report->verdicts;
+    char text[GBX_COUNT_TEXT_BYTES];
     if (first)
         print_first(report, first, replay);
     else
         print_verdict(report);
-    print_counts(report);
+    /* "250 checked: 6 introduced, 244 right; 6 not checked" */
+    printf("%s checked: ", gbx_text_count(report->count - verdicts[GBX_CHECK_NOT_CHECKED], text));
+    printf("%s introduced, ", gbx_text_count(verdicts[GBX_CHECK_INTRODUCED], text));
+    printf("%s right; ", gbx_text_count(verdicts[GBX_CHECK_RIGHT], text));
+    printf("%s not checked", gbx_text_count(verdicts[GBX_CHECK_NOT_CHECKED], text));
+    if (report->left_out > 0)
+        printf("; %s left out by --kernel and --task", gbx_text_count(report->left_out, text));
+    putchar('\n');
     if (first) {
         putchar('\n');
         GBX_TRY(print_introduced(report));
     }
     if (report->count > 0) {
+        gbx_check_kernel *kernels;
+        size_t count;
         putchar('\n');
-        GBX_TRY(print_groups(report));
+        GBX_TRY(gbx_check_report_kernels(report, &kernels, &count));
+        gbx_status status = print_kernels(report, kernels, count);
+        if (!status)
+            status = print_unchecked(report);
+        for (size_t i = 0; i < count && !status; ++i) {
+            print_not_written(report, &kernels[i]);
+            print_stray(report, &kernels[i]);
+        }
+        free(kernels);
+        GBX_TRY(status);
     }
     print_dump_state(report);
-    print_order(report);
     return NULL;
 }

@@ -1,13 +1,9 @@
-#include "cli/command.h"
-
-#include <locale.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/terminal.h"
+#include "cli/internal.h"
 
 void gbx_command_parse(const struct argp *parser, const char *name, int argc, char **argv,
                        void *input) {
@@ -28,35 +24,33 @@ error_t gbx_command_reject(int key, char *argument, struct argp_state *state) {
     return EINVAL;
 }
 
-/* Each line of `text`, or all of it as one; a newline at its end makes no empty line. */
-static void print_escaped(char *text, bool has_lines, char *escaped, size_t capacity) {
-    char *rest = text;
-    do {
+/* Each line of `message`, or all of it as one; a newline at its end makes no empty line. */
+static void print_failure(const char *name, const char *message, bool has_lines) {
+    size_t capacity = 4 * strlen(message) + 1; /* "\xNN" for every byte */
+    char *text = strdup(message);
+    char *escaped = malloc(capacity);
+    fprintf(stderr, "glassbox %s: ", name);
+    if (!text || !escaped)
+        fputs("it failed, and no memory is left to say why\n", stderr);
+    for (char *rest = escaped ? text : NULL; rest;) {
         char *end = has_lines ? strchr(rest, '\n') : NULL;
         if (end)
             *end = '\0';
         gbx_terminal_escape(rest, escaped, capacity);
         fprintf(stderr, "%s\n", escaped);
-        rest = end ? end + 1 : NULL;
-    } while (rest && *rest);
-}
-
-static void print_failure(const char *name, const char *message, bool has_lines) {
-    size_t capacity = 4 * strlen(message) + 1; /* "\xNN" for every byte */
-    char *text = strdup(message);
-    char *escaped = malloc(capacity);
-    setlocale(LC_CTYPE, "");
-    fprintf(stderr, "glassbox %s: ", name);
-    if (text && escaped)
-        print_escaped(text, has_lines, escaped, capacity);
-    else
-        fputs("it failed, and no memory is left to say why\n", stderr);
+        rest = end && end[1] ? end + 1 : NULL;
+    }
     free(text);
     free(escaped);
 }
 
-void gbx_command_fail(const char *name, gbx_status status) {
-    print_failure(name, gbx_status_message(status), gbx_status_code(status) == GBX_BAD_KERNEL);
+int gbx_command_end(const char *name, gbx_status status, int exit_code) {
+    if (!status)
+        return exit_code;
+    gbx_code code = gbx_status_code(status);
+    print_failure(name, gbx_status_message(status), code == GBX_BAD_KERNEL);
+    gbx_status_free(status);
+    return gbx_code_exit(code);
 }
 
 void gbx_command_say(const char *name, const char *format, ...) {

@@ -1,4 +1,3 @@
-#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -6,13 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/diff_report.h"
-#include "cli/dump_text.h"
-#include "cli/json_output.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/selection_options.h"
+#include "cli/internal.h"
 
 enum {
     KEY_ATOL = 0x100, /* no letters: the long names alone */
@@ -47,15 +40,29 @@ static double parse_tolerance(struct argp_state *state, const char *option, cons
     return value;
 }
 
-static void parse_dump(command_line *line, char *argument, struct argp_state *state) {
-    if (line->dumps[1])
-        argp_error(state, "\"%s\" is not expected; two dumps are compared", argument);
-    line->dumps[line->dumps[0] ? 1 : 0] = argument;
-}
-
-static error_t parse_value(int key, char *argument, struct argp_state *state, command_line *line) {
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    command_line *line = state->input;
     gbx_tolerance *tolerance = &line->options.tolerance;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &line->selection;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (line->dumps[1])
+            argp_error(state, "\"%s\" is not expected; two dumps are compared", argument);
+        line->dumps[line->dumps[0] ? 1 : 0] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!line->dumps[1])
+            argp_error(state, "%s missing; two dumps are compared",
+                       line->dumps[0] ? "a second dump is" : "two dumps are");
+        return 0;
+    case KEY_STRICT_NAN:
+        line->options.is_strict_nan = true;
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
     case KEY_ATOL:
         tolerance->atol = parse_tolerance(state, "--atol", argument);
         break;
@@ -70,31 +77,6 @@ static error_t parse_value(int key, char *argument, struct argp_state *state, co
     }
     line->options.has_tolerance = true;
     return 0;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    command_line *line = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &line->selection;
-        return 0;
-    case ARGP_KEY_ARG:
-        parse_dump(line, argument, state);
-        return 0;
-    case ARGP_KEY_END:
-        if (!line->dumps[1])
-            argp_error(state, "%s missing; two dumps are compared",
-                       line->dumps[0] ? "a second dump is" : "two dumps are");
-        return 0;
-    case KEY_STRICT_NAN:
-        line->options.is_strict_nan = true;
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    default:
-        return parse_value(key, argument, state, line);
-    }
 }
 
 static const struct argp_child children[] = {{&gbx_selection_argp, 0, "Filters:", 1}, {0}};
@@ -170,30 +152,6 @@ static gbx_status compare(comparison *c, gbx_diff_result *result) {
     return status;
 }
 
-static gbx_status report_json(comparison *c, gbx_diff_result *result) {
-    GBX_TRY(gbx_diff_check(c->dumps.a.entries));
-    GBX_TRY(gbx_diff_check(c->dumps.b.entries));
-    gbx_json_start(&c->json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_diff_json_begin(&c->json, &c->dumps);
-    gbx_status status = compare(c, result);
-    if (!status)
-        status = gbx_diff_json_end(&c->json, &c->dumps, result);
-    return gbx_status_first(status, gbx_json_finish(&c->json));
-}
-
-static gbx_status report_text(comparison *c, gbx_diff_result *result) {
-    GBX_TRY(compare(c, result));
-    return gbx_diff_text_print(&c->text, &c->dumps, result);
-}
-
-static void say_nothing_matches(const comparison *c) {
-    char counts[2][GBX_COUNT_TEXT_BYTES];
-    gbx_command_say(
-        "diff", "none of the %s entries of %s and the %s of %s matches the filters",
-        gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
-        gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
-}
-
 static bool has_names(const gbx_opened_dump *dump) {
     return gbx_reader_run(dump->reader)->kernel_count > 0;
 }
@@ -210,6 +168,7 @@ static gbx_status select_entries(const comparison *c, const gbx_opened_dump *dum
 
 static gbx_status report(comparison *c, int *out_exit_code) {
     gbx_diff_result result = {0};
+    char counts[2][GBX_COUNT_TEXT_BYTES];
     c->dumps.shows_b = !has_names(&c->dumps.a) && has_names(&c->dumps.b);
     bool is_given = gbx_selection_is_given(&c->line->selection);
     if (is_given) {
@@ -218,11 +177,20 @@ static gbx_status report(comparison *c, int *out_exit_code) {
     }
     bool is_nothing = is_given && c->selected[0].count + c->selected[1].count == 0;
     if (is_nothing)
-        say_nothing_matches(c);
-    if (c->line->as_json)
-        GBX_TRY(report_json(c, &result));
-    else if (!is_nothing)
-        GBX_TRY(report_text(c, &result));
+        gbx_command_say(
+            "diff", "none of the %s entries of %s and the %s of %s matches the filters",
+            gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
+            gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
+    if (c->line->as_json) {
+        GBX_TRY(gbx_diff_check(c->dumps.a.entries));
+        GBX_TRY(gbx_diff_check(c->dumps.b.entries));
+        gbx_diff_json_begin(&c->json, &c->dumps);
+        gbx_status status = compare(c, &result);
+        GBX_TRY(gbx_diff_json_end(&c->json, &c->dumps, &result, status));
+    } else if (!is_nothing) {
+        GBX_TRY(compare(c, &result));
+        GBX_TRY(gbx_diff_text_print(&c->text, &c->dumps, &result));
+    }
     *out_exit_code = gbx_diff_is_alike(&result) ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     return NULL;
 }
@@ -256,15 +224,9 @@ int gbx_command_diff(int argc, char **argv) {
     static comparison compared;
     line = (command_line){0};
     compared = (comparison){.line = &line};
-    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "diff", argc, argv, &line);
     signal(SIGBUS, end_unreadable);
     int exit_code = GBX_EXIT_OK;
     gbx_status status = diff(&compared, &exit_code);
-    if (status) {
-        gbx_command_fail("diff", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    }
-    gbx_status_free(status);
-    return exit_code;
+    return gbx_command_end("diff", status, exit_code);
 }

@@ -1,23 +1,8 @@
 /* The report of diff as one JSON document, written as records come. */
-#include <inttypes.h>
-#include <string.h>
 
-#include <glassbox/tensor.h>
-
-#include "cli/diff_report.h"
-#include "cli/dump_text.h"
-#include "cli/json_output.h"
+#include "cli/internal.h"
 
 #define EXACT_END (UINT64_C(1) << 53)
-
-/* null for GBX_DIFF_NONE. */
-static void write_index(gbx_json_writer *json, const char *key, uint64_t index) {
-    gbx_json_key(json, key);
-    if (index == GBX_DIFF_NONE)
-        gbx_json_null(json);
-    else
-        gbx_json_u64(json, index);
-}
 
 /* A string where readers would round it. */
 static void write_wide(gbx_json_writer *json, const char *key, uint64_t value) {
@@ -30,19 +15,11 @@ static void write_wide(gbx_json_writer *json, const char *key, uint64_t value) {
 
 /* --- elements --- */
 
-static void write_numbers(gbx_json_writer *json, const int64_t *numbers, uint32_t count) {
-    gbx_json_begin_array_inline(json);
-    for (uint32_t i = 0; i < count; ++i)
-        gbx_json_i64(json, numbers[i]);
-    gbx_json_end_array(json);
-}
-
 static void write_place(gbx_json_writer *json, const char *key, const gbx_entry *entry,
                         uint64_t number) {
     int64_t index[GBX_MAX_DIMS];
     gbx_entry_index(entry, number, index);
-    gbx_json_key(json, key);
-    write_numbers(json, index, entry->tensor ? entry->head->ndims : 0);
+    gbx_json_put_numbers(json, key, index, entry->tensor ? entry->head->ndims : 0);
 }
 
 static void write_nulls(gbx_json_writer *json, const char *const *keys, size_t count) {
@@ -125,9 +102,9 @@ static void write_form(gbx_json_writer *json, const gbx_entry *entry, bool is_b)
     gbx_json_put_string(json, is_b ? "kind_b" : "kind",
                         gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR));
     gbx_json_put_string(json, is_b ? "dtype_b" : "dtype", gbx_dtype_name(entry->dtype));
-    gbx_json_key(json, is_b ? "shape_b" : "shape");
-    write_numbers(json, entry->tensor ? gbx_record_shape(entry->tensor) : NULL,
-                  entry->tensor ? entry->head->ndims : 0);
+    gbx_json_put_numbers(json, is_b ? "shape_b" : "shape",
+                         entry->tensor ? gbx_record_shape(entry->tensor) : NULL,
+                         entry->tensor ? entry->head->ndims : 0);
 }
 
 void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
@@ -139,8 +116,8 @@ void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
     gbx_json_put_string(json, "verdict", gbx_name_of(&gbx_diff_verdicts, record->verdict));
     gbx_json_put_string(json, "reason", gbx_name_of(&gbx_diff_reasons, record->reason));
     gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, record->cause));
-    write_index(json, "index_a", record->index_a);
-    write_index(json, "index_b", record->index_b);
+    gbx_json_put_known(json, "index_a", record->index_a != GBX_DIFF_NONE, record->index_a);
+    gbx_json_put_known(json, "index_b", record->index_b != GBX_DIFF_NONE, record->index_b);
     write_argument(json, &shown);
     write_form(json, record->a ? record->a : record->b, false);
     if (has_other_form)
@@ -153,7 +130,7 @@ void gbx_diff_json_add(gbx_json_writer *json, const gbx_diff_dumps *dumps,
 /* --- all --- */
 
 void gbx_diff_json_begin(gbx_json_writer *json, const gbx_diff_dumps *dumps) {
-    gbx_json_begin_object(json);
+    gbx_json_start_stdout(json);
     gbx_json_put_string(json, "a", dumps->a.directory);
     gbx_json_put_string(json, "b", dumps->b.directory);
     gbx_json_key(json, "records");
@@ -198,31 +175,23 @@ static gbx_status write_first(gbx_json_writer *json, const gbx_diff_dumps *dumps
     write_argument(json, &shown);
     gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, first->cause));
     gbx_json_put_string(json, "why", why);
-    write_index(json, "index_a", first->index_a);
-    write_index(json, "index_b", first->index_b);
+    gbx_json_put_known(json, "index_a", first->index_a != GBX_DIFF_NONE, first->index_a);
+    gbx_json_put_known(json, "index_b", first->index_b != GBX_DIFF_NONE, first->index_b);
     gbx_json_end_object(json);
-    return NULL;
-}
-
-static gbx_status write_graph(gbx_json_writer *json, const gbx_diff_dumps *dumps,
-                              const gbx_diff_result *result) {
-    char words[GBX_DIFF_WHY_BYTES];
-    gbx_json_key(json, "graphs_differ");
-    if (!result->has_other_graph) {
-        gbx_json_null(json);
-        return NULL;
-    }
-    GBX_TRY(gbx_diff_graph_text(dumps, result, words));
-    gbx_json_string(json, words);
     return NULL;
 }
 
 gbx_status gbx_diff_json_end(gbx_json_writer *json, const gbx_diff_dumps *dumps,
-                             const gbx_diff_result *result) {
-    gbx_json_end_array(json);
-    write_counts(json, result);
-    GBX_TRY(write_first(json, dumps, result));
-    GBX_TRY(write_graph(json, dumps, result));
-    gbx_json_end_object(json);
-    return NULL;
+                             const gbx_diff_result *result, gbx_status status) {
+    char words[GBX_DIFF_WHY_BYTES];
+    if (!status) {
+        gbx_json_end_array(json);
+        write_counts(json, result);
+        status = write_first(json, dumps, result);
+    }
+    if (!status && result->has_other_graph)
+        status = gbx_diff_graph_text(dumps, result, words);
+    if (!status)
+        gbx_json_put_string(json, "graphs_differ", result->has_other_graph ? words : NULL);
+    return gbx_json_finish_stdout(json, status);
 }

@@ -1,12 +1,14 @@
-#include "cli/dump_text.h"
-
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
-#include "cli/terminal.h"
-#include "store/journal/format.h"
-#include "text/names.h"
+#include "analysis/array_text.h"
+#include "base/float_bits.h"
+#include "cli/internal.h"
+#include "store/manifest/manifest_text.h"
 
 enum { LINES_MAX = 20 };
 
@@ -31,7 +33,7 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) 
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     if (bytes < 1024) {
         snprintf(out_text, GBX_COUNT_TEXT_BYTES, "%" PRIu64 " byte%s", bytes,
-                 bytes == 1 ? "" : "s");
+                 gbx_text_plural(bytes));
         return out_text;
     }
     double value = (double)bytes / 1024;
@@ -39,6 +41,39 @@ const char *gbx_text_bytes(uint64_t bytes, char out_text[GBX_COUNT_TEXT_BYTES]) 
     for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]; ++unit)
         value /= 1024;
     snprintf(out_text, GBX_COUNT_TEXT_BYTES, "%.1f %s", value, units[unit]);
+    return out_text;
+}
+
+const char *gbx_text_numbers(const int64_t *numbers, uint32_t count,
+                             char out_text[GBX_NUMBERS_TEXT_BYTES]) {
+    char *at = out_text;
+    *at++ = '[';
+    for (uint32_t i = 0; i < count; ++i) {
+        if (i > 0)
+            at = GBX_PUT(at, ", ");
+        at = gbx_put_i64(at, numbers[i]);
+    }
+    *at++ = ']';
+    *at = '\0';
+    return out_text;
+}
+
+const char *gbx_text_index(const gbx_tensor *tensor, uint64_t number,
+                           char out_text[GBX_NUMBERS_TEXT_BYTES]) {
+    int64_t index[GBX_MAX_DIMS];
+    gbx_compare_index(tensor, number, index);
+    return gbx_text_numbers(index, tensor->ndims, out_text);
+}
+
+const char *gbx_text_value(uint32_t dtype, uint64_t bits, char out_text[GBX_TEXT_VALUE_BYTES]) {
+    char value[GBX_ELEMENT_TEXT_BYTES];
+    gbx_element_format(dtype, bits, value);
+    int digits = (int)(gbx_dtype_bits(dtype) + 3) / 4;
+    bool has_twins = gbx_dtype_is_float(dtype) && isnan(gbx_dtype_to_f64(dtype, bits));
+    if (has_twins || (dtype == GBX_BOOL && bits > 1))
+        snprintf(out_text, GBX_TEXT_VALUE_BYTES, "%s (0x%0*" PRIx64 ")", value, digits, bits);
+    else
+        snprintf(out_text, GBX_TEXT_VALUE_BYTES, "%s", value);
     return out_text;
 }
 
@@ -56,25 +91,19 @@ const char *gbx_text_ns(uint64_t ns, char out_text[GBX_TIME_TEXT_BYTES]) {
     return out_text;
 }
 
-/* `quoted` is what the dump says, and may hold anything. */
-static void print_quoted(const char *before, const char *quoted) {
-    fputs(before, stdout);
-    gbx_terminal_put(quoted);
-}
-
 static void print_finding(const gbx_finding *finding) {
     if (finding->has_place) {
         printf("  record %" PRIu64 ": task %" PRIu64, finding->place.index, finding->place.task);
-        print_quoted(", kernel ", finding->kernel ? finding->kernel : "unknown");
+        gbx_terminal_quote(", kernel ", finding->kernel ? finding->kernel : "unknown", "");
         printf(", arg %u, %s: ", finding->place.arg_index,
                gbx_name_of(&gbx_stages, finding->place.stage));
     } else {
         printf("  %s: ", gbx_finding_kind_name(finding->kind));
     }
-    print_quoted("", finding->what);
+    gbx_terminal_put(finding->what);
     if (finding->expected) {
-        print_quoted(": expected ", finding->expected);
-        print_quoted(", got ", finding->got);
+        gbx_terminal_quote(": expected ", finding->expected, ", got ");
+        gbx_terminal_put(finding->got);
     }
     putchar('\n');
 }
@@ -87,33 +116,89 @@ void gbx_text_findings(const gbx_findings *findings, const char *more) {
         printf("  and %s more%s\n", gbx_text_count(findings->count - LINES_MAX, count), more);
 }
 
-static void write_number(gbx_json_writer *json, const char *key, bool is_there, uint64_t value) {
+/* --- JSON --- */
+
+static gbx_status write_to_stdout(void *context, const void *bytes, size_t size) {
+    (void)context;
+    if (fwrite(bytes, 1, size, stdout) == size && fflush(stdout) == 0)
+        return NULL;
+    gbx_status failure = gbx_fail(GBX_IO, "writing to stdout: %s", strerror(errno));
+    __fpurge(stdout); /* told once: at the end nothing is left to fail */
+    clearerr(stdout);
+    return failure;
+}
+
+void gbx_json_start_stdout(gbx_json_writer *json) {
+    gbx_json_start(json, write_to_stdout, NULL, GBX_JSON_PRETTY);
+    gbx_json_begin_object(json);
+}
+
+gbx_status gbx_json_finish_stdout(gbx_json_writer *json, gbx_status status) {
+    if (!status)
+        gbx_json_end_object(json);
+    gbx_status finished = gbx_json_finish(json);
+    return gbx_status_first(status, finished);
+}
+
+void gbx_json_put_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits) {
+    unsigned above = 64 - gbx_dtype_bits(dtype);
     gbx_json_key(json, key);
-    if (is_there)
-        gbx_json_u64(json, value);
+    if (dtype == GBX_BOOL)
+        gbx_json_bool(json, (bits & 0xff) != 0);
+    else if (dtype == GBX_FLOAT64)
+        gbx_json_f64(json, gbx_f64_of_bits(bits));
+    else if (gbx_dtype_is_float(dtype))
+        gbx_json_f32(json, (float)gbx_dtype_to_f64(dtype, bits));
+    else if (above > 0)
+        gbx_json_i64(json, gbx_dtype_is_signed(dtype) ? (int64_t)(bits << above) >> above
+                                                      : (int64_t)(bits << above >> above));
+    else if (gbx_dtype_is_signed(dtype))
+        gbx_json_i64_text(json, (int64_t)bits);
     else
-        gbx_json_null(json);
+        gbx_json_u64_text(json, bits);
 }
 
-static void write_finding(gbx_json_writer *json, const gbx_finding *finding) {
-    const gbx_finding_place *place = &finding->place;
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_string(json, "kind", gbx_finding_kind_name(finding->kind));
-    write_number(json, "index", finding->has_place, place->index);
-    write_number(json, "task_seq", finding->has_place, place->task);
-    gbx_json_put_string(json, "kernel", finding->kernel);
-    write_number(json, "arg_index", finding->has_place, place->arg_index);
-    gbx_json_put_string(json, "stage",
-                        finding->has_place ? gbx_name_of(&gbx_stages, place->stage) : NULL);
-    gbx_json_put_string(json, "what", finding->what);
-    gbx_json_put_string(json, "expected", finding->expected);
-    gbx_json_put_string(json, "got", finding->got);
-    gbx_json_end_object(json);
+void gbx_json_put_numbers(gbx_json_writer *json, const char *key, const int64_t *numbers,
+                          uint32_t count) {
+    gbx_json_key(json, key);
+    gbx_json_begin_array_inline(json);
+    for (uint32_t i = 0; i < count; ++i)
+        gbx_json_i64(json, numbers[i]);
+    gbx_json_end_array(json);
 }
 
-void gbx_json_findings(gbx_json_writer *json, const gbx_findings *findings) {
+void gbx_json_put_index(gbx_json_writer *json, const char *key, const gbx_tensor *tensor,
+                        uint64_t number) {
+    int64_t index[GBX_MAX_DIMS];
+    gbx_compare_index(tensor, number, index);
+    gbx_json_put_numbers(json, key, index, tensor->ndims);
+}
+
+void gbx_json_put_known(gbx_json_writer *json, const char *key, bool is_there, uint64_t value) {
+    if (is_there)
+        gbx_json_put_u64(json, key, value);
+    else
+        gbx_json_put_null(json, key);
+}
+
+void gbx_json_put_findings(gbx_json_writer *json, const char *key, const gbx_findings *findings) {
+    gbx_json_key(json, key);
     gbx_json_begin_array(json);
-    for (size_t i = 0; i < findings->count && !gbx_json_has_failed(json); ++i)
-        write_finding(json, &findings->items[i]);
+    for (size_t i = 0; i < findings->count && !gbx_json_has_failed(json); ++i) {
+        const gbx_finding *finding = &findings->items[i];
+        const gbx_finding_place *place = &finding->place;
+        gbx_json_begin_object_inline(json);
+        gbx_json_put_string(json, "kind", gbx_finding_kind_name(finding->kind));
+        gbx_json_put_known(json, "index", finding->has_place, place->index);
+        gbx_json_put_known(json, "task_seq", finding->has_place, place->task);
+        gbx_json_put_string(json, "kernel", finding->kernel);
+        gbx_json_put_known(json, "arg_index", finding->has_place, place->arg_index);
+        gbx_json_put_string(json, "stage",
+                            finding->has_place ? gbx_name_of(&gbx_stages, place->stage) : NULL);
+        gbx_json_put_string(json, "what", finding->what);
+        gbx_json_put_string(json, "expected", finding->expected);
+        gbx_json_put_string(json, "got", finding->got);
+        gbx_json_end_object(json);
+    }
     gbx_json_end_array(json);
 }

@@ -1,19 +1,98 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <glassbox/tensor.h>
-
-#include "analysis/export/export.h"
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/export_report.h"
-#include "cli/open_dump.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/selection_options.h"
+#include "base/memory.h"
+#include "cli/internal.h"
 #include "store/dump_path.h"
+
+gbx_dtype gbx_export_parse_as(struct argp_state *state, const char *text) {
+    gbx_dtype dtype = gbx_dtype_parse(text);
+    if (!gbx_export_is_target(dtype))
+        argp_error(state, "--as: \"%s\" is no dtype of numpy: " GBX_EXPORT_TARGETS " are expected",
+                   text);
+    return dtype;
+}
+
+/* on_progress of a gbx_export_job; the context is a gbx_progress. */
+static void show_progress(void *context, uint64_t done, uint64_t all) {
+    char text[80];
+    snprintf(text, sizeof text, "exporting, %" PRIu64 " of %" PRIu64, done, all);
+    gbx_progress_phase(context, NULL, text);
+}
+
+/* "12 tensors", and what follows, then the names. */
+static void print_names(const gbx_export_names *names, const char *before, const char *after) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (names->count == 0)
+        return;
+    printf("%s%s tensor%s%s: %s", before, gbx_text_count(names->count, count),
+           gbx_text_plural(names->count), after, names->text);
+    if (names->count > GBX_EXPORT_NAMES_SHOWN)
+        printf(" and %s more", gbx_text_count(names->count - GBX_EXPORT_NAMES_SHOWN, count));
+    putchar('\n');
+}
+
+static void print_raw(uint32_t dtype, uint64_t of_it) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    const char *raw = dtype == GBX_BFLOAT16 ? "uint16" : "uint8";
+    printf("%s tensor%s of %s %s written as raw %s%s; --as %s converts\n",
+           gbx_text_count(of_it, count), gbx_text_plural(of_it), gbx_dtype_name(dtype),
+           of_it == 1 ? "was" : "were", raw, dtype == GBX_INT4 ? ", two elements a byte" : "",
+           dtype == GBX_INT4 ? "int8" : "float32");
+}
+
+/* How many files ("file", "array") went to `place`, of so many selected, and what there is to know
+ * of them. `is_flat`: truncated ones were written as one dimension. */
+static void print_report(const gbx_export_notes *notes, uint64_t selected, const char *what,
+                         const char *place, bool is_flat) {
+    char count[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
+    if (notes->written == 0)
+        printf("wrote nothing: %s\n", selected == 0
+                                          ? "nothing is selected"
+                                          : "nothing that is selected has values in this dump");
+    else
+        printf("wrote %s %s%s, %s, to %s\n", gbx_text_count(notes->written, count), what,
+               gbx_text_plural(notes->written), gbx_text_bytes(notes->bytes, bytes), place);
+    for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
+        if (notes->raw[dtype] > 0)
+            print_raw(dtype, notes->raw[dtype]);
+    print_names(&notes->cut, "truncated: ",
+                is_flat ? ", written in one dimension with the elements that were kept"
+                        : ", written with the elements that were kept");
+    print_names(&notes->in_flight, "not completed: ", " of tasks that crashed or hung");
+    print_names(&notes->skipped, "skipped: ", " without payload");
+    print_names(&notes->overwritten,
+                "skipped: ", " with bytes that were overwritten before they were taken");
+}
+
+gbx_status gbx_view_export(const gbx_opened_dump *dump, const gbx_selected *selected,
+                           gbx_export_format format, gbx_dtype as, int *out_exit_code) {
+    gbx_held_signals signals;
+    gbx_export_notes notes;
+    char *directory = gbx_dump_path_join(dump->directory, gbx_export_extension(format));
+    if (!directory)
+        return gbx_fail_memory("exporting %s", dump->directory);
+    gbx_signals_hold(&signals); /* before the thread of the progress is there */
+    gbx_progress *progress = gbx_progress_start();
+    const gbx_export_job job = {.entries = dump->entries,
+                                .indices = selected->indices,
+                                .count = selected->count,
+                                .as = as,
+                                .signals = &signals,
+                                .on_progress = progress ? show_progress : NULL,
+                                .context = progress};
+    gbx_status status = gbx_export_files(&job, format, directory, &notes);
+    gbx_progress_stop(progress);
+    gbx_signals_release(&signals);
+    if (!status)
+        print_report(&notes, selected->count, "file", directory, format != GBX_EXPORT_TXT);
+    *out_exit_code = notes.written > 0 ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    free(directory);
+    return status;
+}
+
+/* --- glassbox export: options --- */
 
 enum { KEY_FORMAT = 0x100, KEY_AS }; /* no letters: the long names alone */
 enum { FORMAT_NPZ, FORMAT_SIMPLER, FORMAT_NONE };
@@ -27,16 +106,6 @@ typedef struct command_line {
     uint32_t as;
     gbx_selection selection;
 } command_line;
-
-static void check_line(struct argp_state *state, const command_line *line) {
-    if (line->format == FORMAT_NONE)
-        argp_error(state, "which format? --format npz or --format simpler is expected");
-    if (!line->output)
-        argp_error(state, "where to? -o with the name of a %s is expected",
-                   line->format == FORMAT_NPZ ? "file" : "directory");
-    if (line->format == FORMAT_SIMPLER && line->as != GBX_DTYPE_NONE)
-        argp_error(state, "--as is not possible with --format simpler: it keeps every dtype");
-}
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
@@ -54,12 +123,16 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->output = argument;
         return 0;
     case ARGP_KEY_ARG:
-        if (line->dump)
-            argp_error(state, "\"%s\" is not expected; one dump is exported at a time", argument);
-        line->dump = argument;
+        gbx_option_dump(state, &line->dump, argument, "exported");
         return 0;
     case ARGP_KEY_END:
-        check_line(state, line);
+        if (line->format == FORMAT_NONE)
+            argp_error(state, "which format? --format npz or --format simpler is expected");
+        if (!line->output)
+            argp_error(state, "where to? -o with the name of a %s is expected",
+                       line->format == FORMAT_NPZ ? "file" : "directory");
+        if (line->format == FORMAT_SIMPLER && line->as != GBX_DTYPE_NONE)
+            argp_error(state, "--as is not possible with --format simpler: it keeps every dtype");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -110,7 +183,7 @@ typedef struct whole_export {
 static void print_count(uint64_t number, const char *what, const char *is_so) {
     char count[GBX_COUNT_TEXT_BYTES];
     if (number > 0)
-        printf("%s %s%s %s\n", gbx_text_count(number, count), what, number == 1 ? "" : "s", is_so);
+        printf("%s %s%s %s\n", gbx_text_count(number, count), what, gbx_text_plural(number), is_so);
 }
 
 static void print_losses(const whole_export *export) {
@@ -149,21 +222,12 @@ static void print_simpler(const whole_export *export) {
         return;
     }
     printf("wrote %s argument%s, %s of payload, to %s\n", gbx_text_count(report->arguments, count),
-           report->arguments == 1 ? "" : "s", gbx_text_bytes(report->payload_bytes, bytes),
+           gbx_text_plural(report->arguments), gbx_text_bytes(report->payload_bytes, bytes),
            export->line->output);
     print_losses(export);
 }
 
 /* --- the command --- */
-
-/* Its thread never takes a signal: one that comes while signals are held waits for this one. */
-static gbx_progress *start_progress(void) {
-    gbx_held_signals signals;
-    gbx_signals_hold(&signals);
-    gbx_progress *progress = gbx_progress_start();
-    gbx_signals_release(&signals);
-    return progress;
-}
 
 /* While signals are held, writing asks whether one has come. */
 static gbx_status export_dump(whole_export *export) {
@@ -176,7 +240,7 @@ static gbx_status export_dump(whole_export *export) {
                                 .count = export->selected.count,
                                 .as = line->as,
                                 .signals = &export->signals,
-                                .on_progress = export->progress ? gbx_export_show_progress : NULL,
+                                .on_progress = export->progress ? show_progress : NULL,
                                 .context = export->progress};
     gbx_progress_phase(export->progress, NULL, "exporting");
     gbx_status status = line->format == FORMAT_NPZ
@@ -188,32 +252,24 @@ static gbx_status export_dump(whole_export *export) {
     return status;
 }
 
-static void print_report(const whole_export *export) {
-    if (export->line->format == FORMAT_NPZ)
-        gbx_export_print_report(&export->notes, export->selected.count, "array",
-                                export->line->output, true);
-    else
-        print_simpler(export);
-}
-
 int gbx_command_export(int argc, char **argv) {
     command_line line = {.format = FORMAT_NONE};
     gbx_command_parse(&parser, "export", argc, argv, &line);
     whole_export export = {.line = &line};
-    export.progress = start_progress();
+    /* Its thread never takes a signal: one that comes while signals are held waits for this one. */
+    gbx_signals_hold(&export.signals);
+    export.progress = gbx_progress_start();
+    gbx_signals_release(&export.signals);
     gbx_progress_phase(export.progress, NULL, "reading the dump");
     gbx_status status = export_dump(&export);
     gbx_progress_stop(export.progress);
     bool is_any = export.notes.written > 0 || export.report.arguments > 0;
     int exit_code = is_any ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
-    if (status) {
-        gbx_command_fail("export", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    } else {
-        print_report(&export);
-    }
-    gbx_status_free(status);
+    if (!status && line.format == FORMAT_NPZ)
+        print_report(&export.notes, export.selected.count, "array", line.output, true);
+    else if (!status)
+        print_simpler(&export);
     free(export.selected.indices);
     gbx_opened_dump_close(&export.dump);
-    return exit_code;
+    return gbx_command_end("export", status, exit_code);
 }

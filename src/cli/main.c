@@ -1,13 +1,15 @@
 /* glassbox: see what every task of a task graph really read and wrote. */
 #include <errno.h>
+#include <locale.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include <glassbox/glassbox.h>
+
+#include "cli/internal.h"
 
 typedef struct command {
     const char *name;
@@ -16,6 +18,7 @@ typedef struct command {
 } command;
 
 static int command_help(int argc, char **argv);
+static int command_version(int argc, char **argv);
 
 static const command commands[] = {
     {"run", gbx_command_run, "run a scene and compare its outputs with what is expected"},
@@ -28,7 +31,7 @@ static const command commands[] = {
     {"export", gbx_command_export, "write values to one archive, or for another tool"},
     {"recover", gbx_command_recover, "make the dump of a run that was killed whole"},
     {"platforms", gbx_command_platforms, "list the platforms a chip can be of"},
-    {"version", gbx_command_version, "print the version"},
+    {"version", command_version, "print the version"},
     {"help", command_help, "print this help, or that of a command"},
 };
 
@@ -44,17 +47,13 @@ static void print_help(FILE *to) {
                 "  glassbox help view\n");
 }
 
-static const char *without_dashes(const char *name) {
-    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0)
-        return "help";
-    if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
-        return "version";
-    return name;
-}
-
 /* NULL for none. */
 static const command *find_command(const char *given) {
-    const char *name = without_dashes(given);
+    const char *name = given;
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0)
+        name = "help";
+    else if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+        name = "version";
     for (size_t i = 0; i < COMMAND_COUNT; ++i)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
@@ -85,6 +84,17 @@ static int command_help(int argc, char **argv) {
     return about->run(2, words);
 }
 
+static int command_version(int argc, char **argv) {
+    static const struct argp parser = {.parser = gbx_command_reject,
+                                       .doc = "Prints the version of glassbox."
+                                              "\vexit codes: 0 done; 2 usage, or the output "
+                                              "cannot be written.\n\nexamples:\n  glassbox "
+                                              "version"};
+    gbx_command_parse(&parser, "version", argc, argv, NULL);
+    printf("glassbox %s\n", gbx_version());
+    return GBX_EXIT_OK;
+}
+
 /* What was printed has to arrive: a full disk behind stdout is not a success. At every exit, for
  * the parser of options prints help and ends by itself. */
 static void check_stdout(void) {
@@ -100,6 +110,7 @@ int main(int argc, char **argv) {
         print_help(stderr);
         return GBX_EXIT_USAGE;
     }
+    setlocale(LC_CTYPE, "");
     atexit(check_stdout);
     /* A file that may not grow is a failed write, with a sentence of its own. */
     signal(SIGXFSZ, SIG_IGN);

@@ -1,11 +1,8 @@
 #include <libsmartcols/libsmartcols.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 #include <glassbox/glassbox.h>
 
-#include "cli/command.h"
-#include "cli/json_output.h"
+#include "cli/internal.h"
 
 enum { KEY_JSON = 0x100 }; /* no letter: the long name alone */
 
@@ -28,10 +25,6 @@ static const struct argp parser = {
            "examples:\n  glassbox platforms\n  glassbox platforms --json",
 };
 
-static const char *yes_or_no(bool value) {
-    return value ? "yes" : "no";
-}
-
 static int print_table(void) {
     struct libscols_table *table = scols_new_table();
     if (!table || !scols_table_new_column(table, "PLATFORM", 0, 0) ||
@@ -44,7 +37,7 @@ static int print_table(void) {
     for (uint32_t i = 0; gbx_platform_name(i); ++i) {
         struct libscols_line *line = scols_table_new_line(table, NULL);
         failures += !line || scols_line_set_data(line, 0, gbx_platform_name(i)) ||
-                    scols_line_set_data(line, 1, yes_or_no(gbx_platform_maps_memory(i))) ||
+                    scols_line_set_data(line, 1, gbx_platform_maps_memory(i) ? "yes" : "no") ||
                     scols_line_set_data(line, 2, gbx_platform_description(i));
     }
     failures += scols_print_table(table) != 0;
@@ -52,35 +45,24 @@ static int print_table(void) {
     return failures ? GBX_EXIT_USAGE : GBX_EXIT_OK;
 }
 
-static gbx_status write_json(gbx_json_writer *json) {
-    gbx_json_start(json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(json);
-    gbx_json_key(json, "platforms");
-    gbx_json_begin_array(json);
-    for (uint32_t i = 0; gbx_platform_name(i); ++i) {
-        gbx_json_begin_object(json);
-        gbx_json_put_string(json, "name", gbx_platform_name(i));
-        gbx_json_put_bool(json, "host_maps_memory", gbx_platform_maps_memory(i));
-        gbx_json_put_string(json, "description", gbx_platform_description(i));
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
-    gbx_json_end_object(json);
-    return gbx_json_finish(json);
-}
-
-static int print_json(void) {
+static gbx_status print_json(void) {
     static gbx_json_writer json; /* too large for a stack */
-    gbx_status status = write_json(&json);
-    if (!status)
-        return GBX_EXIT_OK;
-    gbx_command_fail("platforms", status);
-    gbx_status_free(status);
-    return GBX_EXIT_USAGE;
+    gbx_json_start_stdout(&json);
+    gbx_json_key(&json, "platforms");
+    gbx_json_begin_array(&json);
+    for (uint32_t i = 0; gbx_platform_name(i); ++i) {
+        gbx_json_begin_object(&json);
+        gbx_json_put_string(&json, "name", gbx_platform_name(i));
+        gbx_json_put_bool(&json, "host_maps_memory", gbx_platform_maps_memory(i));
+        gbx_json_put_string(&json, "description", gbx_platform_description(i));
+        gbx_json_end_object(&json);
+    }
+    gbx_json_end_array(&json);
+    return gbx_json_finish_stdout(&json, NULL);
 }
 
 int gbx_command_platforms(int argc, char **argv) {
     bool as_json = false;
     gbx_command_parse(&parser, "platforms", argc, argv, &as_json);
-    return as_json ? print_json() : print_table();
+    return as_json ? gbx_command_end("platforms", print_json(), GBX_EXIT_OK) : print_table();
 }

@@ -1,15 +1,11 @@
-#include "cli/progress.h"
-
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
 
 #define SILENT_NS (2 * GBX_NS_PER_SECOND)
 #define REDRAW_NS (GBX_NS_PER_SECOND / 4)

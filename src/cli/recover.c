@@ -1,13 +1,9 @@
-#include "store/recover.h"
-
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/progress.h"
+#include "cli/internal.h"
 #include "store/dump_path.h"
+#include "store/recover.h"
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
     const char **dump = state->input;
@@ -17,9 +13,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
-    if (*dump)
-        argp_error(state, "\"%s\" is not expected; one dump is recovered at a time", argument);
-    *dump = argument;
+    gbx_option_dump(state, dump, argument, "recovered");
     return 0;
 }
 
@@ -36,15 +30,6 @@ static const struct argp parser = {
            "examples:\n  glassbox recover outputs/latest\n"
            "  glassbox recover outputs/vector_example_default",
 };
-
-static void print_contents(const gbx_recovery *recovery) {
-    char records[GBX_COUNT_TEXT_BYTES], tasks[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
-    printf("%s record%s of %s task%s, %s of payload", gbx_text_count(recovery->records, records),
-           recovery->records == 1 ? "" : "s", gbx_text_count(recovery->tasks, tasks),
-           recovery->tasks == 1 ? "" : "s", gbx_text_bytes(recovery->payload_bytes, bytes));
-    if (recovery->dispatches > 0)
-        printf(", %s dispatches", gbx_text_count(recovery->dispatches, records));
-}
 
 static void print_done(const gbx_recovery *recovery) {
     char count[GBX_COUNT_TEXT_BYTES];
@@ -73,20 +58,25 @@ static void print_done(const gbx_recovery *recovery) {
                gbx_text_plural(recovery->newer_records));
     if (recovery->removed_files > 0)
         printf("  removed %s temporary file%s\n", gbx_text_count(recovery->removed_files, count),
-               recovery->removed_files == 1 ? "" : "s");
+               gbx_text_plural(recovery->removed_files));
 }
 
 static void print_recovery(const gbx_recovery *recovery, const char *directory) {
-    char count[GBX_COUNT_TEXT_BYTES];
-    printf("%s %s: ", recovery->was_whole ? "nothing to recover in" : "recovered", directory);
-    print_contents(recovery);
+    char count[GBX_COUNT_TEXT_BYTES], tasks[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
+    printf("%s %s: %s record%s of %s task%s, %s of payload",
+           recovery->was_whole ? "nothing to recover in" : "recovered", directory,
+           gbx_text_count(recovery->records, count), gbx_text_plural(recovery->records),
+           gbx_text_count(recovery->tasks, tasks), gbx_text_plural(recovery->tasks),
+           gbx_text_bytes(recovery->payload_bytes, bytes));
+    if (recovery->dispatches > 0)
+        printf(", %s dispatches", gbx_text_count(recovery->dispatches, count));
     printf("; %s\n",
            recovery->is_complete ? "the run had ended by itself" : "the run did not end by itself");
     print_done(recovery);
     if (recovery->findings.count > 0)
         printf("the payload of %s record%s is missing:\n",
                gbx_text_count(recovery->findings.count, count),
-               recovery->findings.count == 1 ? "" : "s");
+               gbx_text_plural(recovery->findings.count));
     gbx_text_findings(&recovery->findings, "; glassbox verify --json lists all");
     if (!recovery->was_whole)
         printf("next: glassbox verify %s\n", directory);
@@ -114,11 +104,8 @@ int gbx_command_recover(int argc, char **argv) {
     gbx_status status = gbx_dump_path_find(dump, &directory);
     if (!status)
         status = recover(directory, &exit_code);
-    if (status) {
-        gbx_command_fail("recover", status);
-        exit_code = GBX_EXIT_USAGE;
-    }
-    gbx_status_free(status);
     free(directory);
-    return exit_code;
+    bool has_failed = status != NULL;
+    exit_code = gbx_command_end("recover", status, exit_code);
+    return has_failed ? GBX_EXIT_USAGE : exit_code;
 }

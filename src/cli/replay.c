@@ -1,17 +1,8 @@
-#include <inttypes.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/open_dump.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/replay_line.h"
-#include "cli/replay_report.h"
-#include "cli/replay_text.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
 #include "replay/save/save.h"
 #include "replay/session.h"
 #include "store/dump_path.h"
@@ -71,7 +62,7 @@ static const struct argp_option options[] = {
     {0}};
 
 static void parse_task(command_line *line, const char *text, struct argp_state *state) {
-    bool is_id = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    bool is_id = gbx_option_is_id(text);
     line->task = text;
     line->is_id = is_id;
     line->is_list = !is_id && (strcmp(text, "all") == 0 || strstr(text, ".."));
@@ -85,12 +76,6 @@ static void parse_task(command_line *line, const char *text, struct argp_state *
                    "--task: \"%s\" is not expected; a number such as 17, an id such as 0x11, a "
                    "range such as 10..20, or all is",
                    text);
-}
-
-static void add_kernel(command_line *line, const char *text, struct argp_state *state) {
-    if (line->kernels.count == GBX_REPLAY_KERNEL_FILES)
-        argp_error(state, "--kernel: more than %d are not expected", GBX_REPLAY_KERNEL_FILES);
-    line->kernels.items[line->kernels.count++] = text;
 }
 
 /* Options that say nothing together. */
@@ -112,30 +97,6 @@ static void check_options(struct argp_state *state, const command_line *line) {
                    line->dispatch >= 0 ? "--dispatch" : "--kernel", line->task);
 }
 
-static error_t parse_flags(int key, char *argument, struct argp_state *state, command_line *line) {
-    switch (key) {
-    case KEY_GDB:
-        line->has_gdb = true;
-        return 0;
-    case KEY_TRUST:
-        line->is_trusted = true;
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (line->dump)
-            argp_error(state, "\"%s\" is not expected; one dump is replayed at a time", argument);
-        line->dump = argument;
-        return 0;
-    case ARGP_KEY_END:
-        check_options(state, line);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     switch (key) {
@@ -146,7 +107,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->dispatch = (int64_t)gbx_option_integer(state, "--dispatch", argument, 0, UINT32_MAX);
         return 0;
     case KEY_KERNEL:
-        add_kernel(line, argument, state);
+        if (line->kernels.count == GBX_REPLAY_KERNEL_FILES)
+            argp_error(state, "--kernel: more than %d are not expected", GBX_REPLAY_KERNEL_FILES);
+        line->kernels.items[line->kernels.count++] = argument;
         return 0;
     case KEY_REPEAT:
         line->runs = gbx_option_integer(state, "--repeat", argument, 1, MAX_RUNS);
@@ -157,8 +120,23 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     case KEY_TIMEOUT:
         line->timeout_ms = gbx_option_seconds(state, "--timeout", argument);
         return 0;
+    case KEY_GDB:
+        line->has_gdb = true;
+        return 0;
+    case KEY_TRUST:
+        line->is_trusted = true;
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        gbx_option_dump(state, &line->dump, argument, "replayed");
+        return 0;
+    case ARGP_KEY_END:
+        check_options(state, line);
+        return 0;
     default:
-        return parse_flags(key, argument, state, line);
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -233,12 +211,10 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
                                       line->dispatch, s->kept,           s->config.directory};
     GBX_TRY(gbx_replay_session_check_dispatch(s, task));
     GBX_TRY(gbx_replay_save(&saving, line->save, &kernels));
-    char *word = gbx_shell_quote(line->save);
+    char *word = gbx_shell_quote(line->save, true);
     gbx_terminal_put(gbx_replay_task_title(task, title));
-    printf(": saved as a program; make -C ");
-    gbx_terminal_put(word ? word : line->save);
+    gbx_terminal_quote(": saved as a program; make -C ", word ? word : line->save, " run\n");
     free(word);
-    printf(" run\n");
     for (size_t i = 0; i < kernels.count; ++i)
         if (kernels.items[i].why_object[0])
             printf("kernel %s is saved as a shared object: %s\n", kernels.items[i].name,
@@ -246,22 +222,10 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
     return NULL;
 }
 
-static gbx_status show_task(const command_line *line, const gbx_replay_session *s,
-                            const gbx_replay_task *task, int *out_exit_code) {
-    gbx_replay_job job;
-    if (line->save)
-        return save(line, s, task);
-    GBX_TRY(gbx_replay_session_job(s, task, &job));
-    if (line->has_gdb)
-        return gbx_replay_gdb(&job, s->kept, out_exit_code);
-    if (line->kernels.count > 0)
-        return show_swap(line, s, &job, out_exit_code);
-    return show_replay(line, &job, out_exit_code);
-}
-
 static gbx_status replay_one(const command_line *line, const gbx_replay_session *s,
                              int *out_exit_code) {
     gbx_replay_task task;
+    gbx_replay_job job;
     uint64_t number = line->first;
     if (line->is_id) {
         gbx_status found = gbx_replay_session_find_id(s, line->first, &number);
@@ -271,7 +235,16 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
     gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
     if (status)
         return gbx_replay_task_explain(&task, status, true);
-    status = show_task(line, s, &task, out_exit_code);
+    if (line->save)
+        status = save(line, s, &task);
+    else
+        status = gbx_replay_session_job(s, &task, &job);
+    if (!status && line->has_gdb)
+        status = gbx_replay_gdb(&job, s->kept, out_exit_code);
+    else if (!status && line->kernels.count > 0)
+        status = show_swap(line, s, &job, out_exit_code);
+    else if (!status && !line->save)
+        status = show_replay(line, &job, out_exit_code);
     gbx_replay_task_free(&task);
     return status;
 }
@@ -280,17 +253,6 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
 
 static void count_tasks(void *context, uint64_t count) {
     gbx_progress_tasks(context, count);
-}
-
-/* The most severe of all: 2, then 3, then 1. */
-static int exit_code_of(const gbx_replay_results *results) {
-    int worst = GBX_EXIT_OK;
-    for (uint64_t i = 0; i < results->count; ++i) {
-        int code = gbx_replay_exit_code(&results->items[i]);
-        if (worst != GBX_EXIT_USAGE && (code == GBX_EXIT_USAGE || code > worst))
-            worst = code;
-    }
-    return worst;
 }
 
 static gbx_status replay_all(const command_line *line, gbx_replay_session *s, int *out_exit_code) {
@@ -306,7 +268,11 @@ static gbx_status replay_all(const command_line *line, gbx_replay_session *s, in
         status = line->as_json
                      ? gbx_replay_json_print(results.items, results.count, true)
                      : gbx_replay_report_print_all(results.items, results.count, s->run_end);
-    *out_exit_code = exit_code_of(&results);
+    for (uint64_t i = 0; i < results.count; ++i) { /* the most severe of all: 2, then 3, then 1 */
+        int code = gbx_replay_exit_code(&results.items[i]);
+        if (*out_exit_code != GBX_EXIT_USAGE && (code == GBX_EXIT_USAGE || code > *out_exit_code))
+            *out_exit_code = code;
+    }
     gbx_replay_results_free(&results);
     return status;
 }
@@ -336,13 +302,7 @@ static gbx_status replay(const command_line *line, int *out_exit_code) {
 int gbx_command_replay(int argc, char **argv) {
     command_line line = {.dispatch = -1, .runs = 1, .timeout_ms = DEFAULT_TIMEOUT_MS};
     int exit_code = GBX_EXIT_OK;
-    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "replay", argc, argv, &line);
     gbx_status status = replay(&line, &exit_code);
-    if (status) {
-        gbx_command_fail("replay", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    }
-    gbx_status_free(status);
-    return exit_code;
+    return gbx_command_end("replay", status, exit_code);
 }

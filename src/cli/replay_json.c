@@ -1,6 +1,4 @@
-#include "cli/json_output.h"
-#include "cli/replay_report.h"
-#include "cli/replay_text.h"
+#include "cli/internal.h"
 
 /* --- outputs --- */
 
@@ -26,13 +24,6 @@ static void put_bits(gbx_json_writer *json, const char *key, bool is_there, uint
         gbx_json_put_null(json, key);
 }
 
-static void put_count(gbx_json_writer *json, const char *key, bool is_there, uint64_t count) {
-    if (is_there)
-        gbx_json_put_u64(json, key, count);
-    else
-        gbx_json_put_null(json, key);
-}
-
 static void put_real(gbx_json_writer *json, const char *key, bool is_there, double value) {
     if (is_there)
         gbx_json_put_f64(json, key, value);
@@ -45,11 +36,10 @@ static void put_first_bad(gbx_json_writer *json, const gbx_replay_compared *outp
     const gbx_bits_comparison *bits = &output->bits;
     bool is_bad = output->is_compared && bits->mismatches > 0;
     uint32_t dtype = output->tensor.dtype;
-    gbx_json_key(json, "first_bad");
     if (is_bad)
-        gbx_json_index(json, &output->tensor, bits->first_bad);
+        gbx_json_put_index(json, "first_bad", &output->tensor, bits->first_bad);
     else
-        gbx_json_null(json);
+        gbx_json_put_null(json, "first_bad");
     put_value(json, "dump", is_bad, dtype, bits->dump_bits);
     put_value(json, "replay", is_bad, dtype, bits->replay_bits);
     put_bits(json, "dump_bits", is_bad, bits->dump_bits);
@@ -61,31 +51,18 @@ static void put_output(gbx_json_writer *json, const gbx_replay_compared *output)
     gbx_json_put_u64(json, "arg_index", output->slot);
     gbx_json_put_string(json, "name", output->name);
     gbx_json_put_string(json, "dtype", gbx_dtype_name(output->tensor.dtype));
-    gbx_json_key(json, "shape");
-    gbx_json_begin_array_inline(json);
-    for (uint32_t d = 0; d < output->tensor.ndims; ++d)
-        gbx_json_i64(json, output->tensor.shape[d]);
-    gbx_json_end_array(json);
+    gbx_json_put_numbers(json, "shape", output->tensor.shape, output->tensor.ndims);
     gbx_json_put_bool(json, "is_compared", output->is_compared);
     gbx_json_put_bool(json, "bit_exact", output->is_exact);
     gbx_json_put_bool(json, "is_unchanged", output->is_unchanged);
     gbx_json_put_u64(json, "elements", output->bits.elements);
     /* What was not compared is null, not equal. */
-    put_count(json, "mismatches", output->is_compared, output->bits.mismatches);
+    gbx_json_put_known(json, "mismatches", output->is_compared, output->bits.mismatches);
     gbx_json_put_u64(json, "not_written", output->bits.not_written);
     gbx_json_put_u64(json, "unstable", output->bits.unstable);
     put_real(json, "max_abs", output->is_compared, output->bits.max_abs);
     put_first_bad(json, output);
     gbx_json_end_object(json);
-}
-
-static void put_outputs(gbx_json_writer *json, const gbx_replay_result *result) {
-    bool has_run = !result->outcome.fault.is_there && result->verdict != GBX_REPLAY_REFUSED;
-    gbx_json_key(json, "outputs");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; has_run && i < result->output_count; ++i)
-        put_output(json, &result->outputs[i]);
-    gbx_json_end_array(json);
 }
 
 /* --- faults, times --- */
@@ -103,7 +80,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_put_u64(json, "signal", (uint64_t)fault->signal);
     put_bits(json, "address", fault->has_address, fault->address);
     gbx_json_put_u64(json, "dispatch", fault->dispatch);
-    put_count(json, "run", result->fault_run > 0, result->fault_run);
+    gbx_json_put_known(json, "run", result->fault_run > 0, result->fault_run);
     put_bool(json, "as_in_the_run", !result->is_end_unknown, result->is_end_of_run);
     gbx_json_put_bool(json, "with_other_poison_only", result->is_other_poison);
     gbx_json_end_object(json);
@@ -111,7 +88,7 @@ static void put_fault(gbx_json_writer *json, const gbx_replay_result *result) {
 
 static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
     const gbx_replay_times *times = &result->times;
-    put_count(json, "ns_per_call", times->runs > 0, times->median_ns);
+    gbx_json_put_known(json, "ns_per_call", times->runs > 0, times->median_ns);
     gbx_json_key(json, "repeat");
     if (times->runs < 2) {
         gbx_json_null(json);
@@ -126,29 +103,29 @@ static void put_times(gbx_json_writer *json, const gbx_replay_result *result) {
     gbx_json_end_object(json);
 }
 
-static void put_stray(gbx_json_writer *json, const gbx_replay_result *result) {
-    const gbx_replay_outcome *outcome = &result->outcome;
-    bool is_there = outcome->stray_bytes > 0;
-    bool is_known = !outcome->stray_is_unknown && result->verdict != GBX_REPLAY_REFUSED;
-    put_count(json, "stray_bytes", is_known, outcome->stray_bytes);
-    put_bits(json, "stray_address", is_there, outcome->stray_address);
-    put_count(json, "stray_argument", is_there && result->stray_argument >= 0,
-              (uint64_t)result->stray_argument);
-}
-
 static void put_members(gbx_json_writer *json, const gbx_replay_result *result) {
+    const gbx_replay_outcome *outcome = &result->outcome;
     bool has_run = result->verdict != GBX_REPLAY_REFUSED;
     gbx_json_put_u64(json, "task_seq", result->task);
     gbx_json_put_hex_text(json, "task_id", result->task_id);
     gbx_json_put_string(json, "kernel", result->kernel);
-    put_count(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
-    put_count(json, "dispatches", has_run, result->dispatch_count);
+    gbx_json_put_known(json, "dispatch", result->dispatch >= 0, (uint64_t)result->dispatch);
+    gbx_json_put_known(json, "dispatches", has_run, result->dispatch_count);
     gbx_json_put_string(json, "verdict", gbx_replay_verdict_word(result->verdict));
     gbx_json_put_string(json, "reason", result->refusal.sentence);
-    put_outputs(json, result);
+    gbx_json_key(json, "outputs");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; has_run && !outcome->fault.is_there && i < result->output_count; ++i)
+        put_output(json, &result->outputs[i]);
+    gbx_json_end_array(json);
     put_fault(json, result);
     put_times(json, result);
-    put_stray(json, result);
+    gbx_json_put_known(json, "stray_bytes", !outcome->stray_is_unknown && has_run,
+                       outcome->stray_bytes);
+    put_bits(json, "stray_address", outcome->stray_bytes > 0, outcome->stray_address);
+    gbx_json_put_known(json, "stray_argument",
+                       outcome->stray_bytes > 0 && result->stray_argument >= 0,
+                       (uint64_t)result->stray_argument);
     put_bool(json, "did_complete", has_run, result->did_complete);
     put_bool(json, "is_relocated", has_run, result->outcome.is_relocated);
     put_bool(json, "has_core_ids", has_run, result->has_core_ids);
@@ -156,23 +133,18 @@ static void put_members(gbx_json_writer *json, const gbx_replay_result *result) 
 
 /* --- the document --- */
 
-static void put_counts(gbx_json_writer *json, const gbx_replay_result *results, size_t count) {
-    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
-    for (size_t i = 0; i < count; ++i)
-        counts[results[i].verdict]++;
-    gbx_json_key(json, "verdicts");
-    gbx_json_begin_object_inline(json);
-    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
-        gbx_json_put_u64(json, gbx_replay_verdict_word(verdict), counts[verdict]);
-    gbx_json_end_object(json);
-}
-
 gbx_status gbx_replay_json_print(const gbx_replay_result *results, size_t count, bool is_list) {
     static gbx_json_writer json; /* too large for a stack */
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(&json);
+    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
+    gbx_json_start_stdout(&json);
     if (is_list) {
-        put_counts(&json, results, count);
+        for (size_t i = 0; i < count; ++i)
+            counts[results[i].verdict]++;
+        gbx_json_key(&json, "verdicts");
+        gbx_json_begin_object_inline(&json);
+        for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
+            gbx_json_put_u64(&json, gbx_replay_verdict_word(verdict), counts[verdict]);
+        gbx_json_end_object(&json);
         gbx_json_key(&json, "tasks");
         gbx_json_begin_array(&json);
     }
@@ -185,27 +157,12 @@ gbx_status gbx_replay_json_print(const gbx_replay_result *results, size_t count,
     }
     if (is_list)
         gbx_json_end_array(&json);
-    gbx_json_end_object(&json);
-    return gbx_json_finish(&json);
+    return gbx_json_finish_stdout(&json, NULL);
 }
 
 /* --- of another kernel --- */
 
-static void put_element(gbx_json_writer *json, const gbx_replay_swap *swap,
-                        const gbx_swap_element *element) {
-    const gbx_replay_compared *output = &swap->result.outputs[element->output];
-    uint32_t dtype = output->tensor.dtype;
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_u64(json, "arg_index", output->slot);
-    gbx_json_key(json, "index");
-    gbx_json_index(json, &output->tensor, element->number);
-    put_value(json, "old", element->has_old, dtype, element->old_bits);
-    put_value(json, "new", element->has_new, dtype, element->new_bits);
-    put_value(json, "expected", element->has_expected, dtype, element->expected_bits);
-    gbx_json_end_object(json);
-}
-
-static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
+gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap) {
     static const char *const words[GBX_SWAP_JUDGEMENT_COUNT] = {
         [GBX_SWAP_FIXED] = "fixed",
         [GBX_SWAP_RIGHT] = "right",
@@ -213,25 +170,29 @@ static void put_judgement(gbx_json_writer *json, const gbx_replay_swap *swap) {
         [GBX_SWAP_BROKEN] = "broken",
         [GBX_SWAP_WRONG] = "wrong",
         [GBX_SWAP_NOT_JUDGED] = "not_judged"};
-    bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
-    gbx_json_put_string(json, "judgement", words[swap->judgement]);
-    gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
-    put_count(json, "wrong", is_judged, swap->wrong);
-    put_real(json, "rtol", is_judged, swap->rtol);
-    put_real(json, "atol", is_judged, swap->atol);
-}
-
-gbx_status gbx_replay_swap_print_json(const gbx_replay_swap *swap) {
     static gbx_json_writer json; /* too large for a stack */
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(&json);
+    bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
+    gbx_json_start_stdout(&json);
     put_members(&json, &swap->result);
-    put_judgement(&json, swap);
+    gbx_json_put_string(&json, "judgement", words[swap->judgement]);
+    gbx_json_put_string(&json, "judgement_reason", is_judged ? NULL : swap->reason);
+    gbx_json_put_known(&json, "wrong", is_judged, swap->wrong);
+    put_real(&json, "rtol", is_judged, swap->rtol);
+    put_real(&json, "atol", is_judged, swap->atol);
     gbx_json_key(&json, "elements");
     gbx_json_begin_array(&json);
-    for (size_t i = 0; i < swap->element_count; ++i)
-        put_element(&json, swap, &swap->elements[i]);
+    for (size_t i = 0; i < swap->element_count; ++i) {
+        const gbx_swap_element *element = &swap->elements[i];
+        const gbx_replay_compared *output = &swap->result.outputs[element->output];
+        uint32_t dtype = output->tensor.dtype;
+        gbx_json_begin_object_inline(&json);
+        gbx_json_put_u64(&json, "arg_index", output->slot);
+        gbx_json_put_index(&json, "index", &output->tensor, element->number);
+        put_value(&json, "old", element->has_old, dtype, element->old_bits);
+        put_value(&json, "new", element->has_new, dtype, element->new_bits);
+        put_value(&json, "expected", element->has_expected, dtype, element->expected_bits);
+        gbx_json_end_object(&json);
+    }
     gbx_json_end_array(&json);
-    gbx_json_end_object(&json);
-    return gbx_json_finish(&json);
+    return gbx_json_finish_stdout(&json, NULL);
 }

@@ -1,15 +1,161 @@
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/command.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/run_dump.h"
-#include "cli/run_report.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
+
+/* --- options of dumps: a parser of its own, child of the command's --- */
+
+/* What the parser gets as its input, with `run` set and all else zero. */
+typedef struct run_dump {
+    gbx_scene_options *run; /* what the options go into */
+    const char *filters[GBX_MAX_DUMP_FILTERS];
+    const char *needs_dump;   /* an option that was given and means nothing without a dump */
+    const char *needs_tensor; /* ...without --dump-tensor */
+} run_dump;
+
+enum {
+    KEY_DUMP_TENSOR = 0x200, /* apart from those of the command */
+    KEY_DUMP_ARGS,
+    KEY_DUMP_FILTER,
+    KEY_DUMP_STATS,
+    KEY_DUMP_ARENA,
+    KEY_DUMP_BUFFERS,
+    KEY_DUMP_MAX_TENSOR,
+    KEY_DUMP_STALL_TIMEOUT,
+    KEY_NO_DEDUP
+};
+
+static const struct argp_option dump_options[] = {
+    {"dump-tensor", KEY_DUMP_TENSOR, "LEVEL", OPTION_ARG_OPTIONAL,
+     "Record the arguments of tasks: full (default): all, with their bytes; partial: those that "
+     "are marked or match a filter; hybrid: all, with bytes of those; stats: all, with statistics "
+     "and hash instead of bytes",
+     1},
+    {"dump-args", KEY_DUMP_ARGS, NULL, 0,
+     "Record what the orchestration and every dispatch was called with", 1},
+    {"dump-filter", KEY_DUMP_FILTER, "KEY=VALUE,...", 0,
+     "Record only what matches; may be repeated, any may match. Keys: kernel (name or glob), func, "
+     "task (17, 10..20 or 0x11), arg, role (input, output, inout), stage (before_dispatch, "
+     "after_completion), kind (tensor, scalar), dtype",
+     1},
+    {"dump-stats", KEY_DUMP_STATS, NULL, 0, "Statistics of every tensor, at every level", 1},
+    {"dump-max-tensor", KEY_DUMP_MAX_TENSOR, "SIZE", 0, "Cut off the rest of larger tensors", 1},
+    {"no-dedup", KEY_NO_DEDUP, NULL, 0, "Store equal payloads each time", 1},
+    {"output", 'o', "DIR", 0,
+     "Where the dump goes (default: outputs/SCENE_CASE_TIME, with a link outputs/latest); with "
+     "several cases or rounds DIR/CASE, DIR/CASE_r1...",
+     1},
+    {NULL, 0, NULL, 0, "Room for what is not on disk yet:", 2},
+    {"dump-arena", KEY_DUMP_ARENA, "SIZE", 0,
+     "Room for payload on the chip, for each AICPU thread: 64K to 4G (default 16M)", 2},
+    {"dump-buffers", KEY_DUMP_BUFFERS, "N", 0,
+     "Buffers of records for each AICPU thread, 2 to 64 (default 16)", 2},
+    {"dump-stall-timeout", KEY_DUMP_STALL_TIMEOUT, "S", 0,
+     "Seconds that a capture may wait for room before its record is lost (default 30)", 2},
+    {0}};
+
+static const char *const levels[] = {"full", "partial", "hybrid", "stats", NULL};
+
+/* Whether a word is a level of --dump-tensor, which takes it after a "=" alone. */
+static bool is_level(const char *text) {
+    size_t i = 0;
+    while (levels[i] && strcmp(levels[i], text) != 0)
+        ++i;
+    return levels[i] != NULL;
+}
+
+static error_t parse_dump(int key, char *argument, struct argp_state *state) {
+    run_dump *dump = state->input;
+    gbx_call_config *call = &dump->run->call;
+    size_t index;
+    switch (key) {
+    case KEY_DUMP_TENSOR:
+        index = argument ? gbx_option_choice(state, "--dump-tensor", argument, levels) : 0;
+        call->enable_dump_tensor = (gbx_dump_level)(GBX_DUMP_FULL + index);
+        return 0;
+    case KEY_DUMP_ARGS:
+        call->enable_dump_args = true;
+        return 0;
+    case 'o':
+        if (!argument[0])
+            argp_error(state, "--output: an empty name; a directory is expected");
+        dump->run->output = argument;
+        dump->needs_dump = "--output";
+        return 0;
+    case KEY_DUMP_ARENA:
+        call->dump.arena_bytes = gbx_option_size(
+            state, "--dump-arena", argument, GBX_MIN_DUMP_ARENA_BYTES, GBX_MAX_DUMP_ARENA_BYTES);
+        dump->needs_dump = "--dump-arena";
+        return 0;
+    case KEY_DUMP_BUFFERS:
+        call->dump.buffer_count = (uint32_t)gbx_option_integer(
+            state, "--dump-buffers", argument, GBX_MIN_DUMP_BUFFERS, GBX_MAX_DUMP_BUFFERS);
+        dump->needs_dump = "--dump-buffers";
+        return 0;
+    case KEY_DUMP_STALL_TIMEOUT:
+        call->dump.stall_timeout_ms = gbx_option_seconds(state, "--dump-stall-timeout", argument);
+        dump->needs_dump = "--dump-stall-timeout";
+        return 0;
+    case KEY_DUMP_FILTER:
+        if (call->dump.filter_count == GBX_MAX_DUMP_FILTERS)
+            argp_error(state, "--dump-filter: more than %d filters", GBX_MAX_DUMP_FILTERS);
+        dump->filters[call->dump.filter_count++] = argument;
+        call->dump.filters = dump->filters;
+        dump->needs_tensor = "--dump-filter";
+        return 0;
+    case KEY_DUMP_STATS:
+        call->dump.has_stats = true;
+        dump->needs_tensor = "--dump-stats";
+        return 0;
+    case KEY_DUMP_MAX_TENSOR:
+        call->dump.max_tensor_bytes =
+            gbx_option_size(state, "--dump-max-tensor", argument, 1, GBX_MAX_GM_BYTES);
+        dump->needs_tensor = "--dump-max-tensor";
+        return 0;
+    case KEY_NO_DEDUP:
+        call->dump.keeps_duplicates = true;
+        dump->needs_tensor = "--no-dedup";
+        return 0;
+    case ARGP_KEY_END: /* options that mean nothing without others would be taken for granted */
+        if (dump->needs_tensor && call->enable_dump_tensor == GBX_DUMP_OFF)
+            argp_error(state, "%s means nothing without --dump-tensor", dump->needs_tensor);
+        if (dump->needs_dump && call->enable_dump_tensor == GBX_DUMP_OFF && !call->enable_dump_args)
+            argp_error(state, "%s means nothing without --dump-tensor or --dump-args",
+                       dump->needs_dump);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp dump_parser = {.options = dump_options, .parser = parse_dump};
+
+/* --- the command line --- */
+
+/* The command line as it can be given to a shell again: "glassbox run ..."; the caller frees it,
+ * NULL when memory is out. */
+static char *command_text(int argc, char **argv) {
+    char *text = NULL;
+    size_t bytes;
+    bool is_whole = true;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return NULL;
+    fputs("glassbox run", out);
+    for (int i = 1; i < argc; ++i) {
+        char *word = gbx_shell_quote(argv[i], false);
+        is_whole = is_whole && word && fprintf(out, " %s", word) > 0;
+        free(word);
+    }
+    if (fclose(out) == 0 && is_whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* --- options of the command --- */
 
 enum { CASES_MAX = 256, ROUNDS_MAX = 1000000 };
 
@@ -55,7 +201,7 @@ typedef struct command_line {
     const char *case_names[CASES_MAX];
     size_t case_name_count;
     gbx_scene_options run;
-    gbx_run_dump dump;
+    run_dump dump;
     bool as_json;
     bool is_verbose;
 } command_line;
@@ -76,32 +222,39 @@ static const char *choose_name(struct argp_state *state, const char *option, con
     return names[gbx_option_choice(state, option, text, names)];
 }
 
-static error_t parse_scene(char *argument, struct argp_state *state, command_line *line) {
-    if (!line->scene) {
-        line->scene = argument;
-        return 0;
-    }
-    const char *level = gbx_run_dump_is_level(line->scene) ? line->scene : argument;
-    if (gbx_run_dump_is_level(level))
-        argp_error(state, "\"%s\" is not expected; a level is written --dump-tensor=%s", level,
-                   level);
-    else
-        argp_error(state, "\"%s\" is not expected; one scene is run at a time", argument);
-    return EINVAL;
-}
-
-static void parse_case(char *argument, struct argp_state *state, command_line *line) {
-    if (line->case_name_count == CASES_MAX)
-        argp_error(state, "--case: more than %d cases", CASES_MAX);
-    line->case_names[line->case_name_count++] = argument;
-}
-
-/* Options of the chip and of the call. */
-static error_t parse_run(int key, char *argument, struct argp_state *state,
-                         gbx_scene_options *run) {
+static error_t parse(int key, char *argument, struct argp_state *state) {
     static const char *const devices[] = {"process", "thread", NULL};
     static const char *const builds[] = {"concurrent", "sequential", NULL};
+    command_line *line = state->input;
+    gbx_scene_options *run = &line->run;
+    const char *level;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &line->dump;
+        return 0;
+    case ARGP_KEY_ARG:
+        level = line->scene && is_level(line->scene) ? line->scene : argument;
+        if (line->scene && is_level(level))
+            argp_error(state, "\"%s\" is not expected; a level is written --dump-tensor=%s", level,
+                       level);
+        else if (line->scene)
+            argp_error(state, "\"%s\" is not expected; one scene is run at a time", argument);
+        line->scene = argument;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which scene? A directory with a scene.json is expected");
+        return EINVAL;
+    case KEY_CASE:
+        if (line->case_name_count == CASES_MAX)
+            argp_error(state, "--case: more than %d cases", CASES_MAX);
+        line->case_names[line->case_name_count++] = argument;
+        return 0;
+    case KEY_JSON:
+        line->as_json = true;
+        return 0;
+    case 'v':
+        line->is_verbose = true;
+        return 0;
     case 'p':
         run->chip.platform = choose_name(state, "--platform", argument, gbx_platform_name);
         return 0;
@@ -143,32 +296,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state,
     }
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    command_line *line = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &line->dump;
-        return 0;
-    case ARGP_KEY_ARG:
-        return parse_scene(argument, state, line);
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which scene? A directory with a scene.json is expected");
-        return EINVAL;
-    case KEY_CASE:
-        parse_case(argument, state, line);
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    case 'v':
-        line->is_verbose = true;
-        return 0;
-    default:
-        return parse_run(key, argument, state, &line->run);
-    }
-}
-
-static const struct argp_child children[] = {{&gbx_run_dump_parser, 0, "Dumps:", 1}, {0}};
+static const struct argp_child children[] = {{&dump_parser, 0, "Dumps:", 1}, {0}};
 
 static const struct argp parser = {
     .options = options,
@@ -191,6 +319,8 @@ static const struct argp parser = {
         "      --dump-filter task=10..20",
 };
 
+/* --- running --- */
+
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
     run_output *output = context;
     gbx_progress_phase(output->progress, of_case ? of_case->name : NULL, what);
@@ -212,54 +342,39 @@ static void on_result(void *context, const gbx_round_result *result) {
     output->failure = gbx_status_first(output->failure, gbx_run_report_add(output->report, result));
 }
 
-static gbx_status fail_no_case(const gbx_scene *scene, const char *name) {
-    char known[256] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < scene->case_count && used < sizeof known; ++i)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
-                                 scene->cases[i].name);
-    return gbx_fail(GBX_NOT_FOUND, "%s: there is no case \"%s\"; there are %s", scene->path, name,
-                    known);
-}
-
 /* "all" is every case, unless one is called so. */
 static gbx_status add_cases(const gbx_scene *scene, const char *name, const gbx_scene_case **cases,
                             size_t *count) {
     const gbx_scene_case *one = gbx_scene_find_case(scene, name);
     size_t first = one ? (size_t)(one - scene->cases) : 0;
     size_t end = one ? first + 1 : scene->case_count;
-    if (!one && strcmp(name, "all") != 0)
-        return fail_no_case(scene, name);
+    if (!one && strcmp(name, "all") != 0) {
+        char known[256] = "";
+        size_t used = 0;
+        for (size_t i = 0; i < scene->case_count && used < sizeof known; ++i)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                     scene->cases[i].name);
+        return gbx_fail(GBX_NOT_FOUND, "%s: there is no case \"%s\"; there are %s", scene->path,
+                        name, known);
+    }
     for (size_t i = first; i < end && *count < CASES_MAX; ++i)
         cases[(*count)++] = &scene->cases[i];
     return NULL;
 }
 
-static gbx_status choose_cases(const command_line *line, const gbx_scene *scene,
-                               const gbx_scene_case **cases, size_t *out_count) {
-    *out_count = 0;
-    if (line->case_name_count == 0)
-        cases[(*out_count)++] = &scene->cases[0];
-    for (size_t i = 0; i < line->case_name_count; ++i)
-        GBX_TRY(add_cases(scene, line->case_names[i], cases, out_count));
-    return NULL;
-}
-
-static gbx_run_layout layout_of(const command_line *line, const gbx_scene_case *const *cases,
-                                size_t count) {
-    gbx_run_layout layout = {.rounds = line->run.rounds, .is_verbose = line->is_verbose};
-    for (size_t i = 0; i < count; ++i) {
-        int width = (int)gbx_terminal_text_width(cases[i]->name);
-        layout.name_width = width > layout.name_width ? width : layout.name_width;
-    }
-    return layout;
-}
-
 static gbx_status run_scene(const command_line *line, const gbx_scene *scene, int *out_exit_code) {
     const gbx_scene_case *cases[CASES_MAX];
-    size_t count;
-    GBX_TRY(choose_cases(line, scene, cases, &count));
-    run_output output = {.layout = layout_of(line, cases, count)};
+    size_t count = 0;
+    if (line->case_name_count == 0)
+        cases[count++] = &scene->cases[0];
+    for (size_t i = 0; i < line->case_name_count; ++i)
+        GBX_TRY(add_cases(scene, line->case_names[i], cases, &count));
+    run_output output = {.layout = {.rounds = line->run.rounds, .is_verbose = line->is_verbose}};
+    for (size_t i = 0; i < count; ++i) {
+        int width = (int)gbx_terminal_text_width(cases[i]->name);
+        if (width > output.layout.name_width)
+            output.layout.name_width = width;
+    }
     if (line->as_json && !(output.report = gbx_run_report_create()))
         return gbx_fail_memory("running %s", scene->name);
     output.progress = gbx_progress_start();
@@ -280,8 +395,7 @@ int gbx_command_run(int argc, char **argv) {
                                  .runtime = gbx_runtime_name(0),
                                  .rounds = 1}};
     line.dump.run = &line.run;
-    char *command = gbx_run_command_text(argc, argv); /* before options move to the front */
-    setlocale(LC_CTYPE, "");
+    char *command = command_text(argc, argv); /* before options move to the front */
     gbx_command_parse(&parser, "run", argc, argv, &line);
     line.run.call.dump.about.command = command;
     gbx_scene *scene;
@@ -289,12 +403,7 @@ int gbx_command_run(int argc, char **argv) {
     gbx_status status = gbx_scene_load(line.scene, &scene);
     if (!status)
         status = run_scene(&line, scene, &exit_code);
-    if (status) {
-        gbx_command_fail("run", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    }
-    gbx_status_free(status);
     gbx_scene_free(scene);
     free(command);
-    return exit_code;
+    return gbx_command_end("run", status, exit_code);
 }

@@ -1,5 +1,3 @@
-#include "cli/run_report.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,48 +6,28 @@
 
 #include "analysis/array_text.h"
 #include "base/memory.h"
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/json_output.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
 
 static const char *const verdict_words[] = {"ok", "DIFFERS", "failed", "not compared"};
 static const char *const verdict_keys[] = {"ok", "differs", "failed", "not_compared"};
 
 /* --- text --- */
 
-/* "950", "85.3k", "1.2M" */
-static void format_rate(uint64_t tasks, double seconds, char *out_text, size_t capacity) {
-    double rate = seconds > 0.0 ? (double)tasks / seconds : 0.0;
-    if (rate >= 1e6)
-        snprintf(out_text, capacity, "%.1fM", rate * 1e-6);
-    else if (rate >= 1e3)
-        snprintf(out_text, capacity, "%.1fk", rate * 1e-3);
-    else
-        snprintf(out_text, capacity, "%.0f", rate);
-}
-
 static void print_output(const gbx_output_result *output) {
     const gbx_comparison *c = &output->comparison;
     const gbx_tensor *tensor = &output->arg->tensor;
-    printf("  ");
-    gbx_terminal_put(output->arg->name);
-    printf(": ");
+    gbx_terminal_quote("  ", output->arg->name, ": ");
     if (c->mismatches == 0) {
         printf("ok, max abs %.3g, max rel %.3g\n", c->max_abs, c->max_rel);
         return;
     }
-    int64_t index[GBX_MAX_DIMS];
-    char got[GBX_ELEMENT_TEXT_BYTES];
-    char want[GBX_ELEMENT_TEXT_BYTES];
-    gbx_compare_index(tensor, c->first_bad.index, index);
+    char got[GBX_ELEMENT_TEXT_BYTES], want[GBX_ELEMENT_TEXT_BYTES], index[GBX_NUMBERS_TEXT_BYTES];
     gbx_element_format(tensor->dtype, c->first_bad.got_bits, got);
     gbx_element_format(tensor->dtype, c->first_bad.want_bits, want);
-    printf("%" PRIu64 " of %" PRIu64 " elements differ, max abs %.3g, max rel %.3g, first at [",
-           c->mismatches, c->elements, c->max_abs, c->max_rel);
-    for (uint32_t d = 0; d < tensor->ndims; ++d)
-        printf("%s%" PRId64, d ? ", " : "", index[d]);
-    printf("]: got %s, want %s\n", got, want);
+    printf("%" PRIu64 " of %" PRIu64 " elements differ, max abs %.3g, max rel %.3g, first at %s: "
+           "got %s, want %s\n",
+           c->mismatches, c->elements, c->max_abs, c->max_rel,
+           gbx_text_index(tensor, c->first_bad.index, index), got, want);
 }
 
 /* "; 3 records lost", where there are any. */
@@ -68,7 +46,7 @@ static void print_contents(const gbx_dump_totals *totals) {
     uint64_t records = totals->records + totals->in_flight;
     bool has_records = records > 0 || totals->dispatches == 0;
     if (has_records)
-        printf("%s record%s, %s", gbx_text_count(records, count), records == 1 ? "" : "s",
+        printf("%s record%s, %s", gbx_text_count(records, count), gbx_text_plural(records),
                gbx_text_bytes(totals->payload_bytes, bytes));
     if (has_records && totals->stored_bytes != totals->payload_bytes)
         printf(" (%s stored)", gbx_text_bytes(totals->stored_bytes, bytes));
@@ -80,9 +58,7 @@ static void print_contents(const gbx_dump_totals *totals) {
 /* Where the dump is, what is in it, and all that is not as one would think. */
 static void print_dump(const gbx_round_result *result) {
     const gbx_dump_totals *totals = &result->totals;
-    printf("dump  ");
-    gbx_terminal_put(result->dump);
-    printf(": ");
+    gbx_terminal_quote("dump  ", result->dump, ": ");
     print_contents(totals);
     print_some(totals->dropped, "record LOST", "records LOST");
     print_some(totals->skipped, "argument or task skipped", "arguments or tasks skipped");
@@ -98,11 +74,17 @@ static void print_dump(const gbx_round_result *result) {
 
 static void print_counts(const gbx_round_result *result) {
     char time[GBX_TIME_TEXT_BYTES];
-    char rate[32];
+    char text[32]; /* "950", "85.3k", "1.2M" */
+    double rate = result->seconds > 0.0 ? (double)result->tasks / result->seconds : 0.0;
     gbx_text_ns((uint64_t)(result->seconds * 1e9), time);
-    format_rate(result->tasks, result->seconds, rate, sizeof rate);
+    if (rate >= 1e6)
+        snprintf(text, sizeof text, "%.1fM", rate * 1e-6);
+    else if (rate >= 1e3)
+        snprintf(text, sizeof text, "%.1fk", rate * 1e-3);
+    else
+        snprintf(text, sizeof text, "%.0f", rate);
     printf("%8s  %7" PRIu64 " %s  %6s tasks/s  ", time, result->tasks,
-           result->tasks == 1 ? "task " : "tasks", rate);
+           result->tasks == 1 ? "task " : "tasks", text);
 }
 
 void gbx_run_print_result(const gbx_run_layout *layout, const gbx_round_result *result) {
@@ -175,16 +157,6 @@ gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *re
     return NULL;
 }
 
-static void write_first_bad(gbx_json_writer *json, const gbx_output_result *output) {
-    const gbx_tensor *tensor = &output->arg->tensor;
-    int64_t index[GBX_MAX_DIMS];
-    gbx_compare_index(tensor, output->comparison.first_bad.index, index);
-    gbx_json_begin_array_inline(json);
-    for (uint32_t d = 0; d < tensor->ndims; ++d)
-        gbx_json_i64(json, index[d]);
-    gbx_json_end_array(json);
-}
-
 /* What was not compared is null, not right. */
 static void write_comparison(gbx_json_writer *json, const gbx_output_result *output) {
     static const char *const keys[] = {"ok", "max_abs", "max_rel", "mismatches", "first_bad"};
@@ -197,11 +169,10 @@ static void write_comparison(gbx_json_writer *json, const gbx_output_result *out
     gbx_json_put_f64(json, keys[1], c->max_abs);
     gbx_json_put_f64(json, keys[2], c->max_rel);
     gbx_json_put_u64(json, keys[3], c->mismatches);
-    gbx_json_key(json, keys[4]);
     if (c->mismatches > 0)
-        write_first_bad(json, output);
+        gbx_json_put_index(json, keys[4], &output->arg->tensor, c->first_bad.index);
     else
-        gbx_json_null(json);
+        gbx_json_put_null(json, keys[4]);
 }
 
 static void write_output(gbx_json_writer *json, const gbx_output_result *output) {
@@ -264,8 +235,7 @@ static void write_result(gbx_json_writer *json, const kept_result *kept) {
 gbx_status gbx_run_report_print(const gbx_run_report *report, const gbx_scene *scene,
                                 const gbx_scene_options *options) {
     gbx_json_writer json;
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(&json);
+    gbx_json_start_stdout(&json);
     gbx_json_put_string(&json, "scene", scene->name);
     gbx_json_put_string(&json, "platform", options->chip.platform);
     gbx_json_put_string(&json, "runtime", options->runtime);
@@ -276,6 +246,5 @@ gbx_status gbx_run_report_print(const gbx_run_report *report, const gbx_scene *s
     for (size_t i = 0; i < report->count; ++i)
         write_result(&json, &report->results[i]);
     gbx_json_end_array(&json);
-    gbx_json_end_object(&json);
-    return gbx_json_finish(&json);
+    return gbx_json_finish_stdout(&json, NULL);
 }

@@ -1,8 +1,4 @@
-#include "cli/terminal.h"
-
-#include <ctype.h>
 #include <langinfo.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +7,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "cli/internal.h"
 #include "text/plain_text.h"
 
 enum { DEFAULT_WIDTH = 80, ESCAPED_WIDTH = 4 };
@@ -24,11 +21,6 @@ size_t gbx_terminal_width(void) {
     const char *columns = getenv("COLUMNS");
     unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
     return width > 0 ? width : DEFAULT_WIDTH;
-}
-
-bool gbx_terminal_has_colour(void) {
-    const char *no_colour = getenv("NO_COLOR");
-    return isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
 }
 
 bool gbx_terminal_is_unicode(void) {
@@ -59,18 +51,6 @@ static size_t first_character(const char *text, size_t *out_columns, bool *out_i
     return bytes;
 }
 
-/* Of text with other bytes than those of ASCII. */
-static size_t wide_width(const char *text) {
-    size_t width = 0;
-    while (*text) {
-        size_t columns;
-        bool is_escaped;
-        text += first_character(text, &columns, &is_escaped);
-        width += columns;
-    }
-    return width;
-}
-
 const char *gbx_terminal_cut(const char *text, size_t width, char *out_text, size_t capacity) {
     const char *mark = gbx_terminal_is_unicode() ? "\u2026" : "~";
     size_t used = 0;
@@ -95,8 +75,15 @@ size_t gbx_terminal_text_width(const char *text) {
     for (; text[length]; ++length)
         if ((unsigned char)text[length] >= 0x7f || (unsigned char)text[length] < 0x20 ||
             text[length] == '\\')
-            return wide_width(text);
-    return length;
+            break;
+    if (!text[length])
+        return length;
+    size_t width = 0;
+    for (size_t columns; *text; width += columns) {
+        bool is_escaped;
+        text += first_character(text, &columns, &is_escaped);
+    }
+    return width;
 }
 
 void gbx_terminal_escape(const char *text, char *out_text, size_t capacity) {
@@ -118,21 +105,17 @@ void gbx_terminal_escape(const char *text, char *out_text, size_t capacity) {
     out_text[used] = '\0';
 }
 
-/* Of a valid sequence of two or three bytes, where all misleading ones are; 0 for others. */
-static uint32_t decode(const unsigned char *bytes, size_t size) {
-    if (size == 2)
-        return (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu);
-    if (size == 3)
-        return (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
-    return 0;
-}
-
 void gbx_terminal_put(const char *text) {
     while (*text) {
         const unsigned char *bytes = (const unsigned char *)text;
         size_t size = *bytes < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, strlen(text));
+        uint32_t character = 0; /* all misleading ones have two or three bytes */
+        if (size == 2)
+            character = (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu);
+        else if (size == 3)
+            character = (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
         bool is_escaped = *bytes < 0x20 || *bytes == 0x7f || (*bytes == 0xc2 && bytes[1] < 0xa0) ||
-                          is_misleading(decode(bytes, size));
+                          is_misleading(character);
         if (size > 0 && !is_escaped)
             printf("%.*s", (int)size, text);
         for (size_t i = 0; is_escaped && i < size; ++i)
@@ -141,4 +124,42 @@ void gbx_terminal_put(const char *text) {
             printf("\\x%02x", *bytes);
         text += size > 0 ? size : 1;
     }
+}
+
+void gbx_terminal_quote(const char *before, const char *text, const char *after) {
+    fputs(before, stdout);
+    gbx_terminal_put(text);
+    fputs(after, stdout);
+}
+
+void gbx_terminal_put_coloured(const char *colour, const char *text, const char *more) {
+    const char *no_colour = getenv("NO_COLOR");
+    bool is_coloured = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
+    gbx_terminal_quote(is_coloured ? colour : "", text, "");
+    gbx_terminal_quote("", more, is_coloured ? "\x1b[0m" : "");
+}
+
+char *gbx_shell_quote(const char *text, bool is_shown) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./-+=:,@%";
+    if (text[0] && !text[strspn(text, plain)])
+        return strdup(text);
+    size_t capacity = 4 * strlen(text) + 4;
+    char *quoted = malloc(capacity);
+    if (!quoted)
+        return NULL;
+    gbx_terminal_escape(text, quoted, capacity);
+    bool is_escaped = is_shown && strcmp(quoted, text) != 0;
+    char *at = stpcpy(quoted, is_escaped ? "$'" : "'");
+    for (; *text; ++text) {
+        bool is_own = *text == '\'' || *text == '\\';
+        if (is_escaped && (*text < ' ' || *text > '~' || is_own))
+            at += sprintf(at, "\\%03o", (unsigned char)*text);
+        else if (!is_escaped && *text == '\'')
+            at = stpcpy(at, "'\\''");
+        else
+            *at++ = *text;
+    }
+    memcpy(at, "'", 2);
+    return quoted;
 }

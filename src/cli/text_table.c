@@ -1,12 +1,9 @@
-#include "cli/text_table.h"
-
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
 
 enum { CELL_BYTES = 4096 };
 

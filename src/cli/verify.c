@@ -1,18 +1,13 @@
 #include <inttypes.h>
-#include <stdbool.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/json_output.h"
-#include "cli/progress.h"
-#include "cli/terminal.h"
+#include "cli/internal.h"
 #include "store/dump_path.h"
 #include "store/verify/verify.h"
-#include "text/names.h"
 
 enum { KEY_JSON = 0x100, LINES_MAX = 20 }; /* no letter: the long name alone */
 
@@ -23,15 +18,12 @@ typedef struct command_line {
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
-    if (key == KEY_JSON) {
+    if (key == KEY_JSON)
         line->as_json = true;
-        return 0;
-    }
-    if (key != ARGP_KEY_ARG)
+    else if (key == ARGP_KEY_ARG)
+        gbx_option_dump(state, &line->dump, argument, "checked");
+    else
         return ARGP_ERR_UNKNOWN;
-    if (line->dump)
-        argp_error(state, "\"%s\" is not expected; one dump is checked at a time", argument);
-    line->dump = argument;
     return 0;
 }
 
@@ -69,82 +61,64 @@ static void print_contents(const gbx_verification *verification) {
     char records[GBX_COUNT_TEXT_BYTES], bytes[GBX_COUNT_TEXT_BYTES];
     uint64_t dispatches = gbx_reader_get_totals(verification->reader)->dispatches;
     printf("%s record%s, %s of payload", gbx_text_count(verification->records, records),
-           verification->records == 1 ? "" : "s",
+           gbx_text_plural(verification->records),
            gbx_text_bytes(verification->payload_bytes, bytes));
     if (dispatches > 0)
         printf(", %s dispatch%s", gbx_text_count(dispatches, records), dispatches == 1 ? "" : "es");
 }
 
 static void print_verdict(const gbx_verification *verification, const char *directory) {
-    char wrong[GBX_COUNT_TEXT_BYTES];
-    size_t count = verification->findings.count;
-    bool is_journal = gbx_reader_get_origin(verification->reader)->is_journal;
-    if (count == 0) {
+    char count[GBX_COUNT_TEXT_BYTES];
+    size_t wrong = verification->findings.count;
+    if (wrong > 0)
+        printf("bad: %s thing%s wrong with %s (", gbx_text_count(wrong, count),
+               wrong == 1 ? " is" : "s are", directory);
+    else
         printf("good: ");
-        print_contents(verification);
-        printf(", every hash, size and count %s\n",
-               is_journal ? "holds" : "that the manifest tells holds");
-        return;
-    }
-    printf("bad: %s thing%s wrong with %s (", gbx_text_count(count, wrong),
-           count == 1 ? " is" : "s are", directory);
     print_contents(verification);
-    printf(")\n");
-}
-
-/* `told` is what the dump says, and may hold anything. */
-static void print_told(const char *before, const char *told, const char *after) {
-    fputs(before, stdout);
-    gbx_terminal_put(told);
-    fputs(after, stdout);
+    if (wrong > 0)
+        printf(")\n");
+    else
+        printf(", every hash, size and count %s\n",
+               gbx_reader_get_origin(verification->reader)->is_journal
+                   ? "holds"
+                   : "that the manifest tells holds");
 }
 
 /* Of a run that did not end well, and of what the dump has no bytes of. */
 static void print_state(const gbx_verification *verification) {
-    const char *status = gbx_reader_end_text(verification->reader);
+    const gbx_reader *reader = verification->reader;
     char count[GBX_COUNT_TEXT_BYTES];
-    bool is_told = gbx_reader_get_origin(verification->reader)->told & GBX_TOLD_STATUS;
-    if (!is_told)
+    if (!(gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS))
         printf("the manifest does not tell how the run ended\n");
-    else if (gbx_reader_end(verification->reader) && !gbx_reader_is_complete(verification->reader))
-        print_told("not complete: ", status, "\n");
-    else if (gbx_reader_end(verification->reader) &&
-             !gbx_reader_has_ended_well(verification->reader))
-        print_told("the run failed: ", status, "\n");
+    else if (gbx_reader_end(reader) && !gbx_reader_is_complete(reader))
+        gbx_terminal_quote("not complete: ", gbx_reader_end_text(reader), "\n");
+    else if (gbx_reader_end(reader) && !gbx_reader_has_ended_well(reader))
+        gbx_terminal_quote("the run failed: ", gbx_reader_end_text(reader), "\n");
     if (verification->unhashed_tensors > 0)
         printf("without payload: %s tensors, whose hashes cannot be computed again\n",
                gbx_text_count(verification->unhashed_tensors, count));
 }
 
-/* Whether kernel_args_dump.json lies beside a manifest. */
-static bool has_dispatches(const char *manifest) {
-    char *folder = strdup(manifest);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (slash)
-        *slash = '\0';
-    char *path = slash ? gbx_dump_path_join(folder, "kernel_args_dump.json") : NULL;
-    bool is_there = path && access(path, F_OK) == 0;
-    free(path);
-    free(folder);
-    return is_there;
-}
-
 /* What a dump without journal leaves open. */
 static void print_unchecked(const gbx_verification *verification) {
-    const gbx_reader_origin *origin = gbx_reader_get_origin(verification->reader);
-    char count[GBX_COUNT_TEXT_BYTES];
-    if (origin->is_journal)
+    const char *manifest = gbx_reader_get_origin(verification->reader)->records_path;
+    char count[GBX_COUNT_TEXT_BYTES], beside[PATH_MAX];
+    const char *slash = strrchr(manifest, '/');
+    if (gbx_reader_get_origin(verification->reader)->is_journal)
         return;
     if (!gbx_reader_end(verification->reader))
         printf("not complete: the run was killed\n");
-    printf("no journal: read from %s\n", origin->records_path);
-    if (has_dispatches(origin->records_path))
+    printf("no journal: read from %s\n", manifest);
+    snprintf(beside, sizeof beside, "%.*s/kernel_args_dump.json",
+             slash ? (int)(slash - manifest) : 0, manifest);
+    if (slash && access(beside, F_OK) == 0)
         printf("not read: kernel_args_dump.json and args_dump.json, which only a journal can be "
                "compared with\n");
     if (verification->unchecked_tensors > 0)
         printf("no hashes: the bytes of %s tensor%s were not checked\n",
                gbx_text_count(verification->unchecked_tensors, count),
-               verification->unchecked_tensors == 1 ? "" : "s");
+               gbx_text_plural(verification->unchecked_tensors));
 }
 
 /* Losses may be of no task that is known. */
@@ -162,7 +136,7 @@ static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
     const gbx_record *record;
     GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, position, &record));
     const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
-    printf("lost: %s record%s", gbx_text_count(loss->count, count), loss->count == 1 ? "" : "s");
+    printf("lost: %s record%s", gbx_text_count(loss->count, count), gbx_text_plural(loss->count));
     if (has_task(record))
         printf(", the first of task %" PRIu64, record->task);
     if (record->arg_index != GBX_ARG_NONE)
@@ -179,7 +153,7 @@ static gbx_status print_skipped(gbx_reader *reader, uint64_t position) {
     const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
     const gbx_run_kernel *kernel = gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
     printf("skipped: task %" PRIu64, record->task);
-    print_told(", kernel ", kernel ? kernel->name : "unknown", "");
+    gbx_terminal_quote(", kernel ", kernel ? kernel->name : "unknown", "");
     if (record->arg_index != GBX_ARG_NONE)
         printf(", arg %u", record->arg_index);
     printf(": %s\n", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
@@ -198,14 +172,6 @@ static gbx_status print_list(gbx_reader *reader, gbx_reader_list list, const cha
     return NULL;
 }
 
-static void print_newer(const gbx_reader *reader) {
-    uint64_t newer = gbx_reader_get_extent(reader)->newer_count;
-    char count[GBX_COUNT_TEXT_BYTES];
-    if (newer > 0)
-        printf("not checked: %s record%s of types newer than this version\n",
-               gbx_text_count(newer, count), gbx_text_plural(newer));
-}
-
 static gbx_status print_text(const gbx_verification *verification, const char *directory) {
     print_verdict(verification, directory);
     gbx_text_findings(&verification->findings, "; --json lists all");
@@ -213,7 +179,11 @@ static gbx_status print_text(const gbx_verification *verification, const char *d
     print_unchecked(verification);
     GBX_TRY(print_list(verification->reader, GBX_LIST_LOSSES, "lost", print_loss));
     GBX_TRY(print_list(verification->reader, GBX_LIST_SKIPPED, "skipped", print_skipped));
-    print_newer(verification->reader);
+    uint64_t newer = gbx_reader_get_extent(verification->reader)->newer_count;
+    char count[GBX_COUNT_TEXT_BYTES];
+    if (newer > 0)
+        printf("not checked: %s record%s of types newer than this version\n",
+               gbx_text_count(newer, count), gbx_text_plural(newer));
     if (verification->can_be_recovered)
         printf("glassbox recover %s keeps what is readable and writes what is missing\n",
                directory);
@@ -224,94 +194,71 @@ static gbx_status print_text(const gbx_verification *verification, const char *d
 
 /* The task and, where there is one, the argument that a record is about. */
 static void write_place(gbx_json_writer *json, const gbx_record *record) {
-    gbx_json_key(json, "task_seq");
-    if (has_task(record))
-        gbx_json_u64(json, record->task);
-    else
-        gbx_json_null(json);
-    gbx_json_key(json, "arg_index");
-    if (record->arg_index == GBX_ARG_NONE)
-        gbx_json_null(json);
-    else
-        gbx_json_u64(json, record->arg_index);
+    gbx_json_put_known(json, "task_seq", has_task(record), record->task);
+    gbx_json_put_known(json, "arg_index", record->arg_index != GBX_ARG_NONE, record->arg_index);
 }
 
-static gbx_status write_losses(gbx_json_writer *json, gbx_reader *reader) {
+static void write_loss(gbx_json_writer *json, const gbx_reader *reader, const gbx_record *record) {
     static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device",
                                                              "not told"};
-    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
-    gbx_json_key(json, "losses");
+    const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+    (void)reader;
+    gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, record->stage));
+    gbx_json_put_string(json, "cause", causes[loss->cause]);
+    gbx_json_put_u64(json, "count", loss->count);
+}
+
+static void write_skipped(gbx_json_writer *json, const gbx_reader *reader,
+                          const gbx_record *record) {
+    const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
+    gbx_json_put_string(json, "kernel", kernel ? kernel->name : NULL);
+    gbx_json_put_string(json, "reason", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
+}
+
+static gbx_status
+write_list(gbx_json_writer *json, gbx_reader *reader, gbx_reader_list list, const char *key,
+           void (*write)(gbx_json_writer *, const gbx_reader *, const gbx_record *)) {
+    gbx_json_key(json, key);
     gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < gbx_reader_list_count(reader, list); ++i) {
         const gbx_record *record;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
-        const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+        GBX_TRY(gbx_reader_list_at(reader, list, i, &record));
         gbx_json_begin_object_inline(json);
         write_place(json, record);
-        gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, record->stage));
-        gbx_json_put_string(json, "cause", causes[loss->cause]);
-        gbx_json_put_u64(json, "count", loss->count);
+        write(json, reader, record);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);
     return NULL;
-}
-
-static gbx_status write_skipped(gbx_json_writer *json, gbx_reader *reader) {
-    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
-    gbx_json_key(json, "skipped");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < count; ++i) {
-        const gbx_record *record;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
-        const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
-        const gbx_run_kernel *kernel =
-            gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
-        gbx_json_begin_object_inline(json);
-        write_place(json, record);
-        gbx_json_put_string(json, "kernel", kernel ? kernel->name : NULL);
-        gbx_json_put_string(json, "reason", gbx_name_sentence(&gbx_skip_reasons, skipped->reason));
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
-    return NULL;
-}
-
-static void write_totals(gbx_json_writer *json, const gbx_verification *verification,
-                         const char *directory) {
-    const gbx_reader_totals *totals = gbx_reader_get_totals(verification->reader);
-    bool has_end = gbx_reader_end(verification->reader) != NULL;
-    gbx_json_put_string(json, "dump", directory);
-    gbx_json_put_bool(json, "good", verification->findings.count == 0);
-    gbx_json_put_bool(json, "complete", gbx_reader_is_complete(verification->reader));
-    gbx_json_put_string(json, "status", has_end ? gbx_reader_end_text(verification->reader) : NULL);
-    gbx_json_put_bool(json, "can_be_recovered", verification->can_be_recovered);
-    gbx_json_put_u64(json, "records", verification->records);
-    gbx_json_put_u64(json, "bytes", verification->payload_bytes);
-    gbx_json_put_u64(json, "stored_bytes", totals->stored_bytes);
-    gbx_json_put_u64(json, "tasks", totals->tasks);
-    gbx_json_put_u64(json, "dispatches", totals->dispatches);
-    gbx_json_put_u64(json, "hashed_records", verification->hashed_records);
-    gbx_json_put_u64(json, "tensors_without_payload", verification->unhashed_tensors);
-    gbx_json_put_u64(json, "tensors_without_hash", verification->unchecked_tensors);
-    gbx_json_put_u64(json, "newer_records",
-                     gbx_reader_get_extent(verification->reader)->newer_count);
-    gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(verification->reader)->is_journal);
 }
 
 static gbx_status print_json(const gbx_verification *verification, const char *directory) {
     static gbx_json_writer json; /* too large for a stack */
-    gbx_json_start(&json, gbx_json_to_stdout, NULL, GBX_JSON_PRETTY);
-    gbx_json_begin_object(&json);
-    write_totals(&json, verification, directory);
-    gbx_json_key(&json, "bad");
-    gbx_json_findings(&json, &verification->findings);
-    gbx_status status = write_losses(&json, verification->reader);
+    gbx_reader *reader = verification->reader;
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    gbx_json_start_stdout(&json);
+    gbx_json_put_string(&json, "dump", directory);
+    gbx_json_put_bool(&json, "good", verification->findings.count == 0);
+    gbx_json_put_bool(&json, "complete", gbx_reader_is_complete(reader));
+    gbx_json_put_string(&json, "status",
+                        gbx_reader_end(reader) ? gbx_reader_end_text(reader) : NULL);
+    gbx_json_put_bool(&json, "can_be_recovered", verification->can_be_recovered);
+    gbx_json_put_u64(&json, "records", verification->records);
+    gbx_json_put_u64(&json, "bytes", verification->payload_bytes);
+    gbx_json_put_u64(&json, "stored_bytes", totals->stored_bytes);
+    gbx_json_put_u64(&json, "tasks", totals->tasks);
+    gbx_json_put_u64(&json, "dispatches", totals->dispatches);
+    gbx_json_put_u64(&json, "hashed_records", verification->hashed_records);
+    gbx_json_put_u64(&json, "tensors_without_payload", verification->unhashed_tensors);
+    gbx_json_put_u64(&json, "tensors_without_hash", verification->unchecked_tensors);
+    gbx_json_put_u64(&json, "newer_records", gbx_reader_get_extent(reader)->newer_count);
+    gbx_json_put_bool(&json, "has_journal", gbx_reader_get_origin(reader)->is_journal);
+    gbx_json_put_findings(&json, "bad", &verification->findings);
+    gbx_status status = write_list(&json, reader, GBX_LIST_LOSSES, "losses", write_loss);
     if (!status)
-        status = write_skipped(&json, verification->reader);
-    gbx_json_end_object(&json);
-    gbx_status finished = gbx_json_finish(&json);
-    return gbx_status_first(status, finished);
+        status = write_list(&json, reader, GBX_LIST_SKIPPED, "skipped", write_skipped);
+    return gbx_json_finish_stdout(&json, status);
 }
 
 /* --- the command --- */
@@ -339,11 +286,6 @@ int gbx_command_verify(int argc, char **argv) {
     gbx_status status = gbx_dump_path_find(line.dump, &directory);
     if (!status)
         status = verify(&line, directory, &exit_code);
-    if (status) {
-        gbx_command_fail("verify", status);
-        exit_code = GBX_EXIT_USAGE;
-    }
-    gbx_status_free(status);
     free(directory);
-    return exit_code;
+    return gbx_command_end("verify", status, exit_code);
 }

@@ -1,26 +1,13 @@
 #include <inttypes.h>
 #include <limits.h>
-#include <locale.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <glassbox/tensor.h>
-
 #include "analysis/entry_order.h"
 #include "base/memory.h"
-#include "cli/command.h"
-#include "cli/dump_text.h"
-#include "cli/export_report.h"
-#include "cli/open_dump.h"
-#include "cli/option_values.h"
-#include "cli/progress.h"
-#include "cli/selection_options.h"
-#include "cli/view_head.h"
-#include "cli/view_table.h"
-#include "cli/view_tensor.h"
+#include "cli/internal.h"
 #include "store/dump_path.h"
 #include "store/manifest/manifest.h"
 
@@ -80,12 +67,6 @@ static void check_options(struct argp_state *state, const command_line *line) {
                    line->as_json ? "--json" : "--export");
 }
 
-static void parse_dump(command_line *line, char *argument, struct argp_state *state) {
-    if (line->dump)
-        argp_error(state, "\"%s\" is not expected; one dump is shown at a time", argument);
-    line->dump = argument;
-}
-
 /* A key, with a minus before it for the largest first. */
 static gbx_entry_order parse_order(struct argp_state *state, const char *text) {
     static const char *const keys[] = {
@@ -101,33 +82,16 @@ static gbx_entry_order parse_order(struct argp_state *state, const char *text) {
     return (gbx_entry_order){(gbx_order_key)key, is_descending};
 }
 
-static error_t parse_export(int key, char *argument, struct argp_state *state, command_line *line) {
+static error_t parse(int key, char *argument, struct argp_state *state) {
     static const char *const formats[] = {
         [GBX_EXPORT_TXT] = "txt", [GBX_EXPORT_NPY] = "npy", [GBX_EXPORT_CSV] = "csv", NULL};
-    switch (key) {
-    case KEY_EXPORT:
-        line->is_export = true;
-        return 0;
-    case KEY_FORMAT:
-        line->format = (gbx_export_format)gbx_option_choice(state, "--format", argument, formats);
-        line->has_format = true;
-        return 0;
-    case KEY_AS:
-        line->as_dtype = gbx_export_parse_as(state, argument);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state) {
     command_line *line = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &line->selection;
         return 0;
     case ARGP_KEY_ARG:
-        parse_dump(line, argument, state);
+        gbx_option_dump(state, &line->dump, argument, "shown");
         return 0;
     case ARGP_KEY_END:
         check_options(state, line);
@@ -150,8 +114,18 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     case KEY_JSON:
         line->as_json = true;
         return 0;
+    case KEY_EXPORT:
+        line->is_export = true;
+        return 0;
+    case KEY_FORMAT:
+        line->format = (gbx_export_format)gbx_option_choice(state, "--format", argument, formats);
+        line->has_format = true;
+        return 0;
+    case KEY_AS:
+        line->as_dtype = gbx_export_parse_as(state, argument);
+        return 0;
     default:
-        return parse_export(key, argument, state, line);
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -180,32 +154,25 @@ static const struct argp parser = {
 
 /* --- what is shown --- */
 
-static gbx_status fail_index(const command_line *line, uint64_t count) {
-    if (count == 0)
-        return gbx_fail(GBX_OUT_OF_RANGE, "--index %" PRIu64 ": the dump has no entries",
-                        line->index);
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "--index %" PRIu64 ": the dump has %" PRIu64 " entries, 0 to %" PRIu64,
-                    line->index, count, count - 1);
-}
-
-/* Leaves the one that --index names, where it was selected. */
-static void keep_index(gbx_selected *selected, uint64_t index) {
-    bool is_there = false;
-    for (uint64_t i = 0; i < selected->count && !is_there; ++i)
-        is_there = selected->indices[i] == index;
-    selected->indices[0] = index;
-    selected->count = is_there ? 1 : 0;
-}
-
 static gbx_status select_entries(const command_line *line, gbx_entries *entries,
                                  gbx_selected *out_selected) {
     uint64_t count = gbx_entries_count(entries);
+    bool is_there = false;
+    if (line->index != UINT64_MAX && count == 0)
+        return gbx_fail(GBX_OUT_OF_RANGE, "--index %" PRIu64 ": the dump has no entries",
+                        line->index);
     if (line->index != UINT64_MAX && line->index >= count)
-        return fail_index(line, count);
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "--index %" PRIu64 ": the dump has %" PRIu64 " entries, 0 to %" PRIu64,
+                        line->index, count, count - 1);
     GBX_TRY(gbx_selection_options_apply(&line->selection, entries, out_selected));
-    if (line->index != UINT64_MAX)
-        keep_index(out_selected, line->index);
+    if (line->index == UINT64_MAX)
+        return NULL;
+    /* Leaves the one that --index names, where it was selected. */
+    for (uint64_t i = 0; i < out_selected->count && !is_there; ++i)
+        is_there = out_selected->indices[i] == line->index;
+    out_selected->indices[0] = line->index;
+    out_selected->count = is_there ? 1 : 0;
     return NULL;
 }
 
@@ -242,21 +209,9 @@ static gbx_status print_json(const command_line *line, const gbx_opened_dump *du
     return status;
 }
 
-/* "6 of 44 entries match", and how the rest is seen. */
-static void print_foot(const command_line *line, const gbx_opened_dump *dump, uint64_t matching,
-                       uint64_t shown) {
-    char count[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
-    uint64_t entries = gbx_entries_count(dump->entries);
-    if (gbx_selection_is_given(&line->selection))
-        printf("%s of %s entries match\n", gbx_text_count(matching, count),
-               gbx_text_count(entries, all));
-    if (shown < matching)
-        printf("%s more not shown (--limit %" PRIu64 ")\n", gbx_text_count(matching - shown, count),
-               shown);
-}
-
 static gbx_status print_text(const command_line *line, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
+    char count[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
     bool is_one = line->index != UINT64_MAX ||
                   (selected->count == 1 && gbx_selection_is_given(&line->selection));
     if (line->is_full && !is_one)
@@ -271,20 +226,13 @@ static gbx_status print_text(const command_line *line, const gbx_opened_dump *du
         return gbx_view_tensor_print(dump->entries, selected->indices[0], line->is_full);
     uint64_t shown = selected->count < line->limit ? selected->count : line->limit;
     GBX_TRY(gbx_view_table_print(dump->entries, selected->indices, shown, line->has_statistics));
-    print_foot(line, dump, selected->count, shown);
+    if (gbx_selection_is_given(&line->selection))
+        printf("%s of %s entries match\n", gbx_text_count(selected->count, count),
+               gbx_text_count(gbx_entries_count(dump->entries), all));
+    if (shown < selected->count)
+        printf("%s more not shown (--limit %" PRIu64 ")\n",
+               gbx_text_count(selected->count - shown, count), shown);
     return NULL;
-}
-
-/* Exit code 1, and a sentence, where nothing is left to show. */
-static int nothing_matches(const command_line *line, const gbx_opened_dump *dump) {
-    char count[GBX_COUNT_TEXT_BYTES];
-    uint64_t entries = gbx_entries_count(dump->entries);
-    if (line->index != UINT64_MAX)
-        gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
-    else
-        gbx_command_say("view", "none of the %s entries of %s matches the filters",
-                        gbx_text_count(entries, count), dump->directory);
-    return GBX_EXIT_DIFFERS;
 }
 
 static void on_sorting(void *context, uint64_t done, uint64_t all) {
@@ -295,9 +243,16 @@ static void on_sorting(void *context, uint64_t done, uint64_t all) {
 
 static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
                        gbx_selected *selected, int *out_exit_code) {
+    char count[GBX_COUNT_TEXT_BYTES];
     bool is_given = line->index != UINT64_MAX || gbx_selection_is_given(&line->selection);
     if (selected->count == 0 && is_given) {
-        *out_exit_code = nothing_matches(line, dump);
+        *out_exit_code = GBX_EXIT_DIFFERS;
+        if (line->index != UINT64_MAX)
+            gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
+        else
+            gbx_command_say("view", "none of the %s entries of %s matches the filters",
+                            gbx_text_count(gbx_entries_count(dump->entries), count),
+                            dump->directory);
         return line->as_json ? print_json(line, dump, selected) : NULL;
     }
     gbx_progress *progress = gbx_progress_start();
@@ -329,14 +284,8 @@ static gbx_status view(const command_line *line, int *out_exit_code) {
 int gbx_command_view(int argc, char **argv) {
     static command_line line; /* too large for a stack */
     line = (command_line){.index = UINT64_MAX, .limit = UINT64_MAX};
-    setlocale(LC_CTYPE, "");
     gbx_command_parse(&parser, "view", argc, argv, &line);
     int exit_code = GBX_EXIT_OK;
     gbx_status status = view(&line, &exit_code);
-    if (status) {
-        gbx_command_fail("view", status);
-        exit_code = gbx_code_exit(gbx_status_code(status));
-    }
-    gbx_status_free(status);
-    return exit_code;
+    return gbx_command_end("view", status, exit_code);
 }

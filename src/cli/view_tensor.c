@@ -1,19 +1,11 @@
-#include "cli/view_tensor.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#include <glassbox/tensor.h>
-
 #include "analysis/array_text.h"
 #include "analysis/histogram.h"
-#include "base/float_bits.h"
 #include "base/hash.h"
-#include "cli/dump_text.h"
-#include "cli/terminal.h"
-#include "cli/view_row.h"
-#include "text/names.h"
+#include "cli/internal.h"
 
 enum {
     LINE_WIDTH = 75, /* numpy's; on a terminal its own, in these bounds: */
@@ -26,48 +18,79 @@ enum {
 /* Elements of a truncated tensor that --full prints as ?. */
 #define CUT_OFF_MAX (UINT64_C(1) << 32)
 
-/* --- what it is --- */
+/* --- the head --- */
 
-static void print_numbers(const char *what, const int64_t *numbers, uint32_t count) {
-    printf("%s[", what);
-    for (uint32_t i = 0; i < count; ++i)
-        printf("%s%" PRId64, i ? ", " : "", numbers[i]);
-    printf("]");
+static void print_count(const char *what, uint64_t count, const char *colour) {
+    char text[GBX_COUNT_TEXT_BYTES];
+    printf("; ");
+    if (count > 0)
+        gbx_terminal_put_coloured(colour, gbx_text_count(count, text), what);
+    else
+        printf("0%s", what);
 }
+
+void gbx_view_head_print(const gbx_opened_dump *dump) {
+    const gbx_reader *reader = dump->reader;
+    const gbx_run_info *run = gbx_reader_run(reader);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    const char *const parts[] = {run->platform, run->runtime, run->dump_level};
+    uint64_t records = totals->records + totals->in_flight;
+    bool is_complete = gbx_reader_is_complete(reader);
+    char text[GBX_COUNT_TEXT_BYTES];
+    gbx_terminal_put(run->scene ? run->scene : dump->directory);
+    if (run->scene && run->case_name)
+        gbx_terminal_quote(" ", run->case_name, "");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+        if (parts[i])
+            gbx_terminal_quote(", ", parts[i], "");
+    printf(": %s record%s", gbx_text_count(records, text), gbx_text_plural(records));
+    printf(" of %s task%s", gbx_text_count(totals->tasks, text), gbx_text_plural(totals->tasks));
+    printf(", %s", gbx_text_bytes(totals->payload_bytes, text));
+    if (totals->stored_bytes != totals->payload_bytes)
+        printf(" (%s stored)", gbx_text_bytes(totals->stored_bytes, text));
+    print_count(" lost", totals->dropped, GBX_RED);
+    print_count(" skipped", totals->skipped, GBX_YELLOW);
+    if (totals->truncated > 0)
+        print_count(" truncated", totals->truncated, GBX_YELLOW);
+    if (totals->in_flight > 0)
+        print_count(" in flight", totals->in_flight, GBX_RED);
+    if ((gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS) &&
+        !(is_complete && gbx_reader_has_ended_well(reader))) {
+        printf("; ");
+        gbx_terminal_put_coloured(GBX_RED, is_complete ? "" : "not complete: ",
+                                  gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed");
+    }
+    putchar('\n');
+}
+
+/* --- what it is --- */
 
 /* "entry 17: task 3 (0x0000000000000003), kernel add, after_completion, output, arg 2 c" */
 static void print_place(const gbx_reader *reader, const gbx_entry *entry, const gbx_view_row *row) {
     printf("entry %" PRIu64 ": task %s", entry->index, row->cells[GBX_VIEW_TASK]);
     if (entry->task && (gbx_reader_get_origin(reader)->told & GBX_TOLD_TASK_SEQ))
         printf(" (0x%016" PRIx64 ")", entry->task->task_id);
-    printf(", kernel ");
-    gbx_terminal_put(row->cells[GBX_VIEW_KERNEL]);
-    printf(", %s, %s, arg ", gbx_name_of(&gbx_stages, entry->head->stage),
-           row->cells[GBX_VIEW_ROLE]);
-    gbx_terminal_put(row->cells[GBX_VIEW_ARG]);
-    printf("\n");
-}
-
-static void print_view(const gbx_record_tensor *tensor) {
-    if (tensor->head.flags & GBX_FLAG_CONTIGUOUS)
-        return;
-    print_numbers(", strides ", gbx_record_strides(tensor), tensor->head.ndims);
-    printf(" from element %" PRId64, tensor->start_offset);
+    gbx_terminal_quote(", kernel ", row->cells[GBX_VIEW_KERNEL], ", ");
+    printf("%s, %s", gbx_name_of(&gbx_stages, entry->head->stage), row->cells[GBX_VIEW_ROLE]);
+    gbx_terminal_quote(", arg ", row->cells[GBX_VIEW_ARG], "\n");
 }
 
 /* "float32 [128, 128], 65536 bytes, hash 0123..." */
 static void print_form(const gbx_entry *entry, const gbx_view_row *row) {
-    char hash[GBX_HASH_TEXT_BYTES];
+    char hash[GBX_HASH_TEXT_BYTES], numbers[GBX_NUMBERS_TEXT_BYTES];
     const gbx_record_tensor *tensor = entry->tensor;
     printf("%s", gbx_dtype_name(entry->dtype));
     if (!tensor) {
         printf(" scalar, bits 0x%016" PRIx64 "\n", entry->scalar->bits);
         return;
     }
-    print_numbers(" ", gbx_record_shape(tensor), tensor->head.ndims);
-    print_view(tensor);
+    printf(" %s", gbx_text_numbers(gbx_record_shape(tensor), tensor->head.ndims, numbers));
+    if (!(tensor->head.flags & GBX_FLAG_CONTIGUOUS))
+        printf(", strides %s from element %" PRId64,
+               gbx_text_numbers(gbx_record_strides(tensor), tensor->head.ndims, numbers),
+               tensor->start_offset);
     if (tensor->head.flags & GBX_FLAG_HAS_PAYLOAD)
-        printf(", %" PRIu64 " byte%s", tensor->bin_size, tensor->bin_size == 1 ? "" : "s");
+        printf(", %" PRIu64 " byte%s", tensor->bin_size, gbx_text_plural(tensor->bin_size));
     if (tensor->head.flags & GBX_FLAG_HAS_HASH) {
         gbx_hash_format((gbx_hash128){tensor->hash_low, tensor->hash_high}, hash);
         printf(", hash %s", hash);
@@ -124,29 +147,19 @@ static gbx_status print_histogram(const gbx_elements *elements) {
     return NULL;
 }
 
-static size_t line_width(void) {
-    size_t width = gbx_terminal_width();
-    if (width == SIZE_MAX)
-        return LINE_WIDTH;
-    width = width < LINE_WIDTH_MAX ? width : LINE_WIDTH_MAX;
-    return width > LINE_WIDTH_MIN ? width : LINE_WIDTH_MIN;
-}
-
 static gbx_status print_values(const gbx_entry *entry, const gbx_reader *reader, bool is_full) {
     gbx_entry_values values;
-    gbx_array_text_options options = {.is_full = is_full, .line_width = line_width()};
+    size_t width = gbx_terminal_width();
+    if (width == SIZE_MAX)
+        width = LINE_WIDTH;
+    else if (width > LINE_WIDTH_MAX || width < LINE_WIDTH_MIN)
+        width = width > LINE_WIDTH_MAX ? LINE_WIDTH_MAX : LINE_WIDTH_MIN;
+    gbx_array_text_options options = {.is_full = is_full, .line_width = width};
     GBX_TRY(gbx_entry_values_open(entry, reader, &values));
     GBX_TRY(gbx_array_print(stdout, &values.elements, &options));
     /* The rest of a large tensor takes a while. */
     fflush(stdout);
     return print_histogram(&values.elements);
-}
-
-static const char *why_no_values(const gbx_entry *entry) {
-    if (gbx_entry_numel(entry) == 0)
-        return "it has no elements";
-    return gbx_entry_is_overwritten(entry) ? "its bytes were overwritten before they were taken"
-                                           : "no payload was kept of it";
 }
 
 gbx_status gbx_view_tensor_check(gbx_entries *entries, uint64_t index, bool is_full) {
@@ -179,7 +192,10 @@ gbx_status gbx_view_tensor_print(gbx_entries *entries, uint64_t index, bool is_f
     if (gbx_entry_has_values(&entry))
         GBX_TRY(print_values(&entry, reader, is_full));
     else
-        puts(why_no_values(&entry));
+        puts(gbx_entry_numel(&entry) == 0 ? "it has no elements"
+             : gbx_entry_is_overwritten(&entry)
+                 ? "its bytes were overwritten before they were taken"
+                 : "no payload was kept of it");
     GBX_TRY(gbx_entry_statistics(&entry, reader, &statistics, &is_there));
     if (is_there && entry.tensor)
         print_statistics(entry.dtype, &statistics);

@@ -1,6 +1,7 @@
 #include "replay/replay_result.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,42 +9,160 @@
 #include "base/memory.h"
 #include "text/names.h"
 
-/* --- what it is --- */
+/* How elements lie in a payload. */
+typedef struct layout {
+    uint32_t element_bytes; /* 0 for int4 */
+    uint64_t row_elements;  /* of int4, whose rows begin with a byte */
+    uint64_t row_bytes;
+} layout;
 
-static void add_dispatch(const gbx_replay_task *task, int64_t dispatch, char *title) {
-    size_t length = strlen(title);
-    const gbx_replay_dispatch *one = &task->dispatches[dispatch];
-    snprintf(title + length, GBX_REPLAY_TITLE_BYTES - length,
-             ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
-             gbx_name_of(&gbx_subtasks, one->subtask));
+static layout layout_of(const gbx_tensor *tensor) {
+    layout l = {.element_bytes = gbx_dtype_bits(tensor->dtype) / 8};
+    l.row_elements = tensor->ndims > 0 ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
+    l.row_bytes = (l.row_elements + 1) / 2;
+    return l;
 }
+
+/* Where half an element lies, and how far its bits in the byte. */
+static uint64_t half_byte(const layout *l, uint64_t number, unsigned *out_shift) {
+    uint64_t column = number % l->row_elements;
+    *out_shift = column % 2 ? 4 : 0;
+    return number / l->row_elements * l->row_bytes + column / 2;
+}
+
+static inline uint64_t element(const layout *l, const unsigned char *payload, uint64_t number) {
+    unsigned shift;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (l->element_bytes) {
+    case 1:
+        return payload[number];
+    case 2:
+        memcpy(&two, payload + number * 2, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, payload + number * 4, sizeof four);
+        return four;
+    case 8:
+        memcpy(&eight, payload + number * 8, sizeof eight);
+        return eight;
+    default:
+        number = half_byte(l, number, &shift);
+        return payload[number] >> shift & 15u;
+    }
+}
+
+/* The bits of an element that nobody wrote. */
+static uint64_t poison_of(const layout *l, uint64_t number, uint8_t poison) {
+    if (l->element_bytes == 0)
+        return number % l->row_elements % 2 ? poison >> 4 : poison & 15u;
+    return (UINT64_MAX >> (64 - 8 * l->element_bytes)) & (0x0101010101010101u * poison);
+}
+
+static bool is_written(const layout *l, const gbx_bits_payloads *p, uint64_t i, uint64_t bits) {
+    if (p->before && bits == element(l, p->before, i))
+        return false;
+    if (!p->is_poisoned || bits != poison_of(l, i, GBX_REPLAY_POISON))
+        return true;
+    return p->other && element(l, p->other, i) != poison_of(l, i, GBX_REPLAY_OTHER_POISON);
+}
+
+double gbx_bits_distance(uint32_t dtype, uint64_t a, uint64_t b) {
+    double distance = fabs(gbx_dtype_to_f64(dtype, a) - gbx_dtype_to_f64(dtype, b));
+    if (a == b)
+        return 0;
+    return isnan(distance) ? INFINITY : distance;
+}
+
+gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_payloads *p) {
+    layout l = layout_of(tensor);
+    gbx_bits_comparison c = {.elements = (uint64_t)gbx_tensor_numel(tensor)};
+    for (uint64_t i = 0; i < c.elements; ++i) {
+        uint64_t bits = element(&l, p->replay, i);
+        if (!is_written(&l, p, i, bits)) {
+            c.not_written++;
+            continue;
+        }
+        c.unstable += p->other && element(&l, p->other, i) != bits;
+        uint64_t dump = p->dump ? element(&l, p->dump, i) : bits;
+        if (dump != bits) {
+            if (c.mismatches++ == 0) {
+                c.first_bad = i;
+                c.dump_bits = dump;
+                c.replay_bits = bits;
+            }
+            double distance = gbx_bits_distance(tensor->dtype, dump, bits);
+            c.max_abs = distance > c.max_abs ? distance : c.max_abs;
+        }
+    }
+    return c;
+}
+
+uint64_t gbx_bits_element(const gbx_tensor *tensor, const unsigned char *payload, uint64_t number) {
+    layout l = layout_of(tensor);
+    return element(&l, payload, number);
+}
+
+bool gbx_bits_is_written(const gbx_tensor *tensor, const gbx_bits_payloads *payloads,
+                         uint64_t number) {
+    layout l = layout_of(tensor);
+    return is_written(&l, payloads, number, element(&l, payloads->replay, number));
+}
+
+/* --- poison --- */
+
+bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits) {
+    layout l = layout_of(tensor);
+    return bits == poison_of(&l, number, GBX_REPLAY_POISON) ||
+           bits == poison_of(&l, number, GBX_REPLAY_OTHER_POISON);
+}
+
+/* An element of several bytes that holds it has it in its first byte. */
+bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison) {
+    layout l = layout_of(tensor);
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
+    if (l.element_bytes > 0 && !memchr(payload, poison, count * l.element_bytes))
+        return false;
+    for (uint64_t i = 0; i < count; ++i)
+        if (element(&l, payload, i) == poison_of(&l, i, poison))
+            return true;
+    return false;
+}
+
+static void clear(const layout *l, unsigned char *payload, uint64_t number) {
+    unsigned shift;
+    if (l->element_bytes > 0) {
+        memset(payload + number * l->element_bytes, 0, l->element_bytes);
+        return;
+    }
+    number = half_byte(l, number, &shift);
+    payload[number] &= (unsigned char)(0xf0 >> shift);
+}
+
+uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
+                               const unsigned char poisons[2], void *got) {
+    layout l = layout_of(tensor);
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
+    uint64_t cleared = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        if (element(&l, want, i) != poison_of(&l, i, poisons[0]) ||
+            element(&l, again, i) != poison_of(&l, i, poisons[1]))
+            continue;
+        clear(&l, want, i);
+        clear(&l, again, i);
+        clear(&l, got, i);
+        ++cleared;
+    }
+    return cleared;
+}
+
+/* --- what it is --- */
 
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
     size_t length = strlen(result->kernel);
     snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s", length ? "+" : "",
              kernel);
-}
-
-static bool is_output(const gbx_replay_argument *argument) {
-    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
-}
-
-static gbx_status list_outputs(const gbx_replay_task *task, gbx_replay_result *result) {
-    result->outputs = calloc(task->argument_count + 1, sizeof *result->outputs);
-    if (!result->outputs)
-        return gbx_fail_memory("replaying task %" PRIu64, task->task);
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &task->arguments[i];
-        if (!is_output(argument))
-            continue;
-        result->outputs[result->output_count++] = (gbx_replay_compared){
-            .argument = i,
-            .slot = argument->slot,
-            .name = argument->name,
-            .tensor = argument->tensor,
-            .is_compared = task->did_complete && argument->after != GBX_REPLAY_NO_ENTRY};
-    }
-    return NULL;
 }
 
 static bool has_core_ids(const gbx_replay_task *task) {
@@ -63,12 +182,31 @@ static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
                                       .did_complete = task->did_complete,
                                       .stray_argument = -1};
     gbx_replay_task_title(task, out_result->title);
-    if (dispatch >= 0)
-        add_dispatch(task, dispatch, out_result->title);
+    if (dispatch >= 0) {
+        size_t length = strlen(out_result->title);
+        const gbx_replay_dispatch *one = &task->dispatches[dispatch];
+        snprintf(out_result->title + length, GBX_REPLAY_TITLE_BYTES - length,
+                 ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
+                 gbx_name_of(&gbx_subtasks, one->subtask));
+    }
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (task->kernel_names[i])
             gbx_replay_result_name(out_result, task->kernel_names[i]);
-    return list_outputs(task, out_result);
+    out_result->outputs = calloc(task->argument_count + 1, sizeof *out_result->outputs);
+    if (!out_result->outputs)
+        return gbx_fail_memory("replaying task %" PRIu64, task->task);
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT)
+            continue;
+        out_result->outputs[out_result->output_count++] = (gbx_replay_compared){
+            .argument = i,
+            .slot = argument->slot,
+            .name = argument->name,
+            .tensor = argument->tensor,
+            .is_compared = task->did_complete && argument->after != GBX_REPLAY_NO_ENTRY};
+    }
+    return NULL;
 }
 
 void gbx_replay_result_free(gbx_replay_result *result) {
@@ -260,13 +398,6 @@ static int compare_ns(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static void sum_times(uint64_t *ns, uint64_t runs, gbx_replay_times *times) {
-    qsort(ns, runs, sizeof *ns, compare_ns);
-    uint64_t low = ns[(runs - 1) / 2], high = ns[runs / 2];
-    *times =
-        (gbx_replay_times){runs, ns[0], low + (high - low) / 2, ns[runs - 1], times->different};
-}
-
 /* The runs after the first; `ns` has its time. */
 static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *first,
                          gbx_replay_payloads *now, uint64_t *ns, gbx_replay_result *result) {
@@ -282,21 +413,11 @@ static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *f
         GBX_TRY(gather(job, result, now->replay));
         result->times.different += !is_like_first(result, first->replay, now->replay);
     }
-    sum_times(ns, job->runs, &result->times);
+    qsort(ns, job->runs, sizeof *ns, compare_ns);
+    uint64_t low = ns[(job->runs - 1) / 2], high = ns[job->runs / 2];
+    result->times = (gbx_replay_times){job->runs, ns[0], low + (high - low) / 2, ns[job->runs - 1],
+                                       result->times.different};
     return NULL;
-}
-
-static gbx_status run_repeatedly(const gbx_replay_job *job, const gbx_replay_payloads *first,
-                                 gbx_replay_result *result) {
-    uint64_t *ns = calloc(job->runs, sizeof *ns);
-    gbx_replay_payloads now = {0};
-    if (!ns)
-        return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
-    ns[0] = result->outcome.ns;
-    gbx_status status = repeat(job, first, &now, ns, result);
-    gbx_replay_payloads_free(&now);
-    free(ns);
-    return status;
 }
 
 gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *out_payloads,
@@ -309,7 +430,15 @@ gbx_status gbx_replay_execute(const gbx_replay_job *job, gbx_replay_payloads *ou
         GBX_TRY(gather(job, out_result, out_payloads->replay));
         GBX_TRY(read_dump(job, out_result, out_payloads));
         compare(job, out_payloads, out_result);
-        GBX_TRY(run_repeatedly(job, out_payloads, out_result));
+        uint64_t *ns = calloc(job->runs, sizeof *ns);
+        gbx_replay_payloads now = {0};
+        if (!ns)
+            return gbx_fail_memory("replaying task %" PRIu64, job->request.task->task);
+        ns[0] = out_result->outcome.ns;
+        gbx_status status = repeat(job, out_payloads, &now, ns, out_result);
+        gbx_replay_payloads_free(&now);
+        free(ns);
+        GBX_TRY(status);
     } else if (job->runs > 1) {
         out_result->fault_run = 1;
     }

@@ -3,7 +3,7 @@
 #define GBX_REPLAY_SESSION_H
 
 #include "replay/replay_result.h"
-#include "replay/trust/replay_kernels.h"
+#include "replay/trust/replay_trust.h"
 
 /* All of it is borrowed. */
 typedef struct gbx_replay_session_config {

@@ -21,7 +21,31 @@ static uint32_t kernel_count(const gbx_replay_task *task) {
     return count;
 }
 
-static gbx_status make_dispatches(gbx_replay_task *task) {
+static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record) {
+    gbx_replay_task *task = slots->task;
+    if (slots->has_task)
+        return NULL;
+    slots->has_task = true;
+    task->task_id = record->task_id;
+    task->block_num = record->block_num;
+    memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        uint32_t func_id = task->func_ids[i];
+        if (func_id == UINT32_MAX)
+            continue;
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
+        bool has_name = kernel && kernel->name && kernel->name[0];
+        snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
+        task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
+    }
+    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
+        return NULL; /* which is refused once its arguments are known, too */
+    if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading task %" PRIu64 " of the dump: %" PRIu32 " kernels in %" PRIu32
+                        " blocks are no task; glassbox verify tells more",
+                        task->task, kernel_count(task), task->block_num);
     task->dispatch_count = task->block_num * kernel_count(task);
     task->dispatches = calloc(task->dispatch_count, sizeof *task->dispatches);
     if (!task->dispatches)
@@ -35,39 +59,6 @@ static gbx_status make_dispatches(gbx_replay_task *task) {
     return NULL;
 }
 
-static void name_kernels(const gbx_task_slots *slots) {
-    gbx_replay_task *task = slots->task;
-    const gbx_run_info *run = gbx_reader_run(slots->reader);
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        uint32_t func_id = task->func_ids[i];
-        if (func_id == UINT32_MAX)
-            continue;
-        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
-        bool has_name = kernel && kernel->name && kernel->name[0];
-        snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
-        task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
-    }
-}
-
-static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record) {
-    gbx_replay_task *task = slots->task;
-    if (slots->has_task)
-        return NULL;
-    slots->has_task = true;
-    task->task_id = record->task_id;
-    task->block_num = record->block_num;
-    memcpy(task->func_ids, record->func_ids, sizeof task->func_ids);
-    name_kernels(slots);
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
-        return NULL; /* which is refused once its arguments are known, too */
-    if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "reading task %" PRIu64 " of the dump: %" PRIu32 " kernels in %" PRIu32
-                        " blocks are no task; glassbox verify tells more",
-                        task->task, kernel_count(task), task->block_num);
-    return make_dispatches(task);
-}
-
 /* --- its arguments, from records --- */
 
 static gbx_status fail_slot(const gbx_task_slots *slots, uint32_t slot, const char *what) {
@@ -77,13 +68,9 @@ static gbx_status fail_slot(const gbx_task_slots *slots, uint32_t slot, const ch
                     slot, slots->task->task, what);
 }
 
-static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
 static gbx_status set_view(const gbx_task_slots *slots, uint32_t index, gbx_task_slot *slot,
                            const gbx_tensor *view) {
-    if (slot->has_view && !is_same_view(&slot->view, view))
+    if (slot->has_view && memcmp(&slot->view, view, sizeof slot->view) != 0)
         return fail_slot(slots, index, "two records of it tell different tensors");
     gbx_status status = gbx_tensor_validate(view);
     if (status) {
@@ -246,15 +233,6 @@ static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel
     slots->has_signature |= kernel->signature_count > 0;
 }
 
-static void expect_signatures(gbx_task_slots *slots) {
-    const gbx_run_info *run = gbx_reader_run(slots->reader);
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, slots->task->func_ids[i]);
-        if (slots->task->func_ids[i] != UINT32_MAX && kernel)
-            expect_signature(slots, kernel);
-    }
-}
-
 /* --- reading --- */
 
 static gbx_status take_record(gbx_task_slots *slots, const gbx_record *record, uint64_t *entry) {
@@ -272,20 +250,6 @@ static gbx_status take_record(gbx_task_slots *slots, const gbx_record *record, u
     default:
         return NULL;
     }
-}
-
-static gbx_status read_records(gbx_task_slots *slots, bool *out_is_there) {
-    uint64_t entry = gbx_entries_find(slots->entries, slots->task->task);
-    uint64_t count = gbx_reader_count(slots->reader);
-    for (uint64_t i = gbx_reader_find(slots->reader, slots->task->task); i < count; ++i) {
-        const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_at(slots->reader, i, &record));
-        if (record->task != slots->task->task)
-            break;
-        *out_is_there = true;
-        GBX_TRY(take_record(slots, record, &entry));
-    }
-    return NULL;
 }
 
 static gbx_status read_losses(gbx_task_slots *slots) {
@@ -351,13 +315,28 @@ static gbx_status read_task(gbx_task_slots *slots) {
     bool is_there = false;
     GBX_TRY(read_skipped(slots));
     GBX_TRY(read_losses(slots));
-    GBX_TRY(read_records(slots, &is_there));
+    uint64_t entry = gbx_entries_find(slots->entries, slots->task->task);
+    uint64_t count = gbx_reader_count(slots->reader);
+    for (uint64_t i = gbx_reader_find(slots->reader, slots->task->task); i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_at(slots->reader, i, &record));
+        if (record->task != slots->task->task)
+            break;
+        is_there = true;
+        GBX_TRY(take_record(slots, record, &entry));
+    }
     if (!is_there && !slots->is_skipped && slots->count == 0) {
         slots->task->lack = GBX_REPLAY_LACKS_TASK;
         return gbx_fail(GBX_OUT_OF_RANGE, "the dump has no such task; glassbox view lists them");
     }
-    if (slots->has_task && !slots->has_dispatches)
-        expect_signatures(slots);
+    if (slots->has_task && !slots->has_dispatches) {
+        const gbx_run_info *run = gbx_reader_run(slots->reader);
+        for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+            const gbx_run_kernel *kernel = gbx_run_info_kernel(run, slots->task->func_ids[i]);
+            if (slots->task->func_ids[i] != UINT32_MAX && kernel)
+                expect_signature(slots, kernel);
+        }
+    }
     bool is_journal = gbx_reader_get_origin(slots->reader)->is_journal;
     slots->task->did_complete = !slots->has_in_flight && (slots->has_done || !is_journal);
     fill_arguments(slots);

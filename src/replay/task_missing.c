@@ -27,21 +27,18 @@ static bool is_cut_short(const gbx_task_slots *slots) {
            !slots->has_early_losses && !is_selective(slots);
 }
 
-/* Of what the run did not live to record. Its level is good enough. */
-static unsigned explain_cut(const gbx_task_slot *slot, char out_text[REASON_BYTES]) {
-    bool is_output = slot->is_known && slot->is_tensor && slot->role == GBX_ROLE_OUTPUT;
-    snprintf(out_text, REASON_BYTES, "not recorded: the run ended before%s",
-             is_output ? ", so where it lies is not known" : "");
-    return is_output ? NEEDS_ARGS : NEEDS_NOTHING;
-}
-
 /* Of what was not recorded at all. */
 static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot *slot,
                                 char out_text[REASON_BYTES]) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     bool is_lost_early = slot->is_lost && slot->loss_cause != GBX_LOSS_DEVICE;
-    if (is_cut_short(slots) && !is_lost_early && !slot->is_mismatched)
-        return explain_cut(slot, out_text);
+    if (is_cut_short(slots) && !is_lost_early && !slot->is_mismatched) {
+        /* Of what the run did not live to record. Its level is good enough. */
+        bool is_output = slot->is_known && slot->is_tensor && slot->role == GBX_ROLE_OUTPUT;
+        snprintf(out_text, REASON_BYTES, "not recorded: the run ended before%s",
+                 is_output ? ", so where it lies is not known" : "");
+        return is_output ? NEEDS_ARGS : NEEDS_NOTHING;
+    }
     if (slot->is_lost)
         snprintf(out_text, REASON_BYTES, "lost: %s",
                  gbx_name_sentence(&gbx_loss_causes, slot->loss_cause));
@@ -59,9 +56,21 @@ static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot
     return NEEDS_FULL;
 }
 
-/* Of a tensor with a record, but not with all its bytes. */
-static unsigned explain_payload(const gbx_task_slots *slots, const gbx_task_slot *slot,
-                                char out_text[REASON_BYTES]) {
+/* What is read has its bytes, and a tensor its shape; an empty tensor needs no bytes. */
+static bool is_there(const gbx_task_slot *slot) {
+    if (!slot->is_tensor)
+        return slot->is_known && slot->has_bits;
+    if (!slot->has_view)
+        return false;
+    bool is_complete = slot->role == GBX_ROLE_OUTPUT || slot->is_before_complete;
+    return (slot->is_known && is_complete) || gbx_tensor_payload_bytes(&slot->view) == 0;
+}
+
+static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
+                        char out_text[REASON_BYTES]) {
+    if (!slot->is_tensor || !slot->has_before)
+        return explain_absence(slots, slot, out_text);
+    /* Of a tensor with a record, but not with all its bytes. */
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     uint64_t bytes = gbx_tensor_payload_bytes(&slot->view);
     if (slot->before_flags & GBX_FLAG_OVERWRITTEN)
@@ -78,23 +87,6 @@ static unsigned explain_payload(const gbx_task_slots *slots, const gbx_task_slot
                  run->dump_level ? run->dump_level : "none",
                  run->filter_count > 0 ? " with filters" : "");
     return slot->before_flags & GBX_FLAG_TRUNCATED ? NEEDS_FULL | NEEDS_LENGTH : NEEDS_FULL;
-}
-
-/* What is read has its bytes, and a tensor its shape; an empty tensor needs no bytes. */
-static bool is_there(const gbx_task_slot *slot) {
-    if (!slot->is_tensor)
-        return slot->is_known && slot->has_bits;
-    if (!slot->has_view)
-        return false;
-    bool is_complete = slot->role == GBX_ROLE_OUTPUT || slot->is_before_complete;
-    return (slot->is_known && is_complete) || gbx_tensor_payload_bytes(&slot->view) == 0;
-}
-
-static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
-                        char out_text[REASON_BYTES]) {
-    if (!slot->is_tensor || !slot->has_before)
-        return explain_absence(slots, slot, out_text);
-    return explain_payload(slots, slot, out_text);
 }
 
 typedef struct list {
@@ -130,23 +122,6 @@ static const char *advise(const gbx_task_slots *slots, unsigned needs,
              needs_full && run->filter_count > 0 ? ", without filters" : "",
              needs & NEEDS_LENGTH ? ", without --dump-max-tensor" : "");
     return out_text;
-}
-
-static gbx_status check_arguments(const gbx_task_slots *slots) {
-    list missing = {.used = 0};
-    char advice[ADVICE_BYTES];
-    unsigned needs = NEEDS_NOTHING;
-    for (uint32_t i = 0; i < slots->count; ++i) {
-        char reason[REASON_BYTES];
-        if (is_there(&slots->slots[i]))
-            continue;
-        needs |= explain(slots, &slots->slots[i], reason);
-        add(&missing, &slots->task->arguments[i], reason);
-    }
-    if (missing.count == 0)
-        return NULL;
-    slots->task->lack = GBX_REPLAY_LACKS_ARGUMENTS;
-    return gbx_fail(GBX_NOT_FOUND, "%s; %s", missing.text, advise(slots, needs, advice));
 }
 
 /*
@@ -194,7 +169,20 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
                         "block_num), as dumps of glassbox do; run it there");
     }
     GBX_TRY(check_list(slots));
-    return check_arguments(slots);
+    list missing = {.used = 0};
+    char advice[ADVICE_BYTES];
+    unsigned needs = NEEDS_NOTHING;
+    for (uint32_t i = 0; i < slots->count; ++i) {
+        char reason[REASON_BYTES];
+        if (is_there(&slots->slots[i]))
+            continue;
+        needs |= explain(slots, &slots->slots[i], reason);
+        add(&missing, &slots->task->arguments[i], reason);
+    }
+    if (missing.count == 0)
+        return NULL;
+    slots->task->lack = GBX_REPLAY_LACKS_ARGUMENTS;
+    return gbx_fail(GBX_NOT_FOUND, "%s; %s", missing.text, advise(slots, needs, advice));
 }
 
 gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status, bool has_title) {

@@ -100,6 +100,8 @@ static ALWAYS_INLINE bool scale(const gbx_binary *value, int power, scaled *out)
                           ? powers_of_five[fives]
                           : (u128)powers_of_five[POWERS - 1] * powers_of_five[fives - POWERS + 1];
     const int twos = value->exponent + power;
+    if (twos > 127)
+        return false;
     const int five_bits = fives * 2323 / 1000 + 1; /* log2(5) is 2.3219 */
     const int bits = bit_length(value->fraction) + 2 + SPARE_BITS + (power > 0 ? five_bits : 0) +
                      (twos > 0 ? twos : 0);

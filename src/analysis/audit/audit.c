@@ -1,8 +1,226 @@
 #include "analysis/audit/audit.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "base/memory.h"
+
+enum {
+    NEAR_BYTES = 65536,  /* an output further away says nothing of who wrote */
+    SEARCHED_MAX = 1000, /* suspects are looked for in so many findings: each looks at all tasks */
+    FINDINGS_MAX = 100000
+};
+
+static gbx_audit_side make_side(const gbx_audit_state *state, const gbx_access *access,
+                                uint64_t begin, uint64_t end) {
+    return (gbx_audit_side){.task = state->tasks[access->task].number,
+                            .entry = access->entry,
+                            .begin = (int64_t)(begin - access->buffer),
+                            .end = (int64_t)(end - access->buffer)};
+}
+
+/* Asked before a finding is made: then there are more than are listed. */
+static bool is_full(gbx_audit_state *state) {
+    if (state->audit->finding_count < FINDINGS_MAX)
+        return false;
+    state->audit->counts.has_more = true;
+    return true;
+}
+
+static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *finding) {
+    gbx_audit *audit = state->audit;
+    GBX_TRY(gbx_array_reserve(&audit->findings, &state->finding_capacity, audit->finding_count + 1,
+                              "listing findings"));
+    audit->findings[audit->finding_count++] = *finding;
+    return NULL;
+}
+
+/* --- who may have written --- */
+
+/* What an argument makes of its task. */
+static gbx_audit_suspect suspect_access(const gbx_access *access, uint64_t begin, uint64_t end) {
+    gbx_audit_suspect suspect = {.entry = access->entry, .reason = GBX_SUSPECT_RAN};
+    if (access->begin >= access->end)
+        return suspect;
+    if (access->begin < end && begin < access->end) {
+        suspect.reason = GBX_SUSPECT_HAS_IT;
+    } else if (access->is_write && access->end <= begin && begin - access->end <= NEAR_BYTES) {
+        suspect.reason = GBX_SUSPECT_ENDS_BEFORE;
+        suspect.distance = begin - access->end;
+    } else if (access->is_write && access->begin >= end && access->begin - end <= NEAR_BYTES) {
+        suspect.reason = GBX_SUSPECT_BEGINS_AFTER;
+        suspect.distance = access->begin - end;
+    }
+    return suspect;
+}
+
+/* An output right beside it, which was written out of bounds, then an argument that lies there,
+ * then the nearest output, whichever side it is on. */
+static int suspect_class(const gbx_audit_suspect *suspect) {
+    if (suspect->reason == GBX_SUSPECT_RAN)
+        return 3;
+    if (suspect->reason == GBX_SUSPECT_HAS_IT)
+        return 1;
+    return suspect->distance == 0 ? 0 : 2;
+}
+
+static bool is_likelier(const gbx_audit_suspect *a, const gbx_audit_suspect *b) {
+    int a_class = suspect_class(a);
+    int b_class = suspect_class(b);
+    if (a_class != b_class)
+        return a_class < b_class;
+    return a->distance < b->distance;
+}
+
+static gbx_audit_suspect suspect_task(const gbx_audit_state *state, const gbx_audit_task *task,
+                                      uint64_t begin, uint64_t end) {
+    gbx_audit_suspect best = {.entry = UINT64_MAX, .reason = GBX_SUSPECT_RAN};
+    for (uint64_t i = task->first; i < task->first + task->count; ++i) {
+        gbx_audit_suspect suspect = suspect_access(&state->accesses[i], begin, end);
+        if (is_likelier(&suspect, &best))
+            best = suspect;
+    }
+    best.task = task->number;
+    return best;
+}
+
+/* The likeliest first; of those alike the earlier one. */
+static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *suspect) {
+    uint64_t kept =
+        finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
+    uint64_t at = kept;
+    while (at > 0 && is_likelier(suspect, &finding->suspects[at - 1]))
+        --at;
+    ++finding->suspect_count;
+    if (at == GBX_AUDIT_SUSPECTS)
+        return;
+    uint64_t moved = (kept == GBX_AUDIT_SUSPECTS ? kept - 1 : kept) - at;
+    memmove(&finding->suspects[at + 1], &finding->suspects[at], moved * sizeof *suspect);
+    finding->suspects[at] = *suspect;
+}
+
+gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
+                                   const gbx_access *reader, const gbx_difference *difference) {
+    const gbx_access *owner = &state->accesses[difference->owner];
+    gbx_audit_finding finding = {.kind = GBX_AUDIT_UNDECLARED_WRITE,
+                                 .is_compared = !difference->is_by_hash,
+                                 .is_seen = !owner->is_write};
+    if (is_full(state))
+        return NULL;
+    GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
+    /* Bytes that differ, with the rest of the elements that they belong to. */
+    uint32_t bits = gbx_dtype_bits(finding.dtype);
+    uint64_t bytes = bits < 8 ? 1 : bits / 8;
+    uint64_t begin = difference->begin - (difference->begin - reader->buffer) % bytes;
+    uint64_t end = difference->end + (bytes - (difference->end - reader->buffer) % bytes) % bytes;
+    finding.address = begin;
+    finding.bytes = end - begin;
+    finding.first = make_side(state, &state->accesses[difference->owner], begin, end);
+    finding.second = make_side(state, reader, begin, end);
+    finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
+    if (finding.has_suspects) {
+        /* All that ran after the bytes were last seen as they should be, and before they were
+         * not. */
+        for (uint64_t i = 0; i < state->task_count; ++i) {
+            const gbx_audit_task *task = &state->tasks[i];
+            if (i == reader->task || task->begin_ns >= reader->time_ns ||
+                task->end_ns <= owner->seen_ns)
+                continue;
+            gbx_audit_suspect suspect =
+                suspect_task(state, task, finding.address, finding.address + finding.bytes);
+            add_suspect(&finding, &suspect);
+        }
+    }
+    return add_finding(state, &finding);
+}
+
+/* --- pairs without an order --- */
+
+/* The other half of an inout; NULL of an input or an output. */
+static const gbx_access *other_half(const gbx_audit_state *state, const gbx_access *access) {
+    const gbx_audit_task *task = &state->tasks[access->task];
+    for (uint64_t i = task->first; i < task->first + task->count; ++i) {
+        const gbx_access *other = &state->accesses[i];
+        if (other->arg_index == access->arg_index && other->is_write != access->is_write &&
+            other->begin == access->begin && other->end == access->end)
+            return other;
+    }
+    return NULL;
+}
+
+/*
+ * An inout is read and written, so that one pair of arguments comes as several pairs. Of an output
+ * and a later inout the read is reported, of all others the write.
+ */
+static bool is_reported_otherwise(const gbx_audit_state *state, const gbx_race *race) {
+    const gbx_access *first = &state->accesses[race->first];
+    const gbx_access *second = &state->accesses[race->second];
+    bool is_plain_output = first->is_write && !other_half(state, first);
+    if (first->is_write && second->is_write)
+        return is_plain_output && other_half(state, second);
+    const gbx_access *reader = first->is_write ? second : first;
+    return other_half(state, reader) && !(is_plain_output && reader == second);
+}
+
+/* The bytes that both have, and the first element of `second` that is not what `first` left. */
+static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
+                                const gbx_access *second, gbx_memory_map *map,
+                                gbx_memory_comparison *comparison, gbx_audit_finding *finding) {
+    uint64_t begin = first->begin > second->begin ? first->begin : second->begin;
+    uint64_t end = first->end < second->end ? first->end : second->end;
+    bool is_made;
+    GBX_TRY(gbx_access_map_pair(state, first, second, map, &is_made));
+    if (is_made) {
+        GBX_TRY(gbx_memory_compare(state, map, second, comparison));
+        if (comparison->known_bytes > 0) {
+            begin = comparison->begin;
+            end = comparison->end;
+        }
+        finding->is_compared = comparison->unknown_bytes == 0 && !finding->is_read_first;
+        if (comparison->count > 0 && !finding->is_read_first)
+            GBX_TRY(gbx_memory_compare_element(state, map, second, &comparison->differences[0],
+                                               finding));
+    }
+    finding->address = begin;
+    finding->bytes = end - begin;
+    finding->first = make_side(state, first, begin, end);
+    finding->second = make_side(state, second, begin, end);
+    return NULL;
+}
+
+/* Of a pair that the clock found the graph was not asked. */
+static bool has_no_path(const gbx_audit_state *state, const gbx_race *race) {
+    if (race->has_no_path || !state->audit->counts.has_edges)
+        return race->has_no_path;
+    uint64_t first = state->tasks[state->accesses[race->first].task].number;
+    uint64_t second = state->tasks[state->accesses[race->second].task].number;
+    return !gbx_graph_is_before(state->graph, first, second);
+}
+
+static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_memory_map *map,
+                              gbx_memory_comparison *comparison) {
+    const gbx_access *first = &state->accesses[race->first];
+    const gbx_access *second = &state->accesses[race->second];
+    bool is_read_first = !first->is_write;
+    gbx_audit_finding finding = {.kind = first->is_write && second->is_write
+                                             ? GBX_AUDIT_OVERLAPPING_WRITES
+                                             : GBX_AUDIT_READ_TOO_EARLY,
+                                 .is_concurrent = race->is_concurrent,
+                                 .is_read_first = is_read_first};
+    if (is_full(state))
+        return NULL;
+    finding.has_no_path = has_no_path(state, race);
+    finding.is_read_late =
+        is_read_first && state->tasks[second->task].end_ns <= state->tasks[first->task].begin_ns;
+    GBX_TRY(describe_pair(state, is_read_first ? second : first, is_read_first ? first : second,
+                          map, comparison, &finding));
+    return add_finding(state, &finding);
+}
+
+/* --- the whole --- */
 
 static const gbx_name kinds[GBX_AUDIT_KIND_COUNT] = {
     [GBX_AUDIT_UNDECLARED_WRITE] = {"undeclared_write", NULL, "undeclared writes"},
@@ -45,7 +263,17 @@ static gbx_status run(gbx_audit_state *state) {
     GBX_TRY(gbx_audit_gather(state));
     GBX_TRY(gbx_audit_find_races(state));
     GBX_TRY(gbx_audit_replay(state));
-    GBX_TRY(gbx_audit_report_races(state));
+    gbx_memory_comparison comparison = {0};
+    gbx_memory_map *map = NULL;
+    gbx_status status = gbx_memory_comparison_create(&comparison);
+    if (!status)
+        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &map);
+    for (uint64_t i = 0; !status && i < state->race_count; ++i)
+        if (!is_reported_otherwise(state, &state->races[i]))
+            status = report_race(state, &state->races[i], map, &comparison);
+    gbx_memory_map_destroy(map);
+    gbx_memory_comparison_free(&comparison);
+    GBX_TRY(status);
     if (state->audit->finding_count > 1)
         qsort_r(state->audit->findings, state->audit->finding_count, sizeof *state->audit->findings,
                 compare_findings, (void *)state->graph);

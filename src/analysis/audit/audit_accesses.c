@@ -7,7 +7,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
-#include "analysis/completeness.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "tensor/view.h"
 #include "text/names.h"
@@ -16,20 +16,146 @@
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 
-/* --- tasks --- */
+/* --- the pieces of memory that a view consists of --- */
 
-static gbx_status gather_tasks(gbx_audit_state *state) {
-    state->task_count = gbx_graph_count(state->graph);
-    state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
-    if (!state->tasks)
-        return gbx_fail_memory("auditing the dump");
-    for (uint64_t i = 0; i < state->task_count; ++i) {
-        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
-        state->tasks[i] = (gbx_audit_task){
-            .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
+/* Pieces that pairs of accesses are compared by, in all: about a minute. */
+#define PAIR_PIECES_MAX (UINT64_C(1) << 26)
+
+/* Leaves out dimensions of one element; what is left of the innermost ones that lie row-major is
+ * the length of a run, in elements. */
+static int64_t fold(gbx_tensor *view) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < view->ndims; ++i) {
+        if (view->shape[i] == 1)
+            continue;
+        view->shape[kept] = view->shape[i];
+        view->strides[kept++] = view->strides[i];
     }
+    view->ndims = kept;
+    int64_t length = 1;
+    while (view->ndims > 0 && view->strides[view->ndims - 1] == length) {
+        length *= view->shape[view->ndims - 1];
+        --view->ndims;
+    }
+    return length;
+}
+
+static uint64_t count_outer(const gbx_tensor *folded) {
+    uint64_t count = 1;
+    bool is_exact = true;
+    for (uint32_t i = 0; i < folded->ndims; ++i)
+        is_exact &= gbx_checked_mul_u64(count, (uint64_t)folded->shape[i], &count);
+    return is_exact ? count : UINT64_MAX;
+}
+
+static bool is_empty(const gbx_tensor *view) {
+    for (uint32_t i = 0; i < view->ndims; ++i)
+        if (view->shape[i] == 0)
+            return true;
+    return false;
+}
+
+/* A valid view; UINT64_MAX where there are more than can be counted. */
+static uint64_t count_runs(const gbx_tensor *view) {
+    gbx_tensor folded = *view;
+    if (is_empty(view))
+        return 0;
+    fold(&folded);
+    return count_outer(&folded);
+}
+
+static void begin_runs(const gbx_tensor *view, gbx_runs *out_runs) {
+    *out_runs = (gbx_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
+    if (is_empty(view))
+        return;
+    out_runs->run_bits = (uint64_t)fold(&out_runs->view) * out_runs->bits;
+    out_runs->left = count_outer(&out_runs->view);
+    out_runs->position = view->start_offset * (int64_t)out_runs->bits;
+}
+
+/* The next index, row-major. */
+static void advance(gbx_runs *runs) {
+    gbx_tensor *view = &runs->view;
+    for (uint32_t i = view->ndims; i-- > 0;) {
+        int64_t step = view->strides[i] * (int64_t)runs->bits;
+        runs->position += step;
+        if (++runs->index[i] < view->shape[i])
+            return;
+        runs->position -= step * view->shape[i];
+        runs->index[i] = 0;
+    }
+}
+
+bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run) {
+    if (runs->left == 0)
+        return false;
+    /* Half a byte at either end counts as a whole one. */
+    int64_t end_bit = runs->position + (int64_t)runs->run_bits;
+    out_run->begin = runs->view.data + (uint64_t)(runs->position >> 3);
+    out_run->end = runs->view.data + (uint64_t)((end_bit + 7) >> 3);
+    out_run->offset = runs->next_offset;
+    runs->next_offset += runs->run_bits / 8;
+    --runs->left;
+    advance(runs);
+    return true;
+}
+
+gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access, gbx_tensor *out_view) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(state->entries, access->entry, &entry));
+    gbx_record_view(entry.tensor, out_view);
     return NULL;
 }
+
+gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx_runs *out_runs) {
+    if (access->is_contiguous) {
+        *out_runs = (gbx_runs){.view = {.data = access->begin},
+                               .bits = 8,
+                               .run_bits = (access->end - access->begin) * 8,
+                               .left = access->begin < access->end};
+        return NULL;
+    }
+    gbx_tensor view;
+    GBX_TRY(gbx_access_view(state, access, &view));
+    begin_runs(&view, out_runs);
+    return NULL;
+}
+
+gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx_access *access) {
+    gbx_runs runs;
+    if (!access->is_followed || access->is_contiguous)
+        return NULL;
+    GBX_TRY(gbx_access_runs(state, access, &runs));
+    if (gbx_memory_map_has_room(map, runs.left))
+        return NULL;
+    access->is_followed = false;
+    state->audit->counts.unfollowed += access->is_write;
+    return NULL;
+}
+
+gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
+                               const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
+    gbx_runs runs, others;
+    gbx_run run;
+    *out_is_made = false;
+    if (!first->is_followed || !second->is_followed)
+        return NULL;
+    GBX_TRY(gbx_access_runs(state, first, &runs));
+    GBX_TRY(gbx_access_runs(state, second, &others));
+    state->pair_pieces += runs.left + others.left;
+    if (state->pair_pieces > PAIR_PIECES_MAX)
+        return NULL;
+    gbx_memory_map_clear(map);
+    while (gbx_runs_next(&runs, &run)) {
+        gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
+                                  run.offset};
+        GBX_TRY(gbx_memory_map_set(map, &range));
+    }
+    *out_is_made = true;
+    return NULL;
+}
+
+/* --- tasks --- */
 
 static void miss_outputs(gbx_audit_state *state, uint64_t number) {
     uint64_t place = gbx_graph_place(state->graph, number);
@@ -37,27 +163,6 @@ static void miss_outputs(gbx_audit_state *state, uint64_t number) {
         state->is_any_missing = true;
     else
         state->tasks[place].is_missing = true;
-}
-
-/* Losses that name one record of a task are that task's; of all others the task is not known. */
-static gbx_status note_losses(gbx_audit_state *state, gbx_reader *reader) {
-    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
-    for (uint64_t i = 0; i < count; ++i) {
-        const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
-        bool is_known = record->stage != GBX_STAGE_NONE && record->arg_index != GBX_ARG_NONE;
-        if (((const gbx_record_loss *)record)->count != 1 || !is_known)
-            state->is_any_missing = true;
-        else if (record->stage != GBX_STAGE_BEFORE)
-            miss_outputs(state, record->task);
-    }
-    count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
-    for (uint64_t i = 0; i < count; ++i) {
-        const gbx_record *record = NULL;
-        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
-        miss_outputs(state, record->task);
-    }
-    return NULL;
 }
 
 /*
@@ -101,7 +206,23 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t last = 0;
     state->is_any_missing =
         !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
-    GBX_TRY(note_losses(state, reader));
+    /* Losses that name one record of a task are that task's; of others the task is not known. */
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
+        bool is_known = record->stage != GBX_STAGE_NONE && record->arg_index != GBX_ARG_NONE;
+        if (((const gbx_record_loss *)record)->count != 1 || !is_known)
+            state->is_any_missing = true;
+        else if (record->stage != GBX_STAGE_BEFORE)
+            miss_outputs(state, record->task);
+    }
+    count = gbx_reader_list_count(reader, GBX_LIST_SKIPPED);
+    for (uint64_t i = 0; i < count; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
+        miss_outputs(state, record->task);
+    }
     for (uint64_t i = 0; i < state->task_count; ++i) {
         if (!origin->is_journal)
             GBX_TRY(look_for_outputs(reader, state, &state->tasks[i]));
@@ -128,27 +249,6 @@ static bool is_bytewise(const gbx_tensor *view) {
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
 }
 
-static void set_content(gbx_access *access, const gbx_entry *entry, const gbx_tensor *view) {
-    uint32_t flags = entry->head->flags;
-    uint64_t whole = gbx_tensor_payload_bytes(view);
-    bool is_sound = is_bytewise(view) && !gbx_entry_is_overwritten(entry);
-    access->offset = entry->tensor->bin_offset;
-    access->stored = gbx_entry_stored_bytes(entry);
-    access->hash_low = entry->tensor->hash_low;
-    access->hash_high = entry->tensor->hash_high;
-    access->whole = whole;
-    access->has_bytes = is_sound && (flags & GBX_FLAG_HAS_PAYLOAD) && access->stored <= whole;
-    access->has_hash = is_sound && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
-                       (access->stored == whole || !(flags & GBX_FLAG_HAS_PAYLOAD));
-}
-
-static gbx_status fail_view(const gbx_entry *entry) {
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
-                    ", argument %u) makes no sense; glassbox verify tells more",
-                    entry->index, entry->head->task, entry->head->arg_index);
-}
-
 /* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
  * and of the outputs. A task without inputs began no later than it ended; more is not known. */
 static void set_times(gbx_audit_task *task, const gbx_access *access) {
@@ -163,7 +263,10 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
     int64_t first, end;
     gbx_record_view(entry->tensor, &view);
     if (!gbx_tensor_is_valid(&view, &first, &end))
-        return fail_view(entry);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
+                        ", argument %u) makes no sense; glassbox verify tells more",
+                        entry->index, entry->head->task, entry->head->arg_index);
     gbx_audit_task *task = &state->tasks[place];
     if (task->count++ == 0)
         task->first = state->access_count;
@@ -177,20 +280,23 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
                            .seen_ns = entry->head->time_ns,
                            .arg_index = entry->head->arg_index,
                            .is_write = entry->head->stage == GBX_STAGE_AFTER};
-    set_content(access, entry, &view);
+    uint32_t flags = entry->head->flags;
+    uint64_t whole = gbx_tensor_payload_bytes(&view);
+    bool is_sound = is_bytewise(&view) && !gbx_entry_is_overwritten(entry);
+    access->offset = entry->tensor->bin_offset;
+    access->stored = gbx_entry_stored_bytes(entry);
+    access->hash_low = entry->tensor->hash_low;
+    access->hash_high = entry->tensor->hash_high;
+    access->whole = whole;
+    access->has_bytes = is_sound && (flags & GBX_FLAG_HAS_PAYLOAD) && access->stored <= whole;
+    access->has_hash = is_sound && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
+                       (access->stored == whole || !(flags & GBX_FLAG_HAS_PAYLOAD));
     access->is_contiguous = is_bytewise(&view) && gbx_tensor_is_contiguous(&view);
     access->is_followed =
-        access->is_contiguous || (end <= REACH_MAX && gbx_runs_count(&view) <= RUNS_MAX);
+        access->is_contiguous || (end <= REACH_MAX && count_runs(&view) <= RUNS_MAX);
     if (!gbx_reader_get_origin(gbx_entries_reader(state->entries))->is_journal)
         set_times(task, access);
     return NULL;
-}
-
-static void count_access(gbx_audit_counts *counts, const gbx_access *access) {
-    ++counts->records;
-    counts->inputs += !access->is_write;
-    counts->outputs += access->is_write;
-    counts->unfollowed += access->is_write && !access->is_followed;
 }
 
 static gbx_status gather_accesses(gbx_audit_state *state) {
@@ -208,21 +314,16 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
         if (!entry.tensor)
             continue;
         GBX_TRY(add_access(state, &entry, gbx_graph_place(state->graph, entry.head->task)));
-        count_access(&state->audit->counts, &state->accesses[state->access_count - 1]);
+        const gbx_access *access = &state->accesses[state->access_count - 1];
+        ++state->audit->counts.records;
+        state->audit->counts.inputs += !access->is_write;
+        state->audit->counts.outputs += access->is_write;
+        state->audit->counts.unfollowed += access->is_write && !access->is_followed;
     }
     return NULL;
 }
 
 /* --- the whole --- */
-
-static bool has_all_edges(gbx_reader *reader, const gbx_graph *graph) {
-    const char *runtime = gbx_reader_run(reader)->runtime;
-    bool is_explicit =
-        runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
-    return is_explicit && gbx_reader_get_origin(reader)->is_journal &&
-           gbx_reader_is_complete(reader) && gbx_reader_get_totals(reader)->losses == 0 &&
-           gbx_graph_bad_edges(graph) == 0;
-}
 
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
@@ -233,12 +334,26 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
                         "auditing %s: it does not tell the address and the time of every record, "
                         "without which nothing can be audited",
                         gbx_reader_get_origin(reader)->records_path);
-    GBX_TRY(gather_tasks(state));
+    state->task_count = gbx_graph_count(state->graph);
+    state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
+    if (!state->tasks)
+        return gbx_fail_memory("auditing the dump");
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
+        state->tasks[i] = (gbx_audit_task){
+            .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
+    }
     GBX_TRY(gather_accesses(state));
     GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
     counts->bad_edges = gbx_graph_bad_edges(state->graph);
-    counts->has_edges = has_all_edges(reader, state->graph);
+    const char *runtime = gbx_reader_run(reader)->runtime;
+    bool is_explicit =
+        runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
+    counts->has_edges = is_explicit && gbx_reader_get_origin(reader)->is_journal &&
+                        gbx_reader_is_complete(reader) &&
+                        gbx_reader_get_totals(reader)->losses == 0 &&
+                        gbx_graph_bad_edges(state->graph) == 0;
     counts->is_complete = gbx_reader_is_complete(reader);
     return NULL;
 }

@@ -151,28 +151,48 @@ static uint64_t left_of(const gbx_access *access, uint64_t offset) {
     return access->has_bytes && offset < access->stored ? access->stored - offset : 0;
 }
 
-static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *access, const piece *p,
-                                gbx_memory_comparison *c) {
-    uint64_t length = p->end - p->begin;
-    uint64_t count =
-        minimum(left_of(access, p->offset), left_of(&state->accesses[p->owner], p->owner_offset));
-    count = minimum(count, length);
-    c->unknown_bytes += length - count;
-    for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
-        GBX_TRY(compare_window(state, access, p, done, minimum(count - done, GBX_WINDOW_BYTES), c));
+/* --- damage: bytes that a disk changed say nothing of who wrote what --- */
+
+/* Once for each access, so that no more is read than the dump has. */
+static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_comparison *comparison,
+                          bool *out_is_damaged) {
+    gbx_access *access = &state->accesses[index];
+    if (access->is_proven || !access->has_bytes || !access->has_hash)
+        return NULL;
+    access->is_proven = true;
+    gbx_hash_state hashing;
+    gbx_hash_begin(&hashing);
+    comparison->starts[0] = comparison->ends[0] = 0; /* its window is overwritten */
+    for (uint64_t done = 0; done < access->stored; done += GBX_WINDOW_BYTES) {
+        size_t count = (size_t)minimum(access->stored - done, GBX_WINDOW_BYTES);
+        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), access->offset + done,
+                                        comparison->windows[0], count));
+        gbx_hash_update(&hashing, comparison->windows[0], count);
+    }
+    gbx_hash128 hash = gbx_hash_end(&hashing);
+    if (hash.low == access->hash_low && hash.high == access->hash_high)
+        return NULL;
+    access->has_bytes = false;
+    ++state->audit->counts.damaged;
+    *out_is_damaged = true;
+    return NULL;
+}
+
+/* Takes bytes that differ, and have not their hash, for missing. */
+static gbx_status find_damage(gbx_audit_state *state, const gbx_access *access,
+                              gbx_memory_comparison *comparison, bool *out_is_damaged) {
+    *out_is_damaged = false;
+    for (size_t i = 0; i < comparison->count; ++i) {
+        if (comparison->differences[i].is_by_hash)
+            continue;
+        uint64_t index = (uint64_t)(access - state->accesses);
+        GBX_TRY(look_at(state, index, comparison, out_is_damaged));
+        GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, out_is_damaged));
+    }
     return NULL;
 }
 
 /* --- the whole --- */
-
-static void begin_comparison(gbx_memory_comparison *c) {
-    c->count = 0;
-    c->known_bytes = c->unknown_bytes = 0;
-    c->begin = UINT64_MAX;
-    c->end = 0;
-    c->is_same = true;
-    c->owner = UINT64_MAX;
-}
 
 /* Without reading anything: how much is known, and whether it is all one payload. */
 static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
@@ -211,7 +231,12 @@ static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *acces
 
 static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map,
                                const gbx_access *access, gbx_memory_comparison *comparison) {
-    begin_comparison(comparison);
+    comparison->count = 0;
+    comparison->known_bytes = comparison->unknown_bytes = 0;
+    comparison->begin = UINT64_MAX;
+    comparison->end = 0;
+    comparison->is_same = true;
+    comparison->owner = UINT64_MAX;
     GBX_TRY(survey(state, map, access, comparison));
     bool is_decided = comparison->known_bytes == 0;
     if (comparison->is_same && access->has_hash && state->accesses[comparison->owner].has_hash)
@@ -221,8 +246,16 @@ static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map
     pieces p;
     piece at;
     GBX_TRY(begin_pieces(state, map, access, &p));
-    while (next_piece(&p, &at))
-        GBX_TRY(compare_piece(state, access, &at, comparison));
+    while (next_piece(&p, &at)) {
+        uint64_t length = at.end - at.begin;
+        uint64_t count = minimum(left_of(access, at.offset),
+                                 left_of(&state->accesses[at.owner], at.owner_offset));
+        count = minimum(count, length);
+        comparison->unknown_bytes += length - count;
+        for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
+            GBX_TRY(compare_window(state, access, &at, done,
+                                   minimum(count - done, GBX_WINDOW_BYTES), comparison));
+    }
     return NULL;
 }
 
@@ -231,7 +264,7 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
     bool is_damaged;
     do {
         GBX_TRY(compare_once(state, map, access, comparison));
-        GBX_TRY(gbx_memory_find_damage(state, access, comparison, &is_damaged));
+        GBX_TRY(find_damage(state, access, comparison, &is_damaged));
     } while (is_damaged);
     return NULL;
 }
@@ -286,56 +319,5 @@ gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_m
     finding->element = number * 2 + is_high;
     finding->found = finding->found >> (is_high ? 4 : 0) & 0xfu;
     finding->expected = finding->expected >> (is_high ? 4 : 0) & 0xfu;
-    return NULL;
-}
-
-/* --- damage: bytes that a disk changed since they were recorded say nothing of who wrote what ---
- */
-
-/* Overwrites a window of the comparison. */
-static gbx_status hash_payload(const gbx_audit_state *state, const gbx_access *access,
-                               gbx_memory_comparison *comparison, gbx_hash128 *out_hash) {
-    gbx_reader *reader = gbx_entries_reader(state->entries);
-    gbx_hash_state hash;
-    gbx_hash_begin(&hash);
-    comparison->starts[0] = comparison->ends[0] = 0;
-    for (uint64_t done = 0; done < access->stored; done += GBX_WINDOW_BYTES) {
-        uint64_t left = access->stored - done;
-        size_t count = left < GBX_WINDOW_BYTES ? (size_t)left : GBX_WINDOW_BYTES;
-        GBX_TRY(
-            gbx_reader_read_payload(reader, access->offset + done, comparison->windows[0], count));
-        gbx_hash_update(&hash, comparison->windows[0], count);
-    }
-    *out_hash = gbx_hash_end(&hash);
-    return NULL;
-}
-
-/* Once for each access, so that no more is read than the dump has. */
-static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_comparison *comparison,
-                          bool *out_is_damaged) {
-    gbx_access *access = &state->accesses[index];
-    gbx_hash128 hash;
-    if (access->is_proven || !access->has_bytes || !access->has_hash)
-        return NULL;
-    access->is_proven = true;
-    GBX_TRY(hash_payload(state, access, comparison, &hash));
-    if (hash.low == access->hash_low && hash.high == access->hash_high)
-        return NULL;
-    access->has_bytes = false;
-    ++state->audit->counts.damaged;
-    *out_is_damaged = true;
-    return NULL;
-}
-
-gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
-                                  gbx_memory_comparison *comparison, bool *out_is_damaged) {
-    *out_is_damaged = false;
-    for (size_t i = 0; i < comparison->count; ++i) {
-        if (comparison->differences[i].is_by_hash)
-            continue;
-        uint64_t index = (uint64_t)(access - state->accesses);
-        GBX_TRY(look_at(state, index, comparison, out_is_damaged));
-        GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, out_is_damaged));
-    }
     return NULL;
 }

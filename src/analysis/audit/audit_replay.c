@@ -78,21 +78,6 @@ typedef struct verdict {
     bool is_missing;
 } verdict;
 
-static gbx_status judge(replay *r, uint64_t index, verdict *out_verdict) {
-    gbx_audit_state *state = r->state;
-    const gbx_access *access = &state->accesses[index];
-    for (size_t i = 0; i < r->comparison.count; ++i) {
-        const gbx_difference *difference = &r->comparison.differences[i];
-        if (has_writer(state, index, difference))
-            out_verdict->is_raced = true;
-        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
-            out_verdict->is_missing = true;
-        else
-            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
-    }
-    return NULL;
-}
-
 /* --- what is known afterwards --- */
 
 /* Whether what the access saw tells more of a range than what was known. */
@@ -118,30 +103,7 @@ static gbx_status take_over_run(replay *r, uint64_t index, const gbx_run *run) {
     return NULL;
 }
 
-static gbx_status take_over(replay *r, uint64_t index) {
-    gbx_runs runs;
-    gbx_run run;
-    GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
-    while (gbx_runs_next(&runs, &run))
-        GBX_TRY(take_over_run(r, index, &run));
-    return NULL;
-}
-
 /* --- events --- */
-
-static void count_input(gbx_audit_counts *counts, const gbx_memory_comparison *comparison,
-                        const verdict *judged) {
-    if (judged->is_raced)
-        ++counts->raced;
-    else if (judged->is_missing)
-        ++counts->not_compared[GBX_GAP_MISSING_OUTPUTS];
-    else if (comparison->unknown_bytes > 0)
-        ++counts->not_compared[GBX_GAP_NO_BYTES];
-    else if (comparison->known_bytes == 0)
-        ++counts->first_reads;
-    else
-        ++counts->compared;
-}
 
 static gbx_status replay_read(replay *r, uint64_t index) {
     gbx_audit_state *state = r->state;
@@ -154,14 +116,36 @@ static gbx_status replay_read(replay *r, uint64_t index) {
         return NULL;
     }
     GBX_TRY(gbx_memory_compare(state, r->map, access, comparison));
-    GBX_TRY(judge(r, index, &judged));
-    count_input(&state->audit->counts, comparison, &judged);
+    for (size_t i = 0; i < r->comparison.count; ++i) {
+        const gbx_difference *difference = &r->comparison.differences[i];
+        if (has_writer(state, index, difference))
+            judged.is_raced = true;
+        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
+            judged.is_missing = true;
+        else
+            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
+    }
+    if (judged.is_raced)
+        ++state->audit->counts.raced;
+    else if (judged.is_missing)
+        ++state->audit->counts.not_compared[GBX_GAP_MISSING_OUTPUTS];
+    else if (comparison->unknown_bytes > 0)
+        ++state->audit->counts.not_compared[GBX_GAP_NO_BYTES];
+    else if (comparison->known_bytes == 0)
+        ++state->audit->counts.first_reads;
+    else
+        ++state->audit->counts.compared;
     bool is_equal = comparison->count == 0 && comparison->unknown_bytes == 0;
     if (is_equal && comparison->is_same)
         state->accesses[comparison->owner].seen_ns = access->time_ns;
     if (is_equal && comparison->known_bytes == access->whole)
         return NULL;
-    return take_over(r, index);
+    gbx_runs runs;
+    gbx_run run;
+    GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
+    while (gbx_runs_next(&runs, &run))
+        GBX_TRY(take_over_run(r, index, &run));
+    return NULL;
 }
 
 /* Where its pieces are too many, all of the memory that it may have written is its own. */

@@ -117,7 +117,7 @@ typedef struct gbx_audit_state {
 
 GBX_MUST_USE gbx_status gbx_audit_gather(gbx_audit_state *state);
 
-/* --- audit_runs.c: the pieces of memory that a view consists of --- */
+/* --- audit_accesses.c: the pieces of memory that a view consists of --- */
 
 /* One run of bytes; those at `offset` of the row-major payload are there. */
 typedef struct gbx_run {
@@ -136,9 +136,6 @@ typedef struct gbx_runs {
     int64_t index[GBX_MAX_DIMS];
 } gbx_runs;
 
-/* A valid view; UINT64_MAX where there are more than can be counted. */
-uint64_t gbx_runs_count(const gbx_tensor *view);
-void gbx_runs_begin(const gbx_tensor *view, gbx_runs *out_runs);
 bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run);
 
 /* Of an access that is followed. */
@@ -160,10 +157,6 @@ GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access
 /* --- audit_races.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_find_races(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_add_race(gbx_audit_state *state, uint64_t one, uint64_t other,
-                                           bool is_concurrent, bool has_no_path);
-/* --- audit_paths.c --- */
-GBX_MUST_USE gbx_status gbx_audit_find_unordered(gbx_audit_state *state);
 
 /* --- audit_compare.c: an access against a map of memory --- */
 
@@ -203,11 +196,6 @@ GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_mem
                                            const gbx_access *access,
                                            gbx_memory_comparison *comparison);
 
-/* Takes bytes that differ, and have not their hash, for missing. */
-GBX_MUST_USE gbx_status gbx_memory_find_damage(gbx_audit_state *state, const gbx_access *access,
-                                               gbx_memory_comparison *comparison,
-                                               bool *out_is_damaged);
-
 /* What differs between the access compared last and an owner; NULL for nothing. */
 gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
                                          const gbx_memory_comparison *comparison, uint64_t owner);
@@ -219,10 +207,9 @@ GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state,
                                                    const gbx_difference *difference,
                                                    gbx_audit_finding *finding);
 
-/* --- audit_replay.c, audit_findings.c --- */
+/* --- audit_replay.c, audit.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_replay(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_report_races(gbx_audit_state *state);
 GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
                                                 const gbx_access *reader,
                                                 const gbx_difference *difference);

@@ -131,12 +131,6 @@ static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
     return NULL;
 }
 
-static void remove_chunk(gbx_memory_map *map, size_t at) {
-    free(map->slots[at].chunk);
-    --map->chunk_count;
-    memmove(map->slots + at, map->slots + at + 1, (map->chunk_count - at) * sizeof *map->slots);
-}
-
 /* The upper half of a full chunk becomes one of its own. */
 static gbx_status split_chunk(gbx_memory_map *map, place *at) {
     GBX_TRY(add_chunk(map, at->chunk + 1));
@@ -186,17 +180,15 @@ static void remove_ranges(gbx_memory_map *map, place at, uint32_t count) {
     map->range_count -= count;
     memmove(c->ranges + at.range, c->ranges + at.range + count,
             (c->count - at.range) * sizeof c->ranges[0]);
-    if (c->count == 0)
-        remove_chunk(map, at.chunk);
+    if (c->count == 0) {
+        free(map->slots[at.chunk].chunk);
+        --map->chunk_count;
+        memmove(map->slots + at.chunk, map->slots + at.chunk + 1,
+                (map->chunk_count - at.chunk) * sizeof *map->slots);
+    }
 }
 
 /* --- setting --- */
-
-static void cut_beginning(const gbx_memory_map *map, gbx_memory_range *range, uint64_t begin) {
-    if (map->offsets == GBX_OFFSETS_MOVE)
-        range->offset += begin - range->begin;
-    range->begin = begin;
-}
 
 /* Where a range lies across `address`, it becomes two that meet there. */
 static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
@@ -206,7 +198,9 @@ static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
         return NULL;
     gbx_memory_range lower = *range;
     lower.end = address;
-    cut_beginning(map, range, address);
+    if (map->offsets == GBX_OFFSETS_MOVE)
+        range->offset += address - range->begin;
+    range->begin = address;
     return insert(map, at, &lower);
 }
 

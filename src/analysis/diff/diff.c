@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "analysis/completeness.h"
 #include "analysis/diff/internal.h"
 #include "base/memory.h"
+#include "tensor/view.h"
 
 /* --- names --- */
 
@@ -55,6 +55,49 @@ static const gbx_name matchings[] = {
 };
 const gbx_name_set gbx_diff_matchings = SET(matchings);
 
+/* --- what is kept from task to task --- */
+
+/* Entries of a task that are left in both dumps, in the order of stage and arg_index. */
+typedef struct task_cursor {
+    uint64_t a;
+    uint64_t end_a;
+    uint64_t b;
+    uint64_t end_b;
+} task_cursor;
+
+/* What is known of the inputs of the task at hand. */
+typedef struct task_inputs {
+    bool has_any;
+    bool has_within;
+    bool has_hidden;      /* some are not selected, and not compared yet */
+    uint64_t differing;   /* the first that is different: an entry of A; GBX_DIFF_NONE */
+    uint64_t uncompared;  /* the first that was not compared whole, or is in one dump alone */
+    bool uncompared_is_b; /* it is an entry of B */
+    bool has_beginning;   /* its beginning was compared */
+} task_inputs;
+
+typedef struct diff_walk {
+    gbx_diff_side a;
+    gbx_diff_side b;
+    gbx_reader *reader_a;
+    gbx_reader *reader_b;
+    const gbx_diff_options *options;
+    const gbx_diff_observer *observer;
+    gbx_diff_result *result;
+    gbx_diff_tasks tasks;
+    uint64_t place; /* of the task at hand, in `tasks` */
+    task_inputs inputs;
+    bool is_different;    /* the task at hand is counted so */
+    bool is_introduced;   /* likewise */
+    bool is_unknown;      /* likewise */
+    bool is_whole;        /* both dumps have every task */
+    bool has_whole_tasks; /* one of them has all arguments of the tasks that it has */
+    uint64_t first_place; /* of the task of the first record that differs */
+    unsigned char *pieces;
+    gbx_entry entry_a; /* of the record at hand */
+    gbx_entry entry_b;
+} diff_walk;
+
 /* --- the records of a task --- */
 
 static void open_range(const gbx_entries *entries, uint64_t task, uint64_t *out_begin,
@@ -64,9 +107,9 @@ static void open_range(const gbx_entries *entries, uint64_t task, uint64_t *out_
     *out_end = is_there ? gbx_entries_find(entries, task + 1) : 0;
 }
 
-gbx_diff_cursor gbx_diff_walk_open(const gbx_diff_walk *walk, uint64_t place) {
+static task_cursor open_task(const diff_walk *walk, uint64_t place) {
     const gbx_diff_task *task = &walk->tasks.items[place];
-    gbx_diff_cursor cursor;
+    task_cursor cursor;
     open_range(walk->a.entries, task->a, &cursor.a, &cursor.end_a);
     open_range(walk->b.entries, task->b, &cursor.b, &cursor.end_b);
     return cursor;
@@ -76,8 +119,9 @@ static unsigned entry_key(const gbx_entry *entry) {
     return (unsigned)entry->head->stage << 8 | entry->head->arg_index;
 }
 
-gbx_status gbx_diff_walk_next(gbx_diff_walk *walk, gbx_diff_cursor *cursor,
-                              gbx_diff_record *out_record, bool *out_is_there) {
+/* The next record; its entries are the walk's, until the next call. False after the last. */
+static gbx_status next_record(diff_walk *walk, task_cursor *cursor, gbx_diff_record *out_record,
+                              bool *out_is_there) {
     bool has_a = cursor->a < cursor->end_a;
     bool has_b = cursor->b < cursor->end_b;
     *out_is_there = has_a || has_b;
@@ -100,7 +144,7 @@ gbx_status gbx_diff_walk_next(gbx_diff_walk *walk, gbx_diff_cursor *cursor,
 }
 
 static void on_read(void *context, uint64_t bytes) {
-    gbx_diff_walk *walk = context;
+    diff_walk *walk = context;
     const gbx_diff_observer *observer = walk->observer;
     walk->result->read_bytes += bytes;
     if (observer->on_progress)
@@ -108,8 +152,8 @@ static void on_read(void *context, uint64_t bytes) {
                               walk->result->read_bytes);
 }
 
-gbx_status gbx_diff_walk_compare(gbx_diff_walk *walk, gbx_diff_record *record,
-                                 bool *out_is_hashed) {
+/* Compares the two entries of a record. */
+static gbx_status compare_record(diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
     gbx_diff_pair pair = {.a = record->a,
                           .b = record->b,
                           .reader_a = walk->reader_a,
@@ -138,7 +182,7 @@ static bool is_in(const gbx_diff_side *side, uint64_t index) {
     return low < side->selected_count && side->selected[low] == index;
 }
 
-static bool is_selected(const gbx_diff_walk *walk, const gbx_diff_record *record) {
+static bool is_selected(const diff_walk *walk, const gbx_diff_record *record) {
     return is_in(&walk->a, record->index_a) || is_in(&walk->b, record->index_b);
 }
 
@@ -148,7 +192,7 @@ static bool is_input(const gbx_diff_record *record) {
     return (record->a ? record->a : record->b)->head->stage == GBX_STAGE_BEFORE;
 }
 
-static void note_input(gbx_diff_inputs *inputs, const gbx_diff_record *record) {
+static void note_input(task_inputs *inputs, const gbx_diff_record *record) {
     bool is_near = record->verdict == GBX_DIFF_EQUAL || record->verdict == GBX_DIFF_WITHIN;
     bool is_known = is_near && !record->is_truncated;
     inputs->has_any = true;
@@ -162,10 +206,10 @@ static void note_input(gbx_diff_inputs *inputs, const gbx_diff_record *record) {
     inputs->has_beginning = is_near;
 }
 
-static gbx_status judge(gbx_diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
+static gbx_status judge(diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
     *out_is_hashed = false;
     if (record->a && record->b)
-        return gbx_diff_walk_compare(walk, record, out_is_hashed);
+        return compare_record(walk, record, out_is_hashed);
     const gbx_diff_task *task = &walk->tasks.items[walk->place];
     bool has_both = task->a != GBX_DIFF_NONE && task->b != GBX_DIFF_NONE;
     record->verdict = record->a ? GBX_DIFF_ONLY_A : GBX_DIFF_ONLY_B;
@@ -174,14 +218,14 @@ static gbx_status judge(gbx_diff_walk *walk, gbx_diff_record *record, bool *out_
 }
 
 /* The inputs that are not selected: the cause must not depend on what the user wants to see. */
-static gbx_status compare_hidden(gbx_diff_walk *walk) {
-    gbx_diff_cursor cursor = gbx_diff_walk_open(walk, walk->place);
+static gbx_status compare_hidden(diff_walk *walk) {
+    task_cursor cursor = open_task(walk, walk->place);
     gbx_diff_record record;
     bool is_there = true;
     bool is_hashed;
     walk->inputs.has_hidden = false;
     while (true) {
-        GBX_TRY(gbx_diff_walk_next(walk, &cursor, &record, &is_there));
+        GBX_TRY(next_record(walk, &cursor, &record, &is_there));
         if (!is_there || !is_input(&record))
             return NULL;
         if (is_selected(walk, &record))
@@ -191,8 +235,18 @@ static gbx_status compare_hidden(gbx_diff_walk *walk) {
     }
 }
 
-static void blame_inputs(const gbx_diff_walk *walk, gbx_diff_record *record) {
-    const gbx_diff_inputs *inputs = &walk->inputs;
+static gbx_status find_cause(diff_walk *walk, gbx_diff_record *record) {
+    if (is_input(record)) {
+        record->cause = GBX_DIFF_INHERITED;
+        record->ground = GBX_DIFF_IS_INPUT;
+        return NULL;
+    }
+    if (walk->inputs.has_hidden) {
+        GBX_TRY(compare_hidden(walk)); /* entries of the record have to be read again */
+        GBX_TRY(gbx_entries_at(walk->a.entries, record->index_a, &walk->entry_a));
+        GBX_TRY(gbx_entries_at(walk->b.entries, record->index_b, &walk->entry_b));
+    }
+    const task_inputs *inputs = &walk->inputs;
     record->cause = GBX_DIFF_CAUSE_UNKNOWN;
     if (inputs->differing != GBX_DIFF_NONE) {
         record->cause = GBX_DIFF_INHERITED;
@@ -211,20 +265,6 @@ static void blame_inputs(const gbx_diff_walk *walk, gbx_diff_record *record) {
                          : inputs->has_any  ? GBX_DIFF_INPUTS_EQUAL
                                             : GBX_DIFF_INPUTS_NONE;
     }
-}
-
-static gbx_status find_cause(gbx_diff_walk *walk, gbx_diff_record *record) {
-    if (is_input(record)) {
-        record->cause = GBX_DIFF_INHERITED;
-        record->ground = GBX_DIFF_IS_INPUT;
-        return NULL;
-    }
-    if (walk->inputs.has_hidden) {
-        GBX_TRY(compare_hidden(walk)); /* entries of the record have to be read again */
-        GBX_TRY(gbx_entries_at(walk->a.entries, record->index_a, &walk->entry_a));
-        GBX_TRY(gbx_entries_at(walk->b.entries, record->index_b, &walk->entry_b));
-    }
-    blame_inputs(walk, record);
     return NULL;
 }
 
@@ -240,7 +280,7 @@ static void count(gbx_diff_result *result, const gbx_diff_record *record, bool i
         result->reasons[record->reason]++;
 }
 
-static void note_different(gbx_diff_walk *walk, const gbx_diff_record *record) {
+static void note_different(diff_walk *walk, const gbx_diff_record *record) {
     gbx_diff_result *result = walk->result;
     bool is_introduced = record->cause == GBX_DIFF_INTRODUCED;
     bool is_unknown = record->cause == GBX_DIFF_CAUSE_UNKNOWN;
@@ -260,7 +300,7 @@ static void note_different(gbx_diff_walk *walk, const gbx_diff_record *record) {
     walk->first_place = walk->place;
 }
 
-static gbx_status tell(gbx_diff_walk *walk, gbx_diff_record *record) {
+static gbx_status tell(diff_walk *walk, gbx_diff_record *record) {
     if (record->verdict == GBX_DIFF_DIFFERENT) {
         GBX_TRY(find_cause(walk, record));
         note_different(walk, record);
@@ -268,7 +308,7 @@ static gbx_status tell(gbx_diff_walk *walk, gbx_diff_record *record) {
     return walk->observer->on_record(walk->observer->context, record);
 }
 
-static gbx_status visit(gbx_diff_walk *walk, gbx_diff_record *record) {
+static gbx_status visit(diff_walk *walk, gbx_diff_record *record) {
     bool is_hashed;
     if (!is_selected(walk, record)) {
         walk->inputs.has_hidden |= is_input(record);
@@ -284,7 +324,7 @@ static gbx_status visit(gbx_diff_walk *walk, gbx_diff_record *record) {
 /* --- tasks --- */
 
 /* A task that is not the same in both: what of it is asked for has no counterpart. */
-static gbx_status visit_apart(gbx_diff_walk *walk, const gbx_diff_cursor *cursor, bool is_a,
+static gbx_status visit_apart(diff_walk *walk, const task_cursor *cursor, bool is_a,
                               gbx_diff_reason reason) {
     uint64_t end = is_a ? cursor->end_a : cursor->end_b;
     for (uint64_t i = is_a ? cursor->a : cursor->b; i < end; ++i) {
@@ -306,7 +346,7 @@ static gbx_status visit_apart(gbx_diff_walk *walk, const gbx_diff_cursor *cursor
     return NULL;
 }
 
-static void note_graph(gbx_diff_result *result, const gbx_diff_cursor *cursor) {
+static void note_graph(gbx_diff_result *result, const task_cursor *cursor) {
     if (result->has_other_graph)
         return;
     result->has_other_graph = true;
@@ -314,8 +354,7 @@ static void note_graph(gbx_diff_result *result, const gbx_diff_cursor *cursor) {
     result->graph_b = cursor->b < cursor->end_b ? cursor->b : GBX_DIFF_NONE;
 }
 
-static gbx_status visit_other(gbx_diff_walk *walk, const gbx_diff_cursor *cursor,
-                              gbx_diff_reason reason) {
+static gbx_status visit_other(diff_walk *walk, const task_cursor *cursor, gbx_diff_reason reason) {
     gbx_diff_result *result = walk->result;
     uint64_t before = result->counts[GBX_DIFF_ONLY_A] + result->counts[GBX_DIFF_ONLY_B];
     GBX_TRY(visit_apart(walk, cursor, true, reason));
@@ -326,38 +365,173 @@ static gbx_status visit_other(gbx_diff_walk *walk, const gbx_diff_cursor *cursor
     return NULL;
 }
 
-static gbx_status is_other_task(gbx_diff_walk *walk, const gbx_diff_cursor *cursor,
-                                bool *out_is_other) {
-    GBX_TRY(gbx_entries_at(walk->a.entries, cursor->a, &walk->entry_a));
-    GBX_TRY(gbx_entries_at(walk->b.entries, cursor->b, &walk->entry_b));
-    *out_is_other =
-        !gbx_diff_kernels_match(walk->reader_a, &walk->entry_a, walk->reader_b, &walk->entry_b);
-    return NULL;
-}
-
-static gbx_status visit_task(gbx_diff_walk *walk) {
-    gbx_diff_cursor cursor = gbx_diff_walk_open(walk, walk->place);
+static gbx_status visit_task(diff_walk *walk) {
+    task_cursor cursor = open_task(walk, walk->place);
     gbx_diff_record record;
-    bool is_other = false;
     bool is_there = true;
     walk->is_different = false;
     walk->is_introduced = false;
     walk->is_unknown = false;
-    walk->inputs = (gbx_diff_inputs){.differing = GBX_DIFF_NONE, .uncompared = GBX_DIFF_NONE};
+    walk->inputs = (task_inputs){.differing = GBX_DIFF_NONE, .uncompared = GBX_DIFF_NONE};
     if (cursor.a == cursor.end_a || cursor.b == cursor.end_b)
         return visit_other(walk, &cursor, GBX_DIFF_TASK);
-    GBX_TRY(is_other_task(walk, &cursor, &is_other));
-    if (is_other)
+    GBX_TRY(gbx_entries_at(walk->a.entries, cursor.a, &walk->entry_a));
+    GBX_TRY(gbx_entries_at(walk->b.entries, cursor.b, &walk->entry_b));
+    if (!gbx_diff_kernels_match(walk->reader_a, &walk->entry_a, walk->reader_b, &walk->entry_b))
         return visit_other(walk, &cursor, GBX_DIFF_KERNELS);
     while (true) {
-        GBX_TRY(gbx_diff_walk_next(walk, &cursor, &record, &is_there));
+        GBX_TRY(next_record(walk, &cursor, &record, &is_there));
         if (!is_there)
             return NULL;
         GBX_TRY(visit(walk, &record));
     }
 }
 
-static gbx_status visit_tasks(gbx_diff_walk *walk) {
+/* --- the origin: who wrote to the memory of an input that differs last --- */
+
+static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
+    int64_t first, end;
+    if (!entry->tensor)
+        return false;
+    gbx_record_view(entry->tensor, out_view);
+    return gbx_tensor_is_valid(out_view, &first, &end);
+}
+
+/* Whether the view lies in what was written, as far as that is easily seen: without gaps. */
+static bool covers(const gbx_tensor *written, const gbx_tensor *view) {
+    int64_t first, end, first_written, end_written;
+    gbx_tensor_extent(view, &first, &end);
+    gbx_tensor_extent(written, &first_written, &end_written);
+    return gbx_tensor_is_contiguous(written) &&
+           written->data + (uint64_t)first_written <= view->data + (uint64_t)first &&
+           view->data + (uint64_t)end <= written->data + (uint64_t)end_written;
+}
+
+static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
+    bool is_same = a->data == b->data && a->dtype == b->dtype && a->ndims == b->ndims &&
+                   a->start_offset == b->start_offset;
+    for (uint32_t i = 0; is_same && i < a->ndims; ++i)
+        is_same = a->shape[i] == b->shape[i] && a->strides[i] == b->strides[i];
+    return is_same;
+}
+
+/* What one dump tells of the memory of the first difference. */
+typedef struct memory {
+    gbx_entries *entries;
+    bool is_b;
+    bool is_known; /* it has addresses: */
+    gbx_tensor view;
+    uint64_t place; /* of the task that wrote there last, and the entry that it left there; */
+    uint64_t index; /* GBX_DIFF_NONE where there is none before that of the first difference */
+} memory;
+
+/* The entry that a task left in the memory; GBX_DIFF_NONE where it left none. */
+static gbx_status find_write(memory *m, uint64_t task) {
+    uint64_t end = gbx_entries_find(m->entries, task + 1);
+    for (uint64_t i = gbx_entries_find(m->entries, task); i < end; ++i) {
+        gbx_entry entry;
+        gbx_tensor written;
+        GBX_TRY(gbx_entries_at(m->entries, i, &entry));
+        if (entry.head->stage == GBX_STAGE_AFTER && has_view(&entry, &written) &&
+            gbx_tensor_overlaps(&m->view, &written))
+            m->index = i;
+    }
+    return NULL;
+}
+
+static gbx_status find_writer(diff_walk *walk, bool is_b, memory *out_memory) {
+    memory *m = out_memory;
+    const gbx_diff_record *first = &walk->result->first;
+    gbx_entry entry;
+    *m = (memory){
+        .entries = is_b ? walk->b.entries : walk->a.entries, .is_b = is_b, .index = GBX_DIFF_NONE};
+    GBX_TRY(gbx_entries_at(m->entries, is_b ? first->index_b : first->index_a, &entry));
+    m->is_known = gbx_reader_get_origin(gbx_entries_reader(m->entries))->told & GBX_TOLD_ADDRESSES;
+    m->is_known = m->is_known && has_view(&entry, &m->view);
+    for (uint64_t i = walk->first_place; m->is_known && i-- > 0 && m->index == GBX_DIFF_NONE;) {
+        uint64_t task = is_b ? walk->tasks.items[i].b : walk->tasks.items[i].a;
+        m->place = i;
+        if (task != GBX_DIFF_NONE)
+            GBX_TRY(find_write(m, task));
+    }
+    return NULL;
+}
+
+/* Compares what the writer left, whether it was selected or not. `other` is the other dump's. */
+static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *other) {
+    gbx_diff_result *result = walk->result;
+    gbx_diff_record record;
+    bool is_pair, is_hashed;
+    /* The record of what was written there last, and whether it is of the same task in both dumps.
+     */
+    task_cursor cursor = open_task(walk, m->place);
+    bool is_there = true;
+    record = (gbx_diff_record){.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
+    while (is_there && (m->is_b ? record.index_b : record.index_a) != m->index)
+        GBX_TRY(next_record(walk, &cursor, &record, &is_there));
+    is_pair = is_there && record.a && record.b &&
+              gbx_diff_kernels_match(walk->reader_a, record.a, walk->reader_b, record.b);
+    bool is_apart = other->index != GBX_DIFF_NONE &&
+                    (!is_pair || (m->is_b ? record.index_a : record.index_b) != other->index);
+    result->origin = is_apart ? GBX_DIFF_ORIGIN_WRITERS_APART : GBX_DIFF_ORIGIN_WRITER_UNKNOWN;
+    if (is_apart || !is_pair)
+        return NULL;
+    GBX_TRY(compare_record(walk, &record, &is_hashed));
+    gbx_tensor written;
+    gbx_record_view((m->is_b ? record.b : record.a)->tensor, &written);
+    bool is_near = record.verdict == GBX_DIFF_EQUAL || record.verdict == GBX_DIFF_WITHIN;
+    if (is_near && !record.is_truncated)
+        result->origin = covers(&written, &m->view) || is_same_view(&written, &m->view)
+                             ? GBX_DIFF_ORIGIN_WRITER_EQUAL
+                             : GBX_DIFF_ORIGIN_WRITER_PART;
+    else if (record.verdict == GBX_DIFF_DIFFERENT)
+        result->origin = GBX_DIFF_ORIGIN_WRITER_DIFFERS;
+    return NULL;
+}
+
+/* Whether the dump is sure to know that no task wrote there. */
+static bool is_sure(const memory *m) {
+    return m->is_known && m->index == GBX_DIFF_NONE &&
+           gbx_dump_has_whole_graph(gbx_entries_reader(m->entries));
+}
+
+/* Where the first record that differs, an input, comes from: fills `origin` and the writers. */
+static gbx_status find_origin(diff_walk *walk) {
+    gbx_diff_result *result = walk->result;
+    gbx_diff_reason reason = result->first.reason;
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(walk->a.entries, result->first.index_a, &entry));
+    if (reason == GBX_DIFF_KIND || reason == GBX_DIFF_DTYPE || reason == GBX_DIFF_SHAPE) {
+        result->origin = GBX_DIFF_ORIGIN_FORM;
+    } else if (entry.scalar) {
+        result->origin = GBX_DIFF_ORIGIN_PASSED;
+    } else {
+        memory a, b;
+        GBX_TRY(find_writer(walk, false, &a));
+        GBX_TRY(find_writer(walk, true, &b));
+        result->writer_a = a.index;
+        result->writer_b = b.index;
+        bool has_a = a.index != GBX_DIFF_NONE, has_b = b.index != GBX_DIFF_NONE;
+        if (!has_a && !has_b)
+            result->origin =
+                is_sure(&a) || is_sure(&b) ? GBX_DIFF_ORIGIN_ARGUMENT : GBX_DIFF_ORIGIN_UNKNOWN;
+        else if (is_sure(&a) || is_sure(&b))
+            result->origin = GBX_DIFF_ORIGIN_WRITERS_APART;
+        else
+            return has_a ? judge_writer(walk, &a, &b) : judge_writer(walk, &b, &a);
+    }
+    return NULL;
+}
+
+/* --- all of it --- */
+
+static gbx_status run(diff_walk *walk) {
+    GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
+    walk->result->matching = walk->tasks.matching;
+    walk->result->bad_edges = walk->tasks.bad_edges;
+    walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
+    if (!walk->pieces)
+        return gbx_fail_memory("comparing dumps");
     const gbx_diff_observer *observer = walk->observer;
     for (walk->place = 0; walk->place < walk->tasks.count; ++walk->place) {
         if (observer->on_progress)
@@ -366,18 +540,8 @@ static gbx_status visit_tasks(gbx_diff_walk *walk) {
         GBX_TRY(visit_task(walk));
     }
     if (walk->result->has_first && walk->result->first.ground == GBX_DIFF_IS_INPUT)
-        return gbx_diff_walk_find_origin(walk);
+        return find_origin(walk);
     return NULL;
-}
-
-static gbx_status run(gbx_diff_walk *walk) {
-    GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
-    walk->result->matching = walk->tasks.matching;
-    walk->result->bad_edges = walk->tasks.bad_edges;
-    walk->pieces = aligned_alloc(64, 2 * GBX_DIFF_PIECE_BYTES);
-    if (!walk->pieces)
-        return gbx_fail_memory("comparing dumps");
-    return visit_tasks(walk);
 }
 
 /* One that did not end well has tasks that were not run. */
@@ -388,13 +552,13 @@ static bool has_every_task(gbx_reader *reader) {
 gbx_status gbx_diff_run(const gbx_diff_side *a, const gbx_diff_side *b,
                         const gbx_diff_options *options, const gbx_diff_observer *observer,
                         gbx_diff_result *out_result) {
-    gbx_diff_walk walk = {.a = *a,
-                          .b = *b,
-                          .reader_a = gbx_entries_reader(a->entries),
-                          .reader_b = gbx_entries_reader(b->entries),
-                          .options = options,
-                          .observer = observer,
-                          .result = out_result};
+    diff_walk walk = {.a = *a,
+                      .b = *b,
+                      .reader_a = gbx_entries_reader(a->entries),
+                      .reader_b = gbx_entries_reader(b->entries),
+                      .options = options,
+                      .observer = observer,
+                      .result = out_result};
     *out_result = (gbx_diff_result){.writer_a = GBX_DIFF_NONE, .writer_b = GBX_DIFF_NONE};
     walk.is_whole = has_every_task(walk.reader_a) && has_every_task(walk.reader_b);
     walk.has_whole_tasks =

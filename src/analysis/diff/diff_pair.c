@@ -66,16 +66,6 @@ static uint64_t hashed_bytes(const gbx_entry *entry) {
                                                                            : UINT64_MAX;
 }
 
-static bool has_comparable_hashes(const gbx_diff_pair *pair) {
-    return (pair->a->head->flags & pair->b->head->flags & GBX_FLAG_HAS_HASH) &&
-           hashed_bytes(pair->a) == hashed_bytes(pair->b);
-}
-
-static bool has_equal_hashes(const gbx_diff_pair *pair) {
-    return pair->a->tensor->hash_low == pair->b->tensor->hash_low &&
-           pair->a->tensor->hash_high == pair->b->tensor->hash_high;
-}
-
 /* NaN is not equal to itself when it is strict, so that equal bytes say nothing. */
 static bool may_hold_strict_nan(const gbx_diff_pair *pair) {
     if (!pair->options->is_strict_nan || !gbx_dtype_is_float(pair->a->dtype))
@@ -84,29 +74,28 @@ static bool may_hold_strict_nan(const gbx_diff_pair *pair) {
     return !stats || stats->nan_count > 0;
 }
 
-static void settle_equal(gbx_diff_pair *pair, gbx_diff_record *record) {
-    decide(record, GBX_DIFF_EQUAL, GBX_DIFF_VALUES);
-    record->is_truncated = hashed_bytes(pair->a) != UINT64_MAX;
-    pair->is_hashed = true;
-}
-
 /* Whether the hashes, or that there is nothing to read, decide. */
 static bool judge_hashes(gbx_diff_pair *pair, gbx_diff_record *record) {
-    bool has_hashes = has_comparable_hashes(pair);
-    bool is_equal = has_hashes && has_equal_hashes(pair);
+    bool has_hashes = (pair->a->head->flags & pair->b->head->flags & GBX_FLAG_HAS_HASH) &&
+                      hashed_bytes(pair->a) == hashed_bytes(pair->b);
+    bool is_equal = has_hashes && (pair->a->tensor->hash_low == pair->b->tensor->hash_low &&
+                                   pair->a->tensor->hash_high == pair->b->tensor->hash_high);
     bool is_readable = has_payload(pair->a) && has_payload(pair->b);
-    if (gbx_entry_numel(pair->a) == 0)
+    if (gbx_entry_numel(pair->a) == 0) {
         decide(record, GBX_DIFF_EQUAL, GBX_DIFF_VALUES);
-    else if (is_equal && !may_hold_strict_nan(pair))
-        settle_equal(pair, record);
-    else if (is_readable)
+    } else if (is_equal && !may_hold_strict_nan(pair)) {
+        decide(record, GBX_DIFF_EQUAL, GBX_DIFF_VALUES);
+        record->is_truncated = hashed_bytes(pair->a) != UINT64_MAX;
+        pair->is_hashed = true;
+    } else if (is_readable) {
         return false;
-    else if (is_equal)
+    } else if (is_equal) {
         decide(record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_NAN_UNKNOWN);
-    else if (has_hashes)
+    } else if (has_hashes) {
         decide(record, GBX_DIFF_DIFFERENT, GBX_DIFF_HASH);
-    else
+    } else {
         decide(record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_NO_PAYLOAD);
+    }
     return true;
 }
 
@@ -156,12 +145,6 @@ static void add_piece(gbx_comparison *comparison, const rows *r, uint64_t offset
     }
 }
 
-/* The bytes that the first `count` elements take. */
-static uint64_t bytes_of(const rows *r, uint64_t count) {
-    uint64_t rest = (count % r->elements * r->bits + 7) / 8;
-    return count / r->elements * r->bytes + rest;
-}
-
 /* One piece of both, `bytes` from `done` on. */
 typedef struct piece {
     const gbx_entry_values *a;
@@ -185,36 +168,6 @@ static bool compare_mapped(const piece *p, size_t bytes) {
     return is_mapped;
 }
 
-static gbx_status compare_read(gbx_diff_pair *pair, const piece *p, size_t bytes) {
-    unsigned char *got = pair->pieces;
-    unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
-    GBX_TRY(gbx_reader_read_payload(p->a->reader, p->a->offset + p->done, got, bytes));
-    GBX_TRY(gbx_reader_read_payload(p->b->reader, p->b->offset + p->done, want, bytes));
-    add_piece(p->comparison, p->r, p->done, bytes, got, want, p->count);
-    return NULL;
-}
-
-static gbx_status compare_elements(gbx_diff_pair *pair, const gbx_entry_values *a,
-                                   const gbx_entry_values *b, uint64_t count,
-                                   gbx_comparison *comparison) {
-    rows r = find_rows(a, count);
-    uint64_t all = bytes_of(&r, count);
-    piece p = {.a = a, .b = b, .r = &r, .count = count, .comparison = comparison};
-    for (uint64_t done = 0; done < all;) {
-        size_t bytes = (size_t)minimum(all - done, MAPPED_BYTES);
-        p.done = done;
-        if (bytes < LEAST_MAPPED_BYTES || !compare_mapped(&p, bytes)) {
-            bytes = (size_t)minimum(bytes, GBX_DIFF_PIECE_BYTES);
-            GBX_TRY(compare_read(pair, &p, bytes));
-        }
-        done += bytes;
-        pair->read_bytes += bytes;
-        if (pair->on_read)
-            pair->on_read(pair->context, bytes);
-    }
-    return NULL;
-}
-
 static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) {
     gbx_entry_values a, b;
     GBX_TRY(gbx_entry_values_open(pair->a, pair->reader_a, &a));
@@ -225,7 +178,27 @@ static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) 
         decide(record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_TRUNCATED);
         return NULL;
     }
-    GBX_TRY(compare_elements(pair, &a, &b, count, &record->comparison));
+    rows r = find_rows(&a, count);
+    /* The bytes that the first `count` elements take. */
+    uint64_t rest = (count % r.elements * r.bits + 7) / 8;
+    uint64_t all = count / r.elements * r.bytes + rest;
+    piece p = {.a = &a, .b = &b, .r = &r, .count = count, .comparison = &record->comparison};
+    for (uint64_t done = 0; done < all;) {
+        size_t bytes = (size_t)minimum(all - done, MAPPED_BYTES);
+        p.done = done;
+        if (bytes < LEAST_MAPPED_BYTES || !compare_mapped(&p, bytes)) {
+            bytes = (size_t)minimum(bytes, GBX_DIFF_PIECE_BYTES);
+            unsigned char *got = pair->pieces;
+            unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
+            GBX_TRY(gbx_reader_read_payload(p.a->reader, p.a->offset + p.done, got, bytes));
+            GBX_TRY(gbx_reader_read_payload(p.b->reader, p.b->offset + p.done, want, bytes));
+            add_piece(p.comparison, p.r, p.done, bytes, got, want, p.count);
+        }
+        done += bytes;
+        pair->read_bytes += bytes;
+        if (pair->on_read)
+            pair->on_read(pair->context, bytes);
+    }
     judge_values(record);
     return NULL;
 }

@@ -162,21 +162,6 @@ static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_graph **out_gra
     return NULL;
 }
 
-/* A task that the graph does not have goes right after the one that comes before it by number. */
-static void place_tasks(gbx_diff_tasks *tasks, const gbx_graph *graph, bool is_b) {
-    uint64_t last = 0;
-    for (uint64_t i = 0; i < tasks->count; ++i) {
-        gbx_diff_task *task = &tasks->items[i];
-        uint64_t number = is_b ? task->b : task->a;
-        if (number == GBX_DIFF_NONE && tasks->matching == GBX_DIFF_BY_NUMBER)
-            number = is_b ? task->a : task->b; /* the graph has tasks without records, too */
-        uint64_t place = number == GBX_DIFF_NONE ? UINT64_MAX : gbx_graph_place(graph, number);
-        task->place = place == UINT64_MAX ? last : place;
-        last = task->place;
-    }
-    qsort(tasks->items, tasks->count, sizeof *tasks->items, compare_placed);
-}
-
 gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *out_tasks) {
     task_list tasks_a = {0}, tasks_b = {0};
     gbx_graph *graph = NULL;
@@ -189,7 +174,19 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
         status = open_graph(a, b, &graph, &is_b);
     if (!status) {
         out_tasks->bad_edges = gbx_graph_bad_edges(graph);
-        place_tasks(out_tasks, graph, is_b);
+        /* A task that the graph does not have goes right after the one that comes before it by
+         * number. */
+        uint64_t last = 0;
+        for (uint64_t i = 0; i < out_tasks->count; ++i) {
+            gbx_diff_task *task = &out_tasks->items[i];
+            uint64_t number = is_b ? task->b : task->a;
+            if (number == GBX_DIFF_NONE && out_tasks->matching == GBX_DIFF_BY_NUMBER)
+                number = is_b ? task->a : task->b; /* the graph has tasks without records, too */
+            uint64_t place = number == GBX_DIFF_NONE ? UINT64_MAX : gbx_graph_place(graph, number);
+            task->place = place == UINT64_MAX ? last : place;
+            last = task->place;
+        }
+        qsort(out_tasks->items, out_tasks->count, sizeof *out_tasks->items, compare_placed);
     } else {
         gbx_diff_tasks_free(out_tasks);
     }

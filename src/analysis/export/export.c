@@ -33,17 +33,6 @@ typedef struct namer {
     uint64_t counts[ROLES]; /* entries of its argument and stage up to it */
 } namer;
 
-static int write_name(const gbx_entry *entry, char *out_name) {
-    char task[40];
-    if (entry->task)
-        snprintf(task, sizeof task, "0x%016" PRIx64, entry->task->task_id);
-    else
-        snprintf(task, sizeof task, "seq%" PRIu64, entry->head->task);
-    return snprintf(out_name, NAME_BYTES, "task_%s_%s_%s%u", task,
-                    gbx_name_brief(&gbx_stages, entry->head->stage),
-                    gbx_name_brief(&gbx_roles, entry->head->role), entry->head->arg_index);
-}
-
 static gbx_status record_at(const gbx_entries *entries, uint64_t index,
                             const gbx_record **out_record) {
     return gbx_reader_at(gbx_entries_reader(entries), gbx_entries_position(entries, index),
@@ -90,7 +79,14 @@ static gbx_status name_entry(namer *names, uint64_t index, char out_name[NAME_BY
     gbx_entry entry;
     GBX_TRY(count_to(names, index));
     GBX_TRY(gbx_entries_at(names->entries, index, &entry));
-    int length = write_name(&entry, out_name);
+    char task[40];
+    if (entry.task)
+        snprintf(task, sizeof task, "0x%016" PRIx64, entry.task->task_id);
+    else
+        snprintf(task, sizeof task, "seq%" PRIu64, entry.head->task);
+    int length = snprintf(out_name, NAME_BYTES, "task_%s_%s_%s%u", task,
+                          gbx_name_brief(&gbx_stages, entry.head->stage),
+                          gbx_name_brief(&gbx_roles, entry.head->role), entry.head->arg_index);
     uint64_t number = names->counts[entry.head->role];
     if (number > 1)
         snprintf(out_name + length, NAME_BYTES - (size_t)length, "_%" PRIu64, number);
@@ -177,21 +173,6 @@ static void add_name(gbx_export_names *names, const char *name) {
         names->text[names->used] = '\0';
 }
 
-static void note_skipped(gbx_export_notes *notes, const char *name, const gbx_entry *entry) {
-    add_name(gbx_entry_is_overwritten(entry) ? &notes->overwritten : &notes->skipped, name);
-}
-
-static void note_written(gbx_export_notes *notes, const char *name, const gbx_entry *entry,
-                         const gbx_export_source *source, bool is_numpy) {
-    notes->written += 1;
-    if (is_numpy && gbx_npy_is_raw(source->elements.dtype))
-        notes->raw[source->elements.dtype] += 1;
-    if (gbx_export_source_is_cut(source))
-        add_name(&notes->cut, name);
-    if (entry->head->flags & GBX_FLAG_IN_FLIGHT)
-        add_name(&notes->in_flight, name);
-}
-
 /* --- one entry after the other --- */
 
 /* Where the files of one export go, or the members of one archive. */
@@ -238,7 +219,8 @@ static gbx_status export_entry(const target *to, namer *names, uint64_t index) {
     GBX_TRY(name_entry(names, index, name));
     GBX_TRY(gbx_entries_at(to->job->entries, index, &entry));
     if (!gbx_entry_has_values(&entry)) {
-        note_skipped(to->notes, name, &entry);
+        add_name(gbx_entry_is_overwritten(&entry) ? &to->notes->overwritten : &to->notes->skipped,
+                 name);
         return NULL;
     }
     GBX_TRY(gbx_export_source_open(&entry, gbx_entries_reader(to->job->entries), to->job->as,
@@ -246,7 +228,13 @@ static gbx_status export_entry(const target *to, namer *names, uint64_t index) {
     snprintf(file_name, sizeof file_name, "%s.%s", name, extensions[to->format]);
     GBX_TRY(to->archive ? write_member(to, &source, file_name)
                         : write_file(to, &entry, &source, file_name));
-    note_written(to->notes, name, &entry, &source, to->format == GBX_EXPORT_NPY);
+    to->notes->written += 1;
+    if (to->format == GBX_EXPORT_NPY && gbx_npy_is_raw(source.elements.dtype))
+        to->notes->raw[source.elements.dtype] += 1;
+    if (gbx_export_source_is_cut(&source))
+        add_name(&to->notes->cut, name);
+    if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
+        add_name(&to->notes->in_flight, name);
     return NULL;
 }
 

@@ -16,10 +16,6 @@ bool gbx_export_is_target(uint32_t dtype) {
     return gbx_dtype_is_valid(dtype) && !gbx_npy_is_raw(dtype);
 }
 
-static bool is_wide_integer(uint32_t dtype) {
-    return dtype == GBX_INT64 || dtype == GBX_UINT64;
-}
-
 /* Of a 64-bit integer: its sign apart, so that both kinds fit. */
 typedef struct wide {
     bool is_negative;
@@ -62,7 +58,7 @@ static uint64_t convert_wide(wide value, uint32_t to) {
 void gbx_export_convert(uint32_t from, uint32_t to, uint64_t *bits, size_t count) {
     if (from == to)
         return;
-    if (is_wide_integer(from)) {
+    if (from == GBX_INT64 || from == GBX_UINT64) {
         for (size_t i = 0; i < count; ++i)
             bits[i] = convert_wide(wide_of(from, bits[i]), to);
         return;
@@ -149,12 +145,6 @@ static gbx_status copy_bytes(const gbx_export_source *source, FILE *to) {
     return NULL;
 }
 
-/* The low `size` bytes of each word, back to back. */
-static void pack(const uint64_t *words, size_t count, size_t size, unsigned char *out_bytes) {
-    for (size_t i = 0; i < count; ++i)
-        memcpy(out_bytes + i * size, &words[i], size);
-}
-
 static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
     const gbx_elements *elements = &source->elements;
     uint64_t words[PIECE_ELEMENTS];
@@ -164,7 +154,9 @@ static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
         uint64_t left = elements->stored - at;
         size_t count = (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS);
         GBX_TRY(gbx_elements_read(elements, at, count, words));
-        pack(words, count, size, bytes);
+        /* The low `size` bytes of each word, back to back. */
+        for (size_t i = 0; i < count; ++i)
+            memcpy(bytes + i * size, &words[i], size);
         if (elements->dtype == GBX_BOOL)
             make_zero_or_one(bytes, count);
         fwrite(bytes, size, count, to);

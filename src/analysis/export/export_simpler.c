@@ -101,23 +101,19 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
     return found ? found->moved : 0;
 }
 
-static gbx_status copy_span(const gbx_export_job *dump, const span *from, FILE *bin) {
-    unsigned char bytes[PIECE_BYTES];
-    for (uint64_t at = 0; at < from->size && !ferror(bin);) {
-        uint64_t left = from->size - at;
-        size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
-        GBX_TRY(gbx_signals_check(dump->signals));
-        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries), from->offset + at, bytes,
-                                        piece));
-        fwrite(bytes, 1, piece, bin);
-        at += piece;
-    }
-    return NULL;
-}
-
 static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, FILE *bin) {
-    for (size_t i = 0; i < all->count && !ferror(bin); ++i)
-        GBX_TRY(copy_span(dump, &all->items[i], bin));
+    for (size_t i = 0; i < all->count && !ferror(bin); ++i) {
+        unsigned char bytes[PIECE_BYTES];
+        for (uint64_t at = 0; at < all->items[i].size && !ferror(bin);) {
+            uint64_t left = all->items[i].size - at;
+            size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
+            GBX_TRY(gbx_signals_check(dump->signals));
+            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries),
+                                            all->items[i].offset + at, bytes, piece));
+            fwrite(bytes, 1, piece, bin);
+            at += piece;
+        }
+    }
     return NULL;
 }
 
@@ -130,7 +126,26 @@ static void write_numbers(FILE *json, const char *key, const int64_t *numbers, u
     fputc(']', json);
 }
 
-static void write_task(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
+/* Numbers, also of 64 bits; of floats with a point or an exponent, and quoted where JSON has none.
+ */
+static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
+    char text[GBX_ELEMENT_TEXT_BYTES];
+    uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
+    bool is_number =
+        !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
+    /* Floats narrower than float32 as the float32 that they are, as in our manifest. */
+    if (entry->dtype == GBX_BOOL)
+        snprintf(text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
+    else if (gbx_dtype_is_float(entry->dtype) && entry->dtype != GBX_FLOAT64)
+        gbx_f32_format((float)gbx_dtype_to_f64(entry->dtype, bits), text);
+    else
+        gbx_element_format(entry->dtype, bits, text);
+    report->not_numbers += !is_number;
+    fprintf(json, is_number ? ", \"value\": %s" : ", \"value\": \"%s\"", text);
+}
+
+static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
+                        gbx_simpler_report *report) {
     uint64_t task_id = entry->task ? entry->task->task_id : MADE_UP_ID + entry->head->task;
     report->made_up_ids += entry->task == NULL;
     fprintf(json, "    {\"task_id\": \"0x%016" PRIx64 "\", \"func_id\": [", task_id);
@@ -141,44 +156,6 @@ static void write_task(FILE *json, const gbx_entry *entry, gbx_simpler_report *r
             separator = ", ";
         }
     fputc(']', json);
-}
-
-/* As a number; floats narrower than float32 as the float32 that they are, as in our manifest. */
-static void format_value(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEMENT_TEXT_BYTES]) {
-    if (dtype == GBX_BOOL)
-        snprintf(out_text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
-    else if (gbx_dtype_is_float(dtype) && dtype != GBX_FLOAT64)
-        gbx_f32_format((float)gbx_dtype_to_f64(dtype, bits), out_text);
-    else
-        gbx_element_format(dtype, bits, out_text);
-}
-
-/* Numbers, also of 64 bits; of floats with a point or an exponent, and quoted where JSON has none.
- */
-static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
-    char text[GBX_ELEMENT_TEXT_BYTES];
-    uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
-    bool is_number =
-        !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
-    format_value(entry->dtype, bits, text);
-    report->not_numbers += !is_number;
-    fprintf(json, is_number ? ", \"value\": %s" : ", \"value\": \"%s\"", text);
-}
-
-static void write_geometry(FILE *json, const gbx_entry *entry) {
-    const gbx_record_tensor *tensor = entry->tensor;
-    bool is_contiguous = !tensor || entry->head->flags & GBX_FLAG_CONTIGUOUS;
-    fprintf(json, ", \"is_contiguous\": %s", is_contiguous ? "true" : "false");
-    uint32_t ndims = tensor ? entry->head->ndims : 0;
-    write_numbers(json, "shape", tensor ? gbx_record_shape(tensor) : NULL, ndims);
-    write_numbers(json, "strides", tensor ? gbx_record_strides(tensor) : NULL, ndims);
-    fprintf(json, ", \"start_offset\": %" PRId64 ", \"numel\": %" PRIu64,
-            tensor ? tensor->start_offset : 0, gbx_entry_numel(entry));
-}
-
-static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
-                        gbx_simpler_report *report) {
-    write_task(json, entry, report);
     fprintf(json,
             ", \"arg_index\": %u, \"role\": \"%s\", \"stage\": \"%s\", \"kind\": \"%s\""
             ", \"dtype\": \"%s\"",
@@ -188,7 +165,14 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             dtype_names[entry->dtype]);
     if (entry->scalar)
         write_value(json, entry, report);
-    write_geometry(json, entry);
+    const gbx_record_tensor *tensor = entry->tensor;
+    bool is_contiguous = !tensor || entry->head->flags & GBX_FLAG_CONTIGUOUS;
+    fprintf(json, ", \"is_contiguous\": %s", is_contiguous ? "true" : "false");
+    uint32_t ndims = tensor ? entry->head->ndims : 0;
+    write_numbers(json, "shape", tensor ? gbx_record_shape(tensor) : NULL, ndims);
+    write_numbers(json, "strides", tensor ? gbx_record_strides(tensor) : NULL, ndims);
+    fprintf(json, ", \"start_offset\": %" PRId64 ", \"numel\": %" PRIu64,
+            tensor ? tensor->start_offset : 0, gbx_entry_numel(entry));
     fprintf(json,
             ", \"bin_offset\": %" PRIu64 ", \"bin_size\": %" PRIu64
             ", \"truncated\": %s, \"overwritten\": %s}",
@@ -236,33 +220,16 @@ static int level_of(const char *dump_level) {
     return levels[level];
 }
 
-/* What another tool dropped because it was overwritten is counted apart in its manifest. */
-static void write_dropped(FILE *json, const gbx_reader *reader) {
-    const gbx_import_said *said = gbx_reader_get_said(reader);
-    uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
-    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
-    if (said && !said->has_losses)
-        dropped = said->values[GBX_SAID_DROPPED];
-    else
-        dropped -= overwritten < dropped ? overwritten : dropped;
-    fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",
-            dropped, overwritten);
-}
-
-/* In quotes; a name that is no UTF-8 is called as the other tool calls its directory. */
-static void write_run_dir(FILE *json, const char *name) {
-    json_t *string = json_string(name);
-    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    fprintf(json, "  \"run_dir\": %s,\n", text ? text : "\"args_dump\"");
-    free(text);
-    json_decref(string);
-}
-
 static void write_head(FILE *json, const gbx_export_job *dump, const char *run_dir,
                        const totals *counted, gbx_simpler_report *report) {
     gbx_reader *reader = gbx_entries_reader(dump->entries);
     fputs("{\n", json);
-    write_run_dir(json, run_dir);
+    /* In quotes; a name that is no UTF-8 is called as the other tool calls its directory. */
+    json_t *string = json_string(run_dir);
+    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    fprintf(json, "  \"run_dir\": %s,\n", text ? text : "\"args_dump\"");
+    free(text);
+    json_decref(string);
     fputs("  \"bin_format\": {\n    \"type\": \"logical_contiguous\",\n"
           "    \"byte_order\": \"little_endian\"\n  },\n",
           json);
@@ -277,7 +244,16 @@ static void write_head(FILE *json, const gbx_export_job *dump, const char *run_d
             ",\n  \"truncated_args\": %" PRIu64 ",\n",
             counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
             counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
-    write_dropped(json, reader);
+    /* What another tool dropped because it was overwritten is counted apart in its manifest. */
+    const gbx_import_said *said = gbx_reader_get_said(reader);
+    uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
+    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
+    if (said && !said->has_losses)
+        dropped = said->values[GBX_SAID_DROPPED];
+    else
+        dropped -= overwritten < dropped ? overwritten : dropped;
+    fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",
+            dropped, overwritten);
     fputs("  \"bin_file\": \"args.bin\",\n  \"args\": [\n", json);
 }
 

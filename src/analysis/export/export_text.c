@@ -82,18 +82,6 @@ static size_t texts_put(element_texts *texts, uint64_t bits,
 
 /* --- csv --- */
 
-static void write_shape(const gbx_export_source *source, FILE *to) {
-    const gbx_elements *elements = &source->elements;
-    fputs("# shape (", to);
-    for (uint32_t d = 0; d < elements->ndims; ++d)
-        fprintf(to, d ? ", %" PRId64 : "%" PRId64, elements->shape[d]);
-    fprintf(to, "%s), %s", elements->ndims == 1 ? "," : "", gbx_dtype_name(elements->dtype));
-    if (gbx_export_source_is_cut(source))
-        fprintf(to, "; truncated: the first %" PRIu64 " of %" PRIu64 " elements", elements->stored,
-                elements->count);
-    fputc('\n', to);
-}
-
 /* Of a line. */
 static uint64_t columns_of(const gbx_export_source *source) {
     const gbx_elements *elements = &source->elements;
@@ -128,7 +116,15 @@ static gbx_status write_cells(const gbx_export_source *source, element_texts *te
 gbx_status gbx_export_csv(const gbx_export_source *source, FILE *to) {
     element_texts texts;
     GBX_TRY(texts_create(&texts, source->elements.dtype, true));
-    write_shape(source, to);
+    const gbx_elements *elements = &source->elements;
+    fputs("# shape (", to);
+    for (uint32_t d = 0; d < elements->ndims; ++d)
+        fprintf(to, d ? ", %" PRId64 : "%" PRId64, elements->shape[d]);
+    fprintf(to, "%s), %s", elements->ndims == 1 ? "," : "", gbx_dtype_name(elements->dtype));
+    if (gbx_export_source_is_cut(source))
+        fprintf(to, "; truncated: the first %" PRIu64 " of %" PRIu64 " elements", elements->stored,
+                elements->count);
+    fputc('\n', to);
     gbx_status status = write_cells(source, &texts, to);
     texts_destroy(&texts);
     return status;
@@ -166,7 +162,10 @@ static void write_kernels(FILE *to, const gbx_record_task *task, const gbx_run_i
     fputc('\n', to);
 }
 
-static void write_task(FILE *to, const gbx_entry *entry, const gbx_run_info *run) {
+static void write_about(FILE *to, const gbx_entry *entry, const gbx_export_source *source) {
+    const gbx_elements *elements = &source->elements;
+    fprintf(to, "# index: %" PRIu64 "\n", entry->index);
+    const gbx_run_info *run = gbx_reader_run(source->values.reader);
     if (entry->task)
         fprintf(to, "# task_id: 0x%016" PRIx64 "\n", entry->task->task_id);
     fprintf(to, "# task_seq: %" PRIu64 "\n", entry->head->task);
@@ -174,23 +173,6 @@ static void write_task(FILE *to, const gbx_entry *entry, const gbx_run_info *run
         write_kernels(to, entry->task, run);
     else
         fputs("# lost: the record of this task\n", to);
-}
-
-static void write_geometry(FILE *to, const gbx_entry *entry) {
-    const gbx_record_tensor *tensor = entry->tensor;
-    write_numbers(to, "shape", gbx_record_shape(tensor), entry->head->ndims);
-    write_numbers(to, "strides", gbx_record_strides(tensor), entry->head->ndims);
-    fprintf(to, "# start_offset: %" PRId64 "\n", tensor->start_offset);
-    fprintf(to, "# is_contiguous: %s\n",
-            entry->head->flags & GBX_FLAG_CONTIGUOUS ? "true" : "false");
-    if (entry->head->flags & GBX_FLAG_HAS_HASH)
-        fprintf(to, "# hash: %016" PRIx64 "%016" PRIx64 "\n", tensor->hash_high, tensor->hash_low);
-}
-
-static void write_about(FILE *to, const gbx_entry *entry, const gbx_export_source *source) {
-    const gbx_elements *elements = &source->elements;
-    fprintf(to, "# index: %" PRIu64 "\n", entry->index);
-    write_task(to, entry, gbx_reader_run(source->values.reader));
     fprintf(to, "# arg_index: %u\n", entry->head->arg_index);
     if (entry->arg_name) {
         fputs("# arg_name: ", to);
@@ -203,8 +185,17 @@ static void write_about(FILE *to, const gbx_entry *entry, const gbx_export_sourc
     fprintf(to, "# dtype: %s\n", gbx_dtype_name(entry->dtype));
     if (elements->dtype != entry->dtype)
         fprintf(to, "# converted to: %s\n", gbx_dtype_name(elements->dtype));
-    if (entry->tensor)
-        write_geometry(to, entry);
+    if (entry->tensor) {
+        const gbx_record_tensor *tensor = entry->tensor;
+        write_numbers(to, "shape", gbx_record_shape(tensor), entry->head->ndims);
+        write_numbers(to, "strides", gbx_record_strides(tensor), entry->head->ndims);
+        fprintf(to, "# start_offset: %" PRId64 "\n", tensor->start_offset);
+        fprintf(to, "# is_contiguous: %s\n",
+                entry->head->flags & GBX_FLAG_CONTIGUOUS ? "true" : "false");
+        if (entry->head->flags & GBX_FLAG_HAS_HASH)
+            fprintf(to, "# hash: %016" PRIx64 "%016" PRIx64 "\n", tensor->hash_high,
+                    tensor->hash_low);
+    }
     if (gbx_export_source_is_cut(source))
         fprintf(to, "# truncated: the first %" PRIu64 " of %" PRIu64 " elements were kept\n",
                 elements->stored, elements->count);
@@ -229,13 +220,6 @@ static void write_prefix(place *at) {
     for (uint32_t d = 0; d + 1 < at->ndims; ++d)
         at->prefix_length += (size_t)snprintf(at->prefix + at->prefix_length, INDEX_TEXT_BYTES,
                                               "%" PRIu64 ", ", at->index[d]);
-}
-
-static void start_place(const gbx_elements *elements, place *out_at) {
-    *out_at = (place){.ndims = elements->ndims};
-    for (uint32_t d = 0; d < elements->ndims; ++d)
-        out_at->shape[d] = (uint64_t)elements->shape[d];
-    write_prefix(out_at);
 }
 
 static void step_place(place *at) {
@@ -273,7 +257,10 @@ static gbx_status write_lines(FILE *to, const gbx_elements *elements, element_te
     uint64_t words[LINES_AT_A_TIME];
     char text[LINES_AT_A_TIME * LINE_BYTES_MAX];
     place place_now;
-    start_place(elements, &place_now);
+    place_now = (place){.ndims = elements->ndims};
+    for (uint32_t d = 0; d < elements->ndims; ++d)
+        place_now.shape[d] = (uint64_t)elements->shape[d];
+    write_prefix(&place_now);
     for (uint64_t at = 0; at < elements->stored && !ferror(to);) {
         uint64_t left = elements->stored - at;
         size_t count = (size_t)(left < LINES_AT_A_TIME ? left : LINES_AT_A_TIME);

@@ -152,16 +152,6 @@ static void put_member(const gbx_zip_writer *zip, record *to, const member *of, 
     put(to, extra_bytes, 2);
 }
 
-static void append_member_header(gbx_zip_writer *zip, const member *of, const char *name) {
-    record header = {.size = 0};
-    record extra = extra_of(zip, of->bytes, 0);
-    put(&header, MEMBER_HEADER, 4);
-    put_member(zip, &header, of, name, extra.size);
-    append(zip, header.bytes, header.size);
-    append(zip, name, of->name_bytes);
-    append(zip, extra.bytes, extra.size);
-}
-
 static void append_directory_entry(gbx_zip_writer *zip, const member *of, const char *name) {
     record entry = {.size = 0};
     record extra = extra_of(zip, of->bytes, of->offset);
@@ -199,38 +189,6 @@ static void append_long_end(gbx_zip_writer *zip, uint64_t start, uint64_t bytes)
     append(zip, locator.bytes, locator.size);
 }
 
-/* The directory has `bytes` from `start` on. */
-static void append_end(gbx_zip_writer *zip, uint64_t start, uint64_t bytes) {
-    bool has_many = zip->member_count >= zip->limits.members;
-    uint64_t count = has_many ? ELSEWHERE_16 : zip->member_count;
-    if (has_many || is_long(zip, start) || is_long(zip, bytes))
-        append_long_end(zip, start, bytes);
-    record end = {.size = 0};
-    put(&end, END, 4);
-    put(&end, 0, 4); /* this disk, and that of the directory */
-    put(&end, count, 2);
-    put(&end, count, 2);
-    put_short(zip, &end, bytes);
-    put_short(zip, &end, start);
-    put(&end, 0, 2); /* bytes of a comment */
-    append(zip, end.bytes, end.size);
-}
-
-/* --- the directory in memory --- */
-
-static gbx_status add_member(gbx_zip_writer *zip, const char *name, size_t name_bytes,
-                             uint64_t bytes) {
-    GBX_TRY(gbx_array_reserve(&zip->members, &zip->member_room, zip->member_count + 1,
-                              "writing the directory of a zip archive"));
-    GBX_TRY(gbx_array_reserve(&zip->names, &zip->name_room, zip->name_bytes + name_bytes,
-                              "writing the directory of a zip archive"));
-    memcpy(zip->names + zip->name_bytes, name, name_bytes);
-    zip->name_bytes += name_bytes;
-    zip->members[zip->member_count++] =
-        (member){.offset = position(zip), .bytes = bytes, .name_bytes = (uint16_t)name_bytes};
-    return NULL;
-}
-
 /* --- writing it --- */
 
 gbx_zip_writer *gbx_zip_writer_create(int fd, const char *name, const gbx_held_signals *signals,
@@ -263,9 +221,23 @@ gbx_status gbx_zip_writer_begin(gbx_zip_writer *zip, const char *name, uint64_t 
         return gbx_fail(GBX_UNSUPPORTED,
                         "writing %s: the name of a member has %zu bytes, a zip archive takes %d",
                         zip->name, name_bytes, UINT16_MAX);
-    GBX_TRY(add_member(zip, name, name_bytes, bytes));
+    GBX_TRY(gbx_array_reserve(&zip->members, &zip->member_room, zip->member_count + 1,
+                              "writing the directory of a zip archive"));
+    GBX_TRY(gbx_array_reserve(&zip->names, &zip->name_room, zip->name_bytes + name_bytes,
+                              "writing the directory of a zip archive"));
+    memcpy(zip->names + zip->name_bytes, name, name_bytes);
+    zip->name_bytes += name_bytes;
+    zip->members[zip->member_count++] =
+        (member){.offset = position(zip), .bytes = bytes, .name_bytes = (uint16_t)name_bytes};
     zip->written = 0;
-    append_member_header(zip, &zip->members[zip->member_count - 1], name);
+    const member *of = &zip->members[zip->member_count - 1];
+    record header = {.size = 0};
+    record extra = extra_of(zip, of->bytes, 0);
+    put(&header, MEMBER_HEADER, 4);
+    put_member(zip, &header, of, name, extra.size);
+    append(zip, header.bytes, header.size);
+    append(zip, name, of->name_bytes);
+    append(zip, extra.bytes, extra.size);
     return check_writes(zip);
 }
 
@@ -302,7 +274,21 @@ gbx_status gbx_zip_writer_finish(gbx_zip_writer *zip, uint64_t *out_bytes) {
         append_directory_entry(zip, &zip->members[i], name);
         name += zip->members[i].name_bytes;
     }
-    append_end(zip, start, position(zip) - start);
+    /* The directory has `bytes` from `start` on. */
+    uint64_t bytes = position(zip) - start;
+    bool has_many = zip->member_count >= zip->limits.members;
+    uint64_t count = has_many ? ELSEWHERE_16 : zip->member_count;
+    if (has_many || is_long(zip, start) || is_long(zip, bytes))
+        append_long_end(zip, start, bytes);
+    record end = {.size = 0};
+    put(&end, END, 4);
+    put(&end, 0, 4); /* this disk, and that of the directory */
+    put(&end, count, 2);
+    put(&end, count, 2);
+    put_short(zip, &end, bytes);
+    put_short(zip, &end, start);
+    put(&end, 0, 2); /* bytes of a comment */
+    append(zip, end.bytes, end.size);
     flush_window(zip);
     *out_bytes = position(zip);
     return check_writes(zip);

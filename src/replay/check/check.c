@@ -117,61 +117,31 @@ static const char *argument_text(const char *name, uint32_t slot, char out_text[
     return out_text;
 }
 
-/* Why the dump does not hold an output whole. */
-static gbx_status missing_reason(gbx_entries *entries, uint64_t task, uint32_t slot,
-                                 const char **out_reason) {
-    uint64_t count = gbx_entries_count(entries);
-    *out_reason = "is not in the dump";
-    for (uint64_t i = gbx_entries_find(entries, task); i < count; ++i) {
-        gbx_entry entry;
-        GBX_TRY(gbx_entries_at(entries, i, &entry));
-        if (entry.head->task != task)
-            break;
-        if (entry.head->arg_index != slot || entry.head->stage != GBX_STAGE_AFTER)
-            continue;
-        if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
-            *out_reason = "was recorded before the task had completed";
-        else if (entry.head->flags & GBX_FLAG_TRUNCATED)
-            *out_reason = "is truncated in the dump (--dump-max-tensor)";
-        else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
-            *out_reason = "was overwritten before it was recorded";
-        else
-            *out_reason = "has no payload in the dump";
-    }
-    return NULL;
-}
-
 /* Tells of the first output that is missing. */
 static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
     char text[ARGUMENT_BYTES];
-    const char *why;
+    const char *why = "is not in the dump";
     if (c->result->missing_outputs++ > 0)
         return NULL;
-    GBX_TRY(missing_reason(c->entries, c->task->task, argument->slot, &why));
+    uint64_t count = gbx_entries_count(c->entries);
+    for (uint64_t i = gbx_entries_find(c->entries, c->task->task); i < count; ++i) {
+        gbx_entry entry;
+        GBX_TRY(gbx_entries_at(c->entries, i, &entry));
+        if (entry.head->task != c->task->task)
+            break;
+        if (entry.head->arg_index != argument->slot || entry.head->stage != GBX_STAGE_AFTER)
+            continue;
+        if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
+            why = "was recorded before the task had completed";
+        else if (entry.head->flags & GBX_FLAG_TRUNCATED)
+            why = "is truncated in the dump (--dump-max-tensor)";
+        else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
+            why = "was overwritten before it was recorded";
+        else
+            why = "has no payload in the dump";
+    }
     not_checked(c->result, "output %s %s; run with --dump-tensor=full",
                 argument_text(argument->name, argument->slot, text), why);
-    return NULL;
-}
-
-static gbx_status find_outputs(const checking *c) {
-    gbx_check_result *result = c->result;
-    for (uint32_t i = 0; i < c->task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &c->task->arguments[i];
-        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT || (c->got && !c->got[i]))
-            continue;
-        if (!c->got && argument->after == GBX_REPLAY_NO_ENTRY) {
-            GBX_TRY(note_missing(c, argument));
-        } else if (result->output_count < GBX_MAX_TENSOR_ARGS) {
-            gbx_check_output *output = &result->outputs[result->output_count++];
-            output->argument = i;
-            output->slot = argument->slot;
-            output->name = argument->name;
-            output->tensor = argument->tensor;
-            output->not_written = 0;
-        }
-    }
-    if (result->output_count == 0 && result->missing_outputs == 0)
-        not_checked(result, "it has no outputs that could be compared");
     return NULL;
 }
 
@@ -230,21 +200,6 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
     return gbx_replay_output(c->engine, output->argument, payload);
 }
 
-/* Fetches what references left of each output; whether some of it may not have been written. */
-static gbx_status fetch_all(checking *c, bool *out_has_poison) {
-    *out_has_poison = false;
-    for (uint32_t i = 0; i < c->result->output_count; ++i) {
-        const gbx_check_output *output = &c->result->outputs[i];
-        void *payload;
-        gbx_status status = fetch(c, output, &payload);
-        c->wants[i] = payload;
-        GBX_TRY(status);
-        if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
-            *out_has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
-    }
-    return NULL;
-}
-
 /* --- comparing --- */
 
 static gbx_status read_got(const checking *c, const gbx_check_output *output, void *out_payload) {
@@ -291,8 +246,81 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     return status;
 }
 
-/* Another thing than before, or nothing at all, says nothing of the kernel. */
-static void judge(const checking *c) {
+/* --- damage --- */
+
+static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_is_damaged) {
+    gbx_entry entry;
+    *out_is_damaged = false;
+    if (index == GBX_REPLAY_NO_ENTRY)
+        return NULL;
+    GBX_TRY(gbx_entries_at(entries, index, &entry));
+    bool has_hash = entry.tensor && entry.head->flags & GBX_FLAG_HAS_HASH;
+    if (!has_hash || gbx_entry_stored_bytes(&entry) == 0)
+        return NULL;
+    gbx_record_tensor record = *entry.tensor;
+    gbx_hash128 told = {.low = record.hash_low, .high = record.hash_high};
+    uint64_t bytes = record.bin_size;
+    void *payload = malloc(bytes);
+    if (!payload)
+        return gbx_fail_memory("reading a tensor of %" PRIu64 " bytes", bytes);
+    gbx_status status =
+        gbx_reader_read_payload(gbx_entries_reader(entries), record.bin_offset, payload, bytes);
+    if (!status) {
+        gbx_hash128 hash = gbx_hash_bytes(payload, bytes);
+        *out_is_damaged = hash.low != told.low || hash.high != told.high;
+    }
+    free(payload);
+    return status;
+}
+
+/* The first argument that has not the hash any more that was taken of it; NULL for none. */
+static gbx_status find_damage(gbx_entries *entries, const gbx_replay_task *task, bool has_outputs,
+                              const gbx_replay_argument **out_argument) {
+    *out_argument = NULL;
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        bool is_damaged;
+        GBX_TRY(look_for_hash(entries, task->arguments[i].before, &is_damaged));
+        if (!is_damaged && has_outputs)
+            GBX_TRY(look_for_hash(entries, task->arguments[i].after, &is_damaged));
+        if (is_damaged) {
+            *out_argument = &task->arguments[i];
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* --- all of it --- */
+
+/* The references run when it comes back, unless the task cannot be checked. */
+static gbx_status begin_check(checking *c) {
+    if (!find_objects(c))
+        return NULL;
+    gbx_check_result *result = c->result;
+    for (uint32_t i = 0; i < c->task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &c->task->arguments[i];
+        if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT || (c->got && !c->got[i]))
+            continue;
+        if (!c->got && argument->after == GBX_REPLAY_NO_ENTRY) {
+            GBX_TRY(note_missing(c, argument));
+        } else if (result->output_count < GBX_MAX_TENSOR_ARGS) {
+            gbx_check_output *output = &result->outputs[result->output_count++];
+            output->argument = i;
+            output->slot = argument->slot;
+            output->name = argument->name;
+            output->tensor = argument->tensor;
+            output->not_written = 0;
+        }
+    }
+    if (result->output_count == 0 && result->missing_outputs == 0)
+        not_checked(result, "it has no outputs that could be compared");
+    return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
+}
+
+static gbx_status compare_all(checking *c, bool has_again) {
+    for (uint32_t i = 0; i < c->result->output_count; ++i)
+        GBX_TRY(compare_output(c, i, has_again));
+    /* Another thing than before, or nothing at all, says nothing of the kernel. */
     gbx_check_result *result = c->result;
     const gbx_check_output *unwritten = NULL;
     uint64_t compared = 0;
@@ -319,78 +347,7 @@ static void judge(const checking *c) {
     } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
         not_checked(result, "its outputs have no elements");
     }
-}
-
-/* --- damage --- */
-
-static gbx_status compare_hash(gbx_entries *entries, const gbx_record_tensor *record,
-                               bool *out_is_damaged) {
-    gbx_hash128 told = {.low = record->hash_low, .high = record->hash_high};
-    uint64_t bytes = record->bin_size;
-    void *payload = malloc(bytes);
-    if (!payload)
-        return gbx_fail_memory("reading a tensor of %" PRIu64 " bytes", bytes);
-    gbx_status status =
-        gbx_reader_read_payload(gbx_entries_reader(entries), record->bin_offset, payload, bytes);
-    if (!status) {
-        gbx_hash128 hash = gbx_hash_bytes(payload, bytes);
-        *out_is_damaged = hash.low != told.low || hash.high != told.high;
-    }
-    free(payload);
-    return status;
-}
-
-static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_is_damaged) {
-    gbx_entry entry;
-    *out_is_damaged = false;
-    if (index == GBX_REPLAY_NO_ENTRY)
-        return NULL;
-    GBX_TRY(gbx_entries_at(entries, index, &entry));
-    bool has_hash = entry.tensor && entry.head->flags & GBX_FLAG_HAS_HASH;
-    if (!has_hash || gbx_entry_stored_bytes(&entry) == 0)
-        return NULL;
-    gbx_record_tensor record = *entry.tensor;
-    return compare_hash(entries, &record, out_is_damaged);
-}
-
-/* The first argument that has not the hash any more that was taken of it; NULL for none. */
-static gbx_status find_damage(gbx_entries *entries, const gbx_replay_task *task, bool has_outputs,
-                              const gbx_replay_argument **out_argument) {
-    *out_argument = NULL;
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        bool is_damaged;
-        GBX_TRY(look_for_hash(entries, task->arguments[i].before, &is_damaged));
-        if (!is_damaged && has_outputs)
-            GBX_TRY(look_for_hash(entries, task->arguments[i].after, &is_damaged));
-        if (is_damaged) {
-            *out_argument = &task->arguments[i];
-            return NULL;
-        }
-    }
     return NULL;
-}
-
-/* --- all of it --- */
-
-/* The references run when it comes back, unless the task cannot be checked. */
-static gbx_status begin_check(checking *c) {
-    if (!find_objects(c))
-        return NULL;
-    GBX_TRY(find_outputs(c));
-    return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
-}
-
-static gbx_status compare_all(checking *c, bool has_again) {
-    for (uint32_t i = 0; i < c->result->output_count; ++i)
-        GBX_TRY(compare_output(c, i, has_again));
-    judge(c);
-    return NULL;
-}
-
-static gbx_status compare_again(checking *c, bool *out_is_done) {
-    GBX_TRY(start(c, poisons[1]));
-    GBX_TRY(finish(c, out_is_done));
-    return *out_is_done ? compare_all(c, true) : NULL;
 }
 
 /* What a disk changed is no kernel's fault. */
@@ -408,14 +365,27 @@ static gbx_status look_for_damage(const checking *c) {
 
 /* Nobody is blamed before the reference has said the same twice. */
 static gbx_status compare_outputs(checking *c) {
-    bool is_done, has_poison;
+    bool is_done, has_poison = false;
     GBX_TRY(finish(c, &is_done));
     if (is_done) {
-        GBX_TRY(fetch_all(c, &has_poison));
+        /* What references left of each output; some of it may not have been written. */
+        for (uint32_t i = 0; i < c->result->output_count; ++i) {
+            const gbx_check_output *output = &c->result->outputs[i];
+            void *payload;
+            gbx_status status = fetch(c, output, &payload);
+            c->wants[i] = payload;
+            GBX_TRY(status);
+            if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
+                has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
+        }
         if (!has_poison)
             GBX_TRY(compare_all(c, false));
-        if (has_poison || c->result->verdict == GBX_CHECK_INTRODUCED)
-            GBX_TRY(compare_again(c, &is_done));
+        if (has_poison || c->result->verdict == GBX_CHECK_INTRODUCED) {
+            GBX_TRY(start(c, poisons[1]));
+            GBX_TRY(finish(c, &is_done));
+            if (is_done)
+                GBX_TRY(compare_all(c, true));
+        }
     }
     if (!is_done)
         c->result->output_count = 0;

@@ -1,4 +1,4 @@
-#include "replay/check/references.h"
+#include "replay/check/check.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -142,19 +142,6 @@ static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
     return status ? gbx_status_annotate(status, "the reference of kernel %s", kernel->name) : NULL;
 }
 
-/* Of several that fail the first counts, whatever the order in which they end. */
-static void note_failure(work *w, size_t number, gbx_status status) {
-    pthread_mutex_lock(&w->lock);
-    if (!w->status || number < w->failed) {
-        gbx_status_free(w->status);
-        w->status = status;
-        w->failed = number;
-        status = NULL;
-    }
-    pthread_mutex_unlock(&w->lock);
-    gbx_status_free(status);
-}
-
 static void *compile_some(void *context) {
     work *w = context;
     for (;;) {
@@ -165,8 +152,18 @@ static void *compile_some(void *context) {
             return NULL;
         gbx_status status =
             compile(&w->references->scene->kernels[number], &w->references->objects[number]);
-        if (status)
-            note_failure(w, number, status);
+        if (status) {
+            /* Of several that fail the first counts, whatever the order in which they end. */
+            pthread_mutex_lock(&w->lock);
+            if (!w->status || number < w->failed) {
+                gbx_status_free(w->status);
+                w->status = status;
+                w->failed = number;
+                status = NULL;
+            }
+            pthread_mutex_unlock(&w->lock);
+            gbx_status_free(status);
+        }
     }
 }
 
@@ -190,7 +187,13 @@ static gbx_status compile_all(gbx_references *references) {
 
 /* --- all of it --- */
 
-static gbx_status fill(gbx_references *references) {
+static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
+                             gbx_scene_trouble *trouble) {
+    *trouble = GBX_SCENE_BROKEN;
+    GBX_TRY(gbx_scene_load(path, &references->scene));
+    *trouble = GBX_SCENE_USABLE;
+    GBX_TRY(match_scene(references->scene, run, trouble));
+    *trouble = GBX_SCENE_BROKEN;
     const gbx_scene *scene = references->scene;
     references->items = calloc(scene->kernel_count + 1, sizeof *references->items);
     references->objects = calloc(scene->kernel_count + 1, sizeof *references->objects);
@@ -203,17 +206,6 @@ static gbx_status fill(gbx_references *references) {
                                                      .object = references->objects[i],
                                                      .rtol = scene->kernels[i].rtol,
                                                      .atol = scene->kernels[i].atol};
-    return NULL;
-}
-
-static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
-                             gbx_scene_trouble *trouble) {
-    *trouble = GBX_SCENE_BROKEN;
-    GBX_TRY(gbx_scene_load(path, &references->scene));
-    *trouble = GBX_SCENE_USABLE;
-    GBX_TRY(match_scene(references->scene, run, trouble));
-    *trouble = GBX_SCENE_BROKEN;
-    GBX_TRY(fill(references));
     *trouble = GBX_SCENE_USABLE;
     return NULL;
 }

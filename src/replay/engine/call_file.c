@@ -36,96 +36,40 @@ static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size) {
     return offset <= size && bytes <= size - offset;
 }
 
-static bool is_header(const gbx_call_file *file) {
-    return memcmp(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic) == 0 &&
-           file->version == GBX_CALL_FILE_VERSION && file->header_bytes == sizeof *file;
-}
-
 static bool is_memory(const gbx_call_file *file) {
     return file->gm_base >= PAGE_BYTES && file->gm_base % PAGE_BYTES == 0 && file->gm_bytes > 0 &&
            file->gm_bytes % PAGE_BYTES == 0 && file->gm_bytes <= GBX_CALL_MAX_GM_BYTES &&
            file->gm_base <= UINT64_MAX - GBX_CALL_MAX_GM_BYTES;
 }
 
-static bool are_tables(const gbx_call_file *file) {
-    uint64_t dispatch_bytes = (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
-    return file->dispatch_count > 0 && file->dispatch_count <= GBX_CALL_MAX_DISPATCHES &&
-           is_inside(file->dispatch_offset, dispatch_bytes, file->file_bytes) &&
-           file->extent_count <= file->file_bytes / sizeof(gbx_call_extent) &&
-           is_inside(file->extent_offset, file->extent_count * sizeof(gbx_call_extent),
-                     file->file_bytes);
-}
-
-static bool are_slots(const gbx_call_file *file) {
-    for (int i = 0; i < GBX_CALL_SLOTS; ++i) {
-        const gbx_call_slot *slot = &file->slots[i];
-        if (slot->kind > GBX_CALL_TENSOR || slot->role > 2)
-            return false;
-        if (slot->kind == GBX_CALL_TENSOR && slot->tensor.ndims > GBX_MAX_DIMS)
-            return false;
-    }
-    return true;
-}
-
-static bool are_objects(const gbx_call_file *file) {
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        if (!memchr(file->objects[i], 0, GBX_CALL_PATH_BYTES))
-            return false;
-    return true;
-}
-
-static bool are_dispatches(const gbx_loaded_call *loaded) {
-    for (uint32_t i = 0; i < loaded->file->dispatch_count; ++i) {
-        const gbx_call_dispatch *dispatch = &loaded->dispatches[i];
-        if (dispatch->subtask >= GBX_SUBTASK_COUNT ||
-            !loaded->file->objects[dispatch->subtask][0] ||
-            dispatch->block_idx >= loaded->file->block_num)
-            return false;
-    }
-    return true;
-}
-
-static bool are_extents(const gbx_loaded_call *loaded) {
-    const gbx_call_file *file = loaded->file;
-    for (uint64_t i = 0; i < file->extent_count; ++i) {
-        const gbx_call_extent *extent = &loaded->extents[i];
-        if (extent->address < file->gm_base ||
-            !is_inside(extent->address - file->gm_base, extent->bytes, file->gm_bytes) ||
-            !is_inside(extent->offset, extent->bytes, file->file_bytes))
-            return false;
-    }
-    return true;
-}
-
 static const char *check_header(const gbx_call_file *file, uint64_t file_bytes) {
-    if (!is_header(file))
+    if (memcmp(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic) != 0 ||
+        file->version != GBX_CALL_FILE_VERSION || file->header_bytes != sizeof *file)
         return "it is none of this version";
     if (file->file_bytes != file_bytes)
         return "it does not have the length that it tells";
     if (!is_memory(file) || file->chip_blocks == 0 || file->chip_blocks > GBX_CALL_MAX_BLOCKS)
         return "it describes no chip";
-    if (!are_tables(file))
+    uint64_t dispatch_bytes = (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
+    if (file->dispatch_count == 0 || file->dispatch_count > GBX_CALL_MAX_DISPATCHES ||
+        !is_inside(file->dispatch_offset, dispatch_bytes, file->file_bytes) ||
+        file->extent_count > file->file_bytes / sizeof(gbx_call_extent) ||
+        !is_inside(file->extent_offset, file->extent_count * sizeof(gbx_call_extent),
+                   file->file_bytes))
         return "a table lies outside of it";
-    if (!are_slots(file))
-        return "an argument is neither tensor nor scalar";
-    return are_objects(file) ? NULL : "the path of a kernel does not end";
+    for (int i = 0; i < GBX_CALL_SLOTS; ++i) {
+        const gbx_call_slot *slot = &file->slots[i];
+        if (slot->kind > GBX_CALL_TENSOR || slot->role > 2 ||
+            (slot->kind == GBX_CALL_TENSOR && slot->tensor.ndims > GBX_MAX_DIMS))
+            return "an argument is neither tensor nor scalar";
+    }
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (!memchr(file->objects[i], 0, sizeof file->objects[i]))
+            return "the path of a kernel does not end";
+    return NULL;
 }
 
 /* --- reading --- */
-
-static void describe(gbx_loaded_call *loaded) {
-    const gbx_call_file *file = loaded->file;
-    gbx_kernel_call *call = &loaded->call;
-    call->gm_base = file->gm_base;
-    call->gm_bytes = file->gm_bytes;
-    call->chip_blocks = file->chip_blocks;
-    call->block_num = file->block_num;
-    memcpy(call->slots, file->slots, sizeof call->slots);
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        call->kernels[i].object = file->objects[i][0] ? file->objects[i] : NULL;
-    call->dispatches = loaded->dispatches;
-    call->dispatch_count = file->dispatch_count;
-}
 
 static int read_header(gbx_loaded_call *loaded, int fd) {
     struct stat about;
@@ -151,16 +95,37 @@ static int read_tables(gbx_loaded_call *loaded, int fd) {
     if (read_at(loaded, fd, loaded->dispatches, dispatch_bytes, file->dispatch_offset) ||
         read_at(loaded, fd, loaded->extents, extent_bytes, file->extent_offset))
         return -1;
-    if (!are_dispatches(loaded))
-        return fail(loaded, "a dispatch has no kernel or no block");
-    return are_extents(loaded) ? 0 : fail(loaded, "bytes lie outside of memory or of the file");
+    for (uint32_t i = 0; i < file->dispatch_count; ++i) {
+        const gbx_call_dispatch *dispatch = &loaded->dispatches[i];
+        if (dispatch->subtask >= GBX_SUBTASK_COUNT || !file->objects[dispatch->subtask][0] ||
+            dispatch->block_idx >= file->block_num)
+            return fail(loaded, "a dispatch has no kernel or no block");
+    }
+    for (uint64_t i = 0; i < file->extent_count; ++i) {
+        const gbx_call_extent *extent = &loaded->extents[i];
+        if (extent->address < file->gm_base ||
+            !is_inside(extent->address - file->gm_base, extent->bytes, file->gm_bytes) ||
+            !is_inside(extent->offset, extent->bytes, file->file_bytes))
+            return fail(loaded, "bytes lie outside of memory or of the file");
+    }
+    return 0;
 }
 
 int gbx_loaded_call_read(int fd, gbx_loaded_call *out_loaded) {
     memset(out_loaded, 0, sizeof *out_loaded);
     if (read_header(out_loaded, fd) || read_tables(out_loaded, fd))
         return -1;
-    describe(out_loaded);
+    const gbx_call_file *file = out_loaded->file;
+    gbx_kernel_call *call = &out_loaded->call;
+    call->gm_base = file->gm_base;
+    call->gm_bytes = file->gm_bytes;
+    call->chip_blocks = file->chip_blocks;
+    call->block_num = file->block_num;
+    memcpy(call->slots, file->slots, sizeof call->slots);
+    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        call->kernels[i].object = file->objects[i][0] ? file->objects[i] : NULL;
+    call->dispatches = out_loaded->dispatches;
+    call->dispatch_count = file->dispatch_count;
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "replay/engine/call_link.h"
+#include "replay/engine/call_file.h"
 
 enum { EXIT_USAGE = 2, STACK_BYTES = 8 << 20 };
 
@@ -115,18 +115,6 @@ static int serve_call(server *s, gbx_loaded_call *loaded, gbx_call_answer *answe
     return result;
 }
 
-static void answer_order(server *s, const gbx_call_order *order) {
-    gbx_loaded_call loaded;
-    gbx_call_answer answer = {.magic = GBX_CALL_LINK_MAGIC, .number = order->number};
-    if (serve_call(s, &loaded, &answer) == 0)
-        answer.code = GBX_CALL_DONE;
-    answer.ns = loaded.call.ns;
-    memcpy(answer.error, loaded.call.error, sizeof answer.error);
-    gbx_loaded_call_free(&loaded);
-    fflush(NULL); /* what kernels print is there when the engine goes on */
-    send(GBX_CALL_SOCKET_FD, &answer, sizeof answer, MSG_NOSIGNAL);
-}
-
 static int serve(void) {
     static server s; /* has a whole call in it */
     gbx_call_order order;
@@ -146,7 +134,15 @@ static int serve(void) {
             continue;
         if (bytes != (ssize_t)sizeof order || order.magic != GBX_CALL_LINK_MAGIC)
             _exit(0);
-        answer_order(&s, &order);
+        gbx_loaded_call loaded;
+        gbx_call_answer answer = {.magic = GBX_CALL_LINK_MAGIC, .number = order.number};
+        if (serve_call(&s, &loaded, &answer) == 0)
+            answer.code = GBX_CALL_DONE;
+        answer.ns = loaded.call.ns;
+        memcpy(answer.error, loaded.call.error, sizeof answer.error);
+        gbx_loaded_call_free(&loaded);
+        fflush(NULL); /* what kernels print is there when the engine goes on */
+        send(GBX_CALL_SOCKET_FD, &answer, sizeof answer, MSG_NOSIGNAL);
     }
 }
 

@@ -99,19 +99,6 @@ static gbx_status check_request(const gbx_replay_request *request) {
     return NULL;
 }
 
-static void fill_slots(const gbx_replay_task *task, const gbx_replay_layout *layout,
-                       gbx_call_file *file) {
-    for (uint32_t i = 0; i < task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &task->arguments[i];
-        gbx_call_slot *slot = &file->slots[argument->slot];
-        slot->kind = argument->is_tensor ? GBX_CALL_TENSOR : GBX_CALL_SCALAR;
-        slot->role = argument->role;
-        slot->bits = argument->is_tensor ? 0 : argument->bits;
-        if (argument->is_tensor)
-            slot->tensor = layout->tensors[i];
-    }
-}
-
 static void fill_header(const gbx_replay_request *request, const gbx_replay_layout *layout,
                         uint32_t chip_blocks, gbx_call_file *file) {
     memset(file, 0, sizeof *file);
@@ -127,26 +114,18 @@ static void fill_header(const gbx_replay_request *request, const gbx_replay_layo
     file->extent_offset =
         file->dispatch_offset + (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
     file->file_bytes = file->extent_offset;
-    fill_slots(request->task, layout, file);
+    for (uint32_t i = 0; i < request->task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &request->task->arguments[i];
+        gbx_call_slot *slot = &file->slots[argument->slot];
+        slot->kind = argument->is_tensor ? GBX_CALL_TENSOR : GBX_CALL_SCALAR;
+        slot->role = argument->role;
+        slot->bits = argument->is_tensor ? 0 : argument->bits;
+        if (argument->is_tensor)
+            slot->tensor = layout->tensors[i];
+    }
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (request->task->func_ids[i] != UINT32_MAX)
             snprintf(file->objects[i], sizeof file->objects[i], "%s", request->objects[i]);
-}
-
-/* A core that the dump does not tell is the one of a chip that is idle otherwise. */
-static gbx_call_dispatch *make_dispatches(const gbx_replay_request *request, uint32_t chip_blocks) {
-    uint32_t count = gbx_replay_request_count(request);
-    gbx_call_dispatch *dispatches = calloc(count, sizeof *dispatches);
-    for (uint32_t i = 0; dispatches && i < count; ++i) {
-        const gbx_replay_dispatch *from =
-            &request->task->dispatches[gbx_replay_request_first(request) + i];
-        dispatches[i] = (gbx_call_dispatch){
-            .subtask = from->subtask, .block_idx = from->block_idx, .core_id = from->core_id};
-        if (from->core_id == GBX_REPLAY_NO_CORE)
-            dispatches[i].core_id =
-                from->block_idx % chip_blocks * GBX_SUBTASK_COUNT + from->subtask;
-    }
-    return dispatches;
 }
 
 static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t offset) {
@@ -164,8 +143,9 @@ static uint64_t count_extents(const gbx_replay_memory *memory) {
     return count;
 }
 
-/* All that memory holds, and where it lies. */
-static gbx_status write_extents(const gbx_replay_memory *memory, int fd, gbx_call_file *file) {
+static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
+                              const gbx_call_dispatch *dispatches) {
+    /* All that memory holds, and where it lies. */
     uint64_t offset = 0;
     uint64_t bytes = 0;
     file->extent_count = count_extents(memory);
@@ -179,12 +159,6 @@ static gbx_status write_extents(const gbx_replay_memory *memory, int fd, gbx_cal
         GBX_TRY(write_at(fd, memory->gm + offset, bytes, extent.offset));
         file->file_bytes += bytes;
     }
-    return NULL;
-}
-
-static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
-                              const gbx_call_dispatch *dispatches) {
-    GBX_TRY(write_extents(memory, fd, file));
     GBX_TRY(
         write_at(fd, dispatches, file->dispatch_count * sizeof *dispatches, file->dispatch_offset));
     GBX_TRY(write_at(fd, file, sizeof *file, 0));
@@ -198,7 +172,19 @@ static gbx_status describe_request(const gbx_replay_request *request,
                                    const gbx_replay_layout *layout, uint32_t chip_blocks,
                                    gbx_call_file *out_file, gbx_call_dispatch **out_dispatches) {
     fill_header(request, layout, chip_blocks, out_file);
-    *out_dispatches = make_dispatches(request, chip_blocks);
+    /* A core that the dump does not tell is the one of a chip that is idle otherwise. */
+    uint32_t count = gbx_replay_request_count(request);
+    gbx_call_dispatch *dispatches = calloc(count, sizeof *dispatches);
+    for (uint32_t i = 0; dispatches && i < count; ++i) {
+        const gbx_replay_dispatch *from =
+            &request->task->dispatches[gbx_replay_request_first(request) + i];
+        dispatches[i] = (gbx_call_dispatch){
+            .subtask = from->subtask, .block_idx = from->block_idx, .core_id = from->core_id};
+        if (from->core_id == GBX_REPLAY_NO_CORE)
+            dispatches[i].core_id =
+                from->block_idx % chip_blocks * GBX_SUBTASK_COUNT + from->subtask;
+    }
+    *out_dispatches = dispatches;
     return *out_dispatches ? NULL : gbx_fail_memory("writing the call of a task");
 }
 
@@ -229,14 +215,6 @@ static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *r
     return NULL;
 }
 
-static gbx_status take_answer(const gbx_call_answer *answer, gbx_replay_outcome *outcome) {
-    if (answer->code != GBX_CALL_DONE)
-        return gbx_fail(answer->code == GBX_CALL_NOT_LOADED ? GBX_BAD_KERNEL : GBX_IO,
-                        "calling kernels again: %s", answer->error);
-    outcome->ns = answer->ns;
-    return NULL;
-}
-
 gbx_status gbx_replay_begin(gbx_replay_engine *engine, const gbx_replay_request *request) {
     GBX_TRY(prepare(engine, request));
     GBX_TRY(
@@ -250,11 +228,15 @@ gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_out
     gbx_replay_reply reply;
     GBX_TRY(gbx_replay_child_wait(&engine->child, engine->timeout_ns, &reply));
     *out_outcome = (gbx_replay_outcome){.is_relocated = engine->layout.is_relocated};
-    if (reply.ending == GBX_REPLAY_ANSWERED)
-        GBX_TRY(take_answer(&reply.answer, out_outcome));
-    else
+    if (reply.ending == GBX_REPLAY_ANSWERED) {
+        if (reply.answer.code != GBX_CALL_DONE)
+            return gbx_fail(reply.answer.code == GBX_CALL_NOT_LOADED ? GBX_BAD_KERNEL : GBX_IO,
+                            "calling kernels again: %s", reply.answer.error);
+        out_outcome->ns = reply.answer.ns;
+    } else {
         GBX_TRY(gbx_replay_fault_tell(&engine->request, &engine->child, &reply, engine->timeout_ns,
                                       &out_outcome->fault));
+    }
     return gbx_replay_memory_find_strays(&engine->memory, &engine->layout, out_outcome);
 }
 

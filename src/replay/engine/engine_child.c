@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,6 +17,8 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/program_path.h"
+#include "text/names.h"
+#include "text/plain_text.h"
 
 /* --- what both share --- */
 
@@ -37,14 +41,6 @@ gbx_status gbx_replay_child_open(gbx_replay_child *child) {
 
 /* --- ending --- */
 
-static int wait_for(const gbx_replay_child *child, siginfo_t *out_info, int options) {
-    int result;
-    do
-        result = waitid(P_PID, (id_t)child->pid, out_info, WEXITED | options);
-    while (result != 0 && errno == EINTR);
-    return result;
-}
-
 /* Ends it, if it has not ended by itself, and all that kernels started; tells how it ended. */
 static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
     siginfo_t info = {0};
@@ -52,7 +48,10 @@ static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
         return;
     /* Not reaped yet, so the number of the group is still its own. */
     kill(-child->pid, SIGKILL);
-    int result = wait_for(child, &info, 0);
+    int result;
+    do
+        result = waitid(P_PID, (id_t)child->pid, &info, WEXITED);
+    while (result != 0 && errno == EINTR);
     if (out_reply) {
         bool was_killed = result == 0 && info.si_code != CLD_EXITED;
         out_reply->ending = was_killed ? GBX_REPLAY_KILLED : GBX_REPLAY_EXITED;
@@ -78,33 +77,6 @@ void gbx_replay_child_close(gbx_replay_child *child) {
 
 /* --- starting --- */
 
-/* What kernels print goes to our standard error, for our standard output is ours. */
-static int spawn(const gbx_replay_child *child, const char *path, int socket, int gm_fd,
-                 pid_t *out_pid) {
-    char name[] = "glassbox-call";
-    char serve[] = GBX_CALL_SERVE;
-    char *const arguments[] = {name, serve, NULL};
-    const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = socket,
-                               [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
-                               [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
-                               [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
-    gbx_spawn_order order = {.path = path,
-                             .arguments = arguments,
-                             .descriptors = descriptors,
-                             .descriptor_count = sizeof descriptors / sizeof descriptors[0],
-                             .is_output_ours = true};
-    return gbx_spawn(&order, out_pid);
-}
-
-static gbx_status watch(gbx_replay_child *child) {
-    child->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, child->pid, 0));
-    if (child->pid_fd >= 0)
-        return NULL;
-    gbx_status status = gbx_fail(GBX_IO, "watching the process of a call: %s", strerror(errno));
-    reap(child, NULL);
-    return status;
-}
-
 static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, int gm_fd) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
@@ -112,12 +84,32 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     child->socket = gbx_above_standard_streams(sockets[0]);
     int theirs = gbx_above_standard_streams(sockets[1]);
     int error = child->socket < 0 || theirs < 0 ? errno : 0;
-    if (!error)
-        error = spawn(child, path, theirs, gm_fd, &child->pid);
+    if (!error) {
+        /* What kernels print goes to our standard error, for our standard output is ours. */
+        char name[] = "glassbox-call";
+        char serve[] = GBX_CALL_SERVE;
+        char *const arguments[] = {name, serve, NULL};
+        const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = theirs,
+                                   [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
+                                   [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
+                                   [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
+        gbx_spawn_order order = {.path = path,
+                                 .arguments = arguments,
+                                 .descriptors = descriptors,
+                                 .descriptor_count = sizeof descriptors / sizeof descriptors[0],
+                                 .is_output_ours = true};
+        error = gbx_spawn(&order, &child->pid);
+    }
     if (theirs >= 0)
         close(theirs);
-    if (!error)
-        return watch(child);
+    if (!error) {
+        child->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, child->pid, 0));
+        if (child->pid_fd >= 0)
+            return NULL;
+        gbx_status status = gbx_fail(GBX_IO, "watching the process of a call: %s", strerror(errno));
+        reap(child, NULL);
+        return status;
+    }
     if (child->socket >= 0)
         close(child->socket);
     child->socket = -1;
@@ -125,31 +117,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     return gbx_fail(GBX_IO, "starting %s: %s", path, strerror(error));
 }
 
-static gbx_status start(gbx_replay_child *child, const char *program, int gm_fd) {
-    char path[PATH_MAX];
-    gbx_program_path_query name = {.program = "glassbox-call",
-                                   .variable = "GLASSBOX_CALL",
-                                   .doing = "calling kernels",
-                                   .configured = program};
-    GBX_TRY(gbx_program_path_find(&name, path));
-    GBX_TRY(spawn_with_socket(child, path, gm_fd));
-    gbx_log_debug("process %d runs %s", (int)child->pid, path);
-    return NULL;
-}
-
 /* --- calling --- */
-
-static void clear_board(gbx_call_board *board, uint32_t dispatch_count) {
-    board->fault = (gbx_call_fault){0};
-    atomic_store_explicit(&board->is_loading, 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < dispatch_count; ++i)
-        atomic_store_explicit(&board->states[i], 0, memory_order_relaxed);
-}
-
-static bool send_order(gbx_replay_child *child) {
-    gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
-    return send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order;
-}
 
 /* One that ended since the last call, by something that a kernel left behind, is not missed. */
 gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int gm_fd,
@@ -158,11 +126,23 @@ gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, 
     if (child->pid > 0 && gbx_poll(&ended, 1, 0) != 0)
         reap(child, NULL);
     for (int attempt = 0; attempt < 2; ++attempt) {
-        if (child->pid == 0)
-            GBX_TRY(start(child, program, gm_fd));
-        clear_board(child->board, dispatch_count);
+        if (child->pid == 0) {
+            char path[PATH_MAX];
+            gbx_program_path_query name = {.program = "glassbox-call",
+                                           .variable = "GLASSBOX_CALL",
+                                           .doing = "calling kernels",
+                                           .configured = program};
+            GBX_TRY(gbx_program_path_find(&name, path));
+            GBX_TRY(spawn_with_socket(child, path, gm_fd));
+            gbx_log_debug("process %d runs %s", (int)child->pid, path);
+        }
+        child->board->fault = (gbx_call_fault){0};
+        atomic_store_explicit(&child->board->is_loading, 0, memory_order_relaxed);
+        for (uint32_t i = 0; i < dispatch_count; ++i)
+            atomic_store_explicit(&child->board->states[i], 0, memory_order_relaxed);
         child->order_ns = gbx_clock_ns();
-        if (send_order(child))
+        gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
+        if (send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order)
             return NULL;
         reap(child, NULL);
     }
@@ -178,18 +158,14 @@ static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer)
            out_answer->number == child->number;
 }
 
-/* An answer that is there counts, however late somebody looks. */
-static int wait_until(const gbx_replay_child *child, int64_t timeout_ns) {
-    struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
-                                {.fd = child->pid_fd, .events = POLLIN}};
-    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
-    return gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
-}
-
 gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
                                  gbx_replay_reply *out_reply) {
     memset(out_reply, 0, sizeof *out_reply);
-    int ready = wait_until(child, timeout_ns);
+    /* An answer that is there counts, however late somebody looks. */
+    struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
+                                {.fd = child->pid_fd, .events = POLLIN}};
+    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
+    int ready = gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
     if (ready < 0) {
         gbx_status status = gbx_fail(GBX_IO, "waiting for a call: %s", strerror(errno));
         reap(child, NULL);
@@ -205,5 +181,149 @@ gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
     reap(child, out_reply);
     if (ready == 0)
         out_reply->ending = GBX_REPLAY_SILENT;
+    return NULL;
+}
+
+/* --- what went wrong in a call that did not come back --- */
+
+enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };
+
+static const char *signal_name(int number, char buffer[SIGNAL_TEXT_BYTES]) {
+    const char *abbreviation = number > 0 && number < NSIG ? sigabbrev_np(number) : NULL;
+    if (abbreviation)
+        snprintf(buffer, SIGNAL_TEXT_BYTES, "SIG%s", abbreviation);
+    else
+        snprintf(buffer, SIGNAL_TEXT_BYTES, "signal %d", number);
+    return buffer;
+}
+
+/* What ran when it ended. */
+typedef struct scene {
+    uint32_t first; /* of the request's dispatches: the first that ran; UINT32_MAX for none */
+    uint32_t running_count;
+} scene;
+
+/* "kernel add" and "block 0, aiv0" of a dispatch. */
+static const char *kernel_of(const gbx_replay_request *request, uint32_t dispatch) {
+    return request->task->kernel_names[request->task->dispatches[dispatch].subtask];
+}
+
+static void describe_place(const gbx_replay_request *request, uint32_t dispatch,
+                           uint32_t running_count, char out_text[PLACE_BYTES]) {
+    const gbx_replay_dispatch *at = &request->task->dispatches[dispatch];
+    int used = snprintf(out_text, PLACE_BYTES, "block %" PRIu32 ", %s", at->block_idx,
+                        gbx_name_of(&gbx_subtasks, at->subtask));
+    if (running_count > 1)
+        snprintf(out_text + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
+                 running_count - 1);
+}
+
+/* --- each kind --- */
+
+static void tell_signal(const gbx_replay_request *request, const gbx_call_fault *noted,
+                        bool is_of_dispatch, gbx_replay_fault *fault) {
+    char name[SIGNAL_TEXT_BYTES];
+    char where[HOW_BYTES] = "";
+    char place[PLACE_BYTES];
+    fault->signal = (int)noted->signal;
+    fault->has_address = noted->has_address != 0;
+    fault->address = fault->has_address ? noted->address : 0;
+    if (fault->has_address)
+        snprintf(where, sizeof where, " at 0x%" PRIx64, fault->address);
+    else if (fault->signal == SIGSEGV)
+        snprintf(where, sizeof where, " at an address that no memory can have, or sent by another");
+    describe_place(request, fault->dispatch, 1, place);
+    const char *form =
+        is_of_dispatch ? "kernel %.96s crashed (%s): %s%s"
+                       : "a thread that a kernel started crashed while kernel %.96s ran (%s): %s%s";
+    snprintf(fault->text, sizeof fault->text, form, kernel_of(request, fault->dispatch), place,
+             signal_name(fault->signal, name), where);
+}
+
+static void tell_ending(const gbx_replay_request *request, const gbx_replay_reply *reply,
+                        uint32_t running_count, gbx_replay_fault *fault) {
+    char place[PLACE_BYTES];
+    char how[HOW_BYTES];
+    char name[SIGNAL_TEXT_BYTES];
+    if (reply->ending == GBX_REPLAY_KILLED) {
+        fault->signal = reply->value;
+        snprintf(how, sizeof how, "with %s", signal_name(reply->value, name));
+    } else {
+        snprintf(how, sizeof how, "with exit code %d", reply->value);
+    }
+    describe_place(request, fault->dispatch, 1, place);
+    const char *kernel = kernel_of(request, fault->dispatch);
+    if (running_count > 1)
+        snprintf(fault->text, sizeof fault->text,
+                 "one of %" PRIu32
+                 " calls that ran ended the process %s (the first of them: kernel "
+                 "%.96s, %s)",
+                 running_count, how, kernel, place);
+    else
+        snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)", kernel,
+                 how, place);
+}
+
+/* --- all of them --- */
+
+static gbx_status fail_loading(const gbx_replay_request *request, const gbx_replay_reply *reply,
+                               const gbx_call_fault *noted) {
+    char name[SIGNAL_TEXT_BYTES];
+    bool is_noted = atomic_load_explicit(&noted->kind, memory_order_acquire) == GBX_CALL_SIGNAL;
+    int number = is_noted ? (int)noted->signal : reply->value;
+    const char *how = "ended the process";
+    if (reply->ending == GBX_REPLAY_SILENT)
+        how = "did not end in time";
+    else if (is_noted || reply->ending == GBX_REPLAY_KILLED)
+        how = signal_name(number, name);
+    return gbx_fail(GBX_BAD_KERNEL,
+                    "loading the kernels of task %" PRIu64
+                    ": a constructor of a shared object failed: %s",
+                    request->task->task, how);
+}
+
+/* What it says of itself may be scribbled over by a kernel: numbers are checked. */
+gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_replay_child *child,
+                                 const gbx_replay_reply *reply, int64_t timeout_ns,
+                                 gbx_replay_fault *out_fault) {
+    const gbx_call_fault *noted = &child->board->fault;
+    uint32_t count = gbx_replay_request_count(request);
+    uint32_t kind = atomic_load_explicit(&noted->kind, memory_order_acquire);
+    scene seen = {.first = UINT32_MAX};
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t state = atomic_load_explicit(&child->board->states[i], memory_order_acquire);
+        if (state == GBX_CALL_RUNS && seen.running_count++ == 0)
+            seen.first = i;
+    }
+    if (atomic_load_explicit(&child->board->is_loading, memory_order_relaxed))
+        return fail_loading(request, reply, noted);
+    bool has_note = reply->ending == GBX_REPLAY_EXITED && reply->value == GBX_CALL_FAULT_EXIT &&
+                    (kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END);
+    bool is_of_dispatch = has_note && noted->dispatch < count;
+    uint32_t exiting = atomic_load_explicit(&noted->exiting, memory_order_relaxed) - 1;
+    if (reply->ending == GBX_REPLAY_EXITED && !has_note && exiting < count)
+        seen = (scene){exiting, 1};
+    uint32_t dispatch = is_of_dispatch ? noted->dispatch : seen.first < count ? seen.first : 0;
+    *out_fault = (gbx_replay_fault){.is_there = true,
+                                    .dispatch = gbx_replay_request_first(request) + dispatch};
+    if (has_note && kind == GBX_CALL_SIGNAL) {
+        tell_signal(request, noted, is_of_dispatch, out_fault);
+    } else if (has_note) {
+        char place[PLACE_BYTES];
+        describe_place(request, out_fault->dispatch, 1, place);
+        snprintf(out_fault->text, sizeof out_fault->text,
+                 "kernel %.96s ended the thread it ran on (%s): pthread_exit; it has to return",
+                 kernel_of(request, out_fault->dispatch), place);
+    } else if (reply->ending == GBX_REPLAY_SILENT) {
+        char place[PLACE_BYTES];
+        out_fault->is_hang = true;
+        describe_place(request, out_fault->dispatch, seen.running_count, place);
+        snprintf(out_fault->text, sizeof out_fault->text,
+                 "kernel %.96s did not return within %.6g s (%s)",
+                 kernel_of(request, out_fault->dispatch), (double)timeout_ns / 1e9, place);
+    } else {
+        tell_ending(request, reply, seen.running_count, out_fault);
+    }
+    gbx_text_make_plain(out_fault->text);
     return NULL;
 }

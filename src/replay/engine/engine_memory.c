@@ -9,14 +9,223 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <glassbox/chip.h>
+
+#include "base/checked.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "store/reader.h"
 
-enum { PAGE_BYTES = 4096, MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
-#define MAX_MIRRORED_BYTES (UINT64_C(512) << 20)
+/* The slots of addresses that chips take, one each. */
+#define FIRST_SLOT UINT64_C(0x7e9000000000)
+#define SLOT_BYTES GBX_MAX_GM_BYTES
+enum { SLOT_COUNT = 13, PAGE_BYTES = 4096 };
 
-/* --- opening --- */
+/* The bytes that a tensor touches, by their addresses. */
+typedef struct hull {
+    uint64_t start;
+    uint64_t end; /* equal: it has no elements */
+} hull;
+
+/* False where an end has no address. */
+static bool find_hull(const gbx_tensor *tensor, hull *out_hull) {
+    int64_t first;
+    int64_t end;
+    gbx_tensor_extent(tensor, &first, &end);
+    bool overflows = __builtin_add_overflow(tensor->data, first, &out_hull->start);
+    overflows |= __builtin_add_overflow(tensor->data, end, &out_hull->end);
+    return !overflows;
+}
+
+/* --- where they were --- */
+
+static bool fits_slot(const gbx_replay_layout *layout, const hull *hulls, uint64_t base,
+                      uint64_t *out_end) {
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i] || hulls[i].start == hulls[i].end)
+            continue;
+        if (hulls[i].start < base || hulls[i].end > base + SLOT_BYTES)
+            return false;
+        if (hulls[i].end > *out_end)
+            *out_end = hulls[i].end;
+    }
+    return true;
+}
+
+static void set_memory(gbx_replay_layout *layout, uint64_t base, uint64_t end, uint64_t gm_bytes) {
+    uint64_t needed = end - base > gm_bytes ? end - base : gm_bytes;
+    layout->gm_base = base;
+    layout->gm_bytes = (needed + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static bool keep_addresses(gbx_replay_layout *layout, uint64_t gm_bytes) {
+    hull hulls[GBX_REPLAY_MAX_ARGUMENTS] = {0};
+    for (uint32_t i = 0; i < layout->count; ++i)
+        if (layout->is_tensor[i] && !find_hull(&layout->tensors[i], &hulls[i]))
+            return false;
+    for (uint64_t slot = 0; slot < SLOT_COUNT; ++slot) {
+        uint64_t base = FIRST_SLOT + slot * SLOT_BYTES;
+        uint64_t end = base;
+        if (fits_slot(layout, hulls, base, &end)) {
+            set_memory(layout, base, end, gm_bytes);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- elsewhere --- */
+
+/* Tensors that move together, for they share a buffer: the number of the first, for each. */
+typedef struct grouping {
+    hull hulls[GBX_REPLAY_MAX_ARGUMENTS]; /* of the group, at its first */
+    uint32_t group[GBX_REPLAY_MAX_ARGUMENTS];
+} grouping;
+
+static void join(grouping *g, const gbx_replay_layout *layout, uint32_t into, uint32_t from) {
+    if (g->hulls[from].start < g->hulls[into].start)
+        g->hulls[into].start = g->hulls[from].start;
+    if (g->hulls[from].end > g->hulls[into].end)
+        g->hulls[into].end = g->hulls[from].end;
+    for (uint32_t i = 0; i < layout->count; ++i)
+        if (g->group[i] == from)
+            g->group[i] = into;
+}
+
+static bool has_elements(const grouping *g, const gbx_replay_layout *layout, uint32_t i) {
+    return layout->is_tensor[i] && g->hulls[i].start < g->hulls[i].end;
+}
+
+/* Whether two tensors of different groups have a buffer, or their groups a byte, in common. */
+static bool belong_together(const grouping *g, const gbx_replay_layout *layout, uint32_t a,
+                            uint32_t b) {
+    if (g->group[a] == g->group[b] || !has_elements(g, layout, a) || !has_elements(g, layout, b))
+        return false;
+    const hull *of_a = &g->hulls[g->group[a]];
+    const hull *of_b = &g->hulls[g->group[b]];
+    return layout->tensors[a].data == layout->tensors[b].data ||
+           (of_a->start < of_b->end && of_b->start < of_a->end);
+}
+
+/* Joins the first two groups that belong together; false where none do. */
+static bool join_next(grouping *g, const gbx_replay_layout *layout) {
+    for (uint32_t a = 0; a < layout->count; ++a)
+        for (uint32_t b = a + 1; b < layout->count; ++b)
+            if (belong_together(g, layout, a, b)) {
+                uint32_t into = g->group[a] < g->group[b] ? g->group[a] : g->group[b];
+                join(g, layout, into, g->group[a] + g->group[b] - into);
+                return true;
+            }
+    return false;
+}
+
+/* A group keeps its place within a page, and an empty page lies before it. */
+static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uint64_t gm_bytes) {
+    uint64_t next = FIRST_SLOT + PAGE_BYTES;
+    uint64_t end = next;
+    for (uint32_t first = 0; first < layout->count; ++first) {
+        const hull *old = &g->hulls[first];
+        if (g->group[first] != first || !has_elements(g, layout, first))
+            continue;
+        if (old->end - old->start > FIRST_SLOT + SLOT_BYTES - next - 2 * (uint64_t)PAGE_BYTES)
+            return gbx_fail(GBX_OUT_OF_RANGE,
+                            "its tensors do not fit into the %" PRIu64
+                            " bytes of memory that a chip can have",
+                            SLOT_BYTES);
+        uint64_t move = next + old->start % PAGE_BYTES - old->start; /* may go round */
+        for (uint32_t i = first; i < layout->count; ++i)
+            if (g->group[i] == first)
+                layout->tensors[i].data += move;
+        end = old->end + move;
+        next = (end + 2 * (uint64_t)PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+        if (next + 3 * (uint64_t)PAGE_BYTES > FIRST_SLOT + SLOT_BYTES)
+            next = FIRST_SLOT + SLOT_BYTES - 2 * (uint64_t)PAGE_BYTES;
+    }
+    set_memory(layout, FIRST_SLOT, end, gm_bytes);
+    return NULL;
+}
+
+/* --- how much it is --- */
+
+/* Elements of a view may lie a page apart each. */
+static uint64_t touched_bytes(const gbx_tensor *tensor) {
+    int64_t first;
+    int64_t end;
+    gbx_tensor_extent(tensor, &first, &end);
+    uint64_t whole = (uint64_t)(end - first);
+    uint64_t apart;
+    if (!gbx_checked_mul_u64((uint64_t)gbx_tensor_numel(tensor), PAGE_BYTES, &apart))
+        apart = UINT64_MAX;
+    uint64_t touched = whole < apart ? whole : apart;
+    uint64_t payload = gbx_tensor_payload_bytes(tensor);
+    return touched > payload ? touched : payload;
+}
+
+/* Memory itself, one payload on its way to it, and of outputs what two runs leave and the dump. */
+static gbx_status check_size(gbx_replay_layout *layout) {
+    uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t left = there;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i])
+            continue;
+        uint64_t touched = touched_bytes(&layout->tensors[i]);
+        uint64_t payload = gbx_tensor_payload_bytes(&layout->tensors[i]);
+        uint64_t copies = layout->roles[i] == GBX_ROLE_INPUT ? 0 : 3;
+        uint64_t kept;
+        largest = payload > largest ? payload : largest;
+        if (!gbx_checked_mul_u64(payload, copies, &kept) || touched > left || kept > left - touched)
+            left = 0;
+        else
+            left -= touched + kept;
+        if (left < largest)
+            return gbx_fail(GBX_EXHAUSTED,
+                            "its tensors take more than the %" PRIu64
+                            " bytes of memory that this machine has, with what is kept to compare",
+                            there);
+        layout->touch_bytes += touched;
+    }
+    return NULL;
+}
+
+gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes,
+                                  gbx_replay_layout *out_layout) {
+    *out_layout = (gbx_replay_layout){.count = task->argument_count};
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        out_layout->tensors[i] = task->arguments[i].tensor;
+        out_layout->is_tensor[i] = task->arguments[i].is_tensor;
+        out_layout->roles[i] = task->arguments[i].role;
+    }
+    GBX_TRY(check_size(out_layout));
+    if (task->has_addresses && keep_addresses(out_layout, gm_bytes))
+        return NULL;
+    grouping groups = {0};
+    out_layout->is_relocated = true;
+    bool has_addresses = task->has_addresses;
+    for (uint32_t i = 0; i < out_layout->count; ++i) {
+        groups.group[i] = i;
+        if (out_layout->is_tensor[i])
+            has_addresses &= find_hull(&out_layout->tensors[i], &groups.hulls[i]);
+    }
+    if (!has_addresses) {
+        /* Each on its own, by offsets in a buffer that begins at an address in the middle. */
+        for (uint32_t i = 0; i < out_layout->count; ++i) {
+            out_layout->tensors[i].data = UINT64_C(1) << 63;
+            groups.group[i] = i;
+            if (out_layout->is_tensor[i])
+                (void)find_hull(&out_layout->tensors[i], &groups.hulls[i]);
+        }
+    } else {
+        while (join_next(&groups, out_layout))
+            ;
+    }
+    return place_groups(out_layout, &groups, gm_bytes);
+}
+
+/* --- the memory itself --- */
+
+enum { MAX_KEPT_PARTS = 16, MAX_KEPT_BYTES = 16 * PAGE_BYTES };
+#define MAX_MIRRORED_BYTES (UINT64_C(512) << 20)
 
 gbx_status gbx_replay_memory_open(gbx_replay_memory *memory) {
     memory->fd = gbx_above_standard_streams(
@@ -141,20 +350,6 @@ static void scatter(gbx_replay_memory *memory, const gbx_replay_layout *layout,
         gbx_tensor_scatter(tensor, memory->scratch, buffer_of(layout, tensor, memory->mirror));
 }
 
-static gbx_status poison_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                 unsigned char poison) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
-            continue;
-        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        GBX_TRY(reserve_scratch(memory, bytes));
-        if (bytes > 0)
-            memset(memory->scratch, poison, bytes);
-        scatter(memory, layout, &layout->tensors[i]);
-    }
-    return NULL;
-}
-
 gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const gbx_tensor *tensor,
                                    void *out_payload) {
     gbx_entry found;
@@ -169,8 +364,21 @@ gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const g
                                    out_payload, bytes);
 }
 
-static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                 const gbx_replay_request *request) {
+gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay_layout *layout,
+                                     const gbx_replay_request *request) {
+    if (layout->gm_bytes > memory->bytes)
+        GBX_TRY(map(memory, layout->gm_bytes));
+    GBX_TRY(clear(memory));
+    memory->is_mirrored = memory->mirror && layout->touch_bytes <= MAX_MIRRORED_BYTES;
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
+            continue;
+        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
+        GBX_TRY(reserve_scratch(memory, bytes));
+        if (bytes > 0)
+            memset(memory->scratch, request->poison, bytes);
+        scatter(memory, layout, &layout->tensors[i]);
+    }
     for (uint32_t i = 0; i < layout->count; ++i) {
         uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
         if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_OUTPUT || bytes == 0)
@@ -183,37 +391,11 @@ static gbx_status restore_inputs(gbx_replay_memory *memory, const gbx_replay_lay
     return NULL;
 }
 
-gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                                     const gbx_replay_request *request) {
-    if (layout->gm_bytes > memory->bytes)
-        GBX_TRY(map(memory, layout->gm_bytes));
-    GBX_TRY(clear(memory));
-    memory->is_mirrored = memory->mirror && layout->touch_bytes <= MAX_MIRRORED_BYTES;
-    GBX_TRY(poison_outputs(memory, layout, request->poison));
-    return restore_inputs(memory, layout, request);
-}
-
 /* --- looking --- */
 
 void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                               const gbx_tensor *tensor, void *out_payload) {
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
-}
-
-/* Before anything else is done to the mirror, which still has what was there before. */
-static void note_unchanged(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                           gbx_replay_outcome *outcome) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        const gbx_tensor *tensor = &layout->tensors[i];
-        int64_t first, end;
-        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
-            continue;
-        gbx_tensor_extent(tensor, &first, &end);
-        uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
-        if (end > first &&
-            memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
-            outcome->unchanged |= UINT64_C(1) << i;
-    }
 }
 
 /* Rows of int4 that end in half a byte, with the other half, which is nobody's: a kernel writes
@@ -232,19 +414,6 @@ static gbx_tensor with_padding(const gbx_tensor *tensor) {
     return is_filled && padded_end == end ? padded : *tensor;
 }
 
-/* What outputs hold now is what they may hold: from here on the mirror says so. */
-static gbx_status allow_outputs(gbx_replay_memory *memory, const gbx_replay_layout *layout) {
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
-            continue;
-        const gbx_tensor tensor = with_padding(&layout->tensors[i]);
-        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));
-        gbx_replay_memory_gather(memory, layout, &tensor, memory->scratch);
-        gbx_tensor_scatter(&tensor, memory->scratch, buffer_of(layout, &tensor, memory->mirror));
-    }
-    return NULL;
-}
-
 static void compare_bytes(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                           uint64_t offset, uint64_t bytes, gbx_replay_outcome *outcome) {
     for (uint64_t i = offset; i < offset + bytes; ++i)
@@ -258,8 +427,27 @@ gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory, const gbx_re
     outcome->stray_is_unknown = !memory->is_mirrored;
     if (!memory->is_mirrored)
         return NULL;
-    note_unchanged(memory, layout, outcome);
-    GBX_TRY(allow_outputs(memory, layout));
+    /* Before anything else is done to the mirror, which still has what was there before. */
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        const gbx_tensor *tensor = &layout->tensors[i];
+        int64_t first, end;
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
+            continue;
+        gbx_tensor_extent(tensor, &first, &end);
+        uint64_t offset = tensor->data + (uint64_t)first - layout->gm_base;
+        if (end > first &&
+            memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
+            outcome->unchanged |= UINT64_C(1) << i;
+    }
+    /* What outputs hold now is what they may hold: from here on the mirror says so. */
+    for (uint32_t i = 0; i < layout->count; ++i) {
+        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
+            continue;
+        const gbx_tensor tensor = with_padding(&layout->tensors[i]);
+        GBX_TRY(reserve_scratch(memory, gbx_tensor_payload_bytes(&tensor)));
+        gbx_replay_memory_gather(memory, layout, &tensor, memory->scratch);
+        gbx_tensor_scatter(&tensor, memory->scratch, buffer_of(layout, &tensor, memory->mirror));
+    }
     uint64_t offset = 0;
     uint64_t bytes = 0;
     while (gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "replay/engine/call_link.h"
+#include "replay/engine/call_file.h"
 #include "replay/engine/engine.h"
 
 /* --- engine.c --- */
@@ -18,7 +18,7 @@ static inline uint32_t gbx_replay_request_first(const gbx_replay_request *reques
     return request->dispatch < 0 ? 0 : (uint32_t)request->dispatch;
 }
 
-/* --- engine_layout.c: where the tensors of a task lie when it is called again. --- */
+/* --- engine_memory.c: where the tensors of a task lie when it is called again. --- */
 
 typedef struct gbx_replay_layout {
     uint64_t gm_base;
@@ -115,9 +115,8 @@ GBX_MUST_USE gbx_status gbx_replay_child_order(gbx_replay_child *child, const ch
 GBX_MUST_USE gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
                                               gbx_replay_reply *out_reply);
 
-/* --- engine_fault.c: what went wrong in a call that did not come back, in a sentence. --- */
-
-/* The reply is no answer. Fails with GBX_BAD_KERNEL where a kernel was being loaded. */
+/* What went wrong in a call that did not come back, in a sentence. The reply is no answer. Fails
+ * with GBX_BAD_KERNEL where a kernel was being loaded. */
 GBX_MUST_USE gbx_status gbx_replay_fault_tell(const gbx_replay_request *request,
                                               const gbx_replay_child *child,
                                               const gbx_replay_reply *reply, int64_t timeout_ns,

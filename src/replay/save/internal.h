@@ -16,16 +16,6 @@ typedef struct gbx_save_folder {
     gbx_saved_kernels *kernels;
 } gbx_save_folder;
 
-/* Letters, digits and underscores of a text, which the dump may have made of anything. */
-const char *gbx_save_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]);
-
-/* "data/03_weights_after.bin" */
-void gbx_save_data_path(const gbx_replay_argument *argument, const char *stage,
-                        char out_path[GBX_SAVE_PATH_BYTES]);
-
-/* The saved kernel of a subtask; NULL for none. */
-const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t subtask);
-
 /* A new file, with the folders that its path goes through. */
 GBX_MUST_USE gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path,
                                       gbx_output *out_output);
@@ -34,7 +24,6 @@ GBX_MUST_USE gbx_status gbx_save_text(const gbx_save_folder *folder, const char 
 
 /* Each writes a part of it. */
 GBX_MUST_USE gbx_status gbx_save_kernels(gbx_save_folder *folder);
-GBX_MUST_USE gbx_status gbx_save_tables(const gbx_save_folder *folder);
 GBX_MUST_USE gbx_status gbx_save_makefile(const gbx_save_folder *folder);
 
 #endif

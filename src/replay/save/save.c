@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "replay/save/internal.h"
+#include "text/names.h"
 
 extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_call_header[];
@@ -19,7 +20,8 @@ enum { PIECE_BYTES = 1 << 20 };
 
 /* --- names, files --- */
 
-const char *gbx_save_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]) {
+/* Letters, digits and underscores of a text, which the dump may have made of anything. */
+static const char *plain_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]) {
     size_t length = 0;
     for (; *text && length + 1 < GBX_SAVE_NAME_BYTES; ++text) {
         bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
@@ -30,15 +32,17 @@ const char *gbx_save_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]) 
     return out_name;
 }
 
-void gbx_save_data_path(const gbx_replay_argument *argument, const char *stage,
-                        char out_path[GBX_SAVE_PATH_BYTES]) {
+/* "data/03_weights_after.bin" */
+static void data_path(const gbx_replay_argument *argument, const char *stage,
+                      char out_path[GBX_SAVE_PATH_BYTES]) {
     char name[GBX_SAVE_NAME_BYTES];
     snprintf(out_path, GBX_SAVE_PATH_BYTES, "data/%02" PRIu32 "%s%s_%s.bin", argument->slot,
-             argument->name ? "_" : "", argument->name ? gbx_save_name(argument->name, name) : "",
+             argument->name ? "_" : "", argument->name ? plain_name(argument->name, name) : "",
              stage);
 }
 
-const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t subtask) {
+/* The saved kernel of a subtask; NULL for none. */
+static const gbx_saved_kernel *kernel_of(const gbx_save_folder *folder, size_t subtask) {
     uint32_t func_id = folder->saving->task->func_ids[subtask];
     for (size_t i = 0; func_id != UINT32_MAX && i < folder->kernels->count; ++i)
         if (folder->kernels->items[i].func_id == func_id)
@@ -46,21 +50,16 @@ const gbx_saved_kernel *gbx_save_kernel_of(const gbx_save_folder *folder, size_t
     return NULL;
 }
 
-/* Those that a path goes through. */
-static gbx_status make_folders(const gbx_save_folder *folder, const char *path) {
+gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
+    int fd;
+    GBX_TRY(gbx_signals_check(&folder->signals));
+    /* Those that a path goes through. */
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char part[GBX_SAVE_PATH_BYTES];
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         if (mkdirat(folder->staging.directory, part, 0777) != 0 && errno != EEXIST)
             return gbx_output_fail(part, errno);
     }
-    return NULL;
-}
-
-gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
-    int fd;
-    GBX_TRY(gbx_signals_check(&folder->signals));
-    GBX_TRY(make_folders(folder, path));
     GBX_TRY(gbx_staging_open(&folder->staging, path, &fd));
     return gbx_output_open(out_output, fd, &folder->signals);
 }
@@ -102,7 +101,7 @@ static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_arg
     GBX_TRY(gbx_entries_at(folder->saving->entries, index, &entry));
     uint64_t offset = entry.tensor->bin_offset;
     uint64_t bytes = gbx_entry_stored_bytes(&entry);
-    gbx_save_data_path(argument, stage, path);
+    data_path(argument, stage, path);
     GBX_TRY(gbx_save_open(folder, path, &output));
     return gbx_output_close(&output, path, copy_payload(folder, offset, bytes, &output));
 }
@@ -128,7 +127,7 @@ static gbx_status describe_call(gbx_save_folder *folder) {
     gbx_replay_request request = {
         .entries = saving->entries, .task = saving->task, .dispatch = saving->dispatch};
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        request.objects[i] = gbx_save_kernel_of(folder, i) ? "/kernel" : NULL;
+        request.objects[i] = kernel_of(folder, i) ? "/kernel" : NULL;
     return gbx_replay_describe_call(saving->engine, &request, &folder->call, &folder->dispatches);
 }
 
@@ -137,11 +136,11 @@ static gbx_status list_kernels(gbx_save_folder *folder) {
     char name[GBX_SAVE_NAME_BYTES];
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         uint32_t func_id = saving->task->func_ids[i];
-        if (func_id == UINT32_MAX || gbx_save_kernel_of(folder, i))
+        if (func_id == UINT32_MAX || kernel_of(folder, i))
             continue;
         const gbx_kept_kernel *kept =
             saving->kept ? gbx_kept_run_kernel(saving->kept, func_id) : NULL;
-        gbx_save_name(saving->task->kernel_names[i], name);
+        plain_name(saving->task->kernel_names[i], name);
         if (!kept || (!kept->object && !kept->source))
             return gbx_fail(GBX_NOT_FOUND,
                             "saving task %" PRIu64 ": the dump keeps no copy of kernel %s",
@@ -151,6 +150,149 @@ static gbx_status list_kernels(gbx_save_folder *folder) {
         snprintf(kernel->name, sizeof kernel->name, "%.80s_%" PRIu32, name, func_id);
     }
     return NULL;
+}
+
+/* --- task.h: the call as tables that people can read --- */
+
+static const char *const subtasks[GBX_SUBTASK_COUNT] = {"GBX_SUBTASK_AIC", "GBX_SUBTASK_AIV0",
+                                                        "GBX_SUBTASK_AIV1"};
+
+static void put_numbers(FILE *to, const char *name, const int64_t *numbers, uint32_t count) {
+    fprintf(to, ".%s = {", name);
+    for (uint32_t d = 0; d < count; ++d)
+        fprintf(to, numbers[d] == INT64_MIN ? "%sINT64_MIN" : "%s%" PRId64, d ? ", " : "",
+                numbers[d]);
+    fprintf(to, "}");
+}
+
+static void put_name(FILE *to, const gbx_replay_argument *argument) {
+    char name[GBX_SAVE_NAME_BYTES];
+    fprintf(to, "%s", argument->name ? plain_name(argument->name, name) : "argument");
+}
+
+static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_tensor *tensor) {
+    char dtype[GBX_SAVE_NAME_BYTES];
+    plain_name(gbx_dtype_name(tensor->dtype), dtype);
+    for (char *c = dtype; *c; ++c)
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    fprintf(to, "        /* %s ", gbx_name_of(&gbx_roles, argument->role));
+    put_name(to, argument);
+    fprintf(to,
+            " */\n        [%" PRIu32 "] = {.kind = GBX_CALL_TENSOR, .role = %" PRIu32
+            ",\n               .tensor = {.data = UINT64_C(0x%" PRIx64
+            "), .buffer_bytes = UINT64_C(%" PRIu64 "), .dtype = GBX_%s, .ndims = %" PRIu32,
+            argument->slot, argument->role, tensor->data, tensor->buffer_bytes, dtype,
+            tensor->ndims);
+    fprintf(to, ",\n                          .start_offset = %" PRId64, tensor->start_offset);
+    if (tensor->ndims > 0) {
+        fprintf(to, ",\n                          ");
+        put_numbers(to, "shape", tensor->shape, tensor->ndims);
+        fprintf(to, ", ");
+        put_numbers(to, "strides", tensor->strides, tensor->ndims);
+    }
+    fprintf(to, "}},\n");
+}
+
+static void put_path(FILE *to, const gbx_replay_argument *argument, const char *stage,
+                     bool is_there) {
+    char path[GBX_SAVE_PATH_BYTES];
+    data_path(argument, stage, path);
+    if (is_there)
+        fprintf(to, "\"%s\"", path);
+    else
+        fprintf(to, "NULL");
+}
+
+static void put_files(const gbx_save_folder *folder, FILE *to) {
+    const gbx_replay_task *task = folder->saving->task;
+    fprintf(to, "/* Tensors: slot in args[], name, payload before and after the call; NULL where "
+                "there is none. */\nstatic const tensor_file tensor_files[] = {\n");
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!argument->is_tensor)
+            continue;
+        fprintf(to, "    {%" PRIu32 ", \"", argument->slot);
+        put_name(to, argument);
+        fprintf(to, "\", ");
+        put_path(to, argument, "before",
+                 argument->role != GBX_ROLE_OUTPUT && argument->before != GBX_REPLAY_NO_ENTRY);
+        fprintf(to, ", ");
+        put_path(to, argument, "after",
+                 argument->role != GBX_ROLE_INPUT && task->did_complete &&
+                     argument->after != GBX_REPLAY_NO_ENTRY);
+        fprintf(to, "},\n");
+    }
+    fprintf(to, "    {0, NULL, NULL, NULL}};\n\n");
+}
+
+static void put_dispatches(const gbx_save_folder *folder, FILE *to) {
+    const gbx_call_file *call = &folder->call;
+    fprintf(to, "/* Calls of kernel_entry: which kernel, block_idx, core_id. */\n"
+                "static const gbx_call_dispatch dispatches[] = {\n");
+    for (uint32_t i = 0; i < call->dispatch_count; ++i)
+        fprintf(to, "    {%s, %" PRIu32 ", %" PRIu32 ", 0},\n",
+                subtasks[folder->dispatches[i].subtask], folder->dispatches[i].block_idx,
+                folder->dispatches[i].core_id);
+    fprintf(to, "};\n\n");
+}
+
+static void put_title(const gbx_save_folder *folder, FILE *to) {
+    fprintf(to, "/* Task %" PRIu64 ", id 0x%" PRIx64 ", kernel", folder->saving->task->task,
+            folder->saving->task->task_id);
+    for (size_t i = 0; i < folder->kernels->count; ++i)
+        fprintf(to, " %s", folder->kernels->items[i].name);
+    fprintf(to, ". Written by glassbox replay --save. */\n\n");
+    fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
+            folder->saving->task->task);
+    fprintf(to,
+            "/* Whether one dispatch of several is called: what it leaves of an inout as it was, "
+            "others may write. */\nenum { IS_ONE_OF_SEVERAL = %d };\n\n",
+            folder->saving->dispatch >= 0);
+}
+
+static void put_tables(const gbx_save_folder *folder, FILE *to) {
+    const gbx_call_file *call = &folder->call;
+    put_title(folder, to);
+    put_files(folder, to);
+    put_dispatches(folder, to);
+    fprintf(to,
+            "static gbx_kernel_call call = {\n"
+            "    .gm_base = UINT64_C(0x%" PRIx64 "), .gm_bytes = UINT64_C(%" PRIu64 "),\n"
+            "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n",
+            call->gm_base, call->gm_bytes, call->chip_blocks, call->block_num);
+    const gbx_replay_task *task = folder->saving->task;
+    fprintf(to, "    .slots = {\n");
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (argument->is_tensor) {
+            put_tensor(to, argument, &folder->call.slots[argument->slot].tensor);
+            continue;
+        }
+        fprintf(to, "        /* scalar ");
+        put_name(to, argument);
+        fprintf(to,
+                ": %s */\n        [%" PRIu32 "] = {.kind = GBX_CALL_SCALAR, .bits = "
+                "UINT64_C(0x%" PRIx64 ")},\n",
+                gbx_dtype_name(argument->dtype), argument->slot, argument->bits);
+    }
+    fprintf(to, "    },\n");
+    fprintf(to, "    .kernels = {\n");
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_saved_kernel *kernel = kernel_of(folder, i);
+        if (kernel)
+            fprintf(to, "        [%s] = {.object = \"kernels/%s.so\"},\n", subtasks[i],
+                    kernel->name);
+    }
+    fprintf(to, "    },\n");
+    fprintf(to, "    .dispatches = dispatches,\n"
+                "    .dispatch_count = sizeof dispatches / sizeof dispatches[0],\n};\n");
+}
+
+static gbx_status save_tables(const gbx_save_folder *folder) {
+    gbx_output output;
+    GBX_TRY(gbx_save_open(folder, "task.h", &output));
+    put_tables(folder, output.stream);
+    return gbx_output_close(&output, "task.h", NULL);
 }
 
 /* --- all of it --- */
@@ -166,7 +308,7 @@ static gbx_status save_readme(const gbx_save_folder *folder) {
             "leave with data/*_after.bin, bit for bit: exit code 0 where all is equal.\n"
             "Payloads are row-major and little-endian; main.c and replay/ are the same for all "
             "tasks; the kernels in kernels/ are code that came with the dump.\n",
-            folder->saving->task->task, run->scene ? gbx_save_name(run->scene, name) : "a scene");
+            folder->saving->task->task, run->scene ? plain_name(run->scene, name) : "a scene");
     return gbx_output_close(&output, "README.txt", NULL);
 }
 
@@ -184,7 +326,7 @@ static gbx_status save_parts(gbx_save_folder *folder) {
         GBX_TRY(gbx_save_text(folder, fixed[i].path, fixed[i].text, strlen(fixed[i].text)));
     GBX_TRY(gbx_save_kernels(folder));
     GBX_TRY(save_data(folder));
-    GBX_TRY(gbx_save_tables(folder));
+    GBX_TRY(save_tables(folder));
     GBX_TRY(gbx_save_makefile(folder));
     return save_readme(folder);
 }

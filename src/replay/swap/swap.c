@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "replay/check/references.h"
+#include "replay/check/check.h"
 #include "text/plain_text.h"
 
 /* What the references left. */
@@ -84,29 +84,6 @@ static void not_judged(gbx_replay_swap *swap, const char *reason) {
     gbx_text_make_plain(swap->reason);
 }
 
-static gbx_status keep_expected(judging *j, const gbx_check_result *checked) {
-    for (uint32_t i = 0; i < checked->output_count; ++i) {
-        uint32_t a = checked->outputs[i].argument;
-        const gbx_tensor *tensor = &j->job->request.task->arguments[a].tensor;
-        j->has_gaps[a] = checked->outputs[i].not_written > 0;
-        j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
-        if (!j->expected[a])
-            return gbx_fail_memory("judging a kernel");
-        GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
-    }
-    return NULL;
-}
-
-static void note_tolerance(const gbx_check_result *checked, gbx_replay_swap *swap) {
-    swap->wrong = 0;
-    for (uint32_t i = 0; i < checked->output_count; ++i) {
-        const gbx_comparison *comparison = &checked->outputs[i].comparison;
-        swap->wrong += comparison->mismatches;
-        swap->rtol = comparison->tolerance.rtol;
-        swap->atol = comparison->tolerance.atol;
-    }
-}
-
 static gbx_swap_judgement judgement_of(bool is_right, bool was_right, bool was_wrong) {
     if (is_right)
         return was_wrong ? GBX_SWAP_FIXED : GBX_SWAP_RIGHT;
@@ -135,8 +112,21 @@ static gbx_status judge(judging *j, const gbx_references *references, gbx_replay
         return NULL;
     }
     swap->judgement = judgement_of(checked.verdict == GBX_CHECK_RIGHT, was_right, was_wrong);
-    note_tolerance(&checked, swap);
-    return keep_expected(j, &checked);
+    swap->wrong = 0;
+    for (uint32_t i = 0; i < checked.output_count; ++i) {
+        const gbx_comparison *comparison = &checked.outputs[i].comparison;
+        swap->wrong += comparison->mismatches;
+        swap->rtol = comparison->tolerance.rtol;
+        swap->atol = comparison->tolerance.atol;
+        uint32_t a = checked.outputs[i].argument;
+        const gbx_tensor *tensor = &j->job->request.task->arguments[a].tensor;
+        j->has_gaps[a] = checked.outputs[i].not_written > 0;
+        j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
+        if (!j->expected[a])
+            return gbx_fail_memory("judging a kernel");
+        GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
+    }
+    return NULL;
 }
 
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {

@@ -1,4 +1,4 @@
-#include "replay/trust/replay_kernels.h"
+#include "replay/trust/replay_trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "replay/trust/replay_trust.h"
 #include "text/plain_text.h"
 #include "toolchain/kernel_compiler.h"
 
@@ -57,19 +56,6 @@ static const found *find_known(const gbx_replay_kernels *kernels, uint32_t func_
     return NULL;
 }
 
-/* Takes the path over, or why there is none. */
-static gbx_status remember(gbx_replay_kernels *kernels, uint32_t func_id, char *path,
-                           gbx_status refusal) {
-    found *object = malloc(sizeof *object);
-    if (!object) {
-        free(path);
-        return gbx_status_first(refusal, gbx_fail_memory("finding kernels"));
-    }
-    *object = (found){func_id, path, refusal, kernels->objects};
-    kernels->objects = object;
-    return NULL;
-}
-
 /* Text of the dump for a message; what is long is cut. */
 static const char *plain(const char *text, char *out_text, size_t capacity) {
     snprintf(out_text, capacity, "%s", text);
@@ -88,26 +74,23 @@ static gbx_status fail_untrusted(const gbx_kept_kernel *kernel, const char *reas
                     plain(kernel->name, name, sizeof name), kernel->object, reason);
 }
 
-/* The dump has lost its copy: its source may be there. Takes over what says so. */
-static gbx_status find_lost(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
-                            gbx_status loss, char **out_path) {
-    char reason[GBX_TRUST_REASON_BYTES], name[NAME_BYTES];
-    gbx_status status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
-    if (!status && !*out_path)
-        status = gbx_fail(GBX_NOT_FOUND,
-                          "%s, and %s; --kernel %s=FILE gives its source or its shared object",
-                          gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
-    gbx_status_free(loss);
-    return status;
-}
-
 static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
                             char **out_path) {
     char reason[GBX_TRUST_REASON_BYTES];
     *out_path = NULL;
     gbx_status status = gbx_kept_kernel_verify(kernel);
-    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND)
-        return find_lost(kernels, kernel, status, out_path);
+    if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND) {
+        /* The dump has lost its copy: its source may be there. */
+        char name[NAME_BYTES];
+        gbx_status loss = status;
+        status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
+        if (!status && !*out_path)
+            status = gbx_fail(
+                GBX_NOT_FOUND, "%s, and %s; --kernel %s=FILE gives its source or its shared object",
+                gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
+        gbx_status_free(loss);
+        return status;
+    }
     GBX_TRY(status);
     if (kernels->is_trusted) {
         *out_path = realpath(kernel->object, NULL);
@@ -121,17 +104,6 @@ static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_ke
 
 static const gbx_kept_kernel *kept_kernel(const gbx_replay_kernels *kernels, uint32_t func_id) {
     return kernels->trust.kept ? gbx_kept_run_kernel(kernels->trust.kept, func_id) : NULL;
-}
-
-static gbx_status fail_not_kept(const gbx_replay_kernels *kernels, const char *name) {
-    char text[NAME_BYTES];
-    return gbx_fail(GBX_NOT_FOUND,
-                    "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
-                    "its shared object",
-                    plain(name, text, sizeof text),
-                    kernels->trust.kept ? "no copy of it in run.json"
-                                        : "no run.json, and so no copy of its kernels",
-                    text);
 }
 
 /* --- what the user gives --- */
@@ -162,22 +134,6 @@ static gbx_status check_flags(const gbx_replay_kernels *kernels, const gbx_kept_
                     plain(kept->link_flags ? kept->link_flags : "", link, sizeof link));
 }
 
-/* A copy of the old source may lie elsewhere, and still includes what the old one did. */
-static gbx_status compile_given(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept,
-                                const char *file, char **out_path) {
-    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
-    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
-    char *flags;
-    int length =
-        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
-    free(directory);
-    if (length < 0)
-        return gbx_fail_memory("compiling %s", file);
-    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
-    free(flags);
-    return status;
-}
-
 static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id, const char *file,
                              char **out_path) {
     const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
@@ -189,7 +145,18 @@ static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id
         return *out_path ? NULL : gbx_fail(GBX_IO, "--kernel %s: %s", file, strerror(errno));
     }
     GBX_TRY(check_flags(kernels, kept));
-    return compile_given(kernels, kept, file, out_path);
+    /* A copy of the old source may lie elsewhere, and still includes what the old one did. */
+    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
+    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
+    char *flags;
+    int length =
+        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
+    free(directory);
+    if (length < 0)
+        return gbx_fail_memory("compiling %s", file);
+    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
+    free(flags);
+    return status;
 }
 
 static bool has_one_kernel(const gbx_replay_task *task) {
@@ -252,7 +219,42 @@ static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_re
     return NULL;
 }
 
-static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_replay_task *task) {
+/* --- both --- */
+
+static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                              size_t subtask) {
+    uint32_t func_id = task->func_ids[subtask];
+    const char *file = given_file(kernels, task, subtask);
+    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
+    char *path = NULL;
+    gbx_status refusal;
+    if (file) {
+        refusal = find_given(kernels, func_id, file, &path);
+    } else if (kept) {
+        refusal = find_kept(kernels, kept, &path);
+    } else {
+        char text[NAME_BYTES];
+        refusal =
+            gbx_fail(GBX_NOT_FOUND,
+                     "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
+                     "its shared object",
+                     plain(task->kernel_names[subtask], text, sizeof text),
+                     kernels->trust.kept ? "no copy of it in run.json"
+                                         : "no run.json, and so no copy of its kernels",
+                     text);
+    }
+    found *object = malloc(sizeof *object);
+    if (!object) {
+        free(path);
+        return gbx_status_first(refusal, gbx_fail_memory("finding kernels"));
+    }
+    *object = (found){func_id, path, refusal, kernels->objects};
+    kernels->objects = object;
+    return NULL;
+}
+
+gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
     char title[GBX_REPLAY_TITLE_BYTES], text[GBX_REPLAY_TITLE_BYTES];
     bool is_one = has_one_kernel(task);
     for (size_t i = 0; i < kernels->files->count; ++i) {
@@ -268,30 +270,6 @@ static gbx_status check_files(const gbx_replay_kernels *kernels, const gbx_repla
                         "it is %s",
                         item, text);
     }
-    return NULL;
-}
-
-/* --- both --- */
-
-static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task *task,
-                              size_t subtask) {
-    uint32_t func_id = task->func_ids[subtask];
-    const char *file = given_file(kernels, task, subtask);
-    const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
-    char *path = NULL;
-    gbx_status refusal;
-    if (file)
-        refusal = find_given(kernels, func_id, file, &path);
-    else if (kept)
-        refusal = find_kept(kernels, kept, &path);
-    else
-        refusal = fail_not_kept(kernels, task->kernel_names[subtask]);
-    return remember(kernels, func_id, path, refusal);
-}
-
-gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
-                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
-    GBX_TRY(check_files(kernels, task));
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         out_objects[i] = NULL;
         if (task->func_ids[i] == UINT32_MAX)

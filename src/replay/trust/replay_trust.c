@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,18 +108,13 @@ static gbx_status search_cache(int object, off_t size, char **out_path) {
 
 /* --- the source that it was made of --- */
 
-/* Both without links. */
-static bool is_inside(const char *path, const char *directory) {
-    size_t length = strlen(directory);
-    return strncmp(path, directory, length) == 0 && path[length] == '/';
-}
-
 /* NULL where a file is this user's, or why not. The path is without links. */
 static const char *file_objection(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     if (!realpath(trust->dump_directory, real))
         return "the dump's directory cannot be found";
-    if (is_inside(path, real))
+    size_t length = strlen(real); /* both are without links */
+    if (strncmp(path, real, length) == 0 && path[length] == '/')
         return "its source lies in the dump";
     return is_own_file(path) ? NULL : "everybody, or another user, can write its source";
 }
@@ -140,14 +136,6 @@ static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
 }
 
-/* The file of the scene, where it is there: its directory is without links. */
-static bool find_scene(const gbx_trust *trust, char out_path[PATH_MAX]) {
-    char directory[PATH_MAX];
-    return find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
-           (size_t)snprintf(out_path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
-           access(out_path, F_OK) == 0;
-}
-
 /* Whether somebody else could change a file that may be a link, or put another in its place. */
 static bool is_foreign(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
@@ -166,7 +154,11 @@ static bool has_foreign_reference(const gbx_trust *trust, const gbx_scene *scene
 static gbx_scene *load_scene(const gbx_trust *trust, bool *out_is_foreign) {
     char path[PATH_MAX];
     gbx_scene *scene = NULL;
-    bool is_there = find_scene(trust, path);
+    /* The file of the scene, where it is there: its directory is without links. */
+    char directory[PATH_MAX];
+    bool is_there = find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
+                    (size_t)snprintf(path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
+                    access(path, F_OK) == 0;
     *out_is_foreign = is_there && (file_objection(trust, path) || is_foreign(trust, path));
     if (!is_there || *out_is_foreign)
         return NULL;
@@ -279,4 +271,49 @@ char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel
         return NULL;
     *strrchr(source, '/') = '\0';
     return source[0] && !strpbrk(source, " \t\n") ? strdup(source) : NULL;
+}
+
+/* --- flags --- */
+
+/* Words of compilers, with a blank after each. */
+static const char compile_prefixes[] =
+    "-O -W -std= -march= -mtune= -mavx -msse -mfma -mf16c -mno- -mprefer- -fno- -ffast- -ffp- "
+    "-ffinite- -ftree- -funroll- -fstrict- -fassociative- -freciprocal- -funsafe- -fomit- -fwrapv "
+    "-finline -fopenmp-simd -fexcess-precision= ";
+static const char compile_words[] = "-g -g0 -g1 -g2 -g3 -ggdb -w ";
+static const char link_prefixes[] = "-l -O ";
+static const char link_words[] = "-pthread -g ";
+
+/* Whether a word is one of the list, or begins with one. */
+static bool is_listed(const char *word, size_t length, const char *list, bool is_prefix) {
+    for (size_t bytes; *list; list += bytes + 1) {
+        bytes = strcspn(list, " ");
+        if ((is_prefix ? length >= bytes : length == bytes) && memcmp(word, list, bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool all_known(const char *flags, const char *prefixes, const char *words) {
+    static const char blanks[] = " \t\n";
+    for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
+        size_t length = strcspn(word, blanks);
+        if (!is_listed(word, length, prefixes, true) && !is_listed(word, length, words, false))
+            return false;
+        /* Nothing that names a file or goes on to another program: -Wl,... -Wp,... */
+        for (size_t i = 0; i < length; ++i) {
+            char c = word[i];
+            bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+            if (!is_letter && !(c >= '0' && c <= '9') && !strchr("-_=.+", c))
+                return false;
+        }
+        word += length;
+        word += strspn(word, blanks);
+    }
+    return true;
+}
+
+bool gbx_flags_are_harmless(const char *compile_flags, const char *link_flags) {
+    return all_known(compile_flags, compile_prefixes, compile_words) &&
+           all_known(link_flags, link_prefixes, link_words);
 }

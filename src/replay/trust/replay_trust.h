@@ -7,8 +7,10 @@
 #define GBX_REPLAY_TRUST_REPLAY_TRUST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/status.h"
+#include "replay/task.h"
 #include "store/run/kept_run.h"
 
 /* What is not to be believed; all of it is borrowed. */
@@ -47,13 +49,40 @@ bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel);
  */
 char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
-/* --- replay_flags.c --- */
-
 /*
  * Whether flags, by blanks, only choose how a source is translated: levels, warnings, the
  * instruction set, some of -f; of link flags, libraries of the system. Others can name files and
  * plugins, or bring code of their own into a source (-D, -include). NULL is harmless.
  */
 bool gbx_flags_are_harmless(const char *compile_flags, const char *link_flags);
+
+/* --- which shared object runs: what the run kept, or what the user gives --- */
+
+enum { GBX_REPLAY_KERNEL_FILES = 16 };
+
+/* What --kernel says: "FILE", or "NAME=FILE". */
+typedef struct gbx_replay_kernel_files {
+    const char *items[GBX_REPLAY_KERNEL_FILES];
+    size_t count;
+} gbx_replay_kernel_files;
+
+typedef struct gbx_replay_kernels gbx_replay_kernels;
+
+/* `kept` is NULL where the dump has no run.json. All is borrowed. */
+GBX_MUST_USE gbx_status gbx_replay_kernels_create(const char *dump_directory,
+                                                  const gbx_kept_run *kept, bool is_trusted,
+                                                  const gbx_replay_kernel_files *files,
+                                                  gbx_replay_kernels **out_kernels);
+void gbx_replay_kernels_destroy(gbx_replay_kernels *kernels); /* takes NULL */
+
+/*
+ * The objects of a task's kernels, by subtask, NULL where it has none; they live as long as
+ * `kernels`. Fails with GBX_UNSUPPORTED where one is code of the dump that is not found outside of
+ * it and nobody said --trust, with GBX_BAD_KERNEL where a file of --kernel does not compile, and
+ * with GBX_INVALID_ARGUMENT where it names no kernel of the task.
+ */
+GBX_MUST_USE gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels,
+                                                const gbx_replay_task *task,
+                                                const char *out_objects[GBX_SUBTASK_COUNT]);
 
 #endif

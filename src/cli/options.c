@@ -1,12 +1,99 @@
-#include "cli/selection_options.h"
-
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include <glassbox/tensor.h>
-
+#include "base/checked.h"
+#include "cli/internal.h"
 #include "text/filter_values.h"
-#include "text/names.h"
+
+/* Digits alone: no sign, no blank, nothing after them but what *out_end is left at. */
+static bool read_digits(const char *text, uint64_t *out_value, const char **out_end) {
+    char *end;
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    *out_value = strtoull(text, &end, 10);
+    *out_end = end;
+    return errno == 0;
+}
+
+uint64_t gbx_option_integer(struct argp_state *state, const char *option, const char *text,
+                            uint64_t min, uint64_t max) {
+    uint64_t value = 0;
+    const char *end = text;
+    if (!read_digits(text, &value, &end) || *end || value < min || value > max)
+        argp_error(state, "%s: \"%s\" is no integer from %" PRIu64 " to %" PRIu64, option, text,
+                   min, max);
+    return value;
+}
+
+/* The power of two that "", "K", "MiB"... stand for; -1 for anything else. */
+static int suffix_shift(const char *suffix) {
+    static const char letters[] = "KMGT";
+    if (!suffix[0] || strcasecmp(suffix, "B") == 0)
+        return 0;
+    const char *letter = strchr(letters, toupper((unsigned char)suffix[0]));
+    const char *rest = suffix + 1;
+    if (!letter || (rest[0] && strcasecmp(rest, "iB") != 0 && strcasecmp(rest, "B") != 0))
+        return -1;
+    return 10 * (int)(letter - letters + 1);
+}
+
+uint64_t gbx_option_size(struct argp_state *state, const char *option, const char *text,
+                         uint64_t min, uint64_t max) {
+    uint64_t value = 0;
+    const char *end = text;
+    bool is_number = read_digits(text, &value, &end);
+    int shift = is_number ? suffix_shift(end) : -1;
+    if (shift < 0 || !gbx_checked_mul_u64(value, UINT64_C(1) << shift, &value) || value < min ||
+        value > max)
+        argp_error(state,
+                   "%s: \"%s\" is no size from %" PRIu64 " to %" PRIu64
+                   " bytes; a number is expected, with K, M or G behind it for powers of 1024",
+                   option, text, min, max);
+    return value;
+}
+
+uint32_t gbx_option_seconds(struct argp_state *state, const char *option, const char *text) {
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || !(seconds >= 0.001 && seconds <= UINT32_MAX / 1000.0))
+        argp_error(state, "%s: \"%s\" is no number of seconds from 0.001 to %.0f", option, text,
+                   UINT32_MAX / 1000.0);
+    return (uint32_t)(seconds * 1000.0);
+}
+
+size_t gbx_option_choice(struct argp_state *state, const char *option, const char *text,
+                         const char *const *names) {
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; names[i]; ++i) {
+        if (strcmp(names[i], text) == 0)
+            return i;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                     names[i]);
+    }
+    argp_error(state, "%s: \"%s\" is none of %s", option, text, known);
+    return 0;
+}
+
+bool gbx_option_is_id(const char *text) {
+    return text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+}
+
+void gbx_option_dump(struct argp_state *state, const char **dump, const char *argument,
+                     const char *done) {
+    if (*dump)
+        argp_error(state, "\"%s\" is not expected; one dump is %s at a time", argument, done);
+    *dump = argument;
+}
+
+/* --- filters --- */
 
 enum { NAMES_BYTES = 128 };
 
@@ -66,33 +153,9 @@ static void add_word(struct argp_state *state, const char *option, const char *t
     *bits |= 1u << number;
 }
 
-static void add_dtype(struct argp_state *state, const char *text, uint32_t *bits) {
-    gbx_dtype dtype = gbx_dtype_parse(text);
-    if (dtype == GBX_DTYPE_NONE)
-        argp_error(state,
-                   "--dtype: \"%s\" is none; float32, bfloat16, int8 and their like are expected",
-                   text);
-    *bits |= 1u << dtype;
-}
-
-/* "0x..." is an id, anything else the number. */
-static void add_task(struct argp_state *state, const char *text, gbx_selection *selection) {
-    bool is_id = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    add_range(state, "--task", text, is_id ? &selection->task_ids : &selection->task_numbers,
-              "a number such as 17, a range such as 10..20, or an id such as 0x11 is");
-}
-
-/* What begins like a number is one. */
-static void add_arg(struct argp_state *state, const char *text, gbx_selection *selection) {
-    if (text[0] >= '0' && text[0] <= '9')
-        add_range(state, "--arg", text, &selection->args,
-                  "a slot such as 2, a range such as 0..3, or a name is");
-    else
-        add_name(state, "--arg", text, &selection->arg_names);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
     gbx_selection *selection = state->input;
+    gbx_dtype dtype;
     switch (key) {
     case KEY_KERNEL:
         add_name(state, "--kernel", argument, &selection->kernels);
@@ -102,10 +165,16 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
                   "a func_id such as 3 or a range such as 0..3 is");
         return 0;
     case KEY_TASK:
-        add_task(state, argument, selection);
+        add_range(state, "--task", argument,
+                  gbx_option_is_id(argument) ? &selection->task_ids : &selection->task_numbers,
+                  "a number such as 17, a range such as 10..20, or an id such as 0x11 is");
         return 0;
-    case KEY_ARG:
-        add_arg(state, argument, selection);
+    case KEY_ARG: /* what begins like a number is one */
+        if (argument[0] >= '0' && argument[0] <= '9')
+            add_range(state, "--arg", argument, &selection->args,
+                      "a slot such as 2, a range such as 0..3, or a name is");
+        else
+            add_name(state, "--arg", argument, &selection->arg_names);
         return 0;
     case KEY_ROLE:
         add_word(state, "--role", argument, &gbx_roles, &selection->roles);
@@ -117,7 +186,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         add_word(state, "--kind", argument, &gbx_kinds, &selection->kinds);
         return 0;
     case KEY_DTYPE:
-        add_dtype(state, argument, &selection->dtypes);
+        dtype = gbx_dtype_parse(argument);
+        if (dtype == GBX_DTYPE_NONE)
+            argp_error(
+                state,
+                "--dtype: \"%s\" is none; float32, bfloat16, int8 and their like are expected",
+                argument);
+        selection->dtypes |= 1u << dtype;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
