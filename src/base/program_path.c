@@ -34,21 +34,17 @@ static bool is_program_at(const char *directory, const char *place, const char *
     return length < PATH_MAX && is_program(out_path);
 }
 
-static gbx_status take_named(const gbx_program_path_query *name, const char *chosen,
-                             char out_path[PATH_MAX]) {
-    if (!is_program(chosen))
-        return gbx_fail(GBX_NOT_FOUND, "%s: %s, named by %s, cannot be run: %s", name->doing,
-                        chosen, name->configured ? "the configuration" : name->variable,
-                        strerror(errno));
-    snprintf(out_path, PATH_MAX, "%s", chosen);
-    return NULL;
-}
-
 gbx_status gbx_program_path_find(const gbx_program_path_query *name, char out_path[PATH_MAX]) {
     static const char *const places[] = {"", "../libexec/glassbox/", "../../libexec/glassbox/"};
     const char *chosen = name->configured ? name->configured : getenv(name->variable);
-    if (chosen)
-        return take_named(name, chosen, out_path);
+    if (chosen && !is_program(chosen))
+        return gbx_fail(GBX_NOT_FOUND, "%s: %s, named by %s, cannot be run: %s", name->doing,
+                        chosen, name->configured ? "the configuration" : name->variable,
+                        strerror(errno));
+    if (chosen) {
+        snprintf(out_path, PATH_MAX, "%s", chosen);
+        return NULL;
+    }
     char directory[PATH_MAX] = "this program";
     if (own_directory(directory))
         for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i)

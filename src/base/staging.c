@@ -93,8 +93,7 @@ static bool fill_suffix(char *at) {
 }
 
 static int open_file(const char *path) {
-    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    return gbx_above_standard_streams(fd);
+    return gbx_above_standard_streams(open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
 }
 
 static int make_directory(const char *path) {
@@ -231,7 +230,13 @@ static void remove_staging(const gbx_staging *staging) {
         nftw(staging->temporary, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
-static gbx_status merge(const gbx_staging *staging) {
+static gbx_status publish(const gbx_staging *staging, gbx_publishing how) {
+    if (rename(staging->temporary, staging->path) == 0)
+        return NULL;
+    if (how == GBX_PUBLISH_WHOLE && (errno == ENOTEMPTY || errno == EEXIST))
+        return gbx_fail(GBX_IO, "cannot make %s: %s", staging->path, has_files);
+    if (how == GBX_PUBLISH_WHOLE)
+        return gbx_output_fail(staging->path, errno);
     /* Links were followed when it was begun: one that is there now is not what was looked at. */
     int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
@@ -243,16 +248,6 @@ static gbx_status merge(const gbx_staging *staging) {
                         staging->path, strerror(error));
     rmdir(staging->temporary);
     return NULL;
-}
-
-static gbx_status publish(const gbx_staging *staging, gbx_publishing how) {
-    if (rename(staging->temporary, staging->path) == 0)
-        return NULL;
-    if (how == GBX_PUBLISH_MERGED)
-        return merge(staging);
-    if (errno == ENOTEMPTY || errno == EEXIST)
-        return gbx_fail(GBX_IO, "cannot make %s: %s", staging->path, has_files);
-    return gbx_output_fail(staging->path, errno);
 }
 
 gbx_status gbx_staging_finish(gbx_staging *staging, gbx_publishing how, gbx_status status) {

@@ -138,15 +138,6 @@ static uint64_t largest_piece(const gbx_gm_allocator *allocator) {
     return largest;
 }
 
-static gbx_status exhausted(const gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment) {
-    return gbx_fail(GBX_EXHAUSTED,
-                    "allocating %" PRIu64 " bytes (aligned to %" PRIu64
-                    ") of global memory: %" PRIu64 " of %" PRIu64 " bytes are free, %" PRIu64
-                    " in one piece; free something or open the chip with more",
-                    bytes, alignment, allocator->free_bytes, allocator->bytes,
-                    largest_piece(allocator));
-}
-
 /* Puts what is left of a free span back. Without memory for it, that part of GM is lost, and said.
  */
 static bool keep_rest(gbx_gm_allocator *allocator, span *rest) {
@@ -203,7 +194,12 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint
     if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &rounded))
         found = best_aligned_fit(allocator, rounded, alignment);
     if (!found)
-        return exhausted(allocator, bytes, alignment);
+        return gbx_fail(GBX_EXHAUSTED,
+                        "allocating %" PRIu64 " bytes (aligned to %" PRIu64
+                        ") of global memory: %" PRIu64 " of %" PRIu64 " bytes are free, %" PRIu64
+                        " in one piece; free something or open the chip with more",
+                        bytes, alignment, allocator->free_bytes, allocator->bytes,
+                        largest_piece(allocator));
     uint64_t address = aligned_start(found, alignment);
     GBX_TRY(carve(allocator, found, address, rounded, bytes));
     *out_address = address;

@@ -45,18 +45,6 @@ static void close_all(const int *fds, size_t count) {
         close(fds[i]);
 }
 
-/* Takes the descriptors out of a received message; returns how many. */
-static size_t take_fds(struct msghdr *header, int fds[MAX_FDS]) {
-    size_t count = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(fds, CMSG_DATA(c), count * sizeof(int));
-    }
-    return count;
-}
-
 gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *out_fds,
                             size_t fd_count) {
     struct iovec part = {.iov_base = out_message, .iov_len = bytes};
@@ -69,7 +57,14 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
     if (received < 0 && errno != ECONNRESET)
         return gbx_fail(GBX_IO, "receiving over the link: %s", strerror(errno));
     int fds[MAX_FDS];
-    size_t count = received < 0 ? 0 : take_fds(&header, fds);
+    size_t count = 0;
+    struct cmsghdr *c = received < 0 ? NULL : CMSG_FIRSTHDR(&header);
+    for (; c; c = CMSG_NXTHDR(&header, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+    }
     if (received <= 0) {
         close_all(fds, count); /* an empty message may still carry some */
         return gbx_fail(GBX_DEVICE_LOST, "receiving over the link: the other side has closed it");

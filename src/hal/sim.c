@@ -194,6 +194,9 @@ static gbx_status start_thread(gbx_sim *sim, int device_socket) {
 
 static gbx_status start_device(gbx_sim *sim, const gbx_hal_config *config) {
     int ends[2];
+    sim->doorbell_fd = gbx_above_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (sim->doorbell_fd < 0)
+        return gbx_fail(GBX_IO, "making the chip's doorbell: %s", strerror(errno));
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return gbx_fail(GBX_IO, "making the link to the chip: %s", strerror(errno));
     sim->link_socket = gbx_above_standard_streams(ends[0]);
@@ -276,15 +279,6 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
     return NULL;
 }
 
-static gbx_status open_parts(gbx_sim *sim, const gbx_hal_config *config) {
-    GBX_TRY(create_gm(sim));
-    sim->doorbell_fd = gbx_above_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (sim->doorbell_fd < 0)
-        return gbx_fail(GBX_IO, "making the chip's doorbell: %s", strerror(errno));
-    GBX_TRY(start_device(sim, config));
-    return boot(sim, config);
-}
-
 gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_config *config,
                         gbx_hal **out_hal) {
     *out_hal = NULL;
@@ -298,7 +292,11 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
     sim->device_main = config->device_main;
     sim->gm_bytes = config->gm_bytes;
     sim->gm_fd = sim->link_socket = sim->doorbell_fd = sim->pid_fd = -1;
-    gbx_status status = open_parts(sim, config);
+    gbx_status status = create_gm(sim);
+    if (!status)
+        status = start_device(sim, config);
+    if (!status)
+        status = boot(sim, config);
     if (status) {
         gbx_sim_close(&sim->hal);
         return status;

@@ -22,6 +22,11 @@ char *gbx_dump_path_join(const char *directory, const char *name) {
     return asprintf(&path, "%.*s%s%s", (int)length, directory, slash, name) < 0 ? NULL : path;
 }
 
+static gbx_status copy_path(const char *path, char **out_path) {
+    *out_path = strdup(path);
+    return *out_path ? NULL : gbx_fail_memory("looking for a dump");
+}
+
 /* Whether DIRECTORY/NAME is there and is of the kind (S_IFDIR, S_IFREG). */
 static gbx_status look(const char *directory, const char *name, mode_t kind, bool *out_is_there) {
     struct stat about;
@@ -147,18 +152,17 @@ static gbx_status find_inside(const char *given, char **out_directory) {
     return status;
 }
 
-static gbx_status find_default(char **out_directory) {
+gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
+    struct stat about;
     bool is_there;
-    GBX_TRY(is_dump(GBX_DUMP_PATH_DEFAULT, &is_there));
-    if (!is_there)
+    *out_directory = NULL;
+    if (!given) {
+        GBX_TRY(is_dump(GBX_DUMP_PATH_DEFAULT, &is_there));
+        if (is_there)
+            return copy_path(GBX_DUMP_PATH_DEFAULT, out_directory);
         return gbx_fail(GBX_NOT_FOUND, "there is no dump at " GBX_DUMP_PATH_DEFAULT
                                        " below the current directory; name one, or " HOW_TO_MAKE);
-    *out_directory = strdup(GBX_DUMP_PATH_DEFAULT);
-    return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
-}
-
-static gbx_status check_directory(const char *given) {
-    struct stat about;
+    }
     if (stat(given, &about) != 0)
         return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO,
                         "looking for a dump at %s: %s; " HOW_TO_MAKE, given, strerror(errno));
@@ -167,15 +171,6 @@ static gbx_status check_directory(const char *given) {
                         "looking for a dump at %s: it is no directory; a dump is a directory with "
                         "tensor_dump/ or a manifest inside",
                         given);
-    return NULL;
-}
-
-gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
-    bool is_there;
-    *out_directory = NULL;
-    if (!given)
-        return find_default(out_directory);
-    GBX_TRY(check_directory(given));
     GBX_TRY(is_outer(given, &is_there));
     if (!is_there)
         GBX_TRY(find_around(given, out_directory));
@@ -183,8 +178,5 @@ gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
         return NULL;
     if (!is_there)
         GBX_TRY(gbx_import_find_beside(given, &is_there));
-    if (!is_there)
-        return find_inside(given, out_directory);
-    *out_directory = strdup(given);
-    return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
+    return is_there ? copy_path(given, out_directory) : find_inside(given, out_directory);
 }

@@ -126,22 +126,16 @@ static gbx_reader_list list_of(unsigned indexed, uint8_t type) {
 }
 
 static bool is_indexed(unsigned indexed, uint8_t type) {
-    switch (type) {
-    case GBX_RECORD_SCALAR:
-    case GBX_RECORD_TENSOR:
-        return indexed & GBX_INDEX_ARGUMENTS;
-    case GBX_RECORD_TASK:
-        return indexed != GBX_INDEX_NOTHING;
-    case GBX_RECORD_DISPATCH:
-        return indexed & GBX_INDEX_DISPATCHES;
-    case GBX_RECORD_EXECUTION:
-        return indexed & GBX_INDEX_EXECUTIONS;
-    case GBX_RECORD_EDGES:
-    case GBX_RECORD_DONE:
-        return indexed & GBX_INDEX_GRAPH;
-    default:
-        return false;
-    }
+    static const uint8_t wanted_for[256] = {
+        [GBX_RECORD_SCALAR] = GBX_INDEX_ARGUMENTS,
+        [GBX_RECORD_TENSOR] = GBX_INDEX_ARGUMENTS,
+        [GBX_RECORD_TASK] = UINT8_MAX, /* for anything */
+        [GBX_RECORD_DISPATCH] = GBX_INDEX_DISPATCHES,
+        [GBX_RECORD_EXECUTION] = GBX_INDEX_EXECUTIONS,
+        [GBX_RECORD_EDGES] = GBX_INDEX_GRAPH,
+        [GBX_RECORD_DONE] = GBX_INDEX_GRAPH,
+    };
+    return indexed & wanted_for[type];
 }
 
 static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
@@ -520,35 +514,32 @@ uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task) {
     return gbx_record_index_find(&reader->index, task << GBX_TASK_SHIFT);
 }
 
-gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task, gbx_record_task *out_task,
-                                bool *out_is_found) {
-    *out_is_found = false;
-    uint64_t position = gbx_reader_find(reader, task);
-    if (position == reader->index.count ||
-        reader->index.entries[position].key != task << GBX_TASK_SHIFT)
-        return NULL;
+/* The first `bytes` of the record at `position`, if that has the key. */
+static gbx_status copy_found(gbx_reader *reader, uint64_t position, uint64_t key, uint8_t type,
+                             void *to, size_t bytes, bool *out_is_found) {
     const gbx_record *record = NULL;
+    *out_is_found = false;
+    if (position == reader->index.count || reader->index.entries[position].key != key)
+        return NULL;
     GBX_TRY(gbx_reader_at(reader, position, &record));
-    if (record->type != GBX_RECORD_TASK)
+    if (record->type != type)
         return fail_changed(reader, reader->index.entries[position].offset);
-    memcpy(out_task, record, sizeof *out_task);
+    memcpy(to, record, bytes);
     *out_is_found = true;
     return NULL;
+}
+
+gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task, gbx_record_task *out_task,
+                                bool *out_is_found) {
+    return copy_found(reader, gbx_reader_find(reader, task), task << GBX_TASK_SHIFT,
+                      GBX_RECORD_TASK, out_task, sizeof *out_task, out_is_found);
 }
 
 gbx_status gbx_reader_find_execution(gbx_reader *reader, uint64_t position,
                                      gbx_record_execution *out_execution, bool *out_is_found) {
     uint64_t key = gbx_index_execution_of(&reader->index.entries[position]);
-    uint64_t found = gbx_record_index_find(&reader->index, key);
-    *out_is_found = found < reader->index.count && reader->index.entries[found].key == key;
-    if (!*out_is_found)
-        return NULL;
-    const gbx_record *record = NULL;
-    GBX_TRY(gbx_reader_at(reader, found, &record));
-    if (record->type != GBX_RECORD_EXECUTION)
-        return fail_changed(reader, reader->index.entries[found].offset);
-    memcpy(out_execution, record, sizeof *out_execution);
-    return NULL;
+    return copy_found(reader, gbx_record_index_find(&reader->index, key), key, GBX_RECORD_EXECUTION,
+                      out_execution, sizeof *out_execution, out_is_found);
 }
 
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list) {

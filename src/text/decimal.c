@@ -24,8 +24,7 @@ enum {
     F64_LEAST_EXPONENT = -1074,
     F32_LEAST_EXPONENT = -149,
     F64_BIAS = 1075, /* of fraction * 2^exponent with a whole fraction */
-    F32_BIAS = 150,
-    SPARE_BITS = 5, /* above the scaled value: steps to its neighbours, and units of ten of it */
+    SPARE_BITS = 5,  /* above the scaled value: steps to its neighbours, and units of ten of it */
     POWERS = 28,
     SURE_FRACTION = 16, /* from here on, the points on both sides are so near that their numbers
                            have as many digits as the value, or are a power of ten */
@@ -41,29 +40,26 @@ static const uint64_t powers_of_five[POWERS] = {
 };
 /* clang-format on */
 
-gbx_binary gbx_binary_of_f32(uint32_t bits) {
-    const uint32_t hidden = UINT32_C(1) << F32_FRACTION_BITS;
-    const uint32_t fraction = bits & (hidden - 1);
-    const int biased = (int)(bits >> F32_FRACTION_BITS);
-    gbx_binary result = {.fraction = fraction, .exponent = F32_LEAST_EXPONENT};
+static ALWAYS_INLINE gbx_binary binary_of(uint64_t bits, int fraction_bits, int least_exponent) {
+    const uint64_t hidden = UINT64_C(1) << fraction_bits;
+    const uint64_t fraction = bits & (hidden - 1);
+    const int biased = (int)(bits >> fraction_bits);
+    gbx_binary result = {.fraction = fraction, .exponent = least_exponent};
     if (biased > 0) {
         result.fraction |= hidden;
-        result.exponent = biased - F32_BIAS;
+        result.exponent = least_exponent + biased - 1;
         result.is_below_near = fraction == 0 && biased > 1;
     }
     return result;
 }
 
+gbx_binary gbx_binary_of_f32(uint32_t bits) {
+    return binary_of(bits, F32_FRACTION_BITS, F32_LEAST_EXPONENT);
+}
+
 gbx_binary gbx_binary_of_f64(uint64_t bits) {
-    const uint64_t hidden = UINT64_C(1) << F64_FRACTION_BITS;
-    const uint64_t fraction = bits & (hidden - 1);
-    const int biased = (int)(bits >> F64_FRACTION_BITS);
-    gbx_binary result = {.fraction = fraction, .exponent = F64_LEAST_EXPONENT, .is_f64 = true};
-    if (biased > 0) {
-        result.fraction |= hidden;
-        result.exponent = biased - F64_BIAS;
-        result.is_below_near = fraction == 0 && biased > 1;
-    }
+    gbx_binary result = binary_of(bits, F64_FRACTION_BITS, F64_LEAST_EXPONENT);
+    result.is_f64 = true;
     return result;
 }
 

@@ -56,13 +56,6 @@ static char *put_fixed(char *at, const gbx_decimal *number) {
     return at + whole + 2;
 }
 
-static char *put_shortest(char *at, const gbx_binary *value) {
-    const gbx_decimal number = gbx_decimal_shortest(value);
-    const bool is_fixed =
-        number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
-    return is_fixed ? put_fixed(at, &number) : put_scientific(at, &number);
-}
-
 /* Of a value without its sign, which is `binary` if it is finite and not 0. Integers below
  * `whole_end`, which the format holds with all their neighbours, are their own shortest text. */
 static size_t format(bool is_negative, double value, double whole_end, const gbx_binary *binary,
@@ -80,7 +73,10 @@ static size_t format(bool is_negative, double value, double whole_end, const gbx
         memcpy(at, ".0", 2);
         at += 2;
     } else {
-        at = put_shortest(at, binary);
+        const gbx_decimal number = gbx_decimal_shortest(binary);
+        const bool is_fixed =
+            number.exponent >= FIXED_EXPONENT_MIN && number.exponent < FIXED_EXPONENT_END;
+        at = is_fixed ? put_fixed(at, &number) : put_scientific(at, &number);
     }
     *at = '\0';
     return (size_t)(at - out_text);

@@ -350,36 +350,29 @@ static inline gbx_status see(gbx_json_file *file, char *out_byte) {
     }
 }
 
-static gbx_status open_regular(const char *path, int *out_fd) {
+gbx_status gbx_json_file_open(gbx_json_file *file, const char *path, const char *name,
+                              bool *out_is_there) {
     struct stat about;
+    gbx_status status;
+    *file = (gbx_json_file){.fd = -1, .name = name};
+    *out_is_there = false;
     /* Not blocking: a pipe that nobody writes is refused, not waited for. */
     int fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    *out_fd = -1;
     if (fd < 0)
         return errno == ENOENT ? NULL : gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
-    gbx_status status = NULL;
     if (fstat(fd, &about) != 0)
         status = gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
         status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file, as JSON of a dump is", path);
-    if (status)
-        close(fd);
     else
-        *out_fd = fd;
-    return status;
-}
-
-gbx_status gbx_json_file_open(gbx_json_file *file, const char *path, const char *name,
-                              bool *out_is_there) {
-    *file = (gbx_json_file){.fd = -1, .name = name};
-    gbx_status status = open_regular(path, &file->fd);
-    *out_is_there = file->fd >= 0;
-    if (status || file->fd < 0)
+        status = gbx_array_reserve(&file->buffer, &file->capacity, BUFFER_BYTES, "reading JSON");
+    if (status) {
+        close(fd);
         return status;
-    status = gbx_array_reserve(&file->buffer, &file->capacity, BUFFER_BYTES, "reading JSON");
-    if (status)
-        gbx_json_file_close(file);
-    return status;
+    }
+    file->fd = fd;
+    *out_is_there = true;
+    return NULL;
 }
 
 void gbx_json_file_close(gbx_json_file *file) {

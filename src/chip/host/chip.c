@@ -52,11 +52,11 @@ typedef struct own_memory {
 
 static gbx_status prepare_control(gbx_chip *chip) {
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
-    gbx_status status = ops->alloc(chip->hal, sizeof(own_memory), PAGE_BYTES, &chip->control);
-    if (status)
-        return gbx_status_annotate(status, "opening a chip with too little global memory");
-    chip->scratch = chip->control + offsetof(own_memory, payload);
     const uint64_t magic = GBX_CONTROL_MAGIC;
+    GBX_TRY(
+        gbx_status_annotate(ops->alloc(chip->hal, sizeof(own_memory), PAGE_BYTES, &chip->control),
+                            "opening a chip with too little global memory"));
+    chip->scratch = chip->control + offsetof(own_memory, payload);
     return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, magic), &magic,
                         sizeof magic);
 }

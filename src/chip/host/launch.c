@@ -200,20 +200,6 @@ static gbx_status report_silence(gbx_chip *chip, int64_t silent_ns) {
 
 /* --- running --- */
 
-/*
- * Sets *out_is_finished once the chip has reported the end of the launch under way. The id comes
- * first and alone: it pairs with the chip's release, so that the rest is read as it was reported.
- */
-static gbx_status look(gbx_chip *chip, control_header *out_header, bool *out_is_finished) {
-    uint64_t finished_launch;
-    GBX_TRY(read_control(chip, offsetof(gbx_control_block, finished_launch), &finished_launch,
-                         sizeof finished_launch));
-    *out_is_finished = finished_launch == chip->launches;
-    if (!*out_is_finished)
-        return NULL;
-    return read_control(chip, 0, out_header, sizeof *out_header);
-}
-
 /* A launch that has ended counts, rung or not, and also when the chip has ended since. */
 static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config,
                             control_header *out_header) {
@@ -223,11 +209,14 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
     uint64_t last_heartbeat = 0;
     for (;;) {
         gbx_hal_event event;
-        bool is_finished = false;
+        uint64_t finished_launch;
         GBX_TRY(gbx_chip_ops(chip)->wait(chip->hal, LOOK_NS, &event));
-        GBX_TRY(look(chip, out_header, &is_finished));
-        if (is_finished)
-            return NULL;
+        /* The id comes first and alone: it pairs with the chip's release, so that the rest is read
+         * as it was reported. */
+        GBX_TRY(read_control(chip, offsetof(gbx_control_block, finished_launch), &finished_launch,
+                             sizeof finished_launch));
+        if (finished_launch == chip->launches)
+            return read_control(chip, 0, out_header, sizeof *out_header);
         if (event.kind == GBX_HAL_LOST)
             return report_ending(chip, &event);
         if (config->listener)

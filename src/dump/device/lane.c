@@ -10,6 +10,10 @@
 
 /* --- metadata --- */
 
+static void *next_line(const gbx_lane *lane) {
+    return lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
+}
+
 static bool has_buffer(gbx_lane *lane) {
     uint64_t number;
     if (lane->lines)
@@ -63,9 +67,7 @@ void gbx_lane_publish(gbx_lane *lane) {
 static void *take_lines(gbx_lane *lane, uint32_t count) {
     if (lane->lines && lane->used + count > GBX_DUMP_BUFFER_LINES)
         gbx_lane_publish(lane);
-    if (!gbx_lane_await(lane, GBX_ROOM_LINES, 0))
-        return NULL;
-    return lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
+    return gbx_lane_await(lane, GBX_ROOM_LINES, 0) ? next_line(lane) : NULL;
 }
 
 /* The losses so far, now that there is a buffer; those that find no room wait on. */
@@ -73,8 +75,7 @@ static void tell_losses(gbx_lane *lane) {
     uint32_t told = 0;
     while (told < lane->loss_count && lane->lines && lane->used < GBX_DUMP_BUFFER_LINES) {
         const gbx_writer_loss *loss = &lane->losses[told++];
-        gbx_dump_loss *line =
-            (gbx_dump_loss *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+        gbx_dump_loss *line = next_line(lane);
         *line = (gbx_dump_loss){.head = loss->first, .cause = loss->cause, .count = loss->count};
         line->head.kind = GBX_DUMP_LOSS;
         line->head.lines = 1;
@@ -96,7 +97,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
     }
     if (lane->loss_count) {
         tell_losses(lane);
-        record = (gbx_dump_record *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+        record = next_line(lane);
     }
     *record = *head;
     record->kind = (uint8_t)kind;
@@ -106,8 +107,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
 }
 
 void gbx_lane_commit(gbx_lane *lane) {
-    const gbx_dump_record *record =
-        (const gbx_dump_record *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+    const gbx_dump_record *record = next_line(lane);
     lane->used += record->lines;
     ++lane->committed;
     show_open(lane);
@@ -194,8 +194,7 @@ static void tell_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
         gbx_lane_publish(lane);
     if (!has_buffer(lane))
         return;
-    gbx_dump_sample *line =
-        (gbx_dump_sample *)(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES);
+    gbx_dump_sample *line = next_line(lane);
     *line = *sample;
     line->head.kind = GBX_DUMP_SAMPLE;
     line->head.lines = 1;

@@ -69,9 +69,17 @@ static bool is_past(int64_t deadline_ns) {
     return gbx_clock_ns() >= deadline_ns;
 }
 
-/* Stops the other lanes at the door, asks the host, and waits until it has copied. */
-static void ask_host(gbx_lane *lane, int64_t deadline_ns) {
+/* Stops the other lanes at the door, asks the host, and waits until it has copied; or waits while
+ * another lane does. */
+static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
     gbx_writer *writer = lane->writer;
+    uint32_t nobody = 0;
+    if (!atomic_compare_exchange_strong_explicit(&writer->is_pausing, &nobody, 1,
+                                                 memory_order_seq_cst, memory_order_seq_cst)) {
+        while (!try_go_inside(lane))
+            continue;
+        return;
+    }
     while (is_another_inside(lane) && !is_past(deadline_ns))
         nap(lane);
     /* Release: all that was published before is visible to the host that sees the count. */
@@ -81,19 +89,7 @@ static void ask_host(gbx_lane *lane, int64_t deadline_ns) {
     while (atomic_load_explicit(&writer->shared->done, memory_order_acquire) < asked &&
            !is_past(deadline_ns))
         nap(lane);
-}
-
-static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
-    gbx_writer *writer = lane->writer;
-    uint32_t nobody = 0;
-    if (atomic_compare_exchange_strong_explicit(&writer->is_pausing, &nobody, 1,
-                                                memory_order_seq_cst, memory_order_seq_cst)) {
-        ask_host(lane, deadline_ns);
-        atomic_store_explicit(&writer->is_pausing, 0, memory_order_seq_cst);
-    } else {
-        while (!try_go_inside(lane))
-            continue;
-    }
+    atomic_store_explicit(&writer->is_pausing, 0, memory_order_seq_cst);
 }
 
 /* --- all platforms --- */

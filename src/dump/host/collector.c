@@ -39,14 +39,12 @@ static void write_word(const gbx_collector *c, uint64_t address, uint64_t word) 
 
 static gbx_status map_arena(gbx_collector *c, gbx_lane_source *lane) {
     uint64_t bytes = c->setup->arena_bytes;
-    if (c->is_mapped) {
-        void *pointer;
-        GBX_TRY(c->hal->ops->map(c->hal, lane->arena, bytes, &pointer));
-        lane->payload = pointer;
-        return NULL;
-    }
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory;
+    if (c->is_mapped)
+        GBX_TRY(c->hal->ops->map(c->hal, lane->arena, bytes, &memory));
+    else
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return gbx_fail(GBX_EXHAUSTED,
                         "preparing a dump: the host is out of memory for copies of an arena; take "
@@ -298,7 +296,6 @@ static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
         /* What is found to be equal to it has no bytes either. */
         gbx_collector_note_failure(c, entry->bin_offset, entry->bin_offset + entry->bytes);
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_LOSS_CORRUPT;
     }
 }
 
@@ -320,14 +317,10 @@ void gbx_collector_copy(gbx_collector *c) {
 
 /* --- the end --- */
 
-/* A count that no lane can reach was written over. */
-static bool is_count(uint64_t count) {
-    return count <= UINT32_MAX;
-}
-
+/* A count that no lane can reach, beyond 32 bits, was written over. */
 static void lose_untold(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause,
                         uint64_t counted, uint64_t told) {
-    if (is_count(counted) && counted > told)
+    if (counted <= UINT32_MAX && counted > told)
         gbx_collector_lose(c, &gbx_no_record, lane->index, cause, counted - told);
 }
 
@@ -336,7 +329,7 @@ static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx
     for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
         lose_untold(c, lane, cause, end->lost[cause], lane->told_losses[cause]);
     lose_untold(c, lane, GBX_LOSS_CORRUPT, end->committed, lane->taken);
-    if (lane->is_broken || !is_count(end->committed))
+    if (lane->is_broken || end->committed > UINT32_MAX)
         gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_CORRUPT, 1);
     /* A thread that never told its end: how much it had not handed over, nobody knows. */
     if (end->has_ended != 1 && (lane->last_turn > 0 || lane->open_turn > 0))

@@ -31,30 +31,27 @@ typedef struct parse_state {
 
 /* --- values --- */
 
-/* One of a set of names, as a bit. */
-static gbx_status parse_word(const parse_state *state, const char *key, const char *value,
-                             const gbx_name_set *names, uint8_t *bits) {
+typedef struct filter_key {
+    const char *name;
+    uint32_t bit;
+    gbx_status (*parse)(parse_state *state, const char *value); /* NULL: one of `names` */
+    const gbx_name_set *names;
+} filter_key;
+
+static gbx_status parse_name(const parse_state *state, const filter_key *key, const char *value) {
+    gbx_dump_filter *filter = state->filter;
+    uint8_t *bits = key->bit == GBX_FILTER_ROLE    ? &filter->roles
+                    : key->bit == GBX_FILTER_STAGE ? &filter->stages
+                                                   : &filter->kinds;
     char known[NAMES_BYTES];
     uint32_t number = 0;
-    if (!gbx_name_find(names, value, &number)) {
-        gbx_name_list(names, known, sizeof known);
+    if (!gbx_name_find(key->names, value, &number)) {
+        gbx_name_list(key->names, known, sizeof known);
         return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
-                        state->text, key, value, known);
+                        state->text, key->name, value, known);
     }
     *bits |= (uint8_t)(1u << number);
     return NULL;
-}
-
-static gbx_status parse_role(parse_state *state, const char *value) {
-    return parse_word(state, "role", value, &gbx_roles, &state->filter->roles);
-}
-
-static gbx_status parse_stage(parse_state *state, const char *value) {
-    return parse_word(state, "stage", value, &gbx_stages, &state->filter->stages);
-}
-
-static gbx_status parse_kind(parse_state *state, const char *value) {
-    return parse_word(state, "kind", value, &gbx_kinds, &state->filter->kinds);
 }
 
 static gbx_status parse_dtype(parse_state *state, const char *value) {
@@ -163,17 +160,14 @@ static gbx_status parse_func(parse_state *state, const char *value) {
 
 /* --- keys --- */
 
-typedef struct filter_key {
-    const char *name;
-    uint32_t bit;
-    gbx_status (*parse)(parse_state *state, const char *value);
-} filter_key;
-
-static const filter_key filter_keys[] = {
-    {"kernel", GBX_FILTER_FUNC, parse_kernel}, {"func", GBX_FILTER_FUNC, parse_func},
-    {"task", GBX_FILTER_TASK, parse_task},     {"arg", GBX_FILTER_ARG, parse_arg},
-    {"role", GBX_FILTER_ROLE, parse_role},     {"stage", GBX_FILTER_STAGE, parse_stage},
-    {"kind", GBX_FILTER_KIND, parse_kind},     {"dtype", GBX_FILTER_DTYPE, parse_dtype}};
+static const filter_key filter_keys[] = {{"kernel", GBX_FILTER_FUNC, parse_kernel, NULL},
+                                         {"func", GBX_FILTER_FUNC, parse_func, NULL},
+                                         {"task", GBX_FILTER_TASK, parse_task, NULL},
+                                         {"arg", GBX_FILTER_ARG, parse_arg, NULL},
+                                         {"role", GBX_FILTER_ROLE, NULL, &gbx_roles},
+                                         {"stage", GBX_FILTER_STAGE, NULL, &gbx_stages},
+                                         {"kind", GBX_FILTER_KIND, NULL, &gbx_kinds},
+                                         {"dtype", GBX_FILTER_DTYPE, parse_dtype, NULL}};
 
 /* Without the blanks around it. */
 static char *trim(char *text) {
@@ -197,10 +191,11 @@ static gbx_status parse_pair(parse_state *state, char *pair) {
                         "expected, such as kernel=softmax*,stage=after_completion",
                         state->text, key);
     for (size_t i = 0; i < sizeof filter_keys / sizeof filter_keys[0]; ++i) {
-        if (strcmp(filter_keys[i].name, key) != 0)
+        const filter_key *known = &filter_keys[i];
+        if (strcmp(known->name, key) != 0)
             continue;
-        state->filter->keys |= filter_keys[i].bit;
-        return filter_keys[i].parse(state, value);
+        state->filter->keys |= known->bit;
+        return known->parse ? known->parse(state, value) : parse_name(state, known, value);
     }
     return gbx_fail(GBX_INVALID_ARGUMENT,
                     "dump filter \"%s\": \"%s\" is none of the keys kernel, func, task, arg, role, "

@@ -45,13 +45,12 @@ typedef enum gbx_plan_fate {
     GBX_FATE_REPEATED,  /* ...that an earlier entry of the same buffer stores */
     GBX_FATE_PIECED,    /* ...that came in pieces */
     GBX_FATE_PIECE,     /* one of those: no record of its own */
-    GBX_FATE_LOST
+    GBX_FATE_LOST       /* it makes no sense: GBX_LOSS_CORRUPT */
 } gbx_plan_fate;
 
 typedef struct gbx_plan_entry {
     uint16_t line;
-    uint8_t fate;      /* gbx_plan_fate */
-    uint8_t cause;     /* of a loss */
+    uint16_t fate;     /* gbx_plan_fate */
     uint16_t run;      /* of a stored one */
     uint16_t original; /* of a repeated one: the entry that stores it */
     uint64_t bin_offset;
@@ -223,9 +222,9 @@ void gbx_collector_finish(gbx_collector *collector);
 
 typedef struct gbx_dump_manager gbx_dump_manager;
 
-/* Starts it; the collector and the store are its own until it is stopped. */
-GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store,
-                                               bool is_by_batch, gbx_dump_manager **out_manager);
+/* Starts it; the collector and its store are its own until it is stopped. */
+GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector,
+                                               gbx_dump_manager **out_manager);
 
 /* Looks whether the device asks for a copy. Any thread. */
 void gbx_dump_manager_attend(gbx_dump_manager *manager);

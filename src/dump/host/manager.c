@@ -19,8 +19,6 @@ enum { IDLE_NAPS = 50 };
 
 struct gbx_dump_manager {
     gbx_collector *collector;
-    gbx_store *store;
-    bool is_by_batch;
     _Atomic bool is_stopping;
     gbx_doorbell bell;
     pthread_t thread;
@@ -28,8 +26,7 @@ struct gbx_dump_manager {
 
 /* What was taken outlives this process from here on. The first failure is told at the end. */
 static void flush(gbx_dump_manager *manager) {
-    gbx_status status = gbx_store_flush(manager->store);
-    gbx_status_free(status);
+    gbx_status_free(gbx_store_flush(manager->collector->store));
 }
 
 static bool is_stopping(gbx_dump_manager *manager) {
@@ -70,24 +67,21 @@ static void copy_when_asked(gbx_dump_manager *manager) {
 
 static void *manage(void *context) {
     gbx_dump_manager *manager = context;
-    if (manager->is_by_batch)
-        copy_when_asked(manager);
-    else
+    if (manager->collector->is_mapped)
         drain_while_it_runs(manager);
+    else
+        copy_when_asked(manager);
     gbx_collector_finish(manager->collector);
     flush(manager);
     return NULL;
 }
 
-gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bool is_by_batch,
-                                  gbx_dump_manager **out_manager) {
+gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_dump_manager **out_manager) {
     gbx_dump_manager *manager = calloc(1, sizeof *manager);
     *out_manager = NULL;
     if (!manager)
         return gbx_fail_memory("starting a dump");
     manager->collector = collector;
-    manager->store = store;
-    manager->is_by_batch = is_by_batch;
     /* Signals of the program go to its own threads. */
     sigset_t all;
     sigset_t before;
@@ -104,7 +98,7 @@ gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_store *store, bo
 }
 
 void gbx_dump_manager_attend(gbx_dump_manager *manager) {
-    if (manager->is_by_batch && gbx_collector_is_asked(manager->collector))
+    if (!manager->collector->is_mapped && gbx_collector_is_asked(manager->collector))
         gbx_doorbell_ring(&manager->bell);
 }
 

@@ -51,13 +51,12 @@ static bool are_statistics_sound(const gbx_tensor *tensor, const uint64_t *words
 
 static bool is_tensor_sound(const gbx_dump_tensor *record) {
     const gbx_dump_record *head = &record->head;
-    bool has_statistics = head->flags & GBX_DUMP_STATISTICS;
     gbx_tensor tensor;
-    if (head->ndims > GBX_MAX_DIMS ||
-        head->lines != gbx_dump_lines_of(gbx_dump_tensor_words(head->ndims, head->flags)) ||
-        !is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words, &tensor))
-        return false;
-    return !has_statistics || are_statistics_sound(&tensor, record->words);
+    return head->ndims <= GBX_MAX_DIMS &&
+           head->lines == gbx_dump_lines_of(gbx_dump_tensor_words(head->ndims, head->flags)) &&
+           is_geometry_sound(head->dtype, head->ndims, record->start_offset, record->words,
+                             &tensor) &&
+           (!(head->flags & GBX_DUMP_STATISTICS) || are_statistics_sound(&tensor, record->words));
 }
 
 /* The words of one slot; 0 when it is none. */
@@ -153,12 +152,6 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
 
 /* --- where its payload goes --- */
 
-static uint64_t payload_bytes(const gbx_collector *c, const gbx_dump_tensor *record) {
-    gbx_tensor tensor = {.dtype = record->head.dtype, .ndims = record->head.ndims};
-    memcpy(tensor.shape, record->words, record->head.ndims * sizeof(uint64_t));
-    return gbx_dump_kept_bytes(gbx_tensor_payload_bytes(&tensor), c->setup->max_tensor_bytes);
-}
-
 /* Positions only grow, and reach no further than the arena does. */
 static bool is_place_sound(const gbx_collector *c, const gbx_lane_source *lane, uint64_t position,
                            uint64_t bytes) {
@@ -213,7 +206,6 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     if (!is_place_sound(c, plan->lane, record->position, entry->bytes) ||
         record->position % GBX_DUMP_LINE_BYTES) {
         entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_LOSS_CORRUPT;
         return;
     }
     plan->lane->position = record->position + entry->bytes;
@@ -245,12 +237,8 @@ static void plan_tensor_of_pieces(gbx_plan *plan, gbx_plan_entry *entry,
     gbx_piece_series *pieces = &plan->lane->pieces;
     bool is_whole = is_of_series(pieces, &record->head) && pieces->next == entry->bytes &&
                     pieces->total_bytes == entry->bytes;
-    entry->fate = GBX_FATE_PIECED;
+    entry->fate = is_whole ? GBX_FATE_PIECED : GBX_FATE_LOST;
     entry->bin_offset = pieces->file_offset;
-    if (!is_whole) {
-        entry->fate = GBX_FATE_LOST;
-        entry->cause = GBX_LOSS_CORRUPT;
-    }
     pieces->is_open = false;
 }
 
@@ -298,7 +286,10 @@ static void plan_record(gbx_collector *c, gbx_plan *plan, uint32_t line) {
     }
     if (head->kind != GBX_DUMP_TENSOR)
         return;
-    entry->bytes = payload_bytes(c, at);
+    gbx_tensor tensor = {.dtype = head->dtype, .ndims = head->ndims};
+    memcpy(tensor.shape, ((const gbx_dump_tensor *)at)->words, head->ndims * sizeof(uint64_t));
+    entry->bytes =
+        gbx_dump_kept_bytes(gbx_tensor_payload_bytes(&tensor), c->setup->max_tensor_bytes);
     if (!(head->flags & GBX_DUMP_PAYLOAD))
         return;
     if (head->flags & GBX_DUMP_PIECES)
@@ -359,8 +350,8 @@ void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
         /* A record that makes no sense ends the buffer: where the next begins is not known. How
          * many there were the device tells at its end. */
         if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(c, plan, line)) {
-            plan->entries[plan->entry_count++] = (gbx_plan_entry){
-                .line = (uint16_t)line, .fate = GBX_FATE_LOST, .cause = GBX_LOSS_CORRUPT};
+            plan->entries[plan->entry_count++] =
+                (gbx_plan_entry){.line = (uint16_t)line, .fate = GBX_FATE_LOST};
             break;
         }
         plan_record(c, plan, line);

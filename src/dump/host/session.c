@@ -213,12 +213,6 @@ static gbx_status create_store(gbx_dump_session *session) {
     return status;
 }
 
-static gbx_status start_manager(gbx_dump_session *session) {
-    return gbx_dump_manager_start(session->collector, session->store,
-                                  session->region.setup.flags & GBX_DUMP_BY_BATCH,
-                                  &session->manager);
-}
-
 static gbx_status begin(gbx_dump_session *session) {
     const gbx_dump_session_config *config = &session->config;
     GBX_TRY(check_options(config));
@@ -231,7 +225,9 @@ static gbx_status begin(gbx_dump_session *session) {
     GBX_TRY(gbx_run_file_write(&session->config.run, config->options->directory));
     GBX_TRY(gbx_collector_create(&session->region, session->store,
                                  !config->options->keeps_duplicates, &session->collector));
-    return config->has_orchestration ? NULL : start_manager(session);
+    return config->has_orchestration
+               ? NULL
+               : gbx_dump_manager_start(session->collector, &session->manager);
 }
 
 static gbx_status destroy(gbx_dump_session *session) {
@@ -307,7 +303,7 @@ gbx_status gbx_dump_session_receive(gbx_dump_session *session, const gbx_run_arg
                              : GBX_DTYPE_NONE;
         receive(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64, NULL);
     }
-    return start_manager(session);
+    return gbx_dump_manager_start(session->collector, &session->manager);
 }
 
 void gbx_dump_session_attend(gbx_dump_session *session) {
@@ -353,8 +349,7 @@ static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector
             config->options->directory);
 }
 
-static gbx_status describe_losses(const gbx_dump_session *session, const gbx_dump_totals *totals) {
-    const char *directory = session->config.options->directory;
+static gbx_status describe_losses(const char *directory, const gbx_dump_totals *totals) {
     if (totals->skipped)
         gbx_log_warning("dumping to %s: %" PRIu64
                         " tasks or arguments were skipped, for nobody told which tensors they "
@@ -403,6 +398,6 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
                           options->directory, gbx_status_message(cause), options->directory);
         gbx_status_free(cause);
     }
-    status = gbx_status_first(status, describe_losses(session, out_totals));
+    status = gbx_status_first(status, describe_losses(options->directory, out_totals));
     return gbx_status_first(status, destroy(session));
 }

@@ -155,26 +155,17 @@ static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_sca
 static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *entry) {
     gbx_tensor tensor = {
         .dtype = from->head.dtype, .ndims = from->head.ndims, .start_offset = from->start_offset};
-    uint32_t flags = 0;
     memcpy(tensor.shape, from->words, from->head.ndims * sizeof(uint64_t));
     memcpy(tensor.strides, from->words + from->head.ndims, from->head.ndims * sizeof(uint64_t));
-    if (gbx_tensor_is_contiguous(&tensor))
-        flags |= GBX_FLAG_CONTIGUOUS;
-    if (from->head.flags & GBX_DUMP_PAYLOAD)
-        flags |= GBX_FLAG_HAS_PAYLOAD;
-    if (from->head.flags & GBX_DUMP_HASH)
-        flags |= GBX_FLAG_HAS_HASH;
-    if (from->head.flags & GBX_DUMP_STATISTICS)
-        flags |= GBX_FLAG_HAS_STATS;
-    if (from->head.flags & GBX_DUMP_TRUNCATED)
-        flags |= GBX_FLAG_TRUNCATED;
-    if (from->head.flags & GBX_DUMP_IN_FLIGHT)
-        flags |= GBX_FLAG_IN_FLIGHT;
-    if (entry->fate == GBX_FATE_PIECED)
-        flags |= GBX_FLAG_PIECES;
-    if (entry->fate == GBX_FATE_DUPLICATE || entry->fate == GBX_FATE_REPEATED)
-        flags |= GBX_FLAG_DUPLICATE;
-    return (uint16_t)flags;
+    bool is_duplicate = entry->fate == GBX_FATE_DUPLICATE || entry->fate == GBX_FATE_REPEATED;
+    return (uint16_t)((gbx_tensor_is_contiguous(&tensor) ? GBX_FLAG_CONTIGUOUS : 0u) |
+                      (from->head.flags & GBX_DUMP_PAYLOAD ? GBX_FLAG_HAS_PAYLOAD : 0u) |
+                      (from->head.flags & GBX_DUMP_HASH ? GBX_FLAG_HAS_HASH : 0u) |
+                      (from->head.flags & GBX_DUMP_STATISTICS ? GBX_FLAG_HAS_STATS : 0u) |
+                      (from->head.flags & GBX_DUMP_TRUNCATED ? GBX_FLAG_TRUNCATED : 0u) |
+                      (from->head.flags & GBX_DUMP_IN_FLIGHT ? GBX_FLAG_IN_FLIGHT : 0u) |
+                      (entry->fate == GBX_FATE_PIECED ? GBX_FLAG_PIECES : 0u) |
+                      (is_duplicate ? GBX_FLAG_DUPLICATE : 0u));
 }
 
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
@@ -336,7 +327,7 @@ void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate == GBX_FATE_PIECE)
             continue;
         if (entry->fate == GBX_FATE_LOST)
-            gbx_collector_lose(c, &head, plan->lane->index, entry->cause, 1);
+            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_CORRUPT, 1);
         else if (is_unwritten(c, entry))
             gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_DISK, 1);
         else
