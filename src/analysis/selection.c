@@ -24,14 +24,14 @@ typedef struct matcher {
     bool is_chosen; /* whether it matches */
 } matcher;
 
-static bool is_in(const gbx_selection_ranges *ranges, uint64_t value) {
+bool gbx_selection_has_number(const gbx_selection_ranges *ranges, uint64_t value) {
     for (size_t i = 0; i < ranges->count; ++i)
         if (value >= ranges->items[i].first && value <= ranges->items[i].last)
             return true;
     return false;
 }
 
-static bool is_named(const gbx_selection_names *names, const char *name) {
+bool gbx_selection_has_name(const gbx_selection_names *names, const char *name) {
     for (size_t i = 0; i < names->count; ++i)
         if (fnmatch(names->items[i], name, 0) == 0)
             return true;
@@ -50,7 +50,7 @@ bool gbx_selection_is_given(const gbx_selection *s) {
 static bool matches_kernel(const matcher *m, uint32_t func_id) {
     const gbx_selection *selection = m->selection;
     const gbx_run_kernel *kernel = gbx_run_info_kernel(m->run, func_id);
-    if (selection->funcs.count && !is_in(&selection->funcs, func_id))
+    if (selection->funcs.count && !gbx_selection_has_number(&selection->funcs, func_id))
         return false;
     return selection->kernels.count == 0 || (kernel && m->kernels[kernel - m->run->kernels]);
 }
@@ -73,8 +73,8 @@ static bool has_bit(uint32_t bits, uint32_t number) {
 static bool matches_arg(const gbx_selection *selection, const gbx_entry *entry) {
     if (selection->args.count == 0 && selection->arg_names.count == 0)
         return true;
-    return is_in(&selection->args, entry->head->arg_index) ||
-           (entry->arg_name && is_named(&selection->arg_names, entry->arg_name));
+    return gbx_selection_has_number(&selection->args, entry->head->arg_index) ||
+           (entry->arg_name && gbx_selection_has_name(&selection->arg_names, entry->arg_name));
 }
 
 static bool matches(matcher *m, const gbx_entry *entry) {
@@ -83,8 +83,9 @@ static bool matches(matcher *m, const gbx_entry *entry) {
         m->has_task = true;
         m->task = entry->head->task;
         bool is_wanted = selection->task_numbers.count == 0 && selection->task_ids.count == 0;
-        is_wanted = is_wanted || is_in(&selection->task_numbers, m->task) ||
-                    (entry->task && is_in(&selection->task_ids, entry->task->task_id));
+        is_wanted =
+            is_wanted || gbx_selection_has_number(&selection->task_numbers, m->task) ||
+            (entry->task && gbx_selection_has_number(&selection->task_ids, entry->task->task_id));
         m->is_chosen = is_wanted && matches_any_kernel(m, entry->task);
     }
     return m->is_chosen && has_bit(selection->roles, entry->head->role) &&
@@ -131,7 +132,7 @@ static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *
     if (!m.kernels)
         return gbx_fail_memory("selecting entries");
     for (size_t i = 0; i < m.run->kernel_count; ++i)
-        m.kernels[i] = is_named(&selection->kernels, m.run->kernels[i].name);
+        m.kernels[i] = gbx_selection_has_name(&selection->kernels, m.run->kernels[i].name);
     uint64_t begin, end;
     gbx_status status = NULL;
     bound(selection, entries, &begin, &end);

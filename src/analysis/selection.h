@@ -30,6 +30,9 @@ typedef struct gbx_selection_names {
     size_t count;
 } gbx_selection_names;
 
+bool gbx_selection_has_number(const gbx_selection_ranges *ranges, uint64_t value);
+bool gbx_selection_has_name(const gbx_selection_names *names, const char *name);
+
 /* Zero when everything is selected. */
 typedef struct gbx_selection {
     gbx_selection_names kernels;

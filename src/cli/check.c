@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cli/internal.h"
-#include "replay/check/check_dump.h"
+#include "replay/check/check_report.h"
 #include "store/dump_path.h"
 #include "text/filter_values.h"
 
@@ -36,15 +36,15 @@ static const struct argp_option options[] = {
     {0}};
 
 static void add_task(gbx_check_filter *filter, struct argp_state *state, const char *text) {
-    gbx_task_ranges *ranges = gbx_option_is_id(text) ? &filter->ids : &filter->numbers;
-    gbx_task_range range;
+    gbx_selection_ranges *ranges = gbx_option_is_id(text) ? &filter->ids : &filter->numbers;
+    gbx_selection_range range;
     if (!gbx_filter_read_range(text, UINT64_MAX, &range.first, &range.last))
         argp_error(state,
                    "--task: \"%s\" is not expected; a number such as 17, a range such as 10..20, "
                    "or an id such as 0x11 is",
                    text);
-    else if (ranges->count == GBX_CHECK_FILTER_MAX)
-        argp_error(state, "--task: more than %d values; take a range", GBX_CHECK_FILTER_MAX);
+    else if (ranges->count == GBX_SELECTION_VALUES_MAX)
+        argp_error(state, "--task: more than %d values; take a range", GBX_SELECTION_VALUES_MAX);
     else
         ranges->items[ranges->count++] = range;
 }
@@ -59,10 +59,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         line->scene = argument;
         return 0;
     case KEY_KERNEL:
-        if (line->filter.kernel_count == GBX_CHECK_FILTER_MAX)
+        if (line->filter.kernels.count == GBX_SELECTION_VALUES_MAX)
             argp_error(state, "--kernel: more than %d values; take a glob such as 'soft*'",
-                       GBX_CHECK_FILTER_MAX);
-        line->filter.kernels[line->filter.kernel_count++] = argument;
+                       GBX_SELECTION_VALUES_MAX);
+        line->filter.kernels.items[line->filter.kernels.count++] = argument;
         return 0;
     case KEY_TASK:
         add_task(&line->filter, state, argument);

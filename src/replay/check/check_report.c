@@ -1,7 +1,6 @@
-#include "replay/check/check_dump.h"
+#include "replay/check/check_report.h"
 
 #include <assert.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,20 +253,10 @@ typedef struct flow {
 
 /* --- which tasks --- */
 
-static bool is_in(const gbx_task_ranges *ranges, uint64_t value) {
-    for (size_t i = 0; i < ranges->count; ++i)
-        if (value >= ranges->items[i].first && value <= ranges->items[i].last)
-            return true;
-    return false;
-}
-
 static bool is_named(const gbx_check_filter *filter, const gbx_run_info *run, uint32_t func_id) {
     const gbx_run_kernel *kernel =
         func_id == GBX_NO_KERNEL ? NULL : gbx_run_info_kernel(run, func_id);
-    for (size_t i = 0; kernel && i < filter->kernel_count; ++i)
-        if (fnmatch(filter->kernels[i], kernel->name, 0) == 0)
-            return true;
-    return false;
+    return kernel && gbx_selection_has_name(&filter->kernels, kernel->name);
 }
 
 /* A task without record has no kernel and no id. */
@@ -276,15 +265,16 @@ static gbx_status match(const flow *f, uint64_t task, bool *out_is_chosen) {
     gbx_record_task record;
     bool is_found = false;
     bool is_any = filter->numbers.count == 0 && filter->ids.count == 0;
-    bool is_named_so = filter->kernel_count == 0;
+    bool is_named_so = filter->kernels.count == 0;
     *out_is_chosen = is_any && is_named_so;
     if (*out_is_chosen)
         return NULL;
     GBX_TRY(gbx_reader_find_task(f->reader, task, &record, &is_found));
     for (size_t i = 0; is_found && i < GBX_SUBTASK_COUNT && !is_named_so; ++i)
         is_named_so = is_named(filter, gbx_reader_run(f->reader), record.func_ids[i]);
-    *out_is_chosen = is_named_so && (is_any || is_in(&filter->numbers, task) ||
-                                     (is_found && is_in(&filter->ids, record.task_id)));
+    *out_is_chosen =
+        is_named_so && (is_any || gbx_selection_has_number(&filter->numbers, task) ||
+                        (is_found && gbx_selection_has_number(&filter->ids, record.task_id)));
     return NULL;
 }
 
