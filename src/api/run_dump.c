@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "text/names.h"
 
 static void attend(void *context) {
     gbx_dump_session_attend(context);
@@ -33,14 +34,13 @@ static void list_kernels(const gbx_chip *chip, gbx_run_info *run) {
 }
 
 static void list_arguments(const gbx_run *from, gbx_run_info *run) {
-    static const char *const roles[] = {"input", "output", "inout"};
     for (uint32_t i = 0; i < from->tensor_count; ++i)
-        run->arguments[run->argument_count++] =
-            (gbx_run_argument){.name = from->tensors[i].name, .role = roles[from->tensors[i].role]};
+        run->arguments[run->argument_count++] = (gbx_run_argument){
+            .name = from->tensors[i].name, .role = gbx_name_of(&gbx_roles, from->tensors[i].role)};
     for (uint32_t i = 0; i < from->scalar_count; ++i)
         run->arguments[run->argument_count++] =
             (gbx_run_argument){.name = from->scalar_names ? from->scalar_names[i] : NULL,
-                               .role = "scalar",
+                               .role = gbx_name_of(&gbx_parameters, GBX_PARAMETER_SCALAR),
                                .dtype = from->scalar_dtypes ? from->scalar_dtypes[i] : 0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "cli/internal.h"
+#include "text/names.h"
 
 /* --- options of dumps: a parser of its own, child of the command's --- */
 
@@ -56,24 +57,23 @@ static const struct argp_option dump_options[] = {
      "Seconds that a capture may wait for room before its record is lost (default 30)", 2},
     {0}};
 
-static const char *const levels[] = {"full", "partial", "hybrid", "stats", NULL};
-
 /* Whether a word is a level of --dump-tensor, which takes it after a "=" alone. */
 static bool is_level(const char *text) {
-    size_t i = 0;
-    while (levels[i] && strcmp(levels[i], text) != 0)
-        ++i;
-    return levels[i] != NULL;
+    uint32_t level;
+    return gbx_name_find(&gbx_dump_levels, text, &level);
 }
 
 static error_t parse_dump(int key, char *argument, struct argp_state *state) {
     run_dump *dump = state->input;
     gbx_call_config *call = &dump->run->call;
-    size_t index;
+    uint32_t level = GBX_DUMP_FULL;
+    char known[64];
     switch (key) {
     case KEY_DUMP_TENSOR:
-        index = argument ? gbx_option_choice(state, "--dump-tensor", argument, levels) : 0;
-        call->enable_dump_tensor = (gbx_dump_level)(GBX_DUMP_FULL + index);
+        gbx_name_list(&gbx_dump_levels, known, sizeof known);
+        if (argument && !gbx_name_find(&gbx_dump_levels, argument, &level))
+            argp_error(state, "--dump-tensor: \"%s\" is none of %s", argument, known);
+        call->enable_dump_tensor = (gbx_dump_level)level;
         return 0;
     case KEY_DUMP_ARGS:
         call->enable_dump_args = true;

@@ -128,10 +128,6 @@ static bool has_task(const gbx_record *record) {
 }
 
 static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
-    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {
-        "there was no room within the stall timeout", "they could not be written to the disk",
-        "what the device said of them does not hold", "the chip ended before they were handed over",
-        "the dump does not tell why"};
     char count[GBX_COUNT_TEXT_BYTES];
     const gbx_record *record;
     GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_LOSSES, position, &record));
@@ -143,7 +139,7 @@ static gbx_status print_loss(gbx_reader *reader, uint64_t position) {
         printf(", arg %u", record->arg_index);
     if (gbx_name_of(&gbx_stages, record->stage))
         printf(", %s", gbx_name_of(&gbx_stages, record->stage));
-    printf(": %s\n", causes[loss->cause]);
+    printf(": %s\n", gbx_name_sentence(&gbx_loss_causes, loss->cause));
     return NULL;
 }
 
@@ -199,12 +195,10 @@ static void write_place(gbx_json_writer *json, const gbx_record *record) {
 }
 
 static void write_loss(gbx_json_writer *json, const gbx_reader *reader, const gbx_record *record) {
-    static const char *const causes[GBX_LOSS_CAUSE_COUNT] = {"stall", "disk", "corrupt", "device",
-                                                             "not told"};
     const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
     (void)reader;
     gbx_json_put_string(json, "stage", gbx_name_of(&gbx_stages, record->stage));
-    gbx_json_put_string(json, "cause", causes[loss->cause]);
+    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_loss_causes, loss->cause));
     gbx_json_put_u64(json, "count", loss->count);
 }
 

@@ -57,11 +57,11 @@ static const gbx_name dump_levels[] = {
 const gbx_name_set gbx_dump_levels = SET(dump_levels, GBX_DUMP_OFF, GBX_DUMP_STATS + 1);
 
 static const gbx_name loss_causes[] = {
-    [GBX_LOSS_STALL] = {"stall", "stall", "no room within the stall timeout"},
+    [GBX_LOSS_STALL] = {"stall", "stall", "there was no room within the stall timeout"},
     [GBX_LOSS_DISK] = {"disk", "disk", "the disk failed or was full"},
     [GBX_LOSS_CORRUPT] = {"corrupt", "corrupt", "a kernel wrote over the memory of the dump"},
     [GBX_LOSS_DEVICE] = {"device", "device", "the chip ended before the records were handed over"},
-    [GBX_LOSS_UNTOLD] = {"not told", "not told", "the tool that wrote the dump gives no cause"},
+    [GBX_LOSS_UNTOLD] = {"not told", "not told", "the dump does not tell why"},
 };
 const gbx_name_set gbx_loss_causes = SET(loss_causes, GBX_LOSS_STALL, GBX_LOSS_CAUSE_COUNT);
 
@@ -95,6 +95,24 @@ bool gbx_name_find(const gbx_name_set *set, const char *text, uint32_t *out_numb
             return true;
         }
     }
+    return false;
+}
+
+bool gbx_parameter_read(const char *word, size_t length, uint32_t *out_parameter,
+                        const char **out_dtype) {
+    static const char prefix[] = "scalar:";
+    *out_dtype = NULL;
+    if (length > sizeof prefix - 1 && memcmp(word, prefix, sizeof prefix - 1) == 0) {
+        *out_parameter = GBX_PARAMETER_SCALAR;
+        *out_dtype = word + sizeof prefix - 1;
+        return true;
+    }
+    for (uint32_t i = 0; i < GBX_PARAMETER_COUNT; ++i)
+        if (strlen(parameters[i].brief) == length &&
+            memcmp(parameters[i].brief, word, length) == 0) {
+            *out_parameter = i;
+            return true;
+        }
     return false;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "chip/host/chip.h"
+#include "text/names.h"
 
 static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel) {
     const char *name = kernel->name;
@@ -42,21 +43,17 @@ static const char *next_item(const char **rest, size_t *out_length) {
     return item;
 }
 
-static bool is_word(const char *item, size_t length, const char *word) {
-    return strlen(word) == length && memcmp(item, word, length) == 0;
-}
-
-/* "scalar" or "scalar:float32" */
-static bool is_scalar(const char *item, size_t length) {
-    static const char prefix[] = "scalar:";
-    char dtype[32];
-    if (is_word(item, length, "scalar"))
-        return true;
-    if (length < sizeof prefix || memcmp(item, prefix, sizeof prefix - 1) != 0)
+/* A word of a signature, whose dtype is one where it has one. */
+static bool read_parameter(const char *item, size_t length, uint32_t *out_parameter) {
+    const char *dtype;
+    char name[32];
+    if (!gbx_parameter_read(item, length, out_parameter, &dtype))
         return false;
-    int dtype_length = (int)(length - (sizeof prefix - 1));
-    int written = snprintf(dtype, sizeof dtype, "%.*s", dtype_length, item + sizeof prefix - 1);
-    return written < (int)sizeof dtype && gbx_dtype_parse(dtype) != GBX_DTYPE_NONE;
+    if (!dtype)
+        return true;
+    int written =
+        snprintf(name, sizeof name, "%.*s", (int)(length - (size_t)(dtype - item)), dtype);
+    return written < (int)sizeof name && gbx_dtype_parse(name) != GBX_DTYPE_NONE;
 }
 
 static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
@@ -67,16 +64,13 @@ static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
     size_t scalars = 0;
     /* A kernel without arguments has an empty signature. */
     while ((item = kernel->signature[0] ? next_item(&rest, &length) : NULL)) {
-        if (is_scalar(item, length))
-            ++scalars;
-        else if (is_word(item, length, "in") || is_word(item, length, "out") ||
-                 is_word(item, length, "inout"))
-            ++tensors;
-        else
+        uint32_t parameter;
+        if (!read_parameter(item, length, &parameter))
             return gbx_fail(GBX_INVALID_ARGUMENT,
                             "registering kernel %s: signature \"%s\": \"%.*s\" is none of in, out, "
                             "inout, scalar, scalar:DTYPE",
                             kernel->name, kernel->signature, (int)length, item);
+        ++*(parameter == GBX_PARAMETER_SCALAR ? &scalars : &tensors);
     }
     *out_count = tensors + scalars;
     if (tensors <= GBX_MAX_TENSOR_ARGS && scalars <= GBX_MAX_SCALAR_ARGS)

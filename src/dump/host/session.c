@@ -13,6 +13,7 @@
 #include "dump/host/filter.h"
 #include "dump/host/internal.h"
 #include "store/run/kernel_copies.h"
+#include "text/names.h"
 
 struct gbx_dump_session {
     gbx_dump_session_config config;
@@ -72,16 +73,19 @@ static gbx_status parse_filters(gbx_dump_session *session) {
 
 /* The dtypes of scalars that signatures tell, by their place among the scalars. */
 static void note_scalar_dtypes(gbx_dump_session *session) {
-    static const char prefix[] = "scalar";
     for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
         const gbx_run_kernel *kernel = &session->config.run.kernels[i];
         uint32_t scalar = 0;
         for (const char *at = kernel->declared; at && *at;) {
             size_t length = strcspn(at, ",");
-            if (strncmp(at, prefix, sizeof prefix - 1) == 0 && scalar < GBX_MAX_SCALAR_ARGS) {
+            uint32_t parameter;
+            const char *dtype;
+            if (gbx_parameter_read(at, length, &parameter, &dtype) &&
+                parameter == GBX_PARAMETER_SCALAR && scalar < GBX_MAX_SCALAR_ARGS) {
                 char name[32] = "";
-                if (length > sizeof prefix && length - sizeof prefix < sizeof name)
-                    memcpy(name, at + sizeof prefix, length - sizeof prefix);
+                size_t name_length = dtype ? length - (size_t)(dtype - at) : 0;
+                if (name_length < sizeof name)
+                    memcpy(name, dtype ? dtype : "", name_length);
                 session->scalar_dtypes[kernel->func_id][scalar++] = (uint8_t)gbx_dtype_parse(name);
             }
             at += length + (at[length] == ',');
@@ -92,7 +96,6 @@ static void note_scalar_dtypes(gbx_dump_session *session) {
 /* --- the beginning --- */
 
 static gbx_status describe_run(gbx_dump_session *session) {
-    static const char *const levels[] = {NULL, "full", "partial", "hybrid", "stats"};
     const gbx_dump_session_config *config = &session->config;
     const gbx_dump_about *about = &config->options->about;
     gbx_run_info *run = &session->config.run;
@@ -110,7 +113,7 @@ static gbx_status describe_run(gbx_dump_session *session) {
     run->round = about->round;
     run->platform = config->hal->ops->name;
     run->gm_bytes = caps.gm_bytes;
-    run->dump_level = levels[config->level];
+    run->dump_level = gbx_name_of(&gbx_dump_levels, config->level);
     run->has_args = config->has_args;
     run->result.status = "running";
     run->filters = calloc(config->options->filter_count + 1, sizeof *run->filters);

@@ -6,6 +6,7 @@
 
 #include "chip/host/chip.h"
 #include "runtime/host_build_graph/table.h"
+#include "text/names.h"
 
 static gbx_status find_entry(const gbx_runtime_request *request, void **out_object,
                              gbx_orchestrate_function *out_function) {
@@ -86,16 +87,13 @@ static gbx_status check_call(const gbx_call *call) {
 
 /* What the signature of a kernel says of its `index`th tensor; inout where it says nothing. */
 static gbx_role tensor_role(const char *signature, uint32_t index) {
-    static const struct {
-        const char *word;
-        gbx_role role;
-    } roles[] = {{"in", GBX_ROLE_INPUT}, {"out", GBX_ROLE_OUTPUT}, {"inout", GBX_ROLE_INOUT}};
+    uint32_t parameter;
+    const char *dtype;
     while (signature && *signature) {
         size_t length = strcspn(signature, ",");
-        for (size_t i = 0; i < sizeof roles / sizeof roles[0]; ++i)
-            if (strlen(roles[i].word) == length && !strncmp(signature, roles[i].word, length) &&
-                index-- == 0)
-                return roles[i].role;
+        if (gbx_parameter_read(signature, length, &parameter, &dtype) &&
+            parameter != GBX_PARAMETER_SCALAR && index-- == 0)
+            return (gbx_role)parameter;
         signature += length + (signature[length] == ',');
     }
     return GBX_ROLE_INOUT;

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "text/json_reader.h"
 #include "text/json_writer.h"
+#include "text/names.h"
 
 enum { SCHEMA_VERSION = 1, MAX_FILE_BYTES = 16 << 20, PATH_BYTES = 4096 };
 
@@ -360,13 +361,6 @@ typedef struct reading {
     gbx_run_info *info;
 } reading;
 
-static bool is_scalar(const char *text) {
-    static const char declared[] = "scalar:";
-    size_t size = sizeof declared - 1;
-    return strcmp(text, "scalar") == 0 ||
-           (strncmp(text, declared, size) == 0 && gbx_dtype_parse(text + size) != GBX_DTYPE_NONE);
-}
-
 static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel) {
     GBX_TRY(gbx_cursor_count(array, &kernel->signature_count));
     if (kernel->signature_count > GBX_RUN_KERNEL_SLOTS)
@@ -374,15 +368,24 @@ static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel
                                GBX_RUN_KERNEL_SLOTS);
     for (size_t i = 0; i < kernel->signature_count; ++i) {
         gbx_cursor word;
-        const char *text;
+        const char *text, *dtype;
+        uint32_t parameter;
         GBX_TRY(gbx_cursor_element(array, i, &word));
         GBX_TRY(gbx_cursor_string(&word, &text));
-        if (strcmp(text, "in") != 0 && strcmp(text, "inout") != 0 && strcmp(text, "out") != 0 &&
-            !is_scalar(text))
+        if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype) ||
+            (dtype && gbx_dtype_parse(dtype) == GBX_DTYPE_NONE))
             return gbx_cursor_fail(&word, "is none of in, inout, out, scalar, scalar:DTYPE");
         kernel->signature[i] = text;
     }
     return NULL;
+}
+
+/* Of a word of a signature that was read. */
+static bool is_scalar(const char *word) {
+    uint32_t parameter;
+    const char *dtype;
+    return gbx_parameter_read(word, strlen(word), &parameter, &dtype) &&
+           parameter == GBX_PARAMETER_SCALAR;
 }
 
 /* Names by slot, or in the order of the signature: slots have tensors first, then scalars. */
