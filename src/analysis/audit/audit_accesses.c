@@ -301,7 +301,7 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
 
 static gbx_status gather_accesses(gbx_audit_state *state) {
     uint64_t count = gbx_entries_count(state->entries);
-    state->accesses = malloc((count + 1) * sizeof *state->accesses);
+    state->accesses = calloc(count + 1, sizeof *state->accesses);
     if (!state->accesses)
         return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < count; ++i) {

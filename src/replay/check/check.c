@@ -217,10 +217,12 @@ static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
     gbx_check_output *output = &c->result->outputs[number];
     void *again = NULL;
     void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
-    gbx_status status = got ? NULL : gbx_fail_memory("checking task %" PRIu64, c->task->task);
-    if (!status && c->got)
+    gbx_status status = NULL;
+    if (!got)
+        return gbx_fail_memory("checking task %" PRIu64, c->task->task);
+    if (c->got)
         memcpy(got, c->got[output->argument], gbx_tensor_payload_bytes(&output->tensor));
-    else if (!status)
+    else
         status = gbx_replay_read_payload(c->entries, c->task->arguments[output->argument].after,
                                          &output->tensor, got);
     if (!status && has_again)

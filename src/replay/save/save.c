@@ -58,7 +58,7 @@ gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_ou
         char part[GBX_SAVE_PATH_BYTES];
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         if (mkdirat(folder->staging.directory, part, 0777) != 0 && errno != EEXIST)
-            return gbx_output_fail(part, errno);
+            return gbx_status_never_null(gbx_output_fail(part, errno));
     }
     GBX_TRY(gbx_staging_open(&folder->staging, path, &fd));
     return gbx_output_open(out_output, fd, &folder->signals);
