@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "store/journal/record_index.h"
 #include "store/payload/payload.h"
 #include "store/verify/internal.h"
 
@@ -227,6 +228,36 @@ static int compare_entries(const void *left, const void *right) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
+/* As compare_entries has it. Almost all differ in their offsets, which the index of a journal sorts
+ * several times as fast as qsort. */
+static gbx_status sort_entries(gbx_verify_list *list) {
+    gbx_record_index by_offset = {0};
+    if (list->count < 2)
+        return NULL;
+    GBX_TRY(gbx_record_index_reserve(&by_offset, list->count));
+    for (size_t i = 0; i < list->count; ++i)
+        gbx_record_index_add(&by_offset, list->entries[i].offset, i);
+    gbx_record_index_sort(&by_offset);
+    gbx_verify_entry *sorted = calloc(list->count, sizeof *sorted);
+    if (!sorted) {
+        gbx_record_index_free(&by_offset);
+        return gbx_fail_memory("verifying the payload");
+    }
+    for (size_t i = 0; i < list->count; ++i)
+        sorted[i] = list->entries[by_offset.entries[i].offset];
+    gbx_record_index_free(&by_offset);
+    free(list->entries);
+    list->entries = sorted;
+    list->capacity = list->count;
+    for (size_t begin = 0, end; begin < list->count; begin = end) {
+        for (end = begin + 1; end < list->count && sorted[end].offset == sorted[begin].offset;)
+            ++end;
+        if (end - begin > 1)
+            qsort(sorted + begin, end - begin, sizeof *sorted, compare_entries);
+    }
+    return NULL;
+}
+
 static uint64_t count_bytes(const gbx_verify_list *list) {
     uint64_t sum = 0;
     for (size_t i = 0; i < list->count; ++i) {
@@ -268,8 +299,7 @@ static void add_missing_file(gbx_findings *findings, const gbx_verify_list *list
 
 gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list, gbx_findings *findings,
                               const gbx_verify_observer *observer, uint64_t *out_file_bytes) {
-    if (list->count > 1)
-        qsort(list->entries, list->count, sizeof list->entries[0], compare_entries);
+    GBX_TRY(sort_entries(list));
     window payload = {.file = {.fd = -1}};
     gbx_status status = open_payload(&payload, gbx_reader_get_origin(reader)->payload_path);
     if (!status && payload.file.fd < 0) {
