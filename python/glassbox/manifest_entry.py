@@ -87,7 +87,7 @@ def _span(given: dict[str, Any]) -> dict[str, Any]:
     if end is not None and end < (start or 0):
         raise Faulty(".end_ns is before start_ns")
     if (start is not None) != bool(cores):
-        raise Faulty(".cores are told without start_ns" if cores else ".cores are missing beside start_ns")
+        raise Faulty(".cores stand without start_ns" if cores else ".cores are missing beside start_ns")
     return {"start_ns": start, "end_ns": end, "cores": sorted(set(cores)) if cores else None}
 
 

@@ -215,7 +215,7 @@ static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *en
     }
     if (span->has_start != (count > 0))
         return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
-                               count ? "are told without start_ns" : "are missing beside start_ns");
+                               count ? "stand without start_ns" : "are missing beside start_ns");
     if (is_told(fields, GBX_FIELD_start_ns) && is_told(fields, GBX_FIELD_end_ns) &&
         is_told(fields, GBX_FIELD_cores))
         entry->told |= GBX_TOLD_SPANS;

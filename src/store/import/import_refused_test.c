@@ -122,7 +122,7 @@ static const bad_input bad_entries[] = {
      "cores[1]: expected the number of a core, got 1024"},
     {"{" TASK ", " SHAPED ", \"start_ns\": 6, \"cores\": []}",
      "cores: are missing beside start_ns"},
-    {"{" TASK ", " SHAPED ", \"cores\": [1]}", "cores: are told without start_ns"},
+    {"{" TASK ", " SHAPED ", \"cores\": [1]}", "cores: stand without start_ns"},
     {"{" TASK ", " SHAPED ", \"buffer_addr\": 16}", "buffer_addr: expected a string"},
     {"{" TASK ", " SHAPED ", \"stats\": {\"min\": 1}}", "stats: \"max\" is missing"},
     {"{" TASK ", " SHAPED ", \"stats\": [1]}", "stats: expected an object"},
