@@ -7,12 +7,12 @@
 
 #include "base/memory.h"
 
-const char *gbx_finding_kind_name(gbx_finding_kind kind) {
-    static const char *const names[GBX_FINDING_KIND_COUNT] = {
-        "journal", "count",   "task", "record",   "size",
-        "offset",  "overlap", "hash", "manifest", "file"};
-    return kind < GBX_FINDING_KIND_COUNT ? names[kind] : "unknown";
-}
+static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal"}, [GBX_FINDING_COUNT] = {"count"},
+                                 [GBX_FINDING_TASK] = {"task"},       [GBX_FINDING_RECORD] = {"record"},
+                                 [GBX_FINDING_SIZE] = {"size"},       [GBX_FINDING_OFFSET] = {"offset"},
+                                 [GBX_FINDING_OVERLAP] = {"overlap"}, [GBX_FINDING_HASH] = {"hash"},
+                                 [GBX_FINDING_MANIFEST] = {"manifest"}, [GBX_FINDING_FILE] = {"file"}};
+const gbx_name_set gbx_finding_kinds = {kinds, GBX_FINDING_KIND_COUNT};
 
 /* A copy of a text that may be NULL; notes when memory is out. */
 static char *copy(gbx_findings *findings, const char *text) {

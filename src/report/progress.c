@@ -1,3 +1,5 @@
+#include "report/progress.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -5,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/internal.h"
+#include "report/sink.h"
 
 #define SILENT_NS (2 * GBX_NS_PER_SECOND)
 #define REDRAW_NS (GBX_NS_PER_SECOND / 4)
@@ -17,8 +19,11 @@ struct gbx_progress {
     bool is_over;
     bool is_shown;
     int64_t start_ns;
-    uint64_t tasks;
-    char text[160];
+    uint64_t done;
+    uint64_t all;
+    const char *unit;
+    char what[160];
+    gbx_texts texts;
 };
 
 static void hide(gbx_progress *progress) {
@@ -27,14 +32,26 @@ static void hide(gbx_progress *progress) {
     progress->is_shown = false;
 }
 
+static const char *amount_text(gbx_progress *progress) {
+    gbx_texts *t = &progress->texts;
+    uint64_t done = progress->done, all = progress->all;
+    const char *unit = progress->unit;
+    if (done == 0 && all == 0)
+        return "";
+    if (all == 0)
+        return gbx_text_format(t, ", %s done",
+                               unit ? gbx_text_counted(t, done, unit) : gbx_text_bytes(t, done));
+    return gbx_text_format(t, ", %s of %s",
+                           unit ? gbx_text_count(t, done) : gbx_text_bytes(t, done),
+                           unit ? gbx_text_counted(t, all, unit) : gbx_text_bytes(t, all));
+}
+
 static void draw(gbx_progress *progress) {
     int64_t elapsed_ns = gbx_clock_ns() - progress->start_ns;
-    if (elapsed_ns < SILENT_NS || !progress->text[0])
+    if (elapsed_ns < SILENT_NS || !progress->what[0])
         return;
-    fprintf(stderr, "\r\033[K%s", progress->text);
-    if (progress->tasks)
-        fprintf(stderr, ", %" PRIu64 " tasks done", progress->tasks);
-    fprintf(stderr, " (%" PRId64 " s)", elapsed_ns / GBX_NS_PER_SECOND);
+    fprintf(stderr, "\r\033[K%s%s (%" PRId64 " s)", progress->what, amount_text(progress),
+            elapsed_ns / GBX_NS_PER_SECOND);
     fflush(stderr);
     progress->is_shown = true;
 }
@@ -86,20 +103,26 @@ void gbx_progress_stop(gbx_progress *progress) {
 void gbx_progress_phase(gbx_progress *progress, const char *of_case, const char *what) {
     if (!progress)
         return;
-    char text[sizeof progress->text];
-    snprintf(text, sizeof text, "%s%s%s", of_case ? of_case : "", of_case ? ": " : "", what);
     pthread_mutex_lock(&progress->lock);
-    gbx_terminal_escape(text, progress->text, sizeof progress->text);
-    progress->tasks = 0;
+    const char *name = of_case ? gbx_text_shown(&progress->texts, of_case) : "";
+    snprintf(progress->what, sizeof progress->what, "%s%s%s", name, of_case ? ": " : "",
+             gbx_text_shown(&progress->texts, what));
+    progress->done = progress->all = 0;
     pthread_mutex_unlock(&progress->lock);
 }
 
-void gbx_progress_tasks(gbx_progress *progress, uint64_t tasks) {
+void gbx_progress_count(gbx_progress *progress, uint64_t done, uint64_t all, const char *unit) {
     if (!progress)
         return;
     pthread_mutex_lock(&progress->lock);
-    progress->tasks = tasks;
+    progress->done = done;
+    progress->all = all;
+    progress->unit = unit;
     pthread_mutex_unlock(&progress->lock);
+}
+
+void gbx_progress_entries(void *context, uint64_t done, uint64_t all) {
+    gbx_progress_count(context, done, all, "entry");
 }
 
 void gbx_progress_hide(gbx_progress *progress) {
