@@ -20,7 +20,7 @@ const char *gbx_check_kernel_text(const gbx_check_report *report, const gbx_chec
 
 const char *gbx_check_task_text(const gbx_check_report *report, const gbx_check_line *line,
                                 char out_text[GBX_CHECK_TASK_BYTES]) {
-    bool has_number = gbx_reader_get_origin(report->reader)->told & GBX_TOLD_TASK_SEQ;
+    bool has_number = gbx_reader_get_origin(report->reader)->known & GBX_KNOWN_TASK_SEQ;
     if (has_number)
         snprintf(out_text, GBX_CHECK_TASK_BYTES, "%" PRIu64, line->task);
     else

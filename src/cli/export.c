@@ -198,9 +198,9 @@ static void print_losses(const whole_export *export) {
     print_count(report->foreign_dtypes, "record",
                 "of float64 or int4, which the tools of simpler show as bytes");
     print_count(totals->skipped, "note", "left out of what the run could not describe");
-    const gbx_import_said *said = gbx_reader_get_said(export->dump.reader);
-    if (said)
-        print_count(said->ambiguous, "record",
+    const gbx_import_totals *imported = gbx_reader_get_import_totals(export->dump.reader);
+    if (imported)
+        print_count(imported->ambiguous, "record",
                     "of the dump whose arg_index may be another one, which is not told of them any "
                     "more");
     if (!report->has_level)

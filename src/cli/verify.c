@@ -89,7 +89,7 @@ static void print_verdict(const gbx_verification *verification, const char *dire
 static void print_state(const gbx_verification *verification) {
     const gbx_reader *reader = verification->reader;
     char count[GBX_COUNT_TEXT_BYTES];
-    if (!(gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS))
+    if (!(gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS))
         printf("the manifest does not tell how the run ended\n");
     else if (gbx_reader_end(reader) && !gbx_reader_is_complete(reader))
         gbx_terminal_quote("not complete: ", gbx_reader_end_text(reader), "\n");

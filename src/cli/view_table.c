@@ -51,7 +51,7 @@ void gbx_view_kernel_text(const gbx_reader *reader, const gbx_record_task *task,
 
 void gbx_view_task_text(const gbx_reader *reader, const gbx_entry *entry,
                         char out_text[GBX_VIEW_NUMBER_BYTES]) {
-    bool has_number = gbx_reader_get_origin(reader)->told & GBX_TOLD_TASK_SEQ;
+    bool has_number = gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ;
     if (has_number || !entry->task)
         put_number(out_text, entry->head->task);
     else

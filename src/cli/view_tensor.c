@@ -54,7 +54,7 @@ void gbx_view_head_print(const gbx_opened_dump *dump) {
         print_count(" truncated", totals->truncated, GBX_YELLOW);
     if (totals->in_flight > 0)
         print_count(" in flight", totals->in_flight, GBX_RED);
-    if ((gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS) &&
+    if ((gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS) &&
         !(is_complete && gbx_reader_has_ended_well(reader))) {
         printf("; ");
         gbx_terminal_put_coloured(GBX_RED, is_complete ? "" : "not complete: ",
@@ -68,7 +68,7 @@ void gbx_view_head_print(const gbx_opened_dump *dump) {
 /* "entry 17: task 3 (0x0000000000000003), kernel add, after_completion, output, arg 2 c" */
 static void print_place(const gbx_reader *reader, const gbx_entry *entry, const gbx_view_row *row) {
     printf("entry %" PRIu64 ": task %s", entry->index, row->cells[GBX_VIEW_TASK]);
-    if (entry->task && (gbx_reader_get_origin(reader)->told & GBX_TOLD_TASK_SEQ))
+    if (entry->task && (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ))
         printf(" (0x%016" PRIx64 ")", entry->task->task_id);
     gbx_terminal_quote(", kernel ", row->cells[GBX_VIEW_KERNEL], ", ");
     printf("%s, %s", gbx_name_of(&gbx_stages, entry->head->stage), row->cells[GBX_VIEW_ROLE]);

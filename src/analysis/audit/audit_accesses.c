@@ -328,8 +328,8 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
     gbx_audit_counts *counts = &state->audit->counts;
-    unsigned needed = GBX_TOLD_ADDRESSES | GBX_TOLD_TIMES;
-    if ((gbx_reader_get_origin(reader)->told & needed) != needed)
+    unsigned needed = GBX_KNOWN_ADDRESSES | GBX_KNOWN_TIMES;
+    if ((gbx_reader_get_origin(reader)->known & needed) != needed)
         return gbx_fail(GBX_BAD_FORMAT,
                         "auditing %s: it does not tell the address and the time of every record, "
                         "without which nothing can be audited",

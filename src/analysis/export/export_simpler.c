@@ -245,11 +245,11 @@ static void write_head(FILE *json, const gbx_export_job *dump, const char *run_d
             counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
             counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
     /* What another tool dropped because it was overwritten is counted apart in its manifest. */
-    const gbx_import_said *said = gbx_reader_get_said(reader);
+    const gbx_import_totals *imported = gbx_reader_get_import_totals(reader);
     uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
-    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
-    if (said && !said->has_losses)
-        dropped = said->values[GBX_SAID_DROPPED];
+    uint64_t overwritten = imported ? imported->values[GBX_TOTAL_OVERWRITTEN] : 0;
+    if (imported && !imported->has_losses)
+        dropped = imported->values[GBX_TOTAL_DROPPED];
     else
         dropped -= overwritten < dropped ? overwritten : dropped;
     fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",

@@ -144,7 +144,7 @@ typedef struct gbx_manifest {
     const gbx_reader_totals *totals;
     const gbx_record_end *end; /* NULL: the run was killed */
     const char *payload_name;  /* NULL where there is none */
-    unsigned told;             /* GBX_TOLD_... */
+    unsigned known;            /* GBX_KNOWN_... */
     bool has_kernels;          /* their names are told */
     bool has_lists;            /* all lists are put at the top, not that of kernels alone */
     bool has_member;           /* one was put at the top */

@@ -523,7 +523,7 @@ static gbx_status begin(gbx_manifest *m, gbx_reader *reader, const char *run_dir
     m->totals = gbx_reader_get_totals(reader);
     m->end = gbx_reader_end(reader);
     m->payload_name = slash ? slash + 1 : NULL;
-    m->told = origin->told;
+    m->known = origin->known;
     m->has_lists = true;
     m->has_kernels = origin->is_journal || m->run->kernel_count > 0;
     return fill_names(&m->names, m->run);
