@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <glassbox/chip.h>
+#include <glassbox/orchestration.h>
+
 #include "base/memory.h"
 #include "report/ending.h"
 #include "report/table.h"
@@ -143,7 +146,7 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
 
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
                           uint64_t task_id) {
-    if (gbx_reader_get_origin(reader)->told & GBX_TOLD_TASK_SEQ)
+    if (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ)
         return gbx_text_format(texts, "%" PRIu64, task);
     return gbx_text_format(texts, "0x%" PRIx64, task_id);
 }
@@ -175,10 +178,9 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
         if (parts[i])
             gbx_sink_print(sink, ", %s", gbx_text_shown(t, parts[i]));
-    gbx_sink_print(sink, ": %s of %s, %s",
-                   gbx_text_counted(t, totals->records + totals->in_flight, "entry"),
-                   gbx_text_counted(t, totals->tasks, "task"),
-                   gbx_text_bytes(t, totals->payload_bytes));
+    gbx_sink_print(
+        sink, ": %s of %s, %s", gbx_text_counted(t, totals->records + totals->in_flight, "entry"),
+        gbx_text_counted(t, totals->tasks, "task"), gbx_text_bytes(t, totals->payload_bytes));
     if (totals->stored_bytes != totals->payload_bytes)
         gbx_sink_print(sink, " (%s stored)", gbx_text_bytes(t, totals->stored_bytes));
     print_count(sink, "lost", totals->dropped, GBX_RED);
@@ -187,7 +189,7 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
         print_count(sink, "truncated", totals->truncated, GBX_YELLOW);
     if (totals->in_flight > 0)
         print_count(sink, "in flight", totals->in_flight, GBX_RED);
-    if ((gbx_reader_get_origin(reader)->told & GBX_TOLD_STATUS) &&
+    if ((gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS) &&
         !(is_complete && gbx_reader_has_ended_well(reader))) {
         const char *end = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed";
         const char *text =

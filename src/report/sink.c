@@ -188,7 +188,8 @@ const char *gbx_text_shown(gbx_texts *texts, const char *text) {
         size_t columns;
         bool is_escaped;
         size_t bytes = first_character(text, &columns, &is_escaped);
-        if (used + (is_escaped ? ESCAPED_WIDTH * bytes : bytes) + sizeof "..." > GBX_TEXT_BYTES_MAX) {
+        if (used + (is_escaped ? ESCAPED_WIDTH * bytes : bytes) + sizeof "..." >
+            GBX_TEXT_BYTES_MAX) {
             memcpy(shown + used, "...", 3);
             used += 3;
             break;
@@ -306,9 +307,8 @@ static gbx_status write_json(void *context, const void *bytes, size_t size) {
     gbx_sink *sink = context;
     if (fwrite(bytes, 1, size, sink->out) == size && fflush(sink->out) == 0)
         return NULL;
-    gbx_status failure =
-        gbx_fail(GBX_IO, "writing to %s: %s", sink->out == stdout ? "stdout" : "the report",
-                 strerror(errno));
+    gbx_status failure = gbx_fail(GBX_IO, "writing to %s: %s",
+                                  sink->out == stdout ? "stdout" : "the report", strerror(errno));
     __fpurge(sink->out); /* reported here: nothing is left to fail at the end */
     clearerr(sink->out);
     return failure;

@@ -344,7 +344,8 @@ static void put_field(gbx_json_writer *json, const gbx_field *field, const char 
         gbx_json_put_string(json, key, at);
         break;
     case GBX_FIELD_NAME:
-        gbx_json_put_string(json, key, gbx_name_of(field->names, (uint32_t)read_integer(field, row)));
+        gbx_json_put_string(json, key,
+                            gbx_name_of(field->names, (uint32_t)read_integer(field, row)));
         break;
     case GBX_FIELD_DTYPE:
         gbx_json_put_string(json, key, gbx_dtype_name(READ(uint32_t, at)));
@@ -368,6 +369,13 @@ void gbx_json_put_row(gbx_json_writer *json, const gbx_rows *rows) {
     for (size_t i = 0; i < rows->field_count; ++i)
         if (rows->fields[i].key)
             put_field(json, &rows->fields[i], rows->rows);
+}
+
+void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows *rows) {
+    gbx_json_key(json, key);
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_row(json, rows);
+    gbx_json_end_object(json);
 }
 
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows) {

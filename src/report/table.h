@@ -44,21 +44,22 @@ GBX_MUST_USE gbx_status gbx_table_print(gbx_sink *sink, const gbx_table *table);
 /* --- fields --- */
 
 typedef enum gbx_field_kind {
-    GBX_FIELD_COUNT,   /* an unsigned integer of any width; in tables with commas */
-    GBX_FIELD_NUMBER,  /* the same without commas: tasks, slots, rounds */
-    GBX_FIELD_I64,     /* int64_t */
-    GBX_FIELD_WIDE,    /* uint64_t: a number, in JSON a string from 2^53 on */
-    GBX_FIELD_HEX,     /* uint64_t: an address, an id or raw bits; in JSON a string */
-    GBX_FIELD_F64,     /* double: in tables 5 digits, in JSON exact */
-    GBX_FIELD_BOOL,    /* bool: yes or no */
-    GBX_FIELD_STRING,  /* const char *, NULL is null */
-    GBX_FIELD_TEXT,    /* char[]: the text lies in the row */
-    GBX_FIELD_NS,      /* uint64_t: a time; in JSON nanoseconds */
-    GBX_FIELD_BYTES,   /* uint64_t: in tables "3.2 MiB" */
-    GBX_FIELD_NAME,    /* an unsigned integer or an enum: its name in `names`, in tables the brief one */
-    GBX_FIELD_DTYPE,   /* uint32_t: its name */
-    GBX_FIELD_SHAPE,   /* gbx_tensor: its shape */
-    GBX_FIELD_INDEX,   /* uint64_t: row-major number of an element of the gbx_tensor at `with` */
+    GBX_FIELD_COUNT,  /* an unsigned integer of any width; in tables with commas */
+    GBX_FIELD_NUMBER, /* the same without commas: tasks, slots, rounds */
+    GBX_FIELD_I64,    /* int64_t */
+    GBX_FIELD_WIDE,   /* uint64_t: a number, in JSON a string from 2^53 on */
+    GBX_FIELD_HEX,    /* uint64_t: an address, an id or raw bits; in JSON a string */
+    GBX_FIELD_F64,    /* double: in tables 5 digits, in JSON exact */
+    GBX_FIELD_BOOL,   /* bool: yes or no */
+    GBX_FIELD_STRING, /* const char *, NULL is null */
+    GBX_FIELD_TEXT,   /* char[]: the text lies in the row */
+    GBX_FIELD_NS,     /* uint64_t: a time; in JSON nanoseconds */
+    GBX_FIELD_BYTES,  /* uint64_t: in tables "3.2 MiB" */
+    GBX_FIELD_NAME,  /* an unsigned integer or an enum: its name in `names`, in tables the brief one
+                      */
+    GBX_FIELD_DTYPE, /* uint32_t: its name */
+    GBX_FIELD_SHAPE, /* gbx_tensor: its shape */
+    GBX_FIELD_INDEX, /* uint64_t: row-major number of an element of the gbx_tensor at `with` */
     GBX_FIELD_NUMBERS, /* int64_t[]: `with` is where their count is, a uint32_t */
     GBX_FIELD_ELEMENT, /* uint64_t: raw bits of a value whose dtype, a uint32_t, is at `with` */
 } gbx_field_kind;
@@ -82,23 +83,19 @@ typedef struct gbx_field {
 
 /* GBX_FIELD(type, member, KIND, "key", "HEADING", .narrowest = 8): always there. */
 #define GBX_FIELD(type, member, kind_, key_, heading_, ...)                                        \
-    {.key = (key_),                                                                                \
-     .heading = (heading_),                                                                        \
-     .kind = GBX_FIELD_##kind_,                                                                    \
-     .offset = offsetof(type, member),                                                             \
-     .bytes = sizeof(((type *)NULL)->member),                                                      \
-     .known = GBX_FIELD_ALWAYS,                                                                    \
-     __VA_ARGS__}
+    {                                                                                              \
+        .key = (key_), .heading = (heading_), .kind = GBX_FIELD_##kind_,                           \
+        .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member),                 \
+        .known = GBX_FIELD_ALWAYS, __VA_ARGS__                                                     \
+    }
 
 /* The same, where `known_member`, a bool, is true. */
 #define GBX_FIELD_IF(type, known_member, member, kind_, key_, heading_, ...)                       \
-    {.key = (key_),                                                                                \
-     .heading = (heading_),                                                                        \
-     .kind = GBX_FIELD_##kind_,                                                                    \
-     .offset = offsetof(type, member),                                                             \
-     .bytes = sizeof(((type *)NULL)->member),                                                      \
-     .known = offsetof(type, known_member),                                                        \
-     __VA_ARGS__}
+    {                                                                                              \
+        .key = (key_), .heading = (heading_), .kind = GBX_FIELD_##kind_,                           \
+        .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member),                 \
+        .known = offsetof(type, known_member), __VA_ARGS__                                         \
+    }
 
 /* All rows of an array, with the list that describes them. */
 typedef struct gbx_rows {
@@ -122,6 +119,9 @@ GBX_MUST_USE gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, siz
 
 /* The members of the first row, in an object that is begun. */
 void gbx_json_put_row(gbx_json_writer *json, const gbx_rows *rows);
+
+/* A key and an object with these members, on one line. */
+void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
 /* A key and an array of objects, one a line. */
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows);

@@ -7,11 +7,16 @@
 
 #include "base/memory.h"
 
-static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal"}, [GBX_FINDING_COUNT] = {"count"},
-                                 [GBX_FINDING_TASK] = {"task"},       [GBX_FINDING_RECORD] = {"record"},
-                                 [GBX_FINDING_SIZE] = {"size"},       [GBX_FINDING_OFFSET] = {"offset"},
-                                 [GBX_FINDING_OVERLAP] = {"overlap"}, [GBX_FINDING_HASH] = {"hash"},
-                                 [GBX_FINDING_MANIFEST] = {"manifest"}, [GBX_FINDING_FILE] = {"file"}};
+static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal", NULL, NULL},
+                                 [GBX_FINDING_COUNT] = {"count", NULL, NULL},
+                                 [GBX_FINDING_TASK] = {"task", NULL, NULL},
+                                 [GBX_FINDING_RECORD] = {"record", NULL, NULL},
+                                 [GBX_FINDING_SIZE] = {"size", NULL, NULL},
+                                 [GBX_FINDING_OFFSET] = {"offset", NULL, NULL},
+                                 [GBX_FINDING_OVERLAP] = {"overlap", NULL, NULL},
+                                 [GBX_FINDING_HASH] = {"hash", NULL, NULL},
+                                 [GBX_FINDING_MANIFEST] = {"manifest", NULL, NULL},
+                                 [GBX_FINDING_FILE] = {"file", NULL, NULL}};
 const gbx_name_set gbx_finding_kinds = {kinds, GBX_FINDING_KIND_COUNT};
 
 /* A copy of a text that may be NULL; notes when memory is out. */
