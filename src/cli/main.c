@@ -83,6 +83,7 @@ const gbx_command gbx_command_help = {
     .arguments = "[COMMAND]",
     .takes = "one command",
     .most = 1,
+    .completion = GBX_COMPLETE_COMMAND,
     .line_bytes = sizeof(const char *),
     .description = "List all commands, or print the options and examples of one.",
     .examples = "glassbox help\nglassbox help view\n",
