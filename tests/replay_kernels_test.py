@@ -35,7 +35,7 @@ def check_swap():
     check("fixed: elements, the worst first", shown, [(1, [i], y[i], 2 * x[i], 2 * x[i]) for i in (20, 9)])
     text = replay_text(dump, 0, "--kernel", fixed)
     check("fixed: first line", text.split("\n")[0],
-          f"task 0, kernel twice with {fixed}: fixed: right for its inputs by the reference (rtol 0.001, atol 1e-07)")
+          f"task 0, kernel twice with {fixed}: fixed: right for its inputs according to the reference (rtol 0.001, atol 1e-07)")
     check_in("by name", "fixed: right", replay_text(dump, 0, "--kernel", f"twice={fixed}"))
     same = replay(dump, 0, "--kernel", scene / "twice.c", code=1)
     check("the old one: judgement", (same["judgement"], same["wrong"], same["outputs"][0]["mismatches"]), ("still_wrong", 2, 0))

@@ -16,6 +16,8 @@
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
     X(run)                                                                                         \
+    X(check)                                                                                       \
+    X(replay)                                                                                      \
     X(audit)                                                                                       \
     X(platforms)                                                                                   \
     X(version)                                                                                     \

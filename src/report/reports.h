@@ -6,6 +6,9 @@
 #define GBX_REPORT_REPORTS_H
 
 #include "analysis/audit/audit.h"
+#include "replay/check/check_report.h"
+#include "replay/session.h"
+#include "replay/swap/swap.h"
 #include "report/dump.h"
 #include "report/sink.h"
 #include "scene/runner.h"
@@ -15,6 +18,27 @@
 /* `given` is how the user named the dump, NULL for the latest. */
 GBX_MUST_USE gbx_status gbx_audit_print(gbx_sink *sink, const gbx_opened_dump *dump,
                                         const char *given, const gbx_audit *audit, bool as_json);
+
+/* --- check_report.c --- */
+
+/* `given` as above. */
+GBX_MUST_USE gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                        const char *given, const gbx_check_report *report,
+                                        bool as_json);
+
+/* --- replay_report.c --- */
+
+int gbx_replay_exit_code(const gbx_replay_result *result);
+int gbx_replay_swap_exit_code(const gbx_replay_swap *swap);
+
+/* One task; several, one line each; one with other kernels. `run_end` is what the recorded run
+ * ended with, "" where that was well; `files` are those kernels, for people. */
+GBX_MUST_USE gbx_status gbx_replay_print(gbx_sink *sink, const gbx_replay_result *result,
+                                         const char *run_end, bool as_json);
+GBX_MUST_USE gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_results *results,
+                                             const char *run_end, bool as_json);
+GBX_MUST_USE gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap,
+                                              const char *files, const char *run_end, bool as_json);
 
 /* --- run_report.c --- */
 

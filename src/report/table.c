@@ -209,7 +209,9 @@ static uint64_t read_integer(const gbx_field *field, const char *row) {
 
 static const char *cell_text(gbx_texts *texts, const gbx_field *field, const char *row) {
     const char *at = row + field->offset;
-    if (!is_known(field, row) || (field->hides_zero && read_integer(field, row) == 0))
+    if (!is_known(field, row))
+        return field->absent;
+    if (field->hides_zero && read_integer(field, row) == 0)
         return "";
     switch (field->kind) {
     case GBX_FIELD_COUNT:
@@ -265,6 +267,13 @@ static bool is_text(gbx_field_kind kind) {
     }
 }
 
+static const char *row_at(const gbx_rows *rows, uint64_t number) {
+    if (!rows->make)
+        return (const char *)rows->rows + number * rows->row_bytes;
+    rows->make(rows->rows, number, rows->made);
+    return rows->made;
+}
+
 typedef struct rows_context {
     gbx_sink *sink;
     const gbx_rows *rows;
@@ -273,7 +282,7 @@ typedef struct rows_context {
 static gbx_status fill_row(void *context, uint64_t number, bool is_measured, const char **cells) {
     const rows_context *c = context;
     const gbx_rows *rows = c->rows;
-    const char *row = (const char *)rows->rows + number * rows->row_bytes;
+    const char *row = row_at(rows, number);
     size_t column = 0;
     (void)is_measured;
     for (size_t i = 0; i < rows->field_count; ++i)
@@ -383,7 +392,7 @@ void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *r
     gbx_json_key(json, key);
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < rows->count && !gbx_json_has_failed(json); ++i) {
-        row.rows = (const char *)rows->rows + i * rows->row_bytes;
+        row.rows = row_at(rows, i);
         gbx_json_begin_object_inline(json);
         gbx_json_put_row(json, &row);
         gbx_json_end_object(json);

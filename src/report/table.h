@@ -76,8 +76,9 @@ typedef struct gbx_field {
     uint16_t known;            /* where a bool says whether there is a value: null and empty */
     uint16_t with;             /* see the kinds */
     const gbx_name_set *names; /* of GBX_FIELD_NAME */
-    bool hides_zero;           /* in tables zero is empty */
-    uint8_t narrowest;         /* as in gbx_column */
+    const char *absent; /* in tables in the place of a value that is not known; NULL: empty */
+    bool hides_zero;    /* in tables zero is empty */
+    uint8_t narrowest;  /* as in gbx_column */
     uint8_t leaves;
 } gbx_field;
 
@@ -97,13 +98,15 @@ typedef struct gbx_field {
         .known = offsetof(type, known_member), __VA_ARGS__                                         \
     }
 
-/* All rows of an array, with the list that describes them. */
+/* All rows of an array, with the list that describes them; or rows that are made one at a time. */
 typedef struct gbx_rows {
     const gbx_field *fields;
     size_t field_count;
-    const void *rows;
+    const void *rows; /* or what rows are made of */
     size_t row_bytes;
     uint64_t count;
+    void (*make)(const void *rows, uint64_t number, void *out_row); /* NULL for an array */
+    void *made;                                                     /* room for one row */
 } gbx_rows;
 
 /* GBX_ROWS(fields, rows, count): both are arrays. */
@@ -113,6 +116,15 @@ typedef struct gbx_rows {
                        .rows = (rows_),                                                            \
                        .row_bytes = sizeof *(rows_),                                               \
                        .count = (count_)})
+
+/* GBX_ROWS_MADE(fields, context, count, make, &row): each is made in `row` when it is needed. */
+#define GBX_ROWS_MADE(fields_, context_, count_, make_, row_)                                      \
+    (&(const gbx_rows){.fields = (fields_),                                                        \
+                       .field_count = sizeof(fields_) / sizeof *(fields_),                         \
+                       .rows = (context_),                                                         \
+                       .count = (count_),                                                          \
+                       .make = (make_),                                                            \
+                       .made = (row_)})
 
 /* The columns are those fields that have a heading. Nothing where there are no rows. */
 GBX_MUST_USE gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap);
