@@ -28,6 +28,8 @@ def test_references():
     for line in ("not checked: 2 tasks of kernel kernel1 (tasks 1, 5): kernel kernel1 has no reference in scene.json",
                  "not checked: 2 tasks of kernel kernel2 (tasks 2, 6): the reference of kernel kernel2 crashed with SIGABRT"):
         check(f"references: {line}", line in text.split("\n"), True)
+    check("references: no differences where nothing was compared", [line.split()[-2:] for line in text.split("\n") if line.startswith("kernel1 ")],
+          [["-", "-"]])
     hung = checked(directory, "--task", "3", "--task", "7", "--timeout", "0.1", code=1)  # whatever runs here hangs
     check("references that hang: reasons", reasons_of(hung), {
         3: "the reference of kernel kernel3 hung: it took longer than --timeout",

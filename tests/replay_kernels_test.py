@@ -54,6 +54,9 @@ def check_swap():
           ("still_wrong", ELEMENTS // 2, ELEMENTS // 2))
     check("half is written: elements", [(e["index"], e["new"], np.float32(e["expected"])) for e in document["elements"]],
           [([i], None, 2 * x[i]) for i in range(1, 21, 2)])
+    text = replay_text(dump, 0, "--kernel", nothing, code=1).split("\n")
+    check_in("half is written: first line", f": still wrong: {ELEMENTS // 2} elements do not match the reference (rtol 0.001, atol 1e-07)", text[0])
+    check("half is written: rows", [(line.split()[2], "not written" in line) for line in text[4:14]], [(f"[{i}]", True) for i in range(1, 21, 2)])
     check_swap_files(dump, scene)
     shutil.rmtree(scene)
     gone = replay(dump, 0, "--kernel", root / "made.so", code=1)
