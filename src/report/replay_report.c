@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "report/reports.h"
 #include "report/table.h"
@@ -207,14 +206,13 @@ static const char *refusal_reason(const gbx_replay_result *result) {
 
 static const char *task_note(gbx_texts *t, const gbx_replay_result *result,
                              const gbx_replay_sums *sums) {
-    uint64_t stray = result->outcome.stray_bytes;
     if (result->verdict == GBX_REPLAY_REFUSED)
         return refusal_reason(result);
     if (result->verdict == GBX_REPLAY_FAULT)
         return result->outcome.fault.text;
-    if (stray > 0)
-        return gbx_text_format(t, "changed %" PRIu64 " byte%s outside its outputs", stray,
-                               gbx_text_verb(stray, "", "s"));
+    if (result->outcome.stray_bytes > 0)
+        return gbx_text_format(t, "changed %s outside its outputs",
+                               gbx_text_counted(t, result->outcome.stray_bytes, "byte"));
     if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
         return gbx_text_format(t, "%s not compared",
                                gbx_text_counted(t, sums->not_compared, "output"));
@@ -260,9 +258,10 @@ static const char *word(gbx_sink *sink, gbx_replay_verdict verdict, const char *
 static void print_differs(gbx_sink *sink, const gbx_replay_result *result,
                           const gbx_replay_sums *sums) {
     gbx_texts *t = &sink->texts;
-    const gbx_replay_compared *output = result->outputs;
-    while (output->bits.mismatches == 0)
-        ++output;
+    size_t i = 0;
+    while (i + 1 < result->output_count && result->outputs[i].bits.mismatches == 0)
+        ++i;
+    const gbx_replay_compared *output = &result->outputs[i];
     gbx_sink_print(sink, ": %s of %s %s not match the dump, the first in argument %s at %s",
                    gbx_text_count(t, sums->mismatches),
                    gbx_text_counted(t, sums->elements, "element"),
@@ -273,19 +272,17 @@ static void print_differs(gbx_sink *sink, const gbx_replay_result *result,
 
 static void print_not_compared(gbx_sink *sink, const gbx_replay_result *result,
                                const char *run_end) {
-    gbx_sink_print(
-        sink, "%s: ",
-        word(sink, GBX_REPLAY_NOT_COMPARED,
-             result->did_complete ? "ran, not compared" : "returned this time, not compared"));
-    if (result->did_complete)
-        gbx_sink_print(sink, result->output_count > 0 ? "the dump lacks its outputs"
-                                                      : "it has no outputs");
-    else
-        gbx_sink_print(sink,
-                       "it did not complete in the recorded run, and its outputs were in "
-                       "flight%s%s%s",
-                       run_end[0] ? " (" : "", gbx_text_shown(&sink->texts, run_end),
-                       run_end[0] ? ")" : "");
+    bool has_end = !result->did_complete && run_end[0];
+    const char *what =
+        result->did_complete ? "ran, not compared" : "returned this time, not compared";
+    const char *why =
+        !result->did_complete
+            ? "it did not complete in the recorded run, and its outputs were in flight"
+        : result->output_count > 0 ? "the dump lacks its outputs"
+                                   : "it has no outputs";
+    gbx_sink_print(sink, "%s: %s%s%s%s", word(sink, GBX_REPLAY_NOT_COMPARED, what), why,
+                   has_end ? " (" : "", has_end ? gbx_text_shown(&sink->texts, run_end) : "",
+                   has_end ? ")" : "");
 }
 
 /* "kernel x crashed (...): SIGSEGV...; as in the recorded run: ..."; without a line's end. */
