@@ -8,6 +8,7 @@
  * What comes before its first section belongs to DESCRIPTION. In a template @NAME@ at the end
  * of a line stands for what is generated.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void put_roff(FILE *out, const char *text) {
     put_roff_part(out, text, text + strlen(text));
 }
 
-/* A sentence: with a period, and a capital where the first word is one. */
+/* A sentence: with a period at its end. */
 static void put_sentence(FILE *out, const char *text) {
     put_roff(out, text);
     fputs(text[strlen(text) - 1] == '.' ? "\n" : ".\n", out);
@@ -113,8 +114,8 @@ static void put_option(FILE *out, const gbx_command *command, const gbx_option *
 static void put_exits(FILE *out, const gbx_command *command) {
     fputs(".SH EXIT STATUS\n", out);
     for (const gbx_exit_meaning *exit = command->exits; exit->meaning; ++exit) {
-        fprintf(out, ".TP\n.B %d\n", exit->code);
-        put_sentence(out, exit->meaning);
+        fprintf(out, ".TP\n.B %d\n%c", exit->code, toupper((unsigned char)exit->meaning[0]));
+        put_sentence(out, exit->meaning + 1);
     }
 }
 
@@ -157,8 +158,10 @@ static void put_sections(FILE *out, const char *prose) {
 }
 
 static void put_title(FILE *out, const char *name, const char *summary) {
-    fprintf(out, ".TH GLASSBOX%s%s 1 \"\" \"glassbox %s\" \"User Commands\"\n", name ? "\\-" : "",
-            name ? name : "", gbx_version());
+    fprintf(out, ".TH GLASSBOX%s", name ? "\\-" : "");
+    for (const char *at = name ? name : ""; *at; ++at)
+        fputc(toupper((unsigned char)*at), out);
+    fprintf(out, " 1 \"\" \"glassbox %s\" \"User Commands\"\n", gbx_version());
     fprintf(out, ".SH NAME\nglassbox%s%s \\- ", name ? "\\-" : "", name ? name : "");
     put_roff(out, summary);
     fputc('\n', out);
@@ -194,7 +197,8 @@ static void put_overview(FILE *out, const char *prose) {
         const char *arguments = gbx_commands[i]->arguments;
         fprintf(out, ".TP\n\\fBglassbox %s\\fR%s%s%s\n", gbx_commands[i]->name,
                 arguments ? " \\fI" : "", arguments ? arguments : "", arguments ? "\\fR" : "");
-        put_sentence(out, gbx_commands[i]->summary);
+        fputc(toupper((unsigned char)gbx_commands[i]->summary[0]), out);
+        put_sentence(out, gbx_commands[i]->summary + 1);
     }
     put_sections(out, prose);
     put_see_also(out, NULL);
@@ -307,7 +311,8 @@ static void put_bash_kind(FILE *out, const gbx_command *command, const gbx_optio
     fprintf(out, " %s ;;\n", kind);
 }
 
-/* zsh: a text in single quotes, without what ends a description there, up to the first semicolon. */
+/* zsh: a text in single quotes, without what ends a description there, up to the first semicolon.
+ */
 static void put_zsh_text(FILE *out, const char *text, const char *escaped) {
     for (; *text && *text != ';'; ++text) {
         if (strchr(escaped, *text))
