@@ -49,15 +49,15 @@ static void on_progress(void *context, uint64_t done, uint64_t all) {
 static gbx_status audit_and_print(const command_line *line, const gbx_opened_dump *dump,
                                   int *out_exit_code) {
     gbx_audit audit = {0};
-    gbx_graph *graph = NULL;
+    gbx_task_graph *graph = NULL;
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "reading the graph");
-    gbx_status status = gbx_graph_create(dump->reader, &graph);
+    gbx_status status = gbx_task_graph_create(dump->reader, &graph);
     if (!status)
         status =
             gbx_audit_run(dump->entries, graph, progress ? on_progress : NULL, progress, &audit);
     gbx_progress_stop(progress);
-    gbx_graph_destroy(graph);
+    gbx_task_graph_destroy(graph);
     GBX_TRY(status);
     status = line->as_json ? gbx_audit_print_json(dump, line->dump, &audit)
                            : gbx_audit_print_text(dump, line->dump, &audit);

@@ -9,12 +9,12 @@
 /* --- options of dumps: a parser of its own, child of the command's --- */
 
 /* What the parser gets as its input, with `run` set and all else zero. */
-typedef struct run_dump {
+typedef struct dump_arguments {
     gbx_scene_options *run; /* what the options go into */
     const char *filters[GBX_MAX_DUMP_FILTERS];
     const char *needs_dump;   /* an option that was given and means nothing without a dump */
     const char *needs_tensor; /* ...without --dump-tensor */
-} run_dump;
+} dump_arguments;
 
 enum {
     KEY_DUMP_TENSOR = 0x200, /* apart from those of the command */
@@ -64,7 +64,7 @@ static bool is_level(const char *text) {
 }
 
 static error_t parse_dump(int key, char *argument, struct argp_state *state) {
-    run_dump *dump = state->input;
+    dump_arguments *dump = state->input;
     gbx_call_config *call = &dump->run->call;
     uint32_t level = GBX_DUMP_FULL;
     char known[64];
@@ -201,7 +201,7 @@ typedef struct command_line {
     const char *case_names[CASES_MAX];
     size_t case_name_count;
     gbx_scene_options run;
-    run_dump dump;
+    dump_arguments dump;
     bool as_json;
     bool is_verbose;
 } command_line;
