@@ -90,7 +90,7 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_index", INDEX_AT_SIZE, 0, ALL,
      "gbx_get_tensor_data before task @: index 128 is outside dimension 0 of size 128", NULL},
     {"bad_index", INDEX_NEGATIVE, 0, ALL,
-     "gbx_get_tensor_data before task @: index -1 of dimension 0", "size 128"},
+     "gbx_get_tensor_data before task @: index -1 is outside dimension 0 of size 128", NULL},
     {"bad_index", INDEX_ON_CHIP, 0, ALL,
      "gbx_get_tensor_data before task @: index 128 is outside dimension 0 of size 128", NULL},
     {"bad_index", NULL_READ, 0, ALL, "before task @: the tensor of a call is a null tensor", NULL},
@@ -120,7 +120,7 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_publishing", PUBLISH_NOWHERE, 0, A, "task 77777 does not exist; there are @+1 tasks",
      NULL},
     {"bad_publishing", NEW_OUTPUT, 0, A,
-     "task @+1 (kernel step.c): argument 1 has no memory, and only tensormap_and_ringbuffer allocates",
+     "task @+1 (kernel step.c): argument 1 has no memory, and only tensormap_and_ringbuffer ",
      "gbx_device_malloc"},
     {"bad_scope", END_WITHOUT_BEGIN, 0, T, "gbx_scope_end before task @: no scope is open", NULL},
     {"bad_scope", LEFT_OPEN, 0, T, "returned after @ tasks with 2 scopes open", "gbx_scope_end"},
@@ -129,8 +129,8 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_memory", HUGE_MALLOC, 0, A,
      "task @: 8589934592 bytes are needed, but the graph has only ", "more global memory (--gm)"},
     {"bad_memory", HUGE_OUTPUT, 0, T,
-     STEP_AT
-     ": argument 1: the task's new outputs up to this one take 8589934592 bytes, the heap ring has ",
+     STEP_AT ": argument 1: the task's new outputs up to this one take 8589934592 bytes, "
+             "the heap ring has ",
      "--gm"},
 };
 
