@@ -23,7 +23,7 @@ static void list_kernels(const gbx_chip *chip, gbx_run_info *run) {
         run->kernels[run->kernel_count++] =
             (gbx_run_kernel){.func_id = i,
                              .name = entry->name,
-                             .core_type = entry->core == GBX_CORE_AIC ? "aic" : "aiv",
+                             .core_type = gbx_name_of(&gbx_core_types, entry->core),
                              .declared = entry->signature,
                              .arg_names = entry->arg_names,
                              .object_path = entry->object_path,
