@@ -131,6 +131,15 @@ typedef struct gbx_command {
 /* All of them, in the order of the help; ends with NULL. To add one, see commands.c. */
 extern const gbx_command *const gbx_commands[];
 
+/* One line for each. */
+void gbx_commands_print(FILE *to);
+
+/* NULL where there is none of this name. Knows --help and --version, too. */
+const gbx_command *gbx_commands_find(const char *name);
+
+/* Says so on stderr; the exit code. */
+int gbx_commands_fail_unknown(const char *name);
+
 /* Parses, runs, reports a failure, and returns the exit code. argv[0] is the command's name. */
 int gbx_command_execute(const gbx_command *command, gbx_sink *sink, int argc, char **argv);
 
