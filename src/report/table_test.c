@@ -132,6 +132,46 @@ static void test_kinds(void **state) {
         "  ]\n}\n");
 }
 
+/* --- rows that are made --- */
+
+typedef struct square {
+    uint64_t of;
+    bool is_known;
+    uint64_t value;
+} square;
+
+static const gbx_field square_fields[] = {
+    GBX_FIELD(square, of, NUMBER, "of", "OF"),
+    GBX_FIELD_IF(square, is_known, value, COUNT, "value", "VALUE", .absent = "-")};
+
+static void make_square(const void *numbers, uint64_t number, void *out_row) {
+    uint64_t of = ((const uint64_t *)numbers)[number];
+    *(square *)out_row = (square){of, of > 0, of * of};
+}
+
+static const uint64_t numbers[] = {0, 7, 40};
+
+static void print_squares(void) {
+    square made;
+    assert_null(
+        gbx_rows_print(&sink, GBX_ROWS_MADE(square_fields, numbers, 3, make_square, &made), 1));
+}
+
+static void put_squares(void) {
+    square made;
+    gbx_json_put_rows(gbx_sink_json_begin(&sink), "rows",
+                      GBX_ROWS_MADE(square_fields, numbers, 2, make_square, &made));
+    assert_null(gbx_sink_json_end(&sink, NULL));
+}
+
+static void test_made(void **state) {
+    (void)state;
+    assert_printed(SIZE_MAX, print_squares, "OF VALUE\n 0     -\n 7    49\n40 1,600\n");
+    assert_printed(SIZE_MAX, put_squares,
+                   "{\n  \"rows\": [\n    {\"of\": 0, \"value\": null},\n"
+                   "    {\"of\": 7, \"value\": 49}\n  ]\n}\n");
+}
+
 /* --- widths --- */
 
 typedef struct line {
@@ -245,8 +285,8 @@ static void test_rows(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_widths),
-                                       cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_made),
+                                       cmocka_unit_test(test_widths), cmocka_unit_test(test_rows)};
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
