@@ -15,7 +15,9 @@
 
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
+    X(view)                                                                                        \
     X(audit)                                                                                       \
+    X(export)                                                                                      \
     X(platforms)                                                                                   \
     X(version)                                                                                     \
     X(help)
