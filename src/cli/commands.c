@@ -15,6 +15,7 @@
 
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
+    X(run)                                                                                         \
     X(view)                                                                                        \
     X(audit)                                                                                       \
     X(export)                                                                                      \
