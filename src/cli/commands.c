@@ -16,9 +16,11 @@
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
     X(run)                                                                                         \
+    X(view)                                                                                        \
     X(check)                                                                                       \
     X(replay)                                                                                      \
     X(audit)                                                                                       \
+    X(export)                                                                                      \
     X(platforms)                                                                                   \
     X(version)                                                                                     \
     X(help)

@@ -6,6 +6,8 @@
 #define GBX_REPORT_REPORTS_H
 
 #include "analysis/audit/audit.h"
+#include "analysis/export/export.h"
+#include "analysis/selection.h"
 #include "replay/check/check_report.h"
 #include "replay/session.h"
 #include "replay/swap/swap.h"
@@ -64,5 +66,31 @@ GBX_MUST_USE gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_rou
 /* `options` have no defaults left open. */
 GBX_MUST_USE gbx_status gbx_run_report_print_json(gbx_run_report *report, const gbx_scene *scene,
                                                   const gbx_scene_options *options);
+
+/* --- view_report.c --- */
+
+/* A row each of the first `limit` entries, in their order. `is_filtered`: a line below says how
+ * many match. */
+GBX_MUST_USE gbx_status gbx_view_print_list(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const gbx_selected *selected, uint64_t limit,
+                                            bool is_filtered, bool has_statistics);
+
+/* What it is, its values, their spread and statistics. `is_full`: all elements, however many; fails
+ * with GBX_OUT_OF_RANGE where more than 2^32 of them were cut off. */
+GBX_MUST_USE gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump,
+                                             uint64_t index, bool is_full);
+
+/* The manifest with the first `limit` entries; the dump is open with GBX_INDEX_EXECUTIONS. */
+GBX_MUST_USE gbx_status gbx_view_print_json(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const gbx_selected *selected, uint64_t limit,
+                                            bool has_statistics);
+
+/* --- export_report.c --- */
+
+/* How much of so many selected entries went to `place`, and what a user has to know of it. */
+void gbx_export_print(gbx_sink *sink, const gbx_export_notes *notes, uint64_t selected,
+                      gbx_export_format format, const char *place);
+void gbx_simpler_print(gbx_sink *sink, const gbx_simpler_report *report, const gbx_reader *reader,
+                       uint64_t selected, const char *place);
 
 #endif

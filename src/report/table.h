@@ -37,7 +37,8 @@ typedef struct gbx_table {
  * As wide as its texts, or as the terminal: then long texts are cut, columns without room are left
  * out, and a line below names them. Columns that are empty in all rows are not shown. Elsewhere
  * only the first 65,536 rows and the last are measured, so that a reader of the beginning does not
- * wait; a longer text later moves the rest of its line.
+ * wait: of a longer table all columns are shown, and a longer text later moves the rest of its
+ * line.
  */
 GBX_MUST_USE gbx_status gbx_table_print(gbx_sink *sink, const gbx_table *table);
 

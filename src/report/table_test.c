@@ -259,6 +259,24 @@ static void print_many(void) {
     assert_null(gbx_table_print(&sink, &table));
 }
 
+static gbx_status fill_late(void *context, uint64_t number, bool is_measured, const char **cells) {
+    GBX_TRY(fill_many(context, number, is_measured, cells));
+    cells[1] = number == MANY - 2 ? "late" : "";
+    return NULL;
+}
+
+/* The only text of a column is in a row that is not measured. */
+static void print_late(void) {
+    const gbx_column columns[] = {{.heading = "N", .is_right = true}, {.heading = "NOTE"}};
+    const gbx_table table = {.columns = columns,
+                             .column_count = 2,
+                             .gap = 1,
+                             .row_count = MANY,
+                             .context = &measured_rows,
+                             .fill = fill_late};
+    assert_null(gbx_table_print(&sink, &table));
+}
+
 static void print_until_broken(void) {
     const gbx_table table = {.columns = number_column,
                              .column_count = 1,
@@ -281,6 +299,10 @@ static void test_rows(void **state) {
     free(text);
     free(printed(80, print_many));
     assert_int_equal(measured_rows, MANY);
+    text = printed(SIZE_MAX, print_late);
+    assert_memory_equal(text, "    N NOTE\n    0\n", 17);
+    assert_string_equal(text + strlen(text) - 17, "69998 late\n69999\n");
+    free(text);
     assert_printed(80, print_until_broken, "N\nx\nx\nx\n");
 }
 
