@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "cli/internal.h"
 #include "store/dump_path.h"
+#include "tensor/npy.h"
 
 gbx_dtype gbx_export_parse_as(struct argp_state *state, const char *text) {
     gbx_dtype dtype = gbx_dtype_parse(text);
@@ -35,11 +36,11 @@ static void print_names(const gbx_export_names *names, const char *before, const
 
 static void print_raw(uint32_t dtype, uint64_t of_it) {
     char count[GBX_COUNT_TEXT_BYTES];
-    const char *raw = dtype == GBX_BFLOAT16 ? "uint16" : "uint8";
     printf("%s tensor%s of %s %s written as raw %s%s; --as %s converts\n",
            gbx_text_count(of_it, count), gbx_text_plural(of_it), gbx_dtype_name(dtype),
-           of_it == 1 ? "was" : "were", raw, dtype == GBX_INT4 ? ", two elements a byte" : "",
-           dtype == GBX_INT4 ? "int8" : "float32");
+           of_it == 1 ? "was" : "were", gbx_dtype_name(gbx_npy_stored_dtype(dtype)),
+           gbx_dtype_is_packed(dtype) ? ", two elements a byte" : "",
+           gbx_dtype_name(gbx_npy_number_dtype(dtype)));
 }
 
 /* How many files ("file", "array") went to `place`, of so many selected, and what there is to know
@@ -196,7 +197,7 @@ static void print_losses(const whole_export *export) {
                 "of tasks whose own record was lost, with the id 0xffffffff00000000 + task_seq");
     print_count(report->not_numbers, "scalar", "written as \"nan\", \"inf\" or \"-inf\"");
     print_count(report->foreign_dtypes, "record",
-                "of float64 or int4, which the tools of simpler show as bytes");
+                "of dtypes that the tools of simpler do not know and show as bytes");
     print_count(totals->skipped, "note", "left out of what the run could not describe");
     const gbx_import_said *said = gbx_reader_get_said(export->dump.reader);
     if (said)

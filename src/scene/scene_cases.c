@@ -9,6 +9,7 @@
 
 #include "scene/internal.h"
 #include "tensor/compare/compare.h"
+#include "tensor/dtype_table.h"
 #include "tensor/npy.h"
 
 typedef enum field {
@@ -259,10 +260,8 @@ static gbx_status read_dtype(const fields *f, uint32_t *out_dtype) {
     *out_dtype = gbx_dtype_parse(text);
     if (*out_dtype != GBX_DTYPE_NONE)
         return NULL;
-    return gbx_cursor_fail(&f->at[DTYPE],
-                           "\"%s\" is no dtype; known are float32, float16, bfloat16, float64, "
-                           "int8 to int64, uint8 to uint64, bool, float8_e4m3, float8_e5m2, int4",
-                           text);
+    return gbx_cursor_fail(&f->at[DTYPE], "unknown dtype \"%s\"; expected %s", text,
+                           GBX_DTYPE_NAMES);
 }
 
 static gbx_status read_arg(const fields *f, const gbx_scene *scene, gbx_scene_arg *arg) {
