@@ -1,4 +1,5 @@
 #include "report/reports.h"
+#include "tensor/npy.h"
 
 /* "skipped: 12 tensors without payload: NAME, NAME and 10 more" */
 static void print_names(gbx_sink *sink, const gbx_export_names *names, const char *before,
@@ -19,9 +20,9 @@ static void print_raw(gbx_sink *sink, uint32_t dtype, uint64_t count) {
     const char *noun = gbx_text_join(t, gbx_dtype_name(dtype), " ", "tensor");
     gbx_sink_print(
         sink, "%s %s written as raw %s%s; --as %s converts %s\n", gbx_text_counted(t, count, noun),
-        gbx_text_verb(count, "was", "were"), gbx_dtype_bits(dtype) > 8 ? "uint16" : "uint8",
-        gbx_dtype_bits(dtype) < 8 ? ", two elements a byte" : "",
-        gbx_dtype_is_float(dtype) ? "float32" : "int8", gbx_text_verb(count, "it", "them"));
+        gbx_text_verb(count, "was", "were"), gbx_dtype_name(gbx_npy_stored_dtype(dtype)),
+        gbx_dtype_is_packed(dtype) ? ", two elements a byte" : "",
+        gbx_dtype_name(gbx_npy_number_dtype(dtype)), gbx_text_verb(count, "it", "them"));
 }
 
 static void print_written(gbx_sink *sink, uint64_t written, const char *what, uint64_t bytes,
@@ -75,7 +76,7 @@ static void print_losses(gbx_sink *sink, const gbx_simpler_report *report,
     print_count(sink, "", report->not_numbers, "scalar",
                 " written as \"nan\", \"inf\" or \"-inf\"");
     print_count(sink, "", report->foreign_dtypes, "entry",
-                " with a dtype that the tools of simpler show as bytes, such as float64 or int4");
+                " with a dtype that the tools of simpler show as bytes");
     print_count(sink, "left out ", gbx_reader_get_totals(reader)->skipped, "note",
                 " about what the run could not describe");
     print_count(sink, "", imported ? imported->ambiguous : 0, "entry",

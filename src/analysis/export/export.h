@@ -86,7 +86,7 @@ typedef struct gbx_simpler_report {
     uint64_t in_flight;      /* left out: they would pass for results of tasks that completed */
     uint64_t made_up_ids;    /* of tasks whose record was lost: 0xffffffff00000000 + task_seq */
     uint64_t not_numbers;    /* scalars that are NaN or infinite: strings */
-    uint64_t foreign_dtypes; /* of dtypes that its own tools have no name for: float64, int4 */
+    uint64_t foreign_dtypes; /* of dtypes that its own tools have no name for */
     bool has_level;          /* false: the dump tells none, and dump_args_level is left out */
 } gbx_simpler_report;
 
