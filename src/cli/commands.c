@@ -15,7 +15,10 @@
 
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
+    X(diff)                                                                                        \
     X(audit)                                                                                       \
+    X(verify)                                                                                      \
+    X(recover)                                                                                     \
     X(platforms)                                                                                   \
     X(version)                                                                                     \
     X(help)

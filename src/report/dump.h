@@ -54,4 +54,7 @@ const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t t
 /* "2 scores", or only the slot. */
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name);
 
+/* "[4, 128, 64]"; of a scalar its value, "= 0.125". */
+const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry);
+
 #endif

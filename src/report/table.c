@@ -273,9 +273,11 @@ typedef struct rows_context {
 static gbx_status fill_row(void *context, uint64_t number, bool is_measured, const char **cells) {
     const rows_context *c = context;
     const gbx_rows *rows = c->rows;
-    const char *row = (const char *)rows->rows + number * rows->row_bytes;
+    const char *row = (const char *)rows->rows + (rows->make ? 0 : number * rows->row_bytes);
     size_t column = 0;
     (void)is_measured;
+    if (rows->make)
+        GBX_TRY(rows->make(rows->context, number));
     for (size_t i = 0; i < rows->field_count; ++i)
         if (rows->fields[i].heading)
             cells[column++] = cell_text(&c->sink->texts, &rows->fields[i], row);
@@ -290,7 +292,7 @@ gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap) {
         const gbx_field *field = &rows->fields[i];
         if (field->heading)
             columns[count++] = (gbx_column){.heading = field->heading,
-                                            .is_right = !is_text(field->kind),
+                                            .is_right = field->is_right || !is_text(field->kind),
                                             .narrowest = field->narrowest,
                                             .leaves = field->leaves};
     }

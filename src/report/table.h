@@ -77,6 +77,7 @@ typedef struct gbx_field {
     uint16_t with;             /* see the kinds */
     const gbx_name_set *names; /* of GBX_FIELD_NAME */
     bool hides_zero;           /* in tables zero is empty */
+    bool is_right;             /* a text that stands on the right; numbers always do */
     uint8_t narrowest;         /* as in gbx_column */
     uint8_t leaves;
 } gbx_field;
@@ -104,6 +105,10 @@ typedef struct gbx_rows {
     const void *rows;
     size_t row_bytes;
     uint64_t count;
+    /* NULL, or only for tables: puts a row where `rows` points, which has room for one. Its texts
+     * stay valid until the next call. */
+    gbx_status (*make)(void *context, uint64_t number);
+    void *context;
 } gbx_rows;
 
 /* GBX_ROWS(fields, rows, count): both are arrays. */
