@@ -14,15 +14,15 @@ static void on_progress(void *context, uint64_t done, uint64_t all) {
 }
 
 static gbx_status audit_dump(const gbx_opened_dump *dump, gbx_audit *out_audit) {
-    gbx_graph *graph = NULL;
+    gbx_task_graph *graph = NULL;
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "reading the graph");
-    gbx_status status = gbx_graph_create(dump->reader, &graph);
+    gbx_status status = gbx_task_graph_create(dump->reader, &graph);
     if (!status)
         status =
             gbx_audit_run(dump->entries, graph, progress ? on_progress : NULL, progress, out_audit);
     gbx_progress_stop(progress);
-    gbx_graph_destroy(graph);
+    gbx_task_graph_destroy(graph);
     return status;
 }
 

@@ -194,13 +194,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-/* Lists the options for argp; headings are rows of their own. */
+/* Lists the options for argp; headings are rows of their own. argp sorts the options of its groups
+ * by name: those without a heading are a group each, and so keep their order. */
 static void list_options(parsing *p, struct argp_option *out_rows) {
     size_t rows = 0;
+    int next = 1;
     for (size_t g = 0; g < GBX_GROUPS_MAX && p->command->groups[g].options; ++g) {
         const gbx_option_group *group = &p->command->groups[g];
         if (group->heading)
-            out_rows[rows++] = (struct argp_option){.doc = group->heading, .group = (int)g};
+            out_rows[rows++] = (struct argp_option){.doc = group->heading, .group = next};
         for (const gbx_option *option = group->options; option->name; ++option, ++p->count) {
             p->options[p->count] = (placed_option){option, (char *)p->line + group->offset};
             out_rows[rows++] = (struct argp_option){
@@ -209,8 +211,9 @@ static void list_options(parsing *p, struct argp_option *out_rows) {
                 .arg = option->value,
                 .flags = option->may_lack_text ? OPTION_ARG_OPTIONAL : 0,
                 .doc = option->help,
-                .group = (int)g};
+                .group = group->heading ? next : next++};
         }
+        ++next;
     }
     out_rows[rows] = (struct argp_option){0};
 }

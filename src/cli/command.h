@@ -33,6 +33,8 @@ typedef enum gbx_completion {
     GBX_COMPLETE_SORT,  /* the same, and each with a minus before it */
     GBX_COMPLETE_FILE,
     GBX_COMPLETE_DIRECTORY,
+    GBX_COMPLETE_SCENE,
+    GBX_COMPLETE_COMMAND,
     GBX_COMPLETE_DTYPE,
     GBX_COMPLETE_NUMPY_DTYPE, /* those that numpy has */
     GBX_COMPLETE_KERNEL,      /* kernels of the dump */
@@ -117,9 +119,10 @@ typedef struct gbx_command {
     gbx_option_group groups[GBX_GROUPS_MAX]; /* ends with NULL options */
     size_t least;                            /* arguments: at least, and at most */
     size_t most;
-    size_t arguments_offset; /* of const char *[most] in the struct */
-    size_t line_bytes;       /* of the struct that options and arguments go into */
-    const void *defaults;    /* its contents before; NULL for zeros */
+    size_t arguments_offset;   /* of const char *[most] in the struct */
+    gbx_completion completion; /* of the arguments; 0: dumps */
+    size_t line_bytes;         /* of the struct that options and arguments go into */
+    const void *defaults;      /* its contents before; NULL for zeros */
     /* After the options: those that contradict each other end the program with argp_error. NULL. */
     void (*check)(struct argp_state *state, void *line);
     gbx_status (*run)(void *line, gbx_invocation *invocation);
@@ -127,6 +130,15 @@ typedef struct gbx_command {
 
 /* All of them, in the order of the help; ends with NULL. To add one, see commands.c. */
 extern const gbx_command *const gbx_commands[];
+
+/* One line for each. */
+void gbx_commands_print(FILE *to);
+
+/* NULL where there is none of this name. Knows --help and --version, too. */
+const gbx_command *gbx_commands_find(const char *name);
+
+/* Says so on stderr; the exit code. */
+int gbx_commands_fail_unknown(const char *name);
 
 /* Parses, runs, reports a failure, and returns the exit code. argv[0] is the command's name. */
 int gbx_command_execute(const gbx_command *command, gbx_sink *sink, int argc, char **argv);

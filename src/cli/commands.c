@@ -15,6 +15,7 @@
 
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
+    X(run)                                                                                         \
     X(diff)                                                                                        \
     X(audit)                                                                                       \
     X(verify)                                                                                      \

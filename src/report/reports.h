@@ -9,6 +9,7 @@
 #include "analysis/diff/diff.h"
 #include "report/dump.h"
 #include "report/sink.h"
+#include "scene/runner.h"
 #include "store/recover.h"
 #include "store/verify/verify.h"
 
@@ -65,5 +66,30 @@ GBX_MUST_USE gbx_status gbx_verification_print(gbx_sink *sink, const gbx_verific
 /* --- recover_report.c --- */
 
 void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char *directory);
+
+/* --- run_report.c --- */
+
+typedef struct gbx_run_report gbx_run_report;
+
+typedef struct gbx_run_layout {
+    const gbx_scene_case *const *cases; /* that will run; borrowed */
+    size_t case_count;
+    uint32_t rounds;
+    bool is_verbose; /* outputs that are right are printed, too */
+    bool as_json;    /* results are kept for the document */
+} gbx_run_layout;
+
+/* The layout and the sink are borrowed. */
+GBX_MUST_USE gbx_status gbx_run_report_create(gbx_sink *sink, const gbx_run_layout *layout,
+                                              gbx_run_report **out_report);
+void gbx_run_report_free(gbx_run_report *report); /* takes NULL */
+
+/* A result as it comes: a line, more for outputs that differ, and on stderr the sentence of a case
+ * that failed. For a document it is copied. */
+GBX_MUST_USE gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
+
+/* `options` have no defaults left open. */
+GBX_MUST_USE gbx_status gbx_run_report_print_json(gbx_run_report *report, const gbx_scene *scene,
+                                                  const gbx_scene_options *options);
 
 #endif
