@@ -10,23 +10,17 @@ typedef struct command_line {
     bool as_json;
 } command_line;
 
-typedef struct verifying {
-    gbx_progress *progress;
-    gbx_texts *texts;
-} verifying;
-
 static void on_progress(void *context, const char *what, uint64_t done_bytes, uint64_t bytes) {
-    const verifying *v = context;
-    gbx_progress_phase(v->progress, NULL, gbx_text_format(v->texts, "checking %s", what));
-    gbx_progress_count(v->progress, done_bytes, bytes, NULL);
+    gbx_progress_phase(context, "checking", what);
+    gbx_progress_count(context, done_bytes, bytes, NULL);
 }
 
-static gbx_status verify(const char *directory, gbx_texts *texts, gbx_verification *out) {
-    verifying v = {gbx_progress_start(), texts};
-    gbx_verify_observer observer = {&v, v.progress ? on_progress : NULL};
-    gbx_progress_phase(v.progress, NULL, "reading the journal");
-    gbx_status status = gbx_dump_verify(directory, &observer, out);
-    gbx_progress_stop(v.progress);
+static gbx_status verify(const char *directory, gbx_verification *out_verification) {
+    gbx_progress *progress = gbx_progress_start();
+    const gbx_verify_observer observer = {progress, progress ? on_progress : NULL};
+    gbx_progress_phase(progress, NULL, "reading the journal");
+    gbx_status status = gbx_dump_verify(directory, &observer, out_verification);
+    gbx_progress_stop(progress);
     return status;
 }
 
@@ -35,7 +29,7 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     gbx_verification verification;
     char *directory;
     GBX_TRY(gbx_dump_path_find(line->dump, &directory));
-    gbx_status status = verify(directory, &invocation->sink->texts, &verification);
+    gbx_status status = verify(directory, &verification);
     if (!status) {
         status = gbx_verification_print(invocation->sink, &verification, directory, line->as_json);
         invocation->exit_code = verification.findings.count > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK;

@@ -34,12 +34,15 @@ typedef struct row {
     double cosine;
     bool has_ulp;
     bool has_bad;
-    /* For a table. */
+    /* For people: */
     const char *task_text;
     const char *arg;
+    const char *dtype;
     const char *shape;
     const char *bad;
+    const char *how; /* see form_text */
     const char *note;
+    const char *place;
 } row;
 
 #define METRIC(member, kind, key, heading, ...)                                                    \
@@ -102,7 +105,7 @@ static const gbx_field columns[] = {
     GBX_FIELD(row, kernel, STRING, NULL, "KERNEL", .narrowest = 8),
     GBX_FIELD(row, stage, NAME, NULL, "STAGE", .names = &gbx_stages, .leaves = 8),
     GBX_FIELD(row, arg, STRING, NULL, "ARG", .narrowest = 6, .leaves = 10),
-    GBX_FIELD(row, form.tensor.dtype, DTYPE, NULL, "DTYPE", .leaves = 4),
+    GBX_FIELD(row, dtype, STRING, NULL, "DTYPE", .leaves = 4),
     GBX_FIELD(row, shape, STRING, NULL, "SHAPE", .narrowest = 8, .leaves = 2),
     METRIC(bad, STRING, NULL, "BAD", .is_right = true, .leaves = 11),
     METRIC(record.comparison.max_abs, F64, NULL, "MAX_ABS"),
@@ -129,7 +132,7 @@ static const gbx_entry *find_shown(const gbx_diff_report *report, const gbx_diff
     return is_b ? record->b : record->a;
 }
 
-/* Without what is for a table. */
+/* Without texts for people. */
 static void fill_row(const gbx_diff_report *report, const gbx_diff_record *record, row *out_row) {
     const gbx_comparison *c = &record->comparison;
     const gbx_reader *reader;
@@ -156,20 +159,6 @@ static void fill_row(const gbx_diff_report *report, const gbx_diff_record *recor
     out_row->cosine = gbx_comparison_cosine(c);
     out_row->has_ulp = c->max_ulp < UINT64_MAX || !gbx_dtype_is_float(c->dtype);
     out_row->has_bad = c->mismatches > 0;
-}
-
-/* Entries of a record that was kept; they live until others are read. */
-static gbx_status read_again(const gbx_diff_report *report, gbx_diff_record *record,
-                             gbx_entry out_entries[2]) {
-    if (record->index_a != GBX_DIFF_NONE) {
-        GBX_TRY(gbx_entries_at(report->dumps->a.entries, record->index_a, &out_entries[0]));
-        record->a = &out_entries[0];
-    }
-    if (record->index_b != GBX_DIFF_NONE) {
-        GBX_TRY(gbx_entries_at(report->dumps->b.entries, record->index_b, &out_entries[1]));
-        record->b = &out_entries[1];
-    }
-    return NULL;
 }
 
 /* --- texts --- */
@@ -218,29 +207,29 @@ static const char *form_text(gbx_texts *t, const gbx_diff_record *r) {
 }
 
 /* "11 of 128 elements differ, the first at [0, 3]: 1.0 in A, 2.0 in B; max abs 1, max rel 0.5" */
-static const char *metrics_text(gbx_texts *t, const gbx_diff_record *r) {
-    const gbx_comparison *c = &r->comparison;
-    form f = form_of(r->a);
+static const char *metrics_text(gbx_texts *t, const row *r) {
+    const gbx_comparison *c = &r->record.comparison;
+    const char *kept = r->record.is_truncated ? "kept element" : "element";
+    bool has_ulp = c->max_ulp < UINT64_MAX;
     return gbx_text_format(
         t, "%s of %s differ%s, the first at %s: %s in A, %s in B; max abs %s, max rel %s%s%s",
-        gbx_text_count(t, c->mismatches),
-        gbx_text_counted(t, c->elements, r->is_truncated ? "kept element" : "element"),
-        gbx_text_verb(c->mismatches, "s", ""), gbx_text_index(t, &f.tensor, c->first_bad.index),
+        gbx_text_count(t, c->mismatches), gbx_text_counted(t, c->elements, kept),
+        gbx_text_verb(c->mismatches, "s", ""),
+        gbx_text_index(t, &r->form.tensor, c->first_bad.index),
         gbx_text_element(t, c->dtype, c->first_bad.got_bits),
         gbx_text_element(t, c->dtype, c->first_bad.want_bits), gbx_text_real(t, c->max_abs, 5),
-        gbx_text_real(t, c->max_rel, 5), c->max_ulp < UINT64_MAX ? ", max ulp " : "",
-        c->max_ulp < UINT64_MAX ? gbx_text_count(t, c->max_ulp) : "");
+        gbx_text_real(t, c->max_rel, 5), has_ulp ? ", max ulp " : "",
+        has_ulp ? gbx_text_count(t, c->max_ulp) : "");
 }
 
 /* The cause first: the end is what is cut. */
-static const char *note_text(gbx_texts *t, const gbx_diff_record *r) {
+static const char *note_text(gbx_texts *t, const gbx_diff_record *r, const char *how) {
     const char *cut = r->is_truncated ? ", truncated" : "";
     if (r->verdict == GBX_DIFF_WITHIN)
         return gbx_text_format(t, "%" PRIu64 " near%s", r->comparison.unequal, cut);
     if (r->verdict != GBX_DIFF_DIFFERENT)
         return r->verdict == GBX_DIFF_ONLY_A ? "only in A" : "only in B";
     const char *cause = gbx_name_of(&gbx_diff_causes, r->cause);
-    const char *how = form_text(t, r);
     return gbx_text_format(t, "%s%s%s%s",
                            r->ground == GBX_DIFF_IS_INPUT ? "input"
                            : cause                        ? cause
@@ -248,44 +237,59 @@ static const char *note_text(gbx_texts *t, const gbx_diff_record *r) {
                            how ? ", " : "", how ? how : "", cut);
 }
 
-/* --- why --- */
-
-/* A sentence about something: its name goes between the two halves. Without a second half it names
- * nothing. */
-typedef struct sentence {
-    const char *before;
-    const char *after;
-} sentence;
-
-static const char *sentence_text(gbx_texts *t, const sentence *said, const char *name) {
-    return said->after ? gbx_text_format(t, "%s%s%s", said->before, name, said->after)
-                       : said->before;
+/* All of a record that was kept. Names live until other entries are read. */
+static gbx_status read_again(const gbx_diff_report *report, const gbx_diff_record *kept,
+                             row *out_row) {
+    gbx_texts *t = &report->sink->texts;
+    gbx_diff_record r = *kept;
+    gbx_entry a, b;
+    const gbx_reader *reader;
+    if (r.index_a != GBX_DIFF_NONE) {
+        GBX_TRY(gbx_entries_at(report->dumps->a.entries, r.index_a, &a));
+        r.a = &a;
+    }
+    if (r.index_b != GBX_DIFF_NONE) {
+        GBX_TRY(gbx_entries_at(report->dumps->b.entries, r.index_b, &b));
+        r.b = &b;
+    }
+    fill_row(report, &r, out_row);
+    const gbx_entry *entry = find_shown(report, &r, &reader);
+    out_row->task_text = task_text(t, reader, entry);
+    out_row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
+    out_row->dtype = gbx_dtype_name(entry->dtype);
+    out_row->shape = gbx_text_shape(t, entry);
+    out_row->bad =
+        gbx_text_format(t, "%" PRIu64 "/%" PRIu64, r.comparison.mismatches, r.comparison.elements);
+    out_row->how = r.verdict == GBX_DIFF_DIFFERENT ? form_text(t, &r) : NULL;
+    out_row->note = note_text(t, &r, out_row->how);
+    out_row->place = place_text(t, reader, entry);
+    out_row->record.a = out_row->record.b = NULL;
+    return NULL;
 }
+
+/* --- why --- */
 
 #define UNCLEAR "unclear whether introduced or inherited: "
 
 static gbx_status why_output(const gbx_diff_report *report, const gbx_diff_record *first,
                              const char **out_text) {
-    static const sentence sentences[] = {
-        [GBX_DIFF_INPUTS_EQUAL] = {"introduced here (its inputs are equal)", NULL},
-        [GBX_DIFF_INPUTS_WITHIN] = {"introduced here (its inputs are equal within tolerance)",
-                                    NULL},
-        [GBX_DIFF_INPUTS_NONE] = {"introduced here (the task has no inputs)", NULL},
-        [GBX_DIFF_INPUT_DIFFERS] = {"inherited (its input arg ", " differs)"},
-        [GBX_DIFF_INPUTS_NOT_COMPARED] = {UNCLEAR "its input arg ", " was not compared"},
-        [GBX_DIFF_INPUTS_TRUNCATED] = {UNCLEAR "only the beginning of its input arg ",
-                                       " was compared"},
-        [GBX_DIFF_INPUTS_UNKNOWN] = {UNCLEAR "the dumps may lack some of its inputs", NULL}};
+    static const char *const sentences[] = {
+        [GBX_DIFF_INPUTS_EQUAL] = "introduced here (its inputs are equal)",
+        [GBX_DIFF_INPUTS_WITHIN] = "introduced here (its inputs are equal within tolerance)",
+        [GBX_DIFF_INPUTS_NONE] = "introduced here (the task has no inputs)",
+        [GBX_DIFF_INPUT_DIFFERS] = "inherited (its input arg %s differs)",
+        [GBX_DIFF_INPUTS_NOT_COMPARED] = UNCLEAR "its input arg %s was not compared",
+        [GBX_DIFF_INPUTS_TRUNCATED] = UNCLEAR "only the beginning of its input arg %s was compared",
+        [GBX_DIFF_INPUTS_UNKNOWN] = UNCLEAR "the dumps may lack some of its inputs"};
+    const gbx_opened_dump *dump = first->input_is_b ? &report->dumps->b : &report->dumps->a;
     gbx_texts *t = &report->sink->texts;
-    const gbx_diff_dumps *dumps = report->dumps;
     const char *input = "";
     gbx_entry entry;
     if (first->input != GBX_DIFF_NONE) {
-        GBX_TRY(gbx_entries_at(first->input_is_b ? dumps->b.entries : dumps->a.entries,
-                               first->input, &entry));
+        GBX_TRY(gbx_entries_at(dump->entries, first->input, &entry));
         input = gbx_text_arg(t, entry.head->arg_index, entry.arg_name);
     }
-    *out_text = sentence_text(t, &sentences[first->ground], input);
+    *out_text = gbx_text_format(t, sentences[first->ground], input);
     return NULL;
 }
 
@@ -302,30 +306,27 @@ static gbx_status writer_text(const gbx_diff_report *report, const gbx_opened_du
 
 static gbx_status why_input(const gbx_diff_report *report, const gbx_diff_result *result,
                             const char **out_text) {
-    static const sentence sentences[] = {
-        [GBX_DIFF_ORIGIN_UNKNOWN] = {"inherited: the dumps do not say which task wrote it", NULL},
-        [GBX_DIFF_ORIGIN_PASSED] = {"the orchestration passed another value", NULL},
-        [GBX_DIFF_ORIGIN_FORM] = {"the orchestration passed another kind, dtype or shape", NULL},
+    static const char *const sentences[] = {
+        [GBX_DIFF_ORIGIN_UNKNOWN] = "inherited: the dumps do not say which task wrote it",
+        [GBX_DIFF_ORIGIN_PASSED] = "the orchestration passed another value",
+        [GBX_DIFF_ORIGIN_FORM] = "the orchestration passed another kind, dtype or shape",
         [GBX_DIFF_ORIGIN_ARGUMENT] =
-            {"no task in the dump wrote it: the arguments of the run differ", NULL},
-        [GBX_DIFF_ORIGIN_WRITER_EQUAL] = {"it changed after its last writer, ",
-                                          ", left it equal: run glassbox audit"},
-        [GBX_DIFF_ORIGIN_WRITER_PART] = {"its last writer, ",
-                                         ", may have written only a part of it, and left that "
-                                         "equal"},
-        [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = {"inherited from ", ", which the filters exclude"},
-        [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] = {"its last writer, ", ", was not compared completely"}};
+            "no task in the dump wrote it: the arguments of the run differ",
+        [GBX_DIFF_ORIGIN_WRITER_EQUAL] =
+            "it changed after its last writer, %s, left it equal: run glassbox audit",
+        [GBX_DIFF_ORIGIN_WRITER_PART] =
+            "its last writer, %s, may have written only a part of it, and left that equal",
+        [GBX_DIFF_ORIGIN_WRITER_DIFFERS] = "inherited from %s, which the filters exclude",
+        [GBX_DIFF_ORIGIN_WRITER_UNKNOWN] = "its last writer, %s, was not compared completely",
+        [GBX_DIFF_ORIGIN_WRITERS_APART] = "inherited: last written by %s in A and by %s in B"};
     const gbx_diff_dumps *dumps = report->dumps;
     gbx_texts *t = &report->sink->texts;
     const char *a, *b;
     GBX_TRY(writer_text(report, &dumps->a, result->writer_a, &a));
     GBX_TRY(writer_text(report, &dumps->b, result->writer_b, &b));
-    if (result->origin == GBX_DIFF_ORIGIN_WRITERS_APART)
-        *out_text =
-            gbx_text_format(t, "inherited: it was written last by %s in A and by %s in B", a, b);
-    else
-        *out_text =
-            sentence_text(t, &sentences[result->origin], result->writer_a == GBX_DIFF_NONE ? b : a);
+    bool is_first_b =
+        result->origin != GBX_DIFF_ORIGIN_WRITERS_APART && result->writer_a == GBX_DIFF_NONE;
+    *out_text = gbx_text_format(t, sentences[result->origin], is_first_b ? b : a, b);
     return NULL;
 }
 
@@ -355,14 +356,14 @@ static gbx_status graph_text(const gbx_diff_report *report, const gbx_diff_resul
         task = task ? task : task_text(t, dumps[i]->reader, &entry);
         kernels[i] = gbx_text_kernel(t, dumps[i]->reader, entry.task);
     }
-    *out_text =
-        kernels[0] && kernels[1]
-            ? gbx_text_format(t,
-                              "the graphs differ from task %s on: it is kernel %s in A and %s "
-                              "in B",
-                              task, kernels[0], kernels[1])
-            : gbx_text_format(t, "the graphs differ from task %s on: it is only in %s, kernel %s",
-                              task, kernels[0] ? "A" : "B", kernels[0] ? kernels[0] : kernels[1]);
+    const char *where = kernels[0] ? "A" : "B";
+    *out_text = gbx_text_format(t, "the graphs differ from task %s on: ", task);
+    if (kernels[0] && kernels[1])
+        *out_text = gbx_text_format(t, "%sit is kernel %s in A and %s in B", *out_text, kernels[0],
+                                    kernels[1]);
+    else
+        *out_text = gbx_text_format(t, "%sit is only in %s, kernel %s", *out_text, where,
+                                    kernels[0] ? kernels[0] : kernels[1]);
     return NULL;
 }
 
@@ -371,20 +372,16 @@ static gbx_status graph_text(const gbx_diff_report *report, const gbx_diff_resul
 static gbx_status print_first(const gbx_diff_report *report, const gbx_diff_result *result) {
     gbx_sink *sink = report->sink;
     gbx_texts *t = &sink->texts;
-    gbx_diff_record first = result->first;
-    gbx_entry entries[2];
-    const gbx_reader *reader;
     const char *why;
+    row first;
     GBX_TRY(why_text(report, result, &why));
-    GBX_TRY(read_again(report, &first, entries));
-    const gbx_entry *entry = find_shown(report, &first, &reader);
-    gbx_sink_print(sink, "%s: %s, %s: %s\n", gbx_sink_colour(sink, GBX_RED, "first difference"),
-                   gbx_text_shown(t, place_text(t, reader, entry)),
-                   gbx_name_of(&gbx_stages, entry->head->stage), gbx_text_shown(t, why));
-    const char *how = form_text(t, &first);
+    GBX_TRY(read_again(report, &result->first, &first));
     gbx_sink_print(
-        sink, "  %s%s\n", how ? how : metrics_text(t, &first),
-        first.reason == GBX_DIFF_HASH ? ": unknown by how much, or whether within tolerance" : "");
+        sink, "%s: %s, %s: %s\n  %s%s\n", gbx_sink_colour(sink, GBX_RED, "first difference"),
+        gbx_text_shown(t, first.place), gbx_name_of(&gbx_stages, first.stage),
+        gbx_text_shown(t, why), first.how ? first.how : metrics_text(t, &first),
+        result->first.reason == GBX_DIFF_HASH ? ": unknown by how much, or whether within tolerance"
+                                              : "");
     return NULL;
 }
 
@@ -413,31 +410,29 @@ static void print_alike(const gbx_diff_report *report, const gbx_diff_result *re
     gbx_texts *t = &sink->texts;
     uint64_t within = result->counts[GBX_DIFF_WITHIN];
     uint64_t a = result->counts[GBX_DIFF_ONLY_A], b = result->counts[GBX_DIFF_ONLY_B];
+    const char *compared = gbx_text_count(t, result->compared);
     if (a + b > 0) {
         gbx_sink_print(sink, "%s: %s only in A, %s only in B",
                        gbx_sink_colour(sink, GBX_RED, "unmatched entries"), gbx_text_count(t, a),
                        gbx_text_count(t, b));
         print_end(sink, "A", report->dumps->a.reader);
         print_end(sink, "B", report->dumps->b.reader);
-        if (result->compared > 0)
-            gbx_sink_print(sink, "; %s compared, none differs",
-                           gbx_text_count(t, result->compared));
-        else
-            gbx_sink_print(sink, "; nothing was compared");
+        gbx_sink_print(
+            sink, result->compared > 0 ? "; %s compared, none differs" : "; nothing was compared",
+            compared);
     } else if (result->compared == 0) {
         gbx_sink_print(sink, "%s\n", gbx_sink_colour(sink, GBX_RED, "nothing was compared"));
         return;
+    } else if (within == 0) {
+        gbx_sink_print(sink, "%s: %s compared, all the same",
+                       gbx_sink_colour(sink, GBX_GREEN, "equal"),
+                       gbx_text_counted(t, result->compared, "entry"));
     } else {
-        gbx_sink_print(
-            sink, "%s: %s compared, ",
-            gbx_sink_colour(sink, GBX_GREEN, within > 0 ? "equal within tolerance" : "equal"),
-            gbx_text_counted(t, result->compared, "entry"));
-        if (within > 0)
-            gbx_sink_print(sink, "%s equal, %s near",
-                           gbx_text_count(t, result->counts[GBX_DIFF_EQUAL]),
-                           gbx_text_count(t, within));
-        else
-            gbx_sink_print(sink, "all the same");
+        gbx_sink_print(sink, "%s: %s compared, %s equal, %s near",
+                       gbx_sink_colour(sink, GBX_GREEN, "equal within tolerance"),
+                       gbx_text_counted(t, result->compared, "entry"),
+                       gbx_text_count(t, result->counts[GBX_DIFF_EQUAL]),
+                       gbx_text_count(t, within));
     }
     print_unknown(sink, result);
 }
@@ -453,33 +448,24 @@ typedef struct table {
 
 static gbx_status make_row(void *context, uint64_t number) {
     table *made = context;
-    gbx_texts *t = &made->report->sink->texts;
-    gbx_diff_record record = made->kept->records[number];
-    gbx_entry entries[2];
-    const gbx_reader *reader;
-    GBX_TRY(read_again(made->report, &record, entries));
-    fill_row(made->report, &record, &made->row);
-    const gbx_entry *entry = find_shown(made->report, &record, &reader);
-    made->row.task_text = task_text(t, reader, entry);
-    made->row.arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
-    made->row.shape = gbx_text_shape(t, entry);
-    made->row.bad = gbx_text_format(t, "%" PRIu64 "/%" PRIu64, record.comparison.mismatches,
-                                    record.comparison.elements);
-    made->row.note = note_text(t, &record);
-    return NULL;
+    return read_again(made->report, &made->kept->records[number], &made->row);
 }
 
-/* `all` records are of the kind; `single` ones, of another table that is not printed, are counted
- * at the end. */
-static gbx_status print_table(const gbx_diff_report *report, const gbx_diff_kept *kept,
-                              uint64_t all, uint64_t single) {
+/* What differs, or else what is in only one dump, or else what is near. */
+static gbx_status print_table(const gbx_diff_report *report, const gbx_diff_result *result) {
     gbx_sink *sink = report->sink;
-    uint64_t more = all - kept->count;
-    table made = {.report = report, .kept = kept};
-    gbx_rows rows = *GBX_ROWS(columns, &made.row, kept->count);
+    const uint64_t *counts = result->counts;
+    uint64_t single = counts[GBX_DIFF_ONLY_A] + counts[GBX_DIFF_ONLY_B];
+    gbx_diff_verdict shown = counts[GBX_DIFF_DIFFERENT] > 0 ? GBX_DIFF_DIFFERENT
+                             : single > 0                   ? GBX_DIFF_ONLY_A
+                                                            : GBX_DIFF_WITHIN;
+    table made = {.report = report, .kept = &report->kept[shown]};
+    uint64_t more = (shown == GBX_DIFF_ONLY_A ? single : counts[shown]) - made.kept->count;
+    gbx_rows rows = *GBX_ROWS(columns, &made.row, made.kept->count);
     rows.make = make_row;
     rows.context = &made;
     GBX_TRY(gbx_rows_print(sink, &rows, 1));
+    single = shown == GBX_DIFF_DIFFERENT ? single : 0;
     if (more > 0)
         gbx_sink_print(sink, "and %s more", gbx_text_count(&sink->texts, more));
     if (single > 0)
@@ -490,33 +476,19 @@ static gbx_status print_table(const gbx_diff_report *report, const gbx_diff_kept
     return NULL;
 }
 
-static gbx_status print_tables(const gbx_diff_report *report, const gbx_diff_result *result) {
-    const uint64_t *counts = result->counts;
-    uint64_t single = counts[GBX_DIFF_ONLY_A] + counts[GBX_DIFF_ONLY_B];
-    if (report->different.count > 0)
-        return print_table(report, &report->different, counts[GBX_DIFF_DIFFERENT], single);
-    if (single > 0)
-        return print_table(report, &report->single, single, 0);
-    return print_table(report, &report->within, counts[GBX_DIFF_WITHIN], 0);
-}
-
 /* --- text: the rest --- */
 
 static gbx_status print_gaps(const gbx_diff_report *report, const gbx_diff_result *result) {
     gbx_sink *sink = report->sink;
-    gbx_texts *t = &sink->texts;
+    row first;
     for (uint32_t i = 0; i < GBX_DIFF_REASON_COUNT; ++i) {
-        gbx_diff_record record = report->gaps[i];
-        gbx_entry entries[2];
-        const gbx_reader *reader;
         if (!gbx_diff_reason_is_gap((gbx_diff_reason)i) || result->reasons[i] == 0)
             continue;
-        GBX_TRY(read_again(report, &record, entries));
-        const gbx_entry *entry = find_shown(report, &record, &reader);
+        GBX_TRY(read_again(report, &report->gaps[i], &first));
         gbx_sink_print(sink, "not compared: %s, %s; the first: %s\n",
-                       gbx_text_count(t, result->reasons[i]),
+                       gbx_text_count(&sink->texts, result->reasons[i]),
                        gbx_name_sentence(&gbx_diff_reasons, i),
-                       gbx_text_shown(t, place_text(t, reader, entry)));
+                       gbx_text_shown(&sink->texts, first.place));
     }
     return NULL;
 }
@@ -568,7 +540,7 @@ static gbx_status print_text(const gbx_diff_report *report, const gbx_diff_resul
         print_alike(report, result);
     if (graph && !is_graph_first)
         gbx_sink_print(sink, "%s\n", gbx_text_shown(&sink->texts, graph));
-    GBX_TRY(print_tables(report, result));
+    GBX_TRY(print_table(report, result));
     print_counts(sink, result);
     GBX_TRY(print_gaps(report, result));
     print_notes(sink, result);
@@ -603,11 +575,7 @@ static const gbx_field count_fields[] = {COUNTED(tasks_different, "tasks_differe
                                          COUNTED(tasks_unknown, "tasks_unknown"),
                                          COUNTED(truncated, "truncated"),
                                          COUNTED(hashed, "equal_by_hash"),
-                                         COUNTED(read_bytes, "bytes_read"),
-                                         GBX_FIELD(gbx_diff_result, matching, NAME,
-                                                   "tasks_matched_by", NULL,
-                                                   .names = &gbx_diff_matchings),
-                                         COUNTED(bad_edges, "bad_edges")};
+                                         COUNTED(read_bytes, "bytes_read")};
 
 static void put_counts(gbx_json_writer *json, const gbx_diff_result *result) {
     gbx_json_put_u64(json, "compared", result->compared);
@@ -620,27 +588,27 @@ static void put_counts(gbx_json_writer *json, const gbx_diff_result *result) {
             gbx_json_put_u64(json, gbx_name_of(&gbx_diff_reasons, i), result->reasons[i]);
     gbx_json_end_object(json);
     gbx_json_put_row(json, GBX_ROWS(count_fields, result, 1));
+    gbx_json_put_string(json, "tasks_matched_by",
+                        gbx_name_of(&gbx_diff_matchings, result->matching));
+    gbx_json_put_u64(json, "bad_edges", result->bad_edges);
 }
 
 static gbx_status put_first(const gbx_diff_report *report, const gbx_diff_result *result) {
     gbx_json_writer *json = &report->sink->json;
-    gbx_diff_record first = result->first;
-    gbx_entry entries[2];
     const char *why;
-    row r;
+    row first;
     gbx_json_key(json, "first");
     if (!result->has_first) {
         gbx_json_null(json);
         return NULL;
     }
     GBX_TRY(why_text(report, result, &why));
-    GBX_TRY(read_again(report, &first, entries));
-    fill_row(report, &first, &r);
+    GBX_TRY(read_again(report, &result->first, &first));
     gbx_json_begin_object(json);
-    gbx_json_put_row(json, GBX_ROWS(argument_fields, &r, 1));
-    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, first.cause));
+    gbx_json_put_row(json, GBX_ROWS(argument_fields, &first, 1));
+    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, result->first.cause));
     gbx_json_put_string(json, "why", why);
-    gbx_json_put_row(json, GBX_ROWS(index_fields, &r, 1));
+    gbx_json_put_row(json, GBX_ROWS(index_fields, &first, 1));
     gbx_json_end_object(json);
     return NULL;
 }
@@ -670,27 +638,23 @@ void gbx_diff_report_begin(gbx_sink *sink, const gbx_diff_dumps *dumps, bool as_
     gbx_json_begin_array(json);
 }
 
-static void keep(gbx_diff_kept *kept, const gbx_diff_record *record) {
-    if (kept->count < GBX_DIFF_LINES_MAX)
-        kept->records[kept->count++] = *record;
-}
-
 void gbx_diff_report_add(gbx_diff_report *report, const gbx_diff_record *record) {
+    gbx_diff_verdict verdict = record->verdict;
+    gbx_diff_kept *kept = &report->kept[verdict == GBX_DIFF_ONLY_B ? GBX_DIFF_ONLY_A : verdict];
+    gbx_diff_record *place = NULL;
     if (report->as_json) {
         if (!gbx_json_has_failed(&report->sink->json)) /* the end returns why */
             put_record(report, record);
-        return;
+    } else if (verdict == GBX_DIFF_NOT_COMPARED) {
+        bool is_first = report->gaps[record->reason].verdict != GBX_DIFF_NOT_COMPARED;
+        place = is_first ? &report->gaps[record->reason] : NULL;
+    } else if (kept->count < GBX_DIFF_LINES_MAX) {
+        place = &kept->records[kept->count++];
     }
-    gbx_diff_record bare = *record;
-    bare.a = bare.b = NULL;
-    if (record->verdict == GBX_DIFF_DIFFERENT)
-        keep(&report->different, &bare);
-    else if (record->verdict == GBX_DIFF_WITHIN)
-        keep(&report->within, &bare);
-    else if (record->verdict != GBX_DIFF_NOT_COMPARED)
-        keep(&report->single, &bare);
-    else if (report->gaps[record->reason].verdict != GBX_DIFF_NOT_COMPARED)
-        report->gaps[record->reason] = bare;
+    if (!place)
+        return;
+    *place = *record;
+    place->a = place->b = NULL;
 }
 
 gbx_status gbx_diff_report_end(gbx_diff_report *report, const gbx_diff_result *result,

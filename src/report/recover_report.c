@@ -1,28 +1,28 @@
 #include "report/reports.h"
 
+static void print_if(gbx_sink *sink, bool is_so, const char *done) {
+    if (is_so)
+        gbx_sink_print(sink, "  %s\n", done);
+}
+
 static void print_done(gbx_sink *sink, const gbx_recovery *r) {
     gbx_texts *t = &sink->texts;
     if (r->cut_bytes > 0)
         gbx_sink_print(sink, "  cut %s off the journal (%s), kept in %s\n",
                        gbx_text_counted(t, r->cut_bytes, "byte"), r->stop_text,
                        gbx_text_shown(t, r->tail_path));
-    if (r->has_ended)
-        gbx_sink_print(sink, "  ended the journal\n");
-    if (r->has_tensor_manifest)
-        gbx_sink_print(sink, "  wrote tensor_dump.json\n");
-    if (r->has_args_manifests)
-        gbx_sink_print(sink, "  wrote args_dump.json and kernel_args_dump.json\n");
+    print_if(sink, r->has_ended, "ended the journal");
+    print_if(sink, r->has_tensor_manifest, "wrote tensor_dump.json");
+    print_if(sink, r->has_args_manifests, "wrote args_dump.json and kernel_args_dump.json");
     if (r->kept_entries > r->records)
         gbx_sink_print(sink,
                        "  kept tensor_dump.json: it has %s, more than the journal; to read the "
                        "dump from it, move tensor_dump.rec away\n",
                        gbx_text_counted(t, r->kept_entries, "entry"));
-    else if (r->kept_entries > 0)
-        gbx_sink_print(sink, "  kept tensor_dump.json: the journal has records that this version "
-                             "does not know\n");
-    if (r->has_kept_args)
-        gbx_sink_print(sink, "  kept args_dump.json and kernel_args_dump.json: they have more than "
-                             "the journal\n");
+    print_if(sink, r->kept_entries > 0 && r->kept_entries <= r->records,
+             "kept tensor_dump.json: the journal has records that this version does not know");
+    print_if(sink, r->has_kept_args,
+             "kept args_dump.json and kernel_args_dump.json: they have more than the journal");
     if (r->newer_records > 0)
         gbx_sink_print(sink, "  left %s of types newer than this version unchanged\n",
                        gbx_text_counted(t, r->newer_records, "record"));

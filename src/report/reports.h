@@ -30,20 +30,18 @@ typedef struct gbx_diff_dumps {
 
 enum { GBX_DIFF_LINES_MAX = 20 };
 
-/* The first records of a kind; their entries are NULL. */
+/* Their entries are NULL. */
 typedef struct gbx_diff_kept {
     gbx_diff_record records[GBX_DIFF_LINES_MAX];
     uint64_t count;
 } gbx_diff_kept;
 
-/* While records come, JSON is written and the first of each kind are kept for a text. */
+/* While records come, JSON is written, or the first of each verdict are kept for a text. */
 typedef struct gbx_diff_report {
     gbx_sink *sink;
     const gbx_diff_dumps *dumps;
     bool as_json;
-    gbx_diff_kept different;
-    gbx_diff_kept single; /* in only one dump */
-    gbx_diff_kept within;
+    gbx_diff_kept kept[GBX_DIFF_VERDICT_COUNT];  /* those of B are with those of A */
     gbx_diff_record gaps[GBX_DIFF_REASON_COUNT]; /* the first that was not compared of each */
 } gbx_diff_report;
 

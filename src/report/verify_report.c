@@ -19,8 +19,8 @@ typedef struct gap {
     uint32_t stage; /* of a loss, like the next two */
     uint32_t cause;
     uint64_t count;
-    const char *kernel; /* of what was skipped, like the next; NULL where it is unknown */
-    const char *reason;
+    const char *kernel; /* of what was skipped; NULL where it is unknown */
+    const char *reason; /* a sentence */
 } gap;
 
 static const gbx_field loss_fields[] = {
@@ -49,6 +49,7 @@ static gbx_status read_gap(gbx_reader *reader, gbx_reader_list list, uint64_t po
         out_gap->has_task = out_gap->has_slot || record->stage != GBX_STAGE_NONE;
         out_gap->cause = loss->cause;
         out_gap->count = loss->count;
+        out_gap->reason = gbx_name_sentence(&gbx_loss_causes, loss->cause);
     } else {
         const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
         const gbx_run_kernel *kernel =
@@ -59,27 +60,19 @@ static gbx_status read_gap(gbx_reader *reader, gbx_reader_list list, uint64_t po
     return NULL;
 }
 
-/* ", arg 3"; nothing without an argument. */
-static void print_slot(gbx_sink *sink, const gap *g) {
+static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
+    const char *stage = is_loss ? gbx_name_of(&gbx_stages, g->stage) : NULL;
+    if (is_loss)
+        gbx_sink_print(sink, "lost: %s", gbx_text_counted(&sink->texts, g->count, "record"));
+    if (g->has_task)
+        gbx_sink_print(sink, is_loss ? ", the first of task %" PRIu64 : "skipped: task %" PRIu64,
+                       g->task);
+    if (!is_loss)
+        gbx_sink_print(sink, ", kernel %s",
+                       gbx_text_shown(&sink->texts, g->kernel ? g->kernel : "unknown"));
     if (g->has_slot)
         gbx_sink_print(sink, ", arg %" PRIu32, g->slot);
-}
-
-static void print_loss(gbx_sink *sink, const gap *g) {
-    const char *stage = gbx_name_of(&gbx_stages, g->stage);
-    gbx_sink_print(sink, "lost: %s", gbx_text_counted(&sink->texts, g->count, "record"));
-    if (g->has_task)
-        gbx_sink_print(sink, ", the first of task %" PRIu64, g->task);
-    print_slot(sink, g);
-    gbx_sink_print(sink, "%s%s: %s\n", stage ? ", " : "", stage ? stage : "",
-                   gbx_name_sentence(&gbx_loss_causes, g->cause));
-}
-
-static void print_skipped(gbx_sink *sink, const gap *g) {
-    gbx_sink_print(sink, "skipped: task %" PRIu64 ", kernel %s", g->task,
-                   gbx_text_shown(&sink->texts, g->kernel ? g->kernel : "unknown"));
-    print_slot(sink, g);
-    gbx_sink_print(sink, ": %s\n", g->reason);
+    gbx_sink_print(sink, "%s%s: %s\n", stage ? ", " : "", stage ? stage : "", g->reason);
 }
 
 static gbx_status print_gaps(gbx_sink *sink, gbx_reader *reader, gbx_reader_list list) {
@@ -88,7 +81,7 @@ static gbx_status print_gaps(gbx_sink *sink, gbx_reader *reader, gbx_reader_list
     gap g;
     for (uint64_t i = 0; i < count && i < LINES_MAX; ++i) {
         GBX_TRY(read_gap(reader, list, i, &g));
-        (is_loss ? print_loss : print_skipped)(sink, &g);
+        print_gap(sink, is_loss, &g);
     }
     if (count > LINES_MAX)
         gbx_sink_print(sink, "%s: and %s more lines; --json has all\n",
