@@ -244,9 +244,54 @@ static void test_rows(void **state) {
     assert_printed(80, print_until_broken, "N\nx\nx\nx\n");
 }
 
+/* --- rows that are made one at a time --- */
+
+typedef struct made_row {
+    uint64_t number;
+    const char *text;
+} made_row;
+
+static const gbx_field made_fields[] = {
+    GBX_FIELD(made_row, text, STRING, NULL, "TEXT", .is_right = true),
+    GBX_FIELD(made_row, number, NUMBER, NULL, "N")};
+
+static gbx_status make_row(void *context, uint64_t number) {
+    made_row *made = context;
+    *made = (made_row){number, gbx_text_format(&sink.texts, "%.*s", (int)number, "xxxxxx")};
+    return number < 7 ? NULL : gbx_fail(GBX_BAD_FORMAT, "row 7");
+}
+
+static gbx_status made_status;
+
+static void print_made(uint64_t count) {
+    made_row made;
+    gbx_rows rows = *GBX_ROWS(made_fields, &made, count);
+    rows.make = make_row;
+    rows.context = &made;
+    made_status = gbx_rows_print(&sink, &rows, 1);
+}
+
+static void print_three(void) {
+    print_made(3);
+}
+
+static void print_eight(void) {
+    print_made(8);
+}
+
+static void test_made_rows(void **state) {
+    (void)state;
+    assert_printed(SIZE_MAX, print_three, "TEXT N\n     0\n   x 1\n  xx 2\n");
+    assert_null(made_status);
+    assert_printed(SIZE_MAX, print_eight, ""); /* fails while it measures */
+    assert_string_equal(gbx_status_message(made_status), "row 7");
+    gbx_status_free(made_status);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_widths),
-                                       cmocka_unit_test(test_rows)};
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_made_rows)};
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
