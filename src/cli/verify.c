@@ -3,7 +3,6 @@
 #include "cli/command.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 
 typedef struct command_line {
     const char *dump;
@@ -51,16 +50,11 @@ static const gbx_option options[] = {
 const gbx_command gbx_command_verify = {
     .name = "verify",
     .summary = "check every hash, size and count of a dump",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .groups = {{NULL, options, 0}},
     .description =
         "Compute every checksum, hash, size and count of a dump again, and compare its manifests "
-        "with its journal. Without a journal, check what the manifest holds. DUMP is a dump "
-        "directory, its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ").",
+        "with its journal. Without a journal, check what the manifest holds. " GBX_DUMP_IS ".",
     .examples = "glassbox verify\n"
                 "glassbox verify outputs/vector_example_default\n"
                 "glassbox verify outputs --json\n",
