@@ -16,9 +16,13 @@
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
     X(run)                                                                                         \
+    X(view)                                                                                        \
+    X(check)                                                                                       \
+    X(replay)                                                                                      \
     X(diff)                                                                                        \
     X(audit)                                                                                       \
     X(verify)                                                                                      \
+    X(export)                                                                                      \
     X(recover)                                                                                     \
     X(platforms)                                                                                   \
     X(version)                                                                                     \

@@ -439,16 +439,15 @@ static void print_alike(const gbx_diff_report *report, const gbx_diff_result *re
 
 /* --- text: the table --- */
 
-/* The rows of one table, made one at a time. */
-typedef struct table {
+/* What the rows of one table are made of. */
+typedef struct source {
     const gbx_diff_report *report;
     const gbx_diff_kept *kept;
-    row row;
-} table;
+} source;
 
-static gbx_status make_row(void *context, uint64_t number) {
-    table *made = context;
-    return read_again(made->report, &made->kept->records[number], &made->row);
+static gbx_status make_row(const void *context, uint64_t number, void *out_row) {
+    const source *from = context;
+    return read_again(from->report, &from->kept->records[number], out_row);
 }
 
 /* What differs, or else what is in only one dump, or else what is near. */
@@ -459,12 +458,11 @@ static gbx_status print_table(const gbx_diff_report *report, const gbx_diff_resu
     gbx_diff_verdict shown = counts[GBX_DIFF_DIFFERENT] > 0 ? GBX_DIFF_DIFFERENT
                              : single > 0                   ? GBX_DIFF_ONLY_A
                                                             : GBX_DIFF_WITHIN;
-    table made = {.report = report, .kept = &report->kept[shown]};
-    uint64_t more = (shown == GBX_DIFF_ONLY_A ? single : counts[shown]) - made.kept->count;
-    gbx_rows rows = *GBX_ROWS(columns, &made.row, made.kept->count);
-    rows.make = make_row;
-    rows.context = &made;
-    GBX_TRY(gbx_rows_print(sink, &rows, 1));
+    const source from = {report, &report->kept[shown]};
+    uint64_t more = (shown == GBX_DIFF_ONLY_A ? single : counts[shown]) - from.kept->count;
+    row made;
+    GBX_TRY(
+        gbx_rows_print(sink, GBX_ROWS_MADE(columns, &from, from.kept->count, make_row, &made), 1));
     single = shown == GBX_DIFF_DIFFERENT ? single : 0;
     if (more > 0)
         gbx_sink_print(sink, "and %s more", gbx_text_count(&sink->texts, more));

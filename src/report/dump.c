@@ -139,7 +139,7 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
         const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
         const char *name = kernel ? cut_name(texts, kernel->name)
                                   : gbx_text_format(texts, "func %" PRIu32, func_id);
-        text = text ? gbx_text_format(texts, "%s+%s", text, name) : name;
+        text = text ? gbx_text_join(texts, text, "+", name) : name;
     }
     return text ? text : "unknown";
 }
@@ -147,13 +147,20 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
                           uint64_t task_id) {
     if (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ)
-        return gbx_text_format(texts, "%" PRIu64, task);
+        return gbx_text_number(texts, task);
     return gbx_text_format(texts, "0x%" PRIx64, task_id);
 }
 
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name) {
-    return name ? gbx_text_format(texts, "%" PRIu32 " %s", slot, cut_name(texts, name))
-                : gbx_text_format(texts, "%" PRIu32, slot);
+    const char *number = gbx_text_number(texts, slot);
+    return name ? gbx_text_join(texts, number, " ", cut_name(texts, name)) : number;
+}
+
+const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
+    if (entry->scalar)
+        return gbx_text_join(texts, "= ",
+                             gbx_text_element(texts, entry->dtype, entry->scalar->bits), "");
+    return gbx_text_numbers(texts, gbx_record_shape(entry->tensor), entry->head->ndims);
 }
 
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {

@@ -15,6 +15,7 @@
 
 #include "analysis/array_text.h"
 #include "base/status.h"
+#include "store/manifest/manifest_text.h"
 #include "tensor/compare/compare.h"
 #include "text/float_text.h"
 
@@ -44,9 +45,32 @@ const char *gbx_text_format(gbx_texts *texts, const char *format, ...) {
     return text;
 }
 
+const char *gbx_text_join(gbx_texts *texts, const char *first, const char *between,
+                          const char *second) {
+    const char *const parts[] = {first, between, second};
+    char *text = reserve(texts, GBX_TEXT_BYTES_MAX);
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i) {
+        size_t length = strnlen(parts[i], GBX_TEXT_BYTES_MAX - 1 - used);
+        memcpy(text + used, parts[i], length);
+        used += length;
+    }
+    text[used] = '\0';
+    texts->used -= GBX_TEXT_BYTES_MAX - used - 1;
+    return text;
+}
+
+const char *gbx_text_number(gbx_texts *texts, uint64_t number) {
+    char *text = reserve(texts, GBX_VALUE_TEXT_BYTES);
+    char *end = gbx_put_u64(text, number);
+    *end = '\0';
+    texts->used -= GBX_VALUE_TEXT_BYTES - (size_t)(end - text) - 1;
+    return text;
+}
+
 const char *gbx_text_count(gbx_texts *texts, uint64_t count) {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    char digits[GBX_VALUE_TEXT_BYTES];
+    int length = (int)(gbx_put_u64(digits, count) - digits);
     char *text = reserve(texts, (size_t)length + (size_t)(length - 1) / 3 + 1);
     char *at = text;
     for (int i = 0; i < length; ++i) {
@@ -102,6 +126,11 @@ const char *gbx_text_real(gbx_texts *texts, double value, int digits) {
     return gbx_text_format(texts, "%.*g", digits, value);
 }
 
+const char *gbx_text_short(gbx_texts *texts, double value) {
+    const char *text = gbx_text_real(texts, value, 6);
+    return strlen(text) > GBX_SHORT_WIDTH ? gbx_text_real(texts, value, 5) : text;
+}
+
 const char *gbx_text_exact(gbx_texts *texts, double value) {
     char *text = reserve(texts, GBX_FLOAT_TEXT_BYTES);
     gbx_f64_format(value, text);
@@ -112,12 +141,13 @@ const char *gbx_text_numbers(gbx_texts *texts, const int64_t *numbers, uint32_t 
     enum { NUMBER_BYTES = 22 }; /* "-9223372036854775808, " */
     size_t capacity = (size_t)count * NUMBER_BYTES + sizeof "[]";
     char *text = reserve(texts, capacity);
-    char *at = stpcpy(text, "[");
+    char *at = GBX_PUT(text, "[");
     for (uint32_t i = 0; i < count; ++i) {
-        at = i > 0 ? stpcpy(at, ", ") : at;
-        at += sprintf(at, "%" PRId64, numbers[i]);
+        at = i > 0 ? GBX_PUT(at, ", ") : at;
+        at = gbx_put_i64(at, numbers[i]);
     }
-    at = stpcpy(at, "]");
+    at = GBX_PUT(at, "]");
+    *at = '\0';
     texts->used -= capacity - (size_t)(at - text) - 1;
     return text;
 }
@@ -220,11 +250,11 @@ size_t gbx_text_width(const char *text) {
 }
 
 const char *gbx_text_cut(gbx_texts *texts, const char *text, size_t width) {
-    const char *mark = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\u2026" : "~";
     size_t columns, used = 0;
     bool is_escaped;
-    if (strlen(text) < GBX_TEXT_BYTES_MAX && gbx_text_width(text) <= width)
+    if (gbx_text_width(text) <= width && strlen(text) < GBX_TEXT_BYTES_MAX)
         return text;
+    const char *mark = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\u2026" : "~";
     char *cut = reserve(texts, GBX_TEXT_BYTES_MAX);
     for (size_t left = width - 1; *text; left -= columns) {
         size_t bytes = first_character(text, &columns, &is_escaped);
@@ -303,7 +333,7 @@ bool gbx_sink_has_failed(const gbx_sink *sink) {
     return ferror(sink->out);
 }
 
-static gbx_status write_json(void *context, const void *bytes, size_t size) {
+gbx_status gbx_sink_write(void *context, const void *bytes, size_t size) {
     gbx_sink *sink = context;
     if (fwrite(bytes, 1, size, sink->out) == size && fflush(sink->out) == 0)
         return NULL;
@@ -315,7 +345,7 @@ static gbx_status write_json(void *context, const void *bytes, size_t size) {
 }
 
 gbx_json_writer *gbx_sink_json_begin(gbx_sink *sink) {
-    gbx_json_start(&sink->json, write_json, sink, GBX_JSON_PRETTY);
+    gbx_json_start(&sink->json, gbx_sink_write, sink, GBX_JSON_PRETTY);
     gbx_json_begin_object(&sink->json);
     return &sink->json;
 }

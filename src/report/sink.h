@@ -32,6 +32,13 @@ typedef struct gbx_texts {
 /* As printf. */
 const char *gbx_text_format(gbx_texts *texts, const char *format, ...) GBX_PRINTF(2, 3);
 
+/* Three texts in one, as "%s%s%s" and several times as fast. */
+const char *gbx_text_join(gbx_texts *texts, const char *first, const char *between,
+                          const char *second);
+
+/* "1024" */
+const char *gbx_text_number(gbx_texts *texts, uint64_t number);
+
 /* "1,024" */
 const char *gbx_text_count(gbx_texts *texts, uint64_t count);
 
@@ -50,6 +57,10 @@ const char *gbx_text_ns(gbx_texts *texts, uint64_t ns);
 /* A float with so many significant digits: "0.38", "1.2346e+300". The one printer of rounded
  * floats; text/float_text.h has exact ones. */
 const char *gbx_text_real(gbx_texts *texts, double value, int digits);
+
+/* 6 significant digits, or 5 where the text would be wider than this: "-1.2346e+300". */
+enum { GBX_SHORT_WIDTH = 12 };
+const char *gbx_text_short(gbx_texts *texts, double value);
 
 /* The shortest text that reads back as the same float: "0.001". */
 const char *gbx_text_exact(gbx_texts *texts, double value);
@@ -110,6 +121,9 @@ const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text
 
 /* Whether writing has failed, so that a long loop can stop. */
 bool gbx_sink_has_failed(const gbx_sink *sink);
+
+/* Writes bytes, all of them and at once, to `sink`, a gbx_sink; fails with GBX_IO. */
+GBX_MUST_USE gbx_status gbx_sink_write(void *sink, const void *bytes, size_t size);
 
 /* Begins one JSON document, an object; the writer is the sink's. */
 gbx_json_writer *gbx_sink_json_begin(gbx_sink *sink);

@@ -47,7 +47,11 @@ static void test_values(void **state) {
     (void)state;
     assert_string_equal(gbx_text_numbers(&texts, numbers, 3), "[3, -17, -9223372036854775808]");
     assert_string_equal(gbx_text_numbers(&texts, NULL, 0), "[]");
+    assert_string_equal(gbx_text_number(&texts, UINT64_MAX), "18446744073709551615");
+    assert_string_equal(gbx_text_join(&texts, "2", " ", "scores"), "2 scores");
     assert_string_equal(gbx_text_real(&texts, 1.0 / 3.0, 3), "0.333");
+    assert_string_equal(gbx_text_short(&texts, 123456.75), "123457");
+    assert_string_equal(gbx_text_short(&texts, -1.23456789e+300), "-1.2346e+300");
     assert_string_equal(gbx_text_exact(&texts, 1e-3), "0.001");
     assert_string_equal(gbx_text_value(&texts, GBX_FLOAT32, gbx_f32_bits(0.125f)), "0.125");
     assert_string_equal(gbx_text_value(&texts, GBX_FLOAT32, 0x7fc00001), "nan (0x7fc00001)");
@@ -88,6 +92,7 @@ static void test_long(void **state) {
     const char *shown = gbx_text_shown(&texts, text);
     assert_true(strlen(shown) < GBX_TEXT_BYTES_MAX);
     assert_string_equal(shown + strlen(shown) - 7, "\\x01...");
+    assert_int_equal(strlen(gbx_text_join(&texts, text, "+", text)), GBX_TEXT_BYTES_MAX - 1);
     free(text);
 }
 

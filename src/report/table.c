@@ -19,6 +19,7 @@ typedef struct layout {
     const gbx_table *table;
     size_t widths[GBX_COLUMNS_MAX];
     bool is_left[GBX_COLUMNS_MAX]; /* there was no room for it */
+    size_t total;                  /* of a line */
 } layout;
 
 static gbx_status measure_row(layout *l, uint64_t row) {
@@ -42,6 +43,8 @@ static gbx_status measure(layout *l, bool is_terminal) {
     if (measured < count)
         GBX_TRY(measure_row(l, count - 1));
     for (size_t c = 0; c < l->table->column_count; ++c) {
+        if (measured < count && l->widths[c] == 0)
+            l->widths[c] = 1; /* a text may come yet */
         size_t heading = strlen(l->table->columns[c].heading);
         if (l->widths[c] > 0 && l->widths[c] < heading)
             l->widths[c] = heading;
@@ -78,7 +81,7 @@ static void fit(layout *l, size_t room) {
                 l->widths[c] = 0;
                 l->is_left[c] = true;
             }
-    while (total_width(l, &given) > room && given > 0) {
+    while ((l->total = total_width(l, &given)) > room && given > 0) {
         size_t widest = SIZE_MAX;
         for (size_t c = 0; c < l->table->column_count; ++c)
             if (spare(l, c) > 0 && (widest == SIZE_MAX || l->widths[c] > l->widths[widest]))
@@ -89,41 +92,39 @@ static void fit(layout *l, size_t room) {
 
 /* --- printing --- */
 
-/* Puts a text that needs nothing but blanks around it; NULL where it is not so, or too long. */
-static char *put_plain(char *at, const char *text, size_t width, bool is_right) {
-    size_t length = 0;
-    for (; text[length]; ++length)
-        if (text[length] < ' ' || text[length] > '~' || text[length] == '\\')
-            return NULL;
+/* Copies a text that is shown as it is and not wider than its column; false for others. */
+static bool put_plain(char *at, const char *text, size_t width, bool is_right) {
+    size_t length = strlen(text);
+    bool is_plain = true;
     if (length > width)
-        return NULL;
-    memset(at, ' ', width);
-    memcpy(is_right ? at + width - length : at, text, length);
-    return at + width;
+        return false;
+    at += is_right ? width - length : 0;
+    for (size_t i = 0; is_plain && i < length; ++i) {
+        at[i] = text[i];
+        is_plain = text[i] >= ' ' && text[i] <= '~' && text[i] != '\\';
+    }
+    return is_plain;
 }
 
 /* A row of printable ASCII that fits its columns: nearly all rows, and ten times as fast. False,
  * with nothing printed, for others. */
 static bool print_plain(gbx_sink *sink, const layout *l, const char *const *cells) {
     char line[LINE_BYTES];
-    char *at = line;
+    char *at = line, *end = line + l->total;
+    if (l->total >= sizeof line)
+        return false;
+    memset(line, ' ', l->total);
     for (size_t c = 0; c < l->table->column_count; ++c) {
         if (l->widths[c] == 0)
             continue;
-        if (l->widths[c] + l->table->gap + 2 > sizeof line - (size_t)(at - line))
+        if (cells[c] && !put_plain(at, cells[c], l->widths[c], l->table->columns[c].is_right))
             return false;
-        if (at > line) {
-            memset(at, ' ', l->table->gap);
-            at += l->table->gap;
-        }
-        at = put_plain(at, cells[c] ? cells[c] : "", l->widths[c], l->table->columns[c].is_right);
-        if (!at)
-            return false;
+        at += l->widths[c] + l->table->gap;
     }
-    while (at > line && at[-1] == ' ')
-        --at;
-    *at++ = '\n';
-    fwrite(line, 1, (size_t)(at - line), sink->out);
+    while (end > line && end[-1] == ' ')
+        --end;
+    *end++ = '\n';
+    fwrite(line, 1, (size_t)(end - line), sink->out);
     return true;
 }
 
@@ -209,14 +210,16 @@ static uint64_t read_integer(const gbx_field *field, const char *row) {
 
 static const char *cell_text(gbx_texts *texts, const gbx_field *field, const char *row) {
     const char *at = row + field->offset;
-    if (!is_known(field, row) || (field->hides_zero && read_integer(field, row) == 0))
+    if (!is_known(field, row))
+        return field->absent;
+    if (field->hides_zero && read_integer(field, row) == 0)
         return "";
     switch (field->kind) {
     case GBX_FIELD_COUNT:
     case GBX_FIELD_WIDE:
         return gbx_text_count(texts, read_integer(field, row));
     case GBX_FIELD_NUMBER:
-        return gbx_text_format(texts, "%" PRIu64, read_integer(field, row));
+        return gbx_text_number(texts, read_integer(field, row));
     case GBX_FIELD_I64:
         return gbx_text_format(texts, "%" PRId64, READ(int64_t, at));
     case GBX_FIELD_HEX:
@@ -265,6 +268,11 @@ static bool is_text(gbx_field_kind kind) {
     }
 }
 
+static gbx_status find_row(const gbx_rows *rows, uint64_t number, const char **out_row) {
+    *out_row = rows->make ? rows->made : (const char *)rows->rows + number * rows->row_bytes;
+    return rows->make ? rows->make(rows->rows, number, rows->made) : NULL;
+}
+
 typedef struct rows_context {
     gbx_sink *sink;
     const gbx_rows *rows;
@@ -273,11 +281,10 @@ typedef struct rows_context {
 static gbx_status fill_row(void *context, uint64_t number, bool is_measured, const char **cells) {
     const rows_context *c = context;
     const gbx_rows *rows = c->rows;
-    const char *row = (const char *)rows->rows + (rows->make ? 0 : number * rows->row_bytes);
+    const char *row;
     size_t column = 0;
     (void)is_measured;
-    if (rows->make)
-        GBX_TRY(rows->make(rows->context, number));
+    GBX_TRY(find_row(rows, number, &row));
     for (size_t i = 0; i < rows->field_count; ++i)
         if (rows->fields[i].heading)
             cells[column++] = cell_text(&c->sink->texts, &rows->fields[i], row);
@@ -382,10 +389,12 @@ void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows 
 
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows) {
     gbx_rows row = *rows;
+    const char *at;
     gbx_json_key(json, key);
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < rows->count && !gbx_json_has_failed(json); ++i) {
-        row.rows = (const char *)rows->rows + i * rows->row_bytes;
+        gbx_json_fail(json, find_row(rows, i, &at));
+        row.rows = at;
         gbx_json_begin_object_inline(json);
         gbx_json_put_row(json, &row);
         gbx_json_end_object(json);

@@ -37,7 +37,8 @@ typedef struct gbx_table {
  * As wide as its texts, or as the terminal: then long texts are cut, columns without room are left
  * out, and a line below names them. Columns that are empty in all rows are not shown. Elsewhere
  * only the first 65,536 rows and the last are measured, so that a reader of the beginning does not
- * wait; a longer text later moves the rest of its line.
+ * wait: of a longer table all columns are shown, and a longer text later moves the rest of its
+ * line.
  */
 GBX_MUST_USE gbx_status gbx_table_print(gbx_sink *sink, const gbx_table *table);
 
@@ -76,9 +77,10 @@ typedef struct gbx_field {
     uint16_t known;            /* where a bool says whether there is a value: null and empty */
     uint16_t with;             /* see the kinds */
     const gbx_name_set *names; /* of GBX_FIELD_NAME */
-    bool hides_zero;           /* in tables zero is empty */
-    bool is_right;             /* a text that stands on the right; numbers always do */
-    uint8_t narrowest;         /* as in gbx_column */
+    const char *absent; /* in tables in the place of a value that is not known; NULL: empty */
+    bool hides_zero;    /* in tables zero is empty */
+    bool is_right;      /* a text that stands on the right; numbers always do */
+    uint8_t narrowest;  /* as in gbx_column */
     uint8_t leaves;
 } gbx_field;
 
@@ -98,17 +100,16 @@ typedef struct gbx_field {
         .known = offsetof(type, known_member), __VA_ARGS__                                         \
     }
 
-/* All rows of an array, with the list that describes them. */
+/* All rows of an array, with the list that describes them; or rows that are made one at a time. */
 typedef struct gbx_rows {
     const gbx_field *fields;
     size_t field_count;
-    const void *rows;
+    const void *rows; /* or what rows are made of */
     size_t row_bytes;
     uint64_t count;
-    /* NULL, or only for tables: puts a row where `rows` points, which has room for one. Its texts
-     * stay valid until the next call. */
-    gbx_status (*make)(void *context, uint64_t number);
-    void *context;
+    /* NULL for an array. Else it puts a row into `made`; its texts stay valid until the next. */
+    gbx_status (*make)(const void *rows, uint64_t number, void *out_row);
+    void *made; /* room for one row */
 } gbx_rows;
 
 /* GBX_ROWS(fields, rows, count): both are arrays. */
@@ -119,6 +120,15 @@ typedef struct gbx_rows {
                        .row_bytes = sizeof *(rows_),                                               \
                        .count = (count_)})
 
+/* GBX_ROWS_MADE(fields, context, count, make, &row): each is made in `row` when it is needed. */
+#define GBX_ROWS_MADE(fields_, context_, count_, make_, row_)                                      \
+    (&(const gbx_rows){.fields = (fields_),                                                        \
+                       .field_count = sizeof(fields_) / sizeof *(fields_),                         \
+                       .rows = (context_),                                                         \
+                       .count = (count_),                                                          \
+                       .make = (make_),                                                            \
+                       .made = (row_)})
+
 /* The columns are those fields that have a heading. Nothing where there are no rows. */
 GBX_MUST_USE gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap);
 
@@ -128,7 +138,8 @@ void gbx_json_put_row(gbx_json_writer *json, const gbx_rows *rows);
 /* A key and an object with these members, on one line. */
 void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
-/* A key and an array of objects, one a line. */
+/* A key and an array of objects, one a line. A row that cannot be made is a failure of the writer.
+ */
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
 /* --- single members --- */

@@ -132,6 +132,67 @@ static void test_kinds(void **state) {
         "  ]\n}\n");
 }
 
+/* --- rows that are made --- */
+
+typedef struct square {
+    uint64_t of;
+    bool is_known;
+    uint64_t value;
+} square;
+
+static const gbx_field square_fields[] = {
+    GBX_FIELD(square, of, NUMBER, "of", "OF"),
+    GBX_FIELD_IF(square, is_known, value, COUNT, "value", "VALUE", .absent = "-")};
+
+static gbx_status make_square(const void *numbers, uint64_t number, void *out_row) {
+    uint64_t of = ((const uint64_t *)numbers)[number];
+    *(square *)out_row = (square){of, of > 0, of * of};
+    return of < 100 ? NULL : gbx_fail(GBX_BAD_FORMAT, "a square of 100");
+}
+
+static const uint64_t numbers[] = {0, 7, 40, 100};
+
+static void print_squares(void) {
+    square made;
+    assert_null(
+        gbx_rows_print(&sink, GBX_ROWS_MADE(square_fields, numbers, 3, make_square, &made), 1));
+}
+
+static void put_squares(void) {
+    square made;
+    gbx_json_put_rows(gbx_sink_json_begin(&sink), "rows",
+                      GBX_ROWS_MADE(square_fields, numbers, 2, make_square, &made));
+    assert_null(gbx_sink_json_end(&sink, NULL));
+}
+
+static void assert_too_large(gbx_status status) {
+    assert_string_equal(gbx_status_message(status), "a square of 100");
+    gbx_status_free(status);
+}
+
+static void print_too_large(void) {
+    square made;
+    assert_too_large(
+        gbx_rows_print(&sink, GBX_ROWS_MADE(square_fields, numbers, 4, make_square, &made), 1));
+}
+
+static void put_too_large(void) {
+    square made;
+    gbx_json_put_rows(gbx_sink_json_begin(&sink), "rows",
+                      GBX_ROWS_MADE(square_fields, numbers, 4, make_square, &made));
+    assert_too_large(gbx_sink_json_end(&sink, NULL));
+}
+
+static void test_made(void **state) {
+    (void)state;
+    assert_printed(SIZE_MAX, print_squares, "OF VALUE\n 0     -\n 7    49\n40 1,600\n");
+    assert_printed(SIZE_MAX, put_squares,
+                   "{\n  \"rows\": [\n    {\"of\": 0, \"value\": null},\n"
+                   "    {\"of\": 7, \"value\": 49}\n  ]\n}\n");
+    assert_printed(SIZE_MAX, print_too_large, ""); /* fails while it measures */
+    free(printed(SIZE_MAX, put_too_large));
+}
+
 /* --- widths --- */
 
 typedef struct line {
@@ -219,6 +280,24 @@ static void print_many(void) {
     assert_null(gbx_table_print(&sink, &table));
 }
 
+static gbx_status fill_late(void *context, uint64_t number, bool is_measured, const char **cells) {
+    GBX_TRY(fill_many(context, number, is_measured, cells));
+    cells[1] = number == MANY - 2 ? "late" : "";
+    return NULL;
+}
+
+/* The only text of a column is in a row that is not measured. */
+static void print_late(void) {
+    const gbx_column columns[] = {{.heading = "N", .is_right = true}, {.heading = "NOTE"}};
+    const gbx_table table = {.columns = columns,
+                             .column_count = 2,
+                             .gap = 1,
+                             .row_count = MANY,
+                             .context = &measured_rows,
+                             .fill = fill_late};
+    assert_null(gbx_table_print(&sink, &table));
+}
+
 static void print_until_broken(void) {
     const gbx_table table = {.columns = number_column,
                              .column_count = 1,
@@ -241,57 +320,16 @@ static void test_rows(void **state) {
     free(text);
     free(printed(80, print_many));
     assert_int_equal(measured_rows, MANY);
+    text = printed(SIZE_MAX, print_late);
+    assert_memory_equal(text, "    N NOTE\n    0\n", 17);
+    assert_string_equal(text + strlen(text) - 17, "69998 late\n69999\n");
+    free(text);
     assert_printed(80, print_until_broken, "N\nx\nx\nx\n");
 }
 
-/* --- rows that are made one at a time --- */
-
-typedef struct made_row {
-    uint64_t number;
-    const char *text;
-} made_row;
-
-static const gbx_field made_fields[] = {
-    GBX_FIELD(made_row, text, STRING, NULL, "TEXT", .is_right = true),
-    GBX_FIELD(made_row, number, NUMBER, NULL, "N")};
-
-static gbx_status make_row(void *context, uint64_t number) {
-    made_row *made = context;
-    *made = (made_row){number, gbx_text_format(&sink.texts, "%.*s", (int)number, "xxxxxx")};
-    return number < 7 ? NULL : gbx_fail(GBX_BAD_FORMAT, "row 7");
-}
-
-static gbx_status made_status;
-
-static void print_made(uint64_t count) {
-    made_row made;
-    gbx_rows rows = *GBX_ROWS(made_fields, &made, count);
-    rows.make = make_row;
-    rows.context = &made;
-    made_status = gbx_rows_print(&sink, &rows, 1);
-}
-
-static void print_three(void) {
-    print_made(3);
-}
-
-static void print_eight(void) {
-    print_made(8);
-}
-
-static void test_made_rows(void **state) {
-    (void)state;
-    assert_printed(SIZE_MAX, print_three, "TEXT N\n     0\n   x 1\n  xx 2\n");
-    assert_null(made_status);
-    assert_printed(SIZE_MAX, print_eight, ""); /* fails while it measures */
-    assert_string_equal(gbx_status_message(made_status), "row 7");
-    gbx_status_free(made_status);
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_widths),
-                                       cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_made_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_made),
+                                       cmocka_unit_test(test_widths), cmocka_unit_test(test_rows)};
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
