@@ -163,13 +163,6 @@ const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
     return gbx_text_numbers(texts, gbx_record_shape(entry->tensor), entry->head->ndims);
 }
 
-const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
-    if (entry->tensor)
-        return gbx_text_numbers(texts, gbx_record_shape(entry->tensor), entry->head->ndims);
-    return gbx_text_format(texts, "= %s",
-                           gbx_text_element(texts, entry->dtype, entry->scalar->bits));
-}
-
 /* --- what is in it --- */
 
 /* "; 3 lost", in a colour where it is more than none. */
