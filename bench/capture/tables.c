@@ -1,4 +1,4 @@
-/* Dumps of tensors and of records, and what the goals say of them. */
+/* Dumps of tensors and of records, against their goals. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ typedef struct tensor_goal {
     const char *platform;
     uint32_t threads;
     uint64_t tensor_bytes;
-    double goal; /* of direct writes alone */
+    double goal; /* relative to direct writes */
 } tensor_goal;
 
 static const tensor_goal tensor_goals[] = {
@@ -99,14 +99,15 @@ bool print_tensor_table(const setting *how, uint32_t repeats) {
 
 /* --- the longest capture while the disk keeps up --- */
 
-/* Kernels take so long that half of what the disk can do is asked of it. */
+/* Kernels take so long that the disk is used at half its speed. */
 bool print_holding_table(const setting *how) {
     static const uint64_t sizes[] = {64 * KIB, MIB, 16 * MIB};
     double disk = measure_disk(how);
     if (disk == 0)
         return false;
-    printf("one tensor a task, kernels so long that the disk (%.2f GB/s) could do twice as much\n",
-           disk);
+    printf(
+        "one tensor a task, kernels so slow that the disk (%.2f GB/s) is used at half its speed\n",
+        disk);
     for (uint32_t threads = 1; threads <= 2; ++threads)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
             /* Two tasks at a time, one tensor each. */
@@ -155,7 +156,7 @@ bool print_record_table(const setting *how) {
     double record_ns = measure_record_ns();
     is_right &= record_ns > 0;
     if (record_ns > 0)
-        print_goal("a metadata record on the device, hooks alone", record_ns, false, 25, "ns");
+        print_goal("a metadata record on the device, only hooks", record_ns, false, 25, "ns");
     double dispatch_ns = measure_dispatch_ns();
     is_right &= dispatch_ns > 0;
     if (dispatch_ns > 0)
