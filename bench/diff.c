@@ -103,7 +103,7 @@ static void fill(uint32_t dtype, data_kind kind, uint64_t first, void *out_eleme
     }
 }
 
-/* --- the comparison alone --- */
+/* --- only the comparison --- */
 
 typedef struct buffers {
     unsigned char *got;
@@ -198,7 +198,7 @@ static bool print_comparison(const setting *how) {
     bool holds = true;
     const gbx_cpu_level best = gbx_compare_level_detect();
     for (int level = (int)best; level >= 0; --level) {
-        printf("%sThe comparison alone (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
+        printf("%sOnly the comparison (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
                level < (int)best ? "\n" : "", names[level], "buffers", "dtype", kind_names[EQUAL],
                kind_names[NOISY], kind_names[OUTSIDE], "memcpy");
         for (size_t i = 0; i < (level == (int)best ? 2 : 1); ++i)
@@ -303,7 +303,7 @@ static bool make_dump(const setting *how, const char *directory, uint64_t tensor
     return false;
 }
 
-/* --- the whole command --- */
+/* --- the command --- */
 
 typedef struct outcome {
     double clock_s;

@@ -18,7 +18,7 @@ enum { REPEATS = 5 };
 
 /* The results of a run of the command. */
 typedef struct report {
-    double wall_s;   /* of the whole command */
+    double wall_s;   /* of the command */
     double device_s; /* of the graph on the chip */
     double payload_bytes;
     double stored_bytes;

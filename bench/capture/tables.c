@@ -84,10 +84,10 @@ bool print_tensor_table(const setting *how, uint32_t repeats) {
     printf("full dumps of %.1f GiB of unique tensors, 4 a task, GB/s, medians of %u; memcpy here: "
            "%.2f\n"
            "limit: O_DIRECT writes of 1 or 8 MiB and fsync, the better, before each run\n"
-           "device: until the last task is done; whole: until the manifest is on disk\n"
+           "device: until the last task is done; total: until the manifest is on disk\n"
            "%-8s %7s %8s %8s %8s %8s %8s %6s  %-6s %9s %9s\n",
            (double)how->total_bytes / (double)GIB, repeats, measure_memcpy(how), "platform",
-           "threads", "tensors", "limit", "device", "whole", "/limit", "goal", "", "longest ms",
+           "threads", "tensors", "limit", "device", "total", "/limit", "goal", "", "longest ms",
            "host MiB");
     for (size_t i = 0; i < sizeof tensor_goals / sizeof tensor_goals[0]; ++i)
         is_right &= print_tensor_goal(how, &tensor_goals[i], repeats, &all);

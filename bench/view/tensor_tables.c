@@ -132,12 +132,12 @@ static bool check_statistics(const setting *how, const char *directory, uint32_t
     char *text = run_program(arguments, output, &ignored) ? read_file(output) : NULL;
     if (!text)
         return false;
-    summary told = read_statistics(text);
+    summary printed = read_statistics(text);
     summary counted = count_statistics(dtype, last * elements, elements);
     free(text);
-    bool is_right = (float)told.low == (float)counted.low &&
-                    (float)told.high == (float)counted.high &&
-                    fabs(told.mean - counted.mean) < 1e-6;
+    bool is_right = (float)printed.low == (float)counted.low &&
+                    (float)printed.high == (float)counted.high &&
+                    fabs(printed.mean - counted.mean) < 1e-6;
     return expect(is_right, "statistics are those of the values");
 }
 

@@ -62,7 +62,7 @@ struct gbx_device {
     int gm_fd;
     int doorbell_fd;
     int host_fd;      /* of the host process, for the lifeline */
-    int attention_fd; /* whoever has recorded a fault writes, the control thread wakes up */
+    int attention_fd; /* wakes the control thread after a fault */
 
     /* The control thread writes these before the program starts. */
     gbx_control_block *control;
@@ -143,7 +143,7 @@ void gbx_watchdog_look(gbx_device *device);
 
 /* --- fault.c --- */
 
-/* Catches fatal signals for the whole process. */
+/* Catches fatal signals in all of the process. */
 gbx_status gbx_fault_catch_signals(gbx_device *device);
 
 /* Notes what the calling thread is doing, for the report of a signal. */
