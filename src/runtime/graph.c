@@ -16,7 +16,7 @@ static gbx_graph *graph_of(gbx_device *device) {
 /* --- errors --- */
 
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
-    if (gbx_graph_error_is_new(&graph->error)) {
+    if (graph->error.kind == GBX_GRAPH_OK) {
         graph->error = *error;
         /* Pairs with report_fault, on the control thread. */
         atomic_store_explicit(&graph->has_error, true, memory_order_release);
