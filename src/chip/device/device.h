@@ -158,9 +158,8 @@ void gbx_fault_stack_destroy(void *stack);
 
 /* Each records a fault, unless one was recorded before, and ends the launch. */
 void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns);
-/* No kernel runs, and there is no progress. */
-void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns);
+/* No kernel runs: GBX_FAULT_ORCHESTRATION_HANG, or GBX_FAULT_HANG for the scheduler. */
+void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns);
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 
