@@ -44,7 +44,7 @@ def broken_scenes():
     yield "entry", changed((["orchestrations", TENSORMAP, "entry"], 3)), f"orchestrations.{TENSORMAP}.entry: expected a string, got 3"
     yield "other_runtime", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})), \
         f"no orchestration for {TENSORMAP}; choose one of host_build_graph with --runtime"
-    yield "dtype", changed((arg + ["dtype"], "float33")), 'args[0].dtype: unknown dtype "float33"; expected one of float32, float16'
+    yield "dtype", changed((arg + ["dtype"], "float33")), 'args[0].dtype: unknown dtype "float33"; expected float32, float16, '
     yield "role", changed((arg + ["role"], "input")), 'args[0].role: "input" is none of in, out, inout, scalar'
     yield "no_role", changed((arg + ["role"], None)), 'args[0]: "role" is missing'
     yield "shape", changed((arg + ["shape"], [4, -1])), "args[0].shape[1]: -1 is not within 0 to"

@@ -46,8 +46,10 @@ typedef enum gbx_dtype {
     GBX_BOOL = 13,        /* one byte, zero or not */
     GBX_FLOAT8_E4M3 = 14, /* finite only ("fn"): no infinities, 0x7f and 0xff are NaN */
     GBX_FLOAT8_E5M2 = 15,
-    GBX_INT4 = 16,       /* two a byte, low half first; rows start at a byte */
-    GBX_DTYPE_COUNT = 17 /* one past the last */
+    GBX_INT4 = 16,        /* two a byte, low half first; rows start at a byte */
+    GBX_FLOAT4_E2M1 = 17, /* likewise; neither infinity nor NaN */
+    GBX_FLOAT8_E8M0 = 18, /* 2^(code - 127), a scale: no sign, no zero; 0xff is NaN */
+    GBX_DTYPE_COUNT = 19  /* one past the last */
 } gbx_dtype;
 
 /*

@@ -20,16 +20,18 @@ extern "C" {
 
 GBX_API bool gbx_dtype_is_valid(uint32_t dtype);
 
-/* "float32", "float8_e4m3"...; "invalid" for a code that is none. */
+/* "float32", "float8_e4m3"...; "invalid" for a number that is not a dtype. */
 GBX_API const char *gbx_dtype_name(uint32_t dtype);
 
 /* The dtype of a name in any case, with the names of other tools (FP8E4M3FN, fp16, half, bf16...);
- * GBX_DTYPE_NONE when there is none. */
+ * GBX_DTYPE_NONE when no dtype has it. */
 GBX_API gbx_dtype gbx_dtype_parse(const char *name);
 
 GBX_API uint32_t gbx_dtype_bits(uint32_t dtype); /* 4, 8, 16, 32, 64; 0 when invalid */
+/* Whether two elements share a byte, the first in its low half; every row starts at a byte. */
+GBX_API bool gbx_dtype_is_packed(uint32_t dtype);
 GBX_API bool gbx_dtype_is_float(uint32_t dtype);
-GBX_API bool gbx_dtype_is_signed(uint32_t dtype);
+GBX_API bool gbx_dtype_is_signed(uint32_t dtype); /* floats: all but float8_e8m0 */
 
 /*
  * The value of an element given by its raw bits (in the low bits of `bits`). Exact for every dtype
@@ -39,12 +41,13 @@ GBX_API double gbx_dtype_to_f64(uint32_t dtype, uint64_t bits);
 
 /*
  * The raw bits of the element nearest to a value, ties to even, rounded once. Beyond the range:
- * float16, bfloat16, float32, float8_e5m2 give infinity, float8_e4m3 and the integers saturate.
- * NaN gives a quiet NaN with the sign kept, and 0 for integers; bool is 1 for all but zero.
+ * float16, bfloat16, float32, float8_e5m2 give infinity, floats without infinity and the integers
+ * saturate. NaN gives a quiet NaN with the sign kept, 0 for integers and 6 for float4_e2m1; bool is
+ * 1 for all but zero. float8_e8m0: ties go up, zero gives the smallest, a negative number NaN.
  */
 GBX_API uint64_t gbx_dtype_from_f64(uint32_t dtype, double value);
 
-/* Whole arrays: `count` elements packed as in a row of a tensor (int4: two a byte). */
+/* Whole arrays: `count` elements packed as in a row of a tensor (4 bits: two a byte). */
 GBX_API void gbx_dtype_array_to_f64(uint32_t dtype, const void *elements, size_t count,
                                     double *out_values);
 GBX_API void gbx_dtype_array_from_f64(uint32_t dtype, const double *values, size_t count,
@@ -65,7 +68,7 @@ GBX_API GBX_MUST_USE gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dt
  */
 GBX_API GBX_MUST_USE gbx_status gbx_tensor_validate(const gbx_tensor *tensor);
 
-/* Bytes of the elements as a row-major payload (int4: every row rounded up to a byte). */
+/* Bytes of the elements as a row-major payload (4 bits: every row rounded up to a byte). */
 GBX_API uint64_t gbx_tensor_payload_bytes(const gbx_tensor *tensor);
 
 /* Whether the elements lie row-major without gaps; start_offset may be anything. */

@@ -162,7 +162,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
                         "what the dump tells of it was lost, so its kernels are not known; run "
                         "again with --dump-tensor=full");
     }
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS)) {
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS)) {
         task->lack = GBX_REPLAY_LACKS_SUBTASKS;
         return gbx_fail(GBX_NOT_FOUND,
                         "the dump does not tell which cores and how many blocks ran it (subtasks, "

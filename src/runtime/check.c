@@ -152,7 +152,7 @@ bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *in
         position += indices[d] * tensor->strides[d];
     uint32_t bits = gbx_dtype_bits(tensor->dtype);
     const uint8_t *data = (const uint8_t *)(uintptr_t)tensor->data;
-    if (bits == 4)
+    if (gbx_dtype_is_packed(tensor->dtype))
         *out_bits = data[position / 2] >> (position & 1 ? 4 : 0) & 15;
     else
         memcpy(out_bits, data + position * (int64_t)(bits / 8), bits / 8);

@@ -213,7 +213,7 @@ static void fill_parallel(const span *whole) {
     }
 }
 
-/* Rows of int4 start at a byte; those of all other dtypes lie without gaps. */
+/* Rows of packed elements start at a byte; those of all other dtypes lie without gaps. */
 static void fill_rows(const gbx_fill *fill, const gbx_tensor *tensor, unsigned char *bytes) {
     const uint64_t row = tensor->ndims ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
     const uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
@@ -228,7 +228,7 @@ gbx_status gbx_fill_tensor(const gbx_fill *fill, const gbx_tensor *tensor, void 
         return gbx_npy_read(fill->file, tensor, bytes);
     if (fill->kind == GBX_FILL_NONE)
         gbx_poison_tensor(GBX_POISON_RUN, tensor, bytes);
-    else if (tensor->dtype == GBX_INT4)
+    else if (gbx_dtype_is_packed(tensor->dtype))
         fill_rows(fill, tensor, bytes);
     else if (fill->kind == GBX_FILL_CONSTANT)
         fill_constant(tensor->dtype, fill->value_bits, bytes, gbx_tensor_payload_bytes(tensor));

@@ -120,9 +120,15 @@ static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t ar
         gbx_json_begin_object(json);
         gbx_json_put_string(json, "name", arg->name);
         gbx_json_put_string(json, "role", gbx_name_brief(&gbx_parameters, arg->role));
-        gbx_json_put_string(json, "dtype", gbx_dtype_name(arg->tensor.dtype));
+        uint32_t dtype = arg->tensor.dtype, number = gbx_npy_number_dtype(dtype);
+        gbx_json_put_string(json, "dtype", gbx_dtype_name(dtype));
+        gbx_json_put_string(json, "numpy", gbx_dtype_name(number));
+        gbx_json_put_i64(json, "width", gbx_dtype_bits(dtype));
         if (arg->role == GBX_SCENE_SCALAR) {
-            gbx_json_put_hex_text(json, "bits", arg->fill.value_bits);
+            uint64_t bits = arg->fill.value_bits;
+            if (number != dtype)
+                bits = gbx_dtype_from_f64(number, gbx_dtype_to_f64(dtype, bits));
+            gbx_json_put_hex_text(json, "bits", bits);
         } else {
             describe_tensor(json, data, tensor++);
         }
@@ -154,7 +160,8 @@ static gbx_status write_inputs(const char *directory, const gbx_case_data *data)
         if (data->args[i]->role == GBX_SCENE_OUT)
             continue;
         snprintf(path, sizeof path, "%s/%" PRIu32 ".npy", directory, i);
-        GBX_TRY(gbx_npy_write(path, &data->golden[i], (void *)(uintptr_t)data->golden[i].data));
+        GBX_TRY(
+            gbx_npy_write_numbers(path, &data->golden[i], (void *)(uintptr_t)data->golden[i].data));
     }
     return NULL;
 }

@@ -11,8 +11,6 @@
 #include "store/run/output_directory.h"
 #include "toolchain/kernel_compiler.h"
 
-enum { EXIT_DIFFERS = 1, EXIT_INPUT = 2, EXIT_DEVICE = 3, EXIT_LOST = 4 };
-
 typedef struct session {
     const gbx_scene *scene;
     const gbx_scene_options *options;
@@ -272,13 +270,6 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
     }
 }
 
-static void note_exit_code(session *s, int code) {
-    static const int rank[] = {
-        [0] = 0, [EXIT_DIFFERS] = 1, [EXIT_LOST] = 2, [EXIT_DEVICE] = 3, [EXIT_INPUT] = 4};
-    if (rank[code] > rank[s->exit_code])
-        s->exit_code = code;
-}
-
 /* GBX_LOST: the run is done, but its dump lacks records. */
 static bool is_done(gbx_status error) {
     return !error || gbx_status_code(error) == GBX_LOST;
@@ -309,14 +300,14 @@ static gbx_status find_unmatched(const session *s, const gbx_round_result *resul
 /* Consumes `error`. When the run is done, the error is reported in addition to the verdict. */
 static void report(session *s, gbx_round_result *result, gbx_status error) {
     bool has_failed = !is_done(error);
-    note_exit_code(s, gbx_code_exit(gbx_status_code(error)));
+    s->exit_code = gbx_exit_worse(s->exit_code, gbx_code_exit(gbx_status_code(error)));
     if (has_failed) {
         result->verdict = GBX_VERDICT_FAILED;
         result->output_count = 0;
     } else {
         error = join_errors(error, find_unmatched(s, result));
         if (result->totals.unmatched_filters || result->verdict == GBX_VERDICT_DIFFERS)
-            note_exit_code(s, EXIT_DIFFERS);
+            s->exit_code = gbx_exit_worse(s->exit_code, GBX_EXIT_DIFFERS);
     }
     result->error = error ? gbx_status_message(error) : NULL;
     if (s->observer->result)

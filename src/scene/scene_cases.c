@@ -9,6 +9,7 @@
 
 #include "scene/internal.h"
 #include "tensor/compare/compare.h"
+#include "tensor/dtype_table.h"
 #include "tensor/npy.h"
 
 typedef enum field {
@@ -258,11 +259,8 @@ static gbx_status read_dtype(const fields *f, uint32_t *out_dtype) {
     *out_dtype = gbx_dtype_parse(text);
     if (*out_dtype != GBX_DTYPE_NONE)
         return NULL;
-    char known[256] = "";
-    for (uint32_t dtype = GBX_DTYPE_NONE + 1, used = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
-        used += (uint32_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
-                                   gbx_dtype_name(dtype));
-    return gbx_cursor_fail(&f->at[DTYPE], "unknown dtype \"%s\"; expected one of %s", text, known);
+    return gbx_cursor_fail(&f->at[DTYPE], "unknown dtype \"%s\"; expected %s", text,
+                           GBX_DTYPE_NAMES);
 }
 
 static gbx_status read_arg(const fields *f, const gbx_scene *scene, gbx_scene_arg *arg) {

@@ -241,10 +241,10 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
 
 /* --- accesses --- */
 
-/* Bytes of the payload are those that lie in memory; of int4 not where a row or the view begins or
- * ends with half a byte. */
+/* Bytes of the payload are those in memory; of packed elements not where a row or the view begins
+ * or ends with half a byte. */
 static bool is_bytewise(const gbx_tensor *view) {
-    if (view->dtype != GBX_INT4)
+    if (!gbx_dtype_is_packed(view->dtype))
         return true;
     return view->ndims > 0 && view->shape[view->ndims - 1] % 2 == 0 &&
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
@@ -329,8 +329,8 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
     gbx_audit_counts *counts = &state->audit->counts;
-    unsigned needed = GBX_TOLD_ADDRESSES | GBX_TOLD_TIMES;
-    if ((gbx_reader_get_origin(reader)->told & needed) != needed)
+    unsigned needed = GBX_KNOWN_ADDRESSES | GBX_KNOWN_TIMES;
+    if ((gbx_reader_get_origin(reader)->known & needed) != needed)
         return gbx_fail(GBX_BAD_FORMAT,
                         "auditing %s: it does not tell the address and the time of every record, "
                         "without which nothing can be audited",

@@ -130,7 +130,7 @@ typedef struct gbx_byte_runs {
     gbx_tensor view; /* its outer dimensions alone */
     uint64_t run_bits;
     uint64_t left;
-    uint64_t next_offset; /* in the payload; of int4 it says nothing */
+    uint64_t next_offset; /* in the payload; of packed elements it says nothing */
     int64_t position;     /* of the next run, in bits from view.data */
     uint32_t bits;        /* of an element */
     int64_t index[GBX_MAX_DIMS];

@@ -93,7 +93,7 @@ typedef enum gbx_diff_ground {
     GBX_DIFF_INPUT_DIFFERS,       /* `input` */
     GBX_DIFF_INPUTS_NOT_COMPARED, /* `input`, which was not or is in one dump alone */
     GBX_DIFF_INPUTS_TRUNCATED,    /* `input`, of which the beginning alone was */
-    GBX_DIFF_INPUTS_NOT_TOLD,     /* those that are there are equal, but there may be more */
+    GBX_DIFF_INPUTS_UNKNOWN,      /* those that are there are equal, but there may be more */
     GBX_DIFF_IS_INPUT             /* the record is an input itself */
 } gbx_diff_ground;
 

@@ -92,7 +92,7 @@ static bool has_common_key(const task_list *a, const task_list *b) {
 }
 
 static bool has_numbers(gbx_entries *entries) {
-    return gbx_reader_get_origin(gbx_entries_reader(entries))->told & GBX_TOLD_TASK_SEQ;
+    return gbx_reader_get_origin(gbx_entries_reader(entries))->known & GBX_KNOWN_TASK_SEQ;
 }
 
 /* Numbers are the key where both dumps have some; those of a dump that tells none are only the

@@ -368,7 +368,7 @@ static gbx_status open_references(flow *f) {
 static gbx_status open_all(flow *f) {
     const gbx_check_request *request = f->request;
     if (request->filter->numbers.count > 0 &&
-        !(gbx_reader_get_origin(f->reader)->told & GBX_TOLD_TASK_SEQ))
+        !(gbx_reader_get_origin(f->reader)->known & GBX_KNOWN_TASK_SEQ))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "--task: this dump does not tell the numbers of its tasks; take an id such "
                         "as 0x11");

@@ -53,7 +53,7 @@ static void fold_halves(gbx_region_form *form, uint64_t parity) {
 
 bool gbx_region_of_tensor(const gbx_tensor *tensor, gbx_region *out_region) {
     gbx_region_form *form = &out_region->form;
-    uint64_t bytes = (gbx_dtype_bits(tensor->dtype) + 4) / 8; /* int4 counts in halves: 1 */
+    uint64_t bytes = (gbx_dtype_bits(tensor->dtype) + 4) / 8; /* 4 bits count in halves: 1 */
     uint64_t low = (uint64_t)tensor->start_offset * bytes;
     form->run = bytes;
     form->dim_count = 0;
@@ -72,7 +72,7 @@ bool gbx_region_of_tensor(const gbx_tensor *tensor, gbx_region *out_region) {
         insert_dim(form, stride, count);
     }
     fold_dims(form);
-    if (tensor->dtype == GBX_INT4) {
+    if (gbx_dtype_is_packed(tensor->dtype)) {
         fold_halves(form, low & 1);
         low >>= 1;
     }
@@ -99,7 +99,7 @@ static gbx_tensor tensor_of_region(uint64_t first, const gbx_region_form *form) 
     gbx_tensor tensor = {.data = first, .dtype = GBX_UINT8, .ndims = form->dim_count};
     uint64_t unit = 1;
     if (form->halves) {
-        tensor.dtype = GBX_INT4;
+        tensor.dtype = GBX_INT4; /* any dtype of 4 bits */
         tensor.start_offset = form->halves - 1;
     } else if (form->dim_count == GBX_MAX_DIMS) {
         unit = form->run;

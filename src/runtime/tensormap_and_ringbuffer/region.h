@@ -12,7 +12,7 @@
 #include <glassbox/kernel.h>
 
 typedef struct gbx_region_dim {
-    uint64_t stride; /* in bytes, never 0; with `halves` in elements of int4 */
+    uint64_t stride; /* in bytes, never 0; with `halves` in elements of 4 bits */
     uint64_t count;  /* 2 and up */
 } gbx_region_dim;
 
@@ -25,7 +25,7 @@ typedef struct gbx_region_form {
     uint32_t dim_count; /* 0: one run */
     uint32_t is_nested; /* every stride is at least the span of the dims before it */
     uint64_t span;      /* bytes from the first to past the last */
-    uint32_t halves;    /* 0: bytes; 1, 2: int4 from the low, high half on */
+    uint32_t halves;    /* 0: bytes; 1, 2: elements of 4 bits from the low, high half on */
     uint32_t reserved;
     gbx_region_dim dims[GBX_MAX_DIMS]; /* strides ascend */
 } gbx_region_form;
