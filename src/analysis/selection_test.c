@@ -64,7 +64,7 @@ static void close_dump(fixture *f) {
     remove_dump(&f->d);
 }
 
-/* `expected` is a digit an entry. */
+/* `expected` has one digit per entry. */
 static void check_indices(const uint64_t *indices, uint64_t count, const char *expected) {
     char text[16] = "";
     for (uint64_t i = 0; i < count && i < sizeof text - 1; ++i)
@@ -100,7 +100,7 @@ static void keys_narrow_and_values_widen(void **state) {
     close_dump(&f);
 }
 
-/* One kernel has to be of the name and of the func_id. */
+/* The same kernel must match the name and the func_id. */
 static void a_task_is_chosen_by_number_id_and_kernel(void **state) {
     (void)state;
     fixture f;
@@ -145,7 +145,7 @@ static void check_order(fixture *f, gbx_order_key key, bool is_descending, const
     check_indices(indices, 5, expected);
 }
 
-/* What is equal stays in order, either way. */
+/* Equal entries stay in order, in either direction. */
 static void entries_are_sorted_by_each_key(void **state) {
     (void)state;
     fixture f;

@@ -100,7 +100,7 @@ static gbx_status why_output(const gbx_diff_dumps *dumps, const gbx_diff_record 
         [GBX_DIFF_INPUTS_NOT_COMPARED] = {NOT_TOLD "its input ", " was not compared"},
         [GBX_DIFF_INPUTS_TRUNCATED] = {NOT_TOLD "of its input ",
                                        " the beginning alone was compared"},
-        [GBX_DIFF_INPUTS_NOT_TOLD] = {
+        [GBX_DIFF_INPUTS_INCOMPLETE] = {
             NOT_TOLD "the dumps do not tell whether they hold all its inputs", NULL}};
     char input[GBX_DIFF_NOTE_BYTES] = "";
     if (first->input != GBX_DIFF_NONE)

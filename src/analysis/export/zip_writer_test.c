@@ -10,7 +10,7 @@
 
 #include "analysis/export/internal.h"
 
-/* --- archives, read from the end by the numbers of the format alone --- */
+/* --- archives, read from the end by the rules of the format only --- */
 
 typedef struct archive {
     unsigned char *bytes;
@@ -21,7 +21,7 @@ typedef struct directory {
     uint64_t start;
     uint64_t bytes;
     uint64_t count;
-    size_t end; /* where what closes the directory begins */
+    size_t end; /* offset of the end records of the directory */
     bool has_long_end;
 } directory;
 
@@ -63,8 +63,7 @@ static void read_long_end(const archive *from, size_t end, directory *out) {
                        .has_long_end = true};
 }
 
-/* The short end holds a number, or says that it stands in the long one: just then when it has to.
- */
+/* The short end holds a number, or refers to the long end exactly when the number needs it. */
 static directory read_end(const archive *from, gbx_zip_limits limits) {
     size_t end = from->size - 22;
     assert_int_equal(number(from, end, 4), 0x06054b50);
@@ -85,8 +84,8 @@ static directory read_end(const archive *from, gbx_zip_limits limits) {
     return whole;
 }
 
-/* The extra field at `at`, of `size`: 64-bit numbers for those that are not where they belong, in
- * the order of the format. */
+/* The extra field at `at`, of `size`: the 64-bit numbers that do not fit elsewhere, in the order of
+ * the format. */
 static void read_extra(const archive *from, size_t at, size_t size, uint64_t **numbers,
                        size_t count) {
     size_t next = at + 4;
@@ -103,8 +102,8 @@ static void read_extra(const archive *from, size_t at, size_t size, uint64_t **n
     assert_int_equal(number(from, at + 2, 2), size - 4);
 }
 
-/* A member's header at `at`; returns where the member ends. The header is what its directory entry
- * is, from the version that is needed on to the lengths. */
+/* A member's header at `at`; returns where the member ends. From the needed version to the lengths,
+ * the header equals its directory entry. */
 static size_t check_member(const archive *from, size_t at, size_t entry, uint64_t bytes) {
     uint64_t packed = number(from, at + 18, 4);
     uint64_t unpacked = number(from, at + 22, 4);
@@ -124,11 +123,11 @@ static size_t check_member(const archive *from, size_t at, size_t entry, uint64_
 
 /* --- archives, written --- */
 
-/* What member `index` is: a few sizes, and bytes that tell members apart. */
+/* The form of members: a few sizes, and bytes that differ from member to member. */
 typedef struct shape {
     size_t count;
     size_t bytes;  /* of member 0 */
-    size_t growth; /* from member to member, until it begins again */
+    size_t growth; /* from member to member, until it starts over */
     size_t sizes;
 } shape;
 
@@ -181,7 +180,7 @@ static archive written(const shape *of, gbx_zip_limits limits) {
     return whole;
 }
 
-/* The directory entry at *at, which it moves on, of a member that begins at `offset`. */
+/* The directory entry at *at, which it advances, of a member that begins at `offset`. */
 static size_t check_entry(const archive *from, const shape *of, size_t index, size_t offset,
                           gbx_zip_limits limits, size_t *at) {
     char name[32];
@@ -206,7 +205,7 @@ static size_t check_entry(const archive *from, const shape *of, size_t index, si
     return entry;
 }
 
-/* Every byte of the archive belongs to a record that is as it should be, or to a member. */
+/* Every byte of the archive belongs to a correct record or to a member. */
 static directory check_archive(const archive *from, const shape *of, gbx_zip_limits limits) {
     directory found = read_end(from, limits);
     size_t offset = 0;
@@ -300,7 +299,7 @@ static void long_forms_are_these_bytes(void **state) {
     check_literal(members, 2, (gbx_zip_limits){2, 4}, expected, sizeof expected - 1);
 }
 
-/* 65535 is what a count of 16 bits cannot say: it means that the count stands elsewhere. */
+/* A 16-bit count cannot be 65535: that means the count is elsewhere. */
 static void many_members_are_counted_in_64_bits(void **state) {
     (void)state;
     assert_false(has_long_end((shape){65534, 1, 1, 3}, GBX_ZIP_LIMITS));
@@ -309,7 +308,7 @@ static void many_members_are_counted_in_64_bits(void **state) {
     assert_true(has_long_end((shape){70000, 0, 66, 3}, GBX_ZIP_LIMITS));
 }
 
-/* Members below, at and above the limit; and the directory, which lies beyond it. */
+/* Members below, at and above the limit, and the directory beyond it. */
 static void large_sizes_and_offsets_have_64_bits(void **state) {
     (void)state;
     assert_false(has_long_end((shape){10, 98, 1, 5}, (gbx_zip_limits){11, 10000}));
@@ -320,8 +319,8 @@ static void large_sizes_and_offsets_have_64_bits(void **state) {
         has_long_end((shape){3, 20, 30, 3}, (gbx_zip_limits){0xffff, limit});
 }
 
-/* Sizes around those of the buffer, so that headers go to the file before their checksum is known,
- * and just not. */
+/* Sizes around that of the buffer: headers are written just before, or just after, their checksum
+ * is known. */
 static void members_of_all_sizes_are_whole(void **state) {
     (void)state;
     const size_t window = 1 << 18;
@@ -341,7 +340,8 @@ static void a_member_of_another_size_is_refused(void **state) {
         if (size == 2)
             assert_ok(gbx_zip_writer_end(zip, 0));
         else
-            assert_fails(gbx_zip_writer_end(zip, 0), GBX_INTERNAL, "all.npz", "where 2 were");
+            assert_fails(gbx_zip_writer_end(zip, 0), GBX_INTERNAL, "all.npz",
+                         "bytes instead of 2;");
         gbx_zip_writer_destroy(zip);
         close(fd);
     }
@@ -360,7 +360,7 @@ static void a_name_that_is_too_long_is_refused(void **state) {
     close(fd);
 }
 
-/* Whichever write it is that fails, the first or the one of the directory, it is told. */
+/* Whichever write fails, the first one or that of the directory, it is reported. */
 static void failed_writes_are_told(void **state) {
     (void)state;
     enum { BYTES = 1 << 20 };
