@@ -201,7 +201,7 @@ static void results_come_before_all_payload_is_read(void **state) {
 }
 
 /* Whichever thread fails, the failure of the first entry is reported. */
-static void the_first_failure_is_told(void **state) {
+static void the_first_failure_is_reported(void **state) {
     fixture *f = *state;
     static gbx_entry_summary summaries[TENSORS];
     uint64_t indices[TENSORS];
@@ -229,7 +229,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(scalars_and_recorded_ones_are_among_them, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(results_come_before_all_payload_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_failure_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_failure_is_reported, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

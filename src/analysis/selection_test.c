@@ -119,7 +119,7 @@ static void a_task_is_chosen_by_number_id_and_kernel(void **state) {
     close_dump(&f);
 }
 
-static void names_that_a_dump_does_not_tell_are_lacking(void **state) {
+static void names_missing_in_a_dump_are_lacking(void **state) {
     (void)state;
     const gbx_selection kernels = {.kernels = {.items = {"a"}, .count = 1}};
     const gbx_selection args = {.arg_names = {.items = {"a"}, .count = 1}};
@@ -165,7 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_narrow_and_values_widen),
         cmocka_unit_test(a_task_is_chosen_by_number_id_and_kernel),
-        cmocka_unit_test(names_that_a_dump_does_not_tell_are_lacking),
+        cmocka_unit_test(names_missing_in_a_dump_are_lacking),
         cmocka_unit_test(entries_are_sorted_by_each_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

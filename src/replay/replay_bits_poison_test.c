@@ -69,7 +69,7 @@ static void test_values_that_are_poison(void **state) {
     assert_int_equal(got[1], 2);
 }
 
-/* Rows of three halves have two bytes; the fourth half is no element. */
+/* Rows of three halves have two bytes; the fourth half is unused. */
 static void test_int4(void **state) {
     const int64_t shape[2] = {2, 3};
     gbx_tensor tensor = make_tensor(GBX_INT4, 2, shape);

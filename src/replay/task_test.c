@@ -32,7 +32,7 @@ static void forget_it(replay_call *call) {
 static void a_task_is_read_as_a_call(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0xfedcba9876543210);
+    replay_prepare(&call, WAY_REPORT, 0xfedcba9876543210);
     call.task.kernels = signed_kernels;
     call.task.block_num = 2;
     read_it(&call);
@@ -53,7 +53,7 @@ static void a_task_is_read_as_a_call(void **state) {
         assert_int_equal(task->arguments[i].is_tensor, i < 3);
         assert_string_equal(task->arguments[i].name, names[i]);
     }
-    assert_int_equal(task->arguments[3].bits, WAY_TELL);
+    assert_int_equal(task->arguments[3].bits, WAY_REPORT);
     assert_int_equal(task->arguments[4].bits, 0xfedcba9876543210);
     assert_int_equal(task->arguments[4].dtype, GBX_UINT64);
     assert_int_equal(task->arguments[2].tensor.data, REPLAY_BASE + 0x20000);
@@ -77,7 +77,7 @@ static void kernels_of_a_mix_are_named(void **state) {
     (void)state;
     replay_call call;
     char title[GBX_REPLAY_TITLE_BYTES];
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.func_ids[0] = 9;
     call.task.func_ids[2] = 2;
     read_it(&call);
@@ -89,7 +89,7 @@ static void kernels_of_a_mix_are_named(void **state) {
 static void a_task_that_is_not_there_is_out_of_range(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     made_replay_open(&call.made, &call.task);
     gbx_status status = read_task(&call, 1);
     assert_int_equal(gbx_status_code(status), GBX_OUT_OF_RANGE);
@@ -105,7 +105,7 @@ static void a_task_that_is_not_there_is_out_of_range(void **state) {
 static void all_that_is_missing_is_named(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.kernels = signed_kernels;
     call.arguments[REPLAY_X].cut_bytes = 8;
     call.arguments[REPLAY_Z].before = NULL;
@@ -115,10 +115,10 @@ static void all_that_is_missing_is_named(void **state) {
                    "argument 4 (number) was not recorded", "--dump-tensor=full");
 }
 
-static void why_it_is_missing_is_told(void **state) {
+static void why_it_is_missing_is_reported(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.kernels = signed_kernels;
     call.arguments[REPLAY_Z].has_no_before = true;
     call.task.level = "partial";
@@ -129,7 +129,7 @@ static void why_it_is_missing_is_told(void **state) {
     assert_refused(&call, "argument 2 (z) was lost: the disk failed");
     call.task.is_skipped = true;
     assert_refused(&call, "its tensors are undescribed, so the dump skipped it");
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.level = "hybrid";
     call.arguments[REPLAY_X].before = NULL;
     assert_refused(&call, "argument 0 has no payload at level hybrid");
@@ -142,7 +142,7 @@ static void why_it_is_missing_is_told(void **state) {
 static void outputs_need_a_shape(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].has_no_after = true;
     call.arguments[REPLAY_Z].has_no_after = true;
     assert_refused(&call, "argument 1 was not recorded"); /* a gap before argument 2 */
@@ -160,7 +160,7 @@ static void outputs_need_a_shape(void **state) {
 static void a_partial_list_without_a_signature_is_refused(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.level = "partial";
     assert_refused(&call, "its arguments are unknown; run again");
     call.task.has_dispatches = true;
@@ -173,7 +173,7 @@ static void a_partial_list_without_a_signature_is_refused(void **state) {
 static void in_flight_outputs_are_not_compared(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
     call.arguments[REPLAY_Z].after_flags = GBX_FLAG_IN_FLIGHT;
     call.task.has_no_done = true;
@@ -188,7 +188,7 @@ static void in_flight_outputs_are_not_compared(void **state) {
 
 /* The chip died, or the run was killed: the dump has the task's inputs, and no outputs. */
 static void cut_short(replay_call *call) {
-    replay_prepare(call, WAY_TELL, 0x1122334455667788);
+    replay_prepare(call, WAY_REPORT, 0x1122334455667788);
     call->task.has_no_done = true;
     call->arguments[REPLAY_Y].has_no_after = true;
     call->arguments[REPLAY_Z].has_no_after = true;
@@ -311,7 +311,7 @@ static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         replay_call call;
-        replay_prepare(&call, WAY_TELL, 0);
+        replay_prepare(&call, WAY_REPORT, 0);
         call.task.is_skipped = cases[i].is_skipped;
         call.task.has_no_done = cases[i].has_no_done;
         call.task.level = cases[i].level;
@@ -347,7 +347,7 @@ static void losses_are_not_blamed_on_the_end(void **state) {
 static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].after = NULL;
     read_it(&call);
     assert_true(call.read.did_complete);
@@ -359,7 +359,7 @@ static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
 static void an_empty_tensor_needs_no_bytes(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_X].shape[0] = 0;
     call.arguments[REPLAY_X].before = NULL;
     read_it(&call);
@@ -380,7 +380,7 @@ static void an_empty_tensor_needs_no_bytes(void **state) {
 static void tasks_that_make_no_sense_are_refused(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.block_num = 0;
     assert_nonsense(&call, "kernels in 0 blocks; run glassbox verify");
     call.task.block_num = 65537;
@@ -388,7 +388,7 @@ static void tasks_that_make_no_sense_are_refused(void **state) {
     call.task.block_num = 1;
     call.task.func_ids[1] = UINT32_MAX;
     assert_nonsense(&call, "it cannot have 0 kernels in 1 blocks");
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 40;
     call.arguments[REPLAY_Y].strides[0] = INT64_C(1) << 40;
     call.arguments[REPLAY_Y].after = NULL;
@@ -399,7 +399,7 @@ static void tasks_that_make_no_sense_are_refused(void **state) {
 static void losses_without_names_leave_the_list_open(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.unnamed_losses = 3;
     assert_refused(&call, "its arguments are unknown; run again");
     call.task.has_dispatches = true;
@@ -414,7 +414,7 @@ int main(void) {
         cmocka_unit_test(kernels_of_a_mix_are_named),
         cmocka_unit_test(a_task_that_is_not_there_is_out_of_range),
         cmocka_unit_test(all_that_is_missing_is_named),
-        cmocka_unit_test(why_it_is_missing_is_told),
+        cmocka_unit_test(why_it_is_missing_is_reported),
         cmocka_unit_test(outputs_need_a_shape),
         cmocka_unit_test(a_partial_list_without_a_signature_is_refused),
         cmocka_unit_test(in_flight_outputs_are_not_compared),

@@ -207,7 +207,7 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t last = 0;
     state->is_any_missing =
         !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
-    /* Only a loss that names one record tells the task it belongs to. */
+    /* Only a loss that names one record shows which task it belongs to. */
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record = NULL;

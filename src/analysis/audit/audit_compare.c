@@ -52,7 +52,7 @@ static gbx_status begin_pieces(gbx_audit_state *state, const gbx_memory_map *map
     return gbx_access_runs(state, access, &out_pieces->runs);
 }
 
-/* Skips bytes of which nothing is known. */
+/* Skips bytes without a known owner. */
 static bool next_piece(pieces *p, piece *out_piece) {
     gbx_memory_range range;
     for (;;) {

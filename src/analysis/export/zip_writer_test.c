@@ -166,17 +166,17 @@ static void write_member(gbx_zip_writer *zip, const shape *of, size_t index) {
 }
 
 static archive written(const shape *of, gbx_zip_limits limits) {
-    uint64_t told;
+    uint64_t bytes;
     int fd = memfd_create("zip", MFD_CLOEXEC);
     assert_true(fd >= 0);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, limits);
     assert_non_null(zip);
     for (size_t i = 0; i < of->count; ++i)
         write_member(zip, of, i);
-    assert_ok(gbx_zip_writer_finish(zip, &told));
+    assert_ok(gbx_zip_writer_finish(zip, &bytes));
     gbx_zip_writer_destroy(zip);
     archive whole = mapped(fd);
-    assert_int_equal(told, whole.size);
+    assert_int_equal(bytes, whole.size);
     return whole;
 }
 
@@ -242,7 +242,7 @@ typedef struct text_member {
 
 static void check_literal(const text_member *members, size_t count, gbx_zip_limits limits,
                           const char *expected, size_t size) {
-    uint64_t told;
+    uint64_t archive_bytes;
     int fd = memfd_create("zip", MFD_CLOEXEC);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, limits);
     assert_non_null(zip);
@@ -253,10 +253,10 @@ static void check_literal(const text_member *members, size_t count, gbx_zip_limi
         assert_ok(
             gbx_zip_writer_end(zip, checksum_of((const unsigned char *)members[i].text, bytes)));
     }
-    assert_ok(gbx_zip_writer_finish(zip, &told));
+    assert_ok(gbx_zip_writer_finish(zip, &archive_bytes));
     gbx_zip_writer_destroy(zip);
     archive whole = mapped(fd);
-    assert_int_equal(told, size);
+    assert_int_equal(archive_bytes, size);
     assert_int_equal(whole.size, size);
     assert_memory_equal(whole.bytes, expected, size);
     munmap(whole.bytes, whole.size);
@@ -361,17 +361,17 @@ static void a_name_that_is_too_long_is_refused(void **state) {
 }
 
 /* Whichever write fails, the first one or that of the directory, it is reported. */
-static void failed_writes_are_told(void **state) {
+static void failed_writes_are_reported(void **state) {
     (void)state;
     enum { BYTES = 1 << 20 };
-    uint64_t told;
+    uint64_t written_bytes;
     unsigned char *bytes = calloc(1, BYTES);
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
     assert_ok(gbx_zip_writer_begin(zip, "small", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "cannot write all.npz", "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz", "No space");
     gbx_zip_writer_destroy(zip);
 
     zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
@@ -379,7 +379,7 @@ static void failed_writes_are_told(void **state) {
     assert_int_equal(gbx_zip_writer_write(zip, bytes, BYTES), ENOSPC);
     assert_fails(gbx_zip_writer_end(zip, 0), GBX_LOST, "cannot write all.npz", "No space");
     assert_fails(gbx_zip_writer_begin(zip, "next", 0), GBX_LOST, "No space");
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "No space");
     gbx_zip_writer_destroy(zip);
     close(fd);
     free(bytes);
@@ -388,7 +388,7 @@ static void failed_writes_are_told(void **state) {
 static void a_signal_stops_the_writing(void **state) {
     (void)state;
     int number_of_signal;
-    uint64_t told;
+    uint64_t written_bytes;
     gbx_held_signals signals;
     gbx_signals_hold(&signals);
     int fd = memfd_create("zip", MFD_CLOEXEC);
@@ -396,7 +396,7 @@ static void a_signal_stops_the_writing(void **state) {
     assert_ok(gbx_zip_writer_begin(zip, "a", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
     raise(SIGUSR1);
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "Interrupted");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "Interrupted");
     assert_int_equal(sigwait(&signals.held, &number_of_signal), 0);
     assert_int_equal(number_of_signal, SIGUSR1);
     gbx_signals_release(&signals);
@@ -413,7 +413,7 @@ int main(void) {
         cmocka_unit_test(members_of_all_sizes_are_whole),
         cmocka_unit_test(a_member_of_another_size_is_refused),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
-        cmocka_unit_test(failed_writes_are_told),
+        cmocka_unit_test(failed_writes_are_reported),
         cmocka_unit_test(a_signal_stops_the_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void assert_fault(enum replay_way way, uint64_t number, int signal, const
     assert_false(has_children());
 }
 
-static void every_way_to_crash_is_told(void **state) {
+static void every_way_to_crash_is_reported(void **state) {
     (void)state;
     assert_fault(WAY_STORE, 0x1230, SIGSEGV, "crashed (block 0, aiv0): SIGSEGV at 0x1230");
     assert_fault(WAY_ABORT, 0, SIGABRT, "SIGABRT");
@@ -52,7 +52,7 @@ static void prepare_three_blocks(replay_call *call, enum replay_way way, uint64_
         call->task.func_ids[i] = i;
 }
 
-static void the_dispatch_that_crashed_is_told(void **state) {
+static void the_dispatch_that_crashed_is_reported(void **state) {
     (void)state;
     replay_call call;
     uint64_t beyond = REPLAY_BASE + (UINT64_C(9) << 30);
@@ -70,7 +70,7 @@ static void the_dispatch_that_crashed_is_told(void **state) {
 }
 
 /* Others have not begun, run or have ended by then. */
-static void the_dispatch_that_exits_is_told(void **state) {
+static void the_dispatch_that_exits_is_reported(void **state) {
     (void)state;
     replay_call call;
     prepare_three_blocks(&call, WAY_EXIT, 5);
@@ -110,7 +110,7 @@ static gbx_status run_hanging(replay_call *call, uint32_t seconds) {
     return gbx_replay_run(call->engine, &request, &call->outcome);
 }
 
-static void a_kernel_that_hangs_is_told(void **state) {
+static void a_kernel_that_hangs_is_reported(void **state) {
     (void)state;
     replay_call call;
     char text[64];
@@ -252,11 +252,11 @@ static void kernels_do_not_print_to_our_output(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_to_crash_is_told),
-        cmocka_unit_test(the_dispatch_that_crashed_is_told),
-        cmocka_unit_test(the_dispatch_that_exits_is_told),
+        cmocka_unit_test(every_way_to_crash_is_reported),
+        cmocka_unit_test(the_dispatch_that_crashed_is_reported),
+        cmocka_unit_test(the_dispatch_that_exits_is_reported),
         cmocka_unit_test(one_of_several_that_ends_the_process_is_not_guessed),
-        cmocka_unit_test(a_kernel_that_hangs_is_told),
+        cmocka_unit_test(a_kernel_that_hangs_is_reported),
         cmocka_unit_test(memory_outlives_a_crash),
         cmocka_unit_test(kernels_that_cannot_be_loaded_are_refused),
         cmocka_unit_test(objects_need_absolute_paths),

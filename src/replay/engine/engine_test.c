@@ -138,20 +138,20 @@ static void prepare_mix(replay_call *call, enum replay_way way, uint32_t blocks,
 static void every_dispatch_gets_its_contexts(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[5 * 18];
+    uint32_t seen[5 * 18];
     for (int has_dispatches = 0; has_dispatches < 2; ++has_dispatches) {
-        prepare_mix(&call, WAY_TELL, 5, 0);
+        prepare_mix(&call, WAY_REPORT, 5, 0);
         call.task.has_dispatches = has_dispatches;
         call.config = (gbx_replay_engine_config){.chip_blocks = 4, .gm_bytes = 256 << 20};
         replay_run(&call);
         assert_clean(&call);
-        assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+        assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
         for (uint32_t i = 0; i < 15; ++i) {
             uint32_t block = i / 3;
             uint32_t subtask = i % 3;
             uint32_t core = has_dispatches ? i + 30 : block % 4 * 3 + subtask;
             const uint32_t expected[6] = {block, 5, subtask, core, 4, 256 ^ 0x7e90};
-            assert_memory_equal(told + 6 * i, expected, sizeof expected);
+            assert_memory_equal(seen + 6 * i, expected, sizeof expected);
         }
         replay_close(&call);
     }
@@ -180,16 +180,16 @@ static void blocks_and_subtasks_wait_for_each_other(void **state) {
 static void blocks_run_in_waves(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[100 * 18];
-    prepare_mix(&call, WAY_TELL, 100, 0);
+    uint32_t seen[100 * 18];
+    prepare_mix(&call, WAY_REPORT, 100, 0);
     call.config.chip_blocks = 4;
     replay_run(&call);
     assert_clean(&call);
-    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
     for (uint32_t i = 0; i < 300; ++i) {
-        assert_int_equal(told[6 * i], i / 3);
-        assert_int_equal(told[6 * i + 2], i % 3);
-        assert_int_equal(told[6 * i + 3], i / 3 % 4 * 3 + i % 3);
+        assert_int_equal(seen[6 * i], i / 3);
+        assert_int_equal(seen[6 * i + 2], i % 3);
+        assert_int_equal(seen[6 * i + 3], i / 3 % 4 * 3 + i % 3);
     }
     replay_close(&call);
 
@@ -207,15 +207,15 @@ static void blocks_run_in_waves(void **state) {
 static void one_dispatch_runs_alone(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[5 * 18];
-    prepare_mix(&call, WAY_TELL, 5, 0);
+    uint32_t seen[5 * 18];
+    prepare_mix(&call, WAY_REPORT, 5, 0);
     call.dispatch = 7;
     replay_run(&call);
     assert_clean(&call);
-    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
     for (uint32_t i = 0; i < 15; ++i)
-        assert_int_equal(told[6 * i], i == 7 ? 2 : 0xa5a5a5a5u);
-    assert_int_equal(told[6 * 7 + 2], 1);
+        assert_int_equal(seen[6 * i], i == 7 ? 2 : 0xa5a5a5a5u);
+    assert_int_equal(seen[6 * 7 + 2], 1);
     call.dispatch = 15;
     gbx_replay_request request = replay_request(&call);
     assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_INVALID_ARGUMENT,

@@ -1,5 +1,6 @@
 #include "replay/trust/replay_trust.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,13 +111,9 @@ static const gbx_kept_kernel *kept_kernel(const gbx_replay_kernels *kernels, uin
 /* --- given by the user --- */
 
 static bool is_elf(const char *path) {
-    char magic[4] = "";
+    char magic[SELFMAG];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_so = fd >= 0 && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-                 memcmp(magic,
-                        "\x7f"
-                        "ELF",
-                        4) == 0;
+    bool is_so = fd >= 0 && read(fd, magic, SELFMAG) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
     if (fd >= 0)
         close(fd);
     return is_so;
