@@ -186,7 +186,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
 gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status, bool has_title) {
     char title[GBX_REPLAY_TITLE_BYTES];
     if (task->lack == GBX_REPLAY_LACKS_ARGUMENTS || task->lack == GBX_REPLAY_LACKS_OUTPUTS)
-        status = gbx_status_annotate(status, "the dump lacks data that it needs");
+        status = gbx_status_annotate(status, "the dump lacks data that the task needs");
     if (task->lack == GBX_REPLAY_LACKS_NOTHING || !has_title)
         return status;
     gbx_replay_task_title(task, title);

@@ -235,7 +235,7 @@ static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
         made_replay_close(&(call)->made);                                                          \
     } while (0)
 
-#define REFUSED "replaying task 0, kernel left: the dump lacks data that it needs: "
+#define REFUSED "replaying task 0, kernel left: the dump lacks data that the task needs: "
 
 static void a_task_that_was_cut_short_has_outputs_somewhere(void **state) {
     (void)state;
@@ -305,7 +305,7 @@ static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
         {false, true, "full", GBX_REPLAY_LACKS_OUTPUTS,
          "the run ended before the outputs of this task were recorded, so their number and "
          "addresses are unknown; run again with --dump-args, which records addresses at dispatch",
-         "the dump lacks data that it needs: the run ended before the outputs of this task were "
+         "the dump lacks data that the task needs: the run ended before the outputs of this task were "
          "recorded, so their number and addresses are unknown; run again with --dump-args, which "
          "records addresses at dispatch"}};
     (void)state;
