@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "store/reader.h"
 
-typedef struct gbx_graph gbx_graph;
+typedef struct gbx_task_graph gbx_task_graph;
 
 typedef struct gbx_graph_task {
     uint64_t task;                /* task_seq */
@@ -25,22 +25,22 @@ typedef struct gbx_graph_task {
  * Reads the whole dump once; the reader must be open with GBX_INDEX_GRAPH and ARGUMENTS, and is not
  * needed afterwards. A dump without journal has only tasks, no edges and no ends. Edges to tasks
  * without record, and edges that close a cycle in a damaged dump, are left out and counted in
- * gbx_graph_bad_edges.
+ * gbx_task_graph_bad_edges.
  */
-GBX_MUST_USE gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph);
-void gbx_graph_destroy(gbx_graph *graph); /* takes NULL */
+GBX_MUST_USE gbx_status gbx_task_graph_create(gbx_reader *reader, gbx_task_graph **out_graph);
+void gbx_task_graph_destroy(gbx_task_graph *graph); /* takes NULL */
 
-uint64_t gbx_graph_count(const gbx_graph *graph);
-uint64_t gbx_graph_bad_edges(const gbx_graph *graph);
+uint64_t gbx_task_graph_count(const gbx_task_graph *graph);
+uint64_t gbx_task_graph_bad_edges(const gbx_task_graph *graph);
 
 /* In graph order: every task after all its predecessors, otherwise by task_seq. */
-const gbx_graph_task *gbx_graph_at(const gbx_graph *graph, uint64_t place);
+const gbx_graph_task *gbx_task_graph_at(const gbx_task_graph *graph, uint64_t place);
 
 /* The place of a task in graph order; UINT64_MAX if the graph does not have it. */
-uint64_t gbx_graph_place(const gbx_graph *graph, uint64_t task);
+uint64_t gbx_task_graph_place(const gbx_task_graph *graph, uint64_t task);
 
 /* Whether `later` waits for `earlier`, directly or through others. Fastest when called repeatedly
  * with the same `later`. It caches what it finds: one thread at a time. */
-bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later);
+bool gbx_task_graph_is_before(const gbx_task_graph *graph, uint64_t earlier, uint64_t later);
 
 #endif

@@ -30,7 +30,7 @@
 #define GBX_DUMP_LINE_WORDS 8u
 #define GBX_DUMP_BUFFER_LINES 1024u
 
-enum { GBX_DUMP_CAUSES = GBX_LOSS_UNTOLD }; /* of loss, that a run of ours can have */
+enum { GBX_DUMP_CAUSES = GBX_LOSS_UNKNOWN }; /* of loss, that a run of ours can have */
 
 /* Flags of the setup. */
 enum {

@@ -39,7 +39,7 @@ static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record
         snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
         task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
     }
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS))
         return NULL; /* refused later, when its arguments are known */
     if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
         return gbx_fail(GBX_BAD_FORMAT,
@@ -295,7 +295,7 @@ static void fill_arguments(const gbx_task_slots *slots) {
     gbx_replay_task *task = slots->task;
     const gbx_reader_origin *origin = gbx_reader_get_origin(slots->reader);
     task->argument_count = slots->count;
-    task->has_addresses = origin->told & GBX_TOLD_ADDRESSES;
+    task->has_addresses = origin->known & GBX_KNOWN_ADDRESSES;
     for (uint32_t i = 0; i < slots->count; ++i) {
         const gbx_task_slot *slot = &slots->slots[i];
         task->arguments[i] = (gbx_replay_argument){

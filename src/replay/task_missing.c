@@ -160,7 +160,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
                         "the record of the task was lost, so its kernels are unknown; run again "
                         "with --dump-tensor=full");
     }
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS)) {
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS)) {
         task->lack = GBX_REPLAY_LACKS_SUBTASKS;
         return gbx_fail(GBX_NOT_FOUND,
                         "the dump does not record which cores and how many blocks ran it "

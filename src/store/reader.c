@@ -23,7 +23,7 @@ struct gbx_reader {
     char path[PATH_MAX];
     char payload_path[PATH_MAX];
     gbx_reader_origin origin; /* of these two */
-    gbx_import_said said;
+    gbx_import_totals import_totals;
     gbx_payload_file payload;
     unsigned indexed;
     gbx_reader_extent extent;
@@ -302,9 +302,9 @@ static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
     reader->fd = import.fd;
     reader->header_bytes = sizeof(gbx_journal_header);
     reader->extent.file_bytes = import.bytes;
-    reader->said = import.said;
+    reader->import_totals = import.totals;
     reader->origin.is_journal = false;
-    reader->origin.told = import.told;
+    reader->origin.known = import.known;
     memcpy(reader->path, import.path, sizeof reader->path);
     memcpy(reader->payload_path, import.payload_path, sizeof reader->payload_path);
     return NULL;
@@ -343,7 +343,7 @@ gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader *
     reader->origin = (gbx_reader_origin){.records_path = reader->path,
                                          .payload_path = reader->payload_path,
                                          .is_journal = true,
-                                         .told = GBX_TOLD_ALL};
+                                         .known = GBX_KNOWN_ALL};
     gbx_status status = open_records(reader, directory);
     if (status)
         gbx_reader_close(reader);
@@ -429,8 +429,8 @@ const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader) {
     return &reader->totals;
 }
 
-const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader) {
-    return reader->origin.is_journal ? NULL : &reader->said;
+const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader) {
+    return reader->origin.is_journal ? NULL : &reader->import_totals;
 }
 
 /* --- records --- */

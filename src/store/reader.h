@@ -58,17 +58,17 @@ void gbx_reader_close(gbx_reader *reader); /* takes NULL */
 /* What the dump tells of its records; a journal tells all of it, a manifest what every entry has.
  */
 enum {
-    GBX_TOLD_TASK_SEQ = 1u << 0,   /* if not, tasks are numbered as they first appear */
-    GBX_TOLD_ADDRESSES = 1u << 1,  /* buffer_addr */
-    GBX_TOLD_TIMES = 1u << 2,      /* time_ns and thread */
-    GBX_TOLD_SUBTASKS = 1u << 3,   /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
+    GBX_KNOWN_TASK_SEQ = 1u << 0,   /* if not, tasks are numbered as they first appear */
+    GBX_KNOWN_ADDRESSES = 1u << 1,  /* buffer_addr */
+    GBX_KNOWN_TIMES = 1u << 2,      /* time_ns and thread */
+    GBX_KNOWN_SUBTASKS = 1u << 3,   /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
                                       they are the first of three */
-    GBX_TOLD_STATUS = 1u << 4,     /* how the run ended; if not, END says "ok", and complete where
+    GBX_KNOWN_STATUS = 1u << 4,     /* how the run ended; if not, END says "ok", and complete where
                                       nothing is missing */
-    GBX_TOLD_SPANS = 1u << 5,      /* where and when each task ran, if it did */
-    GBX_TOLD_EXECUTIONS = 1u << 6, /* and each dispatch; if not, a task has an EXECUTION for each
+    GBX_KNOWN_SPANS = 1u << 5,      /* where and when each task ran, if it did */
+    GBX_KNOWN_EXECUTIONS = 1u << 6, /* and each dispatch; if not, a task has an EXECUTION for each
                                       core it ran on, which all have its start and its end */
-    GBX_TOLD_ALL = 0x7f
+    GBX_KNOWN_ALL = 0x7f
 };
 
 typedef struct gbx_reader_origin {
@@ -76,7 +76,7 @@ typedef struct gbx_reader_origin {
     const char *payload_path; /* of the file that bin_offset is an offset in; "" where a manifest
                                  has no payload and names none */
     bool is_journal;
-    unsigned told; /* GBX_TOLD_... */
+    unsigned known; /* GBX_KNOWN_... */
 } gbx_reader_origin;
 
 /* Borrowed, like all that follows, until gbx_reader_close. */
@@ -175,7 +175,7 @@ const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
 void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record);
 
 /* Those that a manifest tells, whether they are right or not; NULL for a journal. */
-const gbx_import_said *gbx_reader_get_said(const gbx_reader *reader);
+const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader);
 
 /* --- records in the order of the journal --- */
 

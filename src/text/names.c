@@ -61,7 +61,7 @@ static const gbx_name loss_causes[] = {
     [GBX_LOSS_DISK] = {"disk", "disk", "the disk failed or was full"},
     [GBX_LOSS_CORRUPT] = {"corrupt", "corrupt", "a kernel wrote over the memory of the dump"},
     [GBX_LOSS_DEVICE] = {"device", "device", "the chip ended before the records were handed over"},
-    [GBX_LOSS_UNTOLD] = {"not told", "not told", "the dump does not tell why"},
+    [GBX_LOSS_UNKNOWN] = {"not told", "not told", "the dump does not tell why"},
 };
 const gbx_name_set gbx_loss_causes = SET(loss_causes, GBX_LOSS_STALL, GBX_LOSS_CAUSE_COUNT);
 

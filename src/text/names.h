@@ -27,7 +27,7 @@ typedef enum gbx_loss_cause {
     GBX_LOSS_DISK = 1,
     GBX_LOSS_CORRUPT = 2,
     GBX_LOSS_DEVICE = 3,
-    GBX_LOSS_UNTOLD = 4, /* a manifest of another tool counts it and gives no cause */
+    GBX_LOSS_UNKNOWN = 4, /* a manifest of another tool counts it and gives no cause */
     GBX_LOSS_CAUSE_COUNT = 5
 } gbx_loss_cause;
 

@@ -253,7 +253,7 @@ static gbx_status find_cause(diff_walk *walk, gbx_diff_record *record) {
         record->input = inputs->uncompared;
         record->input_is_b = inputs->uncompared_is_b;
     } else if (!walk->has_whole_tasks) {
-        record->ground = GBX_DIFF_INPUTS_INCOMPLETE;
+        record->ground = GBX_DIFF_INPUTS_UNKNOWN;
     } else {
         record->cause = GBX_DIFF_INTRODUCED;
         record->ground = inputs->has_within ? GBX_DIFF_INPUTS_WITHIN
@@ -435,7 +435,8 @@ static gbx_status find_writer(diff_walk *walk, bool is_b, memory *out_memory) {
     *m = (memory){
         .entries = is_b ? walk->b.entries : walk->a.entries, .is_b = is_b, .index = GBX_DIFF_NONE};
     GBX_TRY(gbx_entries_at(m->entries, is_b ? first->index_b : first->index_a, &entry));
-    m->is_known = gbx_reader_get_origin(gbx_entries_reader(m->entries))->told & GBX_TOLD_ADDRESSES;
+    m->is_known =
+        gbx_reader_get_origin(gbx_entries_reader(m->entries))->known & GBX_KNOWN_ADDRESSES;
     m->is_known = m->is_known && has_view(&entry, &m->view);
     for (uint64_t i = walk->first_place; m->is_known && i-- > 0 && m->index == GBX_DIFF_NONE;) {
         uint64_t task = is_b ? walk->tasks.items[i].b : walk->tasks.items[i].a;

@@ -93,7 +93,7 @@ typedef enum gbx_diff_ground {
     GBX_DIFF_INPUT_DIFFERS,       /* `input` */
     GBX_DIFF_INPUTS_NOT_COMPARED, /* `input` was not compared, or is only in one dump */
     GBX_DIFF_INPUTS_TRUNCATED,    /* only the beginning of `input` was compared */
-    GBX_DIFF_INPUTS_INCOMPLETE,   /* recorded inputs are equal, but there may be more */
+    GBX_DIFF_INPUTS_UNKNOWN,      /* recorded inputs are equal, but there may be more */
     GBX_DIFF_IS_INPUT             /* the record is an input itself */
 } gbx_diff_ground;
 

@@ -13,22 +13,12 @@
 #include "analysis/export/internal.h"
 #include "base/memory.h"
 #include "base/staging.h"
+#include "tensor/dtype_table.h"
 #include "text/names.h"
 
 enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
-
-static const char *const dtype_names[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = "FLOAT32",     [GBX_FLOAT16] = "FLOAT16",
-    [GBX_BFLOAT16] = "BFLOAT16",   [GBX_FLOAT64] = "FLOAT64",
-    [GBX_INT8] = "INT8",           [GBX_UINT8] = "UINT8",
-    [GBX_INT16] = "INT16",         [GBX_UINT16] = "UINT16",
-    [GBX_INT32] = "INT32",         [GBX_UINT32] = "UINT32",
-    [GBX_INT64] = "INT64",         [GBX_UINT64] = "UINT64",
-    [GBX_BOOL] = "BOOL",           [GBX_FLOAT8_E4M3] = "FP8E4M3FN",
-    [GBX_FLOAT8_E5M2] = "FP8E5M2", [GBX_INT4] = "INT4",
-};
 
 /* --- payloads: each stored once, in the order of the dump --- */
 
@@ -158,7 +148,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             entry->head->arg_index, gbx_name_of(&gbx_roles, entry->head->role),
             gbx_name_of(&gbx_stages, entry->head->stage),
             gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR),
-            dtype_names[entry->dtype]);
+            gbx_dtype_info_of(entry->dtype)->simpler);
     if (entry->scalar)
         write_value(json, entry, report);
     const gbx_record_tensor *tensor = entry->tensor;
@@ -175,7 +165,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             find_moved(all, entry), gbx_entry_stored_bytes(entry),
             entry->head->flags & GBX_FLAG_TRUNCATED ? "true" : "false",
             entry->head->flags & GBX_FLAG_OVERWRITTEN ? "true" : "false");
-    report->foreign_dtypes += entry->dtype == GBX_FLOAT64 || entry->dtype == GBX_INT4;
+    report->foreign_dtypes += !gbx_dtype_info_of(entry->dtype)->is_simpler;
 }
 
 /* --- args_dump.json --- */
@@ -241,11 +231,11 @@ static void write_head(FILE *json, const gbx_export_job *dump, const char *run_d
             counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
             counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
     /* The other tool counts records dropped because of overwriting separately. */
-    const gbx_import_said *said = gbx_reader_get_said(reader);
+    const gbx_import_totals *imported = gbx_reader_get_import_totals(reader);
     uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
-    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
-    if (said && !said->has_losses)
-        dropped = said->values[GBX_SAID_DROPPED];
+    uint64_t overwritten = imported ? imported->values[GBX_TOTAL_OVERWRITTEN] : 0;
+    if (imported && !imported->has_losses)
+        dropped = imported->values[GBX_TOTAL_DROPPED];
     else
         dropped -= overwritten < dropped ? overwritten : dropped;
     fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",

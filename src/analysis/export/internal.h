@@ -38,9 +38,9 @@ static inline bool gbx_export_source_is_cut(const gbx_export_source *source) {
 void gbx_export_convert(uint32_t from, uint32_t to, uint64_t *bits, size_t count);
 
 /*
- * Header and elements. bfloat16, float8 and int4 are written as raw bits (tensor/npy.h), bool as 0
- * and 1. A truncated tensor becomes one-dimensional, int4 as bytes. Like the next two it stops at
- * the first write error of `to`, which the caller reports.
+ * Header and elements. Dtypes that numpy lacks are written as raw bits (tensor/npy.h), bool as 0
+ * and 1. A truncated tensor becomes one-dimensional, packed elements as bytes. Like the next two it
+ * stops at the first write error of `to`, which the caller reports.
  */
 GBX_MUST_USE gbx_status gbx_export_npy(const gbx_export_source *source, FILE *to);
 

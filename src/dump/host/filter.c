@@ -10,6 +10,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/memory.h"
+#include "tensor/dtype_table.h"
 #include "text/filter_values.h"
 
 enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS, NAMES_BYTES = 128 };
@@ -58,9 +59,8 @@ static gbx_status parse_dtype(parse_state *state, const char *value) {
     gbx_dtype dtype = gbx_dtype_parse(value);
     if (dtype == GBX_DTYPE_NONE)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": dtype \"%s\" is none; float32, bfloat16, int8 and "
-                        "their like are expected",
-                        state->text, value);
+                        "dump filter \"%s\": unknown dtype \"%s\"; expected %s", state->text, value,
+                        GBX_DTYPE_NAMES);
     state->filter->dtypes |= 1u << dtype;
     return NULL;
 }

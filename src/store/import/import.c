@@ -28,7 +28,7 @@ typedef struct reading {
     bool has_array;
     bool has_task_seq;  /* as the first entry has it */
     uint64_t ambiguous; /* entries */
-    unsigned told;
+    unsigned known;
 } reading;
 
 static gbx_status fail_memory(const reading *all) {
@@ -181,7 +181,7 @@ static gbx_status take_entry(reading *all) {
     GBX_TRY(take_task(all, &entry));
     if (entry.record.head.type == GBX_RECORD_TENSOR)
         GBX_TRY(mark_duplicate(all, &entry.record.tensor));
-    all->told &= entry.told | GBX_TOLD_STATUS;
+    all->known &= entry.known | GBX_KNOWN_STATUS;
     all->ambiguous += entry.is_ambiguous;
     return gbx_import_journal_add(&all->journal, &entry.record.head);
 }
@@ -248,15 +248,15 @@ static gbx_status check_head(reading *all) {
 static gbx_status finish(reading *all) {
     char *text = NULL;
     GBX_TRY(check_head(all));
-    GBX_TRY(gbx_import_head_get_said(&all->head, &all->import->said));
-    all->import->said.ambiguous = all->ambiguous;
+    GBX_TRY(gbx_import_head_get_totals(&all->head, &all->import->totals));
+    all->import->totals.ambiguous = all->ambiguous;
     GBX_TRY(gbx_import_kernels_merge(&all->kernels, all->head.path, all->head.members));
     GBX_TRY(add_tasks(all));
-    GBX_TRY(gbx_import_head_add_rest(&all->head, &all->import->said, &all->journal));
+    GBX_TRY(gbx_import_head_add_rest(&all->head, &all->import->totals, &all->journal));
     GBX_TRY(gbx_import_head_run(&all->head, &text));
     gbx_status status = gbx_import_journal_finish(&all->journal, text, strlen(text));
     free(text);
-    all->told &= gbx_import_head_has_status(&all->head) ? ~0u : ~(unsigned)GBX_TOLD_STATUS;
+    all->known &= gbx_import_head_has_status(&all->head) ? ~0u : ~(unsigned)GBX_KNOWN_STATUS;
     return status;
 }
 
@@ -281,13 +281,13 @@ gbx_status gbx_import_read(gbx_import *import) {
         return gbx_fail_memory("reading %s", import->path);
     all->import = import;
     all->journal.fd = -1;
-    all->told = GBX_TOLD_ALL & ~(unsigned)GBX_TOLD_EXECUTIONS;
+    all->known = GBX_KNOWN_ALL & ~(unsigned)GBX_KNOWN_EXECUTIONS;
     gbx_status status = read_all(all);
     import->fd = -1;
     if (!status) {
         import->fd = all->journal.fd;
         import->bytes = all->journal.file_bytes;
-        import->told = all->told;
+        import->known = all->known;
         all->journal.fd = -1;
     }
     gbx_import_journal_close(&all->journal);

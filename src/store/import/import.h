@@ -18,36 +18,36 @@
 
 /* Totals that a manifest tells of its entries. */
 typedef enum gbx_import_total {
-    GBX_SAID_RECORDS,
-    GBX_SAID_BEFORE,
-    GBX_SAID_AFTER,
-    GBX_SAID_INPUTS,
-    GBX_SAID_OUTPUTS,
-    GBX_SAID_INOUTS,
-    GBX_SAID_IN_FLIGHT,
-    GBX_SAID_TRUNCATED,
-    GBX_SAID_DEDUPLICATED,
-    GBX_SAID_PAYLOAD_BYTES,
-    GBX_SAID_STORED_BYTES,
-    GBX_SAID_DROPPED,
-    GBX_SAID_OVERWRITTEN,
-    GBX_SAID_STALL_NS,
-    GBX_SAID_COUNT
+    GBX_TOTAL_RECORDS,
+    GBX_TOTAL_BEFORE,
+    GBX_TOTAL_AFTER,
+    GBX_TOTAL_INPUTS,
+    GBX_TOTAL_OUTPUTS,
+    GBX_TOTAL_INOUTS,
+    GBX_TOTAL_IN_FLIGHT,
+    GBX_TOTAL_TRUNCATED,
+    GBX_TOTAL_DEDUPLICATED,
+    GBX_TOTAL_PAYLOAD_BYTES,
+    GBX_TOTAL_STORED_BYTES,
+    GBX_TOTAL_DROPPED,
+    GBX_TOTAL_OVERWRITTEN,
+    GBX_TOTAL_STALL_NS,
+    GBX_TOTAL_COUNT
 } gbx_import_total;
 
-typedef struct gbx_import_said {
-    const char *names[GBX_SAID_COUNT]; /* of the member; NULL where it is not there */
-    uint64_t values[GBX_SAID_COUNT];
-    bool has_losses;    /* it lists what GBX_SAID_DROPPED counts */
+typedef struct gbx_import_totals {
+    const char *names[GBX_TOTAL_COUNT]; /* of the member; NULL where it is not there */
+    uint64_t values[GBX_TOTAL_COUNT];
+    bool has_losses;    /* it lists what GBX_TOTAL_DROPPED counts */
     uint64_t ambiguous; /* entries that say that their arg_index may be another one; records do not
                            tell which */
-} gbx_import_said;
+} gbx_import_totals;
 
 typedef struct gbx_import {
     int fd;         /* of the journal; the caller closes it */
     uint64_t bytes; /* of it */
-    unsigned told;  /* GBX_TOLD_... of store/reader.h */
-    gbx_import_said said;
+    unsigned known; /* GBX_KNOWN_... of store/reader.h */
+    gbx_import_totals totals;
     char path[PATH_MAX];         /* of the manifest */
     char payload_path[PATH_MAX]; /* "" where it has none */
 } gbx_import;

@@ -128,8 +128,8 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
         entry->kernels[places[i]] = names[i];
     }
     bool has_blocks = entry->has_block_num || !entry->has_task_id;
-    entry->told |= entry->has_subtasks && has_blocks ? GBX_TOLD_SUBTASKS : 0;
-    entry->told |= entry->has_task_seq ? GBX_TOLD_TASK_SEQ : 0;
+    entry->known |= entry->has_subtasks && has_blocks ? GBX_KNOWN_SUBTASKS : 0;
+    entry->known |= entry->has_task_seq ? GBX_KNOWN_TASK_SEQ : 0;
     return NULL;
 }
 
@@ -181,12 +181,12 @@ static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *e
     entry->record.head.time_ns = (uint64_t)time;
     entry->record.head.thread = (uint16_t)thread;
     if (gbx_import_has(fields, GBX_FIELD_time_ns) && gbx_import_has(fields, GBX_FIELD_thread))
-        entry->told |= GBX_TOLD_TIMES;
+        entry->known |= GBX_KNOWN_TIMES;
     return NULL;
 }
 
 /* There, be it null. */
-static bool is_told(const gbx_import_fields *fields, gbx_import_field field) {
+static bool is_present(const gbx_import_fields *fields, gbx_import_field field) {
     return fields->seen >> field & 1;
 }
 
@@ -216,9 +216,9 @@ static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *en
     if (span->has_start != (count > 0))
         return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
                                count ? "stand without start_ns" : "are missing beside start_ns");
-    if (is_told(fields, GBX_FIELD_start_ns) && is_told(fields, GBX_FIELD_end_ns) &&
-        is_told(fields, GBX_FIELD_cores))
-        entry->told |= GBX_TOLD_SPANS;
+    if (is_present(fields, GBX_FIELD_start_ns) && is_present(fields, GBX_FIELD_end_ns) &&
+        is_present(fields, GBX_FIELD_cores))
+        entry->known |= GBX_KNOWN_SPANS;
     return NULL;
 }
 
@@ -303,7 +303,7 @@ static gbx_status read_tensor(const gbx_import_fields *fields, gbx_import_entry 
     record->head.flags |= gbx_tensor_is_contiguous(&view) ? GBX_FLAG_CONTIGUOUS : 0;
     record->start_offset = view.start_offset;
     GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_buffer_addr, &record->buffer_addr));
-    entry->told |= gbx_import_has(fields, GBX_FIELD_buffer_addr) ? GBX_TOLD_ADDRESSES : 0;
+    entry->known |= gbx_import_has(fields, GBX_FIELD_buffer_addr) ? GBX_KNOWN_ADDRESSES : 0;
     GBX_TRY(get_payload(fields, &view, record));
     uint64_t *words = entry->record.words + sizeof *record / 8;
     memcpy(words, view.shape, view.ndims * sizeof *words);
@@ -335,7 +335,7 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
         return gbx_import_fail(fields, GBX_FIELD_bin_size, "a scalar has no payload");
     record->head.type = GBX_RECORD_SCALAR;
     record->head.words = sizeof *record / 8;
-    entry->told |= GBX_TOLD_ADDRESSES; /* which it has none of */
+    entry->known |= GBX_KNOWN_ADDRESSES; /* which it has none of */
     return gbx_import_get_scalar(fields, record->head.dtype, &record->bits);
 }
 
@@ -343,10 +343,10 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
 static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
     int64_t size = 0;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));
-    bool has_value = gbx_import_has(fields, GBX_FIELD_value) ||
-                     gbx_import_has(fields, GBX_FIELD_scalar_value) ||
-                     gbx_import_has(fields, GBX_FIELD_bits);
-    uint8_t kind = !has_value || size > 0 ? GBX_KIND_TENSOR : GBX_KIND_SCALAR;
+    bool is_present = gbx_import_has(fields, GBX_FIELD_value) ||
+                      gbx_import_has(fields, GBX_FIELD_scalar_value) ||
+                      gbx_import_has(fields, GBX_FIELD_bits);
+    uint8_t kind = !is_present || size > 0 ? GBX_KIND_TENSOR : GBX_KIND_SCALAR;
     GBX_TRY(gbx_import_get_name(fields, GBX_FIELD_kind, &gbx_kinds, &kind));
     *out_is_tensor = kind == GBX_KIND_TENSOR;
     return NULL;

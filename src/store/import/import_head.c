@@ -32,21 +32,21 @@ enum { GBX_BIN_FORMAT_FIELDS(BIN_FORMAT_ROW) BIN_FORMAT_COUNT };
 /* By the names that the two forms of manifests have for them. */
 static const struct {
     uint8_t fields[2];
-} totals[GBX_SAID_COUNT] = {
-    [GBX_SAID_RECORDS] = {{HEAD_total_tensors, HEAD_total_args}},
-    [GBX_SAID_BEFORE] = {{HEAD_before_dispatch, HEAD_COUNT}},
-    [GBX_SAID_AFTER] = {{HEAD_after_completion, HEAD_COUNT}},
-    [GBX_SAID_INPUTS] = {{HEAD_input_tensors, HEAD_input_args}},
-    [GBX_SAID_OUTPUTS] = {{HEAD_output_tensors, HEAD_output_args}},
-    [GBX_SAID_INOUTS] = {{HEAD_inout_tensors, HEAD_inout_args}},
-    [GBX_SAID_IN_FLIGHT] = {{HEAD_in_flight_tensors, HEAD_COUNT}},
-    [GBX_SAID_TRUNCATED] = {{HEAD_truncated_tensors, HEAD_truncated_args}},
-    [GBX_SAID_DEDUPLICATED] = {{HEAD_deduplicated_tensors, HEAD_COUNT}},
-    [GBX_SAID_PAYLOAD_BYTES] = {{HEAD_payload_bytes, HEAD_COUNT}},
-    [GBX_SAID_STORED_BYTES] = {{HEAD_stored_bytes, HEAD_COUNT}},
-    [GBX_SAID_DROPPED] = {{HEAD_dropped_records, HEAD_COUNT}},
-    [GBX_SAID_OVERWRITTEN] = {{HEAD_dropped_overwrite, HEAD_COUNT}},
-    [GBX_SAID_STALL_NS] = {{HEAD_stall_ns, HEAD_COUNT}},
+} total_members[GBX_TOTAL_COUNT] = {
+    [GBX_TOTAL_RECORDS] = {{HEAD_total_tensors, HEAD_total_args}},
+    [GBX_TOTAL_BEFORE] = {{HEAD_before_dispatch, HEAD_COUNT}},
+    [GBX_TOTAL_AFTER] = {{HEAD_after_completion, HEAD_COUNT}},
+    [GBX_TOTAL_INPUTS] = {{HEAD_input_tensors, HEAD_input_args}},
+    [GBX_TOTAL_OUTPUTS] = {{HEAD_output_tensors, HEAD_output_args}},
+    [GBX_TOTAL_INOUTS] = {{HEAD_inout_tensors, HEAD_inout_args}},
+    [GBX_TOTAL_IN_FLIGHT] = {{HEAD_in_flight_tensors, HEAD_COUNT}},
+    [GBX_TOTAL_TRUNCATED] = {{HEAD_truncated_tensors, HEAD_truncated_args}},
+    [GBX_TOTAL_DEDUPLICATED] = {{HEAD_deduplicated_tensors, HEAD_COUNT}},
+    [GBX_TOTAL_PAYLOAD_BYTES] = {{HEAD_payload_bytes, HEAD_COUNT}},
+    [GBX_TOTAL_STORED_BYTES] = {{HEAD_stored_bytes, HEAD_COUNT}},
+    [GBX_TOTAL_DROPPED] = {{HEAD_dropped_records, HEAD_COUNT}},
+    [GBX_TOTAL_OVERWRITTEN] = {{HEAD_dropped_overwrite, HEAD_COUNT}},
+    [GBX_TOTAL_STALL_NS] = {{HEAD_stall_ns, HEAD_COUNT}},
 };
 
 static gbx_status fail_memory(const char *path) {
@@ -127,27 +127,27 @@ gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_b
 
 /* --- totals --- */
 
-gbx_status gbx_import_head_get_said(const gbx_import_head *head, gbx_import_said *out_said) {
+gbx_status gbx_import_head_get_totals(const gbx_import_head *head, gbx_import_totals *out_totals) {
     gbx_cursor root = root_of(head);
-    memset(out_said, 0, sizeof *out_said);
-    for (size_t i = 0; i < GBX_SAID_COUNT; ++i) {
-        for (size_t k = 0; k < 2 && totals[i].fields[k] < HEAD_COUNT; ++k) {
-            const char *name = head_names[totals[i].fields[k]];
+    memset(out_totals, 0, sizeof *out_totals);
+    for (size_t i = 0; i < GBX_TOTAL_COUNT; ++i) {
+        for (size_t k = 0; k < 2 && total_members[i].fields[k] < HEAD_COUNT; ++k) {
+            const char *name = head_names[total_members[i].fields[k]];
             gbx_cursor member;
             int64_t value = 0;
             GBX_TRY(gbx_cursor_optional(&root, name, &member));
             if (!member.value)
                 continue;
             GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &value));
-            if (out_said->names[i])
-                return gbx_cursor_fail(&member, "is there beside \"%s\"", out_said->names[i]);
-            out_said->names[i] = name;
-            out_said->values[i] = (uint64_t)value;
+            if (out_totals->names[i])
+                return gbx_cursor_fail(&member, "is there beside \"%s\"", out_totals->names[i]);
+            out_totals->names[i] = name;
+            out_totals->values[i] = (uint64_t)value;
         }
     }
     gbx_cursor losses;
     GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_losses], &losses));
-    out_said->has_losses = losses.value != NULL;
+    out_totals->has_losses = losses.value != NULL;
     return NULL;
 }
 
@@ -198,7 +198,7 @@ static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx
 
 static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object) {
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS, .words = sizeof loss / 8}};
-    uint32_t cause = GBX_LOSS_UNTOLD;
+    uint32_t cause = GBX_LOSS_UNKNOWN;
     uint32_t stage = GBX_STAGE_NONE;
     int64_t count = 0;
     gbx_cursor member;
@@ -270,12 +270,12 @@ static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journa
 }
 
 /* What is counted and nowhere listed. */
-static gbx_status add_untold(gbx_import_journal *journal, uint64_t count) {
+static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS,
                                      .stage = GBX_STAGE_NONE,
                                      .arg_index = GBX_ARG_NONE,
                                      .words = sizeof loss / 8},
-                            .cause = GBX_LOSS_UNTOLD,
+                            .cause = GBX_LOSS_UNKNOWN,
                             .count = count};
     return count > 0 ? gbx_import_journal_add(journal, &loss.head) : NULL;
 }
@@ -302,7 +302,7 @@ static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
     return NULL;
 }
 
-static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *said,
+static gbx_status add_end(const gbx_import_head *head, const gbx_import_totals *totals,
                           gbx_import_journal *journal) {
     const gbx_reader_totals *counted = &journal->totals;
     gbx_cursor root = root_of(head);
@@ -330,7 +330,7 @@ static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *sa
                             .stored_bytes = counted->stored_bytes,
                             .deduplicated = counted->deduplicated,
                             .dropped = counted->dropped,
-                            .stall_ns = said->values[GBX_SAID_STALL_NS],
+                            .stall_ns = totals->values[GBX_TOTAL_STALL_NS],
                             .bytes = bytes};
     memcpy(end + 1, status, bytes);
     gbx_status added = gbx_import_journal_add(journal, &end->head);
@@ -338,14 +338,14 @@ static gbx_status add_end(const gbx_import_head *head, const gbx_import_said *sa
     return added;
 }
 
-gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_import_said *said,
+gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_import_totals *totals,
                                     gbx_import_journal *journal) {
     GBX_TRY(add_list(head, journal, HEAD_losses, NULL));
-    if (!said->has_losses)
-        GBX_TRY(add_untold(journal, said->values[GBX_SAID_DROPPED]));
-    GBX_TRY(add_untold(journal, said->values[GBX_SAID_OVERWRITTEN]));
+    if (!totals->has_losses)
+        GBX_TRY(add_unexplained(journal, totals->values[GBX_TOTAL_DROPPED]));
+    GBX_TRY(add_unexplained(journal, totals->values[GBX_TOTAL_OVERWRITTEN]));
     GBX_TRY(add_all_skipped(head, journal));
-    return add_end(head, said, journal);
+    return add_end(head, totals, journal);
 }
 
 /* --- the run --- */

@@ -52,7 +52,7 @@ static void a_dump_of_another_tool_holds_what_its_kernels_computed(void **state)
     static const uint32_t functions[] = {0, 1, 1, 2, 0};
     gbx_reader *reader = NULL;
     open_fixture("vector_example", &reader);
-    assert_int_equal(gbx_reader_get_origin(reader)->told, 0);
+    assert_int_equal(gbx_reader_get_origin(reader)->known, 0);
     assert_false(gbx_reader_get_origin(reader)->is_journal);
     assert_int_equal(gbx_reader_get_totals(reader)->records, 18);
     assert_int_equal(gbx_reader_get_totals(reader)->payload_bytes, 851968);
@@ -226,14 +226,14 @@ static void compare_with_manifest(const char *directory, bool is_killed) {
     char path[160], away[160];
     gbx_reader *journal = open_dump(directory);
     assert_true(gbx_reader_get_origin(journal)->is_journal);
-    assert_int_equal(gbx_reader_get_origin(journal)->told, GBX_TOLD_ALL);
+    assert_int_equal(gbx_reader_get_origin(journal)->known, GBX_KNOWN_ALL);
     assert_ok(gbx_manifest_write(directory, true, false));
     snprintf(path, sizeof path, "%s/tensor_dump/tensor_dump.rec", directory);
     snprintf(away, sizeof away, "%s/tensor_dump/away", directory);
     assert_int_equal(rename(path, away), 0);
     gbx_reader *manifest = open_dump(directory);
     assert_false(gbx_reader_get_origin(manifest)->is_journal);
-    assert_int_equal(gbx_reader_get_origin(manifest)->told, GBX_TOLD_ALL & ~GBX_TOLD_EXECUTIONS);
+    assert_int_equal(gbx_reader_get_origin(manifest)->known, GBX_KNOWN_ALL & ~GBX_KNOWN_EXECUTIONS);
     assert_string_equal(gbx_reader_get_origin(manifest)->payload_path,
                         gbx_reader_get_origin(journal)->payload_path);
     assert_int_equal(gbx_reader_count(journal), gbx_reader_count(manifest));

@@ -11,12 +11,10 @@
 #include "base/checked.h"
 #include "base/float_bits.h"
 #include "store/import/internal.h"
+#include "tensor/dtype_table.h"
 #include "tensor/view.h"
 
 enum { EXPECTED_BYTES = 96, NUMBER_BYTES_MAX = 1024 };
-
-/* Half a step beyond the largest number. */
-#define E4M3_END 464.0
 
 static uint64_t low_bits(uint64_t bits, uint32_t width) {
     return width < 64 ? bits & ((UINT64_C(1) << width) - 1) : bits;
@@ -93,18 +91,13 @@ static bool take_double(const gbx_scan_value *value, double *out_value) {
     return true;
 }
 
-/* What a float dtype holds of a number; false where it is beyond its range. */
+/* What a float dtype holds of a number; false where it is not in its range. */
 static bool take_float(const gbx_scan_value *value, uint32_t dtype, uint64_t *out_bits) {
     double number;
     if (!take_double(value, &number))
         return false;
     *out_bits = gbx_dtype_from_f64(dtype, number);
-    double held = gbx_dtype_to_f64(dtype, *out_bits);
-    if (isnan(number))
-        return true;
-    if (dtype == GBX_FLOAT8_E4M3) /* has no infinity and saturates instead */
-        return fabs(number) <= E4M3_END;
-    return isfinite(held) || isinf(number);
+    return gbx_dtype_holds_f64(dtype, number);
 }
 
 /* --- scalars --- */
@@ -315,7 +308,7 @@ static gbx_status get_strides(const gbx_import_fields *fields, gbx_tensor *view)
 }
 
 static gbx_status check_numel(const gbx_import_fields *fields, const gbx_tensor *view) {
-    int64_t told = 0;
+    int64_t stated = 0;
     uint64_t count = 1;
     bool is_empty = false, is_fitting = true;
     for (uint32_t d = 0; d < view->ndims; ++d) {
@@ -326,10 +319,10 @@ static gbx_status check_numel(const gbx_import_fields *fields, const gbx_tensor 
     if (!is_fitting || count > INT64_MAX / 8) /* also of an empty one: strides are made of it */
         return gbx_import_fail(fields, GBX_FIELD_shape, "its size overflows 64 bits");
     count = is_empty ? 0 : count;
-    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_numel, 0, INT64_MAX, &told));
-    if (gbx_import_has(fields, GBX_FIELD_numel) && (uint64_t)told != count)
+    GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_numel, 0, INT64_MAX, &stated));
+    if (gbx_import_has(fields, GBX_FIELD_numel) && (uint64_t)stated != count)
         return gbx_import_fail(fields, GBX_FIELD_numel,
-                               "%" PRId64 " is not the %" PRIu64 " elements of the shape", told,
+                               "%" PRId64 " is not the %" PRIu64 " elements of the shape", stated,
                                count);
     return NULL;
 }
@@ -365,9 +358,9 @@ static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
 
 /* Tools differ in what they call not contiguous: a view at an offset, a dimension of 1. */
 static gbx_status check_contiguous(const gbx_import_fields *fields, const gbx_tensor *view) {
-    bool is_told = false;
-    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_is_contiguous, &is_told));
-    if (!is_told || gbx_tensor_is_contiguous(view))
+    bool is_stated = false;
+    GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_is_contiguous, &is_stated));
+    if (!is_stated || gbx_tensor_is_contiguous(view))
         return NULL;
     return gbx_import_fail(fields, GBX_FIELD_is_contiguous,
                            "is true, but shape and strides are not those of a row-major tensor "

@@ -139,7 +139,7 @@ typedef struct gbx_import_entry {
     uint32_t func_ids[GBX_IMPORT_KERNELS_MAX];      /* UINT32_MAX for none */
     gbx_scan_value kernels[GBX_IMPORT_KERNELS_MAX]; /* their names; null where not told */
     gbx_scan_value arg_name;                        /* null where not told */
-    unsigned told;                                  /* GBX_TOLD_... */
+    unsigned known;                                 /* GBX_KNOWN_... */
     gbx_import_span span;                           /* of the task */
 
     /* SCALAR or TENSOR, but for head.task and GBX_FLAG_DUPLICATE. */
@@ -288,15 +288,15 @@ GBX_MUST_USE gbx_status gbx_import_head_check(const gbx_import_head *head,
                                               const char **out_bin_file);
 
 /* The totals that the manifest tells. */
-GBX_MUST_USE gbx_status gbx_import_head_get_said(const gbx_import_head *head,
-                                                 gbx_import_said *out_said);
+GBX_MUST_USE gbx_status gbx_import_head_get_totals(const gbx_import_head *head,
+                                                   gbx_import_totals *out_totals);
 
 /* Whether it tells how the run ended. */
 bool gbx_import_head_has_status(const gbx_import_head *head);
 
 /* LOSS, SKIPPED and END records, after all others, and after gbx_import_kernels_merge. */
 GBX_MUST_USE gbx_status gbx_import_head_add_rest(const gbx_import_head *head,
-                                                 const gbx_import_said *said,
+                                                 const gbx_import_totals *totals,
                                                  gbx_import_journal *journal);
 
 /* The text of the record of the run, after gbx_import_kernels_merge; freed by the caller. */

@@ -44,10 +44,10 @@ typedef struct gbx_manifest_file {
 GBX_MUST_USE gbx_status gbx_manifest_file_create(const char *directory, const char *name,
                                                  gbx_manifest_file *out_file);
 
-/* Writes to a descriptor that is open, a pipe as well, and stays the caller's; `name` stands for it
- * in messages. With -1 it keeps the text in memory. */
-GBX_MUST_USE gbx_status gbx_manifest_file_stream(int fd, const char *name,
-                                                 gbx_manifest_file *out_file);
+/* Hands the text to `write`, with `context`, or keeps it in memory where that is NULL; `name`
+ * stands for it in messages. */
+GBX_MUST_USE gbx_status gbx_manifest_file_stream(gbx_manifest_sink write, void *context,
+                                                 const char *name, gbx_manifest_file *out_file);
 
 /* Of one in memory: the text so far, until the next byte is put, and an empty file again. */
 GBX_MUST_USE gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text,
@@ -144,7 +144,7 @@ typedef struct gbx_manifest {
     const gbx_reader_totals *totals;
     const gbx_record_end *end; /* NULL: the run was killed */
     const char *payload_name;  /* NULL where there is none */
-    unsigned told;             /* GBX_TOLD_... */
+    unsigned known;            /* GBX_KNOWN_... */
     bool has_kernels;          /* their names are told */
     bool has_lists;            /* all lists are put at the top, not that of kernels alone */
     bool has_member;           /* one was put at the top */

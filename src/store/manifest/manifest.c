@@ -523,7 +523,7 @@ static gbx_status begin(gbx_manifest *m, gbx_reader *reader, const char *run_dir
     m->totals = gbx_reader_get_totals(reader);
     m->end = gbx_reader_end(reader);
     m->payload_name = slash ? slash + 1 : NULL;
-    m->told = origin->told;
+    m->known = origin->known;
     m->has_lists = true;
     m->has_kernels = origin->is_journal || m->run->kernel_count > 0;
     return fill_names(&m->names, m->run);
@@ -583,16 +583,16 @@ gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_
     return status;
 }
 
-gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen, int fd,
-                              const char *name) {
+gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
+                              gbx_manifest_sink write, void *to) {
     gbx_manifest_file file;
     gbx_manifest *m = calloc(1, sizeof *m);
     if (!m)
-        return gbx_fail_memory("writing %s", name);
+        return gbx_fail_memory("printing a manifest");
     m->chosen = chosen;
     gbx_status status = begin(m, reader, chosen->run_directory);
     if (!status)
-        status = gbx_manifest_file_stream(fd, name, &file);
+        status = gbx_manifest_file_stream(write, to, "a manifest", &file);
     if (!status) {
         m->file = &file;
         status = put_manifest(m, GBX_MANIFEST_FILE_TENSORS);
@@ -615,7 +615,7 @@ gbx_status gbx_manifest_pieces_open(gbx_reader *reader, gbx_manifest_pieces **ou
     }
     gbx_status status = begin(pieces->m, reader, "");
     if (!status)
-        status = gbx_manifest_file_stream(-1, "a manifest", &pieces->file);
+        status = gbx_manifest_file_stream(NULL, NULL, "a manifest", &pieces->file);
     if (status) {
         gbx_manifest_pieces_close(pieces);
         return status;

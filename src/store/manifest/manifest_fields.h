@@ -42,9 +42,9 @@
     X(bin_file,             ALWAYS, string,     true, m->payload_name)                             \
     X(bin_format,           ALWAYS, bin_format, true, m)                                           \
     X(dump_level,           ALWAYS, string,     true, m->run->dump_level)                          \
-    X(complete,             ALWAYS, flag,       m->told & GBX_TOLD_STATUS,                         \
+    X(complete,             ALWAYS, flag,       m->known & GBX_KNOWN_STATUS,                       \
                                                 gbx_reader_is_complete(m->reader))                 \
-    X(status,               ENDED,  string,     m->told & GBX_TOLD_STATUS,                         \
+    X(status,               ENDED,  string,     m->known & GBX_KNOWN_STATUS,                       \
                                                 m->end ? gbx_reader_end_text(m->reader) : "killed")\
     X(total_tensors,        ALWAYS, u64,        true, m->totals->records)                          \
     X(before_dispatch,      ALWAYS, u64,        true, m->totals->before_dispatch)                  \
@@ -129,7 +129,7 @@
     X(numel,         ALWAYS, RECORD, u64,         true, e->numel)                                  \
     X(is_contiguous, ALWAYS, RECORD, flag,        true,                                            \
                                                   !is_tensor || e->flags & GBX_FLAG_CONTIGUOUS)    \
-    X(buffer_addr,   ALWAYS, RECORD, hex,         is_tensor && m->told & GBX_TOLD_ADDRESSES,       \
+    X(buffer_addr,   ALWAYS, RECORD, hex,         is_tensor && m->known & GBX_KNOWN_ADDRESSES,     \
                                                   e->tensor->buffer_addr)                          \
     X(bin_offset,    ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_offset : 0)\
     X(bin_size,      ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_size : 0)  \
@@ -138,16 +138,16 @@
     X(truncated,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_TRUNCATED)             \
     X(overwritten,   ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_OVERWRITTEN)           \
     X(in_flight,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_IN_FLIGHT)             \
-    X(time_ns,       ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->time_ns)      \
-    X(thread,        ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->thread)       \
-    X(block_num,     ALWAYS, TASK,   u64_or_null, m->told & GBX_TOLD_SUBTASKS,                     \
+    X(time_ns,       ALWAYS, RECORD, u64,         m->known & GBX_KNOWN_TIMES, e->head->time_ns)    \
+    X(thread,        ALWAYS, RECORD, u64,         m->known & GBX_KNOWN_TIMES, e->head->thread)     \
+    X(block_num,     ALWAYS, TASK,   u64_or_null, m->known & GBX_KNOWN_SUBTASKS,                   \
                                                   t->has_record, t->block_num)                     \
-    X(subtasks,      ALWAYS, TASK,   subtasks,    m->told & GBX_TOLD_SUBTASKS, t->func_ids)        \
-    X(start_ns,      LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+    X(subtasks,      ALWAYS, TASK,   subtasks,    m->known & GBX_KNOWN_SUBTASKS, t->func_ids)      \
+    X(start_ns,      LATER,  TASK,   u64_or_null, m->known & GBX_KNOWN_SPANS,                      \
                                                   t->span.has_start, t->span.start_ns)             \
-    X(end_ns,        LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+    X(end_ns,        LATER,  TASK,   u64_or_null, m->known & GBX_KNOWN_SPANS,                      \
                                                   t->span.has_end, t->span.end_ns)                 \
-    X(cores,         LATER,  TASK,   cores,       m->told & GBX_TOLD_SPANS, &t->span)              \
+    X(cores,         LATER,  TASK,   cores,       m->known & GBX_KNOWN_SPANS, &t->span)            \
     X(stats,         ALWAYS, RECORD, stats,       is_tensor && e->stats, e->dtype, e->stats)
 
 /* `e` is a gbx_record_stats. */

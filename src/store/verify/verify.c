@@ -206,7 +206,7 @@ static void end_task(journal_check *check) {
     if (check->is_ok && gbx_reader_run(check->reader)->has_args)
         compare_task(check, "dispatches", expected_dispatches(&task->about), task->dispatches);
     if (check->is_ok && gbx_reader_get_totals(check->reader)->executions &&
-        gbx_reader_get_origin(check->reader)->told & GBX_TOLD_EXECUTIONS)
+        gbx_reader_get_origin(check->reader)->known & GBX_KNOWN_EXECUTIONS)
         compare_task(check, "executions", expected_dispatches(&task->about), task->executions);
 }
 
@@ -256,11 +256,11 @@ static gbx_status check_records(journal_check *check) {
 
 /* --- the journal as a whole --- */
 
-static void compare_total(gbx_findings *findings, const char *name, uint64_t said,
+static void compare_total(gbx_findings *findings, const char *name, uint64_t stated,
                           uint64_t counted) {
     char what[64];
     snprintf(what, sizeof what, "%s of the END record", name);
-    gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, what, counted, said);
+    gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, what, counted, stated);
 }
 
 static void check_totals(gbx_findings *findings, const gbx_record_end *end,
@@ -298,27 +298,27 @@ static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
 /* --- a manifest alone --- */
 
 /* What it says of its entries. */
-static void check_said(gbx_findings *findings, const gbx_reader *reader) {
-    const gbx_import_said *said = gbx_reader_get_said(reader);
+static void check_import_totals(gbx_findings *findings, const gbx_reader *reader) {
+    const gbx_import_totals *stated = gbx_reader_get_import_totals(reader);
     const gbx_reader_totals *counted = gbx_reader_get_totals(reader);
-    const uint64_t values[GBX_SAID_COUNT] = {
-        [GBX_SAID_RECORDS] = counted->records,
-        [GBX_SAID_BEFORE] = counted->before_dispatch,
-        [GBX_SAID_AFTER] = counted->after_completion,
-        [GBX_SAID_INPUTS] = counted->inputs,
-        [GBX_SAID_OUTPUTS] = counted->outputs,
-        [GBX_SAID_INOUTS] = counted->inouts,
-        [GBX_SAID_IN_FLIGHT] = counted->in_flight,
-        [GBX_SAID_TRUNCATED] = counted->truncated,
-        [GBX_SAID_DEDUPLICATED] = counted->deduplicated,
-        [GBX_SAID_PAYLOAD_BYTES] = counted->payload_bytes,
-        [GBX_SAID_STORED_BYTES] = counted->stored_bytes,
-        [GBX_SAID_DROPPED] = counted->dropped - said->values[GBX_SAID_OVERWRITTEN],
+    const uint64_t values[GBX_TOTAL_COUNT] = {
+        [GBX_TOTAL_RECORDS] = counted->records,
+        [GBX_TOTAL_BEFORE] = counted->before_dispatch,
+        [GBX_TOTAL_AFTER] = counted->after_completion,
+        [GBX_TOTAL_INPUTS] = counted->inputs,
+        [GBX_TOTAL_OUTPUTS] = counted->outputs,
+        [GBX_TOTAL_INOUTS] = counted->inouts,
+        [GBX_TOTAL_IN_FLIGHT] = counted->in_flight,
+        [GBX_TOTAL_TRUNCATED] = counted->truncated,
+        [GBX_TOTAL_DEDUPLICATED] = counted->deduplicated,
+        [GBX_TOTAL_PAYLOAD_BYTES] = counted->payload_bytes,
+        [GBX_TOTAL_STORED_BYTES] = counted->stored_bytes,
+        [GBX_TOTAL_DROPPED] = counted->dropped - stated->values[GBX_TOTAL_OVERWRITTEN],
     };
-    for (size_t i = 0; i <= GBX_SAID_DROPPED; ++i)
-        if (said->names[i] && (i != GBX_SAID_DROPPED || said->has_losses))
-            gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, said->names[i], values[i],
-                                 said->values[i]);
+    for (size_t i = 0; i <= GBX_TOTAL_DROPPED; ++i)
+        if (stated->names[i] && (i != GBX_TOTAL_DROPPED || stated->has_losses))
+            gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, stated->names[i],
+                                 values[i], stated->values[i]);
 }
 
 /* --- all of it --- */
@@ -343,7 +343,7 @@ static gbx_status verify_open(const char *directory, const gbx_verify_observer *
     const gbx_record_end *end = gbx_reader_end(out->reader);
     const gbx_reader_totals *totals = gbx_reader_get_totals(out->reader);
     if (!gbx_reader_get_origin(out->reader)->is_journal) {
-        check_said(&out->findings, out->reader);
+        check_import_totals(&out->findings, out->reader);
         return check_contents(observer, out);
     }
     check_extent(&out->findings, out->reader);

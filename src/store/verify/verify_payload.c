@@ -35,7 +35,7 @@ typedef struct payload_check {
 
 bool gbx_verify_is_own(const gbx_reader *reader) {
     const gbx_reader_origin *origin = gbx_reader_get_origin(reader);
-    return origin->is_journal || (origin->told & GBX_TOLD_TASK_SEQ);
+    return origin->is_journal || (origin->known & GBX_KNOWN_TASK_SEQ);
 }
 
 /* Without its directory. */
