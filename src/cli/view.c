@@ -207,8 +207,8 @@ const gbx_command gbx_command_view = {
     .description =
         "Show what a dump holds: a list of every argument of every task, before it was dispatched "
         "and after it completed; with --index, or a filter that leaves one entry, its values. " GBX_DUMP_IS
-        ", or a dump of another tool. A filter may be given several times: any of its values may "
-        "match; the list has what matches all filters.",
+        ", or a dump of another tool. A filter may be given several times: any of its "
+        "values may match; the list has what matches all filters.",
     .examples = "glassbox view\n"
                 "glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
                 "glassbox view --index 17\n"
