@@ -104,43 +104,43 @@ def test_broken_scenes():
 def test_usage():
     directory = make("adder")
     for arguments, says in (
-            (["--blocks", "25"], '--blocks: "25" is no integer from 1 to 24'),
-            (["--threads", "0"], '--threads: "0" is no integer from 1 to 8'),
-            (["--gm", "4X"], '--gm: "4X" is no size'), (["--gm", "64G"], '--gm: "64G" is no size'),
-            (["-p", "a6sim"], '--platform: "a6sim" is none of a2a3sim, a5sim'),
-            (["--runtime", "fast"], '--runtime: "fast" is none of tensormap_and_ringbuffer'),
-            (["--device", "disk"], '--device: "disk" is none of process, thread'),
-            (["--build", "later"], '--build: "later" is none of concurrent, sequential'),
-            (["--rounds", "-1"], '--rounds: "-1" is no integer'), (["--timeout", "soon"], '--timeout: "soon" is no number of seconds'),
-            (["another"], '"another" is not expected; one scene is run at a time'),
-            (["--dump-tensor", "stats"], '"stats" is not expected; a level is written --dump-tensor=stats')):
+            (["--blocks", "25"], '--blocks: "25" is not an integer from 1 to 24'),
+            (["--threads", "0"], '--threads: "0" is not an integer from 1 to 8'),
+            (["--gm", "4X"], '--gm: "4X" is not a size'), (["--gm", "64G"], '--gm: "64G" is not a size'),
+            (["-p", "a6sim"], '--platform: unknown value "a6sim"; expected a2a3sim or a5sim'),
+            (["--runtime", "fast"], '--runtime: unknown value "fast"; expected tensormap_and_ringbuffer'),
+            (["--device", "disk"], '--device: unknown value "disk"; expected process or thread'),
+            (["--build", "later"], '--build: unknown value "later"; expected concurrent or sequential'),
+            (["--rounds", "-1"], '--rounds: "-1" is not an integer'), (["--timeout", "soon"], '--timeout: "soon" is not a number of seconds'),
+            (["another"], 'unexpected argument "another": run takes one scene'),
+            (["--dump-tensor", "stats"], 'unexpected argument "stats": write --dump-tensor=stats')):
         check_in("usage", says, run(directory, *arguments, code=2)[1])
 
 
 def test_usage_of_dumps():
     directory = make("adder")
-    tensor, nothing = ["--dump-tensor"], "means nothing without --dump-tensor"
+    tensor, nothing = ["--dump-tensor"], "needs --dump-tensor"
     where = root / "usage"
     where.mkdir()
     for arguments, says in (
-            (["--dump-tensor=all"], '--dump-tensor: "all" is none of full, partial, hybrid, stats'),
-            (["--dump-tensor="], '--dump-tensor: "" is none of full'),
+            (["--dump-tensor=all"], '--dump-tensor: unknown value "all"; expected full, partial, hybrid or stats'),
+            (["--dump-tensor="], '--dump-tensor: unknown value ""; expected full'),
             (["--dump-filter", "kernel=add"], "--dump-filter " + nothing),
             (["--dump-filter", "kernel=add", "--dump-args"], "--dump-filter " + nothing),
             (["--dump-stats"], "--dump-stats " + nothing),
             (["--no-dedup", "--dump-args"], "--no-dedup " + nothing),
             (["--dump-max-tensor", "1K"], "--dump-max-tensor " + nothing),
-            (["-o", "here"], "--output means nothing without --dump-tensor or --dump-args"),
-            (["--dump-arena", "1M"], "--dump-arena means nothing without --dump-tensor or --dump-args"),
-            (["--dump-buffers", "4"], "--dump-buffers means nothing without"),
-            (["--dump-stall-timeout", "4"], "--dump-stall-timeout means nothing without"),
-            (tensor + ["-o", ""], "--output: an empty name"),
-            (tensor + ["--dump-arena", "63K"], '--dump-arena: "63K" is no size from 65536 to 4294967296 bytes'),
-            (tensor + ["--dump-arena", "5G"], '--dump-arena: "5G" is no size'),
-            (tensor + ["--dump-buffers", "1"], '--dump-buffers: "1" is no integer from 2 to 64'),
-            (tensor + ["--dump-buffers", "65"], '--dump-buffers: "65" is no integer from 2 to 64'),
-            (tensor + ["--dump-max-tensor", "0"], '--dump-max-tensor: "0" is no size from 1 to'),
-            (tensor + ["--dump-stall-timeout", "0"], '--dump-stall-timeout: "0" is no number of seconds'),
+            (["-o", "here"], "--output needs --dump-tensor or --dump-args"),
+            (["--dump-arena", "1M"], "--dump-arena needs --dump-tensor or --dump-args"),
+            (["--dump-buffers", "4"], "--dump-buffers needs"),
+            (["--dump-stall-timeout", "4"], "--dump-stall-timeout needs"),
+            (tensor + ["-o", ""], "--output: the name is empty"),
+            (tensor + ["--dump-arena", "63K"], '--dump-arena: "63K" is not a size from 65536 to 4294967296 bytes'),
+            (tensor + ["--dump-arena", "5G"], '--dump-arena: "5G" is not a size'),
+            (tensor + ["--dump-buffers", "1"], '--dump-buffers: "1" is not an integer from 2 to 64'),
+            (tensor + ["--dump-buffers", "65"], '--dump-buffers: "65" is not an integer from 2 to 64'),
+            (tensor + ["--dump-max-tensor", "0"], '--dump-max-tensor: "0" is not a size from 1 to'),
+            (tensor + ["--dump-stall-timeout", "0"], '--dump-stall-timeout: "0" is not a number of seconds'),
             (tensor + ["--dump-filter", "task=1"] * 33, "--dump-filter: more than 32 filters"),
             (tensor + ["--dump-filter", "kernl=add"], 'dump filter "kernl=add": "kernl" is none of the keys kernel, func'),
             (tensor + ["--dump-filter", "role=in", "--dump-filter", "kernel=ad"],
