@@ -151,7 +151,7 @@ def test_usage_of_dumps():
     check("usage of dumps: nothing was made", list(where.iterdir()), [])
     (where / "file").write_text("")
     _, err = run(directory, *tensor, "-o", "file/below", code=2, cwd=where)
-    check_in("no directory", "making the directory file for a dump: Not a directory", err)
+    check_in("no directory", "creating the directory file for a dump: Not a directory", err)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ def good_dump(root):
 
 
 def default_dump(root, dump):
-    check(["verify"], 2, "", ["there is no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
+    check(["verify"], 2, "", ["no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
     (root / "outputs").mkdir()
     os.symlink(dump.directory, root / "outputs" / "latest")
     check(["verify"], 0, GOOD, cwd=root)
@@ -270,7 +270,7 @@ def other_tools(root):
     (copy / "args_dump.json").write_text(text.replace('"before_dispatch": 13', '"before_dispatch": 12')
                                          .replace('"dropped_records": 0', '"dropped_records": 3'))
     check(["verify", copy], 1, ["bad: 2 things are wrong", "  count: before_dispatch: expected 13, got 12\n",
-                                "record 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside of "
+                                "record 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside the "
                                 "851964 bytes of args.bin, got 65536 bytes at byte 786432\n",
                                 "lost: 3 records: the dump does not tell why\n"])
     losses = json.loads(check(["verify", copy, "--json"], 1))["losses"]
@@ -353,12 +353,12 @@ def many_kernels(root):
 def refused(root, dump):
     with open(dump.inner / "tensor_dump.rec", "rb") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
-        check(["verify", dump.directory], 2, "", ["is being written: the run is going on"])
-        check(["recover", dump.directory], 2, "", ["is in use: the run is going on"])
+        check(["verify", dump.directory], 2, "", ["is being written: the run is still going on"])
+        check(["recover", dump.directory], 2, "", ["is in use: the run is still going on"])
         check(["verify", "--json", dump.directory], 2, "", ["is being written"])
     empty = Dump(root / "more", "empty").write(64)
-    check(["verify", empty.directory], 2, "", ["no block that can be read"])
-    check(["recover", empty.directory], 2, "", ["there is no record to keep"])
+    check(["verify", empty.directory], 2, "", ["no readable block"])
+    check(["recover", empty.directory], 2, "", ["no record can be kept"])
     (empty.inner / "tensor_dump.rec").unlink()
     check(["verify", empty.directory], 2, "", ["tensor_dump.rec is missing"])
     check(["verify", root / "nowhere"], 2, "", ["nowhere: No such file or directory", "--dump-tensor"])

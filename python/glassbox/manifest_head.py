@@ -55,7 +55,7 @@ class Head:
     def _check_members(self, document: dict[str, Any]) -> None:
         for name in sorted(document.names if isinstance(document, Repeated) else ()):
             if name in _KNOWN:
-                raise Faulty(f": {name} is there twice")
+                raise Faulty(f": {name} appears twice")
         for name, value in document.items():
             if not is_text(name):
                 raise Faulty(f": the name {shorten(name)} of a member is no text")

@@ -206,13 +206,12 @@ static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
         if ((record->type == GBX_RECORD_RUN) != is_first) {
             problem->stop = GBX_STOP_BAD_RECORD;
             snprintf(problem->text, sizeof problem->text, "%s",
-                     is_first ? "the first record is not that of the run"
-                              : "the record of the run comes once more");
+                     is_first ? "the first record is not RUN" : "there is a second RUN record");
             return false;
         }
         if (has_end) {
             problem->stop = GBX_STOP_AFTER_END;
-            snprintf(problem->text, sizeof problem->text, "a record follows the last one");
+            snprintf(problem->text, sizeof problem->text, "a record follows END");
             return false;
         }
         has_end = record->type == GBX_RECORD_END;
@@ -295,7 +294,7 @@ static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
     GBX_TRY(gbx_import_find(directory, import.path, &is_there));
     if (!is_there)
         return gbx_fail(GBX_NOT_FOUND,
-                        "cannot open the journal %s: there is none, nor is there a manifest "
+                        "cannot open the journal %s: it does not exist, and there is no manifest "
                         "(tensor_dump.json, or args_dump.json with bin_file) to read instead",
                         reader->path);
     GBX_TRY(gbx_import_read(&import));
@@ -321,10 +320,10 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
         return gbx_fail_memory("reading %s", reader->path);
     GBX_TRY(scan(reader));
     if (!reader->has_run)
-        return gbx_fail(
-            GBX_BAD_FORMAT, "%s has no block that can be read: at offset %" PRIu64 ", %s",
-            reader->path, reader->extent.stop_offset,
-            reader->extent.stop == GBX_STOP_END ? "the file ends" : reader->extent.stop_text);
+        return gbx_fail(GBX_BAD_FORMAT, "%s has no readable block: at offset %" PRIu64 ", %s",
+                        reader->path, reader->extent.stop_offset,
+                        reader->extent.stop == GBX_STOP_END ? "the file ends"
+                                                            : reader->extent.stop_text);
     GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path,
                                      reader->extent.good_bytes));
     gbx_record_index_sort(&reader->index);
@@ -437,8 +436,8 @@ const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader) 
 
 static gbx_status fail_changed(const gbx_reader *reader, uint64_t offset) {
     return gbx_fail(GBX_BAD_FORMAT,
-                    "%s was changed while it was read: at offset %" PRIu64
-                    " lies another record than before",
+                    "%s changed while it was being read: at offset %" PRIu64
+                    ", there is a different record now",
                     reader->path, offset);
 }
 
@@ -577,9 +576,9 @@ static gbx_status fail_beyond(gbx_reader *reader) {
                             tensor->bin_offset, reader->payload_path, reader->payload.bytes);
         ++entry;
     }
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "%s: its payload goes on to %" PRIu64 ", but %s ends at %" PRIu64, reader->path,
-                    reader->totals.payload_end, reader->payload_path, reader->payload.bytes);
+    return gbx_fail(
+        GBX_BAD_FORMAT, "%s: the payload should end at %" PRIu64 ", but %s ends at %" PRIu64,
+        reader->path, reader->totals.payload_end, reader->payload_path, reader->payload.bytes);
 }
 
 gbx_status gbx_reader_open_payload(gbx_reader *reader) {

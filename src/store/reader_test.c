@@ -487,7 +487,7 @@ static void records_without_sense_are_refused(void **state) {
     begin_with_run(&b);
     add_scalar(&b, (head){.dtype = 1}, 1);
     add_run(&b, run_json);
-    check_refused(&f->d, &b, "once more");
+    check_refused(&f->d, &b, "there is a second RUN record");
 }
 
 static void add_execution(builder *b, uint64_t task, uint64_t start_ns, uint64_t end_ns,
@@ -601,7 +601,7 @@ static void a_journal_without_a_run_is_refused(void **state) {
     begin_journal(&b);
     add_scalar(&b, (head){.dtype = 1}, 1);
     finish_journal(&b, &f->d);
-    check_fails(&f->d, GBX_BAD_FORMAT, "not that of the run");
+    check_fails(&f->d, GBX_BAD_FORMAT, "the first record is not RUN");
     free(b.bytes);
     begin_journal(&b);
     add_run(&b, "{\"generator\": 1}");
@@ -802,7 +802,8 @@ static void a_record_that_has_to_be_understood_is_refused(void **state) {
         char expected[64];
         build_newer(&f->b, &b, types[i]);
         finish_journal(&b, &f->d);
-        snprintf(expected, sizeof expected, "type %u, which a reader has to understand", types[i]);
+        snprintf(expected, sizeof expected,
+                 "type %u, which this version does not know and must not skip", types[i]);
         check_fails(&f->d, GBX_UNSUPPORTED, expected);
         check_fails(&f->d, GBX_UNSUPPORTED, "needs a newer glassbox");
         free(b.bytes);

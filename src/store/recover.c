@@ -174,7 +174,7 @@ static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *te
                                .task = tensor->head.task,
                                .arg_index = tensor->head.arg_index,
                                .stage = tensor->head.stage};
-    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of tensor_dump.bin",
+    snprintf(expected, sizeof expected, "inside the %" PRIu64 " bytes of tensor_dump.bin",
              file_bytes);
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, tensor->bin_size,
              tensor->bin_offset);
@@ -307,11 +307,12 @@ static gbx_status refuse_newer(const repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     if (extent->stop == GBX_STOP_END || gbx_reader_stop_is_damage(extent->stop))
         return NULL;
-    return gbx_fail(GBX_UNSUPPORTED,
-                    "recovering %s: at offset %" PRIu64 " of the journal, %s; the block has its "
-                    "checksum, so this is not damage, and cutting it off could lose what a newer "
-                    "glassbox reads; nothing was changed",
-                    repair->directory, extent->stop_offset, extent->stop_text);
+    return gbx_fail(
+        GBX_UNSUPPORTED,
+        "recovering %s: at offset %" PRIu64
+        " of the journal, %s; the block has its checksum, so this is not damage: a newer "
+        "glassbox may be able to read it; nothing was changed",
+        repair->directory, extent->stop_offset, extent->stop_text);
 }
 
 static gbx_status repair_journal(repair_work *repair) {
@@ -350,7 +351,7 @@ static gbx_status recover_locked(repair_work *repair) {
     if (status && gbx_status_code(status) == GBX_UNSUPPORTED)
         return gbx_status_annotate(status, "recovering %s: nothing was changed", repair->directory);
     if (status)
-        return gbx_status_annotate(status, "recovering %s: there is no record to keep",
+        return gbx_status_annotate(status, "recovering %s: no record can be kept",
                                    repair->directory);
     status = repair_journal(repair);
     if (!status && repair->out->findings.has_failed)

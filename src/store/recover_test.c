@@ -251,7 +251,7 @@ static void a_run_that_goes_on_is_refused(void **state) {
     int writer = open(path, O_WRONLY);
     assert_int_equal(flock(writer, LOCK_EX), 0);
     assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_UNSUPPORTED, "is in use",
-                 "the run is going on", "wait until it has ended");
+                 "the run is still going on", "wait until it ends");
     assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), dump.block_starts[2] + 7);
     assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
     close(writer);
@@ -269,7 +269,7 @@ static void without_a_record_nothing_is_touched(void **state) {
         make();
         made_cut(&dump, "tensor_dump.rec", lengths[i]);
         assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_BAD_FORMAT,
-                     "there is no record to keep", dump.directory);
+                     "no record can be kept", dump.directory);
         assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), lengths[i]);
         assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
         made_remove(&dump);

@@ -41,8 +41,8 @@ static gbx_status make_directory(const char *path) {
     struct stat found;
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
         return NULL;
-    return gbx_fail(GBX_IO, "making the directory %s: %s; choose another directory", path,
-                    error == EEXIST ? "a file of that name is there" : strerror(error));
+    return gbx_fail(GBX_IO, "creating the directory %s: %s; choose another directory", path,
+                    error == EEXIST ? "a file has that name" : strerror(error));
 }
 
 /* `path` is changed for the time of the call. */
@@ -63,18 +63,18 @@ static gbx_status check_is_free(const gbx_store *store) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         struct stat found;
         if (fstatat(store->folder_fd, names[i], &found, AT_SYMLINK_NOFOLLOW) == 0)
-            return gbx_fail(GBX_INVALID_ARGUMENT,
-                            "creating a dump: %s/%s is there, so %s holds a dump already; choose "
-                            "another directory",
-                            store->folder, names[i], store->directory);
+            return gbx_fail(
+                GBX_INVALID_ARGUMENT,
+                "creating a dump: %s/%s exists, so %s already holds a dump; choose another "
+                "directory",
+                store->folder, names[i], store->directory);
     }
     return NULL;
 }
 
 static gbx_status open_folder(gbx_store *store, const char *directory) {
     if (!directory || directory[0] == '\0')
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "creating a dump: no directory is named; name one for it");
+        return gbx_fail(GBX_INVALID_ARGUMENT, "creating a dump: no directory is given");
     store->directory = strdup(directory);
     if (!store->directory || asprintf(&store->folder, "%s/" FOLDER, directory) < 0) {
         store->folder = NULL;
@@ -97,10 +97,11 @@ static uint32_t words_with_text(size_t fixed_bytes, size_t text_bytes) {
 static gbx_status append_run(gbx_store *store, const char *json) {
     size_t bytes = json ? strlen(json) : 0;
     if (bytes > GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "creating a dump: the description of the run has %zu bytes, and the "
-                        "journal takes %zu; shorten names and signatures of kernels",
-                        bytes, GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run));
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "creating a dump: the description of the run has %zu bytes, but the journal takes at "
+            "most %zu; shorten the names and signatures of kernels",
+            bytes, GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run));
     gbx_record_run *run =
         gbx_store_append(store, GBX_RECORD_RUN, words_with_text(sizeof *run, bytes));
     if (run) {
@@ -206,7 +207,7 @@ gbx_status gbx_store_write(gbx_store *store, uint64_t offset, const void *pages,
     else
         status = gbx_fail(GBX_INTERNAL,
                           "writing payload, %" PRIu64 " bytes at offset %" PRIu64 " from %p: "
-                          "no whole pages of a reserved range of %s; report this",
+                          "not whole pages of a reserved range of %s; report this",
                           bytes, offset, pages, store->folder);
     keep_failure(store, status);
     return status;
@@ -270,8 +271,8 @@ static gbx_status sync_directory(const gbx_store *store, const char *relative) {
     close(fd);
     if (error == 0 || error == EINVAL || error == EROFS || error == EOPNOTSUPP)
         return NULL;
-    return gbx_fail(GBX_LOST, "making the directory %s/%s durable: %s; %s", store->folder, relative,
-                    strerror(error), gbx_disk_advice(error));
+    return gbx_fail(GBX_LOST, "flushing the directory %s/%s to disk: %s; %s", store->folder,
+                    relative, strerror(error), gbx_disk_advice(error));
 }
 
 /* Its memory is not needed any more when the manifests are made, which take some. */
@@ -283,7 +284,7 @@ static gbx_status write_manifests(gbx_store *store) {
     gbx_code code = gbx_status_code(status);
     gbx_status lasting = gbx_fail(code == GBX_IO ? GBX_LOST : code,
                                   "%s; the records are kept in %s/" GBX_JOURNAL_FILE
-                                  ": run glassbox recover %s when that is mended",
+                                  ": run glassbox recover %s when that is fixed",
                                   gbx_status_message(status), store->folder, store->directory);
     gbx_status_free(status);
     return lasting;
@@ -292,7 +293,7 @@ static gbx_status write_manifests(gbx_store *store) {
 gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text,
                             const gbx_record_outcome *outcome) {
     if (store->is_finished)
-        return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is finished; report this",
+        return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is already finished; report this",
                         store->directory);
     store->is_finished = true;
     gbx_status status = gbx_payload_sync(&store->payload);

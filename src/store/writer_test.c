@@ -186,7 +186,7 @@ static void dump_that_is_there_is_not_touched(void **state) {
         gbx_store_config config = sample_config(directory);
         gbx_store *store;
         assert_fails(gbx_store_create(&config, &store), GBX_INVALID_ARGUMENT, path,
-                     "holds a dump already; choose another directory");
+                     "already holds a dump; choose another directory");
         assert_null(store);
         size_t size;
         unsigned char *file = scratch_read(path, &size);
@@ -208,8 +208,8 @@ static void directory_that_cannot_be_made_is_told(void **state) {
     gbx_store_config config = sample_config("file/dump");
     assert_fails(gbx_store_create(&config, &store), GBX_IO, "file", "choose another directory");
     config.directory = "file";
-    assert_fails(gbx_store_create(&config, &store), GBX_IO, "making the directory file",
-                 "a file of that name is there");
+    assert_fails(gbx_store_create(&config, &store), GBX_IO, "creating the directory file",
+                 "a file has that name");
     config.directory = "";
     assert_fails(gbx_store_create(&config, &store), GBX_INVALID_ARGUMENT, "no directory");
     config.directory = NULL;

@@ -42,8 +42,8 @@ static gbx_status check_numbered(reading *all, const gbx_import_entry *entry) {
         all->has_task_seq = entry->has_task_seq;
     if (entry->has_task_seq == all->has_task_seq)
         return NULL;
-    return gbx_import_fail(&all->fields, GBX_FIELD_task_seq, "is %s, unlike in entries before",
-                           entry->has_task_seq ? "there" : "missing");
+    return gbx_import_fail(&all->fields, GBX_FIELD_task_seq, "is %s, unlike in earlier entries",
+                           entry->has_task_seq ? "given" : "missing");
 }
 
 static bool has_kernels(const uint32_t func_ids[GBX_IMPORT_KERNELS_MAX]) {
@@ -60,8 +60,8 @@ static gbx_status add_kernel(const gbx_import_fields *fields, gbx_import_task *t
             return NULL;
     }
     return gbx_import_fail(fields, GBX_FIELD_func_id,
-                           "with %u, the entries of the task have more than %d kernels", func_id,
-                           GBX_IMPORT_KERNELS_MAX);
+                           "%u is one too many: the entries of the task name more than %d kernels",
+                           func_id, GBX_IMPORT_KERNELS_MAX);
 }
 
 static gbx_status join_kernels(const gbx_import_fields *fields, gbx_import_task *task,
@@ -77,7 +77,7 @@ static gbx_status join_kernels(const gbx_import_fields *fields, gbx_import_task 
         return NULL;
     if (task->has_subtasks || entry->has_subtasks)
         return gbx_import_fail(fields, GBX_FIELD_func_id,
-                               "is not what an earlier entry of the same task says");
+                               "differs from an earlier entry of the same task");
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
         if (entry->func_ids[i] != UINT32_MAX)
             GBX_TRY(add_kernel(fields, task, entry->func_ids[i]));
@@ -93,11 +93,11 @@ static gbx_status join_task(const gbx_import_fields *fields, gbx_import_task *ta
     }
     if (task->has_id != entry->has_task_id || task->id != entry->task_id)
         return gbx_import_fail(fields, GBX_FIELD_task_id,
-                               "is not what an earlier entry of task_seq %" PRIu64 " says",
+                               "differs from an earlier entry of task_seq %" PRIu64,
                                entry->task_seq);
     if (task->block_num != entry->block_num)
         return gbx_import_fail(fields, GBX_FIELD_block_num,
-                               "%u is not the %u of an earlier entry of the same task",
+                               "%u differs from the %u of an earlier entry of the same task",
                                entry->block_num, task->block_num);
     return join_kernels(fields, task, entry);
 }
@@ -188,8 +188,8 @@ static gbx_status take_entry(reading *all) {
 
 static gbx_status take_entries(reading *all, const char *name) {
     if (all->has_array)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there beside another array of entries",
-                        all->import->path, name);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is a second array of entries", all->import->path,
+                        name);
     all->has_array = true;
     all->fields.array = name;
     GBX_TRY(gbx_json_file_begin(&all->file, '['));
@@ -234,13 +234,13 @@ static gbx_status check_head(reading *all) {
     const char *bin_file = NULL;
     if (!all->has_array)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: is no manifest of a dump: it has neither \"tensors\" nor \"args\"",
+                        "%s: not the manifest of a dump: it has neither \"tensors\" nor \"args\"",
                         all->import->path);
     GBX_TRY(gbx_import_head_check(&all->head, &bin_file));
     if (bin_file)
         return set_payload_path(all->import, bin_file);
     if (all->journal.totals.payload_end > 0)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: \"bin_file\" is missing: entries have payload",
+        return gbx_fail(GBX_BAD_FORMAT, "%s: \"bin_file\" is missing, but entries have payload",
                         all->import->path);
     return NULL;
 }

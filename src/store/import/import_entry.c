@@ -22,7 +22,7 @@ static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *en
         bool is_negative = false;
         if (!gbx_scan_integer(id, &entry->task_id, &is_negative) || is_negative)
             return gbx_import_fail_expected(fields, GBX_FIELD_task_id, -1, id,
-                                            "an integer of 64 bits or a string \"0x...\"");
+                                            "a 64-bit integer or a string \"0x...\"");
     } else {
         GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_task_id, &entry->task_id));
     }
@@ -49,9 +49,7 @@ static gbx_status get_func_ids(const gbx_import_fields *fields,
             gbx_import_get_integers(fields, GBX_FIELD_func_id, -1, UINT32_MAX - 1, values, &count));
     }
     if (count > GBX_IMPORT_KERNELS_MAX)
-        return gbx_import_fail(fields, GBX_FIELD_func_id,
-                               "has %u kernels, more than the %d of a "
-                               "task",
+        return gbx_import_fail(fields, GBX_FIELD_func_id, "has %u kernels; a task has at most %d",
                                count, GBX_IMPORT_KERNELS_MAX);
     for (uint32_t i = 0; i < count; ++i)
         out_ids[i] = values[i];
@@ -123,7 +121,8 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
         if (ids[i] < 0)
             continue;
         if (!entry->has_task_id)
-            return gbx_import_fail(fields, GBX_FIELD_func_id, "is told of a task without task_id");
+            return gbx_import_fail(fields, GBX_FIELD_func_id,
+                                   "is given for a task without task_id");
         entry->func_ids[places[i]] = (uint32_t)ids[i];
         entry->kernels[places[i]] = names[i];
     }
@@ -215,7 +214,8 @@ static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *en
     }
     if (span->has_start != (count > 0))
         return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
-                               count ? "stand without start_ns" : "are missing beside start_ns");
+                               count ? "are given without start_ns"
+                                     : "are missing, but start_ns is given");
     if (is_present(fields, GBX_FIELD_start_ns) && is_present(fields, GBX_FIELD_end_ns) &&
         is_present(fields, GBX_FIELD_cores))
         entry->known |= GBX_KNOWN_SPANS;

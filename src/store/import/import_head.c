@@ -71,7 +71,7 @@ gbx_status gbx_import_head_take(gbx_import_head *head, const char *key, gbx_json
     GBX_TRY(gbx_json_file_document(file, &value));
     if (json_object_get(head->members, key)) {
         json_decref(value);
-        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there twice", head->path, key);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: appears twice", head->path, key);
     }
     return json_object_set_new(head->members, key, value) == 0 ? NULL : fail_memory(head->path);
 }
@@ -119,8 +119,8 @@ gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_b
     GBX_TRY(gbx_cursor_string(&member, &name));
     if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         !gbx_text_is_plain(name))
-        return gbx_cursor_fail(
-            &member, "\"%.64s\" is not the name of a file that lies beside the manifest", name);
+        return gbx_cursor_fail(&member, "\"%.64s\" is not the name of a file beside the manifest",
+                               name);
     *out_bin_file = name;
     return NULL;
 }
@@ -140,7 +140,8 @@ gbx_status gbx_import_head_get_totals(const gbx_import_head *head, gbx_import_to
                 continue;
             GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &value));
             if (out_totals->names[i])
-                return gbx_cursor_fail(&member, "is there beside \"%s\"", out_totals->names[i]);
+                return gbx_cursor_fail(&member, "repeats \"%s\": only one of them may be given",
+                                       out_totals->names[i]);
             out_totals->names[i] = name;
             out_totals->values[i] = (uint64_t)value;
         }
@@ -367,7 +368,8 @@ static gbx_status get_level(const gbx_import_head *head, const char **out_level)
     *out_level = name.value ? names[choice] : by_number[level];
     bool is_same = by_number[level] && strcmp(*out_level, by_number[level]) == 0;
     if (name.value && number.value && !is_same)
-        return gbx_cursor_fail(&number, "%d is not the dump_level \"%s\"", (int)level, *out_level);
+        return gbx_cursor_fail(&number, "%d does not match dump_level \"%s\"", (int)level,
+                               *out_level);
     return NULL;
 }
 
@@ -387,8 +389,7 @@ gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
         return fail_memory(head->path);
     if (strlen(text) > GBX_IMPORT_RUN_MAX_BYTES) {
         free(text);
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: kernels: their names take more than the %d bytes that can be read",
+        return gbx_fail(GBX_BAD_FORMAT, "%s: kernels: their names take more than %d bytes",
                         head->path, (int)GBX_IMPORT_RUN_MAX_BYTES);
     }
     *out_text = text;

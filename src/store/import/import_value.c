@@ -151,8 +151,8 @@ static gbx_status join_value(const gbx_import_fields *fields, gbx_import_field f
         bool is_word = gbx_import_has(fields, GBX_FIELD_bits);
         char shown[GBX_IMPORT_SHOWN_BYTES];
         gbx_import_show(value, shown);
-        return gbx_import_fail(fields, field, "%s is not the %s of \"%s\", 0x%" PRIx64, shown,
-                               gbx_dtype_name(dtype), is_word ? "bits" : "value", *out_bits);
+        return gbx_import_fail(fields, field, "%s does not match the %s of \"%s\", 0x%" PRIx64,
+                               shown, gbx_dtype_name(dtype), is_word ? "bits" : "value", *out_bits);
     }
     *out_bits = *has_bits ? *out_bits : low_bits(bits, gbx_dtype_bits(dtype));
     *has_bits = true;
@@ -189,14 +189,14 @@ static gbx_status take_stats(const gbx_import_fields *fields, gbx_scan_value out
         gbx_scan_value key, value;
         bool has_one;
         if (!gbx_scan_next_member(&scan, &key, &value, &has_one))
-            return gbx_import_fail(fields, GBX_FIELD_stats, "is no JSON");
+            return gbx_import_fail(fields, GBX_FIELD_stats, "is not valid JSON");
         if (!has_one)
             return NULL;
         for (size_t i = 0; i < STAT_COUNT; ++i) {
             if (!gbx_scan_is(&key, stat_names[i], strlen(stat_names[i])))
                 continue;
             if (out_has[i])
-                return gbx_import_fail(fields, GBX_FIELD_stats, "\"%s\" is there twice",
+                return gbx_import_fail(fields, GBX_FIELD_stats, "\"%s\" appears twice",
                                        stat_names[i]);
             out_has[i] = true;
             out_values[i] = value;
@@ -295,7 +295,7 @@ static gbx_status get_window(const gbx_import_fields *fields, gbx_tensor *view) 
         if (!gbx_range_is_inside((uint64_t)offsets[d], (uint64_t)view->shape[d], (uint64_t)raw[d]))
             return gbx_import_fail(fields, GBX_FIELD_offsets,
                                    "dimension %u: %" PRId64 " from %" PRId64
-                                   " on do not lie inside of the %" PRId64 " of raw_shape",
+                                   " on lie outside the %" PRId64 " of raw_shape",
                                    d, view->shape[d], offsets[d], raw[d]);
         if (!gbx_checked_mul_i64(offsets[d], view->strides[d], &step) ||
             !gbx_checked_add_i64(view->start_offset, step, &view->start_offset))
@@ -329,8 +329,8 @@ static gbx_status check_numel(const gbx_import_fields *fields, const gbx_tensor 
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_numel, 0, INT64_MAX, &stated));
     if (gbx_import_has(fields, GBX_FIELD_numel) && (uint64_t)stated != count)
         return gbx_import_fail(fields, GBX_FIELD_numel,
-                               "%" PRId64 " is not the %" PRIu64 " elements of the shape", stated,
-                               count);
+                               "%" PRId64 " differs from the %" PRIu64 " elements of the shape",
+                               stated, count);
     return NULL;
 }
 
@@ -360,7 +360,7 @@ static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
     if (is_same_view(view, &window))
         return NULL;
     return gbx_import_fail(fields, GBX_FIELD_raw_shape,
-                           "with offsets it is not the view that strides and start_offset tell");
+                           "with offsets, it does not match strides and start_offset");
 }
 
 /* Tools differ in what they call not contiguous: a view at an offset, a dimension of 1. */
@@ -385,9 +385,9 @@ gbx_status gbx_import_get_geometry(const gbx_import_fields *fields, uint8_t dtyp
     if (gbx_tensor_is_valid(out_view, &first, &end))
         return check_contiguous(fields, out_view);
     gbx_status why = gbx_tensor_validate(out_view);
-    gbx_status status = gbx_import_fail(fields, GBX_FIELD_shape,
-                                        "with strides and start_offset it is no tensor: %s",
-                                        why ? gbx_status_message(why) : "it does not fit");
+    gbx_status status = gbx_import_fail(
+        fields, GBX_FIELD_shape, "with strides and start_offset, it is not a valid tensor: %s",
+        why ? gbx_status_message(why) : "it does not fit");
     gbx_status_free(why);
     return status;
 }

@@ -57,11 +57,11 @@ static gbx_status create_file(gbx_journal_writer *journal, int folder_fd) {
         gbx_above_standard_streams(openat(folder_fd, GBX_JOURNAL_FILE, CREATE_FLAGS, FILE_MODE));
     if (journal->fd < 0 && errno == EEXIST)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "making %s/" GBX_JOURNAL_FILE
-                        ": the directory holds a dump already; choose another directory",
+                        "creating %s/" GBX_JOURNAL_FILE
+                        ": the directory already holds a dump; choose another directory",
                         journal->folder);
     if (journal->fd < 0)
-        return gbx_fail(GBX_IO, "making %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
+        return gbx_fail(GBX_IO, "creating %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
                         strerror(errno), gbx_disk_advice(errno));
     lock(journal->fd, LOCK_EX);
     gbx_journal_header_fill(&header);
@@ -78,7 +78,7 @@ gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, c
     journal->folder = folder;
     journal->buffer = malloc(BUFFER_BYTES);
     if (!journal->buffer)
-        return gbx_fail_memory("making %s/" GBX_JOURNAL_FILE, folder);
+        return gbx_fail_memory("creating %s/" GBX_JOURNAL_FILE, folder);
     gbx_status status = create_file(journal, folder_fd);
     if (status && journal->fd >= 0) /* it would be taken for a dump */
         unlinkat(folder_fd, GBX_JOURNAL_FILE, 0);
@@ -168,6 +168,6 @@ gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
     if (!error)
         return status;
     return gbx_status_first(status,
-                            gbx_fail(GBX_LOST, "making %s/" GBX_JOURNAL_FILE " durable: %s; %s",
+                            gbx_fail(GBX_LOST, "flushing %s/" GBX_JOURNAL_FILE " to disk: %s; %s",
                                      journal->folder, strerror(error), gbx_disk_advice(error)));
 }

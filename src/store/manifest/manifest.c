@@ -29,10 +29,10 @@ gbx_status gbx_manifest_make_inexact(const char *field, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "writing the manifest: %s of %s reaches 2^53, and readers of JSON are not "
-                    "exact from there on",
-                    field, what);
+    return gbx_fail(
+        GBX_OUT_OF_RANGE,
+        "writing the manifest: %s of %s is 2^53 or more, which JSON readers do not keep exact",
+        field, what);
 }
 
 /* --- names --- */

@@ -60,7 +60,8 @@ static gbx_status fill_form(gbx_manifest *m, const gbx_argument_entry *e, bool i
     GBX_TENSOR_FIELDS(FORM_ROW)
     form->size = (size_t)(at - text);
     if (form->size > sizeof form->text)
-        return gbx_fail(GBX_INTERNAL, "%zu bytes are kept of a form, more than there is room for",
+        return gbx_fail(GBX_INTERNAL,
+                        "a form has %zu bytes, more than there is room for; report this",
                         form->size);
     memcpy(form->text, text, form->size);
     return NULL;

@@ -31,7 +31,7 @@ char *gbx_put_hex_digits(char *at, uint64_t value);
 /* [1,2,3] */
 char *gbx_put_numbers(char *at, const int64_t *numbers, uint32_t count);
 
-/* The shortest text that reads back as the same float; quoted where it is no JSON number. */
+/* The shortest text that reads back as the same float; quoted where it is not a JSON number. */
 char *gbx_put_f64(char *at, double value);
 char *gbx_put_f32(char *at, float value);
 

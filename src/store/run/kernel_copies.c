@@ -59,12 +59,12 @@ static gbx_status write_copy(const char *directory, const char *name, const char
     for (char *slash = path + inner; (slash = strchr(slash, '/')); ++slash) {
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+            return gbx_fail(GBX_IO, "creating %s: %s", path, strerror(errno));
         *slash = '/';
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
-        return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", path, strerror(errno));
     int error = gbx_write_all(fd, bytes, size);
     close(fd);
     if (error)
@@ -136,7 +136,7 @@ gbx_status gbx_kernel_copies_make(const char *directory, gbx_run_info *info) {
     if ((size_t)snprintf(folder, sizeof folder, "%s/kernels", directory) >= sizeof folder)
         return gbx_fail(GBX_OUT_OF_RANGE, "dumping to %s: the path is too long", directory);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return gbx_fail(GBX_IO, "making %s: %s", folder, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", folder, strerror(errno));
     for (size_t i = 0; i < info->kernel_count; ++i) {
         gbx_run_kernel *kernel = &info->kernels[i];
         gbx_status status = kernel->object_path ? copy_object(directory, kernel) : NULL;

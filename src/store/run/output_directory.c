@@ -60,8 +60,8 @@ static void format_name(const gbx_output_place *place, char out_name[NAME_BYTES]
 
 static gbx_status fail_to_make(const char *path, int error) {
     return gbx_fail(GBX_IO,
-                    "making the directory %s for a dump: %s; give one that can be written with -o",
-                    path, strerror(error));
+                    "creating the directory %s for a dump: %s; choose a writable one with -o", path,
+                    strerror(error));
 }
 
 /* What is there already is fine, if it is a directory. */
@@ -95,7 +95,7 @@ static gbx_status make_new(const char *parent, const char *name, char **out_path
             snprintf(suffix, sizeof suffix, "_%" PRIu32, i);
         if (asprintf(out_path, "%s/%s%s", parent, name, suffix) < 0) {
             *out_path = NULL;
-            return gbx_fail_memory("making a directory for a dump");
+            return gbx_fail_memory("creating a directory for a dump");
         }
         if (mkdir(*out_path, 0777) == 0)
             return NULL;
@@ -104,7 +104,8 @@ static gbx_status make_new(const char *parent, const char *name, char **out_path
         free(*out_path);
         *out_path = NULL;
     }
-    return gbx_fail(GBX_IO, "making a directory for a dump: %s/%s and all names after it are taken",
+    return gbx_fail(GBX_IO,
+                    "creating a directory for a dump: %s/%s and all following names are taken",
                     parent, name);
 }
 
@@ -168,7 +169,7 @@ static gbx_status create_chosen(const gbx_output_place *place, gbx_output_direct
     char *parent = strdup(place->chosen);
     size_t length = parent ? strlen(parent) : 0;
     if (!parent)
-        return gbx_fail_memory("making a directory for a dump");
+        return gbx_fail_memory("creating a directory for a dump");
     while (length > 1 && parent[length - 1] == '/')
         parent[--length] = '\0';
     gbx_status status = make_all(parent, &out->is_made);

@@ -136,7 +136,7 @@ static void what_cannot_be_made_is_named(void **state) {
     gbx_output_place place = place_of("adder", "small", 0);
     fclose(fopen("outputs", "w"));
     assert_fails(gbx_output_directory_create(&place, &made), GBX_IO,
-                 "making the directory outputs for a dump: Not a directory", "-o");
+                 "creating the directory outputs for a dump: Not a directory", "-o");
     assert_null(made.path);
     place.chosen = "outputs/below";
     assert_fails(gbx_output_directory_create(&place, &made), GBX_IO, "outputs", "Not a directory");

@@ -341,7 +341,7 @@ gbx_status gbx_run_file_write(const gbx_run_info *info, const char *directory) {
     snprintf(path, sizeof path, "%s/run.json", directory);
     FILE *to = fopen(temporary, "we");
     if (!to)
-        return gbx_fail(GBX_IO, "making %s: %s", temporary, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", temporary, strerror(errno));
     gbx_status status = gbx_status_annotate(
         write_all(info, is_running ? RUN_JSON : RUN_JSON | ENDED, to, GBX_JSON_PRETTY),
         "writing %s", path);
@@ -374,7 +374,7 @@ static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel
         GBX_TRY(gbx_cursor_string(&word, &text));
         if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype) ||
             (dtype && gbx_dtype_parse(dtype) == GBX_DTYPE_NONE))
-            return gbx_cursor_fail(&word, "is none of in, inout, out, scalar, scalar:DTYPE");
+            return gbx_cursor_fail(&word, "expected in, inout, out, scalar or scalar:DTYPE");
         kernel->signature[i] = text;
     }
     return NULL;
@@ -427,7 +427,7 @@ static gbx_status read_copy(const reading *r, const gbx_cursor *member, char **o
     const char *text;
     GBX_TRY(gbx_cursor_string(member, &text));
     if (!text[0] || leaves_directory(text))
-        return gbx_cursor_fail(member, "\"%s\" is no path of a file inside of the dump", text);
+        return gbx_cursor_fail(member, "\"%s\" is not the path of a file inside the dump", text);
     if (asprintf(out_path, "%s/%s", r->directory, text) >= 0)
         return NULL;
     *out_path = NULL;
@@ -439,7 +439,7 @@ static gbx_status read_hash(const gbx_cursor *member, gbx_hash128 *out_hash) {
     const char *text;
     GBX_TRY(gbx_cursor_string(member, &text));
     if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32)
-        return gbx_cursor_fail(member, "\"%s\" is no hash of 32 hexadecimal digits", text);
+        return gbx_cursor_fail(member, "\"%s\" is not a hash of 32 hexadecimal digits", text);
     sscanf(text, "%16" SCNx64 "%16" SCNx64, &out_hash->high, &out_hash->low);
     return NULL;
 }
@@ -450,8 +450,8 @@ static gbx_status check_func_id(const reading *r, const gbx_cursor *member,
     for (const gbx_run_kernel *other = r->info->kernels; other < kernel && r->part == RUN_JSON;
          ++other)
         if (other->func_id == kernel->func_id)
-            return gbx_cursor_fail(member, "%" PRIu32 " is the func_id of an earlier kernel, too",
-                                   kernel->func_id);
+            return gbx_cursor_fail(
+                member, "%" PRIu32 " is already the func_id of an earlier kernel", kernel->func_id);
     return NULL;
 }
 

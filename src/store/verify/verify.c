@@ -106,7 +106,8 @@ static gbx_status check_view(journal_check *check, const gbx_record_tensor *reco
     int64_t first, end;
     if (!gbx_tensor_is_valid(view, &first, &end))
         return add_finding(check, &record->head, GBX_FINDING_RECORD,
-                           "shape, strides and start_offset are those of no tensor", NULL, NULL);
+                           "shape, strides and start_offset do not describe a valid tensor", NULL,
+                           NULL);
     bool is_contiguous = gbx_tensor_is_contiguous(view);
     bool is_said = (record->head.flags & GBX_FLAG_CONTIGUOUS) != 0;
     if (is_contiguous != is_said)
@@ -145,8 +146,8 @@ static gbx_status check_tensor(journal_check *check, const gbx_record *head, uin
     }
     if (!(record.head.flags & GBX_FLAG_HAS_HASH)) {
         if (gbx_reader_get_origin(check->reader)->is_journal)
-            return add_finding(check, &record.head, GBX_FINDING_RECORD,
-                               "has payload, but no hash of it", NULL, NULL);
+            return add_finding(check, &record.head, GBX_FINDING_RECORD, "has payload, but no hash",
+                               NULL, NULL);
         ++check->out->unchecked_tensors;
     }
     return keep_payload(check, &record, position);
@@ -188,7 +189,7 @@ static void end_task(journal_check *check) {
     if (!check->has_task)
         return;
     if (task->task_records > 1)
-        compare_task(check, "records of the task itself", 1, task->task_records);
+        compare_task(check, "TASK records", 1, task->task_records);
     if (task->dones > 1)
         compare_task(check, "completions", 1, task->dones);
     if (task->task_records > 0 && task->predecessors > task->about.predecessor_count)
@@ -196,7 +197,7 @@ static void end_task(journal_check *check) {
     if (!check->out->is_strict)
         return;
     if (task->task_records == 0) {
-        compare_task(check, "records of the task itself", 1, 0);
+        compare_task(check, "TASK records", 1, 0);
         return;
     }
     if (task->predecessors < task->about.predecessor_count)

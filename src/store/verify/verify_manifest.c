@@ -153,7 +153,7 @@ static gbx_status leave_out_older(object_check *object, const char **text, size_
     size_t used = 0;
     GBX_TRY(gbx_array_reserve(&object->text, &object->capacity, *size + 1, "comparing a manifest"));
     if (!gbx_scan_begin(&scan, '{'))
-        return gbx_fail(GBX_INTERNAL, "an entry that was put is no object");
+        return gbx_fail(GBX_INTERNAL, "an entry as it was written is not an object; report this");
     while (gbx_scan_next_member(&scan, &key, &value, &has_one) && has_one) {
         if (is_older(object, &key))
             continue;
@@ -271,7 +271,7 @@ static gbx_status take_members(manifest_check *check, const object_check *top, j
         const gbx_manifest_field *list = find_list(top, key);
         if (json_object_get(seen, key)) {
             char what[160];
-            snprintf(what, sizeof what, "%s: %s is there twice", check->name, key);
+            snprintf(what, sizeof what, "%s: %s appears twice", check->name, key);
             add_broken(check, what);
             list = NULL;
         }

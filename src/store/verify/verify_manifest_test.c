@@ -97,7 +97,7 @@ static void an_edited_manifest_is_found(void **state) {
         {"\"schema_version\": 1",
          "\"status\": \"ok\", \"schema_version\": 1",
          -1,
-         {"status is there twice"}},
+         {"status appears twice"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         gbx_verification found;

@@ -114,7 +114,7 @@ static gbx_status check_place(payload_check *check, const gbx_verify_entry *entr
     }
     if (is_inside(check, entry))
         return NULL;
-    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of %.64s",
+    snprintf(expected, sizeof expected, "inside the %" PRIu64 " bytes of %.64s",
              check->payload->file.bytes, name_of(check->payload->file.path));
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, entry->bytes, entry->offset);
     return add_finding(check, entry, GBX_FINDING_OFFSET, "payload", expected, got);
@@ -139,11 +139,10 @@ static gbx_status check_owner(payload_check *check, const gbx_verify_entry *firs
         return NULL;
     if (first->is_duplicate)
         return add_finding(check, first, GBX_FINDING_RECORD,
-                           "points at bytes of an earlier record, but no record stored them", NULL,
+                           "refers to bytes of an earlier record, but no record stored them", NULL,
                            NULL);
     for (size_t i = 1; i < count && !first[i].is_duplicate; ++i) {
-        snprintf(what, sizeof what,
-                 "payload at byte %" PRIu64 " is stored by record %" PRIu64 " as well",
+        snprintf(what, sizeof what, "payload at byte %" PRIu64 " is also stored by record %" PRIu64,
                  first->offset, (uint64_t)first->index);
         GBX_TRY(add_finding(check, &first[i], GBX_FINDING_OVERLAP, what, NULL, NULL));
     }
