@@ -84,8 +84,9 @@ static void unknown_level_in_the_environment_is_said_once(void **state) {
     (void)state;
     capture captured;
     assert_int_equal(level_of_fresh_process("loud", &captured), GBX_LOG_WARNING);
-    assert_string_equal(captured.text, "glassbox: warning: GLASSBOX_LOG=loud is none of error, "
-                                       "warning, info, debug; using warning\n");
+    assert_string_equal(captured.text, "glassbox: warning: GLASSBOX_LOG=loud is unknown; "
+                                       "expected error, "
+                                       "warning, info or debug; using warning\n");
 }
 
 static void level_names_are_parsed_exactly(void **state) {

@@ -85,10 +85,11 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
     int status;
     pid_t ended = (pid_t)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     if (ended < 0 && errno == ECHILD)
-        return gbx_fail(GBX_IO,
-                        "waiting for %s: this program ignores SIGCHLD or reaps all children, so "
-                        "how it ended is not known; set SIGCHLD to its default meanwhile",
-                        program);
+        return gbx_fail(
+            GBX_IO,
+            "waiting for %s: this program ignores SIGCHLD or reaps all children, so its exit "
+            "status is unknown; set SIGCHLD to its default meanwhile",
+            program);
     if (ended < 0)
         return gbx_fail(GBX_IO, "waiting for %s: %s", program, strerror(errno));
     out_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -52,6 +52,6 @@ gbx_status gbx_program_path_find(const gbx_program_path_query *name, char out_pa
                 return NULL;
     if (is_program_at(GBX_LIBEXEC_DIR, "/", name->program, out_path))
         return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "%s: there is no %s beside %s nor in %s; set %s to its path",
-                    name->doing, name->program, directory, GBX_LIBEXEC_DIR, name->variable);
+    return gbx_fail(GBX_NOT_FOUND, "%s: no %s beside %s or in %s; set %s to its path", name->doing,
+                    name->program, directory, GBX_LIBEXEC_DIR, name->variable);
 }

@@ -60,7 +60,7 @@ static void what_is_nowhere_is_told(void **state) {
     (void)state;
     char path[PATH_MAX];
     assert_fails(gbx_program_path_find(&query, path), GBX_NOT_FOUND,
-                 "starting it: there is no no-such-program beside ",
+                 "starting it: no no-such-program beside ",
                  "; set GLASSBOX_TEST_PROGRAM to its path");
 }
 
