@@ -46,9 +46,10 @@ static gbx_status map_arena(gbx_collector *c, gbx_lane_source *lane) {
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-        return gbx_fail(GBX_EXHAUSTED,
-                        "preparing a dump: the host is out of memory for copies of an arena; take "
-                        "a smaller one (--dump-arena)");
+        return gbx_fail(
+            GBX_EXHAUSTED,
+            "preparing a dump: the host is out of memory for copies of an arena; use a smaller "
+            "one (--dump-arena)");
     lane->payload = memory;
     return NULL;
 }
@@ -129,8 +130,8 @@ bool gbx_collector_touch_ahead(gbx_collector *c) {
 
 static void break_lane(gbx_lane_source *lane) {
     if (!lane->is_broken)
-        gbx_log_warning("dumping: what thread %" PRIu32
-                        " of the chip hands over makes no sense; the rest of it is lost",
+        gbx_log_warning("dumping: thread %" PRIu32
+                        " of the chip hands over invalid data; the rest of its data is lost",
                         lane->index);
     lane->is_broken = true;
 }

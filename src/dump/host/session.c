@@ -30,27 +30,25 @@ struct gbx_dump_session {
 static gbx_status check_options(const gbx_dump_session_config *config) {
     const gbx_dump_options *options = config->options;
     if (config->level < GBX_DUMP_OFF || config->level > GBX_DUMP_STATS)
-        return gbx_fail(GBX_INVALID_ARGUMENT, "dumping: %d is no level of a dump",
-                        (int)config->level);
+        return gbx_fail(GBX_INVALID_ARGUMENT, "dumping: unknown level %d", (int)config->level);
     if (!options->directory || !options->directory[0])
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "dumping: no directory is given; set gbx_call_config.dump.directory");
     if (options->filter_count > GBX_MAX_DUMP_FILTERS)
-        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %zu filters; at most %d are possible",
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %zu filters, but at most %d are possible",
                         options->filter_count, GBX_MAX_DUMP_FILTERS);
     if (options->filter_count && config->level == GBX_DUMP_OFF)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dumping: filters choose among tensors, and no tensors are dumped; set "
-                        "enable_dump_tensor (--dump-tensor)");
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dumping: filters need a tensor dump; set enable_dump_tensor (--dump-tensor)");
     if (options->arena_bytes && (options->arena_bytes < GBX_MIN_DUMP_ARENA_BYTES ||
                                  options->arena_bytes > GBX_MAX_DUMP_ARENA_BYTES))
         return gbx_fail(GBX_OUT_OF_RANGE,
-                        "dumping: an arena of %" PRIu64 " bytes is not within %" PRIu64
-                        " to %" PRIu64,
+                        "dumping: an arena of %" PRIu64 " bytes is outside %" PRIu64 " to %" PRIu64,
                         options->arena_bytes, GBX_MIN_DUMP_ARENA_BYTES, GBX_MAX_DUMP_ARENA_BYTES);
     if (options->buffer_count && (options->buffer_count < GBX_MIN_DUMP_BUFFERS ||
                                   options->buffer_count > GBX_MAX_DUMP_BUFFERS))
-        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %" PRIu32 " buffers are not within %d to %d",
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %" PRIu32 " buffers are outside %d to %d",
                         options->buffer_count, GBX_MIN_DUMP_BUFFERS, GBX_MAX_DUMP_BUFFERS);
     return NULL;
 }
@@ -184,12 +182,11 @@ static gbx_status create_region(gbx_dump_session *session) {
     gbx_status status = hal->ops->alloc(hal, arenas + setup->lane_count * setup->arena_bytes,
                                         GBX_DUMP_PAGE_BYTES, &base);
     if (status)
-        return gbx_status_annotate(status,
-                                   "making room for a dump on the chip: %" PRIu32
-                                   " threads with arenas of %" PRIu64
-                                   " bytes; take less (--dump-arena) or open the chip with more "
-                                   "memory (--gm)",
-                                   setup->lane_count, setup->arena_bytes);
+        return gbx_status_annotate(
+            status,
+            "reserving memory for a dump on the chip: %" PRIu32 " threads with arenas of %" PRIu64
+            " bytes; use smaller arenas (--dump-arena) or open the chip with more memory (--gm)",
+            setup->lane_count, setup->arena_bytes);
     session->region.address = base;
     setup->scalar_dtypes = base + dtypes;
     setup->lanes = base + lanes;
@@ -346,18 +343,18 @@ static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector
                     (config->level == GBX_DUMP_HYBRID && totals->dump.payload_bytes == 0 &&
                      !config->options->has_stats);
     if (is_empty && totals->tasks > 0 && config->options->filter_count == 0)
-        gbx_log_warning(
-            "dumping to %s: no tensor that a task has is marked to be dumped; mark some "
-            "(gbx_args_dump) or give a filter (--dump-filter)",
-            config->options->directory);
+        gbx_log_warning("dumping to %s: no tensor of any task is marked for the dump; mark some "
+                        "(gbx_args_dump) or give a filter (--dump-filter)",
+                        config->options->directory);
 }
 
 static gbx_status describe_losses(const char *directory, const gbx_dump_totals *totals) {
     if (totals->skipped)
-        gbx_log_warning("dumping to %s: %" PRIu64
-                        " tasks or arguments were skipped, for nobody told which tensors they "
-                        "have, or not truly; \"skipped\" in tensor_dump.json lists them",
-                        directory, totals->skipped);
+        gbx_log_warning(
+            "dumping to %s: %" PRIu64
+            " tasks or arguments were skipped: their tensors are undescribed or misdescribed; "
+            "\"skipped\" in tensor_dump.json lists them",
+            directory, totals->skipped);
     if (!totals->dropped)
         return NULL;
     return gbx_fail(GBX_LOST,
