@@ -492,7 +492,7 @@ def test_shrinking(root):
     a, b = make_endless(root)
     payload = b / "tensor_dump" / "tensor_dump.bin"
     size = payload.stat().st_size
-    for what, kept, words in (("mapped", size - LARGE * 2, "became shorter"), ("read", 64, "tensor_dump.bin")):
+    for what, kept, words in (("mapped", size - LARGE * 2, "has become shorter"), ("read", 64, "tensor_dump.bin")):
         with subprocess.Popen([GLASSBOX, "diff", a, b, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
                               bufsize=0) as process:
             begun = process.stdout.read(1)

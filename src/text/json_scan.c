@@ -72,7 +72,7 @@ static bool take_wide(gbx_scan *scan) {
     size_t bytes =
         gbx_utf8_sequence_bytes((const unsigned char *)first, (size_t)(scan->end - first));
     scan->at = first + bytes;
-    return bytes > 0 || fail(scan, "a character in UTF-8");
+    return bytes > 0 || fail(scan, "a UTF-8 character");
 }
 
 /* From the quote on. */
@@ -184,7 +184,7 @@ static bool take_nested(gbx_scan *scan, int depth, gbx_scan_kind kind, gbx_scan_
 
 static bool take_value(gbx_scan *scan, int depth, gbx_scan_value *out_value) {
     if (depth == 0)
-        return fail(scan, "JSON that is less deep");
+        return fail(scan, "JSON that is less deeply nested");
     switch (peek(scan)) {
     case '"':
         return take_string(scan, out_value);
@@ -312,7 +312,7 @@ static gbx_status fail_at(const gbx_json_file *file, size_t at, const char *expe
     uint64_t line = 0;
     uint64_t offset = file->start + at;
     GBX_TRY(count_lines(file, offset, &line));
-    return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s is expected",
+    return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ", byte %" PRIu64 ": expected %s",
                     file->name, line, offset, expected);
 }
 
@@ -363,7 +363,7 @@ gbx_status gbx_json_file_open(gbx_json_file *file, const char *path, const char 
     if (fstat(fd, &about) != 0)
         status = gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file, as JSON of a dump is", path);
+        status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file", path);
     else
         status = gbx_array_reserve(&file->buffer, &file->capacity, BUFFER_BYTES, "reading JSON");
     if (status) {
@@ -454,7 +454,7 @@ gbx_status gbx_json_file_next_key(gbx_json_file *file, char out_key[GBX_JSON_KEY
     GBX_TRY(gbx_json_file_take(file, &key));
     char *text = gbx_scan_decode(&key);
     if (!text)
-        return fail_at(file, file->at, "a key without zero bytes and half characters before it");
+        return fail_at(file, file->at, "a key without zero bytes or half characters before this");
     snprintf(out_key, GBX_JSON_KEY_BYTES, "%s", text);
     free(text);
     GBX_TRY(see(file, &byte));

@@ -213,12 +213,12 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
         const char *text;
         const char *message;
     } cases[] = {
-        {"[1,\n 2,\n tru]", "x.json: line 3, byte 9: a value is expected"},
-        {"[\"a\n\"]", "x.json: line 1, byte 3: a character in UTF-8 is expected"},
-        {"[1 2]", "x.json: line 1, byte 3: \",\" or \"]\" is expected"},
-        {"{\"a\" 1}", "x.json: line 1, byte 5: \":\" is expected"},
-        {"[[1, 2", "x.json: line 1, byte 6: \",\" or \"]\" is expected"},
-        {"", "x.json: line 1, byte 0: a value is expected"},
+        {"[1,\n 2,\n tru]", "x.json: line 3, byte 9: expected a value"},
+        {"[\"a\n\"]", "x.json: line 1, byte 3: expected a UTF-8 character"},
+        {"[1 2]", "x.json: line 1, byte 3: expected \",\" or \"]\""},
+        {"{\"a\" 1}", "x.json: line 1, byte 5: expected \":\""},
+        {"[[1, 2", "x.json: line 1, byte 6: expected \",\" or \"]\""},
+        {"", "x.json: line 1, byte 0: expected a value"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         gbx_json_file file;

@@ -214,16 +214,18 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     return gbx_import_journal_add(journal, &loss.head);
 }
 
-/* By its code; manifests of versions that had none give the sentence. */
+/* By its code; a manifest of 0.1.0 has only a sentence. */
 static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
+    static const char *const sentences[GBX_SKIP_REASON_COUNT] = {
+        [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
+        [GBX_SKIP_MISMATCH] = "what was told of the argument is not what the kernel gets"};
     const char *names[GBX_SKIP_REASON_COUNT];
     gbx_cursor code, member;
     size_t reason = 0;
     GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, reason_code), &code));
     GBX_TRY(gbx_cursor_member(object, code.value ? code.name : NAME_IN(SKIPPED, reason), &member));
     for (uint32_t i = 0; i < GBX_SKIP_REASON_COUNT; ++i)
-        names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i)
-                              : gbx_name_sentence(&gbx_skip_reasons, i);
+        names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i) : sentences[i];
     GBX_TRY(gbx_cursor_choice(&member, names, GBX_SKIP_REASON_COUNT, &reason));
     *out_reason = (uint32_t)reason;
     return NULL;
