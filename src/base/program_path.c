@@ -18,7 +18,8 @@ static bool own_directory(char out_path[PATH_MAX]) {
     Dl_info info;
     char file[PATH_MAX];
     bool is_known = dladdr((const void *)(uintptr_t)&own_directory, &info) && info.dli_fname;
-    /* Of the program itself the name is argv[0], which may have meant another working directory. */
+    /* For the program itself the name is argv[0], which may be relative to an earlier working
+     * directory. */
     if (!(is_known && strchr(info.dli_fname, '/') && realpath(info.dli_fname, file)) &&
         !realpath("/proc/self/exe", file))
         return false;
@@ -27,7 +28,7 @@ static bool own_directory(char out_path[PATH_MAX]) {
     return true;
 }
 
-/* False, with the path unspecified, where it is too long or no program. */
+/* False, with the path unspecified, when it is too long or not a program. */
 static bool is_program_at(const char *directory, const char *place, const char *program,
                           char out_path[PATH_MAX]) {
     int length = snprintf(out_path, PATH_MAX, "%s%s%s", directory, place, program);

@@ -74,7 +74,7 @@ static bool is_own_link(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* `path`, or what it is a link to, without slashes at its end. */
+/* `path`, or the target of the link there, without trailing slashes. */
 static char *final_path(const char *path) {
     struct stat about;
     char *final = lstat(path, &about) == 0 && S_ISLNK(about.st_mode) ? realpath(path, NULL) : NULL;
@@ -193,7 +193,7 @@ gbx_status gbx_staging_open(const gbx_staging *staging, const char *name, int *o
 
 /* --- finishing --- */
 
-/* Until none is left: one that goes away while its directory is read may hide another. */
+/* Repeats until none is left: moving one while the directory is read may hide another. */
 static int move_files(int directory, int to) {
     int fd = dup(directory);
     DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
@@ -226,7 +226,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
     return 0;
 }
 
-/* With folders of its own. Again where something is left, for the same reason. */
+/* With its folders. Repeats while something is left, for the same reason. */
 static void remove_staging(const gbx_staging *staging) {
     struct stat about;
     for (int i = 0; i < ATTEMPTS && lstat(staging->temporary, &about) == 0; ++i)
@@ -240,7 +240,7 @@ static gbx_status publish(const gbx_staging *staging, gbx_publishing how) {
         return gbx_fail(GBX_IO, "cannot create %s: %s", staging->path, has_files);
     if (how == GBX_PUBLISH_WHOLE)
         return gbx_output_fail(staging->path, errno);
-    /* Links were followed when it was begun: one that is there now is not what was looked at. */
+    /* Links were resolved at the start: a link there now is not what was checked. */
     int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return gbx_fail(GBX_IO, "cannot open the directory %s: %s", staging->path, strerror(errno));

@@ -253,8 +253,8 @@ static void fill(FILE *stream) {
     fwrite(bytes, 1, sizeof bytes, stream);
 }
 
-/* A write that fails is told at the close, whatever failed for it in the meantime. */
-static void a_failed_write_is_told(void **state) {
+/* A write that fails is reported at the close, whatever else failed because of it. */
+static void a_failed_write_is_reported(void **state) {
     (void)state;
     gbx_staging staging;
     gbx_output output;
@@ -315,7 +315,7 @@ int main(void) {
         TEST(a_merge_that_fails_tells_so),
         TEST(a_link_that_came_meanwhile_is_not_followed),
         TEST(what_is_discarded_is_gone),
-        TEST(a_failed_write_is_told),
+        TEST(a_failed_write_is_reported),
         TEST(a_signal_stops_the_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
