@@ -30,7 +30,7 @@ static GBX_PRINTF(2, 3) void line_add(line *text, const char *format, ...) {
         text->used += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* "scene.json: kernels[2].name"; the root is the file alone. */
+/* "scene.json: kernels[2].name"; the root is only the file. */
 static void line_add_path(line *text, const gbx_cursor *cursor) {
     const gbx_cursor *parent = cursor->parent;
     if (!parent) {
@@ -157,7 +157,7 @@ static void join(const char *const *names, size_t count, char out_text[KNOWN_BYT
         line_add(&list, "%s%s", !i ? "" : i + 1 < count ? ", " : " or ", names[i]);
 }
 
-/* `count` where it is not among them. */
+/* `count` when it is not in `names`. */
 static size_t index_of(const char *text, const char *const *names, size_t count) {
     size_t index = 0;
     while (index < count && strcmp(text, names[index]) != 0)

@@ -207,7 +207,7 @@ static void a_value_may_be_larger_than_the_buffer(void **state) {
     free(text);
 }
 
-static void what_is_wrong_is_told_with_its_place(void **state) {
+static void errors_name_their_place(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -244,7 +244,7 @@ static void a_member_twice_is_refused_in_documents(void **state) {
     close_text(&file);
 }
 
-static void what_is_not_there_or_no_file_is_told(void **state) {
+static void missing_and_irregular_files_are_reported(void **state) {
     (void)state;
     gbx_json_file file = {0};
     bool is_there = true;
@@ -264,9 +264,9 @@ int main(void) {
         cmocka_unit_test(a_file_is_read_over_the_ends_of_its_buffer),
         cmocka_unit_test(a_number_is_not_cut),
         cmocka_unit_test(a_value_may_be_larger_than_the_buffer),
-        cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(errors_name_their_place),
         cmocka_unit_test(a_member_twice_is_refused_in_documents),
-        cmocka_unit_test(what_is_not_there_or_no_file_is_told),
+        cmocka_unit_test(missing_and_irregular_files_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void flush(gbx_json_writer *json) {
     json->used = 0;
 }
 
-/* After a failure this still fills the buffer, within its bounds, and nothing leaves it. */
+/* After a failure this still fills the buffer, within bounds, but nothing leaves it. */
 static void put_across(gbx_json_writer *json, const char *bytes, size_t size) {
     while (size > 0) {
         size_t room = sizeof json->buffer - json->used;
