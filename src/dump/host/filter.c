@@ -21,7 +21,7 @@ typedef struct kernel_set {
 } kernel_set;
 
 typedef struct parse_state {
-    const char *text; /* the whole filter, for messages */
+    const char *text; /* the complete filter, for messages */
     const gbx_kernel *kernels;
     size_t kernel_count;
     gbx_dump_filter *filter;
@@ -123,7 +123,7 @@ static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
         state->text, what, known, rest);
 }
 
-/* By name, or by func_ids where `pattern` is NULL; false where no kernel is meant. */
+/* By name, or by func_ids when `pattern` is NULL; false when no kernel matches. */
 static bool add_kernels(const parse_state *state, kernel_set *set, const char *pattern,
                         uint64_t first, uint64_t last) {
     bool is_found = false;

@@ -130,7 +130,7 @@ static void only_keys_that_are_given_decide(void **state) {
                      GBX_FILTER_FUNC | GBX_FILTER_STAGE);
 }
 
-static void wrong_forms_are_told(void **state) {
+static void wrong_forms_are_refused(void **state) {
     (void)state;
     check_refused("", "KEY=VALUE");
     check_refused("kernel", "KEY=VALUE");
@@ -144,7 +144,7 @@ static void wrong_forms_are_told(void **state) {
     check_refused("Kernel=add", "unknown key");
 }
 
-static void wrong_values_are_told(void **state) {
+static void wrong_values_are_refused(void **state) {
     (void)state;
     check_refused("role=both", "unknown role \"both\"; expected one of input, output, inout, in, "
                                "out");
@@ -169,7 +169,7 @@ static void wrong_values_are_told(void **state) {
     check_refused("func=one", "func_id");
 }
 
-static void kernels_that_are_not_there_are_told_with_those_that_are(void **state) {
+static void missing_kernels_are_named_with_the_registered_ones(void **state) {
     (void)state;
     check_refused("kernel=sofmax",
                   "kernel \"sofmax\" matches no kernel; the registered kernels are (func and "
@@ -198,7 +198,7 @@ static void all_filters_of_a_dump_are_checked(void **state) {
 }
 
 /* The list of many kernels ends somewhere, and says how many it leaves out. */
-static void of_many_kernels_the_first_are_told(void **state) {
+static void of_many_kernels_the_first_are_listed(void **state) {
     (void)state;
     static gbx_kernel many[1000];
     static const char name[] = "a_kernel_whose_name_takes_all_the_room_that_there_is_for_a_name";
@@ -235,11 +235,11 @@ int main(void) {
         cmocka_unit_test(tasks_by_number_range_and_id),
         cmocka_unit_test(arguments_by_slot_role_stage_kind_and_dtype),
         cmocka_unit_test(only_keys_that_are_given_decide),
-        cmocka_unit_test(wrong_forms_are_told),
-        cmocka_unit_test(wrong_values_are_told),
-        cmocka_unit_test(kernels_that_are_not_there_are_told_with_those_that_are),
+        cmocka_unit_test(wrong_forms_are_refused),
+        cmocka_unit_test(wrong_values_are_refused),
+        cmocka_unit_test(missing_kernels_are_named_with_the_registered_ones),
         cmocka_unit_test(all_filters_of_a_dump_are_checked),
-        cmocka_unit_test(of_many_kernels_the_first_are_told),
+        cmocka_unit_test(of_many_kernels_the_first_are_listed),
         cmocka_unit_test(as_many_tasks_as_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static gbx_status parse_filters(gbx_dump_session *session) {
     return status;
 }
 
-/* The dtypes of scalars that signatures tell, by their place among the scalars. */
+/* The dtypes of scalars from the signatures, by position among the scalars. */
 static void note_scalar_dtypes(gbx_dump_session *session) {
     for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
         const gbx_run_kernel *kernel = &session->config.run.kernels[i];
@@ -126,7 +126,7 @@ static uint64_t to_pages(uint64_t bytes) {
     return (bytes + GBX_DUMP_PAGE_BYTES - 1) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
 }
 
-/* All but the addresses and the filters, which are there already. */
+/* Everything but the addresses and the filters, which are already set. */
 static void fill_setup(const gbx_dump_session_config *config, gbx_dump_setup *setup) {
     const gbx_dump_options *options = config->options;
     uint32_t stall_ms =
@@ -150,7 +150,7 @@ static void fill_setup(const gbx_dump_session_config *config, gbx_dump_setup *se
     setup->filter_count = (uint32_t)options->filter_count;
 }
 
-/* All buffers are free; the rings are empty but for that. */
+/* All buffers are free; the rings are otherwise empty. */
 static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t index) {
     gbx_dump_lane *lane = calloc(1, sizeof *lane);
     if (!lane)
@@ -166,7 +166,7 @@ static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t
     return status;
 }
 
-/* Lays the memory of dump/abi.h out in the chip's. */
+/* Lays out the memory of dump/abi.h on the chip. */
 static gbx_status create_region(gbx_dump_session *session) {
     gbx_hal *hal = session->region.hal = session->config.hal;
     gbx_dump_setup *setup = &session->region.setup;
@@ -253,7 +253,7 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
     session->config = *config;
     gbx_status status = begin(session);
     if (status) {
-        /* What could not begin leaves no dump behind. */
+        /* A session that could not begin leaves no dump behind. */
         if (session->store)
             gbx_store_discard(session->store);
         session->store = NULL;
@@ -336,7 +336,7 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
     return gbx_store_finish(session->store, &end, ending->error ? ending->error : text, &outcome);
 }
 
-/* Levels that keep what is marked, and nothing was. */
+/* For levels that keep marked tensors, when none was marked. */
 static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector_totals *totals) {
     const gbx_dump_session_config *config = &session->config;
     bool is_empty = (config->level == GBX_DUMP_PARTIAL && totals->dump.records == 0) ||
@@ -371,11 +371,11 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     else
         gbx_collector_finish(session->collector);
     gbx_collector_totals totals = session->collector->totals;
-    /* Its memory is not needed for the manifests, which need some of their own. */
+    /* Frees its memory before the manifests need some. */
     gbx_collector_destroy(session->collector);
     session->collector = NULL;
     *out_totals = totals.dump;
-    /* A run that failed need not have come to what a filter names. */
+    /* A failed run may not have reached what a filter names. */
     for (size_t i = 0; i < options->filter_count && totals.has_ended && !ending->error; ++i)
         out_totals->unmatched_filters += totals.filter_hits[i] == 0;
     warn_of_nothing(session, &totals);
@@ -390,7 +390,7 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
     status = gbx_status_first(status, gbx_run_file_write(&session->config.run, options->directory));
     if (status && gbx_status_code(status) != GBX_LOST) {
-        /* The run is done all the same: it is the dump that lacks something. */
+        /* The run itself succeeded: only the dump is incomplete. */
         gbx_status cause = status;
         status = gbx_fail(GBX_LOST,
                           "finishing the dump in %s: %s; `glassbox recover %s` keeps what was "
