@@ -27,7 +27,7 @@ static gbx_status copy_path(const char *path, char **out_path) {
     return *out_path ? NULL : gbx_fail_memory("looking for a dump");
 }
 
-/* Whether DIRECTORY/NAME is there and is of the kind (S_IFDIR, S_IFREG). */
+/* Whether DIRECTORY/NAME exists and is of the kind (S_IFDIR, S_IFREG). */
 static gbx_status look(const char *directory, const char *name, mode_t kind, bool *out_is_there) {
     struct stat about;
     char *path = gbx_dump_path_join(directory, name);
@@ -98,7 +98,7 @@ static gbx_status look_inside(const char *given, struct dirent **entries, int en
         char *path = gbx_dump_path_join(given, name);
         if (!path)
             return gbx_fail_memory("looking for a dump");
-        /* What may not be looked into is not taken for a dump. */
+        /* A directory that cannot be read does not count as a dump. */
         gbx_status_free(is_dump(path, &is_there));
         free(path);
         if (is_there && found->count < 2)

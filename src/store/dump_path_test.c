@@ -104,7 +104,7 @@ static void the_latest_is_found_without_a_name(void **state) {
     check_found(NULL, "outputs/latest");
 }
 
-static void what_is_no_dump_is_told(void **state) {
+static void what_is_not_a_dump_is_reported(void **state) {
     (void)state;
     char *found;
     make_directory("empty");
@@ -183,7 +183,8 @@ int main(void) {
                                         enter_directory, leave_directory),
         cmocka_unit_test_setup_teardown(the_latest_is_found_without_a_name, enter_directory,
                                         leave_directory),
-        cmocka_unit_test_setup_teardown(what_is_no_dump_is_told, enter_directory, leave_directory),
+        cmocka_unit_test_setup_teardown(what_is_not_a_dump_is_reported, enter_directory,
+                                        leave_directory),
         cmocka_unit_test_setup_teardown(dumps_of_other_tools_are_found, enter_directory,
                                         leave_directory),
         cmocka_unit_test_setup_teardown(the_end_of_a_large_manifest_is_looked_at, enter_directory,

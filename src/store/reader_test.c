@@ -398,7 +398,7 @@ static void every_flipped_bit_is_found(void **state) {
     }
 }
 
-static void what_follows_is_told_apart(void **state) {
+static void what_follows_is_distinguished(void **state) {
     fixture *f = *state;
     size_t ends[16];
     block_ends(&f->b, ends);
@@ -821,7 +821,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_truncation_leaves_the_whole_blocks, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_follows_is_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_follows_is_distinguished, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_without_sense_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(executions_and_samples_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, set_up, tear_down),

@@ -221,7 +221,7 @@ static void only_manifests_that_were_wanted_are_written(void **state) {
     made_remove(&dump);
 }
 
-static void payload_that_is_missing_is_told(void **state) {
+static void missing_payload_is_reported(void **state) {
     (void)state;
     gbx_recovery recovery;
     gbx_verification found;
@@ -398,7 +398,7 @@ int main(void) {
         cmocka_unit_test(every_tail_is_kept),
         cmocka_unit_test(missing_manifests_are_written),
         cmocka_unit_test(only_manifests_that_were_wanted_are_written),
-        cmocka_unit_test(payload_that_is_missing_is_told),
+        cmocka_unit_test(missing_payload_is_reported),
         cmocka_unit_test(a_run_that_goes_on_is_refused),
         cmocka_unit_test(without_a_record_nothing_is_touched),
         cmocka_unit_test(what_is_not_understood_is_left_alone),

@@ -45,7 +45,7 @@ static gbx_status make_directory(const char *path) {
                     error == EEXIST ? "a file has that name" : strerror(error));
 }
 
-/* `path` is changed for the time of the call. */
+/* `path` is modified during the call. */
 static gbx_status make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -56,7 +56,7 @@ static gbx_status make_directories(char *path) {
     return make_directory(path);
 }
 
-/* Files of ours, and of other tools that write the same names. */
+/* Our files, and those of other tools that use the same names. */
 static gbx_status check_is_free(const gbx_store *store) {
     static const char *const names[] = {GBX_JOURNAL_FILE, "tensor_dump.json", GBX_PAYLOAD_FILE,
                                         "args_dump.json", "kernel_args_dump.json"};
@@ -93,7 +93,7 @@ static uint32_t words_with_text(size_t fixed_bytes, size_t text_bytes) {
     return (uint32_t)((fixed_bytes + text_bytes + 7) / 8);
 }
 
-/* In a block of its own, at once: a run that is killed early can be told by it. */
+/* In its own block, at once, so that the dump of a run killed early can be identified. */
 static gbx_status append_run(gbx_store *store, const char *json) {
     size_t bytes = json ? strlen(json) : 0;
     if (bytes > GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run))
@@ -123,10 +123,10 @@ static void remove_files(const gbx_store *store) {
     if (store->payload.fd >= 0)
         unlinkat(store->folder_fd, GBX_PAYLOAD_FILE, 0);
     unlinkat(store->folder_fd, GBX_JOURNAL_FILE, 0);
-    rmdir(store->folder); /* where nothing else lies in it */
+    rmdir(store->folder); /* if it is empty */
 }
 
-/* Takes away again what was made before the failure. */
+/* Removes what was created before a failure. */
 static gbx_status open_files(gbx_store *store, const gbx_store_config *config) {
     gbx_status status = gbx_journal_writer_open(&store->journal, store->folder_fd, store->folder);
     if (status)
@@ -182,7 +182,7 @@ void gbx_store_destroy(gbx_store *store) {
 
 /* --- failures --- */
 
-/* Keeps a copy, when it is the first. */
+/* Keeps a copy if it is the first. */
 static void keep_failure(gbx_store *store, gbx_status failure) {
     if (failure && !store->failure)
         store->failure = gbx_fail(gbx_status_code(failure), "%s", gbx_status_message(failure));
@@ -238,7 +238,7 @@ gbx_status gbx_store_flush(gbx_store *store) {
 
 /* --- the end --- */
 
-/* Where it fails, the sync of the journal tells. */
+/* If it fails, the sync of the journal reports it. */
 static void append_end(gbx_store *store, const gbx_record_end *end, const char *text,
                        const gbx_record_outcome *outcome, bool is_durable) {
     const size_t tail_bytes = outcome ? sizeof *outcome : 0;
@@ -262,7 +262,7 @@ static void append_end(gbx_store *store, const gbx_record_end *end, const char *
         memcpy((uint64_t *)(void *)record + text_end, outcome, sizeof *outcome);
 }
 
-/* A directory that cannot be opened or synced on this file system is left. */
+/* Ignores a directory that cannot be opened or synced on this file system. */
 static gbx_status sync_directory(const gbx_store *store, const char *relative) {
     int fd = openat(store->folder_fd, relative, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -275,7 +275,7 @@ static gbx_status sync_directory(const gbx_store *store, const char *relative) {
                     relative, strerror(error), gbx_disk_advice(error));
 }
 
-/* Its memory is not needed any more when the manifests are made, which take some. */
+/* Frees the dedup table first, because the manifests need memory. */
 static gbx_status write_manifests(gbx_store *store) {
     gbx_dedup_close(&store->dedup);
     gbx_status status = gbx_manifest_write(store->directory, store->has_tensors, store->has_args);
@@ -299,7 +299,7 @@ gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const c
     gbx_status status = gbx_payload_sync(&store->payload);
     append_end(store, end, status_text, outcome, status == NULL);
     status = gbx_status_first(status, gbx_journal_writer_sync(&store->journal));
-    /* The folder, the dump's directory and the entry of that one: all three may be new. */
+    /* The folder, the dump's directory and its entry in the parent: all three may be new. */
     status = gbx_status_first(status, sync_directory(store, "."));
     status = gbx_status_first(status, sync_directory(store, ".."));
     status = gbx_status_first(status, sync_directory(store, "../.."));

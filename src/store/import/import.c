@@ -26,7 +26,7 @@ typedef struct reading {
     gbx_import_map extents; /* of payload: offset and bytes */
     gbx_import_journal journal;
     bool has_array;
-    bool has_task_seq;  /* as the first entry has it */
+    bool has_task_seq;  /* in the first entry */
     uint64_t ambiguous; /* entries */
     unsigned known;
 } reading;
@@ -50,7 +50,7 @@ static bool has_kernels(const uint32_t func_ids[GBX_IMPORT_KERNELS_MAX]) {
     return func_ids[0] != UINT32_MAX || func_ids[1] != UINT32_MAX || func_ids[2] != UINT32_MAX;
 }
 
-/* Entries that do not tell subtasks may each name some of the kernels. */
+/* Entries without subtasks may each name some of the kernels. */
 static gbx_status add_kernel(const gbx_import_fields *fields, gbx_import_task *task,
                              uint32_t func_id) {
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i) {
@@ -106,7 +106,7 @@ static uint64_t number_of(const reading *all, const gbx_import_task *task) {
     return all->has_task_seq ? task->key : (uint64_t)(task - all->tasks.items);
 }
 
-/* What all dispatches of a task have in common is told, not which of them ran where. */
+/* A manifest has only what the dispatches of a task share, not which of them ran where. */
 static gbx_status add_executions(reading *all, uint64_t task, const gbx_import_span *span) {
     uint32_t number = 0;
     for (uint32_t core = 0; span->has_start && core < GBX_RECORD_CORE_END; ++core) {
@@ -158,7 +158,7 @@ static gbx_status add_tasks(reading *all) {
 
 /* --- entries --- */
 
-/* Bytes that an earlier entry has as well are stored once. */
+/* Bytes shared with an earlier entry are stored once. */
 static gbx_status mark_duplicate(reading *all, gbx_record_tensor *record) {
     unsigned flags = record->head.flags;
     size_t count = all->extents.count;

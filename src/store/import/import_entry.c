@@ -36,7 +36,7 @@ static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *en
     return NULL;
 }
 
-/* A number or an array of them; -1 where the kernel is not known. */
+/* A number or an array of them; -1 for an unknown kernel. */
 static gbx_status get_func_ids(const gbx_import_fields *fields,
                                int64_t out_ids[GBX_IMPORT_KERNELS_MAX], uint32_t *out_count) {
     int64_t values[GBX_MAX_DIMS];
@@ -83,7 +83,7 @@ static gbx_status get_names(const gbx_import_fields *fields, uint32_t func_count
     return NULL;
 }
 
-/* The subtask of each kernel; as they come where that is not told. */
+/* The subtask of each kernel; in the given order when subtasks are missing. */
 static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_count,
                              uint32_t out_places[GBX_IMPORT_KERNELS_MAX]) {
     gbx_scan_value values[GBX_IMPORT_KERNELS_MAX];
@@ -184,12 +184,12 @@ static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *e
     return NULL;
 }
 
-/* There, be it null. */
+/* Present, even if null. */
 static bool is_present(const gbx_import_fields *fields, gbx_import_field field) {
     return fields->seen >> field & 1;
 }
 
-/* A task that did not run, or of which it is not known, has null in all three. */
+/* All three are null for a task that did not run or whose times are unknown. */
 static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *entry) {
     gbx_scan_value values[GBX_IMPORT_CORES_MAX];
     gbx_import_span *span = &entry->span;
@@ -269,7 +269,7 @@ static gbx_status check_size(const gbx_import_fields *fields, const gbx_record_t
                            record->bin_size, is_truncated ? "more than" : "not", whole);
 }
 
-/* Where there are no bytes and there should be some, there is no payload. */
+/* An entry without bytes that should have some has no payload. */
 static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor *view,
                               gbx_record_tensor *record) {
     int64_t offset = 0;
@@ -335,11 +335,11 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
         return gbx_import_fail(fields, GBX_FIELD_bin_size, "a scalar has no payload");
     record->head.type = GBX_RECORD_SCALAR;
     record->head.words = sizeof *record / 8;
-    entry->known |= GBX_KNOWN_ADDRESSES; /* which it has none of */
+    entry->known |= GBX_KNOWN_ADDRESSES; /* a scalar has none */
     return gbx_import_get_scalar(fields, record->head.dtype, &record->bits);
 }
 
-/* Where it is not told: what has a value and no bytes is a scalar. */
+/* Without `kind`: an entry with a value and no bytes is a scalar. */
 static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
     int64_t size = 0;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));

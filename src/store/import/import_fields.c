@@ -53,7 +53,7 @@ gbx_status gbx_import_fail_expected(const gbx_import_fields *fields, gbx_import_
 
 /* --- taking an entry apart --- */
 
-/* GBX_FIELD_COUNT for one that is not known. */
+/* GBX_FIELD_COUNT for an unknown one. */
 static uint8_t find_field(const gbx_scan_value *key, uint8_t expected) {
     if (expected < GBX_FIELD_COUNT && gbx_scan_is(key, names[expected].text, names[expected].size))
         return expected;

@@ -20,7 +20,7 @@ enum { GBX_TENSORS_HEAD_FIELDS(HEAD_ROW) GBX_FOREIGN_HEAD_FIELDS(HEAD_ROW) HEAD_
 static const char *const head_names[HEAD_COUNT] = {GBX_TENSORS_HEAD_FIELDS(HEAD_NAME)
                                                        GBX_FOREIGN_HEAD_FIELDS(HEAD_NAME)};
 
-/* Names of fields that the lists of manifest_fields.h have, or this does not compile. */
+/* Only names of fields in manifest_fields.h compile here. */
 #define LOSS_ROW(name, ...) LOSS_##name,
 enum { GBX_LOSS_FIELDS(LOSS_ROW) LOSS_COUNT };
 #define SKIPPED_ROW(name, ...) SKIPPED_##name,
@@ -29,7 +29,7 @@ enum { GBX_SKIPPED_FIELDS(SKIPPED_ROW) SKIPPED_COUNT };
 enum { GBX_BIN_FORMAT_FIELDS(BIN_FORMAT_ROW) BIN_FORMAT_COUNT };
 #define NAME_IN(list, name) (list##_##name < list##_COUNT ? #name : NULL)
 
-/* By the names that the two forms of manifests have for them. */
+/* Their names in the two forms of manifests. */
 static const struct {
     uint8_t fields[2];
 } total_members[GBX_TOTAL_COUNT] = {
@@ -55,7 +55,7 @@ static gbx_status fail_memory(const char *path) {
 
 /* --- taking --- */
 
-/* Where the files lay is not read. */
+/* run_dir is not read. */
 static bool is_known(const char *key) {
     for (size_t i = 0; i < HEAD_COUNT; ++i)
         if (i != HEAD_run_dir && strcmp(key, head_names[i]) == 0)
@@ -84,9 +84,9 @@ static gbx_cursor root_of(const gbx_import_head *head) {
     return gbx_cursor_root(head->members, head->path);
 }
 
-/* --- how the rest is to be read --- */
+/* --- the format --- */
 
-/* A member of bin_format that is there has to be the one that is known. */
+/* A member of bin_format, if present, must have the known value. */
 static gbx_status check_word(const gbx_cursor *object, const char *name, const char *word) {
     gbx_cursor member;
     size_t choice;
@@ -168,7 +168,7 @@ static gbx_status get_or_null(const gbx_cursor *object, const char *name, int64_
     return *out_is_null ? NULL : gbx_cursor_integer(&member, 0, max, out_value);
 }
 
-/* Task and argument that a loss, or what was skipped, is about. */
+/* The task and argument of a loss or a skipped element. */
 static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
     int64_t task = 0;
     int64_t arg_index = GBX_ARG_NONE;
@@ -181,7 +181,7 @@ static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
     return NULL;
 }
 
-/* One of a set, by name, which has to be there; null leaves *out_number as it is. */
+/* A required name in a set; null leaves *out_number unchanged. */
 static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx_name_set *set,
                            uint32_t *out_number) {
     const char *names[NAMES_MAX];
@@ -272,7 +272,7 @@ static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journa
     return status;
 }
 
-/* What is counted and nowhere listed. */
+/* A loss that is counted but not listed. */
 static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS,
                                      .stage = GBX_STAGE_NONE,
@@ -285,9 +285,8 @@ static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
 
 /* --- the end --- */
 
-/* A manifest that does not tell is taken for that of a run that went well, and for complete where
- * nothing is missing. */
-/* Where one of the two is missing, nothing better is said than the other one allows. */
+/* Without both, the run counts as one that went well, complete if nothing is missing. If one is
+ * missing, it is inferred from the other and never better. */
 static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
                              const char **out_status) {
     gbx_cursor complete;
@@ -353,7 +352,7 @@ gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_impor
 
 /* --- the run --- */
 
-/* "full" and so on, also where another tool tells it by number; NULL where it is not told. */
+/* "full" and so on, by name or by another tool's number; NULL when unknown. */
 static gbx_status get_level(const gbx_import_head *head, const char **out_level) {
     static const char *const names[] = {"full", "partial", "hybrid", "stats"};
     static const char *const by_number[] = {NULL, "partial", "full", "hybrid"};

@@ -7,9 +7,9 @@
 #include "text/json_reader.h"
 
 typedef struct gbx_import_kernel {
-    char *name; /* NULL where no entry tells it */
+    char *name; /* NULL when no entry gives it */
     char *slot_names[GBX_RUN_KERNEL_SLOTS];
-    uint64_t unclear; /* a bit a slot: entries gave it different names, or one gave it none */
+    uint64_t unclear; /* a bit per slot: entries gave it different names, or one gave it none */
 } gbx_import_kernel;
 
 static gbx_status fail_memory(void) {
@@ -126,7 +126,7 @@ void gbx_import_kernels_free(gbx_import_kernels *kernels) {
     memset(kernels, 0, sizeof *kernels);
 }
 
-/* --- telling --- */
+/* --- merging --- */
 
 static void add_slot_names(const gbx_import_kernel *kernel, json_t *to) {
     size_t count = 0;
@@ -177,7 +177,7 @@ static gbx_status add_others(const gbx_import_kernels *kernels,
     return NULL;
 }
 
-/* One of the table by itself, and with those before it, whose names are known by func_id. */
+/* Checks one kernel of the table, and against the earlier ones, whose `names` are by func_id. */
 static gbx_status check_one(const gbx_cursor *element, const char *names[GBX_MAX_KERNELS]) {
     gbx_cursor member;
     int64_t number = 0;

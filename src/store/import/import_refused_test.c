@@ -237,7 +237,7 @@ static void wrong_manifests_are_refused_by_name(void **state) {
     }
 }
 
-/* The table of kernels comes first: what is wrong with it is told, not with the list that names
+/* The table of kernels comes first: an error in it is reported, not one in the list that names
  * them. */
 static void a_table_of_too_many_kernels_is_refused_first(void **state) {
     (void)state;

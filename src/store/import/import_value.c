@@ -24,7 +24,7 @@ static uint64_t low_bits(uint64_t bits, uint32_t width) {
 
 /* --- integers --- */
 
-/* Digits in a string are a number as well. */
+/* A string of digits is a number, too. */
 static bool take_integer(const gbx_scan_value *value, uint64_t *out_magnitude,
                          bool *out_is_negative) {
     gbx_scan_value number;
@@ -43,7 +43,7 @@ static bool take_fitting(const gbx_scan_value *value, uint32_t dtype, uint64_t *
     uint32_t width = gbx_dtype_bits(dtype);
     if (!take_integer(value, &magnitude, &is_negative))
         return false;
-    uint64_t end = UINT64_C(1) << (width - 1); /* of the positive ones of a signed type */
+    uint64_t end = UINT64_C(1) << (width - 1); /* end of the positive numbers of a signed type */
     bool is_fitting = gbx_dtype_is_signed(dtype) ? magnitude < end + is_negative
                                                  : low_bits(magnitude, width) == magnitude &&
                                                        (!is_negative || magnitude == 0);
@@ -83,7 +83,7 @@ static bool take_double(const gbx_scan_value *value, double *out_value) {
     }
     if (value->kind != GBX_SCAN_NUMBER || value->size > NUMBER_BYTES_MAX)
         return false;
-    /* The library knows about locales. */
+    /* jansson handles locales. */
     json_t *number =
         json_loadb(value->text, value->size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
     if (!number)
@@ -93,7 +93,7 @@ static bool take_double(const gbx_scan_value *value, double *out_value) {
     return true;
 }
 
-/* What a float dtype holds of a number; false where it is beyond its range. */
+/* A number as a float dtype holds it; false when out of range. */
 static bool take_float(const gbx_scan_value *value, uint32_t dtype, uint64_t *out_bits) {
     double number;
     if (!take_double(value, &number))
@@ -125,7 +125,7 @@ static bool take_value(const gbx_scan_value *value, uint32_t dtype, uint64_t *ou
     return dtype == GBX_BOOL ? take_bool(value, out_bits) : take_fitting(value, dtype, out_bits);
 }
 
-/* Whether the raw word has that value: the bits beyond the dtype's do not count. */
+/* Whether the raw word has that value; bits beyond the dtype are ignored. */
 static bool is_same_value(uint32_t dtype, uint64_t word, uint64_t bits) {
     uint32_t width = gbx_dtype_bits(dtype);
     uint64_t a = low_bits(word, width);
@@ -137,8 +137,8 @@ static bool is_same_value(uint32_t dtype, uint64_t word, uint64_t bits) {
     return a == b;
 }
 
-/* One of the members that tell the value: *out_bits is what it says, and has to be that of the one
- * before where *has_bits says that there was one. */
+/* Reads one of the members that give the value into *out_bits. When *has_bits, an earlier member
+ * gave it, and both must agree. */
 static gbx_status join_value(const gbx_import_fields *fields, gbx_import_field field,
                              uint32_t dtype, bool *has_bits, uint64_t *out_bits) {
     const gbx_scan_value *value = &fields->values[field];
@@ -254,7 +254,7 @@ gbx_status gbx_import_get_stats(const gbx_import_fields *fields, uint32_t dtype,
 
 /* --- shape and strides --- */
 
-/* False where the size overflows; an empty dimension counts as one of one element. */
+/* False when the size overflows; an empty dimension counts as one element. */
 static bool set_row_major(uint32_t ndims, const int64_t *shape, int64_t *out_strides) {
     int64_t stride = 1;
     bool is_fitting = true;
@@ -306,7 +306,7 @@ static gbx_status get_window(const gbx_import_fields *fields, gbx_tensor *view) 
 
 static gbx_status get_strides(const gbx_import_fields *fields, gbx_tensor *view) {
     uint32_t count = view->ndims;
-    (void)set_row_major(view->ndims, view->shape, view->strides); /* whose size was checked */
+    (void)set_row_major(view->ndims, view->shape, view->strides); /* its size was checked */
     GBX_TRY(gbx_import_get_integers(fields, GBX_FIELD_strides, INT64_MIN, INT64_MAX, view->strides,
                                     &count));
     GBX_TRY(check_ndims(fields, GBX_FIELD_strides, count, view->ndims));
@@ -323,7 +323,7 @@ static gbx_status check_numel(const gbx_import_fields *fields, const gbx_tensor 
         is_fitting &=
             view->shape[d] == 0 || gbx_checked_mul_u64(count, (uint64_t)view->shape[d], &count);
     }
-    if (!is_fitting || count > INT64_MAX / 8) /* also of an empty one: strides are made of it */
+    if (!is_fitting || count > INT64_MAX / 8) /* even if it is empty: strides are made from it */
         return gbx_import_fail(fields, GBX_FIELD_shape, "its size overflows 64 bits");
     count = is_empty ? 0 : count;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_numel, 0, INT64_MAX, &stated));
@@ -345,8 +345,7 @@ static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
     return is_same;
 }
 
-/* Where a window stands beside strides or start_offset, it has to be what they say; it tells what
- * is missing of them. */
+/* A window beside strides or start_offset must match them; it provides what they lack. */
 static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
     gbx_tensor window = *view;
     if (!has_window(fields))
@@ -363,7 +362,7 @@ static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
                            "with offsets, it does not match strides and start_offset");
 }
 
-/* Tools differ in what they call not contiguous: a view at an offset, a dimension of 1. */
+/* Tools differ in what they call contiguous: a view at an offset, a dimension of 1. */
 static gbx_status check_contiguous(const gbx_import_fields *fields, const gbx_tensor *view) {
     bool is_stated = false;
     GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_is_contiguous, &is_stated));

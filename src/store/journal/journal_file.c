@@ -23,7 +23,7 @@ gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out
     if (!path)
         return gbx_fail_memory("opening the journal of %s", directory);
     int access = use == GBX_JOURNAL_READS ? O_RDONLY : O_RDWR;
-    /* Not blocking: who reads it refuses a pipe, and does not wait for one. */
+    /* Not blocking: the reader refuses a pipe and does not wait for one. */
     int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC | O_NONBLOCK));
     int operation = use == GBX_JOURNAL_READS ? LOCK_SH : LOCK_EX;
     gbx_status status = NULL;
@@ -127,8 +127,8 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
     return true;
 }
 
-/* Every record lies inside of the block and makes sense, none has to be understood and is not, and
- * there are as many as it says. */
+/* Every record lies inside the block and is valid, none is of an unknown type that must not be
+ * skipped, and their number matches the header. */
 static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
     uint64_t words = block->record_bytes / 8;
     uint64_t count = 0;

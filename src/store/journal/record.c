@@ -40,7 +40,7 @@ static bool has_negative(const int64_t *dimensions, uint32_t count) {
     return false;
 }
 
-/* The argument that SCALAR and TENSOR are about. */
+/* The argument of SCALAR and TENSOR. */
 static const char *check_argument(const gbx_record *head) {
     if (head->stage > GBX_STAGE_AFTER)
         return "its stage is neither before nor after";
@@ -84,7 +84,7 @@ static const char *check_run_arg(const gbx_record_run_arg *record) {
     return NULL;
 }
 
-/* Words of a slot, and of the geometry that follows that of a tensor. */
+/* Words of a slot, including the geometry of a tensor. */
 static uint32_t slot_words(const gbx_record_slot *slot) {
     return slot->is_tensor ? SLOT_WORDS + SLOT_TENSOR_WORDS + 2u * slot->ndims : SLOT_WORDS;
 }
@@ -214,7 +214,7 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view) {
     return words + slot_words(slot);
 }
 
-/* Words of a checked record up to the end of what this version knows of it. */
+/* Words of a checked record that this version knows. */
 static uint64_t known_words(const gbx_record *record) {
     uint64_t fixed = gbx_record_fixed_words[record->type];
     switch (record->type) {

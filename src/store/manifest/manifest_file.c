@@ -20,12 +20,12 @@ struct gbx_manifest_writer {
     char path[PATH_MAX];
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
-    bool is_stream; /* written in order, to a descriptor of the caller's */
-    bool is_memory; /* kept: the first chunk grows, to chunk_bytes by now */
+    bool is_stream; /* written in order to the caller's descriptor */
+    bool is_memory; /* kept: the first chunk grows; now chunk_bytes */
     size_t chunk_bytes;
-    bool is_direct; /* the writing thread's, or the filling one's while there is none */
+    bool is_direct; /* used by the writing thread, or by the filling one while there is none */
     char *chunks[CHUNK_COUNT];
-    uint64_t filled; /* chunks handed over; the filling thread's */
+    uint64_t filled; /* chunks handed over; used by the filling thread */
     bool has_thread;
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
@@ -38,7 +38,7 @@ struct gbx_manifest_writer {
 
 /* --- writing --- */
 
-/* A write that the file system refuses past the page cache goes through it, and all after it. */
+/* When the file system refuses direct I/O, this and all later writes go through the page cache. */
 static bool leave_direct(gbx_manifest_writer *writer) {
     int flags = fcntl(writer->fd, F_GETFL);
     if (!writer->is_direct || flags < 0 || fcntl(writer->fd, F_SETFL, flags & ~O_DIRECT) != 0)
@@ -88,8 +88,8 @@ static void *write_chunks(void *context) {
     return NULL;
 }
 
-/* Signals stay with the threads of the program. Without a thread chunks are written at once; so are
- * those of a stream, for whose reader may go away: SIGPIPE is the program's. */
+/* Signals stay with the program's threads. Without a thread chunks are written at once; so are
+ * those of a stream, because its reader may go away, and SIGPIPE belongs to the program. */
 static void start_thread(gbx_manifest_writer *writer) {
     sigset_t all;
     sigset_t before;
@@ -143,7 +143,7 @@ static void grow_text(gbx_manifest_file *file) {
         writer->chunks[0] = text;
         writer->chunk_bytes = bytes;
     } else {
-        file->has_failed = true; /* what was put so far makes room */
+        file->has_failed = true; /* what was put so far is dropped to make room */
         used = 0;
     }
     begin_chunk(file, writer->chunks[0]);
@@ -247,7 +247,7 @@ static gbx_manifest_writer *make_writer(void) {
     return writer;
 }
 
-/* `status` is that of preparing the writer. */
+/* `status` is the result of preparing the writer. */
 static gbx_status begin(gbx_manifest_writer *writer, gbx_status status,
                         gbx_manifest_file *out_file) {
     if (status) {
@@ -315,7 +315,7 @@ static gbx_status sync_directory(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail_io("open", path, errno);
-    /* A file system that cannot sync a directory has nothing to lose there. */
+    /* A file system that cannot sync directories does not need it. */
     bool is_good = fsync(fd) == 0 || errno == EINVAL;
     gbx_status status = is_good ? NULL : fail_io("sync", path, errno);
     close(fd);

@@ -612,7 +612,7 @@ static void numbers_that_json_cannot_hold_are_refused(void **state) {
 }
 
 /* The writing thread meets the end of the disk while entries are still being made. */
-static void a_full_disk_is_told(void **state) {
+static void a_full_disk_is_reported(void **state) {
     (void)state;
     static const rlim_t limits[] = {0, 100 << 10, 5 << 20}; /* at the first, at once, in a chunk */
     dump d;
@@ -645,7 +645,7 @@ static void a_full_disk_is_told(void **state) {
     remove_dump(&d);
 }
 
-static void what_is_not_there_is_told(void **state) {
+static void a_missing_journal_is_reported(void **state) {
     (void)state;
     gbx_status status = gbx_manifest_write("/nowhere/at/all", true, true);
     assert_int_equal(gbx_status_code(status), GBX_NOT_FOUND);
@@ -667,8 +667,8 @@ int main(void) {
         cmocka_unit_test(names_may_be_long),
         cmocka_unit_test(python_reads_all_files),
         cmocka_unit_test(numbers_that_json_cannot_hold_are_refused),
-        cmocka_unit_test(a_full_disk_is_told),
-        cmocka_unit_test(what_is_not_there_is_told),
+        cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(a_missing_journal_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *fol
     payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS | O_DIRECT, FILE_MODE);
     if (payload->fd < 0 && errno == EINVAL) {
         payload->is_direct = false;
-        /* A file system that refuses O_DIRECT may have made the file before it said so. */
+        /* A file system that refuses O_DIRECT may have created the file first. */
         unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
         payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
         say_not_direct(payload);
@@ -75,7 +75,7 @@ void gbx_payload_close(gbx_payload *payload) {
 uint64_t gbx_payload_reserve(gbx_payload *payload, uint64_t bytes) {
     uint64_t offset = payload->reserved_bytes;
     uint64_t rounded, end;
-    /* What no file can hold is refused by the write. */
+    /* A range that no file can hold is refused by the write. */
     if (!gbx_checked_align_up(bytes, GBX_STORE_PAGE_BYTES, &rounded) ||
         !gbx_checked_add_u64(offset, rounded, &end) || end > INT64_MAX)
         return UINT64_MAX - GBX_STORE_PAGE_BYTES + 1;
@@ -97,7 +97,7 @@ gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *
                              uint64_t bytes) {
     size_t written;
     int error = gbx_pwrite_all(payload->fd, pages, bytes, offset, &written);
-    /* Some file systems open for direct writes and refuse the first one. */
+    /* Some file systems accept O_DIRECT and refuse the first write. */
     if (error == EINVAL && payload->is_direct && turn_buffered(payload)) {
         size_t rest;
         error = gbx_pwrite_all(payload->fd, (const char *)pages + written, bytes - written,
@@ -125,7 +125,7 @@ gbx_status gbx_payload_sync(gbx_payload *payload) {
 
 gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
     file->path = path;
-    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    /* Not blocking: a pipe without a writer is refused, not waited for. */
     file->fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file->fd < 0)
         return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,

@@ -154,7 +154,7 @@ static void refused_direct_open_goes_through_the_cache(void **state) {
     scratch_unmount("ramfs");
 }
 
-static void full_disk_is_told_and_writes_go_on_later(void **state) {
+static void full_disk_is_reported_and_writes_go_on_later(void **state) {
     (void)state;
     if (!scratch_mount("tmpfs", "full", "size=1m"))
         skip();
@@ -220,7 +220,7 @@ int main(void) {
         cmocka_unit_test(refused_direct_write_goes_through_the_cache),
         cmocka_unit_test(file_systems_in_memory_work),
         cmocka_unit_test(refused_direct_open_goes_through_the_cache),
-        cmocka_unit_test(full_disk_is_told_and_writes_go_on_later),
+        cmocka_unit_test(full_disk_is_reported_and_writes_go_on_later),
         cmocka_unit_test(write_that_is_cut_short_goes_on_until_it_fails),
         cmocka_unit_test(file_that_is_there_is_not_touched),
     };

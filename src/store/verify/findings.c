@@ -14,7 +14,7 @@ const char *gbx_finding_kind_name(gbx_finding_kind kind) {
     return kind < GBX_FINDING_KIND_COUNT ? names[kind] : "unknown";
 }
 
-/* A copy of a text that may be NULL; notes when memory is out. */
+/* Copies a text that may be NULL; notes when out of memory. */
 static char *copy(gbx_findings *findings, const char *text) {
     char *copied = text ? strdup(text) : NULL;
     findings->has_failed |= text && !copied;

@@ -12,10 +12,10 @@
 #include "store/payload/payload.h"
 #include "store/verify/internal.h"
 
-/* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */
+/* Bytes read at a time: many for the disk, few enough to be hashed in the cache. */
 enum { WINDOW_BYTES = 1 << 20 };
 
-/* Payload that was read last. */
+/* The payload read last. */
 typedef struct window {
     gbx_payload_file file;
     uint64_t start;
@@ -64,7 +64,7 @@ static gbx_status fill_window(window *payload, uint64_t offset) {
     return NULL;
 }
 
-/* Of bytes that lie inside of the file. */
+/* Hashes bytes that lie inside the file. */
 static gbx_status hash_range(window *payload, uint64_t offset, uint64_t bytes,
                              gbx_hash128 *out_hash) {
     gbx_hash_state hash;
@@ -132,7 +132,7 @@ static gbx_status check_hash(payload_check *check, const gbx_verify_entry *entry
     return add_finding(check, entry, GBX_FINDING_HASH, what, expected, got);
 }
 
-/* Of entries with the same bytes, the first, and no other, stored them. */
+/* Of entries with the same bytes, only the first stored them. */
 static gbx_status check_owner(payload_check *check, const gbx_verify_entry *first, size_t count) {
     char what[128];
     if (first->bytes == 0 || !check->is_own)
@@ -149,7 +149,7 @@ static gbx_status check_owner(payload_check *check, const gbx_verify_entry *firs
     return NULL;
 }
 
-/* `before` reaches furthest of all that start earlier; NULL for none. */
+/* `before` is the entry that reaches furthest of all that start earlier; NULL for none. */
 static gbx_status check_overlap(payload_check *check, const gbx_verify_entry *before,
                                 const gbx_verify_entry *entry) {
     char what[160];
@@ -214,7 +214,7 @@ static gbx_status check_all(payload_check *check, const gbx_verify_list *list) {
     return NULL;
 }
 
-/* By place; what stored the bytes before what shares them. */
+/* By place; the entry that stored the bytes before those that share them. */
 static int compare_entries(const void *left, const void *right) {
     const gbx_verify_entry *a = left;
     const gbx_verify_entry *b = right;
@@ -227,7 +227,7 @@ static int compare_entries(const void *left, const void *right) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* As compare_entries has it. Almost all differ in their offsets, which the index of a journal sorts
+/* In the order of compare_entries. Almost all offsets differ, and the journal's index sorts those
  * several times as fast as qsort. */
 static gbx_status sort_entries(gbx_verify_list *list) {
     gbx_record_index by_offset = {0};
@@ -269,7 +269,7 @@ static uint64_t count_bytes(const gbx_verify_list *list) {
 
 /* --- the file --- */
 
-/* Nothing is open where there is no such file. */
+/* Nothing is open when there is no such file. */
 static gbx_status open_payload(window *payload, const char *path) {
     gbx_status status = gbx_payload_file_open(&payload->file, path);
     if (status && gbx_status_code(status) == GBX_NOT_FOUND) {

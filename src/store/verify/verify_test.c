@@ -403,7 +403,7 @@ static void wrong_counts_are_found(void **state) {
         check_damage(&cases[i]);
 }
 
-/* What the dump tells to be lost is not missed; what it does tell has to add up. */
+/* Recorded losses are not missed; what is recorded must add up. */
 static void lose_task_and_tell(made_dump *made) {
     lose_task(made);
     gbx_record_end end = *(gbx_record_end *)made_record(made, MADE_END);
@@ -418,7 +418,7 @@ static void lose_task_and_tell(made_dump *made) {
     made->block_ends[made->block_count - 1] = made->count;
 }
 
-static void losses_that_are_told_are_not_wrong(void **state) {
+static void recorded_losses_are_not_wrong(void **state) {
     (void)state;
     gbx_verification found;
     make(lose_task_and_tell, NULL);
@@ -503,7 +503,7 @@ static void a_journal_that_cannot_be_read_is_a_failure(void **state) {
     made_remove(&dump);
 }
 
-static void a_run_that_goes_on_is_told(void **state) {
+static void a_run_that_goes_on_is_reported(void **state) {
     (void)state;
     gbx_verification found;
     char path[160];
@@ -519,7 +519,7 @@ static void a_run_that_goes_on_is_told(void **state) {
     made_remove(&dump);
 }
 
-/* --- a manifest alone --- */
+/* --- a manifest without a journal --- */
 
 static void take_journal_away(made_dump *made) {
     char path[160];
@@ -643,10 +643,10 @@ int main(void) {
         cmocka_unit_test(large_payload_is_hashed_in_pieces),
         cmocka_unit_test(records_that_contradict_themselves_are_found),
         cmocka_unit_test(wrong_counts_are_found),
-        cmocka_unit_test(losses_that_are_told_are_not_wrong),
+        cmocka_unit_test(recorded_losses_are_not_wrong),
         cmocka_unit_test(a_broken_journal_is_found_and_the_rest_is_read),
         cmocka_unit_test(a_journal_that_cannot_be_read_is_a_failure),
-        cmocka_unit_test(a_run_that_goes_on_is_told),
+        cmocka_unit_test(a_run_that_goes_on_is_reported),
         cmocka_unit_test(a_manifest_alone_is_verified),
         cmocka_unit_test(a_dump_of_another_tool_is_verified_as_far_as_it_tells),
     };
