@@ -64,7 +64,7 @@ static void a_missing_program_is_reported(void **state) {
                  "; set GLASSBOX_TEST_PROGRAM to its path");
 }
 
-/* This test is a program, so it lies beside itself. */
+/* This test is a program, so it is found beside itself. */
 static void a_program_beside_us_is_found(void **state) {
     (void)state;
     char own[PATH_MAX];

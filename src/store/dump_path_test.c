@@ -56,7 +56,7 @@ static void check_found(const char *given, const char *expected) {
     free(found);
 }
 
-/* In the root of the test, which is a path without links. */
+/* In the root of the test: a path without links. */
 static void check_found_below_root(const char *given, const char *name) {
     char *resolved = realpath(root, NULL);
     char *expected = gbx_dump_path_join(resolved, name);

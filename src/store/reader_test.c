@@ -624,8 +624,8 @@ static void a_journal_without_a_run_is_refused(void **state) {
     check_fails(&f->d, GBX_NOT_FOUND, "tensor_dump.rec");
 }
 
-/* Random bytes in a journal whose checksums are made to hold: whatever comes of it, no read goes
- * out of bounds (this runs under the address sanitizer), and a second reading agrees. */
+/* Random bytes in a journal with valid checksums: no read goes out of bounds (this runs under the
+ * address sanitizer), and a second reading agrees. */
 static void no_byte_harms(void **state) {
     fixture *f = *state;
     size_t ends[16];
@@ -793,7 +793,7 @@ static void journals_of_newer_versions_are_read(void **state) {
     remove_dump(&later);
 }
 
-/* Whatever the type is, wherever the record lies. */
+/* For any type, anywhere in the journal. */
 static void a_record_that_has_to_be_understood_is_refused(void **state) {
     fixture *f = *state;
     static const unsigned types[] = {0x80, 0x80 | GBX_RECORD_TENSOR, 0x80 | 12, 0xff};

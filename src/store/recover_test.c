@@ -72,7 +72,7 @@ static void a_whole_dump_is_left_alone(void **state) {
     made_remove(&dump);
 }
 
-/* Records, and arguments among them, of the blocks that lie whole before a length. */
+/* Counts the records, and the arguments among them, of the complete blocks before a length. */
 static uint64_t arguments_before(uint64_t bytes) {
     static const uint64_t arguments[] = {0, 2, 6, 7};
     size_t blocks = 0;
@@ -143,7 +143,7 @@ static void zeros_at_the_end_are_cut_off(void **state) {
     made_remove(&dump);
 }
 
-/* All from the damage on is kept beside the journal, whole blocks as well. */
+/* Everything from the damage on is kept beside the journal, complete blocks, too. */
 static void a_damaged_journal_is_recovered_up_to_the_damage(void **state) {
     (void)state;
     static unsigned char journal[1 << 16], tail[1 << 16];
@@ -180,7 +180,7 @@ static void every_tail_is_kept(void **state) {
     made_remove(&dump);
 }
 
-/* Killed after the journal was whole: the run had ended by itself. */
+/* Killed after the journal was complete: the run had ended by itself. */
 static void missing_manifests_are_written(void **state) {
     (void)state;
     gbx_recovery recovery;

@@ -109,7 +109,7 @@ static void members_come_one_by_one(void **state) {
 
 /* --- files --- */
 
-/* Entries of every length, so that every part of one meets the end of what was read. */
+/* Entries of every length, so that every part of one meets the end of the buffer. */
 static void a_file_is_read_over_the_ends_of_its_buffer(void **state) {
     (void)state;
     enum { ENTRIES = 3000, LONGEST = 400 };

@@ -115,7 +115,7 @@ static void arguments_by_slot_role_stage_kind_and_dtype(void **state) {
     assert_int_equal(parse("dtype=BF16,dtype=int4").dtypes, 1 << GBX_BFLOAT16 | 1 << GBX_INT4);
 }
 
-/* The key of each text alone is set, so that no other decides. */
+/* Only the key of each text is set, so that no other decides. */
 static void only_keys_that_are_given_decide(void **state) {
     (void)state;
     assert_int_equal(parse("kernel=add").keys, GBX_FILTER_FUNC);

@@ -274,7 +274,7 @@ static void what_is_no_file_is_refused_and_not_waited_for(void **state) {
     assert_int_equal(count_open_files(), files);
 }
 
-/* Cut after any byte: no part of a dump is taken for the whole. */
+/* Cut after any byte: no part is taken for a complete manifest. */
 static void a_manifest_that_is_cut_is_refused_wherever(void **state) {
     (void)state;
     const char *text = "{\"bin_file\": \"b.bin\", \"tensors\": [" ENTRY ", {" TASK

@@ -80,7 +80,7 @@ static bool boolean(const json_t *object, const char *key) {
     return json_is_true(value);
 }
 
-/* --- whole files, to the byte --- */
+/* --- complete files, byte by byte --- */
 
 static const char golden[] =
     "{\n\"schema_version\": 1,\n\"generator\": \"glassbox 0.1.0\",\n\"run\": "
@@ -530,7 +530,7 @@ static void names_may_be_long(void **state) {
     remove_dump(&d);
 }
 
-/* The status is any bytes: what is no UTF-8 must not make the file unreadable. */
+/* The status may be any bytes: invalid UTF-8 must not make the file unreadable. */
 static void python_reads_all_files(void **state) {
     (void)state;
     dump d;

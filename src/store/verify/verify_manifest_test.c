@@ -152,7 +152,7 @@ static void check_lacks(void (*harm)(made_dump *), gbx_finding_kind kind, const 
     made_remove(&dump);
 }
 
-/* A pipe that nobody writes is no manifest, and nothing to wait for. */
+/* A pipe without a writer is not a manifest, and is not waited for. */
 static void make_pipe(made_dump *made) {
     char path[160];
     remove_manifest(made);
