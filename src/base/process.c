@@ -158,7 +158,7 @@ void gbx_process_result_free(gbx_process_result *result) {
     *result = (gbx_process_result){.exit_code = -1};
 }
 
-/* --- programs of ours --- */
+/* --- our own programs --- */
 
 /* `descriptors` are above all the numbers they get in the child. */
 static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *out_pid) {

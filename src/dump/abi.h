@@ -297,7 +297,7 @@ typedef struct gbx_dump_loss {
 static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_skipped {
-    gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the whole task */
+    gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the complete task */
     uint64_t reason;      /* gbx_skip_reason */
     uint64_t func_id;
     uint64_t reserved[3];

@@ -79,7 +79,7 @@ int gbx_digits_count(uint64_t number) {
     return least + (number >= powers_of_five[least] << least || least == 0);
 }
 
-/* --- in whole numbers --- */
+/* --- with integers --- */
 
 /* value * 10^power is number / divisor, and divisor is factor << shift. */
 typedef struct scaled {
@@ -127,8 +127,8 @@ static ALWAYS_INLINE u128 divide(const scaled *by, u128 number, u128 *out_rest) 
     return number / divisor;
 }
 
-/* Rounds the scaled value, whole + rest / divisor, to units, of which it has `number` and a part:
- * half way between two to the even one. */
+/* Rounds the scaled value, whole + rest / divisor, to units, of which it has `number` and a part;
+ * ties go to the even one. */
 static ALWAYS_INLINE uint64_t nearest(const scaled *value, uint64_t whole, u128 rest,
                                       uint64_t number, uint64_t unit) {
     const u128 behind = (((whole - number * unit) * value->factor) << value->shift) + rest;
@@ -180,15 +180,15 @@ static bool find_common(const gbx_binary *value, gbx_decimal *out) {
     const u128 rest = number & (((u128)1 << shift) - 1);
     const u128 behind = (u128)(whole - left * unit) << shift | rest;
     const u128 half = (u128)unit << (shift - 1);
-    left += (behind > half) | ((behind == half) & (left % 2)); /* as likely as not: no branches */
+    left += (behind > half) | ((behind == half) & (left % 2)); /* unpredictable: no branches */
     *out = make_decimal(left, power);
     return true;
 }
 
 /*
- * Digits are dropped while a number is left between the limits, and the value has another digit:
- * 0.09 and 0.1 have one each. The nearest number is the wanted one, but where the next float below
- * is half as far: there it may lie below the limits.
+ * Drops digits while a number is left between the limits and the value has another digit: 0.09 and
+ * 0.1 have one each. The nearest number is the result, except where the next float below is half as
+ * far away: there it may lie below the limits.
  */
 static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
     const int digits = value->is_f64 ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;

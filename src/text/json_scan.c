@@ -270,7 +270,7 @@ bool gbx_scan_hex(const gbx_scan_value *value, uint64_t *out_value) {
 char *gbx_scan_decode(const gbx_scan_value *value) {
     if (!value->has_escape)
         return strndup(value->text, value->size);
-    /* With its quotes, which lie around it. */
+    /* Including the quotes around it. */
     json_t *string = json_loadb(value->text - 1, value->size + 2, JSON_DECODE_ANY, NULL);
     char *text = string ? strdup(json_string_value(string)) : NULL;
     json_decref(string);
@@ -468,7 +468,7 @@ gbx_status gbx_json_file_document(gbx_json_file *file, json_t **out_value) {
     gbx_scan_value value;
     json_error_t error;
     GBX_TRY(gbx_json_file_take(file, &value));
-    bool is_string = value.kind == GBX_SCAN_STRING; /* with its quotes, which lie around it */
+    bool is_string = value.kind == GBX_SCAN_STRING; /* including the quotes around it */
     *out_value = json_loadb(value.text - is_string, value.size + (is_string ? 2 : 0),
                             JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
     if (*out_value)

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* When an argument was captured; GBX_STAGE_NONE where there is no stage. */
+/* When an argument was captured; GBX_STAGE_NONE when there is no stage. */
 enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_COUNT = 2, GBX_STAGE_NONE = 0xff };
 
-enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
+enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record about a complete task */
 
 enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1, GBX_KIND_COUNT = 2 };
 

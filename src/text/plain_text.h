@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the valid UTF-8 sequence of two or more bytes at `bytes`; 0 where there is none. */
+/* Bytes of the valid UTF-8 sequence of two or more bytes at `bytes`; 0 when there is none. */
 size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left);
 
 /*

@@ -19,7 +19,7 @@ typedef struct capture {
     gbx_lane *lane;
     gbx_dump_record head;
     const gbx_tensor *tensor;
-    const void *buffer; /* where its data lies */
+    const void *buffer; /* its data */
     bool is_contiguous;
     bool is_in_place; /* the payload is the bytes of the buffer, unchanged */
     bool has_statistics;

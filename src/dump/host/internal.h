@@ -14,7 +14,7 @@
 typedef struct gbx_dump_region {
     gbx_hal *hal;
     uint64_t address;     /* of the setup; 0: there is none */
-    gbx_dump_setup setup; /* as it was written */
+    gbx_dump_setup setup; /* as written */
 } gbx_dump_region;
 
 /* --- what a collector is --- */

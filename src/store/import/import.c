@@ -15,7 +15,7 @@
 
 enum { LOOK_BYTES = 64 << 10 };
 
-/* A manifest while it is read. */
+/* A manifest being read. */
 typedef struct reading {
     gbx_import *import;
     gbx_json_file file;
@@ -202,7 +202,7 @@ static gbx_status take_entries(reading *all, const char *name) {
     }
 }
 
-/* --- the whole --- */
+/* --- the manifest --- */
 
 static gbx_status take_members(reading *all) {
     char key[GBX_JSON_KEY_BYTES];
@@ -300,9 +300,9 @@ gbx_status gbx_import_read(gbx_import *import) {
     return status;
 }
 
-/* --- where it lies --- */
+/* --- finding it --- */
 
-/* "bin_file" as a key: a value of that text is followed by no colon. */
+/* "bin_file" as a key: no colon follows it as a value. */
 static bool has_key(const char *text, size_t size) {
     static const char key[] = "\"bin_file\"";
     const char *end = text + size;
@@ -323,7 +323,7 @@ static bool has_key_at(int fd, off_t offset) {
     return got > 0 && has_key(text, (size_t)got);
 }
 
-/* An args_dump.json of ours has no such member. It stands before the entries or after them. */
+/* Our own args_dump.json has no such member. It is before the entries or after them. */
 static gbx_status has_bin_file(const char *path, bool *out_has_it) {
     struct stat about;
     *out_has_it = false;

@@ -44,7 +44,7 @@ static inline const int64_t *gbx_record_strides(const gbx_record_tensor *record)
     return gbx_record_shape(record) + record->head.ndims;
 }
 
-/* NULL where there are none. */
+/* NULL when there are none. */
 static inline const gbx_record_stats *gbx_record_statistics(const gbx_record_tensor *record) {
     if (!(record->head.flags & GBX_FLAG_HAS_STATS))
         return NULL;

@@ -167,7 +167,7 @@
     X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
     X(args,           ALWAYS, list, m->has_lists, GBX_MANIFEST_ARGS)
 
-/* `e` is a gbx_record_run_arg, whose dtype and name are beside it. */
+/* `e` is a gbx_record_run_arg; `dtype` and `name` are its dtype and name. */
 #define GBX_ARG_FIELDS(X)                                                                          \
     X(arg_index,    ALWAYS, u64,     true, e->head.arg_index)                                      \
     X(name,         ALWAYS, string,  true, name)                                                   \
@@ -228,7 +228,7 @@
     X(name,      ALWAYS, word, true, name)                                                         \
     X(bits,      ALWAYS, hex,  true, bits)
 
-/* --- what other tools' manifests have beside these; `import` alone reads them --- */
+/* --- more fields of other tools' manifests; only `import` reads them --- */
 
 #define GBX_FOREIGN_HEAD_FIELDS(X)                                                                 \
     X(dump_args_level) X(total_args) X(input_args) X(output_args) X(inout_args) X(truncated_args)

@@ -142,7 +142,7 @@ static void link_latest(gbx_output_directory *directory) {
         gbx_log_warning("pointing " LATEST " at %s: %s", directory->path, strerror(errno));
 }
 
-/* --- the whole --- */
+/* --- creating and discarding --- */
 
 /* The journal is the first file that a dump writes. */
 static bool holds_dump(const char *directory) {

@@ -42,7 +42,7 @@ typedef struct gbx_run_kernel {
 } gbx_run_kernel;
 
 typedef struct gbx_run_argument {
-    const char *name; /* NULL where there is none */
+    const char *name; /* NULL when there is none */
     const char *role; /* "input", "output", "inout" or "scalar" */
     uint32_t dtype;   /* only for a writer: dtype of a scalar; 0 when unknown */
 } gbx_run_argument;
