@@ -28,6 +28,8 @@ def test_references():
     for line in ("not checked: 2 tasks of kernel kernel1 (tasks 1, 5): kernel kernel1 has no reference in scene.json",
                  "not checked: 2 tasks of kernel kernel2 (tasks 2, 6): the reference of kernel kernel2 crashed with SIGABRT"):
         check(f"references: {line}", line in text.split("\n"), True)
+    check("references: no differences where nothing was compared", [line.split()[-2:] for line in text.split("\n") if line.startswith("kernel1 ")],
+          [["-", "-"]])
     hung = checked(directory, "--task", "3", "--task", "7", "--timeout", "0.1", code=1)  # whatever runs here hangs
     check("references that hang: reasons", reasons_of(hung), {
         3: "the reference of kernel kernel3 hung: it took longer than --timeout",
@@ -146,7 +148,7 @@ def test_manifest_alone():
         check("manifest alone: first", first_of(document), [3, [4], float(want), float(want) + 0.5])
         check("manifest alone: task of the line that replays", int(shlex.split(text.split("\n")[1])[-1], 0),
               3 if has_numbers else int(ident, 16))
-        check_in("manifest alone", "\nno journal: tasks come in the order of submission, for the graph is not known\n", text)
+        check_in("manifest alone", "\nno journal: tasks are in order of submission, because the graph is unknown\n", text)
         manifest = json.loads((directory / "tensor_dump/tensor_dump.json").read_text())
         for entry in manifest["tensors"]:
             entry.pop("task_seq", None)
@@ -168,7 +170,7 @@ def test_levels():
         check(f"{level}: verdicts", set(verdicts_of(document).values()), {"not_checked"})
         check(f"{level}: reasons that tell what to do", [r for r in reasons_of(document).values() if "--dump-tensor=full" not in r], [])
         check(f"{level}: first line", text.startswith("nothing was checked: "), True)
-        check_in(level, f"the dump's level is {level}: glassbox run --dump-tensor=full records what all tasks need\n", text)
+        check_in(level, f"the dump's level is {level}: to check all tasks, run again with --dump-tensor=full\n", text)
     directory = record(scene, "truncated", "--dump-max-tensor", "8")
     document = checked(directory, code=1)
     check("truncated: verdicts", set(verdicts_of(document).values()), {"not_checked"})

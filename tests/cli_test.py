@@ -47,7 +47,7 @@ examples:
 
 PLATFORMS = """PLATFORM HOST MAPS MEMORY DESCRIPTION
 a2a3sim  yes              the host maps global memory at the chip's own addresses
-a5sim    no               the host has no mapping of global memory; bytes move by copies
+a5sim    no               the host cannot map global memory; bytes are copied
 """
 
 failed = passed = 0

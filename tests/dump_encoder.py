@@ -9,7 +9,8 @@ import struct
 import numpy as np
 
 DTYPES = ("none", "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32",
-          "int64", "uint64", "bool", "float8_e4m3", "float8_e5m2", "int4")
+          "int64", "uint64", "bool", "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1", "float8_e8m0")
+PACKED = ("int4", "float4_e2m1")
 ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
 SUBTASKS = ("aic", "aiv0", "aiv1")
@@ -82,11 +83,11 @@ def number(value, name):
 
 
 def is_contiguous(name, shape, strides, start):
-    """Row-major as a payload is, in which a row of int4 begins at a byte; strides of one element do not count."""
+    """Row-major as a payload is, in which a row of 4-bit elements begins at a byte; strides of one element do not count."""
     if 0 in shape:
         return True
-    padded = [*shape[:-1], shape[-1] + shape[-1] % 2] if name == "int4" and shape else shape
-    is_aligned = name != "int4" or start % 2 == 0
+    padded = [*shape[:-1], shape[-1] + shape[-1] % 2] if name in PACKED and shape else shape
+    is_aligned = name not in PACKED or start % 2 == 0
     return is_aligned and all(n == 1 or a == b for n, a, b in zip(shape, strides, row_major(padded)))
 
 
@@ -113,7 +114,7 @@ class Dump:
         self.run = {**known, **run}
         self.records, self.entries, self.losses, self.skips = [], [], [], []
         self.tasks, self.executions, self.dispatch_count = {}, {}, 0
-        self.payload, self.places = bytearray(), {}
+        self.payload, self.places, self.announced = bytearray(), {}, set()
         self.status, self.is_complete, self.has_end = "killed", False, False
 
     def task(self, number, func_ids=(None, None, None), task_id=None, blocks=1, time=0, predecessors=()):
@@ -147,6 +148,7 @@ class Dump:
             flags |= flag if is_set else 0
         body = struct.pack("<5Qq", address, offset, size, value.low, value.high, start)
         body += struct.pack(f"<{2 * len(shape)}q", *shape, *strides) + (stats[0] if stats else b"")
+        self.announce(name)
         self.records.append(record(TENSOR, task, stage, role, arg, DTYPES.index(name), len(shape), flags, thread, time, body))
         entry = self.entry(task, arg, role, stage, "tensor", name)
         entry |= {"shape": list(shape), "strides": list(strides), "start_offset": start,
@@ -157,6 +159,12 @@ class Dump:
         self.finish(entry, task, flags, time, thread)
         if stats:
             entry["stats"] = stats[1]
+
+    def announce(self, name):
+        """A dtype from 17 on has a record of type 128 + its number before the first that uses it."""
+        if DTYPES.index(name) >= 17 and name not in self.announced:
+            self.announced.add(name)
+            self.records.append(record(128 + DTYPES.index(name)))
 
     def store(self, kept, is_shared):
         """Where the bytes lie, and whether they lay there before."""
@@ -173,6 +181,7 @@ class Dump:
 
     def scalar(self, task, arg, name, bits, value, *, role=0, stage=0, flags=0, time=0, thread=0):
         """`value` is what the manifest says of the bits."""
+        self.announce(name)
         self.records.append(record(SCALAR, task, stage, role, arg, DTYPES.index(name), 0, flags, thread, time,
                                    struct.pack("<Q", bits)))
         entry = self.entry(task, arg, role, stage, "scalar", "uint64" if name == "none" else name)

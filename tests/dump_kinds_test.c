@@ -129,7 +129,8 @@ enum { PATTERNS = 8 };
 static uint64_t pattern_of(uint32_t dtype, int which) {
     static const uint64_t infinities[GBX_DTYPE_COUNT] = {
         [GBX_FLOAT32] = 0x7f800000,      [GBX_FLOAT16] = 0xfc00,   [GBX_BFLOAT16] = 0x7f80,
-        [GBX_FLOAT64] = 0xfff0ull << 48, [GBX_FLOAT8_E4M3] = 0x78, [GBX_FLOAT8_E5M2] = 0xfc};
+        [GBX_FLOAT64] = 0xfff0ull << 48, [GBX_FLOAT8_E4M3] = 0x78, [GBX_FLOAT8_E5M2] = 0xfc,
+        [GBX_FLOAT4_E2M1] = 0x7,         [GBX_FLOAT8_E8M0] = 0xfe};
     uint32_t bits = dump_element_bits(dtype);
     uint64_t ones = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     uint64_t sign = UINT64_C(1) << (bits - 1);

@@ -448,7 +448,7 @@ def test_chip_killed(scene, reference):
         _, errors = process.communicate()
         what = f"killed chip {variant}"
         expect(f"{what}: exit code", process.returncode, 3)
-        expect(f"{what}: says so", "the chip process was ended by SIGKILL" in errors, True)
+        expect(f"{what}: says so", "the chip process was killed by SIGKILL" in errors, True)
         journal = check_dump(what, directory, reference)
         expect(f"{what}: complete", manifest_of(directory)["complete"], False)
         gaps = [t for t in journal.done if sum(k[0] == t for k in journal.arguments) != 6]

@@ -68,12 +68,12 @@ def terminal_width(root):
 
 def usage(root, dump):
     archive = root / "usage.npz"
-    for arguments, text in ((["--format", "npz"], "-o with the name of a file is expected"),
-                            (["--format", "simpler"], "-o with the name of a directory is expected"),
-                            (["-o", archive], "--format npz or --format simpler is expected"),
-                            (["--format", "zip", "-o", archive], "npz"),
-                            (["--format", "npz", "-o", archive, "--as", "bfloat16"], "is no dtype of numpy"),
-                            (["--format", "simpler", "-o", root / "x", "--as", "int8"], "--as is not possible"),
+    for arguments, text in ((["--format", "npz"], "missing -o: name the file to write"),
+                            (["--format", "simpler"], "missing -o: name the directory to write"),
+                            (["-o", archive], "missing --format: expected npz or simpler"),
+                            (["--format", "zip", "-o", archive], '--format: unknown value "zip"; expected npz or simpler'),
+                            (["--format", "npz", "-o", archive, "--as", "bfloat16"], '--as: "bfloat16" is not a dtype of numpy; expected float16'),
+                            (["--format", "simpler", "-o", root / "x", "--as", "int8"], "--as cannot be combined with --format simpler, which keeps every dtype"),
                             (["--format", "npz", "-o", root], "a directory is already there"),
                             (["--format", "simpler", "-o", dump.directory], "a directory with files is already there"),
                             (["--format", "npz", "-o", "/proc/x.npz"], "cannot create /proc/x.npz"),

@@ -409,14 +409,20 @@ def test_refused(root):
     dump.write()
     (dump.inner / "tensor_dump.json").write_text(json.dumps(dump.manifest()))
     refused_by_all(root, dump, "version 3", "version 3", ["verify"])
-    dump = Dump(root / "dtype17", KERNELS)  # not announced, and in a block that has its checksum
+    for kind in (128 + 16, 128 + 19):  # 145 and 146 announce the dtypes that are known
+        dump = fill(Later(root / f"dtype-type{kind}", KERNELS))
+        dump.records[4:4] = [record(kind)]
+        dump.write()
+        (dump.inner / "tensor_dump.json").write_text(json.dumps(dump.manifest()))
+        refused_by_all(root, dump, "needs a newer glassbox", f"type {kind}", ["verify"])
+    dump = Dump(root / "dtype60", KERNELS)  # not announced, and in a block that has its checksum
     dump.task(0, (None, 7, None))
-    dump.records.append(record(6, dtype=17, body=bytes(8)))
+    dump.records.append(record(6, dtype=60, body=bytes(8)))
     dump.end()
     dump.write()
-    refused_by_all(root, dump, "its dtype is unknown; the block has its checksum", "dtype 17")
+    refused_by_all(root, dump, "its dtype is unknown; the block has its checksum", "dtype 60")
     document = run_json("verify", dump.directory, code=1)
-    check("dtype 17: verify", (document["can_be_recovered"], "its dtype is unknown" in document["bad"][0]["what"]), (False, True))
+    check("dtype 60: verify", (document["can_be_recovered"], "its dtype is unknown" in document["bad"][0]["what"]), (False, True))
 
 
 def test_poorer(root):

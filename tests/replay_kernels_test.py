@@ -35,7 +35,7 @@ def check_swap():
     check("fixed: elements, the worst first", shown, [(1, [i], y[i], 2 * x[i], 2 * x[i]) for i in (20, 9)])
     text = replay_text(dump, 0, "--kernel", fixed)
     check("fixed: first line", text.split("\n")[0],
-          f"task 0, kernel twice with {fixed}: fixed: right for its inputs by the reference (rtol 0.001, atol 1e-07)")
+          f"task 0, kernel twice with {fixed}: fixed: right for its inputs according to the reference (rtol 0.001, atol 1e-07)")
     check_in("by name", "fixed: right", replay_text(dump, 0, "--kernel", f"twice={fixed}"))
     same = replay(dump, 0, "--kernel", scene / "twice.c", code=1)
     check("the old one: judgement", (same["judgement"], same["wrong"], same["outputs"][0]["mismatches"]), ("still_wrong", 2, 0))
@@ -54,6 +54,9 @@ def check_swap():
           ("still_wrong", ELEMENTS // 2, ELEMENTS // 2))
     check("half is written: elements", [(e["index"], e["new"], np.float32(e["expected"])) for e in document["elements"]],
           [([i], None, 2 * x[i]) for i in range(1, 21, 2)])
+    text = replay_text(dump, 0, "--kernel", nothing, code=1).split("\n")
+    check_in("half is written: first line", f": still wrong: {ELEMENTS // 2} elements do not match the reference (rtol 0.001, atol 1e-07)", text[0])
+    check("half is written: rows", [(line.split()[2], "not written" in line) for line in text[4:14]], [(f"[{i}]", True) for i in range(1, 21, 2)])
     check_swap_files(dump, scene)
     shutil.rmtree(scene)
     gone = replay(dump, 0, "--kernel", root / "made.so", code=1)

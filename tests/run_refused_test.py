@@ -19,32 +19,32 @@ def broken_scenes():
     yield "array", "[]", "expected an object, got an array"
     yield "unknown", changed((["kernel"], 1)), 'unknown member "kernel"; expected name, description, kernels'
     yield "name", changed((["name"], None)), '"name" is missing'
-    yield "empty_name", changed((["name"], "")), "name: an empty string; a name is expected"
-    yield "no_kernels", changed((["kernels"], [])), "kernels: there is none; at least one kernel is expected"
+    yield "empty_name", changed((["name"], "")), "name: expected a name, got an empty string"
+    yield "no_kernels", changed((["kernels"], [])), "kernels: expected at least one kernel"
     yield "member", changed((kernel + ["sorce"], "x")), 'kernels[0]: unknown member "sorce"; expected func_id, name'
     yield "func_id", changed((kernel + ["func_id"], 1024)), "kernels[0].func_id: 1024 is outside 0 to 1023"
     yield "func_text", changed((kernel + ["func_id"], "0")), 'kernels[0].func_id: expected an integer, got "0"'
     yield "core", changed((kernel + ["core"], "aix")), 'kernels[0].core: unknown value "aix"; expected aic or aiv'
     yield "source", changed((kernel + ["source"], "kernels/no.c")), "kernels[0].source: DIR/kernels/no.c: No such file or directory"
-    yield "folder", changed((kernel + ["source"], "kernels")), "kernels[0].source: DIR/kernels is no regular file"
+    yield "folder", changed((kernel + ["source"], "kernels")), "kernels[0].source: DIR/kernels is not a regular file"
     yield "reference", changed((kernel + ["reference"], "no.c")), "kernels[0].reference: DIR/no.c: No such file or directory"
     yield "signature", changed((kernel + ["signature", 1], "inn")), 'kernels[0].signature[1]: unknown value "inn"; expected in, out, inout or scalar'
-    yield "scalar", changed((kernel + ["signature", 2], "scalar:f33")), 'kernels[0].signature[2]: "scalar:f33": "f33" is no dtype'
+    yield "scalar", changed((kernel + ["signature", 2], "scalar:f33")), 'kernels[0].signature[2]: "scalar:f33": unknown dtype "f33"'
     yield "many", changed((kernel + ["signature"], ["in"] * 33), (kernel + ["arg_names"], None)), \
         "kernels[0].signature: 33 tensors and 0 scalars; at most 32 and 32 are possible"
-    yield "arg_names", changed((kernel + ["arg_names"], ["x"])), "kernels[0].arg_names: 1 names; 3 are expected, one for each of the signature"
-    yield "kernel_rtol", changed((kernel + ["rtol"], -1)), "kernels[0].rtol: a tolerance of -1; one of 0 or more is expected"
-    yield "long", changed((kernel + ["name"], "k" * 64)), "kernels[0].name: 64 bytes; a name of at most 63 is expected"
+    yield "arg_names", changed((kernel + ["arg_names"], ["x"])), "kernels[0].arg_names: 1 names; expected 3, one for each word of the signature"
+    yield "kernel_rtol", changed((kernel + ["rtol"], -1)), "kernels[0].rtol: expected a tolerance of 0 or more, got -1"
+    yield "long", changed((kernel + ["name"], "k" * 64)), "kernels[0].name: a name of 64 bytes; at most 63 are possible"
     second = {**SCENE["kernels"][0], "name": "other"}
-    yield "same_id", changed((["kernels"], SCENE["kernels"] + [second])), "kernels[1].func_id: 0 is that of kernels[0] already"
+    yield "same_id", changed((["kernels"], SCENE["kernels"] + [second])), "kernels[1].func_id: 0 is already used by kernels[0]"
     second = {**SCENE["kernels"][0], "func_id": 1}
-    yield "same_name", changed((["kernels"], SCENE["kernels"] + [second])), 'kernels[1].name: "add" is that of kernels[0] already'
+    yield "same_name", changed((["kernels"], SCENE["kernels"] + [second])), 'kernels[1].name: "add" is already used by kernels[0]'
     yield "runtime", changed((["orchestrations", "fast"], {})), 'orchestrations: unknown member "fast"; expected '
-    yield "no_runtime", changed((["orchestrations"], {})), "orchestrations: there is none; at least one runtime is expected"
+    yield "no_runtime", changed((["orchestrations"], {})), "orchestrations: expected at least one runtime"
     yield "entry", changed((["orchestrations", TENSORMAP, "entry"], 3)), f"orchestrations.{TENSORMAP}.entry: expected a string, got 3"
     yield "other_runtime", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})), \
-        f"there is no orchestration for {TENSORMAP}; there is for host_build_graph"
-    yield "dtype", changed((arg + ["dtype"], "float33")), 'args[0].dtype: "float33" is no dtype; known are float32'
+        f"no orchestration for {TENSORMAP}; choose one of host_build_graph with --runtime"
+    yield "dtype", changed((arg + ["dtype"], "float33")), 'args[0].dtype: unknown dtype "float33"; expected float32, float16, '
     yield "role", changed((arg + ["role"], "input")), 'args[0].role: unknown value "input"; expected in, out, inout or scalar'
     yield "no_role", changed((arg + ["role"], None)), 'args[0]: "role" is missing'
     yield "shape", changed((arg + ["shape"], [4, -1])), "args[0].shape[1]: -1 is outside 0 to"
@@ -53,16 +53,16 @@ def broken_scenes():
     yield "size", changed((arg + ["shape"], [2 ** 40])), "args[0].shape: more than the 34359738368 bytes that a chip can have"
     yield "fill", changed((arg + ["fill"], "ones")), 'args[0].fill: unknown value "ones"; expected constant, random, arange or file'
     yield "no_value", changed((arg + ["fill"], "constant")), 'args[0]: "value" is missing'
-    yield "stray", changed((arg + ["value"], 1)), 'args[0].value: only a fill of "constant" takes it, and here it is random'
-    yield "stray_out", changed((["args", 1, "seed"], 1)), 'args[1].seed: only a fill of "random" takes it, and here it is none'
-    yield "low", changed((arg + ["low"], 2)), "args[0].low: low is 2 and high 1; low <= high is expected"
-    yield "high", changed((arg + ["dtype"], "int8"), (arg + ["high"], 300)), "args[0].high: 300; an integer from -128 to 127 is expected for int8"
-    yield "value", changed((["args", 2, "dtype"], "int32")), "args[2].value: 1.5; an integer from -2147483648 to 2147483647 is expected for int32"
+    yield "stray", changed((arg + ["value"], 1)), 'args[0].value: only fill "constant" takes this field, but the fill is random'
+    yield "stray_out", changed((["args", 1, "seed"], 1)), 'args[1].seed: only fill "random" takes this field, but the fill is none'
+    yield "low", changed((arg + ["low"], 2)), "args[0].low: low is 2 and high is 1; expected low <= high"
+    yield "high", changed((arg + ["dtype"], "int8"), (arg + ["high"], 300)), "args[0].high: expected an integer from -128 to 127 for int8, got 300"
+    yield "value", changed((["args", 2, "dtype"], "int32")), "args[2].value: expected an integer from -2147483648 to 2147483647 for int32, got 1.5"
     yield "bits", changed((["args", 2, "value"], "0x100000000")), 'args[2].value: "0x100000000" has more than the 32 bits of float32'
     yield "scalar_shape", changed((["args", 2, "shape"], [1])), "args[2].shape: a scalar has no shape"
-    yield "scalar_fill", changed((["args", 2, "fill"], "random")), "args[2].fill: a scalar has a value; it cannot be filled"
-    yield "tolerance", changed((arg + ["rtol"], 1)), 'args[0].rtol: a tolerance belongs to an output, and this is "in"'
-    yield "same_arg", changed((["args", 1, "name"], "x")), 'args[1].name: "x" is that of args[0] already'
+    yield "scalar_fill", changed((["args", 2, "fill"], "random")), "args[2].fill: a scalar cannot be filled; give it a value"
+    yield "tolerance", changed((arg + ["rtol"], 1)), 'args[0].rtol: only outputs have a tolerance, but the role is "in"'
+    yield "same_arg", changed((["args", 1, "name"], "x")), 'args[1].name: "x" is already used by args[0]'
     yield "case_arg", changed((["cases"], {"big": {"args": {"z": {}}}})), 'cases.big.args: unknown member "z"; expected x, y or addend'
     yield "case_member", changed((["cases"], {"big": {"arg": 1}})), 'cases.big: unknown member "arg"; expected description or args'
     yield "case_shape", changed((["cases"], {"a": {}, "big": {"args": {"x": {"shape": "4"}}}})), 'cases.big.args.x.shape: expected an array, got "4"'
@@ -96,7 +96,7 @@ def test_broken_scenes():
         check(f"broken {name}", err[:len(says)], says)
         check(f"broken {name}: one line", (err.count("\n"), out), (1, ""))
     _, err = run(root / "nowhere", code=2)
-    check_in("nowhere", "nowhere: No such file or directory; a directory with a scene.json, or the file itself", err)
+    check_in("nowhere", "nowhere: No such file or directory; expected a directory with a scene.json, or that file", err)
     (root / "empty").mkdir()
     check_in("empty", "empty/scene.json: No such file", run(root / "empty", code=2)[1])
 

@@ -127,24 +127,27 @@ def test_files(root, dump):
 def test_options(dump):
     d = dump.directory
     for arguments, part in (
-            (["--index", "abc"], '--index: "abc" is no integer'), (["--index", "-1"], '--index: "-1" is no integer'),
+            (["--index", "abc"], '--index: "abc" is not an integer'), (["--index", "-1"], '--index: "-1" is not an integer'),
             (["--index", "1.5"], "--index"), (["--index", ""], "--index"), (["--index", str(2**64)], "--index"),
-            (["--limit", "0"], '--limit: "0" is no integer from 1'), (["--limit", "-3"], "--limit"),
+            (["--limit", "0"], '--limit: "0" is not an integer from 1'), (["--limit", "-3"], "--limit"),
             (["--limit", "x"], "--limit"),
-            (["--sort", "size"], '--sort: "size" is none of index, task, kernel'), (["--sort", "-"], "--sort"),
-            (["--sort", "--task"], "--sort"), (["--role", "inn"], '--role: "inn" is none of input, output, inout'),
-            (["--stage", "during"], '--stage: "during" is none of before_dispatch'), (["--kind", "x"], "--kind"),
-            (["--dtype", "float99"], '--dtype: "float99"'), (["--dtype", ""], "--dtype"), (["--func", "softmax"], "--func"),
-            (["--func", "3..1"], '--func: "3..1"'), (["--task", "a"], '--task: "a"'), (["--task", "0xg"], "--task"),
+            (["--sort", "size"], '--sort: unknown value "size"; expected index, task, kernel'), (["--sort", "-"], "--sort"),
+            (["--sort", "--task"], "--sort"), (["--role", "inn"], '--role: unknown value "inn"; expected input, output or inout'),
+            (["--stage", "during"], '--stage: unknown value "during"; expected before_dispatch'), (["--kind", "x"], "--kind"),
+            (["--dtype", "float99"], '--dtype: unknown dtype "float99"'), (["--dtype", ""], "--dtype"), (["--func", "softmax"], "--func"),
+            (["--func", "3..1"], '--func: unknown value "3..1"'), (["--task", "a"], '--task: unknown value "a"'), (["--task", "0xg"], "--task"),
             (["--task", "1..2..3"], "--task"), (["--task", "-1"], "--task"), (["--task", str(2**64)], "--task"),
-            (["--arg", "1x"], '--arg: "1x"'), (["--nothing"], "unrecognized option '--nothing'"),
+            (["--arg", "1x"], '--arg: unknown value "1x"'), (["--nothing"], "unrecognized option '--nothing'"),
             (["--as", "float32"], "--as needs --export"), (["--format", "npy"], "--format needs --export"),
-            (["--full", "--json"], "--full"), (["--export", "--json"], "--export and --json"), ([d], "one dump"),
+            (["--full", "--json"], "--full cannot be combined with --json"),
+            (["--full", "--export"], "--full cannot be combined with --export"),
+            (["--export", "--json"], "--export cannot be combined with --json"),
+            ([d], f'unexpected argument "{d}": view takes one dump'),
             (["--kernel"], "option '--kernel' requires an argument")):
         refused([d, *arguments], part, usage=True)
     refused([d, "--index", ENTRIES], f"--index {ENTRIES}: the dump has {ENTRIES} entries, 0 to {ENTRIES - 1}")
     refused([d, "--index", 2**64 - 2], f"--index {2**64 - 2}: the dump has {ENTRIES} entries")
-    refused([d, "--full"], f"--full prints the values of one entry, and {ENTRIES} are selected")
+    refused([d, "--full"], f"--full prints the values of one entry, but {ENTRIES} are selected")
     refused([d, "--full", "--task", "1"], "--full", "2 are selected")
     refused([d, *["--task", "1"] * 257], "--task: more than 256 values", usage=True)
     refused([d, *["--kernel", "a"] * 257], "--kernel: more than 256 values", usage=True)

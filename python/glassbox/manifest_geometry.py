@@ -108,15 +108,15 @@ def _check_reach(dtype: DType, shape: _Numbers, strides: _Numbers, start: int) -
 
 
 def _is_contiguous(dtype: DType, shape: _Numbers, strides: _Numbers, start: int) -> bool:
-    """Row-major as a payload is: without gaps but those that fill up rows of int4."""
+    """Row-major as a payload is: without gaps but those that fill up rows of packed elements."""
     if 0 in shape:
         return True
-    if dtype.bits == 4 and start % 2:
+    if dtype.is_packed and start % 2:
         return False
     expected = 1
     for i in reversed(range(len(shape))):
         if shape[i] > 1 and strides[i] != expected:
             return False
-        is_padded = dtype.bits == 4 and i + 1 == len(shape) and shape[i] % 2
+        is_padded = dtype.is_packed and i + 1 == len(shape) and shape[i] % 2
         expected *= shape[i] + 1 if is_padded else shape[i]
     return True

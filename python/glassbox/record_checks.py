@@ -5,13 +5,15 @@ from typing import Iterator
 
 import numpy as np
 
+from .dtypes import DTYPES
 from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
                            TENSOR, Heads, is_known)
 
-# The least number of words of a record, by type.
-_LEAST_WORDS = np.array([0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8])
+# The least number of words of a record, by type; a head has 4.
+_LEAST_WORDS = np.full(256, 4)
+_LEAST_WORDS[:14] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8]
 _TASK_LIMIT = np.uint64(1 << 44)
-_LAST_DTYPE = 16
+_LAST_DTYPE = DTYPES[-1].code
 Check = tuple[np.ndarray, str]
 
 
@@ -31,7 +33,7 @@ def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
 
 def _of_sizes(_: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield heads.type == 0, "its type is 0"
-    yield heads.words < _LEAST_WORDS[np.where(is_known(heads.type), heads.type, 0)], "it is shorter than a record of its type"
+    yield heads.words < _LEAST_WORDS[heads.type], "it is shorter than a record of its type"
     yield (heads.type == TENSOR) & (heads.ndims > 8), "its shape has more than 8 dimensions"
 
 

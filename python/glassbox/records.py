@@ -107,7 +107,7 @@ class Record:
     def array(self, as_type: Any = None, allow_truncated: bool = False) -> np.ndarray:
         """The tensor: a read-only view of the file where no `as_type` is given.
 
-        dtypes that numpy lacks are as they are stored: bfloat16 as uint16, float8 and int4 as uint8. With `as_type`,
+        dtypes that numpy lacks are as they are stored: bfloat16 as uint16, those of 8 and 4 bits as uint8. With `as_type`,
         any dtype of numpy, it is a copy of the values. One that is truncated raises NoPayload, unless allowed: then it
         is the elements that are there, in one dimension. A scalar is an array without dimensions.
         """
@@ -143,8 +143,8 @@ class Record:
 
     def _decode(self, stored: np.ndarray) -> np.ndarray:
         dtype, columns = self._dtype, self.shape[-1] if self.shape else 1
-        if dtype.bits == 4 and self.truncated:
-            return dtypes.decode_flat_int4(stored, columns)
+        if dtype.is_packed and self.truncated:
+            return dtypes.decode_flat_pairs(stored, dtype, columns)
         return dtypes.decode(stored, dtype, columns)
 
     def _scalar_array(self, as_type: Any) -> np.ndarray:

@@ -12,7 +12,9 @@ from journal_writer import CONTIGUOUS, PAYLOAD, TRUNCATED
 
 CODES = {"float32": 1, "float16": 2, "bfloat16": 3, "float64": 4, "int8": 5, "uint8": 6, "int16": 7, "uint16": 8,
          "int32": 9,
-         "uint32": 10, "int64": 11, "uint64": 12, "bool": 13, "float8_e4m3": 14, "float8_e5m2": 15, "int4": 16}
+         "uint32": 10, "int64": 11, "uint64": 12, "bool": 13, "float8_e4m3": 14, "float8_e5m2": 15, "int4": 16,
+         "float4_e2m1": 17, "float8_e8m0": 18}
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]  # as OCP MX has them, by code
 
 
 class Arrays(unittest.TestCase):
@@ -63,6 +65,24 @@ class Arrays(unittest.TestCase):
         cut = self.record("int4", [2, 3], bytes([0x21, 0xF8, 0x7F]), PAYLOAD | TRUNCATED)
         np.testing.assert_array_equal(cut.float32(allow_truncated=True), [1, 2, -8, -1, 7])
 
+    def test_float4_e2m1_rows_begin_at_a_byte(self):
+        every = self.record("float4_e2m1", [16, 2, 16], bytes(range(256)))
+        expected = [[E2M1[code & 15], E2M1[code >> 4]] for code in range(256)]
+        self.assertEqual(every.array().shape, (16, 2, 8))
+        np.testing.assert_array_equal(every.float32().ravel(), np.ravel(expected).astype("f4"))
+        np.testing.assert_array_equal(np.signbit(every.float32()).ravel(), np.signbit(np.ravel(expected)))
+        odd = self.record("float4_e2m1", [2, 3], bytes([0x21, 0xF8, 0x7F, 0x09]))
+        np.testing.assert_array_equal(odd.float32(), [[0.5, 1, -0.0], [-6, 6, -0.5]])
+        cut = self.record("float4_e2m1", [2, 3], bytes([0x21, 0xF8, 0x7F]), PAYLOAD | TRUNCATED)
+        np.testing.assert_array_equal(cut.float32(allow_truncated=True), [0.5, 1, -0.0, -6, 6])
+        self.assertEqual(float(self.record("float4_e2m1", [], b"\x0d").float32()), -3)
+
+    def test_float8_e8m0(self):
+        record = self.record("float8_e8m0", [16, 16], bytes(range(256)))
+        self.assertEqual((record.array().dtype, record.array().shape), (np.uint8, (16, 16)))
+        np.testing.assert_array_equal(record.float32().ravel()[:255], [2.0**(code - 127) for code in range(255)])
+        self.assertTrue(np.isnan(record.float32()[15, 15]))
+
     def test_bool_is_zero_or_not(self):
         plain = self.record("bool", [3], bytes([0, 1, 1])).array()
         self.assertEqual((plain.dtype, plain.tolist(), plain.flags.owndata), (np.bool_, [False, True, True], False))
@@ -92,7 +112,9 @@ class Arrays(unittest.TestCase):
                  ("int64", 2**63, -(2**63)),
                  ("uint64", 2**64 - 1, 2**64 - 1), ("bool", 2, True), ("bool", 0x100, False),
                  ("float8_e4m3", 0x3B, 1.375),
-                 ("float8_e5m2", 0xFC, -math.inf), ("int4", 0x1F, -1)]
+                 ("float8_e5m2", 0xFC, -math.inf), ("int4", 0x1F, -1), ("float4_e2m1", 0xFF, -6.0),
+                 ("float4_e2m1", 0x13, 1.5), ("float8_e8m0", 0x100, 2.0**-127), ("float8_e8m0", 0xFE, 2.0**127),
+                 ("float8_e8m0", 0x7C, 0.125)]
         records = [jw.scalar(0, bits, CODES[name], arg=i) for i, (name, bits, _) in enumerate(cases)]
         dump = glassbox.open(jw.write(support.scratch(self.id()), jw.journal([jw.run()], records)))
         for record, (name, bits, value) in zip(dump, cases):

@@ -20,8 +20,8 @@ KERNELS = [{"func_id": 7, "name": "softmax", "core_type": "aiv", "signature": ["
             "arg_names": ["a", None, "c", "d"]},
            {"func_id": 9, "name": "nameless", "core_type": "aiv", "signature": ["out"]}]
 BITS = {0: 64, 1: 32, 2: 16, 3: 16, 4: 64, 5: 8, 6: 8, 7: 16, 8: 16, 9: 32, 10: 32, 11: 64, 12: 64, 13: 8, 14: 8,
-        15: 8, 16: 4}
-FLOATS = (1, 2, 3, 4, 14, 15)
+        15: 8, 16: 4, 17: 4, 18: 8}
+FLOATS = (1, 2, 3, 4, 14, 15, 17, 18)
 SIGNED = (5, 7, 9, 11, 16)
 
 
@@ -55,14 +55,14 @@ def place(dtype, shape, position, chance, is_sound):
         return strides, chance.randint(-5, 1 << 40), position in (0, 2)
     start = 2 * chance.randint(1 << 20, 1 << 40)
     if position == 2:
-        return [shape[1] + shape[1] % 2 if dtype == 16 else shape[1], 1], start, True
+        return [shape[1] + shape[1] % 2 if BITS[dtype] == 4 else shape[1], 1], start, True
     is_row = all(length == 1 or stride == 1 for length, stride in zip(shape, strides)) and sum(n > 1 for n in shape) < 2
     return strides, start, 0 in shape or is_row
 
 
 def tensors(chance, payload, is_sound):
     """Of every dtype, with up to eight dimensions, each with its own kind of payload; the last two share one."""
-    for dtype in range(1, 17):
+    for dtype in range(1, 19):
         last = [chance.choice([2, 3]) for _ in range(7)]
         shared = None
         for position in range(9):
@@ -70,7 +70,7 @@ def tensors(chance, payload, is_sound):
             if position == 3:
                 shape[1] = 0
             count = int(np.prod(shape, dtype=int))
-            size = count * BITS[dtype] // 8 if dtype != 16 else (count // shape[-1] * ((shape[-1] + 1) // 2)
+            size = count * BITS[dtype] // 8 if BITS[dtype] != 4 else (count // shape[-1] * ((shape[-1] + 1) // 2)
                                                                  if shape and shape[-1] else len(shape) == 0)
             in_flight = PAYLOAD | IN_FLIGHT | (TRUNCATED if dtype % 2 else IN_PIECES)
             flags = [PAYLOAD, PAYLOAD | HASH, PAYLOAD | HASH | STATS, HASH | STATS, 0, PAYLOAD | TRUNCATED | HASH,
@@ -127,7 +127,8 @@ def everything(seed=1, is_sound=False):
             jw.record(jw.DONE, bytes(16), task=8, time=9), *lost, *skipped, *arguments,
             *(dispatch(number, block, subtask, chance) for number in (9, 3) for block in (2, 0) for subtask in (2, 0,
                 1))]
-    blocks = [[run], tasks[:20], *(records[i:i + 200] for i in range(0, len(records), 200)), tasks[20:], rest]
+    announced = [jw.record(128 + 17), jw.record(128 + 18, bytes(16))]
+    blocks = [[run], tasks[:20], announced, *(records[i:i + 200] for i in range(0, len(records), 200)), tasks[20:], rest]
     ending = jw.end(len(records), 30, 12, dropped=26, stall=77, status="kernel \u00e9 crashed\n", flags=0)
     return jw.journal(*blocks, [ending]), bytes(payload)
 
@@ -159,7 +160,7 @@ class Everything(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             files = dump / "tensor_dump"
             read, manifest = glassbox.open(dump), support.load(files / "tensor_dump.json")
-            self.assertEqual(len(read), 17 * 64 + 16 * 9)
+            self.assertEqual(len(read), 19 * 64 + 18 * 9)
             self.assertEqual(support.ordered(read.to_dict()), support.ordered(manifest))
             self.assertEqual(support.ordered(read.arguments),
                              support.ordered(support.load(files / "args_dump.json")["args"]))
@@ -270,7 +271,7 @@ class Damage(unittest.TestCase):
         with mock.patch.object(hashing, "_functions", None):
             dump = self.opened(data, payload)
             self.assertFalse(dump.checksums_verified)
-            self.assertEqual(len(dump), 17 * 64 + 16 * 9)
+            self.assertEqual(len(dump), 19 * 64 + 18 * 9)
             with self.assertRaisesRegex(glassbox.NoHashing, "glassbox verify"):
                 dump.verify()
             with self.assertRaisesRegex(glassbox.NoHashing, "python3-xxhash"):
@@ -297,14 +298,14 @@ class Damage(unittest.TestCase):
                 (jw.record(jw.TASK), "shorter than a record of its type"),
                 (jw.record(jw.DONE, words=3), "shorter than its head"),
                 (jw.record(jw.DONE, words=900), "longer than what is left"),
-                (jw.tensor(0, [1], dtype=0), "its dtype is unknown"), (jw.tensor(0, [1], dtype=17), "its dtype is unknown"),
+                (jw.tensor(0, [1], dtype=0), "its dtype is unknown"), (jw.tensor(0, [1], dtype=19), "its dtype is unknown"),
                 (jw.tensor(0, [1], stage=2), "neither before nor after"),
                 (jw.tensor(0, [1], stage=255), "neither before nor"),
                 (jw.tensor(0, [1], role=3), "its role is unknown"), (jw.tensor(0, [1], arg=64), "arg_index"),
                 (jw.tensor(0, [1] * 9), "more than 8 dimensions"), (jw.tensor(0, [-1]), "negative"),
                 (jw.tensor(0, [4], flags=STATS), "too short for its shape, strides and statistics"),
                 (jw.tensor(1 << 44, [4], flags=payload), "task number is too large"),
-                (jw.scalar(0, 1, 17), "its dtype is unknown"), (jw.run(), "the first one, and no other"),
+                (jw.scalar(0, 1, 19), "its dtype is unknown"), (jw.run(), "the first one, and no other"),
                 (jw.end(), "follows END"), (jw.record(jw.LOSS, struct.pack("<2IQ", 4, 0, 1)), "its cause is unknown"),
                 (jw.record(jw.LOSS, struct.pack("<2IQ", 1, 0, 1), stage=7), "its stage is unknown"),
                 (jw.record(jw.SKIPPED, struct.pack("<2I", 2, 1)), "its reason is unknown"),

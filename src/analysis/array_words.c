@@ -11,6 +11,7 @@
 #include "analysis/array_text.h"
 #include "analysis/internal.h"
 #include "base/float_bits.h"
+#include "tensor/dtype_table.h"
 #include "text/decimal.h"
 #include "text/float_text.h"
 
@@ -79,13 +80,22 @@ size_t gbx_element_format(uint32_t dtype, uint64_t bits, char out_text[GBX_ELEME
 /* --- the digits of a finite float, of any sign --- */
 
 static uint64_t magnitude_bits(uint32_t dtype, uint64_t bits) {
-    return bits & ((UINT64_C(1) << (gbx_dtype_bits(dtype) - 1)) - 1);
+    return bits & (UINT64_MAX >> (64 - gbx_dtype_bits(dtype))) & ~gbx_float_codes_of(dtype).sign;
 }
 
-/* Of a dtype narrower than float32, by its neighbours: steps are powers of two, and what an element
- * has of them is whole. */
+static bool is_zero(uint32_t dtype, uint64_t magnitude) {
+    return gbx_dtype_to_f64(dtype, magnitude) == 0.0;
+}
+
+/*
+ * Of a dtype narrower than float32, by its neighbours: steps are powers of two, and what an element
+ * has of them is whole. With one bit of fraction or none these are so far away that 0.125 would be
+ * shown as 0.1: such an element is shown as the float32 that it is.
+ */
 static gbx_binary binary_of_narrow(uint32_t dtype, uint64_t bits) {
     const double value = gbx_dtype_to_f64(dtype, bits);
+    if (gbx_dtype_info_of(dtype)->format.fraction_bits <= 1)
+        return gbx_binary_of_f32(gbx_f32_bits((float)value));
     const double next = gbx_dtype_to_f64(dtype, bits + 1); /* infinity or NaN past the largest */
     const double below = value - gbx_dtype_to_f64(dtype, bits - 1);
     const double above = isfinite(next) ? next - value : below;
@@ -137,7 +147,7 @@ static int whole_digits(double magnitude) {
 /* With at most GBX_ARRAY_PLACES_MAX digits after the point; zero is one digit. */
 static gbx_decimal fixed_decimal(uint32_t dtype, uint64_t bits) {
     const uint64_t magnitude = magnitude_bits(dtype, bits);
-    if (magnitude == 0)
+    if (is_zero(dtype, magnitude))
         return (gbx_decimal){.count = 1};
     const gbx_binary value = binary_of(dtype, magnitude);
     return shorten(&value, whole_digits(gbx_dtype_to_f64(dtype, magnitude)) + GBX_ARRAY_PLACES_MAX);
@@ -145,7 +155,7 @@ static gbx_decimal fixed_decimal(uint32_t dtype, uint64_t bits) {
 
 static gbx_decimal scientific_decimal(uint32_t dtype, uint64_t bits) {
     const uint64_t magnitude = magnitude_bits(dtype, bits);
-    if (magnitude == 0)
+    if (is_zero(dtype, magnitude))
         return (gbx_decimal){.count = 1};
     const gbx_binary value = binary_of(dtype, magnitude);
     return shorten(&value, 1 + GBX_ARRAY_PLACES_MAX);
@@ -330,7 +340,8 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
                                char *out_word) {
     const int places = format->scientific_places;
     gbx_decimal decimal = {.count = 1};
-    if (magnitude != 0) {
+    const bool is_number = !is_zero(format->dtype, magnitude);
+    if (is_number) {
         const gbx_binary value = binary_of(format->dtype, magnitude);
         decimal = gbx_decimal_round(&value, places + 1);
     }
@@ -341,7 +352,7 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
         *at++ = '-';
     *at++ = digits[0];
     *at++ = '.';
-    at = magnitude == 0 ? put_zeros(at, places) : put_text(at, digits + 1, places);
+    at = is_number ? put_text(at, digits + 1, places) : put_zeros(at, places);
     return (size_t)(put_exponent(at, decimal.exponent, format->exponent_digits) - out_word);
 }
 

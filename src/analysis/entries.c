@@ -216,7 +216,7 @@ static gbx_status read_elements(const void *context, uint64_t first, size_t coun
             out_bits[0] = values->scalar_bits;
         return NULL;
     }
-    return gbx_dtype_bits(values->elements.dtype) == 4 ? read_halves(values, first, count, out_bits)
+    return gbx_dtype_is_packed(values->elements.dtype) ? read_halves(values, first, count, out_bits)
                                                        : read_whole(values, first, count, out_bits);
 }
 
@@ -250,7 +250,7 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     values->row_bytes = (row_elements(elements) * gbx_dtype_bits(view.dtype) + 7) / 8;
     uint32_t bits = gbx_dtype_bits(elements->dtype);
     uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
-    if (bits == 4 && values->row_bytes > 0)
+    if (gbx_dtype_is_packed(elements->dtype) && values->row_bytes > 0)
         stored = values->bytes / values->row_bytes * row_elements(elements) +
                  minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
     elements->stored = minimum(stored, elements->count);

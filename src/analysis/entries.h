@@ -68,7 +68,7 @@ typedef struct gbx_entry_values {
     const gbx_reader *reader;
     uint64_t offset;    /* of the payload */
     uint64_t bytes;     /* of it */
-    uint64_t row_bytes; /* of the last dimension: rows of int4 begin with a byte */
+    uint64_t row_bytes; /* of the last dimension: rows of packed elements begin with a byte */
     bool is_scalar;
     uint64_t scalar_bits;
 } gbx_entry_values;

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "store/reader.h"
 
-typedef struct gbx_graph gbx_graph;
+typedef struct gbx_task_graph gbx_task_graph;
 
 typedef struct gbx_graph_task {
     uint64_t task;     /* task_seq */
@@ -24,23 +24,23 @@ typedef struct gbx_graph_task {
 /*
  * Reads all of it once; the reader was opened with GBX_INDEX_GRAPH and ARGUMENTS, and is not needed
  * afterwards. A dump without journal has tasks alone: no edges, no ends. Edges that name tasks
- * without record, or that make a cycle (of a damaged dump), are counted in gbx_graph_bad_edges and
- * left out.
+ * without record, or that make a cycle (of a damaged dump), are counted in gbx_task_graph_bad_edges
+ * and left out.
  */
-GBX_MUST_USE gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph);
-void gbx_graph_destroy(gbx_graph *graph); /* takes NULL */
+GBX_MUST_USE gbx_status gbx_task_graph_create(gbx_reader *reader, gbx_task_graph **out_graph);
+void gbx_task_graph_destroy(gbx_task_graph *graph); /* takes NULL */
 
-uint64_t gbx_graph_count(const gbx_graph *graph);
-uint64_t gbx_graph_bad_edges(const gbx_graph *graph);
+uint64_t gbx_task_graph_count(const gbx_task_graph *graph);
+uint64_t gbx_task_graph_bad_edges(const gbx_task_graph *graph);
 
 /* In graph order: every task after all its predecessors, otherwise by task_seq. */
-const gbx_graph_task *gbx_graph_at(const gbx_graph *graph, uint64_t place);
+const gbx_graph_task *gbx_task_graph_at(const gbx_task_graph *graph, uint64_t place);
 
 /* The place of a task in graph order; UINT64_MAX where it has none. */
-uint64_t gbx_graph_place(const gbx_graph *graph, uint64_t task);
+uint64_t gbx_task_graph_place(const gbx_task_graph *graph, uint64_t task);
 
 /* Whether `later` waits for `earlier`, itself or through others. Fastest for the same `later`
  * again. Keeps what it found: one thread at a time. */
-bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later);
+bool gbx_task_graph_is_before(const gbx_task_graph *graph, uint64_t earlier, uint64_t later);
 
 #endif

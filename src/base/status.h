@@ -39,4 +39,16 @@ GBX_MUST_USE gbx_status gbx_status_annotate(gbx_status status, const char *forma
 /* Keeps the first of two failures and frees the other, for cleanup on the way out. */
 GBX_MUST_USE gbx_status gbx_status_first(gbx_status first, gbx_status second);
 
+/* The exit codes of every command. Where several hold: 2, then 3, then 4, then 1. */
+enum {
+    GBX_EXIT_OK = 0,
+    GBX_EXIT_DIFFERS = 1, /* done, and something differs, or nothing matched */
+    GBX_EXIT_USAGE = 2,   /* usage, or an input that cannot be read */
+    GBX_EXIT_DEVICE = 3,  /* a kernel crashed or hung, the chip died */
+    GBX_EXIT_LOST = 4     /* records were lost, or the disk failed */
+};
+
+/* The more severe of two. */
+int gbx_exit_worse(int a, int b);
+
 #endif

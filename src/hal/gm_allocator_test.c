@@ -301,7 +301,7 @@ static void wrong_frees_are_named_and_change_nothing(void **state) {
     assert_ok(gbx_gm_allocator_free(allocator, freed));
     assert_fails(gbx_gm_allocator_free(allocator, freed), GBX_NOT_FOUND, "freed already");
     assert_fails(gbx_gm_allocator_free(allocator, kept + 1), GBX_NOT_FOUND,
-                 "1 bytes into the allocation at 0x7f0000000000");
+                 "1 bytes into the allocation at 0x7f0000000000, not its start");
     assert_fails(gbx_gm_allocator_free(allocator, kept + 4095), GBX_NOT_FOUND, "4095 bytes into");
     static const uint64_t outside[] = {0, BASE - 1, BASE + 64 * KIB, UINT64_MAX};
     for (size_t i = 0; i < 4; ++i)
@@ -341,9 +341,10 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at, 0));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at + 999, 1));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at + 1000, 0));
-    assert_fails(gbx_gm_allocator_check(allocator, "writing x to", at, 1001), GBX_OUT_OF_RANGE,
-                 "writing x to 0x7f0000000000: 1001 bytes from there end outside of the 1000 bytes "
-                 "allocated at 0x7f0000000000");
+    assert_fails(
+        gbx_gm_allocator_check(allocator, "writing x to", at, 1001), GBX_OUT_OF_RANGE,
+        "writing x to 0x7f0000000000: 1001 bytes from there go beyond the 1000 bytes allocated at "
+        "0x7f0000000000");
     static const struct {
         uint64_t offset;
         uint64_t bytes;
@@ -352,7 +353,7 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; ++i)
         assert_fails(
             gbx_gm_allocator_check(allocator, "writing", at + outside[i].offset, outside[i].bytes),
-            GBX_OUT_OF_RANGE, "end outside of the 1000 bytes");
+            GBX_OUT_OF_RANGE, "go beyond the 1000 bytes");
     gbx_gm_allocator_destroy(allocator);
 }
 

@@ -11,8 +11,8 @@
 
 /* How elements lie in a payload. */
 typedef struct layout {
-    uint32_t element_bytes; /* 0 for int4 */
-    uint64_t row_elements;  /* of int4, whose rows begin with a byte */
+    uint32_t element_bytes; /* 0 for 4 bits */
+    uint64_t row_elements;  /* of 4 bits: rows begin with a byte */
     uint64_t row_bytes;
 } layout;
 

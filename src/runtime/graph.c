@@ -77,7 +77,7 @@ static void free_memory(gbx_graph *graph) {
     graph->object = NULL;
 }
 
-/* NULL, and the reason in the control block, when there is none. */
+/* NULL, with the reason in the control block, when memory is out. */
 static void *map_memory(gbx_graph *graph, uint64_t bytes) {
     gbx_control_block *control = graph->device->control;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -98,13 +98,13 @@ static gbx_code take_memory(gbx_graph *graph) {
     uint64_t hot_bytes = graph->builder->hot_bytes;
     if (hot_bytes > graph->memory_bytes)
         hot_bytes = graph->memory_bytes;
-    /* A kernel that cannot does without: pages come as they are touched. */
+    /* A Linux without this call maps pages as they are touched. */
     if (hot_bytes)
         (void)madvise(graph->memory, hot_bytes, MADV_POPULATE_WRITE);
     return GBX_OK;
 }
 
-/* --- whoever listens --- */
+/* --- the probe of a dump --- */
 
 static void ring_host(void *context) {
     gbx_device_ring(context);
@@ -155,7 +155,7 @@ static void finish(void *context) {
     gbx_graph *graph = graph_of(device);
     uint64_t completed = gbx_sched_completed(&graph->sched);
     if (atomic_load_explicit(&device->has_failed, memory_order_acquire))
-        return; /* a kernel that hung has ended after all: the control thread reports */
+        return; /* a hung kernel has ended after all; the control thread reports */
     gbx_code code = GBX_OK;
     if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count) {
         code = GBX_INTERNAL;
@@ -293,7 +293,7 @@ static uint32_t awake(gbx_device *device) {
     return gbx_sched_awake(&graph_of(device)->sched);
 }
 
-/* An error of the graph that came before is told beside the fault. */
+/* An error in the graph that came before the fault is reported with it. */
 static void report_fault(gbx_device *device, uint32_t core_id) {
     gbx_graph *graph = graph_of(device);
     if (atomic_load_explicit(&graph->has_error, memory_order_acquire))
@@ -316,7 +316,7 @@ static const gbx_program *find_program(uint32_t entry) {
     return gbx_runtime_builder(entry) ? &graph_program : NULL;
 }
 
-/* --- what the chip keeps for it --- */
+/* --- the state of the program, in the device --- */
 
 static void init_state(void *state, uint32_t worker_count, const void *context) {
     gbx_graph *graph = state;

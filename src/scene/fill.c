@@ -34,7 +34,7 @@ typedef struct span {
     unsigned char *out;
 } span;
 
-/* Every loop below has a constant length and no aliases, which compilers make vectors of. */
+/* Every loop below has a constant length and no aliases, so that compilers vectorise it. */
 
 static ALWAYS_INLINE double uniform_at(uint64_t seed, uint64_t index) {
     uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -74,8 +74,8 @@ static ALWAYS_INLINE void encode_f32(block *b) {
 }
 
 /*
- * float16 and bfloat16: the fraction is rounded where it is cut, and the exponent shifted. Right
- * for zero and for all whose result is normal; false when there are others.
+ * float16 and bfloat16: rounds the fraction where it is cut and shifts the exponent. Right for zero
+ * and where the result is normal; false when there are others.
  */
 static ALWAYS_INLINE bool encode_half(unsigned fraction_bits, unsigned bias, uint16_t top,
                                       block *b) {
@@ -165,7 +165,7 @@ static void fill_span(const span *part) {
     }
 }
 
-/* Not by way of values: 64-bit integers and the payload of a NaN stay as they are. */
+/* Copies bits, not values: 64-bit integers and the payload of a NaN stay exact. */
 static void fill_constant(uint32_t dtype, uint64_t bits, void *bytes, uint64_t size) {
     const size_t width = gbx_dtype_bits(dtype) / 8;
     unsigned char pattern[BLOCK * sizeof bits];
@@ -213,7 +213,7 @@ static void fill_parallel(const span *whole) {
     }
 }
 
-/* Rows of int4 start at a byte; those of all other dtypes lie without gaps. */
+/* Rows of packed elements start at a byte; those of all other dtypes lie without gaps. */
 static void fill_rows(const gbx_fill *fill, const gbx_tensor *tensor, unsigned char *bytes) {
     const uint64_t row = tensor->ndims ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
     const uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
@@ -228,7 +228,7 @@ gbx_status gbx_fill_tensor(const gbx_fill *fill, const gbx_tensor *tensor, void 
         return gbx_npy_read(fill->file, tensor, bytes);
     if (fill->kind == GBX_FILL_NONE)
         gbx_poison_tensor(GBX_POISON_RUN, tensor, bytes);
-    else if (tensor->dtype == GBX_INT4)
+    else if (gbx_dtype_is_packed(tensor->dtype))
         fill_rows(fill, tensor, bytes);
     else if (fill->kind == GBX_FILL_CONSTANT)
         fill_constant(tensor->dtype, fill->value_bits, bytes, gbx_tensor_payload_bytes(tensor));

@@ -442,7 +442,7 @@ static void records_without_sense_are_refused(void **state) {
     fixture *f = *state;
     builder b;
     begin_with_run(&b);
-    add_scalar(&b, (head){.dtype = 17}, 1);
+    add_scalar(&b, (head){.dtype = GBX_DTYPE_COUNT}, 1);
     check_refused(&f->d, &b, "dtype");
     begin_with_run(&b);
     add_scalar(&b, (head){.dtype = 1, .stage = 2}, 1);

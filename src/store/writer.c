@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <glassbox/kernel.h>
+
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/memory.h"
@@ -29,6 +31,7 @@ struct gbx_store {
     gbx_payload payload;
     gbx_journal_writer journal;
     gbx_dedup dedup;
+    uint64_t announced; /* dtypes, a bit each */
     gbx_status failure; /* the first */
 };
 
@@ -228,6 +231,13 @@ void *gbx_store_append(gbx_store *store, gbx_record_type type, uint32_t words) {
     if (!record)
         keep_failure(store, store->journal.failure);
     return record;
+}
+
+void gbx_store_announce_dtype(gbx_store *store, uint32_t dtype) {
+    if (dtype < GBX_RECORD_FIRST_DTYPE || dtype >= GBX_DTYPE_COUNT || store->announced >> dtype & 1)
+        return;
+    store->announced |= UINT64_C(1) << dtype;
+    gbx_store_append(store, (gbx_record_type)GBX_RECORD_OF_DTYPE(dtype), sizeof(gbx_record) / 8);
 }
 
 gbx_status gbx_store_flush(gbx_store *store) {

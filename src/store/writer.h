@@ -71,6 +71,10 @@ void gbx_store_remember(gbx_store *store, gbx_hash128 hash, uint64_t bytes, uint
  */
 void *gbx_store_append(gbx_store *store, gbx_record_type type, uint32_t words);
 
+/* Call it before appending a record that uses a dtype: announces the dtype if readers must know it
+ * (docs/format.md). */
+void gbx_store_announce_dtype(gbx_store *store, uint32_t dtype);
+
 /* Hands all records to the system: what was appended so far survives the death of this process.
  * GBX_LOST after a failure of the journal. */
 GBX_MUST_USE gbx_status gbx_store_flush(gbx_store *store);

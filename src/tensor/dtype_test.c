@@ -13,11 +13,15 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
+#include "tensor/dtype_table.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -335,11 +339,104 @@ static void bits_above_the_element_are_ignored(void **state) {
     }
 }
 
-/* Int4: low half first; an odd count writes its last byte with a zero high half, and no further. */
-static void int4_packs_two_a_byte(void **state) {
+/* --- the floats of OCP MX, by the tables of its definition --- */
+
+static const double e2m1_values[] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+
+static void float4_e2m1_is_that_of_ocp(void **state) {
+    (void)state;
+    for (uint32_t code = 0; code < 8; ++code) {
+        check_decode(GBX_FLOAT4_E2M1, code, e2m1_values[code]);
+        check_decode(GBX_FLOAT4_E2M1, code | 8, -e2m1_values[code]);
+        check_encode(GBX_FLOAT4_E2M1, e2m1_values[code], code);
+        check_encode(GBX_FLOAT4_E2M1, -e2m1_values[code], code | 8);
+    }
+    /* Halfway between two neighbours the even code is taken, and 7 would be between 6 and 8. */
+    static const struct {
+        double middle;
+        uint32_t below, above, taken;
+    } ties[] = {{0.25, 0, 1, 0}, {0.75, 1, 2, 2}, {1.25, 2, 3, 2}, {1.75, 3, 4, 4},
+                {2.5, 4, 5, 4},  {3.5, 5, 6, 6},  {5.0, 6, 7, 6},  {7.0, 7, 7, 7}};
+    for (size_t i = 0; i < COUNT_OF(ties); ++i)
+        for (uint32_t sign = 0; sign < 16; sign += 8) {
+            const double middle = sign ? -ties[i].middle : ties[i].middle;
+            const double far = sign ? -INFINITY : INFINITY;
+            check_encode(GBX_FLOAT4_E2M1, middle, ties[i].taken | sign);
+            check_encode(GBX_FLOAT4_E2M1, nextafter(middle, 0.0), ties[i].below | sign);
+            check_encode(GBX_FLOAT4_E2M1, nextafter(middle, far), ties[i].above | sign);
+        }
+    static const double large[] = {6.5, 7.5, 8.0, 1e9, DBL_MAX, INFINITY};
+    for (size_t i = 0; i < COUNT_OF(large); ++i) {
+        check_encode(GBX_FLOAT4_E2M1, large[i], 7);
+        check_encode(GBX_FLOAT4_E2M1, -large[i], 15);
+    }
+    check_encode(GBX_FLOAT4_E2M1, NAN, 7);
+    check_encode(GBX_FLOAT4_E2M1, -NAN, 7);
+    check_encode(GBX_FLOAT4_E2M1, -DBL_TRUE_MIN, 8);
+}
+
+/* A power of two for each code; nothing is between 0 and the smallest, and the largest is the end.
+ */
+static void float8_e8m0_is_that_of_ocp(void **state) {
+    (void)state;
+    double power = 0x1p-127;
+    for (uint32_t code = 0; code < 255; ++code, power *= 2) {
+        const double middle = power * 1.5;
+        const uint32_t next = code < 254 ? code + 1 : code;
+        check_decode(GBX_FLOAT8_E8M0, code, power);
+        check_encode(GBX_FLOAT8_E8M0, power, code);
+        check_encode(GBX_FLOAT8_E8M0, nextafter(power, INFINITY), code);
+        check_encode(GBX_FLOAT8_E8M0, nextafter(power, 0.0), code);
+        check_encode(GBX_FLOAT8_E8M0, nextafter(middle, 0.0), code);
+        check_encode(GBX_FLOAT8_E8M0, middle, next);
+        check_encode(GBX_FLOAT8_E8M0, -power, 255);
+    }
+    check_decode(GBX_FLOAT8_E8M0, 255, NAN);
+    static const double small[] = {0.0, -0.0, DBL_TRUE_MIN, DBL_MIN, 0x1p-200, 0x1p-128};
+    for (size_t i = 0; i < COUNT_OF(small); ++i)
+        check_encode(GBX_FLOAT8_E8M0, small[i], 0);
+    static const double others[] = {NAN, -NAN, -DBL_TRUE_MIN, -1.0, -DBL_MAX, -INFINITY};
+    for (size_t i = 0; i < COUNT_OF(others); ++i)
+        check_encode(GBX_FLOAT8_E8M0, others[i], 255);
+    check_encode(GBX_FLOAT8_E8M0, 0x1p128, 254);
+    check_encode(GBX_FLOAT8_E8M0, DBL_MAX, 254);
+    check_encode(GBX_FLOAT8_E8M0, INFINITY, 254);
+}
+
+static void only_what_rounds_to_a_number_is_held(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t dtype;
+        double value;
+        bool is_held;
+    } cases[] = {{GBX_FLOAT16, 65519.0, true},       {GBX_FLOAT16, 65520.0, false},
+                 {GBX_FLOAT16, INFINITY, true},      {GBX_FLOAT16, NAN, true},
+                 {GBX_FLOAT32, 1e39, false},         {GBX_FLOAT64, -DBL_MAX, true},
+                 {GBX_FLOAT8_E4M3, 464.0, true},     {GBX_FLOAT8_E4M3, 465.0, false},
+                 {GBX_FLOAT8_E4M3, INFINITY, false}, {GBX_FLOAT8_E4M3, NAN, true},
+                 {GBX_FLOAT4_E2M1, -7.0, true},      {GBX_FLOAT4_E2M1, 7.1, false},
+                 {GBX_FLOAT4_E2M1, NAN, false},      {GBX_FLOAT4_E2M1, INFINITY, false},
+                 {GBX_FLOAT4_E2M1, 0.0, true},       {GBX_FLOAT8_E8M0, 0.0, false},
+                 {GBX_FLOAT8_E8M0, -1.0, false},     {GBX_FLOAT8_E8M0, NAN, true},
+                 {GBX_FLOAT8_E8M0, 0x1p-128, true},  {GBX_FLOAT8_E8M0, 0x1p-129, false},
+                 {GBX_FLOAT8_E8M0, 0x1.8p127, true}, {GBX_FLOAT8_E8M0, 0x1p128, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i)
+        if (gbx_dtype_holds_f64(cases[i].dtype, cases[i].value) != cases[i].is_held)
+            fail_msg("%s %a: %d", gbx_dtype_name(cases[i].dtype), cases[i].value, cases[i].is_held);
+}
+
+/* --- arrays --- */
+
+/* Low half first; an odd count writes its last byte with a zero high half, and no further. */
+static void packed_elements_are_two_a_byte(void **state) {
     (void)state;
     static const double values[] = {1, -2, 7, -8, 3};
     static const unsigned char packed[] = {0xe1, 0x87, 0x03};
+    static const double floats[] = {1, -2, 6, -0.5, 3};
+    static const unsigned char packed_floats[] = {0xc2, 0x97, 0x05};
+    unsigned char floats_bytes[3];
+    gbx_dtype_array_from_f64(GBX_FLOAT4_E2M1, floats, COUNT_OF(floats), floats_bytes);
+    assert_memory_equal(floats_bytes, packed_floats, sizeof floats_bytes);
     for (size_t count = 0; count <= COUNT_OF(values); ++count) {
         unsigned char bytes[4] = {0xaa, 0xaa, 0xaa, 0xaa};
         gbx_dtype_array_from_f64(GBX_INT4, values, count, bytes);
@@ -352,7 +449,7 @@ static void int4_packs_two_a_byte(void **state) {
     }
 }
 
-static void int4_reads_as_many_as_asked(void **state) {
+static void packed_elements_are_read_as_asked(void **state) {
     (void)state;
     static const unsigned char packed[] = {0xe1, 0x87, 0xf3};
     static const double expected[] = {1, -2, 7, -8, 3, -1};
@@ -409,13 +506,111 @@ static void each_dtype_has_its_properties(void **state) {
                                    {"uint32", 32, false, false},   {"int64", 64, false, true},
                                    {"uint64", 64, false, false},   {"bool", 8, false, false},
                                    {"float8_e4m3", 8, true, true}, {"float8_e5m2", 8, true, true},
-                                   {"int4", 4, false, true}};
+                                   {"int4", 4, false, true},       {"float4_e2m1", 4, true, true},
+                                   {"float8_e8m0", 8, true, false}};
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype) {
         assert_string_equal(gbx_dtype_name(dtype), expected[dtype].name);
         assert_int_equal(gbx_dtype_bits(dtype), expected[dtype].bits);
         assert_int_equal(gbx_dtype_is_float(dtype), expected[dtype].is_float);
         assert_int_equal(gbx_dtype_is_signed(dtype), expected[dtype].is_signed);
         assert_int_equal(gbx_dtype_is_valid(dtype), dtype != GBX_DTYPE_NONE);
+        assert_int_equal(gbx_dtype_is_packed(dtype), dtype && expected[dtype].bits < 8);
+    }
+}
+
+static bool has_format(const gbx_dtype_info *info, uint32_t bits, int fraction_bits) {
+    return info->bits == bits && info->class == GBX_CLASS_FLOAT &&
+           info->format.fraction_bits == fraction_bits && info->format.sign_bits == 1;
+}
+
+/* Kernels that are made for one format have only dtypes of that format. */
+static bool has_statistics(const gbx_dtype_info *info) {
+    switch ((gbx_statistics_kind)info->statistics) {
+    case GBX_STATISTICS_FLOAT32:
+        return has_format(info, 32, 23);
+    case GBX_STATISTICS_FLOAT16:
+        return has_format(info, 16, 10);
+    case GBX_STATISTICS_BFLOAT16:
+        return has_format(info, 16, 7);
+    case GBX_STATISTICS_FLOAT64:
+        return has_format(info, 64, 52);
+    case GBX_STATISTICS_FLOAT8:
+        return has_format(info, 8, 2) || has_format(info, 8, 3);
+    case GBX_STATISTICS_INTEGERS:
+        return info->class == GBX_CLASS_SIGNED || info->class == GBX_CLASS_UNSIGNED;
+    case GBX_STATISTICS_BOOLS:
+        return info->class == GBX_CLASS_BOOL;
+    case GBX_STATISTICS_CODES:
+        return info->class == GBX_CLASS_FLOAT && info->bits <= 8;
+    }
+    return false;
+}
+
+static bool has_comparison(const gbx_dtype_info *info) {
+    const bool is_float = info->class == GBX_CLASS_FLOAT;
+    switch ((gbx_compare_kind)info->compare) {
+    case GBX_COMPARE_FLOAT32:
+        return has_format(info, 32, 23);
+    case GBX_COMPARE_FLOAT16:
+        return has_format(info, 16, 10);
+    case GBX_COMPARE_BFLOAT16:
+        return has_format(info, 16, 7);
+    case GBX_COMPARE_FLOAT8_E4M3:
+        return has_format(info, 8, 3) && info->format.specials == GBX_SPECIALS_NAN_LAST;
+    case GBX_COMPARE_FLOAT8_E5M2:
+        return has_format(info, 8, 2) && info->format.specials == GBX_SPECIALS_IEEE;
+    case GBX_COMPARE_INTEGER16:
+        return info->bits == 16 && !is_float;
+    case GBX_COMPARE_WIDE:
+        return info->bits == 64 || (info->bits == 32 && !is_float);
+    case GBX_COMPARE_BYTES:
+        return info->bits <= 8 && !is_float;
+    case GBX_COMPARE_PLAIN:
+        return true;
+    }
+    return false;
+}
+
+/* What the compiler cannot see of a row. */
+static void every_row_of_the_table_is_complete(void **state) {
+    (void)state;
+    static const char *const constants[] = {
+#define CONSTANT_NAME(dtype, ...) [GBX_##dtype] = #dtype,
+        GBX_DTYPES(CONSTANT_NAME)};
+    char names[512] = "";
+    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
+        const gbx_dtype_info *info = &gbx_dtype_table[dtype];
+        const gbx_dtype_info *stored = &gbx_dtype_table[info->stored_as];
+        const bool is_raw = info->stored_as != dtype;
+        if (strcasecmp(constants[dtype], info->name) != 0 || !has_statistics(info) ||
+            !has_comparison(info) || info->rtol < 0.0 || info->atol < 0.0 ||
+            stored->stored_as != info->stored_as || stored->bits != (info->bits + 7) / 8 * 8 ||
+            (is_raw && stored->class != GBX_CLASS_UNSIGNED) ||
+            gbx_dtype_parse(info->simpler) != dtype)
+            fail_msg("the row of %s", info->name);
+        strcat(strcat(names, names[0] ? ", " : ""), info->name);
+    }
+    assert_string_equal(GBX_DTYPE_NAMES, names);
+}
+
+static bool has_name(uint32_t dtype, const char *name) {
+    char all[512];
+    snprintf(all, sizeof all, "%s %s", gbx_dtype_table[dtype].name, gbx_dtype_table[dtype].aliases);
+    for (char *rest = all, *word; (word = strsep(&rest, " ")) != NULL;)
+        if (strcasecmp(word, name) == 0)
+            return true;
+    return false;
+}
+
+static void no_two_dtypes_share_a_name(void **state) {
+    (void)state;
+    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
+        char all[512];
+        snprintf(all, sizeof all, "%s %s", gbx_dtype_table[dtype].name,
+                 gbx_dtype_table[dtype].aliases);
+        for (char *rest = all, *word; (word = strsep(&rest, " ")) != NULL;)
+            for (uint32_t other = 1; other < GBX_DTYPE_COUNT; ++other)
+                assert_int_equal(has_name(other, word), other == dtype);
     }
 }
 
@@ -489,17 +684,46 @@ static void names_of_other_tools_parse(void **state) {
                     {"FP8E5M2", GBX_FLOAT8_E5M2},
                     {"float8e5m2", GBX_FLOAT8_E5M2},
                     {"F8_E5M2", GBX_FLOAT8_E5M2},
-                    {"f8E5M2", GBX_FLOAT8_E5M2}};
+                    {"f8E5M2", GBX_FLOAT8_E5M2},
+                    {"float4_e2m1fn", GBX_FLOAT4_E2M1},
+                    {"FLOAT4E2M1", GBX_FLOAT4_E2M1},
+                    {"f4E2M1FN", GBX_FLOAT4_E2M1},
+                    {"float8_e8m0fnu", GBX_FLOAT8_E8M0},
+                    {"FLOAT8E8M0", GBX_FLOAT8_E8M0},
+                    {"FP8E8M0", GBX_FLOAT8_E8M0},
+                    {"f8E8M0FNU", GBX_FLOAT8_E8M0},
+                    {"F8_E8M0", GBX_FLOAT8_E8M0}};
     for (size_t i = 0; i < COUNT_OF(expected); ++i)
         assert_int_equal(gbx_dtype_parse(expected[i].name), expected[i].dtype);
 }
 
 static void other_names_are_no_dtype(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "",     " ",    "invalid", "float32 ",        " float32",  "float fp32", "fp",  "float3",
-        "f8",   "fp8",  "uint4",   "float8_e4m3fnuz", "complex64", "<f4",        "int", "int128",
-        "long", "byte", "float33", "float8_e5m2fnuz", "e5m2\n",    "i8 s8"};
+    static const char *const names[] = {"",
+                                        " ",
+                                        "invalid",
+                                        "float32 ",
+                                        " float32",
+                                        "float fp32",
+                                        "fp",
+                                        "float3",
+                                        "f8",
+                                        "fp8",
+                                        "uint4",
+                                        "float8_e4m3fnuz",
+                                        "complex64",
+                                        "<f4",
+                                        "int",
+                                        "int128",
+                                        "long",
+                                        "byte",
+                                        "float33",
+                                        "float8_e5m2fnuz",
+                                        "e5m2\n",
+                                        "i8 s8",
+                                        "fp4",
+                                        "mxfp4",
+                                        "float4_e2m1fn_x2"};
     for (size_t i = 0; i < COUNT_OF(names); ++i)
         assert_int_equal(gbx_dtype_parse(names[i]), GBX_DTYPE_NONE);
     assert_int_equal(gbx_dtype_parse(NULL), GBX_DTYPE_NONE);
@@ -519,10 +743,15 @@ int main(void) {
         cmocka_unit_test(uint64_is_exact_to_2_53_and_saturates_at_2_64),
         cmocka_unit_test(bool_is_one_for_all_but_zero),
         cmocka_unit_test(bits_above_the_element_are_ignored),
-        cmocka_unit_test(int4_packs_two_a_byte),
-        cmocka_unit_test(int4_reads_as_many_as_asked),
+        cmocka_unit_test(float4_e2m1_is_that_of_ocp),
+        cmocka_unit_test(float8_e8m0_is_that_of_ocp),
+        cmocka_unit_test(only_what_rounds_to_a_number_is_held),
+        cmocka_unit_test(packed_elements_are_two_a_byte),
+        cmocka_unit_test(packed_elements_are_read_as_asked),
         cmocka_unit_test(arrays_hold_what_their_elements_do),
         cmocka_unit_test(each_dtype_has_its_properties),
+        cmocka_unit_test(every_row_of_the_table_is_complete),
+        cmocka_unit_test(no_two_dtypes_share_a_name),
         cmocka_unit_test(a_code_that_is_no_dtype_has_no_values),
         cmocka_unit_test(names_parse_in_any_case),
         cmocka_unit_test(names_of_other_tools_parse),

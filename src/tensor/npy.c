@@ -11,33 +11,50 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "tensor/dtype_table.h"
 
 enum { MAGIC_BYTES = 6, ALIGNMENT = 64, HEADER_BYTES_MAX = 65536, SHAPE_TEXT_BYTES = 256 };
 enum { CONVERTED_ELEMENTS = 4096 };
 
 static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-/* What numpy calls each dtype; those that it lacks go by their raw bits. */
-static const char *const descrs[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = "<f4", [GBX_FLOAT16] = "<f2",     [GBX_BFLOAT16] = "<u2",
-    [GBX_FLOAT64] = "<f8", [GBX_INT8] = "|i1",        [GBX_UINT8] = "|u1",
-    [GBX_INT16] = "<i2",   [GBX_UINT16] = "<u2",      [GBX_INT32] = "<i4",
-    [GBX_UINT32] = "<u4",  [GBX_INT64] = "<i8",       [GBX_UINT64] = "<u8",
-    [GBX_BOOL] = "|b1",    [GBX_FLOAT8_E4M3] = "|u1", [GBX_FLOAT8_E5M2] = "|u1",
-    [GBX_INT4] = "|u1",
-};
+/* What numpy calls the elements of a file, as in "<f4". */
+typedef struct descr_text {
+    char text[4];
+} descr_text;
 
-bool gbx_npy_is_raw(uint32_t dtype) {
-    return dtype == GBX_BFLOAT16 || dtype == GBX_FLOAT8_E4M3 || dtype == GBX_FLOAT8_E5M2 ||
-           dtype == GBX_INT4;
+static descr_text descr_of(uint32_t dtype) {
+    static const char letters[] = {[GBX_CLASS_FLOAT] = 'f',
+                                   [GBX_CLASS_SIGNED] = 'i',
+                                   [GBX_CLASS_UNSIGNED] = 'u',
+                                   [GBX_CLASS_BOOL] = 'b'};
+    const gbx_dtype_info *stored = gbx_dtype_info_of(gbx_dtype_info_of(dtype)->stored_as);
+    return (descr_text){
+        {stored->bits > 8 ? '<' : '|', letters[stored->class], (char)('0' + stored->bits / 8)}};
 }
 
-/* The numpy array that holds a tensor: int4 is packed, two a byte. */
+bool gbx_npy_is_raw(uint32_t dtype) {
+    return gbx_dtype_info_of(dtype)->stored_as != dtype;
+}
+
+uint32_t gbx_npy_stored_dtype(uint32_t dtype) {
+    return gbx_dtype_info_of(dtype)->stored_as;
+}
+
+uint32_t gbx_npy_number_dtype(uint32_t dtype) {
+    if (!gbx_npy_is_raw(dtype))
+        return dtype;
+    if (gbx_dtype_is_float(dtype))
+        return GBX_FLOAT32;
+    return gbx_dtype_is_signed(dtype) ? GBX_INT8 : GBX_UINT8;
+}
+
+/* The numpy array that holds a tensor: packed elements are two a byte. */
 static void stored_shape(uint32_t dtype, uint32_t ndims, const int64_t *shape,
                          int64_t out_shape[GBX_MAX_DIMS]) {
     for (uint32_t d = 0; d < ndims; ++d)
         out_shape[d] = shape[d];
-    if (dtype == GBX_INT4 && ndims > 0)
+    if (gbx_dtype_is_packed(dtype) && ndims > 0)
         out_shape[ndims - 1] = out_shape[ndims - 1] / 2 + out_shape[ndims - 1] % 2;
 }
 
@@ -268,14 +285,14 @@ static bool is_same_descr(const char *got, const char *expected) {
 }
 
 static gbx_status check_descr(const char *path, const gbx_npy_header *header, uint32_t dtype) {
-    const char *expected = descrs[dtype];
-    if (header->descr[0] && is_same_descr(header->descr, expected))
+    const descr_text expected = descr_of(dtype);
+    if (header->descr[0] && is_same_descr(header->descr, expected.text))
         return NULL;
     if (gbx_npy_is_raw(dtype) && header->descr[0] && header->descr[1] == 'V' &&
-        strcmp(header->descr + 2, expected + 2) == 0)
+        strcmp(header->descr + 2, expected.text + 2) == 0)
         return NULL;
     return gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; %s%s is expected for %s", path,
-                    header->descr, expected, gbx_npy_is_raw(dtype) ? " (raw bits)" : "",
+                    header->descr, expected.text, gbx_npy_is_raw(dtype) ? " (raw bits)" : "",
                     gbx_dtype_name(dtype));
 }
 
@@ -312,21 +329,25 @@ gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes)
 static gbx_dtype number_dtype(const gbx_npy_header *header) {
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
         if (!gbx_npy_is_raw(dtype) && header->descr[0] &&
-            is_same_descr(header->descr, descrs[dtype]))
+            is_same_descr(header->descr, descr_of(dtype).text))
             return (gbx_dtype)dtype;
     return GBX_DTYPE_NONE;
 }
 
-/* Rows of int4 start at a byte, so every row is converted by itself. */
+/* Rows of packed elements start at a byte, so every row is converted by itself; others are one. */
+static uint64_t row_of(const gbx_tensor *tensor, uint64_t total) {
+    return tensor->ndims && gbx_dtype_is_packed(tensor->dtype)
+               ? (uint64_t)tensor->shape[tensor->ndims - 1]
+               : total;
+}
+
 static gbx_status read_rows(const char *path, FILE *file, gbx_dtype from, const gbx_tensor *tensor,
                             unsigned char *out) {
     static _Thread_local double values[CONVERTED_ELEMENTS];
     static _Thread_local unsigned char elements[CONVERTED_ELEMENTS * sizeof(double)];
     const size_t width = gbx_dtype_bits(from) / 8;
     const uint64_t total = (uint64_t)gbx_tensor_numel(tensor);
-    const uint64_t row = tensor->ndims && tensor->dtype == GBX_INT4
-                             ? (uint64_t)tensor->shape[tensor->ndims - 1]
-                             : total;
+    const uint64_t row = row_of(tensor, total);
     for (uint64_t done = 0; done < total;) {
         uint64_t left = row - done % row;
         size_t count = left < CONVERTED_ELEMENTS ? (size_t)left : CONVERTED_ELEMENTS;
@@ -373,7 +394,7 @@ size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shap
     char *text = (char *)out_bytes + START_BYTES;
     size_t used = (size_t)snprintf(text, GBX_NPY_HEADER_BYTES - START_BYTES,
                                    "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                                   descrs[dtype], shape_text);
+                                   descr_of(dtype).text, shape_text);
     while ((START_BYTES + used + 1) % ALIGNMENT != 0)
         text[used++] = ' ';
     text[used++] = '\n';
@@ -385,15 +406,38 @@ size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shap
     return START_BYTES + used;
 }
 
-gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor, const void *bytes) {
+/* Row by row, for those of packed elements start at a byte. */
+static bool write_rows(FILE *file, uint32_t to, const gbx_tensor *tensor,
+                       const unsigned char *bytes) {
+    static _Thread_local double values[CONVERTED_ELEMENTS];
+    static _Thread_local unsigned char elements[CONVERTED_ELEMENTS * sizeof(double)];
+    const size_t width = gbx_dtype_bits(to) / 8;
+    const uint64_t total = (uint64_t)gbx_tensor_numel(tensor);
+    const uint64_t row = row_of(tensor, total);
+    bool is_written = true;
+    for (uint64_t done = 0; done < total && is_written;) {
+        uint64_t left = row - done % row;
+        size_t count = left < CONVERTED_ELEMENTS ? (size_t)left : CONVERTED_ELEMENTS;
+        gbx_dtype_array_to_f64(tensor->dtype, bytes, count, values);
+        gbx_dtype_array_from_f64(to, values, count, elements);
+        is_written = fwrite(elements, width, count, file) == count;
+        bytes += (count * gbx_dtype_bits(tensor->dtype) + 7) / 8;
+        done += count;
+    }
+    return is_written;
+}
+
+gbx_status gbx_npy_write_numbers(const char *path, const gbx_tensor *tensor, const void *bytes) {
+    const uint32_t to = gbx_npy_number_dtype(tensor->dtype);
     unsigned char header[GBX_NPY_HEADER_BYTES];
-    size_t length = gbx_npy_format_header(tensor->dtype, tensor->ndims, tensor->shape, header);
+    size_t length = gbx_npy_format_header(to, tensor->ndims, tensor->shape, header);
     FILE *file = fopen(path, "wbe");
     if (!file)
         return gbx_fail(GBX_IO, "cannot write %s: %s", path, strerror(errno));
     uint64_t size = gbx_tensor_payload_bytes(tensor);
-    bool is_written =
-        fwrite(header, 1, length, file) == length && fwrite(bytes, 1, size, file) == size;
+    bool is_written = fwrite(header, 1, length, file) == length &&
+                      (to == tensor->dtype ? fwrite(bytes, 1, size, file) == size
+                                           : write_rows(file, to, tensor, bytes));
     int error = errno;
     if (fclose(file) == 0 && is_written)
         return NULL;

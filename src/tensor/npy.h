@@ -25,14 +25,14 @@ typedef struct gbx_npy_header {
 
 /*
  * Reads a file's elements into `bytes`, which holds gbx_tensor_payload_bytes. Its dtype and shape
- * have to be the tensor's. numpy has no bfloat16, float8 and int4: they come as their raw uint16,
- * uint8 and uint8 (or opaque V2, V1), int4 packed, so with a last dimension of half as many bytes.
+ * must be the tensor's. Dtypes that numpy lacks come as raw integers (gbx_npy_stored_dtype; or
+ * opaque V2, V1), elements of 4 bits packed: the last dimension has half as many bytes.
  */
 GBX_MUST_USE gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes);
 
 /*
- * The same for an array of any number that numpy has: what it holds is converted to the tensor's
- * dtype, rounded once. int4 comes as one element a number here.
+ * The same for an array of any number that numpy has, converted to the tensor's dtype and rounded
+ * once. Elements of 4 bits come one a number here.
  */
 GBX_MUST_USE gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor,
                                                void *bytes);
@@ -40,9 +40,9 @@ GBX_MUST_USE gbx_status gbx_npy_read_converted(const char *path, const gbx_tenso
 /* Whether a file would be read by gbx_npy_read. */
 GBX_MUST_USE gbx_status gbx_npy_check(const char *path, const gbx_tensor *tensor);
 
-/* Writes a row-major tensor as gbx_npy_read reads it back. */
-GBX_MUST_USE gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor,
-                                      const void *bytes);
+/* Writes a row-major tensor as numbers of gbx_npy_number_dtype. */
+GBX_MUST_USE gbx_status gbx_npy_write_numbers(const char *path, const gbx_tensor *tensor,
+                                              const void *bytes);
 
 /*
  * The start of such a file, for whoever writes the elements by pieces: they follow it, row-major,
@@ -51,7 +51,11 @@ GBX_MUST_USE gbx_status gbx_npy_write(const char *path, const gbx_tensor *tensor
 size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shape,
                              unsigned char out_bytes[GBX_NPY_HEADER_BYTES]);
 
-/* Whether numpy has no such dtype, so that a file holds raw bits. */
+/* Whether numpy lacks the dtype: files hold its raw bits, as elements of gbx_npy_stored_dtype. */
 bool gbx_npy_is_raw(uint32_t dtype);
+uint32_t gbx_npy_stored_dtype(uint32_t dtype);
+
+/* The dtype of numpy that holds the values exactly: itself, or float32, int8 or uint8. */
+uint32_t gbx_npy_number_dtype(uint32_t dtype);
 
 #endif

@@ -181,12 +181,14 @@ static void add_dim(byte_view *view, int64_t count, int64_t stride) {
 }
 
 static bool is_odd_dim(const gbx_tensor *tensor, uint32_t dim) {
-    return tensor->dtype == GBX_INT4 && tensor->shape[dim] > 1 && tensor->strides[dim] % 2 != 0;
+    return gbx_dtype_is_packed(tensor->dtype) && tensor->shape[dim] > 1 &&
+           tensor->strides[dim] % 2 != 0;
 }
 
 /*
- * An int4 view is split along the dimensions with odd strides into even and odd indices: then every
- * part lies in one half of its bytes and is a view of bytes. Other views have one part.
+ * A view of packed elements is split along the dimensions with odd strides into even and odd
+ * indices: then every part lies in one half of its bytes and is a view of bytes. Other views have
+ * one part.
  */
 static uint32_t part_count(const gbx_tensor *tensor) {
     uint32_t parts = 1;
@@ -196,7 +198,7 @@ static uint32_t part_count(const gbx_tensor *tensor) {
 }
 
 /* Bit k of `part` is the parity of the index along the k-th odd dimension. */
-static byte_view int4_part(const gbx_tensor *tensor, uint32_t part) {
+static byte_view packed_part(const gbx_tensor *tensor, uint32_t part) {
     int64_t position = tensor->start_offset;
     int64_t shape[GBX_MAX_DIMS], strides[GBX_MAX_DIMS];
     for (uint32_t d = 0; d < tensor->ndims; ++d) {
@@ -218,8 +220,8 @@ static byte_view int4_part(const gbx_tensor *tensor, uint32_t part) {
 }
 
 static byte_view view_part(const gbx_tensor *tensor, uint32_t part) {
-    if (tensor->dtype == GBX_INT4)
-        return int4_part(tensor, part);
+    if (gbx_dtype_is_packed(tensor->dtype))
+        return packed_part(tensor, part);
     int64_t bytes = gbx_dtype_bits(tensor->dtype) / 8;
     byte_view view = {.element_bytes = (uint64_t)bytes,
                       .first = tensor->data + (uint64_t)(tensor->start_offset * bytes)};

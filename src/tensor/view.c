@@ -14,9 +14,9 @@ static bool is_empty(const gbx_tensor *tensor) {
     return false;
 }
 
-/* Elements from one row of a payload to the next: rows of int4 start at a byte. */
+/* Elements from one row of a payload to the next: rows of packed elements start at a byte. */
 static uint64_t row_elements(uint32_t dtype, uint64_t last_dim) {
-    return dtype == GBX_INT4 ? last_dim + last_dim % 2 : last_dim;
+    return gbx_dtype_is_packed(dtype) ? last_dim + last_dim % 2 : last_dim;
 }
 
 /* False when the payload, or its elements with those that fill up rows, pass what int64_t holds. */
@@ -35,7 +35,7 @@ static bool checked_payload_bytes(const gbx_tensor *tensor, uint64_t *out_bytes)
     }
     if (elements > INT64_MAX)
         return false;
-    if (bits == 4)
+    if (gbx_dtype_is_packed(tensor->dtype))
         *out_bytes = (elements + 1) / 2;
     else if (!gbx_checked_mul_u64(elements, bits / 8, out_bytes))
         return false;
@@ -60,7 +60,7 @@ static bool checked_reach(const gbx_tensor *tensor, int64_t *out_first, int64_t 
 /* The bytes of the elements from `first` to `last`. False when they do not fit. */
 static bool checked_bytes(uint32_t dtype, int64_t first, int64_t last, int64_t *out_first_byte,
                           int64_t *out_end_byte) {
-    if (dtype == GBX_INT4) {
+    if (gbx_dtype_is_packed(dtype)) {
         *out_first_byte = first >> 1;
         *out_end_byte = (last >> 1) + 1;
         return true;
@@ -179,7 +179,7 @@ bool gbx_tensor_is_contiguous(const gbx_tensor *tensor) {
     uint64_t expected = 1;
     if (is_empty(tensor))
         return true;
-    if (tensor->dtype == GBX_INT4 && tensor->start_offset % 2 != 0)
+    if (gbx_dtype_is_packed(tensor->dtype) && tensor->start_offset % 2 != 0)
         return false;
     for (uint32_t d = tensor->ndims; d-- > 0;) {
         uint64_t count = (uint64_t)tensor->shape[d];

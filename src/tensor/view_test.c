@@ -59,10 +59,10 @@ static void validate_accepts_views_inside_their_buffer(void **state) {
 static void validate_names_the_field_that_is_wrong(void **state) {
     (void)state;
     gbx_tensor tensor = matrix();
-    tensor.dtype = 17;
-    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 17, expected 1 to 16");
+    tensor.dtype = GBX_DTYPE_COUNT;
+    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 19, expected 1 to 18");
     tensor.dtype = GBX_DTYPE_NONE;
-    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 0, expected 1 to 16");
+    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 0, expected 1 to 18");
     tensor = matrix();
     tensor.ndims = 9;
     assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: ndims is 9, expected at most 8");

@@ -471,7 +471,7 @@ static void a_compiler_that_dies_is_said_with_its_signal(void **state) {
     assert_int_equal(chmod(script, 0700), 0);
     assert_int_equal(setenv("CC", script, 1), 0);
     gbx_status status = assert_refused(shop->source, GBX_BAD_KERNEL);
-    assert_message_holds(status, "dying-cc was ended by signal 11");
+    assert_message_holds(status, "dying-cc was killed by signal 11");
     assert_message_holds(status, "last words");
     gbx_status_free(status);
 }

@@ -20,12 +20,14 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 static uint32_t bits_of(const gbx_tensor *tensor) {
     switch (tensor->dtype) {
     case GBX_INT4:
+    case GBX_FLOAT4_E2M1:
         return 4;
     case GBX_INT8:
     case GBX_UINT8:
     case GBX_BOOL:
     case GBX_FLOAT8_E4M3:
     case GBX_FLOAT8_E5M2:
+    case GBX_FLOAT8_E8M0:
         return 8;
     case GBX_FLOAT16:
     case GBX_BFLOAT16:

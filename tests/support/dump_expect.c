@@ -257,6 +257,10 @@ static double smallest_normal(uint32_t dtype) {
         return 0x1p-14;
     case GBX_FLOAT8_E4M3:
         return 0x1p-6;
+    case GBX_FLOAT4_E2M1:
+        return 1;
+    case GBX_FLOAT8_E8M0:
+        return 0;
     case GBX_FLOAT64:
         return 0x1p-1022;
     default:

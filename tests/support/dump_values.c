@@ -30,6 +30,8 @@ static const dtype_facts dtypes[GBX_DTYPE_COUNT] = {
     [GBX_FLOAT8_E4M3] = {"float8_e4m3", 8, 4, true, true},
     [GBX_FLOAT8_E5M2] = {"float8_e5m2", 8, 5, true, true},
     [GBX_INT4] = {"int4", 4, 0, false, true},
+    [GBX_FLOAT4_E2M1] = {"float4_e2m1", 4, 2, true, true},
+    [GBX_FLOAT8_E8M0] = {"float8_e8m0", 8, 8, true, false},
 };
 
 uint32_t dump_element_bits(uint32_t dtype) {
@@ -88,7 +90,7 @@ uint8_t *dump_gather(const gbx_tensor *tensor, size_t *out_bytes) {
     return payload;
 }
 
-/* Each element right after the one before it; rows of int4 begin at a byte. */
+/* Each element right after the one before it; rows of 4 bits begin at a byte. */
 bool dump_is_contiguous(const gbx_tensor *tensor) {
     int64_t distance = 1;
     if (gbx_tensor_numel(tensor) == 0)
@@ -107,7 +109,18 @@ bool dump_is_contiguous(const gbx_tensor *tensor) {
 
 /* --- values --- */
 
+/* The two of OCP MX: sixteen values, and powers of two. */
+static double mx_value(uint32_t dtype, uint64_t bits) {
+    static const double halves[] = {0.0,  0.5,  1.0,  1.5,  2.0,  3.0,  4.0,  6.0,
+                                    -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};
+    if (dtype == GBX_FLOAT4_E2M1)
+        return halves[bits];
+    return bits == 0xff ? NAN : ldexp(1.0, (int)bits - 127);
+}
+
 static double float_value(uint32_t dtype, uint64_t bits) {
+    if (dtype == GBX_FLOAT4_E2M1 || dtype == GBX_FLOAT8_E8M0)
+        return mx_value(dtype, bits);
     const dtype_facts *facts = &dtypes[dtype];
     int fraction_bits = facts->bits - 1 - facts->exponent_bits;
     int64_t exponent = (int64_t)(bits >> fraction_bits & ((1u << facts->exponent_bits) - 1));

@@ -197,7 +197,7 @@ static bool has_no_path(const gbx_audit_state *state, const gbx_race *race) {
         return race->has_no_path;
     uint64_t first = state->tasks[state->accesses[race->first].task].number;
     uint64_t second = state->tasks[state->accesses[race->second].task].number;
-    return !gbx_graph_is_before(state->graph, first, second);
+    return !gbx_task_graph_is_before(state->graph, first, second);
 }
 
 static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_memory_map *map,
@@ -241,12 +241,12 @@ const gbx_name_set gbx_audit_reasons = {.rows = reasons, .count = GBX_SUSPECT_RA
 static int compare_findings(const void *a, const void *b, void *context) {
     const gbx_audit_finding *left = a;
     const gbx_audit_finding *right = b;
-    const gbx_graph *graph = context;
+    const gbx_task_graph *graph = context;
     uint64_t keys[2][5];
     const gbx_audit_finding *both[2] = {left, right};
     for (int i = 0; i < 2; ++i) {
-        uint64_t first = gbx_graph_place(graph, both[i]->first.task);
-        uint64_t second = gbx_graph_place(graph, both[i]->second.task);
+        uint64_t first = gbx_task_graph_place(graph, both[i]->first.task);
+        uint64_t second = gbx_task_graph_place(graph, both[i]->second.task);
         keys[i][0] = first > second ? first : second;
         keys[i][1] = first > second ? second : first;
         keys[i][2] = both[i]->second.entry;
@@ -280,8 +280,8 @@ static gbx_status run(gbx_audit_state *state) {
     return NULL;
 }
 
-gbx_status gbx_audit_run(gbx_entries *entries, const gbx_graph *graph, gbx_audit_progress progress,
-                         void *context, gbx_audit *out_audit) {
+gbx_status gbx_audit_run(gbx_entries *entries, const gbx_task_graph *graph,
+                         gbx_audit_progress progress, void *context, gbx_audit *out_audit) {
     gbx_audit_state state = {.entries = entries,
                              .graph = graph,
                              .progress = progress,

@@ -142,7 +142,7 @@ typedef void (*gbx_audit_progress)(void *context, uint64_t done, uint64_t all);
  * the number of records and of ranges that views cut memory into, not with the payload. Fails with
  * GBX_BAD_FORMAT where the dump does not tell addresses or times.
  */
-GBX_MUST_USE gbx_status gbx_audit_run(gbx_entries *entries, const gbx_graph *graph,
+GBX_MUST_USE gbx_status gbx_audit_run(gbx_entries *entries, const gbx_task_graph *graph,
                                       gbx_audit_progress progress, void *context,
                                       gbx_audit *out_audit);
 void gbx_audit_free(gbx_audit *audit);

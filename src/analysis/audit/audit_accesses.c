@@ -64,8 +64,8 @@ static uint64_t count_runs(const gbx_tensor *view) {
     return count_outer(&folded);
 }
 
-static void begin_runs(const gbx_tensor *view, gbx_runs *out_runs) {
-    *out_runs = (gbx_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
+static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
+    *out_runs = (gbx_byte_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
     if (is_empty(view))
         return;
     out_runs->run_bits = (uint64_t)fold(&out_runs->view) * out_runs->bits;
@@ -74,7 +74,7 @@ static void begin_runs(const gbx_tensor *view, gbx_runs *out_runs) {
 }
 
 /* The next index, row-major. */
-static void advance(gbx_runs *runs) {
+static void advance(gbx_byte_runs *runs) {
     gbx_tensor *view = &runs->view;
     for (uint32_t i = view->ndims; i-- > 0;) {
         int64_t step = view->strides[i] * (int64_t)runs->bits;
@@ -86,7 +86,7 @@ static void advance(gbx_runs *runs) {
     }
 }
 
-bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run) {
+bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run) {
     if (runs->left == 0)
         return false;
     /* Half a byte at either end counts as a whole one. */
@@ -107,12 +107,13 @@ gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access, gbx
     return NULL;
 }
 
-gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx_runs *out_runs) {
+gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,
+                           gbx_byte_runs *out_runs) {
     if (access->is_contiguous) {
-        *out_runs = (gbx_runs){.view = {.data = access->begin},
-                               .bits = 8,
-                               .run_bits = (access->end - access->begin) * 8,
-                               .left = access->begin < access->end};
+        *out_runs = (gbx_byte_runs){.view = {.data = access->begin},
+                                    .bits = 8,
+                                    .run_bits = (access->end - access->begin) * 8,
+                                    .left = access->begin < access->end};
         return NULL;
     }
     gbx_tensor view;
@@ -122,7 +123,7 @@ gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx
 }
 
 gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx_access *access) {
-    gbx_runs runs;
+    gbx_byte_runs runs;
     if (!access->is_followed || access->is_contiguous)
         return NULL;
     GBX_TRY(gbx_access_runs(state, access, &runs));
@@ -135,8 +136,8 @@ gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx
 
 gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
                                const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
-    gbx_runs runs, others;
-    gbx_run run;
+    gbx_byte_runs runs, others;
+    gbx_byte_run run;
     *out_is_made = false;
     if (!first->is_followed || !second->is_followed)
         return NULL;
@@ -146,7 +147,7 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
     if (state->pair_pieces > PAIR_PIECES_MAX)
         return NULL;
     gbx_memory_map_clear(map);
-    while (gbx_runs_next(&runs, &run)) {
+    while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
                                   run.offset};
         GBX_TRY(gbx_memory_map_set(map, &range));
@@ -158,7 +159,7 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
 /* --- tasks --- */
 
 static void miss_outputs(gbx_audit_state *state, uint64_t number) {
-    uint64_t place = gbx_graph_place(state->graph, number);
+    uint64_t place = gbx_task_graph_place(state->graph, number);
     if (place == UINT64_MAX)
         state->is_any_missing = true;
     else
@@ -240,10 +241,10 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
 
 /* --- accesses --- */
 
-/* Bytes of the payload are those that lie in memory; of int4 not where a row or the view begins or
- * ends with half a byte. */
+/* Bytes of the payload are those in memory; of packed elements not where a row or the view begins
+ * or ends with half a byte. */
 static bool is_bytewise(const gbx_tensor *view) {
-    if (view->dtype != GBX_INT4)
+    if (!gbx_dtype_is_packed(view->dtype))
         return true;
     return view->ndims > 0 && view->shape[view->ndims - 1] % 2 == 0 &&
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
@@ -313,7 +314,7 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
         }
         if (!entry.tensor)
             continue;
-        GBX_TRY(add_access(state, &entry, gbx_graph_place(state->graph, entry.head->task)));
+        GBX_TRY(add_access(state, &entry, gbx_task_graph_place(state->graph, entry.head->task)));
         const gbx_access *access = &state->accesses[state->access_count - 1];
         ++state->audit->counts.records;
         state->audit->counts.inputs += !access->is_write;
@@ -334,26 +335,26 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
                         "auditing %s: it does not tell the address and the time of every record, "
                         "without which nothing can be audited",
                         gbx_reader_get_origin(reader)->records_path);
-    state->task_count = gbx_graph_count(state->graph);
+    state->task_count = gbx_task_graph_count(state->graph);
     state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
     if (!state->tasks)
         return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < state->task_count; ++i) {
-        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
+        const gbx_graph_task *task = gbx_task_graph_at(state->graph, i);
         state->tasks[i] = (gbx_audit_task){
             .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
     }
     GBX_TRY(gather_accesses(state));
     GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
-    counts->bad_edges = gbx_graph_bad_edges(state->graph);
+    counts->bad_edges = gbx_task_graph_bad_edges(state->graph);
     const char *runtime = gbx_reader_run(reader)->runtime;
     bool is_explicit =
         runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
     counts->has_edges = is_explicit && gbx_reader_get_origin(reader)->is_journal &&
                         gbx_reader_is_complete(reader) &&
                         gbx_reader_get_totals(reader)->losses == 0 &&
-                        gbx_graph_bad_edges(state->graph) == 0;
+                        gbx_task_graph_bad_edges(state->graph) == 0;
     counts->is_complete = gbx_reader_is_complete(reader);
     return NULL;
 }

@@ -44,8 +44,8 @@ typedef struct piece {
 
 typedef struct pieces {
     const gbx_memory_map *map;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     uint64_t at; /* in the run */
 } pieces;
 
@@ -60,7 +60,7 @@ static bool next_piece(pieces *p, piece *out_piece) {
     gbx_memory_range range;
     for (;;) {
         if (p->at >= p->run.end) {
-            if (!gbx_runs_next(&p->runs, &p->run))
+            if (!gbx_byte_runs_next(&p->runs, &p->run))
                 return false;
             p->at = p->run.begin;
         }

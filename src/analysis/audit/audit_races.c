@@ -42,8 +42,8 @@ static gbx_status add_race(gbx_audit_state *state, uint64_t one, uint64_t other,
 static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b,
                               bool *out_do_overlap) {
     gbx_tensor a_view, b_view;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     gbx_memory_range found;
     bool is_made = false;
     GBX_TRY(gbx_access_view(s->state, a, &a_view));
@@ -55,7 +55,7 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
         return NULL;
     GBX_TRY(gbx_access_runs(s->state, b, &runs));
     *out_do_overlap = false;
-    while (!*out_do_overlap && gbx_runs_next(&runs, &run))
+    while (!*out_do_overlap && gbx_byte_runs_next(&runs, &run))
         *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
     return NULL;
 }
@@ -207,7 +207,7 @@ static gbx_status check_order(ordering *o, uint64_t earlier, uint64_t later) {
     gbx_audit_state *state = o->state;
     const gbx_audit_task *first = &state->tasks[state->accesses[earlier].task];
     const gbx_audit_task *second = &state->tasks[state->accesses[later].task];
-    if (first == second || gbx_graph_is_before(state->graph, first->number, second->number) ||
+    if (first == second || gbx_task_graph_is_before(state->graph, first->number, second->number) ||
         is_known(o, earlier, later))
         return NULL;
     return add_race(state, earlier, later, false, true);
@@ -239,7 +239,7 @@ static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) 
     uint64_t task = state->tasks[state->accesses[access].task].number;
     while (node != NOBODY) {
         uint64_t other = state->tasks[state->accesses[o->nodes[node].access].task].number;
-        if (other != task && !gbx_graph_is_before(state->graph, other, task))
+        if (other != task && !gbx_task_graph_is_before(state->graph, other, task))
             break;
         node = o->nodes[node].next;
     }
@@ -262,7 +262,7 @@ static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end
     return range;
 }
 
-static gbx_status read_run(ordering *o, uint64_t access, const gbx_run *run) {
+static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
         if (range.owner != NOBODY)
@@ -276,7 +276,7 @@ static gbx_status read_run(ordering *o, uint64_t access, const gbx_run *run) {
 
 /* --- writing --- */
 
-static gbx_status write_run(ordering *o, uint64_t access, const gbx_run *run) {
+static gbx_status write_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
         if (range.owner != NOBODY)
@@ -293,14 +293,14 @@ static gbx_status take_task(ordering *o, const gbx_audit_task *task) {
     o->first_race = o->state->race_count;
     for (uint64_t i = task->first; i < task->first + task->count; ++i) {
         gbx_access *access = &o->state->accesses[i];
-        gbx_runs runs;
-        gbx_run run;
+        gbx_byte_runs runs;
+        gbx_byte_run run;
         GBX_TRY(gbx_access_fit(o->state, o->map, access));
         if (!access->is_followed)
             continue;
         GBX_TRY(gbx_access_runs(o->state, access, &runs));
         o->last_node = NOBODY;
-        while (gbx_runs_next(&runs, &run))
+        while (gbx_byte_runs_next(&runs, &run))
             GBX_TRY(access->is_write ? write_run(o, i, &run) : read_run(o, i, &run));
     }
     return NULL;

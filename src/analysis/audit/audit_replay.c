@@ -88,7 +88,7 @@ static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t 
            (access->has_bytes && !owner->has_bytes);
 }
 
-static gbx_status take_over_run(replay *r, uint64_t index, const gbx_run *run) {
+static gbx_status take_over_run(replay *r, uint64_t index, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range known;
         gbx_memory_range seen = {at, run->end, index, run->offset + (at - run->begin)};
@@ -140,10 +140,10 @@ static gbx_status replay_read(replay *r, uint64_t index) {
         state->accesses[comparison->owner].seen_ns = access->time_ns;
     if (is_equal && comparison->known_bytes == access->whole)
         return NULL;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
-    while (gbx_runs_next(&runs, &run))
+    while (gbx_byte_runs_next(&runs, &run))
         GBX_TRY(take_over_run(r, index, &run));
     return NULL;
 }
@@ -151,8 +151,8 @@ static gbx_status replay_read(replay *r, uint64_t index) {
 /* Where its pieces are too many, all of the memory that it may have written is its own. */
 static gbx_status replay_write(replay *r, uint64_t index) {
     gbx_access *access = &r->state->accesses[index];
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     GBX_TRY(gbx_access_fit(r->state, r->map, access));
     if (!access->is_followed) {
         access->has_bytes = access->has_hash = false;
@@ -160,7 +160,7 @@ static gbx_status replay_write(replay *r, uint64_t index) {
         return gbx_memory_map_set(r->map, &hull);
     }
     GBX_TRY(gbx_access_runs(r->state, access, &runs));
-    while (gbx_runs_next(&runs, &run)) {
+    while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range written = {run.begin, run.end, index, run.offset};
         GBX_TRY(gbx_memory_map_set(r->map, &written));
     }

@@ -95,7 +95,7 @@ typedef struct gbx_race {
 
 typedef struct gbx_audit_state {
     gbx_entries *entries;
-    const gbx_graph *graph;
+    const gbx_task_graph *graph;
     gbx_audit_task *tasks; /* in graph order */
     uint64_t task_count;
     gbx_access *accesses;
@@ -120,27 +120,27 @@ GBX_MUST_USE gbx_status gbx_audit_gather(gbx_audit_state *state);
 /* --- audit_accesses.c: the pieces of memory that a view consists of --- */
 
 /* One run of bytes; those at `offset` of the row-major payload are there. */
-typedef struct gbx_run {
+typedef struct gbx_byte_run {
     uint64_t begin;
     uint64_t end;
     uint64_t offset;
-} gbx_run;
+} gbx_byte_run;
 
-typedef struct gbx_runs {
+typedef struct gbx_byte_runs {
     gbx_tensor view; /* its outer dimensions alone */
     uint64_t run_bits;
     uint64_t left;
-    uint64_t next_offset; /* in the payload; of int4 it says nothing */
+    uint64_t next_offset; /* in the payload; of packed elements it says nothing */
     int64_t position;     /* of the next run, in bits from view.data */
     uint32_t bits;        /* of an element */
     int64_t index[GBX_MAX_DIMS];
-} gbx_runs;
+} gbx_byte_runs;
 
-bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run);
+bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run);
 
 /* Of an access that is followed. */
 GBX_MUST_USE gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,
-                                        gbx_runs *out_runs);
+                                        gbx_byte_runs *out_runs);
 
 /* Stops following an access that lies in more pieces than a map has room for. */
 GBX_MUST_USE gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map,

@@ -111,8 +111,8 @@ static void judge_values(gbx_diff_record *record) {
            GBX_DIFF_VALUES);
 }
 
-/* How elements lie in the payload: rows of int4 of odd length end with half a byte of nothing, all
- * else is one long row. */
+/* How elements lie in the payload: rows of packed elements of odd length end with an unused half of
+ * a byte, all else is one long row. */
 typedef struct rows {
     uint64_t elements; /* of a row */
     uint64_t bytes;    /* of it */
@@ -123,7 +123,7 @@ static rows find_rows(const gbx_entry_values *values, uint64_t count) {
     uint32_t bits = gbx_dtype_bits(values->elements.dtype);
     uint32_t ndims = values->elements.ndims;
     uint64_t last = ndims > 0 ? (uint64_t)values->elements.shape[ndims - 1] : 1;
-    if (bits == 4 && last % 2 == 1)
+    if (gbx_dtype_is_packed(values->elements.dtype) && last % 2 == 1)
         return (rows){last, values->row_bytes, bits};
     return (rows){count, (count * bits + 7) / 8, bits};
 }

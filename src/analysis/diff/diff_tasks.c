@@ -131,24 +131,24 @@ static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_ta
 
 /* --- graph order --- */
 
-static bool has_edges(const gbx_graph *graph) {
-    for (uint64_t i = 0; i < gbx_graph_count(graph); ++i)
-        if (gbx_graph_at(graph, i)->predecessor_count > 0)
+static bool has_edges(const gbx_task_graph *graph) {
+    for (uint64_t i = 0; i < gbx_task_graph_count(graph); ++i)
+        if (gbx_task_graph_at(graph, i)->predecessor_count > 0)
             return true;
     return false;
 }
 
 /* That of B where it has edges and A has none. */
-static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_graph **out_graph,
+static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_task_graph **out_graph,
                              bool *out_is_b) {
-    gbx_graph *other = NULL;
+    gbx_task_graph *other = NULL;
     *out_is_b = false;
-    GBX_TRY(gbx_graph_create(gbx_entries_reader(a), out_graph));
+    GBX_TRY(gbx_task_graph_create(gbx_entries_reader(a), out_graph));
     if (has_edges(*out_graph))
         return NULL;
-    GBX_TRY(gbx_graph_create(gbx_entries_reader(b), &other));
+    GBX_TRY(gbx_task_graph_create(gbx_entries_reader(b), &other));
     *out_is_b = has_edges(other);
-    gbx_graph_destroy(*out_is_b ? *out_graph : other);
+    gbx_task_graph_destroy(*out_is_b ? *out_graph : other);
     if (*out_is_b)
         *out_graph = other;
     return NULL;
@@ -156,7 +156,7 @@ static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_graph **out_gra
 
 gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *out_tasks) {
     task_list tasks_a = {0}, tasks_b = {0};
-    gbx_graph *graph = NULL;
+    gbx_task_graph *graph = NULL;
     bool is_b;
     *out_tasks = (gbx_diff_tasks){0};
     gbx_status status = list_tasks(a, &tasks_a);
@@ -171,7 +171,7 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
     if (!status)
         status = open_graph(a, b, &graph, &is_b);
     if (!status) {
-        out_tasks->bad_edges = gbx_graph_bad_edges(graph);
+        out_tasks->bad_edges = gbx_task_graph_bad_edges(graph);
         /* A task that the graph does not have goes right after the one that comes before it by
          * number. */
         uint64_t last = 0;
@@ -180,7 +180,8 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
             uint64_t number = is_b ? task->b : task->a;
             if (number == GBX_DIFF_NONE && out_tasks->matching == GBX_DIFF_BY_NUMBER)
                 number = is_b ? task->a : task->b; /* the graph has tasks without records, too */
-            uint64_t place = number == GBX_DIFF_NONE ? UINT64_MAX : gbx_graph_place(graph, number);
+            uint64_t place =
+                number == GBX_DIFF_NONE ? UINT64_MAX : gbx_task_graph_place(graph, number);
             task->place = place == UINT64_MAX ? last : place;
             last = task->place;
         }
@@ -188,7 +189,7 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
     } else {
         gbx_diff_tasks_free(out_tasks);
     }
-    gbx_graph_destroy(graph);
+    gbx_task_graph_destroy(graph);
     return status;
 }
 

@@ -26,7 +26,7 @@ typedef struct gbx_export_job {
     void *context;
 } gbx_export_job;
 
-#define GBX_EXPORT_TARGETS "float16, float32, float64, int8 to int64, uint8 to uint64 and bool"
+#define GBX_EXPORT_TARGETS "float16, float32, float64, int8 to int64, uint8 to uint64 or bool"
 
 /* Whether elements can be converted to it: the dtypes that numpy has. */
 bool gbx_export_is_target(uint32_t dtype);
@@ -36,10 +36,13 @@ bool gbx_export_is_target(uint32_t dtype);
 typedef enum gbx_export_format {
     GBX_EXPORT_TXT = 0,
     GBX_EXPORT_NPY = 1,
-    GBX_EXPORT_CSV = 2
+    GBX_EXPORT_CSV = 2,
+    GBX_EXPORT_NPZ = 3, /* one archive */
+    GBX_EXPORT_SIMPLER = 4
 } gbx_export_format;
 
-const char *gbx_export_extension(gbx_export_format format); /* "txt" */
+/* "txt", of one of the first three: those are files. */
+const char *gbx_export_extension(gbx_export_format format);
 
 enum { GBX_EXPORT_NAMES_SHOWN = 5 };
 
@@ -83,7 +86,7 @@ typedef struct gbx_simpler_report {
     uint64_t in_flight;      /* left out: they would pass for results of tasks that completed */
     uint64_t made_up_ids;    /* of tasks whose record was lost: 0xffffffff00000000 + task_seq */
     uint64_t not_numbers;    /* scalars that are NaN or infinite: strings */
-    uint64_t foreign_dtypes; /* of dtypes that its own tools have no name for: float64, int4 */
+    uint64_t foreign_dtypes; /* of dtypes that its own tools have no name for */
     bool has_level;          /* false: the dump tells none, and dump_args_level is left out */
 } gbx_simpler_report;
 

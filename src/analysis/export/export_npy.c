@@ -101,7 +101,7 @@ static bool is_as_stored(const gbx_export_source *source) {
     return source->elements.dtype == source->values.elements.dtype && !source->values.is_scalar;
 }
 
-/* Bytes of an element in the file; of packed int4 it is that of the bytes. */
+/* Bytes of an element in the file; of two that share a byte, of both. */
 static uint64_t element_bytes(uint32_t dtype) {
     uint32_t bits = gbx_dtype_bits(dtype);
     return bits < 8 ? 1 : bits / 8;
@@ -110,7 +110,7 @@ static uint64_t element_bytes(uint32_t dtype) {
 /* Of the elements in the file. */
 static uint64_t data_bytes(const gbx_export_source *source) {
     const gbx_elements *elements = &source->elements;
-    if (is_as_stored(source) && elements->dtype == GBX_INT4)
+    if (is_as_stored(source) && gbx_dtype_is_packed(elements->dtype))
         return source->values.bytes;
     return elements->stored * element_bytes(elements->dtype);
 }
@@ -119,7 +119,7 @@ static size_t format_header(const gbx_export_source *source, unsigned char *out_
     const gbx_elements *elements = &source->elements;
     if (!gbx_export_source_is_cut(source))
         return gbx_npy_format_header(elements->dtype, elements->ndims, elements->shape, out_bytes);
-    uint32_t dtype = elements->dtype == GBX_INT4 ? GBX_UINT8 : elements->dtype;
+    uint32_t dtype = gbx_dtype_is_packed(elements->dtype) ? GBX_UINT8 : elements->dtype;
     int64_t count = (int64_t)(data_bytes(source) / element_bytes(dtype));
     return gbx_npy_format_header(dtype, 1, &count, out_bytes);
 }
@@ -168,7 +168,8 @@ static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
 /* Whole bytes of numbers that a double holds: they go through one in arrays. */
 static bool is_convertible_in_arrays(const gbx_export_source *source) {
     uint32_t from = source->values.elements.dtype;
-    return !source->values.is_scalar && from != GBX_INT4 && from != GBX_INT64 && from != GBX_UINT64;
+    return !source->values.is_scalar && !gbx_dtype_is_packed(from) && from != GBX_INT64 &&
+           from != GBX_UINT64;
 }
 
 static gbx_status convert_bytes(const gbx_export_source *source, FILE *to) {

@@ -12,23 +12,13 @@
 #include "analysis/export/export.h"
 #include "base/memory.h"
 #include "base/staging.h"
+#include "tensor/dtype_table.h"
 #include "text/float_text.h"
 #include "text/names.h"
 
 enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
-
-static const char *const dtype_names[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = "FLOAT32",     [GBX_FLOAT16] = "FLOAT16",
-    [GBX_BFLOAT16] = "BFLOAT16",   [GBX_FLOAT64] = "FLOAT64",
-    [GBX_INT8] = "INT8",           [GBX_UINT8] = "UINT8",
-    [GBX_INT16] = "INT16",         [GBX_UINT16] = "UINT16",
-    [GBX_INT32] = "INT32",         [GBX_UINT32] = "UINT32",
-    [GBX_INT64] = "INT64",         [GBX_UINT64] = "UINT64",
-    [GBX_BOOL] = "BOOL",           [GBX_FLOAT8_E4M3] = "FP8E4M3FN",
-    [GBX_FLOAT8_E5M2] = "FP8E5M2", [GBX_INT4] = "INT4",
-};
 
 /* --- payloads: each stored once, in the order in which they lie in the dump --- */
 
@@ -162,7 +152,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             entry->head->arg_index, gbx_name_of(&gbx_roles, entry->head->role),
             gbx_name_of(&gbx_stages, entry->head->stage),
             gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR),
-            dtype_names[entry->dtype]);
+            gbx_dtype_info_of(entry->dtype)->simpler);
     if (entry->scalar)
         write_value(json, entry, report);
     const gbx_record_tensor *tensor = entry->tensor;
@@ -179,7 +169,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             find_moved(all, entry), gbx_entry_stored_bytes(entry),
             entry->head->flags & GBX_FLAG_TRUNCATED ? "true" : "false",
             entry->head->flags & GBX_FLAG_OVERWRITTEN ? "true" : "false");
-    report->foreign_dtypes += entry->dtype == GBX_FLOAT64 || entry->dtype == GBX_INT4;
+    report->foreign_dtypes += !gbx_dtype_info_of(entry->dtype)->is_simpler;
 }
 
 /* --- the whole --- */

@@ -39,8 +39,8 @@ static inline bool gbx_export_source_is_cut(const gbx_export_source *source) {
 void gbx_export_convert(uint32_t from, uint32_t to, uint64_t *bits, size_t count);
 
 /*
- * Header and elements. bfloat16, float8 and int4 come as raw bits (tensor/npy.h), bool as 0 and 1.
- * What is left of a tensor that was cut is one-dimensional, of int4 the bytes. Failures of `to` are
+ * Header and elements. Dtypes that numpy lacks come as raw bits (tensor/npy.h), bool as 0 and 1.
+ * What is left of a tensor that was cut is one-dimensional, of packed elements the bytes. Failures of `to` are
  * its owner's to tell; it stops early at them.
  */
 GBX_MUST_USE gbx_status gbx_export_npy(const gbx_export_source *source, FILE *to);

@@ -187,9 +187,8 @@ static void describe(capture *c, gbx_capture_wish wish) {
     c->head.ndims = (uint8_t)tensor->ndims;
     c->buffer = (const void *)(uintptr_t)tensor->data;
     c->is_contiguous = gbx_tensor_is_contiguous(tensor);
-    /* The half bytes that pad rows of int4 are 0 in a payload, and may be anything in the
-     * buffer. */
-    c->is_in_place = c->is_contiguous && tensor->dtype != GBX_INT4;
+    /* The half byte that pads a row of packed elements is 0 in a payload, anything in a buffer. */
+    c->is_in_place = c->is_contiguous && !gbx_dtype_is_packed(tensor->dtype);
     c->has_statistics = wish.statistics;
     c->has_hash = wish.statistics || wish.payload;
     c->bytes = all_bytes;

@@ -10,6 +10,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/memory.h"
+#include "tensor/dtype_table.h"
 #include "text/filter_values.h"
 
 enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS, NAMES_BYTES = 128 };
@@ -59,10 +60,9 @@ static gbx_status parse_name(const parse_state *state, const filter_key *key, co
 static gbx_status parse_dtype(parse_state *state, const char *value) {
     gbx_dtype dtype = gbx_dtype_parse(value);
     if (dtype == GBX_DTYPE_NONE)
-        return gbx_fail(
-            GBX_INVALID_ARGUMENT,
-            "dump filter \"%s\": unknown dtype \"%s\"; expected float32, bfloat16, int8, ...",
-            state->text, value);
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": unknown dtype \"%s\"; expected %s", state->text, value,
+                        GBX_DTYPE_NAMES);
     state->filter->dtypes |= 1u << dtype;
     return NULL;
 }

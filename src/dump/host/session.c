@@ -278,6 +278,7 @@ static void receive(gbx_dump_session *session, uint32_t index, uint64_t bits, ui
                     const gbx_tensor *tensor) {
     uint32_t ndims = tensor ? tensor->ndims : 0;
     uint32_t words = sizeof(gbx_record_run_arg) / sizeof(uint64_t) + ndims;
+    gbx_store_announce_dtype(session->store, dtype);
     gbx_record_run_arg *to = gbx_store_append(session->store, GBX_RECORD_RUN_ARG, words);
     if (!to)
         return;

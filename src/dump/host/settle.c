@@ -145,6 +145,7 @@ static void journal_edges(gbx_collector *c, uint32_t thread, const gbx_dump_edge
 }
 
 static void journal_scalar(gbx_collector *c, uint32_t thread, const gbx_dump_scalar *from) {
+    gbx_store_announce_dtype(c->store, from->head.dtype);
     gbx_record_scalar *to = append(c, GBX_RECORD_SCALAR, sizeof *to, thread, &from->head);
     if (!to)
         return;
@@ -171,6 +172,7 @@ static uint16_t tensor_flags(const gbx_dump_tensor *from, const gbx_plan_entry *
 static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_tensor *from,
                            const gbx_plan_entry *entry) {
     size_t words = gbx_dump_tensor_words(from->head.ndims, from->head.flags);
+    gbx_store_announce_dtype(c->store, from->head.dtype);
     gbx_record_tensor *to =
         append(c, GBX_RECORD_TENSOR, sizeof *to + words * WORD, thread, &from->head);
     if (!to)
@@ -199,7 +201,17 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     totals->truncated += (flags & GBX_FLAG_TRUNCATED) != 0;
 }
 
+static void announce_slots(gbx_collector *c, const gbx_dump_dispatch *from) {
+    for (uint32_t i = 0, at = 0; i < from->head.arg_index; ++i) {
+        gbx_dump_slot slot;
+        memcpy(&slot, from->words + at, sizeof slot);
+        gbx_store_announce_dtype(c->store, slot.dtype);
+        at += gbx_dump_slot_words(slot.is_tensor, slot.ndims);
+    }
+}
+
 static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_dispatch *from) {
+    announce_slots(c, from);
     gbx_record_dispatch *to = append(
         c, GBX_RECORD_DISPATCH, sizeof *to + from->word_count * (size_t)WORD, thread, &from->head);
     if (!to)

@@ -242,7 +242,7 @@ typedef struct flow {
     const gbx_check_request *request;
     gbx_reader *reader;
     gbx_kept_run *kept; /* NULL where the dump has no run.json */
-    gbx_graph *graph;
+    gbx_task_graph *graph;
     gbx_references *references;
     gbx_check_report *report;
     place places[PLACES_MAX];
@@ -330,10 +330,10 @@ static gbx_status begin(flow *f, uint64_t task) {
 }
 
 static gbx_status check_all(flow *f) {
-    uint64_t count = gbx_graph_count(f->graph);
+    uint64_t count = gbx_task_graph_count(f->graph);
     tell(f, GBX_CHECK_STARTS, count);
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t task = gbx_graph_at(f->graph, i)->task;
+        uint64_t task = gbx_task_graph_at(f->graph, i)->task;
         bool is_chosen;
         GBX_TRY(match(f, task, &is_chosen));
         if (is_chosen)
@@ -373,17 +373,17 @@ static gbx_status open_all(flow *f) {
                         "--task: this dump does not tell the numbers of its tasks; take an id such "
                         "as 0x11");
     GBX_TRY(gbx_replay_read_kept(request->directory, &f->kept));
-    GBX_TRY(gbx_graph_create(f->reader, &f->graph));
+    GBX_TRY(gbx_task_graph_create(f->reader, &f->graph));
     tell(f, GBX_CHECK_COMPILES, 0);
     GBX_TRY(open_references(f));
-    f->report->bad_edges = gbx_graph_bad_edges(f->graph);
+    f->report->bad_edges = gbx_task_graph_bad_edges(f->graph);
     f->report->scene = strdup(f->references->scene->path);
     if (!f->report->scene)
         return gbx_fail_memory("checking %s", request->directory);
     gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
                                        .chip_blocks = f->kept ? f->kept->blocks : 0,
                                        .gm_bytes = f->kept ? f->kept->gm_bytes : 0};
-    size_t wanted = gbx_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
+    size_t wanted = gbx_task_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
     for (; f->place_count < wanted; ++f->place_count)
         GBX_TRY(gbx_replay_engine_open(&config, &f->places[f->place_count].engine));
     return NULL;
@@ -408,7 +408,7 @@ gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *ou
     for (size_t i = 0; i < f->place_count; ++i)
         gbx_replay_engine_close(f->places[i].engine);
     gbx_references_close(f->references);
-    gbx_graph_destroy(f->graph);
+    gbx_task_graph_destroy(f->graph);
     gbx_kept_run_free(f->kept);
     free(f);
     return status;

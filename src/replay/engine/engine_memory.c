@@ -398,13 +398,13 @@ void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
 }
 
-/* Rows of int4 that end in half a byte, with the other half, which is nobody's: a kernel writes
+/* Rows that end in half a byte, with the other half, which belongs to no element: a kernel writes
  * bytes. */
 static gbx_tensor with_padding(const gbx_tensor *tensor) {
     gbx_tensor padded = *tensor;
     uint32_t last = tensor->ndims - 1;
     int64_t first, end, padded_end;
-    if (tensor->dtype != GBX_INT4 || tensor->ndims == 0 || gbx_tensor_numel(tensor) == 0 ||
+    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0 || gbx_tensor_numel(tensor) == 0 ||
         tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
         return padded;
     padded.shape[last]++;

@@ -242,6 +242,10 @@ static void put_title(const gbx_save_folder *folder, FILE *to) {
     for (size_t i = 0; i < folder->kernels->count; ++i)
         fprintf(to, " %s", folder->kernels->items[i].name);
     fprintf(to, ". Written by glassbox replay --save. */\n\n");
+    fprintf(to, "static const unsigned char bits_of_dtypes[] = {");
+    for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
+        fprintf(to, dtype ? ", %" PRIu32 : "%" PRIu32, gbx_dtype_bits(dtype));
+    fprintf(to, "};\n");
     fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
             folder->saving->task->task);
     fprintf(to,

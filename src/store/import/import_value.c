@@ -11,12 +11,10 @@
 #include "base/checked.h"
 #include "base/float_bits.h"
 #include "store/import/internal.h"
+#include "tensor/dtype_table.h"
 #include "tensor/view.h"
 
 enum { EXPECTED_BYTES = 96, NUMBER_BYTES_MAX = 1024 };
-
-/* Half a step beyond the largest number. */
-#define E4M3_END 464.0
 
 static uint64_t low_bits(uint64_t bits, uint32_t width) {
     return width < 64 ? bits & ((UINT64_C(1) << width) - 1) : bits;
@@ -99,12 +97,7 @@ static bool take_float(const gbx_scan_value *value, uint32_t dtype, uint64_t *ou
     if (!take_double(value, &number))
         return false;
     *out_bits = gbx_dtype_from_f64(dtype, number);
-    double held = gbx_dtype_to_f64(dtype, *out_bits);
-    if (isnan(number))
-        return true;
-    if (dtype == GBX_FLOAT8_E4M3) /* has no infinity and saturates instead */
-        return fabs(number) <= E4M3_END;
-    return isfinite(held) || isinf(number);
+    return gbx_dtype_holds_f64(dtype, number);
 }
 
 /* --- scalars --- */

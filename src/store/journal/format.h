@@ -55,6 +55,15 @@ static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
  */
 #define GBX_RECORD_MUST_UNDERSTAND 0x80u
 
+/*
+ * A dtype from GBX_RECORD_FIRST_DTYPE on is announced before the first record that uses it, by a
+ * record that is only a head, of type GBX_RECORD_OF_DTYPE: readers that do not know the dtype
+ * refuse the journal. Older dtypes are not announced.
+ */
+#define GBX_RECORD_FIRST_DTYPE 17u
+#define GBX_RECORD_END_DTYPE 64u /* the types of dtypes below it are kept for them */
+#define GBX_RECORD_OF_DTYPE(dtype) (GBX_RECORD_MUST_UNDERSTAND + (dtype))
+
 typedef enum gbx_record_type {
     GBX_RECORD_RUN = 1,        /* the first record: what was run, as JSON */
     GBX_RECORD_RUN_ARG = 2,    /* one argument of the orchestration */

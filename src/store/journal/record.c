@@ -9,7 +9,9 @@ enum {
     HEAD_WORDS = sizeof(gbx_record) / 8,
     SLOT_WORDS = sizeof(gbx_record_slot) / 8,
     SLOT_TENSOR_WORDS = 2, /* address and start_offset */
-    STATS_WORDS = sizeof(gbx_record_stats) / 8
+    STATS_WORDS = sizeof(gbx_record_stats) / 8,
+    FIRST_DTYPE = GBX_RECORD_FIRST_DTYPE,
+    LAST_DTYPE = GBX_DTYPE_COUNT - 1
 };
 
 const uint8_t gbx_record_fixed_words[256] = {
@@ -26,7 +28,9 @@ const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_END] = sizeof(gbx_record_end) / 8,
     [GBX_RECORD_EXECUTION] = sizeof(gbx_record_execution) / 8,
     [GBX_RECORD_SAMPLE] = sizeof(gbx_record_sample) / 8,
+    [GBX_RECORD_OF_DTYPE(FIRST_DTYPE)... GBX_RECORD_OF_DTYPE(LAST_DTYPE)] = HEAD_WORDS,
 };
+static_assert(LAST_DTYPE < GBX_RECORD_END_DTYPE, "types of records that announce dtypes");
 
 static const char *check_text(const gbx_record *head, uint64_t bytes) {
     uint64_t room = (uint64_t)(head->words - gbx_record_fixed_words[head->type]) * 8;

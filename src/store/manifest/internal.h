@@ -45,10 +45,10 @@ typedef struct gbx_manifest_file {
 GBX_MUST_USE gbx_status gbx_manifest_file_create(const char *directory, const char *name,
                                                  gbx_manifest_file *out_file);
 
-/* Writes to the caller's open descriptor, which may be a pipe; `name` stands for it in messages.
- * With -1 it keeps the text in memory. */
-GBX_MUST_USE gbx_status gbx_manifest_file_stream(int fd, const char *name,
-                                                 gbx_manifest_file *out_file);
+/* Hands the text to `write` with `context`, or keeps it in memory when `write` is NULL; `name`
+ * stands for it in messages. */
+GBX_MUST_USE gbx_status gbx_manifest_file_stream(gbx_manifest_sink write, void *context,
+                                                 const char *name, gbx_manifest_file *out_file);
 
 /* In memory only: the text so far, valid until the next byte is put; empties the file. */
 GBX_MUST_USE gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text,

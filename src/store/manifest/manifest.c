@@ -584,16 +584,16 @@ gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_
     return status;
 }
 
-gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen, int fd,
-                              const char *name) {
+gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
+                              gbx_manifest_sink write, void *to) {
     gbx_manifest_file file;
     gbx_manifest *m = calloc(1, sizeof *m);
     if (!m)
-        return gbx_fail_memory("writing %s", name);
+        return gbx_fail_memory("printing a manifest");
     m->chosen = chosen;
     gbx_status status = begin(m, reader, chosen->run_directory);
     if (!status)
-        status = gbx_manifest_file_stream(fd, name, &file);
+        status = gbx_manifest_file_stream(write, to, "a manifest", &file);
     if (!status) {
         m->file = &file;
         status = put_manifest(m, GBX_MANIFEST_FILE_TENSORS);
@@ -616,7 +616,7 @@ gbx_status gbx_manifest_pieces_open(gbx_reader *reader, gbx_manifest_pieces **ou
     }
     gbx_status status = begin(pieces->m, reader, "");
     if (!status)
-        status = gbx_manifest_file_stream(-1, "a manifest", &pieces->file);
+        status = gbx_manifest_file_stream(NULL, NULL, "a manifest", &pieces->file);
     if (status) {
         gbx_manifest_pieces_close(pieces);
         return status;

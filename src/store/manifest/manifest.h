@@ -39,13 +39,16 @@ typedef struct gbx_manifest_chosen {
     void *context;
 } gbx_manifest_chosen;
 
+/* Takes all of `bytes`, one or more, before it returns, or fails. */
+typedef gbx_status (*gbx_manifest_sink)(void *to, const void *bytes, size_t size);
+
 /*
- * Writes the text of tensor_dump.json with only the chosen entries to a descriptor; leaves out what
- * is unknown (gbx_reader_get_origin). The reader must have GBX_INDEX_ARGUMENTS and
+ * Hands the text of tensor_dump.json to `write`, with only the chosen entries; leaves out what is
+ * unknown (gbx_reader_get_origin). The reader must have GBX_INDEX_ARGUMENTS and
  * GBX_INDEX_EXECUTIONS.
  */
 GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
-                                           int fd, const char *name);
+                                           gbx_manifest_sink write, void *to);
 
 /* --- one by one --- */
 

@@ -20,8 +20,10 @@ struct gbx_manifest_writer {
     char path[PATH_MAX];
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
-    bool is_stream; /* written in order to the caller's descriptor */
-    bool is_memory; /* kept: the first chunk grows; now chunk_bytes */
+    bool is_stream;          /* chunks go to `write` in order, */
+    gbx_manifest_sink write; /* or stay in memory when it is NULL: the first chunk grows */
+    void *context;
+    gbx_status failure; /* of a stream */
     size_t chunk_bytes;
     bool is_direct; /* used by the writing thread, or by the filling one while there is none */
     char *chunks[CHUNK_COUNT];
@@ -50,8 +52,6 @@ static bool leave_direct(gbx_manifest_writer *writer) {
 /* Returns errno. */
 static int write_all(gbx_manifest_writer *writer, const char *bytes, size_t size, uint64_t offset) {
     size_t written = 0;
-    if (writer->is_stream)
-        return gbx_write_all(writer->fd, bytes, size);
     int error = gbx_pwrite_all(writer->fd, bytes, size, offset, &written);
     if (error != EINVAL || !leave_direct(writer))
         return error;
@@ -110,11 +110,20 @@ static void end_thread(gbx_manifest_writer *writer) {
     writer->has_thread = false;
 }
 
+static void write_stream(gbx_manifest_writer *writer, const char *bytes, size_t size) {
+    if (!writer->failure && size > 0)
+        writer->failure = writer->write(writer->context, bytes, size);
+}
+
 /* Chunk number `filled` is full. Returns when the one after it is free. */
 static void submit(gbx_manifest_writer *writer) {
     if (writer->filled == 0 && !writer->is_stream)
         start_thread(writer);
     uint64_t number = writer->filled++;
+    if (writer->is_stream) {
+        write_stream(writer, chunk_of(writer, number), CHUNK_BYTES);
+        return;
+    }
     if (!writer->has_thread) {
         if (!writer->error)
             writer->error =
@@ -152,14 +161,14 @@ static void grow_text(gbx_manifest_file *file) {
 
 void gbx_manifest_file_turn(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
-    if (writer->is_memory) {
+    if (writer->is_stream && !writer->write) {
         grow_text(file);
         return;
     }
     const char *excess = file->limit;
     size_t excess_bytes = (size_t)(file->at - file->limit);
     submit(writer);
-    file->has_failed = writer->is_stream && writer->error != 0;
+    file->has_failed = writer->failure != NULL;
     begin_chunk(file, chunk_of(writer, writer->filled));
     memcpy(file->at, excess, excess_bytes);
     file->at += excess_bytes;
@@ -181,7 +190,7 @@ void gbx_manifest_file_put(gbx_manifest_file *file, const char *text, size_t siz
 
 static void destroy(gbx_manifest_writer *writer) {
     end_thread(writer);
-    if (writer->fd >= 0 && !writer->is_stream)
+    if (writer->fd >= 0)
         close(writer->fd);
     for (size_t i = 0; i < CHUNK_COUNT; ++i)
         free(writer->chunks[i]);
@@ -223,13 +232,10 @@ static gbx_status prepare_file(gbx_manifest_writer *writer, const char *director
     return writer->fd >= 0 ? NULL : fail_io("create", writer->temporary_path, errno);
 }
 
-static gbx_status prepare_stream(gbx_manifest_writer *writer, int fd, const char *name) {
-    snprintf(writer->temporary_path, PATH_MAX, "%s", name);
+static gbx_status prepare_stream(gbx_manifest_writer *writer, const char *name) {
     snprintf(writer->path, PATH_MAX, "%s", name);
     writer->is_stream = true;
-    writer->fd = fd;
-    writer->is_memory = fd < 0;
-    if (!writer->is_memory)
+    if (writer->write)
         return allocate_chunks(writer);
     writer->chunk_bytes = TEXT_BYTES;
     writer->chunks[0] = malloc(TEXT_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
@@ -267,11 +273,14 @@ gbx_status gbx_manifest_file_create(const char *directory, const char *name,
     return begin(writer, prepare_file(writer, directory, name), out_file);
 }
 
-gbx_status gbx_manifest_file_stream(int fd, const char *name, gbx_manifest_file *out_file) {
+gbx_status gbx_manifest_file_stream(gbx_manifest_sink write, void *context, const char *name,
+                                    gbx_manifest_file *out_file) {
     gbx_manifest_writer *writer = make_writer();
     if (!writer)
         return gbx_fail_memory("writing %s", name);
-    return begin(writer, prepare_stream(writer, fd, name), out_file);
+    writer->write = write;
+    writer->context = context;
+    return begin(writer, prepare_stream(writer, name), out_file);
 }
 
 gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text,
@@ -284,13 +293,11 @@ gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text
 
 static gbx_status write_stream_rest(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
-    if (writer->is_memory)
-        return NULL;
-    gbx_manifest_file_room(file);
-    char *chunk = chunk_of(writer, writer->filled);
-    if (!writer->error)
-        writer->error = write_all(writer, chunk, (size_t)(file->at - chunk), 0);
-    return writer->error ? fail_io("write", writer->path, writer->error) : NULL;
+    if (writer->write) {
+        gbx_manifest_file_room(file);
+        write_stream(writer, file->start, (size_t)(file->at - file->start));
+    }
+    return writer->failure;
 }
 
 static gbx_status write_rest(gbx_manifest_file *file) {
@@ -332,8 +339,10 @@ static gbx_status publish(gbx_manifest_file *file) {
 
 gbx_status gbx_manifest_file_finish(gbx_manifest_file *file, gbx_status status) {
     gbx_manifest_writer *writer = file->writer;
-    if (!status)
-        status = writer->is_stream ? write_stream_rest(file) : publish(file);
+    if (writer->is_stream)
+        status = gbx_status_first(status, status ? writer->failure : write_stream_rest(file));
+    else if (!status)
+        status = publish(file);
     if (status && !writer->is_stream)
         unlink(writer->temporary_path);
     destroy(writer);

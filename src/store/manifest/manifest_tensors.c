@@ -88,7 +88,7 @@ gbx_status gbx_tensors_list_make(gbx_manifest *m) {
     m->tensors = list;
     list->task.number = UINT64_MAX;
     memset(list->task.func_ids, 0xff, sizeof list->task.func_ids);
-    GBX_TRY(gbx_manifest_file_stream(-1, "the texts of a task", &list->file));
+    GBX_TRY(gbx_manifest_file_stream(NULL, NULL, "the texts of a task", &list->file));
     return fill_forms(m);
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "store/manifest/manifest.h"
 #include "store/reader.h"
+#include "text/names.h"
 
 typedef enum gbx_finding_kind {
     GBX_FINDING_JOURNAL = 0,  /* a block or record cannot be read, or the end is missing */
@@ -24,8 +25,7 @@ typedef enum gbx_finding_kind {
     GBX_FINDING_KIND_COUNT = 10
 } gbx_finding_kind;
 
-/* "journal", "count"... */
-const char *gbx_finding_kind_name(gbx_finding_kind kind);
+extern const gbx_name_set gbx_finding_kinds; /* "journal", "count"... */
 
 /* The argument of a finding. */
 typedef gbx_manifest_place gbx_finding_place;

@@ -9,17 +9,11 @@
 #endif
 
 #include "tensor/compare/compare_kernels.h"
+#include "tensor/dtype_table.h"
 
-/* Integers are compared exactly. */
 gbx_tolerance gbx_tolerance_default(uint32_t dtype) {
-    static const double by_dtype[GBX_DTYPE_COUNT][2] = {
-        [GBX_FLOAT32] = {1e-5, 1e-6},        [GBX_FLOAT16] = {1e-3, 1e-4},
-        [GBX_BFLOAT16] = {1e-2, 1e-3},       [GBX_FLOAT64] = {1e-12, 1e-14},
-        [GBX_FLOAT8_E4M3] = {0.125, 0.0625}, [GBX_FLOAT8_E5M2] = {0.125, 0.0625},
-    };
-    if (dtype >= GBX_DTYPE_COUNT)
-        return (gbx_tolerance){0};
-    return (gbx_tolerance){.rtol = by_dtype[dtype][0], .atol = by_dtype[dtype][1]};
+    const gbx_dtype_info *info = gbx_dtype_info_of(dtype);
+    return (gbx_tolerance){.rtol = info->rtol, .atol = info->atol};
 }
 
 /* --- the level --- */
@@ -36,22 +30,22 @@ gbx_cpu_level gbx_compare_level_detect(void) {
 }
 
 static gbx_compare_kernel *kernel_of(gbx_cpu_level level, uint32_t dtype) {
-    gbx_compare_kernel *kernel = NULL;
 #if defined(__x86_64__)
     if (level == GBX_CPU_AVX512)
-        kernel = gbx_compare_avx512[dtype];
-    else if (level == GBX_CPU_AVX2)
-        kernel = gbx_compare_avx2[dtype];
+        return gbx_compare_avx512[dtype];
+    if (level == GBX_CPU_AVX2)
+        return gbx_compare_avx2[dtype];
 #endif
     (void)level;
-    return kernel ? kernel : gbx_compare_plain;
+    (void)dtype;
+    return gbx_compare_plain;
 }
 
 /* --- blocks --- */
 
 static uint64_t element_bits(uint32_t dtype, const unsigned char *elements, size_t index) {
     uint64_t bits = 0;
-    if (dtype == GBX_INT4)
+    if (gbx_dtype_is_packed(dtype))
         return elements[index / 2] >> (index % 2 * 4) & 0xf;
     const size_t width = gbx_dtype_bits(dtype) / 8;
     memcpy(&bits, elements + index * width, width);
@@ -70,7 +64,7 @@ static gbx_compare_rule rule_of(const gbx_comparison *comparison) {
                              .rtol = usable(tolerance->rtol),
                              .atol = usable(tolerance->atol),
                              .ulp = tolerance->ulp,
-                             .sign_bit = UINT64_C(1) << (gbx_dtype_bits(comparison->dtype) - 1)};
+                             .sign_bit = gbx_float_codes_of(comparison->dtype).sign};
     rule.is_exact = rule.rtol == 0.0 && rule.atol == 0.0;
     if (rule.is_exact)
         rule.atol = 1.0;
@@ -233,8 +227,8 @@ gbx_comparison gbx_compare(const gbx_tensor *tensor, const void *got, const void
     gbx_comparison_begin(&result, tensor->dtype, tolerance);
     if (elements == 0)
         return result;
-    /* Rows of int4 start at a byte; all else is one long row. */
-    const uint64_t row = tensor->dtype == GBX_INT4 && tensor->ndims
+    /* Rows of packed elements start at a byte; all else is one long row. */
+    const uint64_t row = gbx_dtype_is_packed(tensor->dtype) && tensor->ndims
                              ? (uint64_t)tensor->shape[tensor->ndims - 1]
                              : elements;
     const uint64_t row_bytes = (row * gbx_dtype_bits(tensor->dtype) + 7) / 8;

@@ -67,8 +67,8 @@ void gbx_comparison_begin(gbx_comparison *comparison, uint32_t dtype,
 enum { GBX_COMPARISON_STEP = 4096 };
 
 /*
- * The next `count` elements, packed as in a row of a tensor (int4: two a byte, the first in the low
- * half of the first byte). Need not be aligned. The same calls give the same bits, sums too, on
+ * The next `count` elements, as in a row of a tensor (4 bits: two a byte, the first in the low half
+ * of the first byte). Need not be aligned. The same calls give the same bits, sums too, on
  * every processor of an architecture. Every dtype is summed in float64, and blocks of float64 whose
  * squares are beyond its range in long doubles.
  */

@@ -1,7 +1,7 @@
 /*
- * The kernels of int4, int8, uint8 and bool. Sums are of integers, and exact: whatever the order,
- * they are those that lanes of doubles add up to. Quotients of max_rel are compared as products,
- * and the one that is left in each lane is divided at the end.
+ * The kernels of integers of at most 8 bits and bool. Sums are of integers, and exact: whatever the
+ * order, they are those that lanes of doubles add up to. Quotients of max_rel are compared as
+ * products, and the one that is left in each lane is divided at the end.
  */
 #if defined(__x86_64__)
 
@@ -11,12 +11,19 @@
 #    include <stdlib.h>
 
 #    include "tensor/compare/compare_kernels.h"
+#    include "tensor/dtype_table.h"
 
 #    define FEATURES "avx2"
 #    define VECTOR_INLINE static inline __attribute__((always_inline, target(FEATURES)))
 
 /* Elements of a step, 16 bits each. */
 enum { STEP = 16 };
+
+/* What elements are; a constant in every kernel. */
+typedef struct form {
+    bool is_packed;
+    gbx_dtype_class class;
+} form;
 
 typedef struct totals {
     __m256i square_got; /* sums of two elements each, of 32 bits, like the next two */
@@ -30,21 +37,21 @@ typedef struct totals {
 } totals;
 
 /* Of 16 in 8 bytes, the first in the low half. */
-VECTOR_INLINE __m256i words_of_int4(const unsigned char *elements) {
+VECTOR_INLINE __m256i words_of_pairs(const unsigned char *elements, bool is_signed) {
     __m128i pairs = _mm_loadl_epi64((const void *)elements), half = _mm_set1_epi8(0xf);
     __m128i high = _mm_and_si128(_mm_srli_epi16(pairs, 4), half);
     __m128i codes = _mm_unpacklo_epi8(_mm_and_si128(pairs, half), high);
-    __m128i sign = _mm_set1_epi8(8);
+    __m128i sign = _mm_set1_epi8(is_signed ? 8 : 0);
     return _mm256_cvtepi8_epi16(_mm_sub_epi8(_mm_xor_si128(codes, sign), sign));
 }
 
-VECTOR_INLINE __m256i words_at(const unsigned char *block, size_t index, uint32_t dtype) {
-    if (dtype == GBX_INT4)
-        return words_of_int4(block + index / 2);
+VECTOR_INLINE __m256i words_at(const unsigned char *block, size_t index, form f) {
+    if (f.is_packed)
+        return words_of_pairs(block + index / 2, f.class == GBX_CLASS_SIGNED);
     __m128i x = _mm_loadu_si128((const void *)(block + index));
-    if (dtype == GBX_BOOL)
+    if (f.class == GBX_CLASS_BOOL)
         x = _mm_min_epu8(x, _mm_set1_epi8(1));
-    return dtype == GBX_INT8 ? _mm256_cvtepi8_epi16(x) : _mm256_cvtepu8_epi16(x);
+    return f.class == GBX_CLASS_SIGNED ? _mm256_cvtepi8_epi16(x) : _mm256_cvtepu8_epi16(x);
 }
 
 VECTOR_INLINE void take_quotients(totals *t, __m256i d, __m256i want) {
@@ -102,16 +109,8 @@ VECTOR_INLINE double greatest_quotient(const totals *t) {
 }
 
 static int value_at(const unsigned char *block, size_t i, uint32_t dtype) {
-    switch (dtype) {
-    case GBX_INT4:
-        return ((block[i / 2] >> (i % 2 * 4) & 0xf) ^ 8) - 8;
-    case GBX_INT8:
-        return (int8_t)block[i];
-    case GBX_BOOL:
-        return block[i] != 0;
-    default:
-        return block[i];
-    }
+    uint64_t bits = gbx_dtype_is_packed(dtype) ? (uint64_t)block[i / 2] >> (i % 2 * 4) : block[i];
+    return (int)gbx_dtype_to_f64(dtype, bits);
 }
 
 static size_t find_difference(const unsigned char *got, const unsigned char *want, size_t from,
@@ -156,31 +155,37 @@ VECTOR_INLINE void end_totals(const totals *t, uint64_t count, gbx_compare_block
 
 VECTOR_INLINE void take_bytes(const gbx_compare_rule *rule, const unsigned char *got,
                               const unsigned char *want, size_t from, size_t end,
-                              gbx_compare_block *block, uint32_t dtype) {
-    if (rule->rtol > 0.0) { /* differences alone do not tell what is bad */
+                              gbx_compare_block *block, form f) {
+    if (rule->rtol > 0.0) { /* differences do not suffice to find what is bad */
         gbx_compare_plain(rule, got, want, from, end, block);
         return;
     }
     const int limit = limit_of(rule);
     totals t = {.below = _mm256_set1_epi16(1)};
     for (size_t at = from; at < end; at += STEP)
-        take_step(&t, words_at(got, at, dtype), words_at(want, at, dtype),
+        take_step(&t, words_at(got, at, f), words_at(want, at, f),
                   _mm256_set1_epi16((int16_t)limit));
     end_totals(&t, end - from, block);
     if (most_16(t.most) > limit)
         note_bad(rule, got, want, from, most_16(t.most), limit, block);
 }
 
-#    define KERNEL(name, dtype)                                                                    \
-        __attribute__((target(FEATURES))) void name(                                               \
-            const gbx_compare_rule *rule, const unsigned char *got, const unsigned char *want,     \
-            size_t from, size_t end, gbx_compare_block *block) {                                   \
-            take_bytes(rule, got, want, from, end, block, dtype);                                  \
-        }
-
-KERNEL(gbx_compare_int4, GBX_INT4)
-KERNEL(gbx_compare_int8, GBX_INT8)
-KERNEL(gbx_compare_uint8, GBX_UINT8)
-KERNEL(gbx_compare_bool, GBX_BOOL)
+__attribute__((target(FEATURES))) void gbx_compare_bytes(const gbx_compare_rule *rule,
+                                                         const unsigned char *got,
+                                                         const unsigned char *want, size_t from,
+                                                         size_t end, gbx_compare_block *block) {
+    const form f = {gbx_dtype_is_packed(rule->dtype), gbx_dtype_info_of(rule->dtype)->class};
+#    define TAKE(...) take_bytes(rule, got, want, from, end, block, (form){__VA_ARGS__})
+    if (f.class == GBX_CLASS_BOOL)
+        TAKE(false, GBX_CLASS_BOOL);
+    else if (f.is_packed && f.class == GBX_CLASS_SIGNED)
+        TAKE(true, GBX_CLASS_SIGNED);
+    else if (f.is_packed)
+        TAKE(true, GBX_CLASS_UNSIGNED);
+    else if (f.class == GBX_CLASS_SIGNED)
+        TAKE(false, GBX_CLASS_SIGNED);
+    else
+        TAKE(false, GBX_CLASS_UNSIGNED);
+}
 
 #endif

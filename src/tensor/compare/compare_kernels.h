@@ -26,7 +26,7 @@ typedef struct gbx_compare_rule {
     double rtol;
     double atol;
     uint64_t ulp;
-    uint64_t sign_bit; /* of the dtype */
+    uint64_t sign_bit; /* of a float; 0 where it has none */
 } gbx_compare_rule;
 
 typedef enum gbx_compare_sum {
@@ -63,13 +63,10 @@ typedef void gbx_compare_kernel(const gbx_compare_rule *rule, const unsigned cha
 /* For every dtype. */
 gbx_compare_kernel gbx_compare_plain;
 
-/* With 32-byte vectors. */
-gbx_compare_kernel gbx_compare_int4;
-gbx_compare_kernel gbx_compare_int8;
-gbx_compare_kernel gbx_compare_uint8;
-gbx_compare_kernel gbx_compare_bool;
+/* With 32-byte vectors: dtypes of GBX_COMPARE_BYTES. */
+gbx_compare_kernel gbx_compare_bytes;
 
-/* By dtype; NULL where there is none. */
+/* By dtype. */
 extern gbx_compare_kernel *const gbx_compare_avx2[GBX_DTYPE_COUNT];
 extern gbx_compare_kernel *const gbx_compare_avx512[GBX_DTYPE_COUNT];
 

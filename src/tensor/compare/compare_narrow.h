@@ -104,43 +104,40 @@ VECTOR_COLD void raise_extremes(limits *l, const gbx_compare_rule *rule, const d
 VECTOR_INLINE integers codes_at(const unsigned char *elements, uint32_t dtype) {
     if (width_of(dtype) == 4)
         return load_integers(elements);
-    return width_of(dtype) == 2 ? widen_16(elements, dtype != GBX_UINT16) : widen_8(elements);
+    bool has_sign = gbx_dtype_table[dtype].class != GBX_CLASS_UNSIGNED;
+    return width_of(dtype) == 2 ? widen_16(elements, has_sign) : widen_8(elements);
 }
 
 VECTOR_INLINE floats floats_at(const unsigned char *elements, uint32_t dtype) {
-    switch (dtype) {
-    case GBX_FLOAT32:
+    switch ((gbx_compare_kind)gbx_dtype_table[dtype].compare) {
+    case GBX_COMPARE_FLOAT32:
         return load_floats(elements);
-    case GBX_FLOAT16:
+    case GBX_COMPARE_FLOAT16:
         return floats_of_float16(elements);
-    case GBX_BFLOAT16:
+    case GBX_COMPARE_BFLOAT16:
         return floats_of_codes(codes_at(elements, dtype), 16);
-    case GBX_FLOAT8_E4M3:
+    case GBX_COMPARE_FLOAT8_E4M3:
         return floats_of_e4m3(elements);
-    case GBX_FLOAT8_E5M2:
+    case GBX_COMPARE_FLOAT8_E5M2:
         return floats_of_e5m2(elements);
-    default:
+    case GBX_COMPARE_INTEGER16:
         return floats_of_integers(codes_at(elements, dtype));
+    case GBX_COMPARE_WIDE:
+    case GBX_COMPARE_BYTES:
+    case GBX_COMPARE_PLAIN:
+        break;
     }
+    __builtin_unreachable(); /* take_elements sends no others here */
 }
 
-/* Values of the dtype from one to the other: where the signs differ, the way is across zero. */
+/* How many values of the dtype lie from one to the other: across zero where the signs differ. */
 VECTOR_INLINE integers distances_at(const unsigned char *got, const unsigned char *want,
                                     uint32_t dtype) {
     integers a = codes_at(got, dtype), b = codes_at(want, dtype);
     integers beside = differences_32(a, b);
-    switch (dtype) {
-    case GBX_FLOAT32:
-        return across_zero_32(a, b, INT_MIN, beside);
-    case GBX_FLOAT16:
-    case GBX_BFLOAT16:
-        return across_zero_32(a, b, 0x8000, beside);
-    case GBX_FLOAT8_E4M3:
-    case GBX_FLOAT8_E5M2:
-        return across_zero_32(a, b, 0x80, beside);
-    default:
+    if (gbx_dtype_table[dtype].class != GBX_CLASS_FLOAT)
         return beside;
-    }
+    return across_zero_32(a, b, (int)(uint32_t)gbx_float_codes_of(dtype).sign, beside);
 }
 
 /* STEP elements. */

@@ -159,9 +159,13 @@ INLINE void load_words(const unsigned char *elements, size_t bytes, size_t count
     }
 }
 
-/* Of all dtypes but int4, which is told by its values. */
-static void load_bits(uint32_t dtype, const unsigned char *elements, size_t count, uint64_t *out) {
-    switch (gbx_dtype_bits(dtype)) {
+static void load_pairs(const unsigned char *elements, size_t count, uint64_t *out) {
+    for (size_t i = 0; i < count; ++i)
+        out[i] = elements[i / 2] >> (i % 2 * 4) & 0xf;
+}
+
+static void load_bits(uint32_t bits, const unsigned char *elements, size_t count, uint64_t *out) {
+    switch (bits) {
     case 64:
         load_words(elements, 8, count, out);
         break;
@@ -171,8 +175,11 @@ static void load_bits(uint32_t dtype, const unsigned char *elements, size_t coun
     case 16:
         load_words(elements, 2, count, out);
         break;
-    default:
+    case 8:
         load_words(elements, 1, count, out);
+        break;
+    default:
+        load_pairs(elements, count, out);
     }
 }
 
@@ -183,10 +190,8 @@ static void take_chunk(const gbx_compare_rule *rule, const unsigned char *got,
     if (memcmp(got, want, (c->count * bits + 7) / 8) == 0 && take_same(c, block))
         return;
     gbx_dtype_array_to_f64(rule->dtype, want, c->count, c->want);
-    if (bits > 4) {
-        load_bits(rule->dtype, got, c->count, c->got_bits);
-        load_bits(rule->dtype, want, c->count, c->want_bits);
-    }
+    load_bits(bits, got, c->count, c->got_bits);
+    load_bits(bits, want, c->count, c->want_bits);
     if (gbx_dtype_is_float(rule->dtype))
         take_pairs(rule, c, true, block);
     else

@@ -205,6 +205,7 @@ static int64_t rank_of(uint32_t dtype, double value) {
         [GBX_FLOAT32] = {23, -126, 128},   [GBX_FLOAT16] = {10, -14, 16},
         [GBX_BFLOAT16] = {7, -126, 128},   [GBX_FLOAT64] = {52, -1022, 1024},
         [GBX_FLOAT8_E4M3] = {3, -6, 1000}, [GBX_FLOAT8_E5M2] = {2, -14, 16},
+        [GBX_FLOAT4_E2M1] = {1, 0, 1000},  [GBX_FLOAT8_E8M0] = {0, -127, 1000},
     };
     const int bits = formats[dtype].fraction_bits, least = formats[dtype].least_exponent;
     double magnitude = fabs(value);
@@ -623,8 +624,10 @@ static void default_tolerances(void **state) {
     (void)state;
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT + 3; ++dtype) {
         gbx_tolerance tolerance = gbx_tolerance_default(dtype);
-        assert_true((tolerance.rtol > 0) == gbx_dtype_is_float(dtype));
-        assert_true((tolerance.atol > 0) == gbx_dtype_is_float(dtype));
+        /* A scale that is off by one is off by a factor of two. */
+        bool is_exact = !gbx_dtype_is_float(dtype) || dtype == GBX_FLOAT8_E8M0;
+        assert_true((tolerance.rtol == 0) == is_exact);
+        assert_true((tolerance.atol == 0) == is_exact);
         assert_true(tolerance.ulp == 0 && !tolerance.is_strict_nan);
     }
     assert_true(gbx_tolerance_default(GBX_FLOAT32).rtol == 1e-5);

@@ -1,11 +1,11 @@
 /*
  * The kernels of floats, and of integers of 16 bits and more, made of the vectors of an instruction
- * set. The file that includes this one has them: LANES doubles, twice as many floats, integers of
- * 32 or 64 bits, and what is done with them; FEATURES, VECTOR_INLINE, and KERNELS, the name of the
- * table.
+ * set. The file that includes this one has the vectors: LANES doubles, twice as many floats,
+ * integers of 32 or 64 bits, and what is done with them; FEATURES, VECTOR_INLINE, and KERNELS, the
+ * name of the table.
  *
- * Narrow dtypes are those whose values are floats; the wide ones are compared as doubles, integers
- * of 64 bits by their bits, too.
+ * Elements of narrow dtypes are compared as floats, those of wide ones as doubles, integers of 64
+ * bits also by their bits.
  */
 #ifndef GBX_TENSOR_COMPARE_COMPARE_VECTORS_H
 #define GBX_TENSOR_COMPARE_COMPARE_VECTORS_H
@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+
+#include "tensor/dtype_table.h"
 
 #if defined(__clang__)
 #    pragma STDC FP_CONTRACT OFF /* fused where it says so, and nowhere else */
@@ -39,23 +41,11 @@ VECTOR_INLINE bool is_any(unsigned lanes) {
 
 /* Bytes; a constant where the dtype is. */
 VECTOR_INLINE size_t width_of(uint32_t dtype) {
-    switch (dtype) {
-    case GBX_FLOAT64:
-    case GBX_INT64:
-    case GBX_UINT64:
-        return 8;
-    case GBX_FLOAT32:
-    case GBX_INT32:
-    case GBX_UINT32:
-        return 4;
-    case GBX_FLOAT16:
-    case GBX_BFLOAT16:
-    case GBX_INT16:
-    case GBX_UINT16:
-        return 2;
-    default:
-        return 1;
-    }
+    return gbx_dtype_table[dtype].bits / 8;
+}
+
+VECTOR_INLINE bool is_signed_of(uint32_t dtype) {
+    return gbx_dtype_table[dtype].class == GBX_CLASS_SIGNED;
 }
 
 VECTOR_INLINE doubles tolerances(const gbx_compare_rule *rule, doubles want) {
@@ -181,35 +171,39 @@ VECTOR_INLINE bool is_same_chunk(const unsigned char *got, const unsigned char *
 
 /* --- one function for each dtype, for which it is a constant --- */
 
-#define KERNEL(take, name, dtype)                                                                  \
-    __attribute__((target(FEATURES))) static void name(                                            \
+VECTOR_INLINE void take_elements(const gbx_compare_rule *rule, const unsigned char *got,
+                                 const unsigned char *want, size_t from, size_t end,
+                                 gbx_compare_block *block, uint32_t dtype) {
+    switch ((gbx_compare_kind)gbx_dtype_table[dtype].compare) {
+    case GBX_COMPARE_FLOAT32:
+    case GBX_COMPARE_FLOAT16:
+    case GBX_COMPARE_BFLOAT16:
+    case GBX_COMPARE_FLOAT8_E4M3:
+    case GBX_COMPARE_FLOAT8_E5M2:
+    case GBX_COMPARE_INTEGER16:
+        take_narrow(rule, got, want, from, end, block, dtype);
+        break;
+    case GBX_COMPARE_WIDE:
+        take_wide_all(rule, got, want, from, end, block, dtype);
+        break;
+    case GBX_COMPARE_BYTES:
+        gbx_compare_bytes(rule, got, want, from, end, block);
+        break;
+    case GBX_COMPARE_PLAIN:
+        gbx_compare_plain(rule, got, want, from, end, block);
+        break;
+    }
+}
+
+#define KERNEL(dtype, ...)                                                                         \
+    __attribute__((target(FEATURES))) static void take_##dtype(                                    \
         const gbx_compare_rule *rule, const unsigned char *got, const unsigned char *want,         \
         size_t from, size_t end, gbx_compare_block *block) {                                       \
-        take(rule, got, want, from, end, block, dtype);                                            \
+        take_elements(rule, got, want, from, end, block, GBX_##dtype);                             \
     }
+GBX_DTYPES(KERNEL)
 
-KERNEL(take_narrow, take_float32, GBX_FLOAT32)
-KERNEL(take_narrow, take_float16, GBX_FLOAT16)
-KERNEL(take_narrow, take_bfloat16, GBX_BFLOAT16)
-KERNEL(take_narrow, take_float8_e4m3, GBX_FLOAT8_E4M3)
-KERNEL(take_narrow, take_float8_e5m2, GBX_FLOAT8_E5M2)
-KERNEL(take_narrow, take_int16, GBX_INT16)
-KERNEL(take_narrow, take_uint16, GBX_UINT16)
-KERNEL(take_wide_all, take_float64, GBX_FLOAT64)
-KERNEL(take_wide_all, take_int32, GBX_INT32)
-KERNEL(take_wide_all, take_uint32, GBX_UINT32)
-KERNEL(take_wide_all, take_int64, GBX_INT64)
-KERNEL(take_wide_all, take_uint64, GBX_UINT64)
-
-gbx_compare_kernel *const KERNELS[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = take_float32,         [GBX_FLOAT16] = take_float16,
-    [GBX_BFLOAT16] = take_bfloat16,       [GBX_FLOAT8_E4M3] = take_float8_e4m3,
-    [GBX_FLOAT8_E5M2] = take_float8_e5m2, [GBX_INT8] = gbx_compare_int8,
-    [GBX_UINT8] = gbx_compare_uint8,      [GBX_INT16] = take_int16,
-    [GBX_UINT16] = take_uint16,           [GBX_BOOL] = gbx_compare_bool,
-    [GBX_FLOAT64] = take_float64,         [GBX_INT32] = take_int32,
-    [GBX_UINT32] = take_uint32,           [GBX_INT64] = take_int64,
-    [GBX_UINT64] = take_uint64,           [GBX_INT4] = gbx_compare_int4,
-};
+#define KERNEL_OF(dtype, ...) [GBX_##dtype] = take_##dtype,
+gbx_compare_kernel *const KERNELS[GBX_DTYPE_COUNT] = {GBX_DTYPES(KERNEL_OF)};
 
 #endif

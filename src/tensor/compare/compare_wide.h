@@ -11,7 +11,7 @@ typedef struct wide_elements {
 
 VECTOR_INLINE integers wide_at(const unsigned char *elements, uint32_t dtype) {
     if (width_of(dtype) == 4)
-        return widen_32(elements, dtype == GBX_INT32);
+        return widen_32(elements, is_signed_of(dtype));
     return load_integers(elements);
 }
 
@@ -19,8 +19,8 @@ VECTOR_INLINE doubles doubles_at(const unsigned char *elements, uint32_t dtype) 
     if (dtype == GBX_FLOAT64)
         return load_doubles(elements);
     if (width_of(dtype) == 4)
-        return doubles_of_32(elements, dtype == GBX_INT32);
-    return doubles_of_int64(wide_at(elements, dtype), dtype != GBX_UINT64);
+        return doubles_of_32(elements, is_signed_of(dtype));
+    return doubles_of_int64(wide_at(elements, dtype), is_signed_of(dtype));
 }
 
 VECTOR_INLINE wide_elements wide_elements_at(const unsigned char *got, const unsigned char *want,

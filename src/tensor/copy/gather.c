@@ -42,7 +42,7 @@ static void copy_whole_bytes(gbx_cpu_level level, copy_direction direction,
     copy_bytes(level, direction, &in_bytes, bytes, buffer, payload);
 }
 
-/* --- int4: positions count halves of a byte, the low half first --- */
+/* --- packed elements: positions count halves of a byte, the low half first --- */
 
 static unsigned get_half(const unsigned char *buffer, int64_t position) {
     unsigned byte = buffer[position >> 1];
@@ -137,7 +137,7 @@ static void copy_view(gbx_cpu_level level, copy_direction direction, const gbx_t
                       unsigned char *buffer, unsigned char *payload) {
     if (is_empty(tensor))
         return;
-    if (tensor->dtype != GBX_INT4)
+    if (!gbx_dtype_is_packed(tensor->dtype))
         copy_whole_bytes(level, direction, tensor, buffer, payload);
     else if (has_whole_bytes(tensor))
         copy_pairs(level, direction, tensor, buffer, payload);

@@ -10,7 +10,7 @@
 
 #include <glassbox/tensor.h>
 
-/* A view as its payload counts it: in units of an element, of two for int4. */
+/* A view as its payload counts it: in units of an element, or of two where they share a byte. */
 typedef struct unit_view {
     const gbx_tensor *tensor;
     uint32_t unit_bytes;
@@ -22,15 +22,15 @@ typedef struct unit_view {
 
 /* Of a view that is not empty. A tensor of 0 dimensions counts as one dimension of one. */
 static unit_view unit_view_of(const gbx_tensor *tensor) {
-    bool is_int4 = tensor->dtype == GBX_INT4;
+    bool is_packed = gbx_dtype_is_packed(tensor->dtype);
     unit_view view = {.tensor = tensor,
-                      .unit_bytes = is_int4 ? 1 : gbx_dtype_bits(tensor->dtype) / 8,
-                      .unit_elements = is_int4 ? 2 : 1,
+                      .unit_bytes = is_packed ? 1 : gbx_dtype_bits(tensor->dtype) / 8,
+                      .unit_elements = is_packed ? 2 : 1,
                       .ndims = tensor->ndims > 0 ? tensor->ndims : 1};
     uint64_t inner = 1;
     for (uint32_t d = GBX_MAX_DIMS; d-- > 0;) {
         uint64_t count = d < tensor->ndims ? (uint64_t)tensor->shape[d] : 1;
-        if (is_int4 && d + 1 == view.ndims)
+        if (is_packed && d + 1 == view.ndims)
             count = (count + 1) / 2;
         view.shape[d] = count > 0 ? count : 1; /* an empty view has no range to look for */
         view.inner[d] = inner > 0 ? inner : 1;
@@ -89,10 +89,10 @@ static void gather_boxes(const unit_view *view, const void *buffer, uint64_t at,
     }
 }
 
-/* Whether the payload lies in the buffer as it is. Rows of int4 that end in half a byte do not: the
- * other half is 0 in the payload alone. */
+/* Whether the payload lies in the buffer as it is. Rows that end in half a byte do not: the other
+ * half is 0 only in the payload. */
 static bool lies_as_payload(const gbx_tensor *tensor) {
-    if (tensor->dtype == GBX_INT4 &&
+    if (gbx_dtype_is_packed(tensor->dtype) &&
         (tensor->ndims == 0 || tensor->shape[tensor->ndims - 1] % 2 != 0))
         return false;
     return gbx_tensor_is_contiguous(tensor);
@@ -103,8 +103,9 @@ void gbx_tensor_gather_range(const gbx_tensor *tensor, const void *buffer, uint6
     if (bytes == 0)
         return;
     if (lies_as_payload(tensor)) {
-        uint32_t bits = gbx_dtype_bits(tensor->dtype);
-        int64_t start = bits == 4 ? tensor->start_offset / 2 : tensor->start_offset * (bits / 8);
+        int64_t start = gbx_dtype_is_packed(tensor->dtype)
+                            ? tensor->start_offset / 2
+                            : tensor->start_offset * (gbx_dtype_bits(tensor->dtype) / 8);
         memcpy(to, (const unsigned char *)buffer + start + first, (size_t)bytes);
         return;
     }

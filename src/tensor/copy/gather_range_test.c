@@ -47,7 +47,7 @@ static unsigned half_of(const unsigned char *buffer, int64_t position) {
 /* One byte of the payload, found by itself. */
 static unsigned char payload_byte(const gbx_tensor *tensor, const unsigned char *buffer,
                                   uint64_t at) {
-    if (tensor->dtype == GBX_INT4) {
+    if (gbx_dtype_is_packed(tensor->dtype)) {
         uint64_t row = tensor->ndims > 0 ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
         uint64_t row_bytes = (row + 1) / 2;
         uint64_t column = at % row_bytes * 2;
@@ -75,7 +75,7 @@ static gathered gathered_make(gbx_tensor tensor) {
     gathered made = {.tensor = tensor, .bytes = gbx_tensor_payload_bytes(&tensor)};
     int64_t first, end;
     gbx_tensor_extent(&tensor, &first, &end);
-    made.unit = tensor.dtype == GBX_INT4 ? 1 : gbx_dtype_bits(tensor.dtype) / 8;
+    made.unit = gbx_dtype_is_packed(tensor.dtype) ? 1 : gbx_dtype_bits(tensor.dtype) / 8;
     made.buffer = malloc(end > 0 ? (size_t)end : 1);
     made.payload = malloc(made.bytes > 0 ? made.bytes : 1);
     assert_non_null(made.buffer);
@@ -166,7 +166,7 @@ static gbx_tensor random_view(uint32_t dtype, int64_t elements) {
             tensor.strides[d] = -tensor.strides[d];
         if (tensor.shape[d] > 0)
             span = 1 + (tensor.shape[d] - 1) * llabs(tensor.strides[d]);
-        if (dtype == GBX_INT4 && form == 1)
+        if (gbx_dtype_is_packed(dtype) && form == 1)
             span += span % 2;
     }
     for (uint32_t d = 0; form == 3 && d + 1 < tensor.ndims; ++d)

@@ -49,7 +49,7 @@ static int64_t naive_position(const gbx_tensor *tensor, uint64_t number) {
 
 /* The same in the payload, where rows of int4 start at a byte. */
 static int64_t naive_payload_position(const gbx_tensor *tensor, uint64_t number) {
-    if (tensor->dtype != GBX_INT4 || tensor->ndims == 0)
+    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0)
         return (int64_t)number;
     uint64_t row = (uint64_t)tensor->shape[tensor->ndims - 1];
     return (int64_t)(number / row * (row + row % 2) + number % row);

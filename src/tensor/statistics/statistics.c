@@ -79,16 +79,6 @@ static void take(gbx_cpu_level level, gbx_statistics_state *state, const unsigne
     }
 }
 
-/* Of a byte of int4, the low half: the other one fills up the row. */
-static void take_half(gbx_statistics_state *state, unsigned char byte) {
-    uint64_t key = (byte & 15u) ^ gbx_integer_flip_of(GBX_INT4);
-    gbx_statistics_take_range(state, key, key);
-    state->zero_count += (byte & 15u) == 0;
-    state->part_low += (int64_t)key;
-    state->count += 1;
-    keep_part(state);
-}
-
 /* Rows of an odd number of elements, the first of which may have begun in an earlier piece. */
 static void take_odd_rows(gbx_cpu_level level, gbx_statistics_state *state,
                           const unsigned char *elements, size_t bytes, uint64_t row_elements) {
@@ -101,8 +91,11 @@ static void take_odd_rows(gbx_cpu_level level, gbx_statistics_state *state,
         take(level, state, elements + at, whole, 1);
         state->count += 2 * (uint64_t)whole;
         at += whole;
-        if (at < bytes)
-            take_half(state, elements[at++]);
+        if (at < bytes) {
+            gbx_statistics_take_half(state, elements[at++]);
+            keep_part(state);
+            state->count += 1;
+        }
     }
 }
 
@@ -111,10 +104,10 @@ void gbx_statistics_update_at(gbx_cpu_level level, gbx_statistics_state *state,
     uint32_t bits = gbx_dtype_bits(state->dtype);
     if (bits == 0)
         return;
-    if (bits == 4 && row_elements % 2 != 0) {
+    if (gbx_dtype_is_packed(state->dtype) && row_elements % 2 != 0) {
         take_odd_rows(level, state, elements, bytes, row_elements);
     } else {
-        take(level, state, elements, bytes, bits == 4 ? 1 : bits / 8);
+        take(level, state, elements, bytes, bits < 8 ? 1 : bits / 8);
         state->count += (uint64_t)bytes * 8 / bits;
     }
     state->bytes += bytes;
@@ -132,8 +125,8 @@ static bool has_values(const gbx_statistics_state *state) {
 }
 
 static uint64_t value_of_float_key(uint32_t dtype, uint64_t key) {
-    uint64_t sign = UINT64_C(1) << (gbx_dtype_bits(dtype) - 1);
-    uint64_t bits = key & sign ? key ^ sign : key ^ (sign | (sign - 1));
+    uint64_t sign = gbx_float_codes_of(dtype).sign;
+    uint64_t bits = sign == 0 || key & sign ? key ^ sign : key ^ (sign | (sign - 1));
     return gbx_f64_bits(gbx_dtype_to_f64(dtype, bits));
 }
 
@@ -148,9 +141,10 @@ static double sum_of_lanes(const gbx_statistics_state *state) {
 
 static double float_mean(const gbx_statistics_state *state) {
     uint64_t count = state->count - state->nan_count - state->inf_count;
-    double sum = gbx_dtype_bits(state->dtype) > 8
-                     ? sum_of_lanes(state)
-                     : ldexp((double)sum_of(state), gbx_float8_units_of(state->dtype).exponent);
+    bool is_in_units = gbx_dtype_table[state->dtype].statistics == GBX_STATISTICS_FLOAT8;
+    double sum = is_in_units
+                     ? ldexp((double)sum_of(state), gbx_float8_units_of(state->dtype).exponent)
+                     : sum_of_lanes(state);
     double mean = sum / (double)count;
     return count == 0 || isnan(mean) ? gbx_f64_of_bits(NAN_BITS) : mean;
 }

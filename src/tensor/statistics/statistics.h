@@ -13,14 +13,15 @@
 
 /*
  * min and max: the bits of a double for floats, of an int64_t for signed integers, of a uint64_t
- * for unsigned ones and bool. -0.0 is a zero, and less than 0.0. NaNs count in `nan_count` alone;
+ * for unsigned ones and bool. -0.0 is a zero, and less than 0.0. NaNs count only in `nan_count`;
  * infinities in min, max and inf_count, not in the mean. Where no element counts, min, max and mean
  * are NaN (floats) or 0. Every NaN here is the one with bits 0x7ff8000000000000.
  *
- * The mean of integers and of float8 elements is their exact sum, rounded to a double, divided by
- * their number. Other floats are summed in 32 lanes of double: the element at position i in lane i
- * modulo 32, in ascending order; then, for w = 16, 8, 4, 2, 1, lane i + w is added to each lane i
- * below w. As with any such sum, float64 values near the largest may add up to an infinity.
+ * The mean of integers and of floats of at most 8 bits, but for float8_e8m0, is their exact sum,
+ * rounded to a double, divided by their number. Other floats are summed in 32 lanes of double: the
+ * element at position i in lane i modulo 32, in ascending order; then, for w = 16, 8, 4, 2, 1, lane
+ * i + w is added to each lane i below w. As with any such sum, float64 values near the largest may
+ * add up to an infinity.
  */
 typedef struct gbx_statistics {
     uint64_t min_bits;
@@ -32,13 +33,13 @@ typedef struct gbx_statistics {
     uint64_t subnormal_count;
 } gbx_statistics;
 
-/* Sums of floats are kept in so many lanes. */
+/* Sums of floats are kept in this many lanes. */
 #define GBX_STATISTICS_LANES 32
 
 /*
  * Gathers over pieces of one tensor. The fields are the functions'. A key orders as its element
  * does, without a sign: the sign bit of signed integers is flipped, of floats all bits if it is set
- * and the sign alone if not.
+ * and only the sign if not.
  */
 typedef struct gbx_statistics_state {
     uint32_t dtype;
@@ -62,7 +63,7 @@ typedef struct gbx_statistics_state {
 enum { GBX_STATISTICS_STEP_BYTES = 4096 };
 
 void gbx_statistics_begin(gbx_statistics_state *state, uint32_t dtype);
-/* `elements` are at any address and packed as in a row-major payload. int4: `row_elements` is the
+/* `elements` are at any address and packed as in a row-major payload. 4 bits: `row_elements` is the
  * last dimension, so that the padding of odd rows is not counted; others ignore it. */
 void gbx_statistics_update(gbx_statistics_state *state, const void *elements, size_t bytes,
                            uint64_t row_elements);

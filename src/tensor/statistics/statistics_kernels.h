@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "tensor/copy/strided_copy.h"
+#include "tensor/dtype_table.h"
 #include "tensor/statistics/statistics.h"
 
-/* Kernels but the plain ones take multiples of this many elements. */
+/* All kernels but the plain ones take multiples of this many elements. */
 #define GBX_STATISTICS_GROUP 128
 
 /* Kernels take at most this many bytes at once: their counters do not overflow. */
@@ -18,7 +19,7 @@
 
 /*
  * Adds elements to a state, the first of which is at a multiple of GBX_STATISTICS_LANES. Counts
- * them in all but `count`. int4: `count` is a number of bytes, of which both halves are elements.
+ * them in all but `count`. Of packed elements, `count` is a number of bytes with two of them each.
  */
 typedef void gbx_statistics_kernel(gbx_statistics_state *state, const unsigned char *elements,
                                    size_t count);
@@ -35,32 +36,6 @@ gbx_cpu_level gbx_statistics_level_detect(void);
 void gbx_statistics_update_at(gbx_cpu_level level, gbx_statistics_state *state,
                               const void *elements, size_t bytes, uint64_t row_elements);
 
-/* Where the special values of a float lie, its sign taken away. */
-typedef struct gbx_float_codes {
-    uint64_t first_normal;
-    uint64_t last_finite;
-    uint64_t infinity; /* last_finite where there is none; NaNs are above */
-} gbx_float_codes;
-
-/* With a constant dtype, constants. */
-static inline gbx_float_codes gbx_float_codes_of(uint32_t dtype) {
-    switch (dtype) {
-    case GBX_FLOAT32:
-        return (gbx_float_codes){0x00800000, 0x7f7fffff, 0x7f800000};
-    case GBX_BFLOAT16:
-        return (gbx_float_codes){0x0080, 0x7f7f, 0x7f80};
-    case GBX_FLOAT64:
-        return (gbx_float_codes){UINT64_C(1) << 52, (UINT64_C(0x7ff) << 52) - 1,
-                                 UINT64_C(0x7ff) << 52};
-    case GBX_FLOAT8_E4M3:
-        return (gbx_float_codes){0x08, 0x7e, 0x7e};
-    case GBX_FLOAT8_E5M2:
-        return (gbx_float_codes){0x04, 0x7b, 0x7c};
-    default: /* float16 */
-        return (gbx_float_codes){0x0400, 0x7bff, 0x7c00};
-    }
-}
-
 /*
  * A finite float8 is a number of units: low << high, where `low` comes from the lower half of its
  * byte and `high` from the upper one. Each table has entries for the lower half, with an upper half
@@ -73,23 +48,34 @@ typedef struct gbx_float8_units {
     int exponent; /* a unit is 2 to this power */
 } gbx_float8_units;
 
-static inline gbx_float8_units gbx_float8_units_of(uint32_t dtype) {
-    if (dtype == GBX_FLOAT8_E4M3)
-        return (gbx_float8_units){{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
-                                  {8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30},
-                                  2,
-                                  -10};
-    return (gbx_float8_units){{0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56},
-                              {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56},
-                              4,
-                              -17};
+#define GBX_UNITS_LEADING(f, low) ((1 << (f)) + ((low) & ((1 << (f)) - 1)))
+#define GBX_UNITS_OTHER(f, low) (unsigned char)(GBX_UNITS_LEADING(f, low) << ((low) >> (f)))
+#define GBX_UNITS_SMALL(f, low)                                                                    \
+    (unsigned char)((low) >> (f) ? GBX_UNITS_LEADING(f, low) << ((low) >> (f)) : (low) << 1)
+#define GBX_UNITS(of, f)                                                                           \
+    {                                                                                              \
+        of(f, 0), of(f, 1), of(f, 2), of(f, 3), of(f, 4), of(f, 5), of(f, 6), of(f, 7), of(f, 8),  \
+            of(f, 9), of(f, 10), of(f, 11), of(f, 12), of(f, 13), of(f, 14), of(f, 15)             \
+    }
+
+/* With a constant dtype, constants. */
+static inline __attribute__((always_inline)) gbx_float8_units gbx_float8_units_of(uint32_t dtype) {
+    const gbx_float_format format = gbx_dtype_table[dtype].format;
+    const unsigned f = format.fraction_bits;
+    return (gbx_float8_units){GBX_UNITS(GBX_UNITS_SMALL, f), GBX_UNITS(GBX_UNITS_OTHER, f),
+                              16u >> f, -(int)(format.bias + f)};
 }
 
 /*
  * Factors by the upper half of a byte, for sums in parts: part `part` takes the upper halves whose
- * shift is from 8 * part to 8 * part + 7, in units of 2^(8 * part), and 0 for the others. Parts of
- * float8_e4m3: 2, of float8_e5m2: 4.
+ * shift is from 8 * part to 8 * part + 7, in units of 2^(8 * part), and 0 for the others.
  */
+#define GBX_FLOAT8_PARTS_MAX 4
+
+static inline __attribute__((always_inline)) int gbx_float8_parts(unsigned step) {
+    return (int)(7 * step / 8 + 1);
+}
+
 static inline void gbx_float8_factors(unsigned step, unsigned part, signed char out_factors[16]) {
     for (unsigned upper = 0; upper < 16; ++upper) {
         unsigned shift = (upper & 7) * step;
@@ -98,22 +84,10 @@ static inline void gbx_float8_factors(unsigned step, unsigned part, signed char 
     }
 }
 
-/* What makes a key of an integer, and the other way round. */
-static inline uint64_t gbx_integer_flip_of(uint32_t dtype) {
-    switch (dtype) {
-    case GBX_INT4:
-        return 8;
-    case GBX_INT8:
-        return 0x80;
-    case GBX_INT16:
-        return 0x8000;
-    case GBX_INT32:
-        return UINT64_C(1) << 31;
-    case GBX_INT64:
-        return UINT64_C(1) << 63;
-    default:
-        return 0;
-    }
+/* What makes a key of an integer, and the other way round: the sign bit. */
+static inline __attribute__((always_inline)) uint64_t gbx_integer_flip_of(uint32_t dtype) {
+    const gbx_dtype_info *info = &gbx_dtype_table[dtype];
+    return info->class == GBX_CLASS_SIGNED ? UINT64_C(1) << (info->bits - 1) : 0;
 }
 
 static inline void gbx_statistics_take_range(gbx_statistics_state *state, uint64_t min_key,
@@ -123,6 +97,9 @@ static inline void gbx_statistics_take_range(gbx_statistics_state *state, uint64
     if (max_key > state->max_key)
         state->max_key = max_key;
 }
+
+/* The low half of a byte of packed elements: the other one fills up the row. */
+void gbx_statistics_take_half(gbx_statistics_state *state, unsigned char byte);
 
 /* bool: all follows from the number of zeros. */
 static inline void gbx_statistics_take_bools(gbx_statistics_state *state, size_t count,

@@ -1,4 +1,10 @@
-/* The kernels in plain C: the tails of every level, and the whole of it on other processors. */
+/* The kernels in plain C: the tails of every level, and all of it on other processors. */
+#include <math.h>
+#include <stdbool.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/float_bits.h"
 #include "tensor/statistics/statistics_kernels.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -12,37 +18,34 @@ static ALWAYS_INLINE uint64_t load(const unsigned char *element, size_t bytes) {
 
 /* --- floats of more than a byte --- */
 
-static ALWAYS_INLINE uint64_t load_float(const unsigned char *elements, size_t i, uint32_t dtype) {
-    switch (dtype) {
-    case GBX_FLOAT32:
-        return load(elements + 4 * i, 4);
-    case GBX_FLOAT64:
-        return load(elements + 8 * i, 8);
-    default:
-        return load(elements + 2 * i, 2);
-    }
-}
-
-static ALWAYS_INLINE double value_of(uint64_t bits, uint32_t dtype) {
-    if (dtype == GBX_FLOAT32)
+static ALWAYS_INLINE double value_of(uint64_t bits, gbx_statistics_kind kind) {
+    switch (kind) {
+    case GBX_STATISTICS_FLOAT32:
         return gbx_f32_of_bits((uint32_t)bits);
-    if (dtype == GBX_BFLOAT16)
-        return gbx_bf16_to_f32((uint16_t)bits);
-    if (dtype != GBX_FLOAT64)
+    case GBX_STATISTICS_FLOAT16:
         return gbx_f16_to_f32((uint16_t)bits);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    case GBX_STATISTICS_BFLOAT16:
+        return gbx_bf16_to_f32((uint16_t)bits);
+    case GBX_STATISTICS_FLOAT64:
+        return gbx_f64_of_bits(bits);
+    case GBX_STATISTICS_FLOAT8: /* at most a byte: not here */
+    case GBX_STATISTICS_INTEGERS:
+    case GBX_STATISTICS_BOOLS:
+    case GBX_STATISTICS_CODES:
+        break;
+    }
+    __builtin_unreachable();
 }
 
 static ALWAYS_INLINE void take_floats(gbx_statistics_state *state, const unsigned char *elements,
                                       size_t count, uint32_t dtype) {
     const gbx_float_codes codes = gbx_float_codes_of(dtype);
-    const unsigned width = dtype == GBX_FLOAT64 ? 64 : dtype == GBX_FLOAT32 ? 32 : 16;
-    const uint64_t sign = UINT64_C(1) << (width - 1), all = sign | (sign - 1);
+    const gbx_statistics_kind kind = gbx_dtype_table[dtype].statistics;
+    const size_t bytes = gbx_dtype_table[dtype].bits / 8;
+    const uint64_t sign = codes.sign, all = sign | (sign - 1);
     uint64_t min_key = UINT64_MAX, max_key = 0;
     for (size_t i = 0; i < count; ++i) {
-        uint64_t bits = load_float(elements, i, dtype);
+        uint64_t bits = load(elements + bytes * i, bytes);
         uint64_t magnitude = bits & (sign - 1);
         state->zero_count += magnitude == 0;
         state->subnormal_count += magnitude - 1 < codes.first_normal - 1;
@@ -56,7 +59,7 @@ static ALWAYS_INLINE void take_floats(gbx_statistics_state *state, const unsigne
         if (magnitude > codes.last_finite)
             ++state->inf_count;
         else
-            state->sums[i % GBX_STATISTICS_LANES] += value_of(bits, dtype);
+            state->sums[i % GBX_STATISTICS_LANES] += value_of(bits, kind);
     }
     if (min_key <= max_key)
         gbx_statistics_take_range(state, min_key, max_key);
@@ -83,49 +86,74 @@ static ALWAYS_INLINE void take_integers(gbx_statistics_state *state, const unsig
         gbx_statistics_take_range(state, min_key, max_key);
 }
 
-/* --- bytes: how often is each there? --- */
+/* --- codes of at most 8 bits: how often is each there? --- */
 
-static void take_float8(gbx_statistics_state *state, uint32_t dtype, unsigned code,
-                        uint64_t times) {
-    const gbx_float_codes codes = gbx_float_codes_of(dtype);
-    const gbx_float8_units units = gbx_float8_units_of(dtype);
-    unsigned magnitude = code & 0x7f, upper = magnitude >> 4,
-             key = code ^ (code & 0x80 ? 0xff : 0x80);
+/* A float, but for its sum. False where it has none: NaN and infinity. */
+static bool count_float(gbx_statistics_state *state, unsigned code, uint64_t times) {
+    const gbx_float_codes codes = gbx_float_codes_of(state->dtype);
+    const uint64_t all = codes.sign | (codes.sign - 1);
+    const uint64_t magnitude = code & ~codes.sign,
+                   key = code ^ (code & codes.sign ? all : codes.sign);
     if (magnitude > codes.infinity) {
         state->nan_count += times;
-        return;
+        return false;
     }
     gbx_statistics_take_range(state, key, key);
     if (magnitude > codes.last_finite) {
         state->inf_count += times;
-        return;
+        return false;
     }
-    state->zero_count += magnitude == 0 ? times : 0;
-    state->subnormal_count += magnitude > 0 && magnitude < codes.first_normal ? times : 0;
+    if (magnitude < codes.first_normal)
+        *(magnitude == 0 ? &state->zero_count : &state->subnormal_count) += times;
+    return true;
+}
+
+static void take_float8(gbx_statistics_state *state, unsigned code, uint64_t times) {
+    const gbx_float8_units units = gbx_float8_units_of(state->dtype);
+    const unsigned upper = code >> 4 & 7;
+    if (!count_float(state, code, times))
+        return;
     uint64_t low = (upper == 0 ? units.small : units.other)[code & 15];
     int64_t sum = (int64_t)(times * (low << upper * units.step));
     state->part_low += code & 0x80 ? -sum : sum;
 }
 
-static void take_small_integer(gbx_statistics_state *state, uint32_t dtype, unsigned code,
-                               uint64_t times) {
-    const uint64_t flip = gbx_integer_flip_of(dtype);
-    uint64_t key = code ^ flip;
+static void take_small_integer(gbx_statistics_state *state, unsigned code, uint64_t times) {
+    uint64_t key = code ^ gbx_integer_flip_of(state->dtype);
     gbx_statistics_take_range(state, key, key);
     state->zero_count += code == 0 ? times : 0;
     state->part_low += (int64_t)(key * times);
 }
 
-static void take_byte(gbx_statistics_state *state, unsigned byte, uint64_t times) {
-    uint32_t dtype = state->dtype;
-    if (dtype == GBX_FLOAT8_E4M3 || dtype == GBX_FLOAT8_E5M2) {
-        take_float8(state, dtype, byte, times);
-    } else if (dtype == GBX_INT4) {
-        take_small_integer(state, dtype, byte & 15, times);
-        take_small_integer(state, dtype, byte >> 4, times);
-    } else {
-        take_small_integer(state, dtype, dtype == GBX_BOOL ? byte != 0 : byte, times);
+static void take_code(gbx_statistics_state *state, unsigned code, uint64_t times) {
+    switch ((gbx_statistics_kind)gbx_dtype_table[state->dtype].statistics) {
+    case GBX_STATISTICS_FLOAT8:
+        take_float8(state, code, times);
+        break;
+    case GBX_STATISTICS_INTEGERS:
+        take_small_integer(state, code, times);
+        break;
+    case GBX_STATISTICS_BOOLS:
+        take_small_integer(state, code != 0, times);
+        break;
+    case GBX_STATISTICS_CODES:
+        count_float(state, code, times);
+        break;
+    case GBX_STATISTICS_FLOAT32: /* more than a byte */
+    case GBX_STATISTICS_FLOAT16:
+    case GBX_STATISTICS_BFLOAT16:
+    case GBX_STATISTICS_FLOAT64:
+        break;
     }
+}
+
+static void take_byte(gbx_statistics_state *state, unsigned byte, uint64_t times) {
+    if (gbx_dtype_table[state->dtype].bits == 8) {
+        take_code(state, byte, times);
+        return;
+    }
+    take_code(state, byte & 15, times);
+    take_code(state, byte >> 4, times);
 }
 
 /* Four counters of each byte, so that one does not wait for the other. */
@@ -149,33 +177,61 @@ static void take_bytes(gbx_statistics_state *state, const unsigned char *element
             take_byte(state, elements[i], 1);
 }
 
+/* --- floats of at most 8 bits whose sums are kept in lanes --- */
+
+static double finite_value(uint32_t dtype, unsigned code) {
+    double value = gbx_dtype_to_f64(dtype, code);
+    return isfinite(value) ? value : 0.0;
+}
+
+/* Of two in a byte the sum: of 4 bits sums are exact, whichever lane they are in. */
+static double value_of_byte(uint32_t dtype, unsigned byte) {
+    double value = finite_value(dtype, byte);
+    return gbx_dtype_table[dtype].bits < 8 ? value + finite_value(dtype, byte >> 4) : value;
+}
+
+static void take_codes(gbx_statistics_state *state, const unsigned char *elements, size_t count,
+                       uint32_t dtype) {
+    take_bytes(state, elements, count);
+    if (count < GBX_STATISTICS_GROUP) {
+        for (size_t i = 0; i < count; ++i)
+            state->sums[i % GBX_STATISTICS_LANES] += value_of_byte(dtype, elements[i]);
+        return;
+    }
+    double values[256];
+    for (unsigned byte = 0; byte < 256; ++byte)
+        values[byte] = value_of_byte(dtype, byte);
+    for (size_t i = 0; i < count; ++i)
+        state->sums[i % GBX_STATISTICS_LANES] += values[elements[i]];
+}
+
+void gbx_statistics_take_half(gbx_statistics_state *state, unsigned char byte) {
+    take_code(state, byte & 15, 1);
+    if (gbx_dtype_table[state->dtype].statistics == GBX_STATISTICS_CODES)
+        state->sums[0] += finite_value(state->dtype, byte & 15);
+}
+
 /* --- one function for each dtype, for which it is a constant --- */
 
-#define FLOATS(name, dtype)                                                                        \
-    static void name(gbx_statistics_state *state, const unsigned char *elements, size_t count) {   \
-        take_floats(state, elements, count, dtype);                                                \
-    }
-#define INTEGERS(name, dtype, bytes)                                                               \
-    static void name(gbx_statistics_state *state, const unsigned char *elements, size_t count) {   \
-        take_integers(state, elements, count, dtype, bytes);                                       \
-    }
+static ALWAYS_INLINE void take_elements(gbx_statistics_state *state, const unsigned char *elements,
+                                        size_t count, uint32_t dtype) {
+    const unsigned bits = gbx_dtype_table[dtype].bits;
+    if (gbx_dtype_table[dtype].statistics == GBX_STATISTICS_CODES)
+        take_codes(state, elements, count, dtype);
+    else if (bits <= 8)
+        take_bytes(state, elements, count);
+    else if (gbx_dtype_table[dtype].class == GBX_CLASS_FLOAT)
+        take_floats(state, elements, count, dtype);
+    else
+        take_integers(state, elements, count, dtype, bits / 8);
+}
 
-FLOATS(take_float32, GBX_FLOAT32)
-FLOATS(take_float16, GBX_FLOAT16)
-FLOATS(take_bfloat16, GBX_BFLOAT16)
-FLOATS(take_float64, GBX_FLOAT64)
-INTEGERS(take_int16, GBX_INT16, 2)
-INTEGERS(take_uint16, GBX_UINT16, 2)
-INTEGERS(take_int32, GBX_INT32, 4)
-INTEGERS(take_uint32, GBX_UINT32, 4)
-INTEGERS(take_int64, GBX_INT64, 8)
-INTEGERS(take_uint64, GBX_UINT64, 8)
+#define KERNEL(dtype, ...)                                                                         \
+    static void take_##dtype(gbx_statistics_state *state, const unsigned char *elements,           \
+                             size_t count) {                                                       \
+        take_elements(state, elements, count, GBX_##dtype);                                        \
+    }
+GBX_DTYPES(KERNEL)
 
-gbx_statistics_kernel *const gbx_statistics_plain[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = take_float32, [GBX_FLOAT16] = take_float16,   [GBX_BFLOAT16] = take_bfloat16,
-    [GBX_FLOAT64] = take_float64, [GBX_INT8] = take_bytes,        [GBX_UINT8] = take_bytes,
-    [GBX_INT16] = take_int16,     [GBX_UINT16] = take_uint16,     [GBX_INT32] = take_int32,
-    [GBX_UINT32] = take_uint32,   [GBX_INT64] = take_int64,       [GBX_UINT64] = take_uint64,
-    [GBX_BOOL] = take_bytes,      [GBX_FLOAT8_E4M3] = take_bytes, [GBX_FLOAT8_E5M2] = take_bytes,
-    [GBX_INT4] = take_bytes,
-};
+#define KERNEL_OF(dtype, ...) [GBX_##dtype] = take_##dtype,
+gbx_statistics_kernel *const gbx_statistics_plain[GBX_DTYPE_COUNT] = {GBX_DTYPES(KERNEL_OF)};

@@ -42,7 +42,7 @@ typedef struct payload {
     unsigned char *bytes;
     size_t size;
     uint32_t dtype;
-    uint64_t row; /* elements of a row, of int4 alone */
+    uint64_t row; /* elements of a row, only of packed ones */
 } payload;
 
 static payload payload_make(uint32_t dtype, size_t size, size_t shift, uint64_t row) {
@@ -56,11 +56,11 @@ static payload payload_make(uint32_t dtype, size_t size, size_t shift, uint64_t 
 }
 
 static size_t element_bytes(uint32_t dtype) {
-    return dtype == GBX_INT4 ? 1 : gbx_dtype_bits(dtype) / 8;
+    return gbx_dtype_is_packed(dtype) ? 1 : gbx_dtype_bits(dtype) / 8;
 }
 
 static uint64_t payload_count(const payload *from) {
-    if (from->dtype != GBX_INT4)
+    if (!gbx_dtype_is_packed(from->dtype))
         return from->size / element_bytes(from->dtype);
     uint64_t row_bytes = (from->row + 1) / 2;
     uint64_t rest = from->size % row_bytes * 2;
@@ -68,7 +68,7 @@ static uint64_t payload_count(const payload *from) {
 }
 
 static uint64_t element_at(const payload *from, uint64_t i) {
-    if (from->dtype == GBX_INT4) {
+    if (gbx_dtype_is_packed(from->dtype)) {
         uint64_t column = i % from->row;
         unsigned byte = from->bytes[i / from->row * ((from->row + 1) / 2) + column / 2];
         return column % 2 ? byte >> 4 : byte & 15u;
@@ -86,6 +86,10 @@ static double smallest_normal(uint32_t dtype) {
         return DBL_MIN;
     case GBX_FLOAT8_E4M3:
         return ldexp(1, -6);
+    case GBX_FLOAT4_E2M1:
+        return 1;
+    case GBX_FLOAT8_E8M0:
+        return 0; /* all are normal */
     case GBX_FLOAT16:
     case GBX_FLOAT8_E5M2:
         return ldexp(1, -14);
@@ -133,7 +137,7 @@ static expectation expect_floats(const payload *from) {
         exact->max_bits = gbx_f64_bits(greatest);
     }
     expected.mean = finite > 0 ? (double)(sum / (long double)finite) : NAN;
-    if (gbx_dtype_bits(from->dtype) == 8) { /* exact, here too */
+    if (gbx_dtype_bits(from->dtype) <= 8 && from->dtype != GBX_FLOAT8_E8M0) { /* exact, here too */
         expected.mean = finite > 0 ? (double)sum / (double)finite : NAN;
         return expected;
     }
@@ -232,7 +236,9 @@ static uint64_t quiet_nan(uint32_t dtype) {
         return 0x7e00;
     case GBX_FLOAT8_E5M2:
         return 0x7e;
-    default:
+    case GBX_FLOAT8_E8M0:
+        return 0xff;
+    default: /* its largest where a dtype has none */
         return 0x7f;
     }
 }
@@ -280,7 +286,7 @@ static void fill_with_odd_codes(payload *to, uint64_t rarity) {
         double usual = ((double)random_below(2000) - 1000) / 16;
         bool is_odd = random_below(rarity) == 0;
         uint64_t low = is_odd ? odd_code(to->dtype) : gbx_dtype_from_f64(to->dtype, usual);
-        uint64_t high = to->dtype == GBX_INT4 ? odd_code(to->dtype) << 4 : 0;
+        uint64_t high = gbx_dtype_is_packed(to->dtype) ? odd_code(to->dtype) << 4 : 0;
         put(to, i, low | high);
     }
 }
@@ -335,7 +341,7 @@ static void arrays_of_one_value(void **state) {
             payload same = payload_make(dtype, COUNT * element_bytes(dtype), (size_t)i % 9, COUNT);
             uint64_t code = odd_code(dtype);
             for (uint64_t k = 0; k < COUNT; ++k)
-                put(&same, k, dtype == GBX_INT4 ? code | code << 4 : code);
+                put(&same, k, gbx_dtype_is_packed(dtype) ? code | code << 4 : code);
             check(&same);
             free(same.block);
         }
@@ -378,7 +384,7 @@ static void all_codes(void **state) {
     (void)state;
     enum { AMONG = 160 };
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
-        unsigned bits = dtype == GBX_INT4 ? 8 : gbx_dtype_bits(dtype);
+        unsigned bits = gbx_dtype_is_packed(dtype) ? 8 : gbx_dtype_bits(dtype);
         if (bits > 16)
             continue;
         uint64_t codes = UINT64_C(1) << bits;
@@ -406,7 +412,7 @@ static void random_payloads(void **state) {
             size_t shift = (size_t)random_below(64);
             uint64_t row = 1 + random_below(500);
             payload values = payload_make(dtype, count * element_bytes(dtype), shift, row);
-            if (dtype == GBX_INT4)
+            if (gbx_dtype_is_packed(dtype))
                 values.size -= values.size % ((row + 1) / 2);
             fill_random(&values);
             check(&values);
@@ -421,7 +427,7 @@ static void large_payloads(void **state) {
     (void)state;
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype) {
         payload values = payload_make(dtype, 3 * GBX_STATISTICS_CALL_BYTES + 8 * 77, 3, 616);
-        values.size -= dtype == GBX_INT4 ? values.size % 308 : 0;
+        values.size -= gbx_dtype_is_packed(dtype) ? values.size % 308 : 0;
         fill_with_odd_codes(&values, 50);
         check(&values);
         free(values.block);
@@ -450,11 +456,13 @@ static void extreme_sums_are_exact(void **state) {
 /* The order that the header tells, so that figures can be had again elsewhere. */
 static void floats_are_summed_in_the_order_that_is_told(void **state) {
     (void)state;
-    const uint32_t dtypes[] = {GBX_FLOAT32, GBX_FLOAT16, GBX_BFLOAT16, GBX_FLOAT64};
+    const uint32_t dtypes[] = {GBX_FLOAT32, GBX_FLOAT16, GBX_BFLOAT16, GBX_FLOAT64,
+                               GBX_FLOAT8_E8M0};
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; ++d) {
         payload values = payload_make(dtypes[d], 100003 * element_bytes(dtypes[d]), 5, 0);
         for (uint64_t i = 0; i < payload_count(&values); ++i) {
-            double scale = ldexp(1, (int)random_below(30) - 20);
+            int range = dtypes[d] == GBX_FLOAT8_E8M0 ? 90 : 30;
+            double scale = ldexp(1, (int)random_below((uint64_t)range) - 20);
             double value = (double)(random_u64() >> 12) / (double)(UINT64_C(1) << 52) * scale;
             put(&values, i, gbx_dtype_from_f64(dtypes[d], value));
         }
@@ -472,24 +480,59 @@ static void floats_are_summed_in_the_order_that_is_told(void **state) {
 }
 
 /* What fills up odd rows is not counted, whatever it is; pieces cut rows anywhere. */
-static void int4_rows_of_odd_length(void **state) {
+static void check_odd_rows(uint32_t dtype, uint64_t row, size_t shift, uint64_t three,
+                           double mean) {
+    size_t row_bytes = (size_t)(row + 1) / 2;
+    payload values = payload_make(dtype, row_bytes * (1 + 50000 / row_bytes), shift, row);
+    fill_random(&values);
+    check(&values);
+    /* All elements have code 3 and what fills up has code 8: one of them counted would be seen. */
+    memset(values.bytes, 0x33, values.size);
+    for (size_t at = row_bytes - 1; row % 2 && at < values.size; at += row_bytes)
+        values.bytes[at] = 0x83;
+    gbx_statistics result = check(&values);
+    assert_int_equal(result.min_bits, three);
+    assert_int_equal(result.max_bits, three);
+    assert_true(result.mean == mean);
+    assert_int_equal(result.zero_count, 0);
+    free(values.block);
+}
+
+static void packed_rows_of_odd_length(void **state) {
     (void)state;
     const uint64_t rows[] = {1, 2, 3, 5, 7, 255, 257, 511, 4095, 8191, 8193, 8195, 40001};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
-        size_t row_bytes = (size_t)(rows[r] + 1) / 2;
-        payload values = payload_make(GBX_INT4, row_bytes * (1 + 50000 / row_bytes), r, rows[r]);
-        fill_random(&values);
-        check(&values);
-        /* All elements are 3 and what fills up is -8: one of them counted would be seen. */
-        memset(values.bytes, 0x33, values.size);
-        for (size_t at = row_bytes - 1; rows[r] % 2 && at < values.size; at += row_bytes)
-            values.bytes[at] = 0x83;
-        gbx_statistics result = check(&values);
-        assert_int_equal(result.min_bits, 3);
-        assert_int_equal(result.max_bits, 3);
-        assert_true(result.mean == 3);
-        free(values.block);
+        check_odd_rows(GBX_INT4, rows[r], r, 3, 3);
+        check_odd_rows(GBX_FLOAT4_E2M1, rows[r], r, gbx_f64_bits(1.5), 1.5);
     }
+}
+
+/* Counted by hand from the definitions of OCP MX. */
+static void values_of_the_mx_floats(void **state) {
+    (void)state;
+    /* -0.5, 6, 0, -0, 3, -6, 1.5 and half a byte */
+    const unsigned char halves[] = {0x79, 0x80, 0xf5, 0xf3};
+    /* 2^-127, NaN, 2, 1, 2^127, 0.5 */
+    const unsigned char scales[] = {0x00, 0xff, 0x80, 0x7f, 0xfe, 0x7e};
+    gbx_statistics_state sums;
+    gbx_statistics result;
+    gbx_statistics_begin(&sums, GBX_FLOAT4_E2M1);
+    gbx_statistics_update(&sums, halves, sizeof halves, 7);
+    gbx_statistics_end(&sums, &result);
+    assert_int_equal(result.min_bits, gbx_f64_bits(-6));
+    assert_int_equal(result.max_bits, gbx_f64_bits(6));
+    assert_int_equal(result.zero_count, 2);
+    assert_int_equal(result.subnormal_count, 1);
+    assert_int_equal(result.nan_count + result.inf_count, 0);
+    assert_true(result.mean == 4.0 / 7);
+    gbx_statistics_begin(&sums, GBX_FLOAT8_E8M0);
+    gbx_statistics_update(&sums, scales, sizeof scales, 6);
+    gbx_statistics_end(&sums, &result);
+    assert_int_equal(result.min_bits, gbx_f64_bits(0x1p-127));
+    assert_int_equal(result.max_bits, gbx_f64_bits(0x1p127));
+    assert_int_equal(result.nan_count, 1);
+    assert_int_equal(result.inf_count + result.zero_count + result.subnormal_count, 0);
+    assert_true(result.mean == 0x1p127 / 5);
 }
 
 static void bool_is_zero_or_not(void **state) {
@@ -522,7 +565,8 @@ int main(void) {
         cmocka_unit_test(large_payloads),
         cmocka_unit_test(extreme_sums_are_exact),
         cmocka_unit_test(floats_are_summed_in_the_order_that_is_told),
-        cmocka_unit_test(int4_rows_of_odd_length),
+        cmocka_unit_test(packed_rows_of_odd_length),
+        cmocka_unit_test(values_of_the_mx_floats),
         cmocka_unit_test(bool_is_zero_or_not),
         cmocka_unit_test(the_variant_in_use_has_a_name),
     };

@@ -110,22 +110,22 @@ VECTOR_INLINE void add_floats(doubles sums[2], vector x) {
     sums[1] = V(add_pd)(sums[1], V(cvtps_pd)(floats_of(high_half(x))));
 }
 
-VECTOR_INLINE vector floats_of_16(half x, uint32_t dtype) {
-    if (dtype == GBX_BFLOAT16)
-        return V(slli_epi32)(V(cvtepu16_epi32)(x), 16);
-    return SI(castps)(V(cvtph_ps)(x));
+VECTOR_INLINE vector floats_of_16(half x, gbx_statistics_kind kind) {
+    return kind == GBX_STATISTICS_BFLOAT16 ? V(slli_epi32)(V(cvtepu16_epi32)(x), 16)
+                                           : SI(castps)(V(cvtph_ps)(x));
 }
 
 /* One element for each lane. */
 VECTOR_INLINE void take_lanes(float_work *work, const unsigned char *elements, uint32_t dtype) {
-    gbx_float_codes codes = gbx_float_codes_of(dtype);
-    if (dtype == GBX_FLOAT64) {
+    const gbx_float_codes codes = gbx_float_codes_of(dtype);
+    const gbx_statistics_kind kind = gbx_dtype_table[dtype].statistics;
+    if (kind == GBX_STATISTICS_FLOAT64) {
         GBX_UNROLL
         for (int i = 0; i < SUMS; ++i) {
             vector x = count_64(&work->counts, load(elements + VECTOR * i), codes);
             work->sums[i] = V(add_pd)(work->sums[i], doubles_of(x));
         }
-    } else if (dtype == GBX_FLOAT32) {
+    } else if (kind == GBX_STATISTICS_FLOAT32) {
         GBX_UNROLL
         for (int i = 0; i < FLOAT_VECTORS; ++i)
             add_floats(work->sums + 2 * i,
@@ -134,14 +134,15 @@ VECTOR_INLINE void take_lanes(float_work *work, const unsigned char *elements, u
         GBX_UNROLL
         for (int i = 0; i < SHORT_VECTORS; ++i) {
             vector x = count_16(&work->counts, load(elements + VECTOR * i), codes);
-            add_floats(work->sums + 4 * i, floats_of_16(low_half(x), dtype));
-            add_floats(work->sums + 4 * i + 2, floats_of_16(high_half(x), dtype));
+            add_floats(work->sums + 4 * i, floats_of_16(low_half(x), kind));
+            add_floats(work->sums + 4 * i + 2, floats_of_16(high_half(x), kind));
         }
     }
 }
 
 VECTOR_INLINE void take_floats(gbx_statistics_state *state, const unsigned char *elements,
-                               size_t count, uint32_t dtype, size_t bytes) {
+                               size_t count, uint32_t dtype) {
+    const size_t bytes = gbx_dtype_table[dtype].bits / 8;
     float_work work;
     begin_counts(&work.counts, bytes);
     GBX_UNROLL
@@ -158,13 +159,15 @@ VECTOR_INLINE void take_floats(gbx_statistics_state *state, const unsigned char 
 /* --- float8 --- */
 
 VECTOR_INLINE void take_float8(gbx_statistics_state *state, const unsigned char *elements,
-                               size_t count, uint32_t dtype, int part_count) {
+                               size_t count, uint32_t dtype) {
     const gbx_float_codes codes = gbx_float_codes_of(dtype);
     const gbx_float8_units units = gbx_float8_units_of(dtype);
+    const int part_count = gbx_float8_parts(units.step);
     const vector small = load_table(units.small), other = load_table(units.other);
     const vector lower_bits = set1_8(15), pair = set1_16(1), one = set1_64(1);
     float_counts counts;
-    vector factors[4], parts[4]; /* parts of the sum, in lanes of 32 bits */
+    /* Parts of the sum, in lanes of 32 bits. */
+    vector factors[GBX_FLOAT8_PARTS_MAX], parts[GBX_FLOAT8_PARTS_MAX];
     begin_counts(&counts, 1);
     for (int p = 0; p < part_count; ++p) {
         signed char table[16];
@@ -234,7 +237,9 @@ VECTOR_INLINE void end_integers(const integer_work *work, gbx_statistics_state *
 }
 
 VECTOR_INLINE void take_integers(gbx_statistics_state *state, const unsigned char *elements,
-                                 size_t count, uint32_t dtype, size_t bytes) {
+                                 size_t count, uint32_t dtype) {
+    const bool is_packed = gbx_dtype_table[dtype].bits < 8;
+    const size_t bytes = is_packed ? 1 : gbx_dtype_table[dtype].bits / 8;
     const uint64_t flip_bits = gbx_integer_flip_of(dtype);
     const vector flip = bytes == 1   ? set1_8(flip_bits)
                         : bytes == 2 ? set1_16(flip_bits)
@@ -245,7 +250,7 @@ VECTOR_INLINE void take_integers(gbx_statistics_state *state, const unsigned cha
     for (size_t at = 0; at < count * bytes; at += VECTOR) {
         vector x = load(elements + at);
         vector key = SI(xor)(x, flip);
-        if (dtype == GBX_INT4) {
+        if (is_packed) {
             const vector lower_bits = set1_8(15);
             vector high = SI(and)(V(srli_epi16)(x, 4), lower_bits);
             take_keys_8(&work, SI(xor)(SI(and)(x, lower_bits), flip), flip);
@@ -263,8 +268,8 @@ VECTOR_INLINE void take_integers(gbx_statistics_state *state, const unsigned cha
     end_integers(&work, state, bytes);
 }
 
-TARGET static void take_bool(gbx_statistics_state *state, const unsigned char *elements,
-                             size_t count) {
+VECTOR_INLINE void take_bools(gbx_statistics_state *state, const unsigned char *elements,
+                              size_t count) {
     uint64_t zeros = 0;
     for (size_t at = 0; at < count; at += VECTOR)
         zeros += ones(is_zero_8(load(elements + at)));
@@ -273,45 +278,38 @@ TARGET static void take_bool(gbx_statistics_state *state, const unsigned char *e
 
 /* --- one function for each dtype, for which it is a constant --- */
 
-#define KERNEL(take, name, dtype, detail)                                                          \
-    TARGET static void name(gbx_statistics_state *state, const unsigned char *elements,            \
-                            size_t count) {                                                        \
-        take(state, elements, count, dtype, detail);                                               \
+VECTOR_INLINE void take_elements(gbx_statistics_state *state, const unsigned char *elements,
+                                 size_t count, uint32_t dtype) {
+    switch ((gbx_statistics_kind)gbx_dtype_table[dtype].statistics) {
+    case GBX_STATISTICS_FLOAT32:
+    case GBX_STATISTICS_FLOAT16:
+    case GBX_STATISTICS_BFLOAT16:
+    case GBX_STATISTICS_FLOAT64:
+        take_floats(state, elements, count, dtype);
+        break;
+    case GBX_STATISTICS_FLOAT8:
+        take_float8(state, elements, count, dtype);
+        break;
+    case GBX_STATISTICS_INTEGERS:
+        take_integers(state, elements, count, dtype);
+        break;
+    case GBX_STATISTICS_BOOLS:
+        take_bools(state, elements, count);
+        break;
+    case GBX_STATISTICS_CODES:
+        gbx_statistics_plain[dtype](state, elements, count);
+        break;
     }
+}
 
-KERNEL(take_floats, take_float32, GBX_FLOAT32, 4)
-KERNEL(take_floats, take_float16, GBX_FLOAT16, 2)
-KERNEL(take_floats, take_bfloat16, GBX_BFLOAT16, 2)
-KERNEL(take_floats, take_float64, GBX_FLOAT64, 8)
-KERNEL(take_float8, take_float8_e4m3, GBX_FLOAT8_E4M3, 2)
-KERNEL(take_float8, take_float8_e5m2, GBX_FLOAT8_E5M2, 4)
-KERNEL(take_integers, take_int4, GBX_INT4, 1)
-KERNEL(take_integers, take_int8, GBX_INT8, 1)
-KERNEL(take_integers, take_uint8, GBX_UINT8, 1)
-KERNEL(take_integers, take_int16, GBX_INT16, 2)
-KERNEL(take_integers, take_uint16, GBX_UINT16, 2)
-KERNEL(take_integers, take_int32, GBX_INT32, 4)
-KERNEL(take_integers, take_uint32, GBX_UINT32, 4)
-KERNEL(take_integers, take_int64, GBX_INT64, 8)
-KERNEL(take_integers, take_uint64, GBX_UINT64, 8)
+#define KERNEL(dtype, ...)                                                                         \
+    TARGET static void take_##dtype(gbx_statistics_state *state, const unsigned char *elements,    \
+                                    size_t count) {                                                \
+        take_elements(state, elements, count, GBX_##dtype);                                        \
+    }
+GBX_DTYPES(KERNEL)
 
-gbx_statistics_kernel *const KERNELS[GBX_DTYPE_COUNT] = {
-    [GBX_FLOAT32] = take_float32,
-    [GBX_FLOAT16] = take_float16,
-    [GBX_BFLOAT16] = take_bfloat16,
-    [GBX_FLOAT64] = take_float64,
-    [GBX_INT8] = take_int8,
-    [GBX_UINT8] = take_uint8,
-    [GBX_INT16] = take_int16,
-    [GBX_UINT16] = take_uint16,
-    [GBX_INT32] = take_int32,
-    [GBX_UINT32] = take_uint32,
-    [GBX_INT64] = take_int64,
-    [GBX_UINT64] = take_uint64,
-    [GBX_BOOL] = take_bool,
-    [GBX_FLOAT8_E4M3] = take_float8_e4m3,
-    [GBX_FLOAT8_E5M2] = take_float8_e5m2,
-    [GBX_INT4] = take_int4,
-};
+#define KERNEL_OF(dtype, ...) [GBX_##dtype] = take_##dtype,
+gbx_statistics_kernel *const KERNELS[GBX_DTYPE_COUNT] = {GBX_DTYPES(KERNEL_OF)};
 
 #endif
