@@ -1,5 +1,5 @@
 # Manual pages and completions, from the tables of the commands.
-gbx_program(generate-docs src/cli/generate_main.c $<TARGET_OBJECTS:glassbox_commands>)
+gbx_program(generate-docs scripts/generate_docs.c $<TARGET_OBJECTS:glassbox_commands>)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/cli/commands.c)
 file(READ src/cli/commands.c commands)
 string(REGEX MATCHALL "X\\([a-z]+\\)" commands "${commands}")

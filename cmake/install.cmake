@@ -8,7 +8,7 @@ install(FILES ${GBX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_BINARY_DIR}/completions/glassbox.bash RENAME glassbox
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_BINARY_DIR}/completions/_glassbox DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-# Of no version of Python, so not among the packages of one: users add it to PYTHONPATH.
+# Works with any version of Python, so it is not installed into one: users add it to PYTHONPATH.
 install(DIRECTORY python/glassbox DESTINATION ${CMAKE_INSTALL_DATADIR}/glassbox/python
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 

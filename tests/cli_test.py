@@ -20,7 +20,7 @@ commands:
   audit       find writes that nobody declared, and reads that came too early
   verify      check every hash, size and count of a dump
   export      write values to one archive, or for another tool
-  recover     make the dump of a run that was killed whole
+  recover     repair the dump of a killed run
   platforms   list the platforms a chip can be of
   version     print the version
   help        print this help, or that of a command

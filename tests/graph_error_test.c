@@ -43,7 +43,7 @@ static const wrong_graph wrong_graphs[] = {
      STEP_AT ": its 5 blocks wait for each other, but the chip has only 4", "open it with as many"},
     {"bad_tensor", NULL_POINTER, 0, A | T, STEP_AT ": argument 1 is a null tensor", NULL},
     {"bad_tensor", NULL_DATA, 0, ALL, STEP_AT ": argument 1 is a null tensor", NULL},
-    {"bad_tensor", BAD_DTYPE, 0, ALL, STEP_AT ": argument 1: tensor: dtype is 99, expected 1 to 16",
+    {"bad_tensor", BAD_DTYPE, 0, ALL, STEP_AT ": argument 1: tensor: dtype is 99, expected 1 to 18",
      NULL},
     {"bad_tensor", NEGATIVE_SHAPE, 0, ALL,
      STEP_AT ": argument 1: tensor: shape[0] is -4, expected 0 or more", NULL},

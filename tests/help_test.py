@@ -152,7 +152,7 @@ def help_options(text):
 
 
 def unescaped(text):
-    return re.sub(r"\\f.", "", text.replace("\\-", "-").replace("\\(aq", "'").replace("\\(ti", "~"))
+    return re.sub(r"\\f.", "", text.replace("\\-", "-").replace("\\(aq", "'").replace("\\(ti", "~").replace("\\e", "\\"))
 
 
 def man_sections(text):

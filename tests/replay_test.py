@@ -137,13 +137,13 @@ def check_planted():
     check_in("strays", f" outside its outputs, the first at {hex(int(document['stray_address'], 16))}, in argument 0 x\n",
              replay_text(dump, 5))
     check("by id", replay(dump, entries_of(told, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
-    check_in("no such id", "the dump has no task of this id", refuse(dump, "0x12345"))
+    check_in("no such id", "the dump has no task with this id", refuse(dump, "0x12345"))
     check_flaky(dump)
     check_narrow(dump)
     refuse(dump, 7)
     refuse(dump, "9..12")
     check("range", [t["task_seq"] for t in replay(dump, "0..1")["tasks"]], [0, 1])
-    check_in("dispatch", "--dispatch 1: the last one of this task is 0", refuse(dump, 0, "--dispatch", 1))
+    check_in("dispatch", "--dispatch 1: the last dispatch of this task is 0", refuse(dump, 0, "--dispatch", 1))
 
 
 def check_flaky(dump):
@@ -361,11 +361,11 @@ def check_manifest_alone():
     document = replay(dump, "all")
     check("no addresses: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", True)] * 5)
     (dump / "run.json").unlink()
-    check_in("no run.json", "no run.json, and so no copy of its kernels", refuse(dump, 0))
+    check_in("no run.json", "no run.json with copies of its kernels", refuse(dump, 0))
     add = EXAMPLES / "vector_example" / "kernels" / "add.c"
     check("no run.json, a kernel", [o["mismatches"] for o in replay(dump, 0, "--kernel", add)["outputs"]], [0])
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
-    check_in("blocks that are not told", "does not tell which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
+    check_in("blocks that are not told", "does not record which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
 
 
 # --- what is missing ---
@@ -374,8 +374,8 @@ def check_manifest_alone():
 def check_missing():
     scene = EXAMPLES / "vector_example"
     for name, options, parts in (
-            ("stats", ("--dump-tensor=stats",), ["0 (x)", "1 (y)", "without payload at level stats"]),
-            ("filtered", ("--dump-tensor", "--dump-filter", "kernel=add,arg=0"), ["1 (y)", "left out by the filters"]),
+            ("stats", ("--dump-tensor=stats",), ["0 (x)", "1 (y)", "has no payload at level stats"]),
+            ("filtered", ("--dump-tensor", "--dump-filter", "kernel=add,arg=0"), ["1 (y)", "was excluded by the filters"]),
             ("cut", ("--dump-tensor", "--dump-max-tensor", "100"), ["0 (x)", "truncated to 96 of 65536 bytes", "--dump-tensor=full, without --dump-max-tensor"])):
         dump = record(scene, name, *options)
         text = refuse(dump, 0)

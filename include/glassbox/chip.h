@@ -36,8 +36,7 @@ typedef struct gbx_chip gbx_chip;
 
 typedef enum gbx_device_mode {
     GBX_DEVICE_PROCESS = 0, /* the chip is a process of its own, which may crash */
-    GBX_DEVICE_THREAD =
-        1 /* the chip is threads of this process: for debuggers and function pointers */
+    GBX_DEVICE_THREAD = 1   /* threads of this process: for debuggers and function pointers */
 } gbx_device_mode;
 
 /* All zero means the defaults above, on a2a3sim, in a process. */
@@ -100,8 +99,8 @@ typedef struct gbx_kernel {
     const char *link_flags;       /* libraries besides -lm, separated by blanks; may be NULL */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
-                                  /* For dumps; all may be NULL. */
-    const char *signature;        /* "in,inout,out,scalar:float32" */
+    /* The rest is for dumps; each may be NULL. */
+    const char *signature; /* "in,inout,out,scalar:float32" */
     const char *arg_names; /* "query,state,output,scale": a name for each word of the signature */
     const char *origin;    /* with shared_object: its source, compiled with the flags above */
 } gbx_kernel;

@@ -4,14 +4,13 @@
 
 enum { TASKS_MAX = 40, EDGES_MAX = 200, GRAPHS = 400, FAR_TASKS = 1500 };
 
-/* What a dump says, and what follows from it by trying all paths. Tasks by their place in
- * `numbers`. */
+/* What a dump records, and what follows by trying all paths. Tasks are indices in `numbers`. */
 typedef struct model {
     uint64_t count;
     uint64_t numbers[TASKS_MAX];
     bool edges[TASKS_MAX][TASKS_MAX]; /* [later][earlier] */
     bool paths[TASKS_MAX][TASKS_MAX];
-    uint64_t unknown_edges; /* different ones, a task */
+    uint64_t unknown_edges; /* different ones per task */
 } model;
 
 typedef struct fixture {
@@ -45,7 +44,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The reader is closed before the graph is looked at. */
+/* Closes the reader before the graph is used. */
 static void open_graph(fixture *f) {
     gbx_reader *reader = NULL;
     finish_journal(&f->journal, &f->dump);
@@ -92,7 +91,7 @@ static void test_times_and_edges(void **state) {
     put_edges(f, 9, first, 2);
     put_task(f, 9, 400);
     put_task(f, 3, 100);
-    put_edges(f, 9, second, 1); /* told twice: the same edge */
+    put_edges(f, 9, second, 1); /* the same edge twice */
     put_task(f, 7, 200);
     put_done(f, 3, 150);
     put_task(f, 9, 999); /* the first one counts */
@@ -189,7 +188,7 @@ static void make_random(fixture *f, model *m, uint64_t seed) {
     find_paths(m);
 }
 
-/* Edges of the graph are those of the dump but for such as lie on a cycle; takes them over. */
+/* Checks that the graph has the edges of the dump, except on cycles; takes them over. */
 static void compare_edges(const fixture *f, model *m) {
     uint64_t dropped = 0;
     for (uint64_t later = 0; later < m->count; ++later) {
@@ -250,7 +249,7 @@ static void test_random_graphs(void **state) {
     assert_in_range(with_cycles, GRAPHS / 4, GRAPHS * 3 / 4);
 }
 
-/* Edges of a long graph: a few near ones, and now and then one to any. */
+/* Edges of a long graph: a few near ones, and sometimes one to any task. */
 static void put_long_graph(fixture *f, bool (*paths)[FAR_TASKS], uint64_t seed) {
     for (uint64_t later = 0; later < FAR_TASKS; ++later) {
         put_task(f, later, 0);
@@ -267,7 +266,7 @@ static void put_long_graph(fixture *f, bool (*paths)[FAR_TASKS], uint64_t seed) 
     }
 }
 
-/* The same few are asked for by all tasks, as by those that read the same tensors, in any order. */
+/* All tasks ask for the same few, as readers of the same tensors do, in any order. */
 static void test_far_paths(void **state) {
     fixture *f = *state;
     uint64_t seed = 5, found = 0, asked = 0;

@@ -46,7 +46,7 @@ typedef struct gbx_program_set {
     /* A worker before its first sleep, and whether it has not been woken since. */
     void (*park_first)(void *state, uint32_t worker);
     bool (*is_parked)(void *state, uint32_t worker);
-    const void *context; /* of whoever made the set; outlives the device */
+    const void *context; /* passed to init; outlives the device */
 } gbx_program_set;
 
 #endif

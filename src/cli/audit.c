@@ -1,7 +1,6 @@
 #include "cli/command.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 
 typedef struct command_line {
     const char *dump;
@@ -48,18 +47,13 @@ static const gbx_option options[] = {{"json", .help = "Print one JSON document, 
 const gbx_command gbx_command_audit = {
     .name = "audit",
     .summary = "find undeclared writes and reads that came too early",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .groups = {{NULL, options, 0}},
     .description =
         "Replay memory from the records of a dump. Finds inputs that do not hold what was last "
         "left there (a task wrote without declaring it), inputs that were read before their "
         "producer had completed or that nothing orders after it (a dependency is missing), and "
-        "outputs that tasks wrote over each other. DUMP is a dump directory, its parent or its "
-        "tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ").",
+        "outputs that tasks wrote over each other. " GBX_DUMP_IS ".",
     .examples = "glassbox audit\n"
                 "glassbox audit outputs/vector_example_default\n"
                 "glassbox audit outputs --json\n",

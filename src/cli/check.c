@@ -4,7 +4,6 @@
 #include "report/ending.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 
 typedef struct command_line {
     const char *dump;
@@ -95,17 +94,12 @@ static const gbx_option options[] = {
 const gbx_command gbx_command_check = {
     .name = "check",
     .summary = "say which task is the first that is wrong for its own inputs",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .groups = {{NULL, options, 0}},
     .description =
         "Run the reference of each task's kernel on the inputs in the dump, and compare with the "
         "outputs in the dump: which task is the first that is wrong for its own inputs? An error "
-        "that a task only inherits does not count. DUMP is a dump directory, its parent or its "
-        "tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ").",
+        "that a task only inherits does not count. " GBX_DUMP_IS ".",
     .examples = "glassbox check\n"
                 "glassbox check outputs/before --scene examples/paged_attention\n"
                 "glassbox check --kernel 'softmax*' --task 0..99\n"

@@ -250,8 +250,10 @@ static gbx_status parse_words(const gbx_command *command, void *line, int argc, 
     if (!doc)
         return gbx_fail_memory("reading the options");
     list_options(&p, rows);
-    const struct argp parser = {
-        .options = rows, .parser = parse, .args_doc = command->arguments, .doc = doc};
+    const struct argp parser = {.options = p.count > 0 ? rows : NULL, /* argp leaks an empty list */
+                                .parser = parse,
+                                .args_doc = command->arguments,
+                                .doc = doc};
     argv[0] = name;
     argp_err_exit_status = GBX_EXIT_USAGE;
     if (argp_parse(&parser, argc, argv, 0, NULL, &p) != 0)

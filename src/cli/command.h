@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "report/sink.h"
+#include "store/dump_path.h"
 #include "text/names.h"
 
 /* --- options --- */
@@ -127,6 +128,14 @@ typedef struct gbx_command {
     void (*check)(struct argp_state *state, void *line);
     gbx_status (*run)(void *line, gbx_invocation *invocation);
 } gbx_command;
+
+/* The members of a command that is about one dump, which `member` of its struct names. */
+#define GBX_TAKES_DUMP(type, member)                                                               \
+    .arguments = "[DUMP]", .takes = "one dump", .most = 1,                                         \
+    .arguments_offset = offsetof(type, member), .line_bytes = sizeof(type)
+
+#define GBX_DUMP_IS                                                                                \
+    "DUMP is a dump directory, its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT ")"
 
 /* All of them, in the order of the help; ends with NULL. To add one, see commands.c. */
 extern const gbx_command *const gbx_commands[];

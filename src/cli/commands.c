@@ -19,8 +19,11 @@
     X(view)                                                                                        \
     X(check)                                                                                       \
     X(replay)                                                                                      \
+    X(diff)                                                                                        \
     X(audit)                                                                                       \
+    X(verify)                                                                                      \
     X(export)                                                                                      \
+    X(recover)                                                                                     \
     X(platforms)                                                                                   \
     X(version)                                                                                     \
     X(help)

@@ -5,7 +5,6 @@
 #include "cli/filters.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 
 typedef struct command_line {
     const char *dump;
@@ -114,19 +113,14 @@ static const command_line defaults = {.format = FORMAT_NONE};
 const gbx_command gbx_command_export = {
     .name = "export",
     .summary = "write values to one archive, or for another tool",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .defaults = &defaults,
     .groups = {{NULL, options, 0},
                {"Filters:", gbx_filter_options, offsetof(command_line, selection)}},
     .description =
         "Write the tensors and scalars of a dump, or those that match the filters, for other "
-        "tools, and say what the format has no place for. DUMP is a dump directory, its parent or "
-        "its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT
-        "). The output appears when it is complete; Ctrl-C leaves nothing behind.",
+        "tools, and say what the format has no place for. " GBX_DUMP_IS
+        ". The output appears when it is complete; Ctrl-C leaves nothing behind.",
     .examples = "glassbox export --format npz -o run.npz\n"
                 "glassbox export --arg weights --as float32 --format npz -o weights.npz\n"
                 "glassbox export --format simpler -o args_dump\n",

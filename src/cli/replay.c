@@ -6,7 +6,6 @@
 #include "replay/save/save.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 #include "text/filter_values.h"
 
 typedef struct command_line {
@@ -253,20 +252,15 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
 const gbx_command gbx_command_replay = {
     .name = "replay",
     .summary = "call the kernels of one task again, alone",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .defaults = &(const command_line){.dispatch = -1, .runs = 1},
     .groups = {{NULL, options, 0}},
     .description =
         "Run one task of a dump again, alone, in its own process: tensors where they were, inputs "
         "as they were before dispatch, outputs poisoned; and compare what it leaves with the dump, "
-        "bit for bit. DUMP is a dump directory, its parent or its tensor_dump "
-        "(default: " GBX_DUMP_PATH_DEFAULT "). Kernels in a dump are code: they run without asking "
-        "only if the same bytes are in this user's kernel cache, or if their source compiles to "
-        "the same bytes.",
+        "bit for bit. " GBX_DUMP_IS
+        ". Kernels in a dump are code: they run without asking only if the same bytes are in this "
+        "user's kernel cache, or if their source compiles to the same bytes.",
     .examples = "glassbox replay --task 29\n"
                 "glassbox replay outputs/latest --task all\n"
                 "glassbox replay --task 29 \\\n"

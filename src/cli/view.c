@@ -8,7 +8,6 @@
 #include "report/ending.h"
 #include "report/progress.h"
 #include "report/reports.h"
-#include "store/dump_path.h"
 
 /* What was not given; options take smaller values. */
 #define NONE UINT64_MAX
@@ -201,20 +200,15 @@ static const command_line defaults = {.index = NONE, .limit = NONE, .format = FO
 const gbx_command gbx_command_view = {
     .name = "view",
     .summary = "show what a dump holds: a list, or one tensor's values",
-    .arguments = "[DUMP]",
-    .takes = "one dump",
-    .most = 1,
-    .arguments_offset = offsetof(command_line, dump),
-    .line_bytes = sizeof(command_line),
+    GBX_TAKES_DUMP(command_line, dump),
     .defaults = &defaults,
     .groups = {{NULL, options, 0},
                {"Filters:", gbx_filter_options, offsetof(command_line, selection)}},
     .description =
         "Show what a dump holds: a list of every argument of every task, before it was dispatched "
-        "and after it completed; with --index, or a filter that leaves one entry, its values. DUMP "
-        "is a dump directory, its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT
-        "), or a dump of another tool. A filter may be given several times: any of its values may "
-        "match; the list has what matches all filters.",
+        "and after it completed; with --index, or a filter that leaves one entry, its values. " GBX_DUMP_IS
+        ", or a dump of another tool. A filter may be given several times: any of its "
+        "values may match; the list has what matches all filters.",
     .examples = "glassbox view\n"
                 "glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
                 "glassbox view --index 17\n"

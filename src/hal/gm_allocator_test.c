@@ -63,7 +63,7 @@ static uint64_t random_below(model *m, uint64_t limit) {
     return next_random(&m->random) % limit;
 }
 
-/* Every power of two is as likely as the next, so that small, odd and huge sizes all come. */
+/* Every power of two is equally likely, so that small, odd and huge sizes all occur. */
 static uint64_t random_size(model *m) {
     uint64_t limit = UINT64_C(2) << random_below(m, 19);
     return 1 + random_below(m, limit);
@@ -336,7 +336,7 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     (void)state;
     gbx_gm_allocator *allocator = create(64 * KIB);
     uint64_t at = alloc(allocator, 1000, 1);
-    alloc(allocator, 1000, 1); /* what lies behind is allocated too, and is still outside */
+    alloc(allocator, 1000, 1); /* the memory behind is allocated, too, but still outside */
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at, 1000));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at, 0));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at + 999, 1));
@@ -417,7 +417,7 @@ static void many_holes_are_joined_at_last(void **state) {
 
 static void live_allocations_are_given_back_by_destroy(void **state) {
     (void)state;
-    gbx_gm_allocator *allocator = create(64 * KIB); /* the leak checker is what looks here */
+    gbx_gm_allocator *allocator = create(64 * KIB); /* the leak checker checks this */
     for (size_t i = 0; i < 10; ++i)
         alloc(allocator, KIB, 2 * KIB);
     gbx_gm_allocator_destroy(allocator);

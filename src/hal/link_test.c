@@ -214,8 +214,8 @@ static void assert_send_is_lost_quietly(int kind) {
 }
 
 /*
- * Blocked, a SIGPIPE stays pending, and is seen, instead of ending the test. Linux raises none for
- * sequenced packets, so a stream shows that the link asks for none.
+ * A blocked SIGPIPE stays pending, where the test sees it, instead of ending the test. Linux raises
+ * none for sequenced packets; a stream socket shows that the link asks for none.
  */
 static void sending_to_a_closed_peer_is_a_lost_device_without_a_signal(void **state) {
     (void)state;
@@ -281,7 +281,7 @@ static void ignore_signal(int number) {
     (void)number;
 }
 
-/* The receiver has no way to say that it sleeps, so it is disturbed for a while. */
+/* The receiver cannot say that it sleeps, so signals are sent to it for a while. */
 static void *interrupt_then_send(void *argument) {
     const interrupter *job = argument;
     for (int i = 0; i < 20; ++i) {

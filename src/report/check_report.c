@@ -69,11 +69,12 @@ static const gbx_field kernel_fields[] = {
     GBX_FIELD_IF(kernel_row, is_compared, of.max_rel, F64, NULL, "MAX REL", .absent = "-",
                  .leaves = 1)};
 
-static void make_kernel(const void *context, uint64_t number, void *out_row) {
+static gbx_status make_kernel(const void *context, uint64_t number, void *out_row) {
     const reporting *r = context;
     const gbx_check_kernel *kernel = &r->kernels[number];
     *(kernel_row *)out_row = (kernel_row){*kernel, kernel_name(r, kernel->first),
                                           kernel->verdicts[GBX_CHECK_NOT_CHECKED] < kernel->tasks};
+    return NULL;
 }
 
 typedef struct task_row {

@@ -18,11 +18,11 @@ static void print_names(gbx_sink *sink, const gbx_export_names *names, const cha
 static void print_raw(gbx_sink *sink, uint32_t dtype, uint64_t count) {
     gbx_texts *t = &sink->texts;
     const char *noun = gbx_text_join(t, gbx_dtype_name(dtype), " ", "tensor");
-    gbx_sink_print(
-        sink, "%s %s written as raw %s%s; --as %s converts %s\n", gbx_text_counted(t, count, noun),
-        gbx_text_verb(count, "was", "were"), gbx_dtype_name(gbx_npy_stored_dtype(dtype)),
-        gbx_dtype_is_packed(dtype) ? ", two elements a byte" : "",
-        gbx_dtype_name(gbx_npy_number_dtype(dtype)), gbx_text_verb(count, "it", "them"));
+    gbx_sink_print(sink, "%s %s written as raw %s%s; --as %s converts %s\n",
+                   gbx_text_counted(t, count, noun), gbx_text_verb(count, "was", "were"),
+                   gbx_dtype_name(gbx_npy_stored_dtype(dtype)),
+                   gbx_dtype_is_packed(dtype) ? ", two elements a byte" : "",
+                   gbx_dtype_name(gbx_npy_number_dtype(dtype)), gbx_text_verb(count, "it", "them"));
 }
 
 static void print_written(gbx_sink *sink, uint64_t written, const char *what, uint64_t bytes,

@@ -106,13 +106,14 @@ static const char *output_verdict(const gbx_replay_compared *output) {
                                                              : words_of[GBX_REPLAY_PARTLY].text;
 }
 
-static void make_output(const void *outputs, uint64_t number, void *out_row) {
+static gbx_status make_output(const void *outputs, uint64_t number, void *out_row) {
     const gbx_replay_compared *output = (const gbx_replay_compared *)outputs + number;
     *(output_row *)out_row =
         (output_row){.of = *output,
                      .verdict = output_verdict(output),
                      .note = output->is_compared ? "" : "the dump lacks what the old kernel left",
                      .is_bad = output->is_compared && output->bits.mismatches > 0};
+    return NULL;
 }
 
 /* --- rows: elements of another kernel --- */
@@ -134,10 +135,11 @@ static const gbx_field element_fields[] = {
     ELEMENT_IF(has_new, new_bits, "new", "NEW", .absent = "not written"),
     ELEMENT_IF(has_expected, expected_bits, "expected", "EXPECTED", )};
 
-static void make_element(const void *context, uint64_t number, void *out_row) {
+static gbx_status make_element(const void *context, uint64_t number, void *out_row) {
     const gbx_replay_swap *swap = context;
     const gbx_swap_element *element = &swap->elements[number];
     *(element_row *)out_row = (element_row){*element, swap->result.outputs[element->output]};
+    return NULL;
 }
 
 /* --- rows: tasks --- */
@@ -227,7 +229,7 @@ typedef struct task_source {
     const gbx_replay_result *results;
 } task_source;
 
-static void make_task(const void *context, uint64_t number, void *out_row) {
+static gbx_status make_task(const void *context, uint64_t number, void *out_row) {
     const task_source *source = context;
     const gbx_replay_result *result = &source->results[number];
     const gbx_replay_outcome *outcome = &result->outcome;
@@ -247,6 +249,7 @@ static void make_task(const void *context, uint64_t number, void *out_row) {
                    .has_stray = outcome->stray_bytes > 0,
                    .has_stray_argument = outcome->stray_bytes > 0 && result->stray_argument >= 0};
     row->note = task_note(&source->sink->texts, result, &row->sums);
+    return NULL;
 }
 
 /* --- text: the first line --- */

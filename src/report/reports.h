@@ -6,6 +6,7 @@
 #define GBX_REPORT_REPORTS_H
 
 #include "analysis/audit/audit.h"
+#include "analysis/diff/diff.h"
 #include "analysis/export/export.h"
 #include "analysis/selection.h"
 #include "replay/check/check_report.h"
@@ -14,6 +15,8 @@
 #include "report/dump.h"
 #include "report/sink.h"
 #include "scene/runner.h"
+#include "store/recover.h"
+#include "store/verify/verify.h"
 
 /* --- audit_report.c --- */
 
@@ -41,6 +44,52 @@ GBX_MUST_USE gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_re
                                              const char *run_end, bool as_json);
 GBX_MUST_USE gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap,
                                               const char *files, const char *run_end, bool as_json);
+
+/* --- diff_report.c --- */
+
+/* The two dumps, and the one whose names and numbers are shown: A, unless only B has names. */
+typedef struct gbx_diff_dumps {
+    gbx_opened_dump a;
+    gbx_opened_dump b;
+    bool shows_b;
+} gbx_diff_dumps;
+
+enum { GBX_DIFF_LINES_MAX = 20 };
+
+/* Their entries are NULL. */
+typedef struct gbx_diff_kept {
+    gbx_diff_record records[GBX_DIFF_LINES_MAX];
+    uint64_t count;
+} gbx_diff_kept;
+
+/* While records come, JSON is written, or the first of each verdict are kept for a text. */
+typedef struct gbx_diff_report {
+    gbx_sink *sink;
+    const gbx_diff_dumps *dumps;
+    bool as_json;
+    gbx_diff_kept kept[GBX_DIFF_VERDICT_COUNT];  /* those of B are with those of A */
+    gbx_diff_record gaps[GBX_DIFF_REASON_COUNT]; /* the first that was not compared of each */
+} gbx_diff_report;
+
+/* The report borrows sink and dumps, and needs no free. */
+void gbx_diff_report_begin(gbx_sink *sink, const gbx_diff_dumps *dumps, bool as_json,
+                           gbx_diff_report *out_report);
+
+/* For gbx_diff_observer.on_record. */
+void gbx_diff_report_add(gbx_diff_report *report, const gbx_diff_record *record);
+
+/* `status` is how the comparison ended: a failure is returned, and JSON ends where it is. */
+GBX_MUST_USE gbx_status gbx_diff_report_end(gbx_diff_report *report, const gbx_diff_result *result,
+                                            gbx_status status);
+
+/* --- verify_report.c --- */
+
+GBX_MUST_USE gbx_status gbx_verification_print(gbx_sink *sink, const gbx_verification *verification,
+                                               const char *directory, bool as_json);
+
+/* --- recover_report.c --- */
+
+void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char *directory);
 
 /* --- run_report.c --- */
 

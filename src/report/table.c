@@ -268,11 +268,9 @@ static bool is_text(gbx_field_kind kind) {
     }
 }
 
-static const char *row_at(const gbx_rows *rows, uint64_t number) {
-    if (!rows->make)
-        return (const char *)rows->rows + number * rows->row_bytes;
-    rows->make(rows->rows, number, rows->made);
-    return rows->made;
+static gbx_status find_row(const gbx_rows *rows, uint64_t number, const char **out_row) {
+    *out_row = rows->make ? rows->made : (const char *)rows->rows + number * rows->row_bytes;
+    return rows->make ? rows->make(rows->rows, number, rows->made) : NULL;
 }
 
 typedef struct rows_context {
@@ -283,9 +281,10 @@ typedef struct rows_context {
 static gbx_status fill_row(void *context, uint64_t number, bool is_measured, const char **cells) {
     const rows_context *c = context;
     const gbx_rows *rows = c->rows;
-    const char *row = row_at(rows, number);
+    const char *row;
     size_t column = 0;
     (void)is_measured;
+    GBX_TRY(find_row(rows, number, &row));
     for (size_t i = 0; i < rows->field_count; ++i)
         if (rows->fields[i].heading)
             cells[column++] = cell_text(&c->sink->texts, &rows->fields[i], row);
@@ -300,7 +299,7 @@ gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap) {
         const gbx_field *field = &rows->fields[i];
         if (field->heading)
             columns[count++] = (gbx_column){.heading = field->heading,
-                                            .is_right = !is_text(field->kind),
+                                            .is_right = field->is_right || !is_text(field->kind),
                                             .narrowest = field->narrowest,
                                             .leaves = field->leaves};
     }
@@ -390,10 +389,12 @@ void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows 
 
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows) {
     gbx_rows row = *rows;
+    const char *at;
     gbx_json_key(json, key);
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < rows->count && !gbx_json_has_failed(json); ++i) {
-        row.rows = row_at(rows, i);
+        gbx_json_fail(json, find_row(rows, i, &at));
+        row.rows = at;
         gbx_json_begin_object_inline(json);
         gbx_json_put_row(json, &row);
         gbx_json_end_object(json);

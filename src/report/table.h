@@ -79,6 +79,7 @@ typedef struct gbx_field {
     const gbx_name_set *names; /* of GBX_FIELD_NAME */
     const char *absent; /* in tables in the place of a value that is not known; NULL: empty */
     bool hides_zero;    /* in tables zero is empty */
+    bool is_right;      /* a text that stands on the right; numbers always do */
     uint8_t narrowest;  /* as in gbx_column */
     uint8_t leaves;
 } gbx_field;
@@ -106,8 +107,9 @@ typedef struct gbx_rows {
     const void *rows; /* or what rows are made of */
     size_t row_bytes;
     uint64_t count;
-    void (*make)(const void *rows, uint64_t number, void *out_row); /* NULL for an array */
-    void *made;                                                     /* room for one row */
+    /* NULL for an array. Else it puts a row into `made`; its texts stay valid until the next. */
+    gbx_status (*make)(const void *rows, uint64_t number, void *out_row);
+    void *made; /* room for one row */
 } gbx_rows;
 
 /* GBX_ROWS(fields, rows, count): both are arrays. */
@@ -136,7 +138,8 @@ void gbx_json_put_row(gbx_json_writer *json, const gbx_rows *rows);
 /* A key and an object with these members, on one line. */
 void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
-/* A key and an array of objects, one a line. */
+/* A key and an array of objects, one a line. A row that cannot be made is a failure of the writer.
+ */
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
 /* --- single members --- */

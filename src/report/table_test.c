@@ -144,12 +144,13 @@ static const gbx_field square_fields[] = {
     GBX_FIELD(square, of, NUMBER, "of", "OF"),
     GBX_FIELD_IF(square, is_known, value, COUNT, "value", "VALUE", .absent = "-")};
 
-static void make_square(const void *numbers, uint64_t number, void *out_row) {
+static gbx_status make_square(const void *numbers, uint64_t number, void *out_row) {
     uint64_t of = ((const uint64_t *)numbers)[number];
     *(square *)out_row = (square){of, of > 0, of * of};
+    return of < 100 ? NULL : gbx_fail(GBX_BAD_FORMAT, "a square of 100");
 }
 
-static const uint64_t numbers[] = {0, 7, 40};
+static const uint64_t numbers[] = {0, 7, 40, 100};
 
 static void print_squares(void) {
     square made;
@@ -164,12 +165,32 @@ static void put_squares(void) {
     assert_null(gbx_sink_json_end(&sink, NULL));
 }
 
+static void assert_too_large(gbx_status status) {
+    assert_string_equal(gbx_status_message(status), "a square of 100");
+    gbx_status_free(status);
+}
+
+static void print_too_large(void) {
+    square made;
+    assert_too_large(
+        gbx_rows_print(&sink, GBX_ROWS_MADE(square_fields, numbers, 4, make_square, &made), 1));
+}
+
+static void put_too_large(void) {
+    square made;
+    gbx_json_put_rows(gbx_sink_json_begin(&sink), "rows",
+                      GBX_ROWS_MADE(square_fields, numbers, 4, make_square, &made));
+    assert_too_large(gbx_sink_json_end(&sink, NULL));
+}
+
 static void test_made(void **state) {
     (void)state;
     assert_printed(SIZE_MAX, print_squares, "OF VALUE\n 0     -\n 7    49\n40 1,600\n");
     assert_printed(SIZE_MAX, put_squares,
                    "{\n  \"rows\": [\n    {\"of\": 0, \"value\": null},\n"
                    "    {\"of\": 7, \"value\": 49}\n  ]\n}\n");
+    assert_printed(SIZE_MAX, print_too_large, ""); /* fails while it measures */
+    free(printed(SIZE_MAX, put_too_large));
 }
 
 /* --- widths --- */

@@ -7,7 +7,7 @@
 #include "tensor/view.h"
 
 uint32_t gbx_first_kernel(const gbx_task_kernels *kernels) {
-    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s)
+    for (uint32_t s = 0; kernels && s < GBX_SUBTASK_COUNT; ++s)
         if (kernels->func_ids[s] != GBX_NO_KERNEL)
             return kernels->func_ids[s];
     return GBX_NO_KERNEL;

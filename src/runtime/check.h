@@ -28,7 +28,8 @@ bool gbx_check_kernels(const gbx_graph_limits *limits, uint64_t task,
 bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
                     const gbx_args *args, gbx_graph_error *error);
 
-/* Checks one tensor: argument `index`, or GBX_NO_ARGUMENT. `is_new`: it has no memory yet. */
+/* Checks one tensor: argument `index`, or GBX_NO_ARGUMENT and no kernels. `is_new`: it has no
+ * memory yet. */
 bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
                       const gbx_task_kernels *kernels, uint32_t index, const gbx_tensor *tensor,
                       bool is_new, gbx_graph_error *error);
@@ -36,7 +37,7 @@ bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
 /* Writes the arguments of a task to `arguments`, which has gbx_task_arguments_bytes. */
 void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments);
 
-/* The first kernel of a task, for messages. */
+/* The first kernel of a task, for messages; GBX_NO_KERNEL for NULL. */
 uint32_t gbx_first_kernel(const gbx_task_kernels *kernels);
 
 /* Checks that the indices are in range. */

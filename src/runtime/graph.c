@@ -16,7 +16,7 @@ static gbx_graph *graph_of(gbx_device *device) {
 /* --- errors --- */
 
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
-    if (gbx_graph_error_is_new(&graph->error)) {
+    if (graph->error.kind == GBX_GRAPH_OK) {
         graph->error = *error;
         /* Pairs with report_fault, on the control thread. */
         atomic_store_explicit(&graph->has_error, true, memory_order_release);
@@ -46,6 +46,25 @@ void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call) {
 
 void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *message) {
     fail_with_text(gbx_graph_of(orchestration), GBX_GRAPH_FAILED, message);
+}
+
+uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                   const int64_t *indices) {
+    gbx_graph *graph = gbx_graph_of(orchestration);
+    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
+    uint64_t bits = 0;
+    if (!gbx_graph_builds_on(graph))
+        return 0;
+    bool is_valid = gbx_check_tensor(&graph->limits, graph->task_count, NULL, GBX_NO_ARGUMENT,
+                                     tensor, false, &error);
+    if (is_valid && graph->builder->await_tensor) {
+        graph->builder->await_tensor(graph, tensor);
+        if (gbx_sched_is_cancelled(&graph->sched))
+            return 0;
+    }
+    if (!is_valid || !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
+        gbx_graph_fail_with(graph, &error);
+    return bits;
 }
 
 /* --- memory --- */

@@ -46,6 +46,8 @@ typedef struct gbx_builder {
     void (*build)(gbx_graph *graph);
     /* The orchestration has returned. Orchestrator thread; may be NULL. */
     void (*end)(gbx_graph *graph);
+    /* Waits for the tasks that write a tensor. Orchestrator thread; NULL: a read does not wait. */
+    void (*await_tensor)(gbx_graph *graph, const gbx_tensor *tensor);
     /* Nothing can run and tasks are left: finds out why. The last thread. NULL where only a defect
      * of glassbox could cause that. */
     void (*diagnose)(gbx_graph *graph);
@@ -114,5 +116,7 @@ uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes);
 /* Entries of gbx_orchestration_ops that runtimes on the chip share. */
 void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call);
 void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *message);
+uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                   const int64_t *indices);
 
 #endif

@@ -58,11 +58,6 @@ typedef struct gbx_graph_error {
     char text[256];
 } gbx_graph_error;
 
-/* Only the first error counts: false when there is one already. */
-static inline int gbx_graph_error_is_new(const gbx_graph_error *error) {
-    return error->kind == GBX_GRAPH_OK;
-}
-
 /* Host: the sentence, with names of kernels. `runtime` is the name of the runtime. */
 GBX_MUST_USE gbx_status gbx_graph_error_status(const gbx_chip *chip, const char *runtime,
                                                const gbx_graph_error *error);

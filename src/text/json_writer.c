@@ -220,6 +220,10 @@ void gbx_json_start(gbx_json_writer *json, gbx_json_sink write, void *context,
     json->last_key[0] = '\0';
 }
 
+void gbx_json_fail(gbx_json_writer *json, gbx_status status) {
+    json->status = gbx_status_first(json->status, status);
+}
+
 gbx_status gbx_json_finish(gbx_json_writer *json) {
     if (!json->write)
         return gbx_fail(GBX_INTERNAL, "writing JSON: finished twice");

@@ -49,6 +49,9 @@ void gbx_json_start(gbx_json_writer *json, gbx_json_sink write, void *context,
 /* Ends the document with a newline, hands the rest to the sink, and returns the first failure. */
 GBX_MUST_USE gbx_status gbx_json_finish(gbx_json_writer *json);
 
+/* Takes a failure of what is to be written, or NULL; it sticks as the writer's own do. */
+void gbx_json_fail(gbx_json_writer *json, gbx_status status);
+
 /* The first failure so far, for a long loop to stop early; it stays the writer's. */
 bool gbx_json_has_failed(const gbx_json_writer *json);
 

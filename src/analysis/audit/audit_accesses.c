@@ -1,4 +1,4 @@
-/* The tasks of a dump and what each read and wrote, as the audit goes through them. */
+/* The tasks of a dump, and what each read and wrote. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,18 @@
 #include "tensor/view.h"
 #include "text/names.h"
 
-/* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */
+/* A view with more pieces, or one that ends further from the start of its buffer, is not followed.
+ */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 
-/* --- the pieces of memory that a view consists of --- */
+/* --- the runs of bytes that a view consists of --- */
 
-/* Pieces that pairs of accesses are compared by, in all: about a minute. */
+/* Pieces of all compared pairs of accesses together: about a minute. */
 #define PAIR_PIECES_MAX (UINT64_C(1) << 26)
 
-/* Leaves out dimensions of one element; what is left of the innermost ones that lie row-major is
- * the length of a run, in elements. */
+/* Removes dimensions of one element, and the innermost ones that lie row-major; returns the length
+ * of a run, in elements. */
 static int64_t fold(gbx_tensor *view) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < view->ndims; ++i) {
@@ -55,7 +56,7 @@ static bool is_empty(const gbx_tensor *view) {
     return false;
 }
 
-/* A valid view; UINT64_MAX where there are more than can be counted. */
+/* The view is valid; UINT64_MAX if the count overflows. */
 static uint64_t count_runs(const gbx_tensor *view) {
     gbx_tensor folded = *view;
     if (is_empty(view))
@@ -89,7 +90,7 @@ static void advance(gbx_byte_runs *runs) {
 bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run) {
     if (runs->left == 0)
         return false;
-    /* Half a byte at either end counts as a whole one. */
+    /* Half a byte at either end counts as a complete one. */
     int64_t end_bit = runs->position + (int64_t)runs->run_bits;
     out_run->begin = runs->view.data + (uint64_t)(runs->position >> 3);
     out_run->end = runs->view.data + (uint64_t)((end_bit + 7) >> 3);
@@ -167,9 +168,9 @@ static void miss_outputs(gbx_audit_state *state, uint64_t number) {
 }
 
 /*
- * Whether each record that is not there has a LOSS. Not so of a run that was killed, recovered or
- * not, or that lost the chip: threads hand records over by themselves, and what one had not handed
- * over is older than what is there of another.
+ * Whether each missing record has a LOSS. A run that was killed, recovered or not, or that lost the
+ * chip does not have them: each thread hands over its own records, so one thread may miss records
+ * that are older than those of another.
  */
 static bool are_losses_known(const gbx_reader *reader) {
     if (gbx_reader_is_complete(reader))
@@ -187,7 +188,7 @@ static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
     return count;
 }
 
-/* A manifest does not tell of filters: outputs that its kernels declare and it does not have do. */
+/* A manifest does not record filters: outputs are missing if kernels declare more than it has. */
 static gbx_status look_for_outputs(gbx_reader *reader, const gbx_audit_state *state,
                                    gbx_audit_task *task) {
     gbx_record_task record;
@@ -207,7 +208,7 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t last = 0;
     state->is_any_missing =
         !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
-    /* Losses that name one record of a task are that task's; of others the task is not known. */
+    /* Only a loss that names one record shows which task it belongs to. */
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record = NULL;
@@ -233,7 +234,7 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
         last = state->tasks[i].number > last ? state->tasks[i].number : last;
     }
     if (!origin->is_journal && state->task_count > 0 && last >= state->task_count)
-        state->is_any_missing = true; /* there are numbers that no task has */
+        state->is_any_missing = true; /* task numbers have gaps */
     if (state->is_any_missing)
         counts->missing_tasks = UINT64_MAX;
     return NULL;
@@ -241,8 +242,8 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
 
 /* --- accesses --- */
 
-/* Bytes of the payload are those in memory; of packed elements not where a row or the view begins
- * or ends with half a byte. */
+/* Whether the payload has the same bytes as memory: not for packed elements if a row or the view
+ * begins or ends in the middle of a byte. */
 static bool is_bytewise(const gbx_tensor *view) {
     if (!gbx_dtype_is_packed(view->dtype))
         return true;
@@ -250,8 +251,8 @@ static bool is_bytewise(const gbx_tensor *view) {
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
 }
 
-/* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
- * and of the outputs. A task without inputs began no later than it ended; more is not known. */
+/* A dump without journal has no times of tasks: they are taken from the inputs, which come first,
+ * and the outputs. All that is known of a task without inputs is that it began before it ended. */
 static void set_times(gbx_audit_task *task, const gbx_access *access) {
     if (task->count == 1)
         task->begin_ns = access->time_ns;
@@ -266,7 +267,7 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
     if (!gbx_tensor_is_valid(&view, &first, &end))
         return gbx_fail(GBX_BAD_FORMAT,
                         "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
-                        ", argument %u) makes no sense; glassbox verify tells more",
+                        ", argument %u) is invalid; run glassbox verify",
                         entry->index, entry->head->task, entry->head->arg_index);
     gbx_audit_task *task = &state->tasks[place];
     if (task->count++ == 0)
@@ -324,7 +325,7 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
     return NULL;
 }
 
-/* --- the whole --- */
+/* --- gathering --- */
 
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
@@ -332,8 +333,7 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
     unsigned needed = GBX_KNOWN_ADDRESSES | GBX_KNOWN_TIMES;
     if ((gbx_reader_get_origin(reader)->known & needed) != needed)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "auditing %s: it does not tell the address and the time of every record, "
-                        "without which nothing can be audited",
+                        "auditing %s: its records lack addresses or times, which an audit needs",
                         gbx_reader_get_origin(reader)->records_path);
     state->task_count = gbx_task_graph_count(state->graph);
     state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);

@@ -62,7 +62,7 @@ struct gbx_device {
     int gm_fd;
     int doorbell_fd;
     int host_fd;      /* of the host process, for the lifeline */
-    int attention_fd; /* whoever has recorded a fault writes, the control thread wakes up */
+    int attention_fd; /* wakes the control thread after a fault */
 
     /* The control thread writes these before the program starts. */
     gbx_control_block *control;
@@ -143,7 +143,7 @@ void gbx_watchdog_look(gbx_device *device);
 
 /* --- fault.c --- */
 
-/* Catches fatal signals for the whole process. */
+/* Catches fatal signals in all of the process. */
 gbx_status gbx_fault_catch_signals(gbx_device *device);
 
 /* Notes what the calling thread is doing, for the report of a signal. */
@@ -158,9 +158,8 @@ void gbx_fault_stack_destroy(void *stack);
 
 /* Each records a fault, unless one was recorded before, and ends the launch. */
 void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns);
-/* No kernel runs, and there is no progress. */
-void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns);
+/* No kernel runs: GBX_FAULT_ORCHESTRATION_HANG, or GBX_FAULT_HANG for the scheduler. */
+void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns);
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 

@@ -90,7 +90,7 @@ void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_co
     gbx_device_fail(core->device);
 }
 
-static void record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
+void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
     gbx_fault *fault = claim(device);
     if (!fault)
         return;
@@ -98,14 +98,6 @@ static void record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_
     fault->running_ns = running_ns;
     publish(device, fault, kind);
     gbx_device_fail(device);
-}
-
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns) {
-    record_hang_off_core(device, GBX_FAULT_ORCHESTRATION_HANG, running_ns);
-}
-
-void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns) {
-    record_hang_off_core(device, GBX_FAULT_HANG, running_ns);
 }
 
 void gbx_fault_record_thread_end(gbx_device *device) {

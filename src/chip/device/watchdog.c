@@ -41,10 +41,11 @@ static void report_hang(gbx_device *device, int64_t now_ns) {
     if (oldest)
         gbx_fault_record_hang(oldest, now_ns - oldest->seen_ns, busy_count - 1);
     else if (gbx_orchestrator_is_inside(device))
-        gbx_fault_record_orchestration_hang(device, now_ns - device->progress_ns);
+        gbx_fault_record_hang_off_core(device, GBX_FAULT_ORCHESTRATION_HANG,
+                                       now_ns - device->progress_ns);
     else if (device->program->awake(device) > 0 &&
              now_ns - device->progress_ns > 2 * (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS)
-        gbx_fault_record_scheduler_hang(device, now_ns - device->progress_ns);
+        gbx_fault_record_hang_off_core(device, GBX_FAULT_HANG, now_ns - device->progress_ns);
 }
 
 /* Time in which this thread did not run either, because the process was stopped, does not count. */

@@ -133,21 +133,6 @@ static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) 
     return gbx_graph_builds_on(graph) ? gbx_graph_take_storage(graph, bytes ? bytes : 1) : 0;
 }
 
-static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
-                                const int64_t *indices) {
-    gbx_graph *graph = gbx_graph_of(orchestration);
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    uint64_t bits = 0;
-    if (!gbx_graph_builds_on(graph))
-        return 0;
-    if (!gbx_check_tensor(&graph->limits, graph->task_count, &none, GBX_NO_ARGUMENT, tensor, false,
-                          &error) ||
-        !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
-        gbx_graph_fail_with(graph, &error);
-    return bits;
-}
-
 /* --- why the graph is stuck --- */
 
 static void name_unpublished(gbx_graph *graph, uint32_t first) {
@@ -189,7 +174,7 @@ static const gbx_orchestration_ops ops = {
     .add_task_with_args = add_task,
     .add_successor = add_successor,
     .publish_task = publish_task,
-    .get_tensor_data = get_tensor_data,
+    .get_tensor_data = gbx_graph_get_tensor_data,
     .device_malloc = device_malloc,
 };
 

@@ -71,7 +71,7 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
 
 const gbx_runtime gbx_host_build_graph = {
     .name = "host_build_graph",
-    .description = "the host builds the whole graph, then the chip runs it; explicit edges",
+    .description = "the host builds the graph, then the chip runs it; explicit edges",
     .entry = GBX_ENTRY_HOST_BUILD_GRAPH,
     .builder = &gbx_host_builder,
     .run = run,

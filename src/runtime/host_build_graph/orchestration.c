@@ -87,8 +87,7 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
 /* The page is copied to the chip when the graph is launched. */
 static uint64_t device_tensor(gbx_orchestration *orchestration, const gbx_tensor *tensor) {
     gbx_host_graph *graph = graph_of(orchestration);
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, &none,
+    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, NULL,
                                             GBX_NO_ARGUMENT, tensor, false, &graph->error))
         return 0;
     gbx_host_page *page = page_with_room(graph);
@@ -246,9 +245,8 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     gbx_host_graph *graph = graph_of(orchestration);
     uint64_t task = graph->entries.count;
     uint64_t bits = 0;
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
     if (is_over(graph) ||
-        !gbx_check_tensor(&graph->limits, task, &none, GBX_NO_ARGUMENT, tensor, true,
+        !gbx_check_tensor(&graph->limits, task, NULL, GBX_NO_ARGUMENT, tensor, true,
                           &graph->error) ||
         !gbx_check_indices(task, tensor, indices, &graph->error))
         return 0;

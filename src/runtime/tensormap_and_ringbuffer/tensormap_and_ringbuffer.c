@@ -182,26 +182,9 @@ static void await_writer(void *context, uint64_t position) {
     gbx_sched_await(&window->graph->sched, gbx_window_task(window, position));
 }
 
-static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
-                                const int64_t *indices) {
-    gbx_window *window = window_of(orchestration);
-    gbx_graph *graph = window->graph;
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    uint64_t bits = 0;
-    if (!gbx_graph_builds_on(graph))
-        return 0;
-    if (!gbx_check_tensor(&graph->limits, window->next_id, &none, GBX_NO_ARGUMENT, tensor, false,
-                          &error)) {
-        gbx_graph_fail_with(graph, &error);
-        return 0;
-    }
+static void await_tensor(gbx_graph *graph, const gbx_tensor *tensor) {
+    gbx_window *window = graph->builder_state;
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
-    if (gbx_sched_is_cancelled(&graph->sched))
-        return 0;
-    if (!gbx_read_element(window->next_id, tensor, indices, &bits, &error))
-        gbx_graph_fail_with(graph, &error);
-    return bits;
 }
 
 static const gbx_orchestration_ops ops = {
@@ -210,7 +193,7 @@ static const gbx_orchestration_ops ops = {
     .submit_task = submit_task,
     .scope_begin = scope_begin,
     .scope_end = scope_end,
-    .get_tensor_data = get_tensor_data,
+    .get_tensor_data = gbx_graph_get_tensor_data,
 };
 
 static const gbx_builder builder = {
@@ -218,6 +201,7 @@ static const gbx_builder builder = {
     .hot_bytes = HOT_BYTES,
     .begin = begin,
     .end = end,
+    .await_tensor = await_tensor,
     .ops = &ops,
 };
 

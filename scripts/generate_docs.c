@@ -144,11 +144,12 @@ static void put_see_also(FILE *out, const gbx_command *command) {
     fputc('\n', out);
 }
 
-/* The text before the first section of a prose file, and the sections. */
-static void put_lead(FILE *out, const char *prose) {
+/* The text before the first section of a prose file, with a request before it, and the sections. */
+static void put_lead(FILE *out, const char *before, const char *prose) {
     const char *sections = prose ? strstr(prose, ".SH ") : NULL;
     if (prose && sections != prose)
-        fprintf(out, ".PP\n%.*s", (int)(sections ? sections - prose : (long)strlen(prose)), prose);
+        fprintf(out, "%s%.*s", before, (int)(sections ? sections - prose : (long)strlen(prose)),
+                prose);
 }
 
 static void put_sections(FILE *out, const char *prose) {
@@ -174,7 +175,7 @@ static void put_page(FILE *out, const gbx_command *command, const char *prose) {
         fprintf(out, ".I %s\n", command->arguments);
     fputs(".SH DESCRIPTION\n", out);
     put_sentence(out, command->description);
-    put_lead(out, prose);
+    put_lead(out, ".PP\n", prose);
     fputs(".SH OPTIONS\n", out);
     visit_options(out, command, put_option);
     fputs(".SS \"Every command\"\n"
@@ -190,8 +191,8 @@ static void put_page(FILE *out, const gbx_command *command, const char *prose) {
 /* The page of glassbox itself; the list of commands comes behind DESCRIPTION. */
 static void put_overview(FILE *out, const char *prose) {
     put_title(out, NULL, "task graphs of kernels on a simulated accelerator");
-    fputs(".SH SYNOPSIS\n.B glassbox\n.I COMMAND\n.RI [ OPTIONS ]\n.SH DESCRIPTION", out);
-    put_lead(out, prose);
+    fputs(".SH SYNOPSIS\n.B glassbox\n.I COMMAND\n.RI [ OPTIONS ]\n.SH DESCRIPTION\n", out);
+    put_lead(out, "", prose);
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; gbx_commands[i]; ++i) {
         const char *arguments = gbx_commands[i]->arguments;
