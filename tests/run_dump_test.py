@@ -207,7 +207,7 @@ def test_dump_selection():
         check_in("unmatched, and compared", " ok\n", out)
     for level in ("partial", "hybrid"):
         _, err = run(make("unmarked"), f"--dump-tensor={level}", "-o", str(root / f"unmarked_{level}"))
-        check_in("nothing is marked", "no tensor that a task has is marked to be dumped", err)
+        check_in("nothing is marked", "no tensor of any task is marked for the dump", err)
         check("nothing is marked, once", err.count("\n"), 1)
     host = ORCHESTRATION_ON_HOST
     directory = make("marked_host", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})),
