@@ -1,11 +1,11 @@
-# glassbox: `make demo` and `make test` need nothing but git, make and a network of Debian packages.
+# glassbox. `make demo` and `make test` need only git, make, and Debian packages from the network.
 #
 #   make build|demo|test|stress|fuzz|bench|lint|install|clean
 #   make test SAN=address,undefined      make test SAN=thread
 #   make test TESTS=tensor               only tests whose name matches
-#   make test WERROR=ON                  warnings are errors; make lint then needs no build with gcc of its own
-#   make test JOBS=1                     one test after the other (default: two a processor, for many of them wait)
-#   make fuzz SECONDS=600                each fuzz target for so long (default 60)
+#   make test WERROR=ON                  warnings are errors; make lint then reuses this build
+#   make test JOBS=1                     one test at a time (default: two per processor, because many of them wait)
+#   make fuzz SECONDS=600                each fuzz target for 600 s (default 60)
 #   make install PREFIX=/usr/local DESTDIR=
 
 SAN ?=
@@ -16,10 +16,10 @@ WERROR ?= OFF
 PREFIX ?= /usr/local
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
-# The checks of sanitizers are the same at -O1, and compile in two thirds of the time.
+# Sanitizers check the same at -O1, which compiles in two thirds of the time.
 OPTIMISED := $(if $(SAN),-DCMAKE_BUILD_TYPE=Sanitize '-DCMAKE_C_FLAGS_SANITIZE=-O1 -g')
 CONFIGURE := scripts/configure $(BUILD) $(OPTIMISED) -DGBX_SANITIZE=$(SAN) -DGBX_WERROR=$(WERROR) '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
-# The address space layout of thread sanitizer does not bear every randomisation.
+# Thread sanitizer does not work with every random layout of the address space.
 CTEST := $(if $(findstring thread,$(SAN)),setarch -R) ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure \
 	$(if $(TESTS),-R '$(TESTS)')
 
@@ -48,7 +48,7 @@ fuzz:
 	@scripts/install-packages build fuzz
 	@scripts/fuzz $(SECONDS)
 
-# Configured anew each time: a peer installed meanwhile is to be found.
+# Configured again each time, to find peers that were installed meanwhile.
 bench:
 	@scripts/install-packages build bench
 	@rm -f $(BUILD)/configured-with

@@ -1,6 +1,6 @@
 /*
- * What a chip costs: opening and closing it, one call of a kernel that does nothing, and copies
- * beside memcpy of the same bytes, on every platform. Medians; no targets.
+ * What a chip costs on every platform: opening and closing it, one call of a kernel that does
+ * nothing, and copies compared with memcpy of the same bytes. Medians; no targets.
  */
 #include <stdio.h>
 #include <stdlib.h>

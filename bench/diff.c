@@ -1,8 +1,8 @@
 /*
- * How fast tensors are compared: the comparison alone, from buffers, beside memcpy; then the whole
- * of `glassbox diff` of the same build, on one core and from the page cache, beside plain reads of
- * both sides. GB/s are of one side: as much is read of the other. Times are of the processor, so
- * that other programs that run meanwhile count little; of the command, those by the clock too.
+ * How fast tensors are compared: first the comparison of buffers, relative to memcpy; then
+ * `glassbox diff` of the same build, on one core and from the page cache, relative to plain reads
+ * of both sides. GB/s count one side; as much is read of the other. Times are those of the
+ * processor, so that other programs count little; for the command also those by the clock.
  *
  *     bench_diff [--quick] [--directory DIR]
  *
@@ -103,7 +103,7 @@ static void fill(uint32_t dtype, data_kind kind, uint64_t first, void *out_eleme
     }
 }
 
-/* --- the comparison alone --- */
+/* --- only the comparison --- */
 
 typedef struct buffers {
     unsigned char *got;
@@ -198,7 +198,7 @@ static bool print_comparison(const setting *how) {
     bool holds = true;
     const gbx_cpu_level best = gbx_compare_level_detect();
     for (int level = (int)best; level >= 0; --level) {
-        printf("%sThe comparison alone (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
+        printf("%sOnly the comparison (%s), GB/s a side\n%12s  %-11s  %9s  %9s  %9s  %9s\n",
                level < (int)best ? "\n" : "", names[level], "buffers", "dtype", kind_names[EQUAL],
                kind_names[NOISY], kind_names[OUTSIDE], "memcpy");
         for (size_t i = 0; i < (level == (int)best ? 2 : 1); ++i)
@@ -238,7 +238,7 @@ static gbx_status put_task(const maker *m, uint64_t task) {
     return NULL;
 }
 
-/* Without a hash: all bytes have to be read. */
+/* Without a hash: all bytes must be read. */
 static gbx_status put_tensor(const maker *m, uint64_t task) {
     gbx_record_tensor *record =
         gbx_store_append(m->store, GBX_RECORD_TENSOR, sizeof *record / 8 + 4);
@@ -303,7 +303,7 @@ static bool make_dump(const setting *how, const char *directory, uint64_t tensor
     return false;
 }
 
-/* --- the whole command --- */
+/* --- the command --- */
 
 typedef struct outcome {
     double clock_s;
@@ -338,12 +338,12 @@ static void become(const setting *how, const char *a, const char *b) {
     _exit(127);
 }
 
-/* All elements are near: the command has to say so. */
+/* All elements are near: the command must say so. */
 static bool run_diff(const setting *how, const char *a, const char *b, outcome *out_outcome) {
     struct rusage usage;
     int status = 0;
     fflush(stdout);
-    malloc_trim(0); /* what this process has when it forks counts as memory of the child */
+    malloc_trim(0); /* memory of this process at the fork counts for the child */
     int64_t start_ns = gbx_clock_ns();
     pid_t pid = fork();
     if (pid == 0)
@@ -355,7 +355,7 @@ static bool run_diff(const setting *how, const char *a, const char *b, outcome *
     out_outcome->peak_mib = (double)usage.ru_maxrss / 1024;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    fprintf(stderr, "bench_diff: glassbox diff %s %s: status %d; 0 is expected\n", a, b, status);
+    fprintf(stderr, "bench_diff: glassbox diff %s %s: status %d; expected 0\n", a, b, status);
     return false;
 }
 
@@ -415,7 +415,7 @@ static bool print_pair(const setting *how, const char *name, uint64_t tensor_byt
     bool holds = true;
     for (int i = 0; i < 2; ++i)
         snprintf(paths[i], PATH_BYTES, "%s/%s_%s", how->work, name, i == 0 ? "a" : "b");
-    if (tensor_bytes < MIB) /* the analyzer does not see that it never is */
+    if (tensor_bytes < MIB) /* never true, but the analyzer does not see that */
         return false;
     printf("%6zu x %4zu MiB", how->dump_bytes / tensor_bytes, (size_t)tensor_bytes / MIB);
     fflush(stdout);
@@ -463,7 +463,7 @@ static bool make_work(setting *how) {
         *slash = '\0';
     snprintf(how->command, sizeof how->command, "%s/glassbox", beside);
     snprintf(how->work, sizeof how->work, "%s/glassbox-bench-XXXXXX", how->directory);
-    return mkdtemp(how->work) || fail("making a directory; choose another --directory");
+    return mkdtemp(how->work) || fail("creating a directory; choose another --directory");
 }
 
 int main(int argc, char **argv) {

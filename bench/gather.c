@@ -1,11 +1,11 @@
 /*
- * Gather and scatter of 16 MiB payloads beside memcpy of as many bytes, all from and to memory that
- * is in no cache: every measured copy takes the next slots of two pools that are larger than any
- * cache. The pools are shared memory, as global memory is.
+ * Gather and scatter of 16 MiB payloads compared with memcpy of as many bytes, from and to memory
+ * that is not in a cache: every measured copy takes the next slots of two pools that are larger
+ * than any cache. The pools are shared memory, like global memory.
  *
  *     bench_gather [plain|avx2|avx512]
  *
- * The level of instructions is the highest that the processor has, or the one that is named.
+ * The level of instructions is the argument, or the highest that the processor has.
  *
  * Exits 1 only when a copy gives wrong values: timing is printed, never asserted.
  */
@@ -33,7 +33,7 @@ typedef struct bench_case {
     uint32_t dtype;
     int64_t shape[2];
     int64_t strides[2];
-    double target; /* of memcpy; 0 for none */
+    double target; /* relative to memcpy; 0: no target */
 } bench_case;
 
 static const bench_case cases[] = {
@@ -148,7 +148,7 @@ static bool choose_level(const char *name, gbx_cpu_level *out_level) {
 int main(int argc, char **argv) {
     gbx_cpu_level level;
     if (!choose_level(argc > 1 ? argv[1] : NULL, &level)) {
-        fprintf(stderr, "bench_gather: \"%s\" is no level of this processor\n", argv[1]);
+        fprintf(stderr, "bench_gather: \"%s\" is not a level of this processor\n", argv[1]);
         return 2;
     }
     unsigned char *sources = make_pool("sources"), *targets = make_pool("targets");

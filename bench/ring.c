@@ -21,7 +21,7 @@ typedef struct bench {
     gbx_spsc_ring ring;
     uint64_t slots[CAPACITY];
     size_t batch;         /* 1: try_push and try_pop */
-    uint64_t wrong_count; /* consumer writes: items that were not the next of the sequence */
+    uint64_t wrong_count; /* consumer: items that were not the next in sequence */
 } bench;
 
 /* An odd multiplier: each position has an item of its own. */
@@ -30,9 +30,9 @@ static inline uint64_t item_at(uint64_t position) {
 }
 
 /*
- * Longer from try to try: each try takes the cache line off the thread that works. The other
- * thread may not have a core: after a while it gets this one. `patience` starts at PATIENCE_MIN,
- * anew with every wait.
+ * Waits longer from try to try, because each try takes the cache line from the thread that works.
+ * The other thread may not have a core: after a while it gets this one. Every wait starts with a
+ * `patience` of PATIENCE_MIN.
  */
 static void wait_a_little(unsigned *patience) {
     if (*patience > PATIENCE_MAX) {

@@ -1,15 +1,14 @@
 /*
- * Statistics and hash of 16 MiB payloads in pieces of 16 KiB, as a capture takes them, beside
- * memcpy of as many bytes; all from and to memory that is in no cache: every measured pass takes
- * the next slot of a pool that is larger than any cache. The pools are shared memory, as global
- * memory is.
+ * Statistics and hash of 16 MiB payloads in pieces of 16 KiB, as in a capture, compared with memcpy
+ * of as many bytes, from and to memory that is not in a cache: every measured pass takes the next
+ * slot of a pool that is larger than any cache. The pools are shared memory, like global memory.
  *
  *     bench_statistics [plain|avx2|avx512]
  *
- * All levels of instructions that the processor has, or the one that is named. The hash takes the
- * widest instructions there are, whatever the level.
+ * Measures the named level of instructions, or all that the processor has. The hash always uses the
+ * widest instructions.
  *
- * Times are of the processor, so that other programs that run meanwhile count little.
+ * Times are those of the processor, so that other programs count little.
  *
  * Exits 1 only when a result is wrong: timing is printed, never asserted.
  */
@@ -79,7 +78,7 @@ static void run(bench_kind kind, gbx_cpu_level level, uint32_t dtype, const unsi
     gbx_statistics_end(&statistics, &out_results->statistics);
 }
 
-/* To the last bit: a mean that is NaN too. */
+/* Bit for bit, so that NaN equals NaN. */
 static bool are_equal(const bench_results *a, const bench_results *b) {
     const gbx_statistics *left = &a->statistics;
     const gbx_statistics *right = &b->statistics;
@@ -90,7 +89,7 @@ static bool are_equal(const bench_results *a, const bench_results *b) {
            left->zero_count == right->zero_count && left->subnormal_count == right->subnormal_count;
 }
 
-/* The level against the plain one, pieces against the whole. */
+/* Compares the level with the plain one, and pieces with all at once. */
 static bool is_right(gbx_cpu_level level, uint32_t dtype, const unsigned char *payload) {
     bench_results results = {0}, plain = {0};
     run(BENCH_BOTH, level, dtype, payload, &results);
@@ -187,6 +186,6 @@ int main(int argc, char **argv) {
         ++printed;
     }
     if (printed == 0)
-        fprintf(stderr, "bench_statistics: \"%s\" is no level of this processor\n", argv[1]);
+        fprintf(stderr, "bench_statistics: \"%s\" is not a level of this processor\n", argv[1]);
     return printed > 0 ? 0 : 2;
 }

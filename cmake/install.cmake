@@ -4,12 +4,11 @@ install(TARGETS glassbox_static glassbox_shared EXPORT glassbox-targets)
 install(TARGETS glassbox)
 install(TARGETS glassbox-chip glassbox-call DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/glassbox)
 install(DIRECTORY include/glassbox TYPE INCLUDE)
-file(GLOB GBX_MAN_PAGES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${GBX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES completions/glassbox.bash RENAME glassbox
+install(FILES ${CMAKE_BINARY_DIR}/completions/glassbox.bash RENAME glassbox
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES completions/_glassbox DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-# Of no version of Python, so not among the packages of one: users add it to PYTHONPATH.
+install(FILES ${CMAKE_BINARY_DIR}/completions/_glassbox DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+# Works with any version of Python, so it is not installed into one: users add it to PYTHONPATH.
 install(DIRECTORY python/glassbox DESTINATION ${CMAKE_INSTALL_DATADIR}/glassbox/python
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 

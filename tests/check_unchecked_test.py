@@ -28,10 +28,12 @@ def test_references():
     for line in ("not checked: 2 tasks of kernel kernel1 (tasks 1, 5): kernel kernel1 has no reference in scene.json",
                  "not checked: 2 tasks of kernel kernel2 (tasks 2, 6): the reference of kernel kernel2 crashed with SIGABRT"):
         check(f"references: {line}", line in text.split("\n"), True)
+    check("references: no differences where nothing was compared", [line.split()[-2:] for line in text.split("\n") if line.startswith("kernel1 ")],
+          [["-", "-"]])
     hung = checked(directory, "--task", "3", "--task", "7", "--timeout", "0.1", code=1)  # whatever runs here hangs
     check("references that hang: reasons", reasons_of(hung), {
         3: "the reference of kernel kernel3 hung: it took longer than --timeout",
-        7: "the reference of kernel kernel3 hung in an earlier task, and was not run again"})
+        7: "the reference of kernel kernel3 hung in an earlier task and was not run again"})
     done = glassbox("check", directory, "--task", "0..2")
     check("references: some not checked", (done.returncode, done.stdout.split("\n")[0]),
           (0, "1 of 3 chosen tasks is right for its own inputs, 2 were not checked"))
@@ -47,7 +49,7 @@ def test_references_that_are_not_steady():
                                             for t in dump.tasks], [True] * COUNT)
     document = checked(directory, code=1)
     check("not steady: reasons", [r.split(":")[0] for r in reasons_of(document).values()],
-          ["its reference leaves something else each time"] * COUNT)
+          ["its reference gives different results each time"] * COUNT)
     check("not steady: nothing was compared", [(k["max_abs"], k["not_written"]) for k in document["kernels"]], [(0.0, 0)] * 2)
 
 
@@ -85,24 +87,24 @@ def test_scenes():
     check("scene: introduced", introduced_of(checked(directory, code=1)), [3])
     scene.rename(root / "scene_elsewhere")
     check("scene that is gone", refuse(directory),
-          f"glassbox check: the scene of the dump was {scene}, which is not there any more; name it with --scene DIR\n")
+          f"glassbox check: the scene of the dump, {scene}, no longer exists; name it with --scene DIR\n")
     for given in (root / "scene_elsewhere", root / "scene_elsewhere/scene.json"):
         check("--scene: introduced", introduced_of(checked(directory, "--scene", given, code=1)), [3])
     other = EXAMPLES / "vector_example"
     check("another scene", refuse(directory, "--scene", other),
-          f"glassbox check: {other}/scene.json is not the scene of the dump: func_id 0 is kernel add there, and kernel0 in the "
-          "dump; --scene DIR names another\n")
+          f"glassbox check: {other}/scene.json is not the scene of the dump: func_id 0 is kernel add there but kernel0 in the "
+          "dump; name another with --scene DIR\n")
     described = json.loads((root / "scene_elsewhere/scene.json").read_text())
     for signature in (["out", "in", "scalar:int32"], ["in", "in", "out", "scalar:int32"], ["in", "out"]):
         described["kernels"][0].update(signature=signature, arg_names=signature)
         (root / "scene_changed").mkdir(exist_ok=True)
         (root / "scene_changed/scene.json").write_text(json.dumps(described))
-        check_in(f"scene with {signature}", "scene_changed/scene.json has changed since the run: the signature of kernel kernel0 ",
+        check_in(f"scene with {signature}", "scene_changed/scene.json has changed since the run: kernel kernel0 has another signature",
                  refuse(directory, "--scene", root / "scene_changed"))
     check_in("no scene", "scene.json", refuse(directory, "--scene", root / "nowhere"))
     (directory / "run.json").unlink()
     check("no run.json", refuse(directory),
-          f"glassbox check: {directory} has no run.json that tells its scene; name it with --scene DIR\n")
+          f"glassbox check: {directory} has no run.json that names its scene; name it with --scene DIR\n")
     check("no run.json, --scene", introduced_of(checked(directory, "--scene", root / "scene_elsewhere", code=1)), [3])
 
 
@@ -113,15 +115,15 @@ def test_scene_inside():
     shutil.copytree(scene, directory / "scene")
     run = json.loads((directory / "run.json").read_text())
     (directory / "run.json").write_text(json.dumps({**run, "scene_path": str(directory / "scene")}))
-    check_in("scene inside", "lies inside of the dump, is not this user's, or can be written by everybody", refuse(directory))
+    check_in("scene inside", "lies inside the dump, belongs to another user, or is writable by everyone", refuse(directory))
     (directory / "run.json").write_text(json.dumps({**run, "scene_path": scene.name}))
     done = glassbox("check", directory, cwd=root)
     check("scene that happens to lie around", (done.returncode, done.stdout, done.stderr),
-          (2, "", f"glassbox check: {directory}/run.json does not tell the whole path of the scene; name it with --scene DIR\n"))
+          (2, "", f"glassbox check: {directory}/run.json does not have the absolute path of the scene; name it with --scene DIR\n"))
     check("scene inside, named", checked(directory, "--scene", directory / "scene", code=0)["right"], COUNT)
     (directory / "run.json").write_text(json.dumps(run))
     (scene / "scene.json").chmod(0o646)
-    check_in("scene that others can write", "can be written by everybody, and its references are code",
+    check_in("scene that others can write", "belongs to another user, or is writable by everyone; if you trust it",
              refuse(directory))
     check("scene that others can write, named", checked(directory, "--scene", scene, code=0)["right"], COUNT)
     (scene / "scene.json").chmod(0o644)
@@ -146,12 +148,12 @@ def test_manifest_alone():
         check("manifest alone: first", first_of(document), [3, [4], float(want), float(want) + 0.5])
         check("manifest alone: task of the line that replays", int(shlex.split(text.split("\n")[1])[-1], 0),
               3 if has_numbers else int(ident, 16))
-        check_in("manifest alone", "\nno journal: tasks come in the order of submission, for the graph is not known\n", text)
+        check_in("manifest alone", "\nno journal: tasks are in order of submission, because the graph is unknown\n", text)
         manifest = json.loads((directory / "tensor_dump/tensor_dump.json").read_text())
         for entry in manifest["tensors"]:
             entry.pop("task_seq", None)
         (directory / "tensor_dump/tensor_dump.json").write_text(json.dumps(manifest))
-    check_in("manifest alone: --task", "take an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
+    check_in("manifest alone: --task", "give an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
     check("manifest alone: --task ID", checked(directory, "--scene", scene, "--task", ident, code=1)["introduced"], 1)
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
     document = checked(fixture, "--scene", EXAMPLES / "vector_example", code=1)
@@ -168,7 +170,7 @@ def test_levels():
         check(f"{level}: verdicts", set(verdicts_of(document).values()), {"not_checked"})
         check(f"{level}: reasons that tell what to do", [r for r in reasons_of(document).values() if "--dump-tensor=full" not in r], [])
         check(f"{level}: first line", text.startswith("nothing was checked: "), True)
-        check_in(level, f"the dump's level is {level}: glassbox run --dump-tensor=full records what all tasks need\n", text)
+        check_in(level, f"the dump's level is {level}: to check all tasks, run again with --dump-tensor=full\n", text)
     directory = record(scene, "truncated", "--dump-max-tensor", "8")
     document = checked(directory, code=1)
     check("truncated: verdicts", set(verdicts_of(document).values()), {"not_checked"})
@@ -196,7 +198,7 @@ def test_damaged():
     wrong = [t for t in dump.tasks if (dump.values(t, 1, "after_completion") != dump.values(t, 0) * 2 + 1).any()]
     check("damaged: tasks that look wrong", wrong, [2, 3])
     document = checked(directory, code=0)
-    sentence = "%s is damaged in the dump: it has not the hash that was taken of it"
+    sentence = "%s is damaged in the dump: its hash no longer matches; run glassbox verify"
     check("damaged: reasons", reasons_of(document), {2: sentence % "y (argument 1)", 3: sentence % "x (argument 0)"})
     check("damaged: right", document["right"], COUNT - 2)
 

@@ -171,7 +171,7 @@ def fixtures(root):
         text = (source / "args_dump.json").read_text()
         count, text = text.count("ambiguous"), text.replace(', "arg_index_ambiguous": true', "")
         check("what is lost of it", report.splitlines()[1:] == [
-            f"{count} record of the dump whose arg_index may be another one, which is not told of them any more"] * count,
+            f"{count} entry with an uncertain arg_index written without the mark arg_index_ambiguous"] * count,
             report)
         check(f"args_dump.json of {name}", (out / "args_dump.json").read_text() == text)
         check(f"args.bin of {name}", (out / "args.bin").read_bytes() == (source / "args.bin").read_bytes())
@@ -201,7 +201,7 @@ def overwritten(root):
                other_entry(1, 0, value=1.5, truncated=True), other_entry(1, 1, value=2.5, overwritten=True)]
     d = other_dump(root / "overwritten/args_dump", entries, payload, dump_args_level=None, dropped_records=2,
                    dropped_overwrite=3)
-    note = "skipped: 2 tensors with bytes that were overwritten before they were taken: " \
+    note = "skipped: 2 tensors whose bytes were overwritten before they were captured: " \
            "task_0x0000000000000000_before_in1, task_0x0000000000000000_before_in3"
     for form in ("npy", "csv", "txt"):
         report = glassbox("view", d, "--export", "--format", form).stdout
@@ -214,7 +214,7 @@ def overwritten(root):
     check("npz: overwritten ones are named", note in report.splitlines(), report)
     check("npz: the others", len(members.files) == 4 and members["task_0x0000000000000000_before_in0"].tolist() == [1, 2])
     shown = glassbox("view", d, "--index", 1).stdout.splitlines()
-    check("view tells why there are no values", shown[-1] == "its bytes were overwritten before they were taken" and
+    check("view tells why there are no values", shown[-1] == "the bytes were overwritten before they were captured" and
           "30" not in " ".join(shown[2:]), shown)
     rows = [line.split() for line in glassbox("view", d, "--stats").stdout.splitlines()[2:]]
     check("no statistics of them", [row[11:16] == ["-"] * 5 if "[2]" in row else None for row in rows] ==
@@ -223,7 +223,7 @@ def overwritten(root):
     out.parent.mkdir()
     report = glassbox("export", d, "--format", "simpler", "-o", out).stdout.splitlines()
     check("the same layout: what is not told is told", report[1:] ==
-          ["without dump_args_level, for the dump does not tell its level"], report)
+          ["left out dump_args_level: the level of the dump is unknown"], report)
     check("the same layout: json", json.loads((out / "args_dump.json").read_text()) ==
           json.loads((d / "args_dump.json").read_text()), (out / "args_dump.json").read_text())
     check("the same layout: bytes", (out / "args.bin").read_bytes() == payload)
@@ -290,8 +290,8 @@ def odd_dtypes(root):
     dump.write()
     check_exports(dump.directory, dump.entries)
     report = glassbox("view", dump.directory, "--export", "--format", "npy").stdout
-    for line in ("2 tensors of bfloat16 were written as raw uint16; --as float32 converts",
-                 "3 tensors of int4 were written as raw uint8, two elements a byte; --as int8 converts"):
+    for line in ("2 bfloat16 tensors were written as raw uint16; --as float32 converts them",
+                 "3 int4 tensors were written as raw uint8, two elements a byte; --as int8 converts them"):
         check(line, line in report.splitlines(), report)
     for target in ("float32", "float16", "float64", "int8", "int64", "uint64", "bool"):
         glassbox("view", dump.directory, "--export", "--format", "npy", "--as", target)
@@ -339,7 +339,7 @@ def notes(root):
     d, t = dump.directory, "task_0x0000000100000000"
     report = glassbox("view", d, "--export", "--format", "npy").stdout.splitlines()
     check("the report tells all", report[0].startswith("wrote 6 files, ") and report[1:] == [
-        "1 tensor of int4 was written as raw uint8, two elements a byte; --as int8 converts",
+        "1 int4 tensor was written as raw uint8, two elements a byte; --as int8 converts it",
         f"truncated: 2 tensors, written in one dimension with the elements that were kept: {t}_before_in2, {t}_before_in3",
         f"not completed: 1 tensor of tasks that crashed or hung: {t}_after_out4_2",
         f"skipped: 1 tensor without payload: {t}_before_in1"], report)
@@ -398,7 +398,7 @@ def format_hash(raw):
 
 def empty_selections(root, d):
     result = glassbox("view", d, "--export", "--format", "npy", "--index", 1, code=1)
-    check("nothing to write is told", result.stdout.startswith("wrote nothing: nothing that is selected has values"),
+    check("nothing to write is told", result.stdout.startswith("wrote nothing: no selected entry has values in this dump"),
           result.stdout)
     out = root / "none.npz"
     glassbox("export", d, "--arg", 1, "--format", "npz", "-o", out, code=1)
@@ -413,8 +413,9 @@ def empty_selections(root, d):
 def simpler_of_notes(root, d):
     out = root / "notes_simpler"
     report = glassbox("export", d, "--format", "simpler", "-o", out).stdout
-    for line in ("wrote 6 arguments, 39 bytes of payload, to ", "1 record left out, of tasks that did not complete",
-                 "1 record of tasks whose own record was lost", "1 record of dtypes that the tools of simpler do not know"):
+    for line in ("wrote 6 arguments, 39 bytes of payload, to ", "left out 1 entry of tasks that did not complete: ",
+                 "1 entry with the id 0xffffffff00000000 + task_seq: the record of the task was lost",
+                 "1 entry with a dtype that the tools of simpler show as bytes"):
         check(f"the report has {line!r}", line in report, report)
     written = json.loads((out / "args_dump.json").read_text())
     check("ids of lost tasks", [a["task_id"] for a in written["args"]][-1] == "0xffffffff00000007")

@@ -90,8 +90,9 @@ static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
     char path[4096];
     gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "add.c", path);
     assert_true(gbx_chip_has_failed(chip));
-    assert_fails(call_fault(chip, output, 0, 0), GBX_DEVICE_LOST, "failed before", "open another");
-    assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST, "failed before");
+    assert_fails(call_fault(chip, output, 0, 0), GBX_DEVICE_LOST, "this chip has failed (",
+                 "open another");
+    assert_fails(gbx_kernel_register(chip, &kernel), GBX_DEVICE_LOST, "this chip has failed (");
 }
 
 typedef enum address_check {
@@ -306,11 +307,11 @@ static void test_kernel_that_exits(void **state) {
 }
 
 static void test_kernel_that_kills(void **state) {
-    check_ending(*state, FAIL_KILL, "ended by SIGKILL", "chip process");
+    check_ending(*state, FAIL_KILL, "killed by SIGKILL", "chip process");
 }
 
 static void test_fault_on_a_thread_of_a_kernel(void **state) {
-    check_ending(*state, FAIL_THREAD, "ended by SIGSEGV", "on a thread that is no core");
+    check_ending(*state, FAIL_THREAD, "killed by SIGSEGV", "on a thread that is not a core");
 }
 
 static void test_scribbled_control_block(void **state) {
@@ -341,7 +342,7 @@ static void test_killed_while_idle(void **state) {
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
     kill(chip_pid(chip), SIGKILL);
-    assert_fails(call_fault(chip, &output, 0, 0), GBX_DEVICE_LOST, "ended by SIGKILL");
+    assert_fails(call_fault(chip, &output, 0, 0), GBX_DEVICE_LOST, "killed by SIGKILL");
     gbx_chip_close(chip);
     assert_host_runs_again(*state);
     assert_nothing_left(before);
@@ -380,7 +381,7 @@ static void test_killed_while_running(void **state) {
     hold_what_kernels_tell(&told);
     assert_int_equal(pthread_create(&thread, NULL, kill_amid_kernel, &pid), 0);
     assert_fails(call_fault(chip, &output, FAIL_TOLD_HANG, LONGEST_MS), GBX_DEVICE_LOST,
-                 "ended by SIGKILL", "while running kernel fault.c", "task block 5 of 6");
+                 "killed by SIGKILL", "while running kernel fault.c", "task block 5 of 6");
     pthread_join(thread, NULL);
     gbx_chip_close(chip);
     assert_nothing_left(before);

@@ -32,20 +32,18 @@ typedef struct wrong_graph {
 #define STEP_AT "task @ (kernel step.c)"
 
 static const wrong_graph wrong_graphs[] = {
-    {"bad_kernels", NOT_REGISTERED, 0, ALL,
-     "task @: func 900: no kernel is registered by this number", NULL},
-    {"bad_kernels", FAR_FUNC, 0, ALL, "task @: func 70000: no kernel is registered by this number",
-     NULL},
+    {"bad_kernels", NOT_REGISTERED, 0, ALL, "task @: no kernel is registered as func 900", NULL},
+    {"bad_kernels", FAR_FUNC, 0, ALL, "task @: no kernel is registered as func 70000", NULL},
     {"bad_kernels", WRONG_CORE, 0, ALL,
-     STEP_AT ": it is registered for AIV cores and named for an AIC core", NULL},
+     STEP_AT ": the kernel is registered for AIV cores, but used on an AIC core", NULL},
     {"bad_kernels", NO_KERNEL, 0, ALL, "task @: none of its three subtasks names a kernel", NULL},
     {"bad_kernels", NO_BLOCKS, 0, ALL, STEP_AT ": block_num is 0, expected 1 to 65536", NULL},
     {"bad_kernels", MANY_BLOCKS, 0, ALL, STEP_AT ": block_num is 65537, expected 1 to 65536", NULL},
     {"bad_kernels", SYNC_BLOCKS, 0, ALL,
-     STEP_AT ": its 5 blocks wait for each other and the chip has 4", "open it with as many"},
+     STEP_AT ": its 5 blocks wait for each other, but the chip has only 4", "open it with as many"},
     {"bad_tensor", NULL_POINTER, 0, A | T, STEP_AT ": argument 1 is a null tensor", NULL},
     {"bad_tensor", NULL_DATA, 0, ALL, STEP_AT ": argument 1 is a null tensor", NULL},
-    {"bad_tensor", BAD_DTYPE, 0, ALL, STEP_AT ": argument 1: tensor: dtype is 99, expected 1 to 16",
+    {"bad_tensor", BAD_DTYPE, 0, ALL, STEP_AT ": argument 1: tensor: dtype is 99, expected 1 to 18",
      NULL},
     {"bad_tensor", NEGATIVE_SHAPE, 0, ALL,
      STEP_AT ": argument 1: tensor: shape[0] is -4, expected 0 or more", NULL},
@@ -54,33 +52,33 @@ static const wrong_graph wrong_graphs[] = {
      " to 0x"},
     {"bad_tensor", BEYOND_MEMORY, 0, ALL, STEP_AT ": argument 1: its elements from 0x",
      "are not in the chip's global memory"},
-    {"bad_tensor", BAD_ROLE, 0, ALL, STEP_AT ": argument 1: role 3 is none of input, output, inout",
-     NULL},
+    {"bad_tensor", BAD_ROLE, 0, ALL,
+     STEP_AT ": argument 1: unknown role 3; expected input, output or inout", NULL},
     {"too_many_arguments", MANY_TENSORS, 0, A | T,
      STEP_AT ": it has 33 tensors and 2 scalars, at most 32 of each are possible", NULL},
     {"too_many_arguments", MANY_SCALARS, 0, A | T,
      STEP_AT ": it has 2 tensors and 33 scalars, at most 32 of each are possible", NULL},
     {"too_many_arguments", MANY_WORDS, 0, H,
      STEP_AT ": it has 65 words of arguments, at most 64 are possible", NULL},
-    {"bad_tensor_info", INFO_BEYOND, 0, H, STEP_AT ": tensor info names argument 4, the task has 4",
-     NULL},
+    {"bad_tensor_info", INFO_BEYOND, 0, H,
+     STEP_AT ": tensor info describes argument 4 twice, or beyond the 4 that the task has", NULL},
     {"bad_tensor_info", INFO_TWICE, 0, H,
-     STEP_AT ": tensor info names argument 0, the task has 4 (each may be named once)", NULL},
-    {"bad_tensor_info", INFO_ROLE, 0, H, STEP_AT ": argument 1: role 7 is none of", NULL},
+     STEP_AT ": tensor info describes argument 0 twice, or beyond the 4 that the task has", NULL},
+    {"bad_tensor_info", INFO_ROLE, 0, H, STEP_AT ": argument 1: unknown role 7", NULL},
     {"bad_tensor_info", INFO_COUNT, 0, H, STEP_AT ": it has 33 tensors", "at most 32"},
     {"bad_tensor_info", INFO_NULL_WORD, 0, H, STEP_AT ": argument 1 is a null tensor", NULL},
     {"bad_tensor_info", INFO_TASK, 0, H, "task 123456 does not exist; there are @+1 tasks", NULL},
     {"bad_mark", MARK_BEYOND, 0, A | T,
-     STEP_AT ": argument 4 is marked to be dumped where there are 4",
-     "only those that were added can be marked"},
+     STEP_AT ": argument 4 is marked for the dump, but the task has 4",
+     "mark only arguments that were added"},
     {"bad_mark", MARK_TOO_SOON, 0, A | T,
-     STEP_AT ": argument 3 is marked to be dumped where there are 2", NULL},
+     STEP_AT ": argument 3 is marked for the dump, but the task has 2", NULL},
     {"bad_mark", MARK_FAR, 0, A | T,
-     STEP_AT ": argument 4294967295 is marked to be dumped where there are 4", NULL},
-    {"bad_mark", MARK_WORD, 0, H, STEP_AT ": argument 4 is marked to be dumped where there are 4",
+     STEP_AT ": argument 4294967295 is marked for the dump, but the task has 4", NULL},
+    {"bad_mark", MARK_WORD, 0, H, STEP_AT ": argument 4 is marked for the dump, but the task has 4",
      NULL},
     {"bad_mark", MARK_LAST_WORD, 0, H,
-     STEP_AT ": argument 63 is marked to be dumped where there are 4", NULL},
+     STEP_AT ": argument 63 is marked for the dump, but the task has 4", NULL},
     {"bad_mark", MARK_NOWHERE, 0, H, "task 4321 does not exist; there are @+1 tasks", NULL},
     {"own_error", RETURN_7, 0, ALL, "the orchestration returned error 7 after @ tasks", NULL},
     {"own_error", RETURN_MINUS_3, 0, ALL, "the orchestration returned error -3 after @ tasks",
@@ -90,25 +88,25 @@ static const wrong_graph wrong_graphs[] = {
     {"own_error", FIRST_ERROR_COUNTS, 0, ALL,
      "the orchestration failed after @ tasks: this came first", NULL},
     {"bad_index", INDEX_AT_SIZE, 0, ALL,
-     "gbx_get_tensor_data before task @: index 128 of dimension 0 is not below its size 128", NULL},
+     "gbx_get_tensor_data before task @: index 128 is outside dimension 0 of size 128", NULL},
     {"bad_index", INDEX_NEGATIVE, 0, ALL,
-     "gbx_get_tensor_data before task @: index -1 of dimension 0", "size 128"},
+     "gbx_get_tensor_data before task @: index -1 is outside dimension 0 of size 128", NULL},
     {"bad_index", INDEX_ON_CHIP, 0, ALL,
-     "gbx_get_tensor_data before task @: index 128 of dimension 0 is not below its size 128", NULL},
+     "gbx_get_tensor_data before task @: index 128 is outside dimension 0 of size 128", NULL},
     {"bad_index", NULL_READ, 0, ALL, "before task @: the tensor of a call is a null tensor", NULL},
     {"bad_index", NULL_DEVICE_TENSOR, 0, H, "before task @: the tensor of a call is a null tensor",
      NULL},
-    {"bad_edge", SELF_EDGE, 0, H | A, STEP_AT ": it is to wait for itself", NULL},
+    {"bad_edge", SELF_EDGE, 0, H | A, STEP_AT ": an edge makes it wait for itself", NULL},
     {"bad_edge", EDGE_FROM_NOWHERE, 0, H | A,
-     "task 99999 does not exist; there are @+1 tasks, from 0 on", NULL},
+     "task 99999 does not exist; there are @+1 tasks, numbered from 0", NULL},
     {"bad_edge", EDGE_TO_NOWHERE, 0, H | A,
-     "task 99998 does not exist; there are @+1 tasks, from 0 on", NULL},
+     "task 99998 does not exist; there are @+1 tasks, numbered from 0", NULL},
     {"bad_edge", EDGE_OF_NO_TASK, 0, H | A, "a call names GBX_NO_TASK", "there are @+1 tasks"},
     {"cycle", WHOLE_CYCLE, 2, H | A,
      STEP_AT " waits for itself, in a cycle of 2 tasks through task @+1", NULL},
     {"cycle", WHOLE_CYCLE, 999, H | A,
      STEP_AT " waits for itself, in a cycle of 999 tasks through task @+998",
-     "take out one of its edges"},
+     "remove one of its edges"},
     {"cycle", CYCLE_BETWEEN, 5, H | A,
      "task @+1 (kernel step.c) waits for itself, in a cycle of 2 tasks through task @+2", NULL},
     {"bad_publishing", TWICE, 0, A, STEP_AT ": it is published twice", NULL},
@@ -122,16 +120,17 @@ static const wrong_graph wrong_graphs[] = {
     {"bad_publishing", PUBLISH_NOWHERE, 0, A, "task 77777 does not exist; there are @+1 tasks",
      NULL},
     {"bad_publishing", NEW_OUTPUT, 0, A,
-     "task @+1 (kernel step.c): argument 1 is to be allocated by the runtime", "gbx_device_malloc"},
+     "task @+1 (kernel step.c): argument 1 has no memory, and only tensormap_and_ringbuffer ",
+     "gbx_device_malloc"},
     {"bad_scope", END_WITHOUT_BEGIN, 0, T, "gbx_scope_end before task @: no scope is open", NULL},
     {"bad_scope", LEFT_OPEN, 0, T, "returned after @ tasks with 2 scopes open", "gbx_scope_end"},
     {"bad_scope", TOO_DEEP, 0, T, "gbx_scope_begin before task @: scopes nest at most 63 deep",
      NULL},
-    {"bad_memory", HUGE_MALLOC, 0, A, "task @: 8589934592 bytes are wanted of the ",
-     "more global memory (--gm)"},
+    {"bad_memory", HUGE_MALLOC, 0, A,
+     "task @: 8589934592 bytes are needed, but the graph has only ", "more global memory (--gm)"},
     {"bad_memory", HUGE_OUTPUT, 0, T,
-     STEP_AT
-     ": argument 1: its new outputs up to this one take 8589934592 bytes, the heap ring has ",
+     STEP_AT ": argument 1: the task's new outputs up to this one take 8589934592 bytes, "
+             "the heap ring has ",
      "--gm"},
 };
 
@@ -227,7 +226,7 @@ static void test_calls_that_are_not_there(void **state) {
             graph_run run = graph_of(mode, "refused", 2, calls[i].call, 0);
             if (!(calls[i].modes >> mode & 1))
                 continue;
-            snprintf(expected, sizeof expected, "%s: %s has no such call", calls[i].name,
+            snprintf(expected, sizeof expected, "%s is not available in %s", calls[i].name,
                      run.mode->runtime);
             assert_fails(run_graph(chip, &run), GBX_BAD_GRAPH, expected);
         }
@@ -292,7 +291,7 @@ static void check_window(gbx_chip *chip, uint64_t before, uint32_t window, uint6
     assert_no_watchdog(&run, start_ns);
     assert_int_equal(gbx_status_code(status), GBX_BAD_GRAPH);
     uint64_t enough = number_after(gbx_status_message(status), "run with --window ");
-    assert_int_equal(number_after(gbx_status_message(status), "it keeps "), enough);
+    assert_int_equal(number_after(gbx_status_message(status), "open scope needs "), enough);
     char full[96];
     char task[64];
     snprintf(full, sizeof full, ": no room in the window of %u tasks", window);
@@ -323,7 +322,7 @@ static void test_heap_too_small_for_a_scope(void **state) {
     run.config.heap_bytes = 4096;
     gbx_status status = run_graph(chip, &run);
     assert_int_equal(gbx_status_code(status), GBX_BAD_GRAPH);
-    uint64_t enough = number_after(gbx_status_message(status), "it keeps ");
+    uint64_t enough = number_after(gbx_status_message(status), "open scope needs ");
     assert_fails(status, GBX_BAD_GRAPH,
                  "task 11 (kernel step.c): no room in the heap ring of 4096 bytes", "--gm");
     assert_int_equal(enough, COUNT * 512);
@@ -406,7 +405,7 @@ static void test_orchestrations_that_cannot_be_had(void **state) {
             assert_ok(gbx_chip_run(chip, &run, NULL, NULL));
         run.runtime = "build_graph";
         assert_fails(gbx_chip_run(chip, &run, NULL, NULL), GBX_NOT_FOUND,
-                     "\"build_graph\" is no runtime", "tensormap_and_ringbuffer");
+                     "unknown runtime \"build_graph\"", "tensormap_and_ringbuffer");
     }
     assert_chip_runs_graphs(chip);
     gbx_chip_close(chip);

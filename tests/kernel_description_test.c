@@ -68,18 +68,21 @@ static void test_wrong_descriptions(void **state) {
         const char *arg_names;
         const char *says;
     } cases[] = {
-        {"in,inn", NULL, "signature \"in,inn\": \"inn\" is none of in, out, inout, scalar"},
-        {"in,", NULL, "\"\" is none of"},
-        {"in, out", NULL, "\" out\" is none of"},
-        {"scalar:", NULL, "\"scalar:\" is none of"},
-        {"scalar:f33", NULL, "\"scalar:f33\" is none of"},
-        {"scalars", NULL, "\"scalars\" is none of"},
-        {"scalar:float32float32float32float32float32", NULL, "is none of"},
-        {"in,out", "a", "arg_names \"a\" are 1, the signature has 2"},
-        {"in,out", "a,b,c", "arg_names \"a,b,c\" are 3, the signature has 2"},
-        {"in", "", "are 0, the signature has 1"},
+        {"in,inn", NULL,
+         "signature \"in,inn\": unknown word \"inn\"; expected in, out, inout, scalar or "
+         "scalar:DTYPE"},
+        {"in,", NULL, "unknown word \"\""},
+        {"in, out", NULL, "unknown word \" out\""},
+        {"scalar:", NULL, "unknown word \"scalar:\""},
+        {"scalar:f33", NULL, "unknown word \"scalar:f33\""},
+        {"scalars", NULL, "unknown word \"scalars\""},
+        {"scalar:float32float32float32float32float32", NULL,
+         "unknown word \"scalar:float32float32float32float32float32\""},
+        {"in,out", "a", "arg_names \"a\" has 1 names, the signature 2 words"},
+        {"in,out", "a,b,c", "arg_names \"a,b,c\" has 3 names, the signature 2 words"},
+        {"in", "", "has 0 names, the signature 1 words"},
         {"in,out", "a,", "arg_names \"a,\": a name is empty"},
-        {NULL, "a", "arg_names without a signature"},
+        {NULL, "a", "arg_names is set without a signature"},
         {many, NULL, "33 tensors and 0 scalars, at most 32 and 32"},
     };
     gbx_chip *chip = open_chip(&in_a_thread, 1);

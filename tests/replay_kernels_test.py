@@ -35,7 +35,7 @@ def check_swap():
     check("fixed: elements, the worst first", shown, [(1, [i], y[i], 2 * x[i], 2 * x[i]) for i in (20, 9)])
     text = replay_text(dump, 0, "--kernel", fixed)
     check("fixed: first line", text.split("\n")[0],
-          f"task 0, kernel twice with {fixed}: fixed: right for its inputs by the reference (rtol 0.001, atol 1e-07)")
+          f"task 0, kernel twice with {fixed}: fixed: right for its inputs according to the reference (rtol 0.001, atol 1e-07)")
     check_in("by name", "fixed: right", replay_text(dump, 0, "--kernel", f"twice={fixed}"))
     same = replay(dump, 0, "--kernel", scene / "twice.c", code=1)
     check("the old one: judgement", (same["judgement"], same["wrong"], same["outputs"][0]["mismatches"]), ("still_wrong", 2, 0))
@@ -54,11 +54,14 @@ def check_swap():
           ("still_wrong", ELEMENTS // 2, ELEMENTS // 2))
     check("half is written: elements", [(e["index"], e["new"], np.float32(e["expected"])) for e in document["elements"]],
           [([i], None, 2 * x[i]) for i in range(1, 21, 2)])
+    text = replay_text(dump, 0, "--kernel", nothing, code=1).split("\n")
+    check_in("half is written: first line", f": still wrong: {ELEMENTS // 2} elements do not match the reference (rtol 0.001, atol 1e-07)", text[0])
+    check("half is written: rows", [(line.split()[2], "not written" in line) for line in text[4:14]], [(f"[{i}]", True) for i in range(1, 21, 2)])
     check_swap_files(dump, scene)
     shutil.rmtree(scene)
     gone = replay(dump, 0, "--kernel", root / "made.so", code=1)
     check("scene gone: judgement", gone["judgement"], "not_judged")
-    check("scene gone: why", gone["judgement_reason"], f"the scene of the dump was {scene}, which is not there any more")
+    check("scene gone: why", gone["judgement_reason"], f"the scene of the dump, {scene}, no longer exists")
 
 
 def check_unknown(scene, fixed):
@@ -94,7 +97,7 @@ def check_swap_files(dump, scene):
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header_folder()}", "-o", made, scene / "reference" / "twice.c"], check=True)
     check("a shared object", replay(dump, 0, "--kernel", made)["judgement"], "fixed")
     for second in (made, f"twice={made}"):
-        check_in("twice the same kernel", "are of the same kernel", refuse(dump, 0, "--kernel", scene / "twice.c", "--kernel", second))
+        check_in("twice the same kernel", "replace the same kernel", refuse(dump, 0, "--kernel", scene / "twice.c", "--kernel", second))
     check_foreign_scene(dump, scene, made)
 
 
@@ -176,7 +179,7 @@ def check_trust():
     (scene / "away.c").rename(source)
     shutil.rmtree(root / "cache" / "kernels")
     scene.chmod(0o777)
-    check_in("a directory of everybody's", "everybody, or another user, can write its source", attempt("cache lost, source of everybody's", False))
+    check_in("a directory of everybody's", "its source is writable by everyone or another user", attempt("cache lost, source of everybody's", False))
     scene.chmod(0o755)
     attempt("cache lost, source there", True)
     check_lost(dump, attempt)
@@ -188,12 +191,12 @@ def check_trust():
         check_in("another cache", part, text)
     attempt("another cache, trusted", True, copy, "--trust", environment=other)
     source.write_text(source.read_text().replace("2 * x", "4 * x"))
-    check_in("source changed", "gives other code now", attempt("source changed", False))
+    check_in("source changed", "no longer compiles to the same code: source, compiler or cache path changed", attempt("source changed", False))
     document = replay(dump, "all", code=2, environment=own)
     check("source changed: all", [t["verdict"] for t in document["tasks"]], ["not_replayed", "equal_where_written"])
     check_in("source changed: all, why", "replaying kernel twice would run ", document["tasks"][0]["reason"])
     source.unlink()
-    check_in("source gone", "is gone", attempt("source gone", False))
+    check_in("source gone", "no longer exists", attempt("source gone", False))
     attempt("source gone, trusted", True, dump, "--trust")
     check_hostile(dump, attempt)
 
@@ -210,7 +213,7 @@ def check_lost(dump, attempt):
     source.write_text(text.replace("2 * x", "4 * x"))
     for options in ((), ("--trust",)):
         told = attempt(f"copy lost, source changed {options}", False, copy, *options)
-        for part in (kernel["object"], "gives other code now", "--kernel twice=FILE"):
+        for part in (kernel["object"], "no longer compiles to the same code: source, compiler or cache path changed", "--kernel twice=FILE"):
             check_in("copy lost, source changed", part, told)
     source.write_text(text)
 
@@ -248,15 +251,15 @@ def check_hostile(dump, attempt):
         return lambda kernel, copy: kernel.update(fields)
 
     for name, change, parts, is_final in (
-            ("origin-inside", inside, ["its source lies in the dump"], False),
+            ("origin-inside", inside, ["its source is inside the dump"], False),
             ("flags", flags, ["compiler flags that could do more than compile"], False),
             ("replaced", replaced, ["is not the shared object that ran"], True),
-            ("parent", set_to(object="../trust/kernels/x.so"), ["object", "inside of the dump"], True),
-            ("absolute", set_to(object="/lib/x86_64-linux-gnu/libm.so.6"), ["object", "inside of the dump"], True),
+            ("parent", set_to(object="../trust/kernels/x.so"), ["object", "inside the dump"], True),
+            ("absolute", set_to(object="/lib/x86_64-linux-gnu/libm.so.6"), ["object", "inside the dump"], True),
             ("no-hash", set_to(object_hash=None), ["object_hash"], True),
             ("no-file", set_to(object="kernels/none.so"), ["none.so"], True),
             ("number", set_to(name=7), ["name"], True),
-            ("relative", relative, ["is not named by its whole path"], False),
+            ("relative", relative, ["is not an absolute path"], False),
             ("controls", set_to(name="a\x1b[31m\nb", object="kernels/\x1b[31m\n.so"), ["a\\x1b[31m\\x0ab", "\\x1b[31m\\x0a.so"], True)):
         copy = with_run_json(dump, name, change)
         text = attempt(name, False, copy)
@@ -266,7 +269,7 @@ def check_hostile(dump, attempt):
             attempt(f"{name}, trusted", False, copy, "--trust")
     copy = with_run_json(dump, "kernel-flags", lambda kernel, copy: (flags(kernel, copy), kernel.update(name="a\x1b[31m\nb")))
     fixed = root / "right.c"
-    check_in("flags of the dump", "they could do more than compile", refuse(copy, 0, "--kernel", fixed))
+    check_in("flags of the dump", "came with the dump and could do more than compile", refuse(copy, 0, "--kernel", fixed))
     flagged = record(make_scene("flagged", ["twice"], twice={"compile_flags": "-DUNUSED=1"}), "flagged")
     check("flags of the scene", replay(flagged, 0, "--kernel", fixed)["outputs"][0]["bit_exact"], True)
     copy = with_run_json(flagged, "flagged-other", set_to(compile_flags="-DUNUSED=2"))

@@ -145,13 +145,13 @@ def check_odd():
     moved.parent.mkdir()
     shutil.move(folder, moved)
     text = make(moved)
-    for line in ("argument 2 y: bit exact (24 of 24 elements are changed)\n", "argument 3 r: bit exact (15 of 15 elements are changed)\n",
-                 "argument 4 t: bit exact (8 of 9 elements are changed)\n", "argument 5 untouched: not written, and so not compared\n",
-                 "argument 6 none: bit exact (0 of 0 elements are changed)\n", "argument 7 last: bit exact (1 of 1 elements are changed)\n", "task 0: bit exact in all that it writes\n"):
+    for line in ("argument 2 y: bit exact (24 of 24 elements changed)\n", "argument 3 r: bit exact (15 of 15 elements changed)\n",
+                 "argument 4 t: bit exact (8 of 9 elements changed)\n", "argument 5 untouched: not compared: it was not written\n",
+                 "argument 6 none: bit exact (0 of 0 elements changed)\n", "argument 7 last: bit exact (1 of 1 elements changed)\n", "task 0: bit exact in all it writes\n"):
         check_in("odd: run", line, text)
     if shutil.which("clang"):
         subprocess.run(["make", "-C", moved, "clean"], check=True, env=BARE, capture_output=True)
-        check_in("odd: clang", "bit exact in all that it writes", make(moved, "CC=clang"))
+        check_in("odd: clang", "bit exact in all it writes", make(moved, "CC=clang"))
     else:
         print("clang is not installed: not tested")
     check_wrong_data(moved, wanted)
@@ -175,10 +175,10 @@ def check_quoted(dump):
 
 def check_wrong_data(folder, wanted):
     """One element of each output is wrong, then an input: each is named."""
-    for name, place, told in (("02_y_after.bin", 4 * 13, "argument 2 y: differs in 1 of 24 elements, first element 13\n"),
-                              ("03_r_after.bin", 4, "argument 3 r: differs in 1 of 15 elements, first element 8\n"),
-                              ("04_t_after.bin", 2 * 8 + 1, "argument 4 t: differs in 1 of 9 elements, first element 8\n"),
-                              ("00_x_before.bin", 4 * 6 + 2, "argument 2 y: differs in 1 of 24 elements, first element 6\n")):
+    for name, place, told in (("02_y_after.bin", 4 * 13, "argument 2 y: differs in 1 of 24 elements, first in element 13\n"),
+                              ("03_r_after.bin", 4, "argument 3 r: differs in 1 of 15 elements, first in element 8\n"),
+                              ("04_t_after.bin", 2 * 8 + 1, "argument 4 t: differs in 1 of 9 elements, first in element 8\n"),
+                              ("00_x_before.bin", 4 * 6 + 2, "argument 2 y: differs in 1 of 24 elements, first in element 6\n")):
         data = bytearray(wanted[name])
         data[place] ^= 0x10
         (folder / "data" / name).write_bytes(data)
@@ -195,13 +195,13 @@ def check_examples():
     """A mix of three kernels in eight blocks, one dispatch of plain tasks, and kernels with headers of their own."""
     dump = record(EXAMPLES / "mix_spmd", "mix-dump")
     folder, _ = save(dump, 1, "the mix")
-    check_in("mix", "task 1: bit exact in all that it writes\n", make(folder))
+    check_in("mix", "task 1: bit exact in all it writes\n", make(folder))
     check("mix: dispatches", (folder / "task.h").read_text().count("{GBX_SUBTASK_AIV1, "), 8)
     folder, _ = save(dump, 0, "one", "--dispatch", 0)
-    check_in("one", "task 0: bit exact in all that it writes\n", make(folder))
+    check_in("one", "task 0: bit exact in all it writes\n", make(folder))
     dump = record(EXAMPLES / "broken_softmax", "softmax-dump", "--platform", "a5sim")
     folder, _ = save(dump, 29, "softmax")
-    check_in("softmax", "task 29: bit exact in all that it writes\n", make(folder))
+    check_in("softmax", "task 29: bit exact in all it writes\n", make(folder))
     headers = sorted(path.name for path in folder.rglob("*.h"))
     check("softmax: headers", headers, ["call.h", "kernel.h", "rows.h", "task.h", "vectors.h"])
 
@@ -215,7 +215,7 @@ def check_objects():
     dump = record(scene, "far-dump")
     folder, text = save(dump, 0, "far")
     check_in("far", "kernel odd_3 is saved as a shared object: its source includes files that the run did not keep\n", text)
-    check_in("far", "task 0: bit exact in all that it writes\n", make(folder))
+    check_in("far", "task 0: bit exact in all it writes\n", make(folder))
     kept = json.loads((dump / "run.json").read_text())["kernels"][0]["object"]
     check("far: object", (folder / "kernels" / "odd_3.so").read_bytes(), (dump / kept).read_bytes())
 
@@ -248,7 +248,7 @@ def check_refused():
     taken = root / "taken"
     taken.mkdir()
     (taken / "file").write_text("mine")
-    check_in("taken", "there is a directory with files in it already", refuse("taken", 2, dump, "--task", 0, "--save", taken))
+    check_in("taken", "a directory with files is already there", refuse("taken", 2, dump, "--task", 0, "--save", taken))
     check("taken: untouched", [path.name for path in taken.iterdir()], ["file"])
     for flags in ("-DX=$(shell)", "-DX='a'", "-DX=a#b", "-DX=\\"):
         copy = root / "flags"
@@ -256,13 +256,13 @@ def check_refused():
         document = json.loads((copy / "run.json").read_text())
         document["kernels"][0]["compile_flags"] = flags
         (copy / "run.json").write_text(json.dumps(document))
-        check_in(f"flags {flags}", "cannot stand in a Makefile", refuse(flags, 2, copy, "--task", 0, "--save", root / "never"))
+        check_in(f"flags {flags}", "a Makefile cannot contain", refuse(flags, 2, copy, "--task", 0, "--save", root / "never"))
         shutil.rmtree(copy)
 
     refuse("no such place", 2, dump, "--task", 0, "--save", root / "nowhere" / "never")
     check("nothing is left behind", [path.name for path in root.iterdir() if path.name.startswith("never")], [])
     (dump / "run.json").rename(root / "run.json")
-    check_in("no run.json", "the dump keeps no copy of kernel odd", refuse("no run.json", 2, dump, "--task", 0, "--save", root / "never"))
+    check_in("no run.json", "the dump has no copy of kernel odd", refuse("no run.json", 2, dump, "--task", 0, "--save", root / "never"))
     (root / "run.json").rename(dump / "run.json")
 
 
@@ -308,7 +308,7 @@ def check_gdb():
     dump = root / "odd-dump"
     done = glassbox("replay", dump, "--task", 0, "--gdb", environment={**ENVIRONMENT, "PATH": "/nowhere"})
     check("no gdb", (done.returncode, done.stderr),
-          (2, "glassbox replay: starting gdb: it is not on PATH; install it (apt install gdb)\n"))
+          (2, "glassbox replay: starting gdb: not found on PATH; install it (apt install gdb)\n"))
     if not shutil.which("gdb"):
         print("gdb is not installed: not tested")
         return

@@ -76,8 +76,8 @@ def check_flipped():
           [int(np.float32(v).view(np.uint32)) for v in (wrong, right[1000])])
     check("flipped: max_abs", output["max_abs"], abs(float(wrong) - float(right[1000])))
     text = replay_text(copy, 0, code=1)
-    check("flipped: first line", text.split("\n")[0], "task 0, kernel add: differs: 1 of 16,384 elements is not what the "
-          "dump holds, the first in argument 2 sum at [7, 104]")
+    check("flipped: first line", text.split("\n")[0], "task 0, kernel add: differs: 1 of 16,384 elements does not match "
+          "the dump, the first in argument 2 sum at [7, 104]")
     check("flipped: all tasks", glassbox("replay", copy, "--task", "all").stdout.split("\n")[0], "5 tasks: 4 bit exact, 1 differs; the first that differs is task 0")
     (output,) = replay(patched(dump, "zeros", out, bytes(out["bin_size"])), 0, code=1)["outputs"]
     check("zeros: mismatches", output["mismatches"], int((right.view(np.uint32) != 0).sum()))
@@ -102,9 +102,9 @@ def check_partly(dump, task):
     check("half: output", [output[key] for key in ("bit_exact", "mismatches", "not_written", "unstable")], [False, 0, ELEMENTS // 2, 0])
     check("half: verdict", document["verdict"], "equal_where_written")
     text = replay_text(dump, task)
-    check("half: first line", text.split("\n")[0], "task 1, kernel half: equal where it writes: 32 elements have the dump's bits; "
-          "32 are not written by the kernel")
-    check_in("half", "32 elements of its outputs the kernel does not write: not compared", text)
+    check("half: first line", text.split("\n")[0], "task 1, kernel half: equal where written: 32 elements match the dump; "
+          "the kernel does not write the other 32")
+    check_in("half", "not compared: 32 elements that the kernel does not write; there the dump holds what was in memory before\n", text)
     x, y = words(dump, manifest(dump), task)
     y = y.copy()
     y[5], y[6] = 1e9, 1e9
@@ -120,30 +120,30 @@ def check_planted():
     check("twice: what it left", y.tobytes(), (2 * x).tobytes())
     text = replay_text(dump, 0)
     check("twice: first line", text.split("\n")[0],
-          "task 0, kernel twice: bit exact: the replay gives what the dump holds (1 output, 64 elements)")
+          "task 0, kernel twice: bit exact: the replay matches the dump (1 output, 64 elements)")
     check_partly(dump, 1)
     document = replay(dump, 2, code=1)
     check("nothing: verdict", (document["verdict"], document["outputs"][0]["not_written"], document["outputs"][0]["bit_exact"]),
           ("nothing_written", ELEMENTS, False))
     document = replay(dump, 3, code=1)
     check("adds: output", (document["verdict"], document["outputs"][0]["unstable"]), ("differs", ELEMENTS))
-    check_in("adds", "it reads its output before it writes it, keeps static variables from call to call, or is not deterministic", replay_text(dump, 3, code=1))
+    check_in("adds", f"{ELEMENTS} elements change with the initial output bytes: the kernel reads its output before it writes it, keeps static variables between calls, or is not deterministic\n", replay_text(dump, 3, code=1))
     check_counts(dump)
     document = replay(dump, 5)
     check("strays", (document["verdict"], document["stray_argument"]), ("bit_exact", 0))
     address = int(entries_of(told, 5, "before_dispatch")[0]["buffer_addr"], 16)
     check("strays: the bytes that differ", (int(document["stray_address"], 16) // 4, document["stray_bytes"]),
           ((address + 12) // 4, changed_bytes(x_of(dump, told, 5)[3], 77.0)))
-    check_in("strays", f" outside of its outputs, the first at {hex(int(document['stray_address'], 16))}, in argument 0 x\n",
+    check_in("strays", f" outside its outputs, the first at {hex(int(document['stray_address'], 16))}, in argument 0 x\n",
              replay_text(dump, 5))
     check("by id", replay(dump, entries_of(told, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
-    check_in("no such id", "the dump has no task of this id", refuse(dump, "0x12345"))
+    check_in("no such id", "the dump has no task with this id", refuse(dump, "0x12345"))
     check_flaky(dump)
     check_narrow(dump)
     refuse(dump, 7)
     refuse(dump, "9..12")
     check("range", [t["task_seq"] for t in replay(dump, "0..1")["tasks"]], [0, 1])
-    check_in("dispatch", "--dispatch 1: the last one of this task is 0", refuse(dump, 0, "--dispatch", 1))
+    check_in("dispatch", "--dispatch 1: the last dispatch of this task is 0", refuse(dump, 0, "--dispatch", 1))
 
 
 def check_flaky(dump):
@@ -177,8 +177,8 @@ def check_unchanged():
         check(f"unchanged {task}: the run", int((x.view(np.uint32) != y.view(np.uint32)).sum()), changed)
         (output,) = replay(dump, task)["outputs"]
         check(f"unchanged {task}", [output[key] for key in ("bit_exact", "mismatches", "is_unchanged")], [True, 0, changed == 0])
-    check("unchanged: first line", replay_text(dump, 0).split("\n")[0], "task 0, kernel left: bit exact: the replay gives what the dump holds "
-          "(1 output, 64 elements); 1 output holds what it held before")
+    check("unchanged: first line", replay_text(dump, 0).split("\n")[0], "task 0, kernel left: bit exact: the replay matches the dump "
+          "(1 output, 64 elements); 1 output unchanged by the call")
 
 
 def check_rounding():
@@ -205,7 +205,7 @@ def check_causes():
         check("sizes", [document["outputs"][0]["mismatches"], document["outputs"][0]["unstable"], document["has_core_ids"]], [ELEMENTS, 0, has_core_ids])
         text = replay_text(dump, 0, code=1)
         check_in("sizes", "buffer_bytes of a tensor (0 here)", text)
-        check("sizes: core_id", "core_id (a guess, for the run was without --dump-args)" in text, not has_core_ids)
+        check("sizes: core_id", "core_id (a guess, because the run was without --dump-args)" in text, not has_core_ids)
 
 
 def changed_bytes(old, new):
@@ -219,14 +219,14 @@ def check_counts(dump):
     document = replay(dump, 4, "--repeat", 5, code=1)
     check("counts: repeated", [document["verdict"], *(document["repeat"][key] for key in ("runs", "different"))], ["bit_exact", 5, 4])
     text = replay_text(dump, 4, "--repeat", 5, code=1)
-    check_in("counts: first line", "; in 4 of 5 runs it does not leave the bits of the first", text.split("\n")[0])
-    check_in("counts", "4 of them do not leave the bits of the first", text)
+    check_in("counts: first line", "; in 4 of 5 runs it left other bits than in the first", text.split("\n")[0])
+    check_in("counts", "; 4 left other bits than the first\n", text)
     check_in("counts: of several", "; the first that is not the same in all runs is task 4\n", replay_text(dump, "4..5", "--repeat", 3, code=1))
     document = replay(dump, 0, "--repeat", 4)
     times = document["repeat"]
     check("twice: repeated", (times["runs"], times["different"], document["ns_per_call"]), (4, 0, times["median_ns"]))
     check("twice: order of times", times["min_ns"] <= times["median_ns"] <= times["max_ns"], True)
-    check_in("twice", "the same bits all 4 times", replay_text(dump, 0, "--repeat", 4))
+    check_in("twice", "; all left the same bits\n", replay_text(dump, 0, "--repeat", 4))
 
 
 def check_faults():
@@ -245,6 +245,7 @@ def check_faults():
         check(f"{kernel}: half of it is written, and wrong", [document[key] for key in ("judgement", "wrong")], ["still_wrong", ELEMENTS])
     check_crash_told()
     check_calmed()
+    check_picky()
     dump = root / "planted"
     for body in ("crashes", "ends"):
         other = root / f"{body}.c"
@@ -335,6 +336,16 @@ def check_calmed():
           [[False, False, None, None]])
 
 
+def check_picky():
+    """A crash that only comes with the second poison."""
+    body = "if (*(volatile unsigned *)&y[1] == 0x5a5a5a5au) *(int *volatile){(int *)16} = 1; " + BODIES["half"]
+    dump = record(make_scene("picky", ["twice"], {"twice": body}), "picky")
+    fault = replay(dump, 0, code=3)["fault"]
+    check("picky: fault", [fault[key] for key in ("with_other_poison_only", "as_in_the_run", "address")], [True, False, "0x0000000000000010"])
+    check_in("picky", "SIGSEGV at 0x10; result depends on initial output bytes: the kernel reads its outputs; in the recorded run it completed\n",
+             replay_text(dump, 0, code=3))
+
+
 def check_manifest_alone():
     """Another tool's dump has no journal, and may not tell addresses."""
     dump = root / "manifest"
@@ -350,11 +361,11 @@ def check_manifest_alone():
     document = replay(dump, "all")
     check("no addresses: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", True)] * 5)
     (dump / "run.json").unlink()
-    check_in("no run.json", "no run.json, and so no copy of its kernels", refuse(dump, 0))
+    check_in("no run.json", "no run.json with copies of its kernels", refuse(dump, 0))
     add = EXAMPLES / "vector_example" / "kernels" / "add.c"
     check("no run.json, a kernel", [o["mismatches"] for o in replay(dump, 0, "--kernel", add)["outputs"]], [0])
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
-    check_in("blocks that are not told", "does not tell which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
+    check_in("blocks that are not told", "does not record which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
 
 
 # --- what is missing ---
@@ -363,8 +374,8 @@ def check_manifest_alone():
 def check_missing():
     scene = EXAMPLES / "vector_example"
     for name, options, parts in (
-            ("stats", ("--dump-tensor=stats",), ["0 (x)", "1 (y)", "without payload at level stats"]),
-            ("filtered", ("--dump-tensor", "--dump-filter", "kernel=add,arg=0"), ["1 (y)", "left out by the filters"]),
+            ("stats", ("--dump-tensor=stats",), ["0 (x)", "1 (y)", "has no payload at level stats"]),
+            ("filtered", ("--dump-tensor", "--dump-filter", "kernel=add,arg=0"), ["1 (y)", "was excluded by the filters"]),
             ("cut", ("--dump-tensor", "--dump-max-tensor", "100"), ["0 (x)", "truncated to 96 of 65536 bytes", "--dump-tensor=full, without --dump-max-tensor"])):
         dump = record(scene, name, *options)
         text = refuse(dump, 0)
@@ -413,8 +424,8 @@ def check_some_missing():
     document = replay(dump, 29)
     check("cut: outputs", [(o["is_compared"], o["bit_exact"], o["mismatches"]) for o in document["outputs"]],
           [(False, False, None), (True, True, 0), (True, True, 0)])
-    check("cut: first line", replay_text(dump, 29).split("\n")[0], "task 29, kernel softmax_prepare: bit exact: the replay gives what the "
-          "dump holds (2 outputs, 16 elements); 1 output is not in the dump and not compared")
+    check("cut: first line", replay_text(dump, 29).split("\n")[0], "task 29, kernel softmax_prepare: bit exact: the replay matches the "
+          "dump (2 outputs, 16 elements); 1 output not compared, because the dump lacks it")
     check_in("cut: of several", "1 output not compared", replay_text(dump, "29..30"))
 
 
@@ -460,12 +471,22 @@ def make_spmd():
 
 
 def check_options():
-    dump = root / "flip"
-    for options in ((), ("--task", "x"), ("--task", "1", "--gdb", "--save", root / "d"), ("--task", "all", "--gdb"), ("--task", "0x1..0x3"),
-                    ("--task", "1", "--save", root / "d", "--json"), ("--task", "all", "--kernel", "a.c"), ("--task", "1", "--repeat", "0"),
-                    ("--task", "0..1", "--dispatch", "0"), ("--task", "1", "--timeout", "0"), ("--task", "1", "a", "b")):
+    dump, several = root / "flip", "cannot be combined with several tasks"
+    for options, sentence in (
+            ((), "missing --task: the task to replay; glassbox view lists tasks"),
+            (("--task", "x"), '--task: unknown value "x"; expected a number such as 17, an id such as 0x11, a range such as 10..20, or all'),
+            (("--task", "0x1..0x3"), '--task: unknown value "0x1..0x3"; expected '),
+            (("--task", "1", "--gdb", "--save", root / "d"), "--gdb cannot be combined with --save"),
+            (("--task", "1", "--save", root / "d", "--json"), "--save cannot be combined with --json"),
+            (("--task", "1", "--save", root / "d", "--kernel", "a.c"), "--save cannot be combined with --kernel: it saves the kernel that ran"),
+            (("--task", "all", "--gdb"), f"--gdb {several}"), (("--task", "all", "--kernel", "a.c"), f"--kernel {several}"),
+            (("--task", "0..1", "--dispatch", "0"), f"--dispatch {several}"),
+            (("--task", "1", "--repeat", "0"), '--repeat: "0" is not an integer from 1 to 1000000'),
+            (("--task", "1", "--timeout", "0"), '--timeout: "0" is not a number of seconds from '),
+            (("--task", "1", "a", "b"), 'unexpected argument "a": replay takes one dump')):
         done = glassbox("replay", dump, *options)
         check(f"options {options}", (done.returncode, done.stdout), (2, ""))
+        check_in(f"options {options}", f"glassbox replay: {sentence}", done.stderr)
     check("nothing is saved", (root / "d").exists(), False)
 
 

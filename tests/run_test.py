@@ -97,7 +97,7 @@ def test_cases_and_rounds():
     check("chosen cases", [(c["name"], c["status"]) for c in document["cases"]], [("large", "ok"), ("small", "ok")])
     check("all", [c["name"] for c in run_json(directory, "--case", "all")["cases"]], ["small", "large", "exact"])
     _, err = run(directory, "--case", "huge", code=2)
-    check("no case", err, f'glassbox run: {directory}/scene.json: there is no case "huge"; there are small, large, exact\n')
+    check("no case", err, f'glassbox run: {directory}/scene.json: unknown case "huge"; the scene has small, large, exact\n')
 
 
 def to_bfloat16(values):
@@ -179,13 +179,13 @@ def test_golden_python():
           ['golden.py", line 3, in expected'])
     check("raises", lines[-1], "ValueError: too bad")
     check_in("no output", 'golden.py: expected() returned no output "y"', python("missing", body + "return {}\n"))
-    check_in("shape", 'output "y" has shape [32]; [4, 8] is expected',
+    check_in("shape", 'output "y" has shape [32]; expected [4, 8]',
               python("shape", body + "return {'y': args['x'].ravel()}\n"))
-    check_in("other", "returned 'z', which is no output; the outputs are y",
+    check_in("other", "returned 'z', which is not an output; expected y",
               python("other", body + "return {'z': 1, 'y': args['x']}\n"))
-    check_in("no dict", "expected() returned ndarray; a dict of outputs is expected",
+    check_in("no dict", "expected() returned ndarray; expected a dict of outputs",
               python("no_dict", body + "return args['x']\n"))
-    check_in("no entry", "there is no function expected; def expected(args) is expected", python("no_entry", "x = 1\n"))
+    check_in("no entry", "no function expected; expected def expected(args)", python("no_entry", "x = 1\n"))
     check_in("syntax", "SyntaxError", python("syntax", "def expected(:\n"))
     check_in("no numpy", "has no numpy", run(make("no_numpy", scene, {"numpy.py": "raise ImportError('gone')\n"}), code=2,
               environment={"PYTHONPATH": str(root / "no_numpy")})[1])
@@ -213,20 +213,20 @@ def test_failures():
               run(make("golden_7", files={"golden.c": GOLDEN_C.replace("return 0", "return 7")}), code=2)[1])
     killed = make("golden_crash", files={"golden.c": GOLDEN_C.replace("return 0", "*(volatile int *)16 = 1; return 0")})
     check_in("golden crash",
-              f"glassbox run: {killed}/golden.c: golden() was ended by signal 11 (segmentation fault) at address 0x10\n",
+              f"glassbox run: {killed}/golden.c: golden() was killed by signal 11 (segmentation fault) at address 0x10\n",
               run(killed, code=3)[1])
     writes = make("golden_writes", files={"golden.c": GOLDEN_C.replace("return 0", "*(float *)x = 1; return 0")})
-    check_in("inputs are read-only", "golden.c: golden() was ended by signal 11", run(writes, code=3)[1])
+    check_in("inputs are read-only", "golden.c: golden() was killed by signal 11", run(writes, code=3)[1])
     deep = make("golden_deep", files={"golden.c": GOLDEN_C.replace("int golden", """
         __attribute__((noinline)) static int sink(volatile int n) {
             volatile char a[4096]; a[n % 7] = 1; return sink(n + 1) + a[3];
         }
         int golden""").replace("return 0;", "return sink(0);")})
-    check_in("stack overflow", "golden.c: golden() was ended by signal 11", run(deep, code=3)[1])
+    check_in("stack overflow", "golden.c: golden() was killed by signal 11", run(deep, code=3)[1])
     host = changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}}))
     abort = make("orchestration_abort", host, {"orchestration.c": NOTHING % "__builtin_trap(); return 0;"})
     check("orchestration crash", run(abort, "--runtime", "host_build_graph", code=3)[1],
-           f"glassbox run: {abort}/orchestration.c: orchestrate() was ended by signal 4 (illegal instruction)\n")
+           f"glassbox run: {abort}/orchestration.c: orchestrate() was killed by signal 4 (illegal instruction)\n")
     returned = run_json(make("returned", files={"orchestration.c": NOTHING % "return 5;"}), code=2)["cases"][0]
     check("orchestration's own error", returned["status"], "failed")
     # 2 before 3 before 1.

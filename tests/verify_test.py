@@ -123,18 +123,18 @@ def check_that(what, is_so):
         print(f"not so: {what}")
 
 
-GOOD = "good: 44 records, 40.0 KiB of payload, every hash, size and count holds\n"
+GOOD = "good: 44 entries, 40.0 KiB of payload, every hash, size and count holds\n"
 
 
 def good_dump(root):
     dump = Dump(root, "good").write()
     d = dump.directory
-    check(["verify", d], 1, [f"bad: 1 thing is wrong with {d}", "  file: tensor_dump.json is missing\n",
+    check(["verify", d], 1, [f"bad: 1 problem in {d}", "  file: tensor_dump.json is missing\n",
                              f"glassbox recover {d} keeps"])
-    check(["recover", d], 0, f"recovered {d}: 44 records of 40 tasks, 40.0 KiB of payload; the run had ended by itself\n"
+    check(["recover", d], 0, f"recovered {d}: 44 entries of 40 tasks, 40.0 KiB of payload; the run had ended\n"
                              f"  wrote tensor_dump.json\nnext: glassbox verify {d}\n")
-    check(["recover", d], 0, f"nothing to recover in {d}: 44 records of 40 tasks, 40.0 KiB of payload; "
-                             "the run had ended by itself\n")
+    check(["recover", d], 0, f"nothing to recover in {d}: 44 entries of 40 tasks, 40.0 KiB of payload; "
+                             "the run had ended\n")
     for given in (d, dump.inner, root):
         check(["verify", given], 0, GOOD)
     document = json.loads(check(["verify", d, "--json"], 0))
@@ -149,7 +149,7 @@ def good_dump(root):
 
 
 def default_dump(root, dump):
-    check(["verify"], 2, "", ["there is no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
+    check(["verify"], 2, "", ["no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
     (root / "outputs").mkdir()
     os.symlink(dump.directory, root / "outputs" / "latest")
     check(["verify"], 0, GOOD, cwd=root)
@@ -159,8 +159,8 @@ def default_dump(root, dump):
 def bad_payload(dump):
     d, payload = dump.directory, dump.inner / "tensor_dump.bin"
     flip(payload, 3 * 1024 + 5)
-    check(["verify", d], 1, [f"bad: 1 thing is wrong with {d} (44 records, 40.0 KiB of payload)\n",
-                             "  record 6: task 3, kernel softmax, arg 0, before_dispatch: hash of 1024 bytes at byte 3072: "
+    check(["verify", d], 1, [f"bad: 1 problem in {d} (44 entries, 40.0 KiB of payload)\n",
+                             "  entry 6: task 3, kernel softmax, arg 0, before_dispatch: hash of 1024 bytes at byte 3072: "
                              "expected "])
     bad = json.loads(check(["verify", "--json", d], 1))["bad"]
     check_that("the record is named", len(bad) == 1 and (bad[0]["kind"], bad[0]["index"], bad[0]["task_seq"],
@@ -169,7 +169,7 @@ def bad_payload(dump):
     value = xxhash.XXH3_128bits(values, len(values))
     check_that("the hash is that of the bytes", bad[0]["expected"] == f"{value.high:016x}{value.low:016x}")
     payload.write_bytes(bytes(len(dump.payload)))
-    out = check(["verify", d], 1, ["bad: 40 things are wrong", "  and 20 more; --json lists all\n"])
+    out = check(["verify", d], 1, ["bad: 40 problems in", "  and 20 more; --json has all\n"])
     check_that("20 are listed", out.count("hash of 1024 bytes") == 20)
     check_that("all are in the JSON", len(json.loads(check(["verify", d, "--json"], 1))["bad"]) == 40)
     payload.unlink()
@@ -182,7 +182,7 @@ def bad_manifest(dump):
     path = dump.inner / "tensor_dump.json"
     text = path.read_text()
     path.write_text(text.replace('"bin_offset":5120,', '"bin_offset":5184,'))
-    check(["verify", dump.directory], 1, ["record 9: task 5, kernel softmax, arg 0, before_dispatch: "
+    check(["verify", dump.directory], 1, ["entry 9: task 5, kernel softmax, arg 0, before_dispatch: "
                                           "tensor_dump.json: tensors[9].bin_offset: expected 5120, got 5184\n"])
     path.write_text(json.dumps(json.loads(text), indent=4))
     check(["verify", dump.directory], 0, GOOD)
@@ -198,7 +198,7 @@ def told_losses(root):
     check(["recover", dump.directory], 0, ["wrote tensor_dump.json"])
     check(["verify", dump.directory], 0, GOOD + "lost: 5 records, the first of task 2, arg 3, after_completion: "
           "there was no room within the stall timeout\n"
-          "skipped: task 4, kernel softmax: nobody told which words of the task are tensors\n")
+          "skipped: task 4, kernel softmax: the tensors of the task were never described\n")
     document = json.loads(check(["verify", dump.directory, "--json"], 0))
     check_that("losses are in the JSON", document["losses"] == [
         {"task_seq": 2, "arg_index": 3, "stage": "after_completion", "cause": "stall", "count": 5}])
@@ -210,14 +210,14 @@ def killed(root):
     d = dump.directory
     check(["verify", d], 1, ["bad: ", "  journal: at byte ", "block 4 is cut off", "records of the journal in 4 blocks before it are readable",
                              "there is no END record", f"glassbox recover {d} keeps what is readable"])
-    out = check(["recover", d], 0, [f"recovered {d}: 28 records of 24 tasks, 24.0 KiB of payload; "
-                                    "the run did not end by itself\n", "  cut 100 bytes off the journal (block 4 is cut off",
+    out = check(["recover", d], 0, [f"recovered {d}: 28 entries of 24 tasks, 24.0 KiB of payload; "
+                                    "the dump is not complete\n", "  cut 100 bytes off the journal (block 4 is cut off",
                                     f"kept in {dump.inner}/tensor_dump.rec.broken\n", "  ended the journal\n",
                                     "  wrote tensor_dump.json\n", f"next: glassbox verify {d}\n"])
     check_that("nothing of args is written", "args_dump" not in out and not (dump.inner / "args_dump.json").exists())
-    check(["verify", d], 0, "good: 28 records, 24.0 KiB of payload, every hash, size and count holds\n"
+    check(["verify", d], 0, "good: 28 entries, 24.0 KiB of payload, every hash, size and count holds\n"
                             "not complete: killed before the dump was complete; recovered\n")
-    check(["recover", d], 0, [f"nothing to recover in {d}: 28 records of 24 tasks"])
+    check(["recover", d], 0, [f"nothing to recover in {d}: 28 entries of 24 tasks"])
     kept = (dump.inner / "tensor_dump.rec.broken").read_bytes()
     start = 64 + sum(map(len, dump.blocks[:4]))
     check_that("the tail is kept", kept == dump.journal[start:start + 100])
@@ -236,17 +236,17 @@ def without_journal(root):
     check(["recover", d], 0, ["wrote tensor_dump.json"])
     (dump.inner / "tensor_dump.rec").unlink()
     source = dump.inner / "tensor_dump.json"
-    good = GOOD.replace("count holds", "count that the manifest tells holds") + f"no journal: read from {source}\n"
+    good = GOOD.replace("count holds", "count in the manifest holds") + f"no journal: read from {source}\n"
     check(["verify", d], 0, good)
     check(["recover", d], 2, "", [f"recovering {d}: it has no journal to recover from"])
     document = json.loads(check(["verify", d, "--json"], 0))
     check_that("the JSON says that there is no journal", (document["has_journal"], document["hashed_records"],
                document["records"], document["stored_bytes"]) == (False, 40, 44, 39936))
     (dump.inner / "kernel_args_dump.json").write_text("{}")
-    check(["verify", d], 0, good + "not read: kernel_args_dump.json and args_dump.json, which only a journal can be "
-                                   "compared with\n")
+    check(["verify", d], 0, good + "not checked: kernel_args_dump.json and args_dump.json, because there is no "
+                                   "journal to compare them with\n")
     flip(dump.inner / "tensor_dump.bin", 3 * 1024 + 5)
-    check(["verify", d], 1, ["bad: 1 thing is wrong", "  record 6: task 3, kernel softmax, arg 0, before_dispatch: hash of"])
+    check(["verify", d], 1, ["bad: 1 problem in", "  entry 6: task 3, kernel softmax, arg 0, before_dispatch: hash of"])
     source.write_text(source.read_text()[:-9])
     check(["verify", d], 2, "", [f"glassbox verify: {source}: line "])
 
@@ -257,10 +257,10 @@ def other_tools(root):
     for name, records, size, tensors, more in (
             ("vector_example", 18, "832.0 KiB", 13, ""),
             ("partial_level3", 19, "448.0 KiB", 7,
-             "without payload: 6 tensors, whose hashes cannot be computed again\n")):
+             "no payload: the hashes of 6 tensors were not checked\n")):
         d = fixtures / name
-        check(["verify", d], 0, f"good: {records} records, {size} of payload, every hash, size and count that the manifest "
-              f"tells holds\nthe manifest does not tell how the run ended\n{more}no journal: read from {d}/args_dump.json\n"
+        check(["verify", d], 0, f"good: {records} entries, {size} of payload, every hash, size and count in the manifest "
+              f"holds\nthe manifest does not say how the run ended\n{more}no journal: read from {d}/args_dump.json\n"
               f"no hashes: the bytes of {tensors} tensors were not checked\n")
     copy = root / "copy"
     copy.mkdir()
@@ -269,10 +269,10 @@ def other_tools(root):
     (copy / "args.bin").write_bytes(payload[:-4])
     (copy / "args_dump.json").write_text(text.replace('"before_dispatch": 13', '"before_dispatch": 12')
                                          .replace('"dropped_records": 0', '"dropped_records": 3'))
-    check(["verify", copy], 1, ["bad: 2 things are wrong", "  count: before_dispatch: expected 13, got 12\n",
-                                "record 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside of "
+    check(["verify", copy], 1, ["bad: 2 problems in", "  count: before_dispatch: expected 13, got 12\n",
+                                "entry 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside the "
                                 "851964 bytes of args.bin, got 65536 bytes at byte 786432\n",
-                                "lost: 3 records: the dump does not tell why\n"])
+                                "lost: 3 records: the dump does not say why\n"])
     losses = json.loads(check(["verify", copy, "--json"], 1))["losses"]
     check_that("a loss of no task", losses == [
         {"task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 3}])
@@ -297,7 +297,7 @@ def pipes(root):
     text = manifest.read_bytes()
     manifest.unlink()
     os.mkfifo(manifest)
-    check(["verify", d], 1, ["bad: 1 thing is wrong", f"{manifest} is not a regular file"])
+    check(["verify", d], 1, ["bad: 1 problem in", f"{manifest} is not a regular file"])
     manifest.unlink()
     manifest.write_bytes(text)
     for name in ("tensor_dump.bin", "tensor_dump.rec"):
@@ -317,7 +317,7 @@ def flags_of_others(root):
                 "args": [entry | {"truncated": True}, entry | {"arg_index": 1, "overwritten": True},
                          entry | {"arg_index": 2, "truncated": True, "arg_index_ambiguous": True}]}
     (directory / "args_dump.json").write_text(json.dumps(manifest))
-    check(["verify", directory], 0, ["good: 3 records", "lost: 2 records: the dump", "lost: 3 records: the dump"])
+    check(["verify", directory], 0, ["good: 3 entries", "lost: 2 records: the dump", "lost: 3 records: the dump"])
     (directory / "args_dump.json").write_text(json.dumps(manifest | {"truncated_args": 1}))
     check(["verify", directory], 1, ["count: truncated_args: expected 2, got 1\n"])
 
@@ -331,7 +331,7 @@ def odd_names(root):
         "complete": False, "status": "bad\x1b[2J\nend", "kernels": [{"func_id": 1, "name": name}], "tensors": [],
         "skipped": [{"task_seq": 0, "arg_index": None, "kernel": name,
                      "reason": "nobody told which words of the task are tensors"}]}))
-    check(["verify", directory], 0, ["not complete: bad\\x1b[2J\\x0aend\n", "kernel k\\x1b[31m\\xc2\\x9b\u00e9: nobody"])
+    check(["verify", directory], 0, ["not complete: bad\\x1b[2J\\x0aend\n", "kernel k\\x1b[31m\\xc2\\x9b\u00e9: the tensors"])
 
 
 def many_kernels(root):
@@ -347,24 +347,24 @@ def many_kernels(root):
     check(["verify", directory], 2, "", [f"{source}: kernels: has 60000 kernels, more than 1024"])
     manifest["kernels"] = manifest["kernels"][:1024]
     source.write_text(json.dumps(manifest))
-    check(["verify", directory], 0, [f"skipped: task 0, kernel {names[1]}: {reason}\n", "and 59,980 more entries"])
+    check(["verify", directory], 0, [f"skipped: task 0, kernel {names[1]}: the tensors of the task were never described\n", "skipped: and 59,980 more lines; --json has all\n"])
 
 
 def refused(root, dump):
     with open(dump.inner / "tensor_dump.rec", "rb") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
-        check(["verify", dump.directory], 2, "", ["is being written: the run is going on"])
-        check(["recover", dump.directory], 2, "", ["is in use: the run is going on"])
+        check(["verify", dump.directory], 2, "", ["is being written: the run is still going on"])
+        check(["recover", dump.directory], 2, "", ["is in use: the run is still going on"])
         check(["verify", "--json", dump.directory], 2, "", ["is being written"])
     empty = Dump(root / "more", "empty").write(64)
-    check(["verify", empty.directory], 2, "", ["no block that can be read"])
-    check(["recover", empty.directory], 2, "", ["there is no record to keep"])
+    check(["verify", empty.directory], 2, "", ["no readable block"])
+    check(["recover", empty.directory], 2, "", ["no record can be kept"])
     (empty.inner / "tensor_dump.rec").unlink()
     check(["verify", empty.directory], 2, "", ["tensor_dump.rec is missing"])
     check(["verify", root / "nowhere"], 2, "", ["nowhere: No such file or directory", "--dump-tensor"])
     check(["recover", root / "nowhere"], 2, "", ["nowhere: No such file or directory"])
-    check(["verify", root / "more", root], 2, "", ["one dump is checked at a time"])
-    check(["recover"], 2, "", ["which dump?"])
+    check(["verify", root / "more", root], 2, "", [f'unexpected argument "{root}": verify takes one dump'])
+    check(["recover"], 2, "", ["missing argument: recover takes one dump"])
     check(["verify", "--help"], 0, ["glassbox verify outputs --json"])
     check(["recover", "--help"], 0, ["glassbox recover outputs/latest"])
 

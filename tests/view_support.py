@@ -335,7 +335,7 @@ def bytes_text(size):
 
 
 def plural(count, word):
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{count:,} {word if count == 1 else word[:-1] + 'ies' if word.endswith('y') else word + 's'}"
 
 
 def head_line(manifest, task_count):
@@ -343,7 +343,7 @@ def head_line(manifest, task_count):
     parts = [run["platform"], run["runtime"], manifest["dump_level"]]
     line = ", ".join([" ".join(filter(None, [run["scene"], run["case"]])), *filter(None, parts)])
     records = manifest["total_tensors"] + manifest["in_flight_tensors"]
-    line += f": {plural(records, 'record')} of {plural(task_count, 'task')}, {bytes_text(manifest['payload_bytes'])}"
+    line += f": {plural(records, 'entry')} of {plural(task_count, 'task')}, {bytes_text(manifest['payload_bytes'])}"
     if manifest["stored_bytes"] != manifest["payload_bytes"]:
         line += f" ({bytes_text(manifest['stored_bytes'])} stored)"
     line += f"; {manifest['dropped_records']:,} lost; {len(manifest['skipped']):,} skipped"

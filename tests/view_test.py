@@ -477,7 +477,7 @@ def test_tensor(dump, entry, *options):
     check("place and form", lines[1:3], [place_line(entry), form_line(entry)])
     if values is None:
         recorded = ["min -1.5  max inf  mean 0.1  NaN 3  Inf 1  zero 2  subnormal 5"] if "stats" in entry else []
-        check("no values", lines[3:], ["no payload was kept of it", *recorded, ""])
+        check("no values", lines[3:], ["no payload was kept", *recorded, ""])
         return
     text = array_text(entry, values, "--full" in options).split("\n")
     check(f"values of {dump.directory.name} {entry['index']}", lines[3:3 + len(text)], text)
@@ -552,7 +552,7 @@ def test_other_tool(directory):
     lines = view(directory).split("\n")
     size = sum(entry["bin_size"] for entry in entries)
     level = {2: "full", 3: "hybrid"}[manifest["dump_args_level"]]
-    check("head line of another tool", lines[0], f"{directory}, {level}: {len(entries)} records of {len(tasks)} tasks, "
+    check("head line of another tool", lines[0], f"{directory}, {level}: {len(entries)} entries of {len(tasks)} tasks, "
           f"{bytes_text(size)}; 0 lost; 0 skipped")
     check("table of another tool", [line.rstrip() for line in lines[1:-1]], table_lines(entries))
     for entry in entries[::4]:

@@ -1,6 +1,6 @@
 /*
- * bench_capture: what a dump costs, beside what the disk and the memory can do, measured by the
- * same program. Every run of a chip takes place in a process of its own.
+ * bench_capture: what a dump costs, compared with what the disk and the memory can do, measured by
+ * the same program. Every run of a chip has a process of its own.
  */
 #ifndef GBX_BENCH_CAPTURE_H
 #define GBX_BENCH_CAPTURE_H
@@ -19,9 +19,9 @@ enum { MAX_TENSORS_A_TASK = 4, SHIFT_BYTES = 64, SCALARS_A_TASK = 32, PATH_BYTES
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-/* What the whole program is asked for. */
+/* Settings of the program. */
 typedef struct setting {
-    char work[PATH_BYTES];   /* a directory of its own, which goes away at the end */
+    char work[PATH_BYTES];   /* a temporary directory, removed at the end */
     char beside[PATH_BYTES]; /* where this program lies, and the command */
     const char *scenes;
     uint64_t total_bytes;    /* of payload in a run */
@@ -43,7 +43,7 @@ typedef struct plan {
     uint32_t threads;      /* AICPU threads */
     uint64_t tensor_bytes; /* 0: scalars */
     uint64_t total_bytes;
-    uint64_t kernel_ns;   /* how long a kernel takes; 0: nothing, and four tensors a task */
+    uint64_t kernel_ns;   /* how long a kernel takes; 0: no time, and four tensors a task */
     gbx_dump_level level; /* GBX_DUMP_OFF: without a dump */
 } plan;
 
@@ -55,7 +55,7 @@ static inline uint64_t tensors_a_task(const plan *what) {
 typedef struct outcome {
     double whole_s;      /* from the call of gbx_chip_run to its return */
     double device_s;     /* of the graph on the chip */
-    uint64_t peak_bytes; /* the most memory of the host that is no part of the chip's */
+    uint64_t peak_bytes; /* peak memory of the host without that of the chip */
     gbx_dump_totals totals;
 } outcome;
 
@@ -64,8 +64,8 @@ bool run_apart(const setting *how, const plan *what, outcome *out_outcome);
 
 /* --- check.c --- */
 
-/* Whether the dump in `directory` is that of `what`: all records are there, and a sample of them is
- * what the source holds, byte for byte. */
+/* Whether the dump in `directory` is that of `what`: it has all records, and a sample of them
+ * equals the source byte for byte. */
 gbx_status check_dump(const setting *how, const plan *what, const char *directory);
 
 /* Where a tensor lies in the source. */
@@ -83,19 +83,19 @@ uint64_t memory_watch_stop(memory_watch *watch);
 
 /* --- record_cost.c --- */
 
-/* What one record of a scalar costs the thread that captures it, in ns: hooks called one after the
- * other, buffers emptied in between and not counted. 0 after a message. */
+/* What one record of a scalar costs the thread that captures it, in ns: the time of the hooks
+ * without that of emptying buffers. 0 after a message. */
 double measure_record_ns(void);
 
-/* ...and what a dispatch costs: two looks at the clock, its hooks, its record. */
+/* The same for a dispatch: two readings of the clock, its hooks, its record. */
 double measure_dispatch_ns(void);
 
 /* --- scenes.c --- */
 
-/* Paged attention by the command. */
+/* Paged attention, run by the command. */
 bool print_scenes(const setting *how);
 
-/* --- tables.c: false when something failed or was not true --- */
+/* --- tables.c: false when something failed or was wrong --- */
 
 bool print_tensor_table(const setting *how, uint32_t repeats);
 bool print_holding_table(const setting *how);
@@ -103,10 +103,10 @@ bool print_record_table(const setting *how);
 
 /* --- main.c --- */
 
-/* Takes away what a run left in the work directory. */
+/* Removes what a run left in the work directory. */
 void empty_work(const setting *how);
 
-/* One line: a goal, what was reached, whether it holds; returns whether. */
+/* Prints a goal, what was reached and whether the goal is met; returns whether. */
 bool print_goal(const char *name, double reached, bool is_at_least, double goal, const char *unit);
 
 #endif

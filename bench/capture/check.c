@@ -1,4 +1,4 @@
-/* Whether a dump holds what was run: by the journal and the bytes, not by what the run says. */
+/* Whether a dump holds what was run, checked by the journal and the bytes. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct check {
 } check;
 
 static gbx_status differs(const gbx_record *record, const char *how) {
-    return gbx_fail(GBX_INTERNAL, "the dump is not true: task %" PRIu64 ", argument %u: %s",
+    return gbx_fail(GBX_INTERNAL, "the dump is wrong: task %" PRIu64 ", argument %u: %s",
                     record->task, (unsigned)record->arg_index, how);
 }
 
@@ -31,13 +31,13 @@ static gbx_status check_tensor(const check *c, const gbx_record_tensor *record) 
     const unsigned char *expected = c->how->source + window_offset(c->how, size, index);
     gbx_hash128 hash = gbx_hash_bytes(expected, size);
     if (record->bin_size != size || !(record->head.flags & GBX_FLAG_HAS_PAYLOAD))
-        return differs(&record->head, "its payload is not there");
+        return differs(&record->head, "its payload is missing");
     if (hash.low != record->hash_low || hash.high != record->hash_high)
-        return differs(&record->head, "its hash is not that of the source");
+        return differs(&record->head, "its hash differs from that of the source");
     if (pread(c->payload_fd, c->bytes, size, (off_t)record->bin_offset) != (ssize_t)size)
         return differs(&record->head, "its bytes cannot be read");
     if (memcmp(c->bytes, expected, size) != 0)
-        return differs(&record->head, "its bytes are not those of the source");
+        return differs(&record->head, "its bytes differ from those of the source");
     return NULL;
 }
 
@@ -58,7 +58,7 @@ static gbx_status check_at(const check *c, uint64_t position) {
     return NULL;
 }
 
-/* Tasks, tensors and scalars as many as there were, all of them stored, none lost. */
+/* As many tasks, tensors and scalars as there were, all stored, none lost. */
 static gbx_status check_totals(const check *c) {
     const gbx_reader_totals *totals = gbx_reader_get_totals(c->reader);
     uint64_t size = c->what->tensor_bytes;
@@ -70,7 +70,7 @@ static gbx_status check_totals(const check *c) {
         totals->tasks != tasks || totals->stored_bytes != tensors * size || totals->dropped ||
         !gbx_reader_is_complete(c->reader))
         return gbx_fail(GBX_INTERNAL,
-                        "the dump is not whole: %" PRIu64 " of %" PRIu64 " tensors, %" PRIu64
+                        "the dump is incomplete: %" PRIu64 " of %" PRIu64 " tensors, %" PRIu64
                         " of %" PRIu64 " records, %" PRIu64 " of %" PRIu64 " bytes",
                         totals->tensors, tensors, totals->records, tensors + scalars,
                         totals->stored_bytes, tensors * size);
@@ -100,7 +100,7 @@ gbx_status check_dump(const setting *how, const plan *what, const char *director
         status = check_sample(&c);
     snprintf(path, sizeof path, "%s/tensor_dump/tensor_dump.json", directory);
     if (!status && access(path, R_OK) != 0)
-        status = gbx_fail(GBX_INTERNAL, "%s is not there", path);
+        status = gbx_fail(GBX_INTERNAL, "%s is missing", path);
     gbx_reader_close(c.reader);
     if (c.payload_fd >= 0)
         close(c.payload_fd);

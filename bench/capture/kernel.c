@@ -1,5 +1,5 @@
-/* A kernel that does nothing; or that takes as many nanoseconds as the scalar after its one tensor
- * says, in which it leaves the processors of the host alone. */
+/* A kernel that does nothing; or that sleeps as many nanoseconds as the scalar after its only
+ * tensor says. */
 #include <time.h>
 
 #include <glassbox/kernel.h>

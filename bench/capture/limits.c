@@ -1,4 +1,4 @@
-/* What the disk and the memory can do, with nothing around it. */
+/* How fast the disk and the memory are on their own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static double measure_writes(const setting *how, uint64_t write_bytes) {
     return 0;
 }
 
-/* The better of two sizes: which one that is depends on the disk and on what else goes on. */
+/* The better of two sizes, which depends on the disk and its load. */
 double measure_disk(const setting *how) {
     double small = measure_writes(how, MIB);
     double large = small > 0 ? measure_writes(how, 8 * MIB) : 0;

@@ -1,6 +1,7 @@
 /*
- * What a dump costs, beside the limits of the machine that the same program measures. Prints goals,
- * what was reached and whether they hold; the exit code says whether everything ran and was true.
+ * What a dump costs, compared with the limits of the machine, which the same program measures.
+ * Prints goals, what was reached and whether they are met; the exit code says whether all ran and
+ * was right.
  */
 #include <argp.h>
 #include <errno.h>
@@ -81,12 +82,12 @@ static bool make_work(arguments *a) {
     if (mkdtemp(a->how.work))
         return true;
     fprintf(stderr,
-            "bench_capture: cannot make a directory in %s: %s; choose another --directory\n",
+            "bench_capture: cannot create a directory in %s: %s; choose another --directory\n",
             a->directory, strerror(errno));
     return false;
 }
 
-/* Random words, the same ones each time; shared, so that no process has a copy of its own. */
+/* Random words, the same each time; shared, so that no process has a copy. */
 static bool make_source(setting *how) {
     uint64_t bytes = how->source_bytes + PAGE;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,7 @@
 /*
- * The host's own memory: RssAnon and RssFile of /proc/self/status, looked at every few
- * milliseconds. RssShmem is left out: it is global memory with the arenas, which the host maps on
- * a2a3sim, and the source of this program.
+ * The host's own memory: RssAnon and RssFile of /proc/self/status, read every few milliseconds.
+ * RssShmem does not count: it is global memory with the arenas, which the host maps on a2a3sim, and
+ * the source of this program.
  */
 #include <errno.h>
 #include <pthread.h>

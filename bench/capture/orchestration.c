@@ -1,11 +1,12 @@
 /*
  * Two graphs of independent tasks that do nothing.
  *
- * Of tensors, as scalars say: 0 how many tensors, 1 the bytes of each, 2 the address of the buffer
+ * With tensors. Scalars of the run: 0 how many tensors, 1 bytes of each, 2 address of the buffer
  * that they are windows of, 3 its bytes, 4 how far the windows shift at each pass over it, 5 how
- * many a task has, 6 how long a kernel takes, in nanoseconds; then a task has one.
+ * many a task has, 6 how long a kernel takes, in nanoseconds; a task then has one tensor.
  *
- * Of scalars: 0 how many tasks, 1 how many scalars each. Scalar k of task t is t << 8 | k.
+ * With scalars. Scalars of the run: 0 how many tasks, 1 how many scalars each. Scalar k of task t
+ * is t << 8 | k.
  */
 #include <glassbox/orchestration.h>
 

@@ -37,7 +37,7 @@ typedef struct memory {
 
 typedef struct host {
     memory *device;
-    uint64_t lines; /* that it has copied */
+    uint64_t lines; /* copied so far */
     _Atomic bool is_stopping;
     unsigned char copy[BUFFER_BYTES];
 } host;
@@ -101,8 +101,7 @@ static int compare(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Of this thread alone: another that is on its processor, or buffers that come late, do not count.
- */
+/* Only of this thread: other threads on its processor, and late buffers, do not count. */
 static int64_t processor_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -117,7 +116,7 @@ static void capture_tasks(const gbx_probe *probe, gbx_sched_task *task) {
     }
 }
 
-/* With the two looks at the clock that the worker takes around a kernel. */
+/* With the two readings of the clock that a worker makes around a kernel. */
 static void capture_dispatches(const gbx_probe *probe, gbx_sched_task *task) {
     gbx_sched_dispatch dispatch = {.task = task, .core_id = 1, .subtask = GBX_SUBTASK_AIV0};
     for (int i = 0; i < RECORDS_A_ROUND; ++i) {
@@ -142,7 +141,7 @@ static double measure(const gbx_probe *probe, gbx_sched_task *task, capture_roun
     return times[ROUNDS / 2];
 }
 
-/* The host copies by itself, and watches nobody. */
+/* The thread of the host only copies. */
 static void do_nothing(void *machine) {
     (void)machine;
 }
@@ -170,7 +169,7 @@ static double measure_in(memory *m, void *state, host *h, capture_round capture)
     double record_ns = measure(probe, &task, capture);
     atomic_store_explicit(&h->is_stopping, true, memory_order_release);
     pthread_join(thread, NULL);
-    /* All were written: a record is one line. There may be samples of waits beside them. */
+    /* A record is one line. There may be samples of waits as well. */
     return h->lines >= (uint64_t)ROUNDS * RECORDS_A_ROUND ? record_ns : 0;
 }
 

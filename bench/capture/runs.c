@@ -89,7 +89,7 @@ static gbx_status run_on(const setting *how, const plan *what, gbx_chip *chip,
         scalars[5] = tensors_a_task(what);
         scalars[6] = what->kernel_ns;
     }
-    /* Before: a run that is given a source looks whether it was compiled already. */
+    /* Compiled before the run, which would otherwise look it up in the cache. */
     GBX_TRY(gbx_kernel_compile(path, NULL, NULL, &object));
     gbx_run run = {.shared_object = object,
                    .entry = what->tensor_bytes ? "orchestrate_tensors" : "orchestrate_scalars",
@@ -116,7 +116,7 @@ static bool run_here(const setting *how, const plan *what, outcome *out_outcome)
     return is_right;
 }
 
-/* True when it has ended with exit code 0; ends it when this process is to end. */
+/* True when the child has ended with exit code 0; ends it when this process must end. */
 static bool wait_for(pid_t pid) {
     int status;
     while (waitpid(pid, &status, 0) != pid) {
@@ -125,7 +125,7 @@ static bool wait_for(pid_t pid) {
         kill(pid, SIGKILL);
     }
     if (WIFSIGNALED(status))
-        fprintf(stderr, "bench_capture: a run was ended by signal %d\n", WTERMSIG(status));
+        fprintf(stderr, "bench_capture: a run was killed by signal %d\n", WTERMSIG(status));
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -134,7 +134,7 @@ bool run_apart(const setting *how, const plan *what, outcome *out_outcome) {
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return false;
-    fflush(stdout); /* else the child would have it to print as well */
+    fflush(stdout); /* else the child would print it, too */
     pid_t pid = fork();
     if (pid == 0) {
         signal(SIGINT, SIG_DFL);

@@ -1,6 +1,6 @@
 /*
- * Paged attention as a user runs it: by the command, from its start to its end, without golden.
- * Statistics and hash beside memcpy, kernel by kernel: bench_statistics.
+ * Paged attention as a user runs it: with the command, from its start to its end, without golden.
+ * bench_statistics compares statistics and hash with memcpy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 
 enum { REPEATS = 5 };
 
-/* What a run of the command says. */
+/* The results of a run of the command. */
 typedef struct report {
-    double wall_s;   /* of the whole command */
+    double wall_s;   /* of the command */
     double device_s; /* of the graph on the chip */
     double payload_bytes;
     double stored_bytes;
@@ -26,7 +26,7 @@ typedef struct report {
     double dropped;
 } report;
 
-/* The exit code of the command, what it prints in a file; -1 when it did not end by itself. */
+/* The exit code of the command, which prints to a file; -1 when a signal killed it. */
 static int run_command(const setting *how, const char *name, const char *level,
                        const char *output) {
     char command[PATH_BYTES + 16], scene[PATH_BYTES + 32], dump[PATH_BYTES + 16];
@@ -97,7 +97,7 @@ static double median(double *values) {
     return values[REPEATS / 2];
 }
 
-/* Also told, and not judged: what the dump adds to the command, over the time on the chip alone. */
+/* Also printed, without a goal: what the dump adds to the command, relative to the chip's time. */
 static bool print_statistics(const setting *how) {
     double walls[2][REPEATS], devices[2][REPEATS];
     static const char *const levels[2] = {NULL, "--dump-tensor=stats"};
@@ -116,8 +116,10 @@ static bool print_statistics(const setting *how) {
     printf("paged_attention medium, level stats, %.0f records, medians of %d: command %.0f ms, "
            "without dump %.0f; chip %.0f ms, %.0f\n",
            of.records, REPEATS, wall[1] * 1e3, wall[0] * 1e3, device[1] * 1e3, device[0] * 1e3);
-    print_goal("stats: the command, times that without dump", wall[1] / wall[0], false, 2.0, "");
-    print_goal("stats: the chip, times that without dump", device[1] / device[0], false, 2.0, "");
+    print_goal("stats: the command, relative to one without dump", wall[1] / wall[0], false, 2.0,
+               "");
+    print_goal("stats: the chip, relative to one without dump", device[1] / device[0], false, 2.0,
+               "");
     printf("stats: on the chip and all that the dump adds to the command: %.2f times the chip "
            "without dump\n",
            (device[0] + wall[1] - wall[0]) / device[0]);
@@ -146,14 +148,13 @@ bool print_scenes(const setting *how) {
     char path[PATH_BYTES + 64];
     snprintf(path, sizeof path, "%s/paged_attention/scene.json", how->scenes);
     if (access(path, R_OK) != 0) {
-        printf("paged_attention: left out, %s is not there; name its directory by --scenes\n",
-               path);
+        printf("paged_attention: skipped, %s is missing; name its directory with --scenes\n", path);
         return true;
     }
     bool is_right = print_statistics(how);
     if (how->has_large)
         is_right &= print_large(how);
     else
-        printf("paged_attention large: left out without --large\n");
+        printf("paged_attention large: skipped without --large\n");
     return is_right;
 }

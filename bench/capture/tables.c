@@ -1,4 +1,4 @@
-/* Dumps of tensors and of records, and what the goals say of them. */
+/* Dumps of tensors and of records, against their goals. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ typedef struct tensor_goal {
     const char *platform;
     uint32_t threads;
     uint64_t tensor_bytes;
-    double goal; /* of direct writes alone */
+    double goal; /* relative to direct writes */
 } tensor_goal;
 
 static const tensor_goal tensor_goals[] = {
@@ -84,10 +84,10 @@ bool print_tensor_table(const setting *how, uint32_t repeats) {
     printf("full dumps of %.1f GiB of unique tensors, 4 a task, GB/s, medians of %u; memcpy here: "
            "%.2f\n"
            "limit: O_DIRECT writes of 1 or 8 MiB and fsync, the better, before each run\n"
-           "device: until the last task is done; whole: until the manifest is on disk\n"
+           "device: until the last task is done; total: until the manifest is on disk\n"
            "%-8s %7s %8s %8s %8s %8s %8s %6s  %-6s %9s %9s\n",
            (double)how->total_bytes / (double)GIB, repeats, measure_memcpy(how), "platform",
-           "threads", "tensors", "limit", "device", "whole", "/limit", "goal", "", "longest ms",
+           "threads", "tensors", "limit", "device", "total", "/limit", "goal", "", "longest ms",
            "host MiB");
     for (size_t i = 0; i < sizeof tensor_goals / sizeof tensor_goals[0]; ++i)
         is_right &= print_tensor_goal(how, &tensor_goals[i], repeats, &all);
@@ -99,14 +99,15 @@ bool print_tensor_table(const setting *how, uint32_t repeats) {
 
 /* --- the longest capture while the disk keeps up --- */
 
-/* Kernels take so long that half of what the disk can do is asked of it. */
+/* Kernels take so long that the disk is used at half its speed. */
 bool print_holding_table(const setting *how) {
     static const uint64_t sizes[] = {64 * KIB, MIB, 16 * MIB};
     double disk = measure_disk(how);
     if (disk == 0)
         return false;
-    printf("one tensor a task, kernels so long that the disk (%.2f GB/s) could do twice as much\n",
-           disk);
+    printf(
+        "one tensor a task, kernels so slow that the disk (%.2f GB/s) is used at half its speed\n",
+        disk);
     for (uint32_t threads = 1; threads <= 2; ++threads)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
             /* Two tasks at a time, one tensor each. */
@@ -155,7 +156,7 @@ bool print_record_table(const setting *how) {
     double record_ns = measure_record_ns();
     is_right &= record_ns > 0;
     if (record_ns > 0)
-        print_goal("a metadata record on the device, hooks alone", record_ns, false, 25, "ns");
+        print_goal("a metadata record on the device, only hooks", record_ns, false, 25, "ns");
     double dispatch_ns = measure_dispatch_ns();
     is_right &= dispatch_ns > 0;
     if (dispatch_ns > 0)

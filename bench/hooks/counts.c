@@ -1,7 +1,7 @@
 /*
- * The files of callgrind, as far as it takes: lines `fl=` and `fn=` name the file and the function
- * that the costs below belong to, `cfn=` and `calls=` a call, whose own cost is on the next line.
- * Names are given once, with a number in brackets, which stands for them later.
+ * Reads what is needed of callgrind's files: lines `fl=` and `fn=` name the file and the function
+ * of the costs that follow, `cfn=` and `calls=` a call, whose cost is on the next line. A name is
+ * given once, with a number in brackets; later only the number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void read_line(state *s, const char *line) {
     if (strncmp(line, "fl=", 3) == 0) {
         s->file = read_file_name(s, line + 3);
     } else if (strncmp(line, "fi=", 3) == 0 || strncmp(line, "fe=", 3) == 0) {
-        read_file_name(s, line + 3); /* of what is inlined: part of the function all the same */
+        read_file_name(s, line + 3); /* of inlined code, which counts for the function */
     } else if (strncmp(line, "cfi=", 4) == 0 || strncmp(line, "cfl=", 4) == 0) {
         read_file_name(s, line + 4);
     } else if (strncmp(line, "fn=", 3) == 0) {

@@ -1,5 +1,5 @@
 /*
- * bench_hooks: what the hooks of the scheduler cost when nobody listens, by counting instructions.
+ * bench_hooks: what the hooks of the scheduler cost without a dump, by counting instructions.
  */
 #ifndef GBX_BENCH_HOOKS_H
 #define GBX_BENCH_HOOKS_H
@@ -11,11 +11,11 @@
 typedef struct counts {
     uint64_t scheduler;    /* instructions of the functions of src/sched, without those they call */
     uint64_t program;      /* of all */
-    uint64_t attach_calls; /* of attach_writer, which makes a listener */
+    uint64_t attach_calls; /* of attach_writer, which makes a probe */
     uint64_t mmap_calls;
 } counts;
 
-/* Reads a file that callgrind left; false when it is none. */
+/* Reads a file of callgrind; false when it is not one. */
 bool counts_read(const char *path, counts *out_counts);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * What the hooks of the scheduler cost when nobody listens: instructions a task of the same graph,
- * with a scheduler that has hooks and one that was built without, under valgrind's callgrind. What
- * a task costs is the difference between a graph and one of twice as many tasks, so that what
+ * What the hooks of the scheduler cost without a dump: instructions per task of the same graph,
+ * with a scheduler that has hooks and one that was built without, under valgrind's callgrind. The
+ * cost of a task is the difference between a graph and one of twice as many tasks, so that what
  * happens once does not count. One processor, one AICPU thread: the graph of host_build_graph is
  * counted exactly; on tensormap_and_ringbuffer builder and worker take turns, which moves the count
- * by a fraction of an instruction a task. usage: bench_hooks
+ * by a fraction of an instruction per task. usage: bench_hooks
  */
 #include <errno.h>
 #include <ftw.h>
@@ -37,7 +37,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* The exit code; -1 when it was ended by a signal. */
+/* The exit code; -1 when a signal killed it. */
 static int run(char *const *arguments) {
     int status;
     fflush(stdout);
@@ -106,7 +106,7 @@ static bool print_graph(const place *where, const char *runtime, const char *gra
     return true;
 }
 
-/* Nothing is made for a listener that is not there; that this is seen is shown by one that is. */
+/* Without a dump no probe is made; a run with a dump shows that the count would see one. */
 static bool print_memory(const place *where) {
     counts off, none, on;
     char dump[128];
@@ -145,15 +145,15 @@ int main(void) {
     ssize_t length = readlink("/proc/self/exe", where.programs, sizeof where.programs - 1);
     char *slash = length > 0 ? strrchr(where.programs, '/') : NULL;
 #ifdef GBX_BENCH_SANITIZED
-    printf("hooks when nobody listens: left out, valgrind does not run what sanitizers built\n");
+    printf("hooks without a dump: skipped, valgrind does not run programs with sanitizers\n");
     return 0;
 #endif
     if (!has_valgrind()) {
-        printf("hooks when nobody listens: left out, valgrind is not installed\n");
+        printf("hooks without a dump: skipped, valgrind is not installed\n");
         return 0;
     }
     if (!slash || !mkdtemp(where.scratch)) {
-        perror("bench_hooks: cannot make a directory in /tmp");
+        perror("bench_hooks: cannot create a directory in /tmp");
         return 2;
     }
     *slash = '\0';

@@ -1,4 +1,4 @@
-/* glassbox: tensormap_and_ringbuffer on a chip in a process, all else by default. */
+/* glassbox: tensormap_and_ringbuffer on a chip in a process, all other settings default. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static gbx_status write_source(const setting *how, const char *name, const char 
     return NULL;
 }
 
-/* The most memory that the chip process has had; 0 when the system does not say. */
+/* Peak memory of the chip process; 0 when unknown. */
 static uint64_t peak_bytes(const gbx_chip *chip) {
     char path[64];
     char line[256];

@@ -1,8 +1,7 @@
 /*
- * What a task costs that does nothing: glassbox beside OpenMP and StarPU on the same graphs, and
- * whether time and memory stay the same as the number of tasks grows. Times are printed, not
- * judged: the exit code says whether everything ran.
- * usage: bench_tasks [--quick]
+ * The cost of a task that does nothing: glassbox compared with OpenMP and StarPU on the same
+ * graphs, and whether time and memory stay the same as the number of tasks grows. Times are
+ * printed, not judged: the exit code only says whether everything ran. usage: bench_tasks [--quick]
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 
 enum { PEERS = 2, GRAPHS = 3, RING = 4096, MAX_SIZES = 3 };
 
-/* What there is to run: whole, or a fast look whether it runs at all. */
+/* What to run: everything, or a quick check that it runs. */
 typedef struct plan {
     uint64_t tasks;
     uint32_t repeats;
@@ -26,8 +25,8 @@ static const plan quick = {10000, 1, {10000, 100000}};
 
 typedef struct peer {
     const char *name;
-    measure_function measure; /* NULL: not there when this was built */
-    double targets[GRAPHS];   /* how many times faster glassbox is to be */
+    measure_function measure; /* NULL: was missing when this was built */
+    double targets[GRAPHS];   /* how many times faster glassbox should be */
 } peer;
 
 static const peer peers[PEERS] = {
@@ -80,8 +79,8 @@ static bool print_graph(const setting *how, const workload *work, int graph) {
 static bool print_graphs(const plan *what, const setting *how) {
     workload graphs[GRAPHS] = {workload_independent(what->tasks), workload_chain(what->tasks),
                                workload_dag("random DAG", what->tasks, (uint32_t)what->tasks)};
-    printf("ns a task that does nothing: graphs of %llu tasks, median of %u, %ld CPUs; x: glassbox "
-           "is so many times faster\n",
+    printf("ns a task that does nothing: graphs of %llu tasks, median of %u, %ld CPUs; x: how many "
+           "times faster glassbox is\n",
            (unsigned long long)what->tasks, what->repeats, sysconf(_SC_NPROCESSORS_ONLN));
     printf("%-12s %9s %10s", "graph", "glassbox", "with host");
     for (int i = 0; i < PEERS; ++i)
@@ -137,7 +136,7 @@ int main(int argc, char **argv) {
     const plan *what = is_quick ? &quick : &whole;
     char scratch[] = "/tmp/glassbox-bench-tasks-XXXXXX";
     if (!mkdtemp(scratch)) {
-        perror("bench_tasks: cannot make a directory in /tmp");
+        perror("bench_tasks: cannot create a directory in /tmp");
         return 2;
     }
     setting how = {.repeats = what->repeats, .scratch = scratch};

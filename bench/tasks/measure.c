@@ -27,7 +27,7 @@ static bool wait_for(pid_t pid) {
     if (waitpid(pid, &status, 0) != pid)
         return false;
     if (WIFSIGNALED(status))
-        fprintf(stderr, "bench_tasks: a measurement was ended by signal %d\n", WTERMSIG(status));
+        fprintf(stderr, "bench_tasks: a measurement was killed by signal %d\n", WTERMSIG(status));
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -39,7 +39,7 @@ bool measure_apart(measure_function measure, const setting *how, const workload 
         perror("bench_tasks: mmap");
         return false;
     }
-    fflush(stdout); /* else the child would have it to print as well */
+    fflush(stdout); /* else the child would print it, too */
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

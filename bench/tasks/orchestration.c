@@ -11,7 +11,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     const gbx_tensor *memory = &run->tensors[1];
     int64_t rows = memory->shape[0];
     const int32_t *inputs = (const int32_t *)gbx_tensor_origin(&run->tensors[0], sizeof *inputs);
-    /* Views of one row, which differ in nothing but where they start. */
+    /* Views of one row, which differ only in where they start. */
     gbx_tensor own = gbx_view_select(memory, 0, 0);
     gbx_tensor read[MAX_INPUTS] = {own, own};
     gbx_args args = gbx_args_begin();

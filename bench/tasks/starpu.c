@@ -58,7 +58,7 @@ static bool run_all(const workload *work, uint32_t repeats, const starpu_data_ha
     return is_right;
 }
 
-/* No accelerators, no calibration, no word; its files where they can be written and go away. */
+/* No accelerators, no calibration, no output; its files in the scratch directory. */
 static bool start(const char *home) {
     setenv("STARPU_HOME", home, 1);
     setenv("STARPU_SILENT", "1", 1);

@@ -1,6 +1,6 @@
 /*
- * bench_tasks: what a task costs that does nothing, on glassbox and on two peers. Every measurement
- * runs in a process of its own, so that no threads of another one are about.
+ * bench_tasks: the cost of a task that does nothing, on glassbox and on two peers. Every
+ * measurement runs in a process of its own, without the threads of others.
  */
 #ifndef GBX_BENCH_TASKS_H
 #define GBX_BENCH_TASKS_H
@@ -35,16 +35,16 @@ static inline uint32_t row_input_count(const int32_t *row) {
     return (uint32_t)(row[0] != NO_INPUT) + (uint32_t)(row[1] != NO_INPUT);
 }
 
-/* Of a whole run, from the first submit until the last task is done. */
+/* Of a run, from the first submit until the last task is done. */
 typedef struct timing {
     double run_ns;
-    double host_ns;      /* glassbox: of the call on the host; run_ns is the chip's own */
-    uint64_t peak_bytes; /* glassbox: the most memory that the chip process had */
+    double host_ns;      /* glassbox: of the call on the host; run_ns is that on the chip */
+    uint64_t peak_bytes; /* glassbox: peak memory of the chip process */
 } timing;
 
 typedef struct setting {
     uint32_t repeats;    /* 1 to MAX_REPEATS */
-    const char *scratch; /* a directory for files, which goes away at the end */
+    const char *scratch; /* a temporary directory, removed at the end */
 } setting;
 
 /*

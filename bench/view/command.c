@@ -29,7 +29,7 @@ static void become(const char *const *arguments, const char *output) {
     _exit(127);
 }
 
-/* Ends it when this process is to end. */
+/* Ends the child when this process must end. */
 static bool wait_for(pid_t pid, int *out_status, struct rusage *out_usage) {
     bool is_ended = false;
     while (wait4(pid, out_status, 0, out_usage) != pid) {
@@ -57,8 +57,8 @@ static double seconds_of(struct timeval time) {
 bool run_program(const char *const *arguments, const char *output, outcome *out_outcome) {
     struct rusage usage;
     int status = 0;
-    fflush(stdout); /* else the child would have it to print as well */
-    malloc_trim(0); /* what this process has when it forks counts as memory of the child */
+    fflush(stdout); /* else the child would print it, too */
+    malloc_trim(0); /* memory of this process at the fork counts for the child */
     int64_t start_ns = gbx_clock_ns();
     pid_t pid = fork();
     if (pid == 0)

@@ -1,6 +1,6 @@
 /*
- * How fast dumps are looked at. Prints goals, what was reached and whether they hold; the exit code
- * says whether everything ran and what was shown was true.
+ * How fast `glassbox view` is. Prints goals, what was reached and whether they are met; the exit
+ * code says whether everything ran and the output was right.
  */
 #include <argp.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
     {"quick", OPTION_QUICK, NULL, 0, "Small dumps, each command once", 0},
     {"directory", OPTION_DIRECTORY, "DIR", 0, "Where dumps go (default: here)", 0},
     {"only", OPTION_ONLY, "PART", 0, "One of records, sparse, statistics", 0},
-    {"keep", OPTION_KEEP, NULL, 0, "Leave the dumps, and say where", 0},
+    {"keep", OPTION_KEEP, NULL, 0, "Keep the dumps, and say where they are", 0},
     {0}};
 
 typedef struct arguments {
@@ -67,14 +67,14 @@ void print_goal(const char *name, double reached, bool is_at_least, double goal,
 
 bool expect(bool is_true, const char *what) {
     if (!is_true)
-        fprintf(stderr, "bench_view: this is not true: %s\n", what);
+        fprintf(stderr, "bench_view: this does not hold: %s\n", what);
     return is_true;
 }
 
 void set_path(const setting *how, const char *name, char out_path[PATH_BYTES]) {
     int length = snprintf(out_path, PATH_BYTES, "%s/%s", how->work, name);
     if (length < 0 || length >= PATH_BYTES)
-        out_path[0] = '\0'; /* no file: whoever opens it says so */
+        out_path[0] = '\0'; /* not a file: opening it fails with a message */
 }
 
 bool succeeded(gbx_status status) {
@@ -104,7 +104,7 @@ static bool make_work(arguments *a) {
     snprintf(a->how.work, sizeof a->how.work, "%s/glassbox-bench-XXXXXX", a->directory);
     if (mkdtemp(a->how.work))
         return true;
-    fprintf(stderr, "bench_view: cannot make a directory in %s: %s; choose another --directory\n",
+    fprintf(stderr, "bench_view: cannot create a directory in %s: %s; choose another --directory\n",
             a->directory, strerror(errno));
     return false;
 }
@@ -123,7 +123,7 @@ static bool print_parts(const arguments *a) {
 }
 
 int main(int argc, char **argv) {
-    static const struct argp argp = {options, parse, NULL, "How fast dumps are looked at.",
+    static const struct argp argp = {options, parse, NULL, "How fast glassbox view is.",
                                      NULL,    NULL,  NULL};
     static arguments a = {.directory = "."};
     argp_parse(&argp, argc, argv, 0, NULL, &a);

@@ -1,4 +1,4 @@
-/* What the memory can do, with nothing around it: buffers that are in no cache. */
+/* How fast the memory is on its own, with buffers that are not in a cache. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,7 +56,7 @@ double measure_reading(const setting *how) {
     double best = 0;
     if (!buffer)
         return 0;
-    memset(buffer, 1, bytes); /* pages of its own: those of zeros may all be one */
+    memset(buffer, 1, bytes); /* real pages: pages of zeros may all be the same */
     for (int i = 0; i < ROUNDS; ++i) {
         int64_t start_ns = gbx_clock_ns();
         uint64_t sum = add_all((const vector *)(const void *)buffer, bytes / sizeof(vector));

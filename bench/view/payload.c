@@ -42,7 +42,7 @@ static gbx_status put_task(const maker *m, uint64_t task) {
     return NULL;
 }
 
-/* Without a hash: nobody has read the bytes. */
+/* Without a hash, for which the bytes would have to be read. */
 static gbx_status put_tensor(const maker *m, uint64_t task) {
     gbx_record_tensor *record =
         gbx_store_append(m->store, GBX_RECORD_TENSOR, sizeof *record / 8 + 4);

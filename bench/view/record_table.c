@@ -1,4 +1,4 @@
-/* Questions about a dump of many records: what has to be answered, and how fast that is. */
+/* Queries of a dump of many records: what they must answer, and how fast they are. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool has_row(const char *text, const rare_entry *entry) {
 static bool check_rare_table(const char *text, const rare_entry *entries, uint64_t count) {
     char foot[64];
     snprintf(foot, sizeof foot, "\n%llu of ", (unsigned long long)count);
-    bool is_right = expect(strstr(text, foot) != NULL, "as many entries match as there are");
+    bool is_right = expect(strstr(text, foot) != NULL, "the count of matching entries is right");
     for (uint64_t i = 0; i < count; ++i)
         is_right &= expect(has_row(text, &entries[i]), "every entry that matches is listed");
     return is_right;
@@ -47,7 +47,7 @@ static bool check_rare_json(const char *text, const rare_entry *entries, uint64_
     return is_right;
 }
 
-/* What was printed for the rare kernel is what the dump was made of. */
+/* Checks that the rows printed for the rare kernel are those of the dump. */
 static bool check_rare(const char *output, const record_totals *totals, bool is_json) {
     uint64_t count = totals->rare_tasks * RARE_OUTPUTS;
     rare_entry *entries = calloc(count + 1, sizeof *entries);
@@ -63,7 +63,7 @@ static bool check_rare(const char *output, const record_totals *totals, bool is_
     return is_right;
 }
 
-/* A question about the dump of many records. */
+/* A query of the dump of many records. */
 typedef struct question {
     const char *name;
     const char *options[MAX_OPTIONS];
@@ -108,8 +108,8 @@ static const question questions[] = {
      .has_goal = true},
     {"--limit 10", {"--limit", "10"}, .has_goal = false},
     {"--sort -bytes --limit 10", {"--sort", "-bytes", "--limit", "10"}, .has_goal = false},
-    {"all of it", {"--sort", "index"}, .is_whole = true},
-    {"all of it, --json", {"--json"}, .is_whole = true},
+    {"everything", {"--sort", "index"}, .is_whole = true},
+    {"everything, --json", {"--json"}, .is_whole = true},
 };
 
 /* One task in the middle: its entries are counted. */
@@ -160,19 +160,19 @@ static bool ask_all(const setting *how, const char *directory, const record_tota
     return is_right;
 }
 
-/* Of the manifest alone, as another tool would have left it. */
+/* Of a dump with only a manifest, as another tool would leave it. */
 static bool ask_manifest(const setting *how, const char *directory, const record_totals *totals,
                          double load_s) {
-    static const question q = {"the manifest alone: --kernel " RARE_KERNEL " --stage after",
+    static const question q = {"only the manifest: --kernel " RARE_KERNEL " --stage after",
                                {"--kernel", RARE_KERNEL, "--stage", "after"},
                                .is_rare = true};
     char journal[PATH_BYTES], aside[PATH_BYTES];
     set_path(how, "records/tensor_dump/tensor_dump.rec", journal);
     set_path(how, "aside", aside);
     if (rename(journal, aside) != 0)
-        return expect(false, "the journal can be put aside");
+        return expect(false, "the journal can be moved away");
     bool is_right = ask(how, directory, &q, totals, load_s);
-    return expect(rename(aside, journal) == 0, "the journal can be put back") && is_right;
+    return expect(rename(aside, journal) == 0, "the journal can be moved back") && is_right;
 }
 
 bool print_records(const setting *how) {

@@ -245,7 +245,7 @@ static gbx_status put_records(maker *m, const setting *how) {
     return gbx_store_finish(m->store, &m->end, "ok", NULL);
 }
 
-/* --- the whole --- */
+/* --- the dump --- */
 
 static gbx_status make_run_text(char **out_text) {
     size_t size = 0;

@@ -1,5 +1,4 @@
-/* One of many large tensors, and the statistics of all: what has to be told, and how fast that is.
- */
+/* One of many large tensors, and the statistics of all: what must be printed, and how fast. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,7 +104,7 @@ static summary count_statistics(uint32_t dtype, uint64_t first, uint64_t count) 
     return s;
 }
 
-/* As JSON tells them; NaN where it does not. */
+/* As in the JSON; NaN where they are absent. */
 static summary read_statistics(const char *text) {
     json_t *document = json_loads(text, 0, NULL);
     json_t *entry = json_array_get(json_object_get(document, "tensors"), 0);
@@ -119,7 +118,7 @@ static summary read_statistics(const char *text) {
     return s;
 }
 
-/* What is told of the last tensor is what is counted here. */
+/* Compares the printed statistics of the last tensor with those counted here. */
 static bool check_statistics(const setting *how, const char *directory, uint32_t dtype,
                              uint64_t tensor_bytes) {
     char number[32], output[PATH_BYTES];
@@ -133,12 +132,12 @@ static bool check_statistics(const setting *how, const char *directory, uint32_t
     char *text = run_program(arguments, output, &ignored) ? read_file(output) : NULL;
     if (!text)
         return false;
-    summary told = read_statistics(text);
+    summary printed = read_statistics(text);
     summary counted = count_statistics(dtype, last * elements, elements);
     free(text);
-    bool is_right = (float)told.low == (float)counted.low &&
-                    (float)told.high == (float)counted.high &&
-                    fabs(told.mean - counted.mean) < 1e-6;
+    bool is_right = (float)printed.low == (float)counted.low &&
+                    (float)printed.high == (float)counted.high &&
+                    fabs(printed.mean - counted.mean) < 1e-6;
     return expect(is_right, "statistics are those of the values");
 }
 

@@ -1,7 +1,7 @@
 /*
- * bench_view: how fast a dump is looked at. The program makes dumps whose every value it can tell
- * again, runs the command on them, checks what it printed, and measures beside it what Python and
- * the memory do with the same bytes.
+ * bench_view: how fast `glassbox view` is. The program makes dumps whose every value it can compute
+ * again, runs the command on them, checks the output, and measures what Python and the memory do
+ * with the same bytes.
  */
 #ifndef GBX_BENCH_VIEW_H
 #define GBX_BENCH_VIEW_H
@@ -19,15 +19,15 @@ enum { PATH_BYTES = 4096, MAX_REPEATS = 9, MAX_OPTIONS = 8 };
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-/* What the whole program is asked for. */
+/* Settings of the program. */
 typedef struct setting {
-    char work[PATH_BYTES];    /* a directory of its own, which goes away at the end */
+    char work[PATH_BYTES];    /* a temporary directory, removed at the end */
     char command[PATH_BYTES]; /* glassbox, beside this program */
     uint64_t record_count;    /* of the dump of many records, at least */
     uint64_t sparse_count;    /* tensors of 1 MiB of the sparse dump */
     uint64_t payload_bytes;   /* of each dump for statistics */
     uint64_t memory_bytes;    /* of buffers that measure the memory */
-    unsigned repeats;         /* medians are of so many */
+    unsigned repeats;         /* how many runs a median is of */
 } setting;
 
 /* --- records.c: a dump of many small records --- */
@@ -63,7 +63,7 @@ uint64_t count_task_entries(uint64_t task, uint64_t *out_first);
 
 enum { SPARSE_ROWS = 512, SPARSE_COLUMNS = 512 };
 
-/* float32 of 1 MiB each, holes but for those that are said to be written. */
+/* float32 of 1 MiB each; all but the named ones are holes. */
 GBX_MUST_USE gbx_status make_sparse_dump(const setting *how, const char *directory);
 bool is_sparse_written(const setting *how, uint64_t tensor);
 float sparse_value(uint64_t tensor, uint64_t element);
@@ -73,7 +73,7 @@ float sparse_value(uint64_t tensor, uint64_t element);
 GBX_MUST_USE gbx_status write_payload(const setting *how, const char *path);
 uint32_t payload_word(uint64_t at); /* of 32 bits, by its place in the file */
 
-/* One tensor after the other over the whole of `payload`, which is linked into the dump. */
+/* Tensors one after the other over all of `payload`, which is linked into the dump. */
 GBX_MUST_USE gbx_status make_payload_dump(const setting *how, const char *directory,
                                           const char *payload, uint32_t dtype,
                                           uint64_t tensor_bytes);
@@ -86,11 +86,11 @@ typedef struct outcome {
     double peak_mib;
 } outcome;
 
-/* Runs a program, the first of `arguments`, which end with NULL; its output goes to a file, NULL
- * for none. It has to end with 0. */
+/* Runs a program, the first of `arguments`, which end with NULL; its output goes to a file, or
+ * nowhere for NULL. It must exit with 0. */
 bool run_program(const char *const *arguments, const char *output, outcome *out_outcome);
 
-/* As often as the setting says: medians. */
+/* Runs it `repeats` times; medians. */
 bool measure_program(const setting *how, const char *const *arguments, const char *output,
                      outcome *out_outcome);
 
@@ -101,8 +101,8 @@ bool measure_view(const setting *how, const char *directory, const char *const *
 /* All of a file, zero terminated, freed by the caller; NULL after a message. */
 char *read_file(const char *path);
 
-/* What Python's json.load takes for a manifest, without the start of the interpreter; memory is not
- * told. The median of three. */
+/* The time of Python's json.load for a manifest, without the start of the interpreter; no memory.
+ * The median of three. */
 bool measure_json_load(const setting *how, const char *path, outcome *out_outcome);
 
 /* --- memory.c: GB/s, 0 after a message --- */
@@ -110,7 +110,7 @@ bool measure_json_load(const setting *how, const char *path, outcome *out_outcom
 double measure_copy(const setting *how);
 double measure_reading(const setting *how);
 
-/* --- record_table.c, tensor_tables.c: false when something failed or was not true --- */
+/* --- record_table.c, tensor_tables.c: false when something failed or was wrong --- */
 
 bool print_records(const setting *how);
 bool print_sparse(const setting *how);
@@ -118,16 +118,16 @@ bool print_statistics(const setting *how);
 
 /* --- main.c --- */
 
-/* One line: a goal, what was reached, whether it holds. */
+/* Prints a goal, what was reached and whether the goal is met. */
 void print_goal(const char *name, double reached, bool is_at_least, double goal, const char *unit);
 
-/* Says what is not true, on stderr; returns whether it is. */
+/* Prints a claim that does not hold, on stderr; returns whether it holds. */
 bool expect(bool is_true, const char *what);
 
 /* "DIR/NAME" in the work directory. */
 void set_path(const setting *how, const char *name, char out_path[PATH_BYTES]);
 
-/* Prints a failure and frees it; true for none. */
+/* Prints a failure and frees it; true when there is none. */
 bool succeeded(gbx_status status);
 
 #endif

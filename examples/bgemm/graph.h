@@ -19,7 +19,7 @@ enum { MATMUL = 0, MATMUL_ADD = 1 };
 enum { A = 0, B = 1, C = 2 };
 enum { TILE = 0 };
 
-/* One task: views of the whole matrices, wherever those lie. */
+/* One task: views of the matrices, on the host or on the chip. */
 typedef struct product {
     gbx_tensor a, b, c;
     int is_first; /* of its tile: writes c; else c is both read and written */
@@ -44,7 +44,7 @@ static inline tiling tiling_of(const gbx_tensor *a, const gbx_tensor *b, const g
     return made;
 }
 
-/* Whether there is nothing to build with: tile sizes come from the scene. */
+/* Whether the tile size, which comes from the scene, cannot be used. */
 static inline int tile_is_wrong(gbx_orchestration *o, const gbx_run_args *run) {
     if (gbx_arg_i32(run->scalars, TILE) > 0)
         return 0;

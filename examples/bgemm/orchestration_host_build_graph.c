@@ -1,4 +1,4 @@
-/* bgemm on host_build_graph: the matrices are copied whole, tasks get views of them. */
+/* bgemm on host_build_graph: copies the matrices to the chip; tasks get views of them. */
 #include "graph.h"
 
 static gbx_tensor on_device(gbx_orchestration *o, const gbx_tensor *host, uint64_t element_bytes) {

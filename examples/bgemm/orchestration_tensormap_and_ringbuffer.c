@@ -1,5 +1,5 @@
-/* bgemm on tensormap_and_ringbuffer: tasks that share a tile of c follow each other by themselves,
- * all others are independent, for their views do not overlap. */
+/* bgemm on tensormap_and_ringbuffer: the runtime orders tasks that share a tile of c; all others
+ * are independent, because their views do not overlap. */
 #include "graph.h"
 
 static void submit_product(gbx_orchestration *o, const product *p) {

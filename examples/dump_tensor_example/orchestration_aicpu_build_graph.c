@@ -6,7 +6,7 @@
 #include "graph.h"
 
 int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
-    /* s, between the tasks: like f, in memory of its own. */
+    /* s, between the tasks: in memory of its own, like f. */
     gbx_tensor s = run->tensors[F];
     s.buffer_bytes = (uint64_t)gbx_tensor_numel(&s) * sizeof(float);
     s.data = gbx_device_malloc(o, s.buffer_bytes);
@@ -16,7 +16,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_args_add_input(&args, &run->tensors[A]);
     gbx_args_add_input(&args, &run->tensors[B]);
     gbx_args_add_output(&args, &s);
-    gbx_args_dump(&args, 2); /* s: --dump-tensor=partial keeps what is marked alone */
+    gbx_args_dump(&args, 2); /* s: --dump-tensor=partial keeps only what is marked */
     gbx_task add = gbx_add_task_with_args(o, gbx_aiv(ADD), &args);
     gbx_publish_task(o, add);
 

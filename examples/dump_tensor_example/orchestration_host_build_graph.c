@@ -1,9 +1,9 @@
 /*
  * The graph on host_build_graph: this function runs on the host. It allocates memory on the chip,
- * copies the inputs there and names what comes back; the tasks run after it has returned.
+ * copies the inputs there and requests the outputs back; the tasks run after it has returned.
  *
- * A task gets raw words here, so the runtime must be told which of them are tensors before it can
- * dump them. There are two ways, and this example shows both.
+ * A task gets raw words here. To dump it, the runtime needs tensor info, which describes the words
+ * that are tensors. There are two ways to give it, and this example shows both.
  */
 #include "graph.h"
 
@@ -30,15 +30,15 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     /* A kernel finds a tensor through its description, which lies on the chip too. */
     const uint64_t s_word = gbx_device_tensor(o, &s);
 
-    /* Task 0, s = a + b: added first, told about its tensors afterwards. */
+    /* Task 0, s = a + b: added first, described afterwards. */
     const uint64_t add_words[] = {gbx_device_tensor(o, &a), gbx_device_tensor(o, &b), s_word};
     const gbx_tensor_info add_infos[] = {
         {0, GBX_ROLE_INPUT, a}, {1, GBX_ROLE_INPUT, b}, {2, GBX_ROLE_OUTPUT, s}};
     gbx_task add = gbx_add_task(o, gbx_aiv(ADD), add_words, 3);
     gbx_set_tensor_info_to_task(o, add, add_infos, 3);
-    gbx_dump_task_words(o, add, 1u << 2); /* s: --dump-tensor=partial keeps what is marked alone */
+    gbx_dump_task_words(o, add, 1u << 2); /* s: --dump-tensor=partial keeps only what is marked */
 
-    /* Task 1, f = s + 1: both in one call. Word 2 has no tensor info, so it is a scalar. */
+    /* Task 1, f = s + 1: both in one call. Word 2 has no tensor info: it is a scalar. */
     const uint64_t scalar_words[] = {s_word, gbx_device_tensor(o, &f), gbx_word_f32(ADDEND)};
     const gbx_tensor_info scalar_infos[] = {{0, GBX_ROLE_INPUT, s}, {1, GBX_ROLE_OUTPUT, f}};
     gbx_task add_scalar =

@@ -13,7 +13,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_args_add_input(&args, &run->tensors[A]);
     gbx_args_add_input(&args, &run->tensors[B]);
     gbx_args_add_new_output(&args, &s);
-    gbx_args_dump(&args, 2); /* s: --dump-tensor=partial keeps what is marked alone */
+    gbx_args_dump(&args, 2); /* s: --dump-tensor=partial keeps only what is marked */
     gbx_submit_aiv_task(o, ADD, &args);
 
     /* Task 1: f = s + 1. It reads what task 0 writes, so it runs after it. */

@@ -1,7 +1,7 @@
-/* mix_spmd on tensormap_and_ringbuffer: x, h, u, g and the workspaces are the runtime's. */
+/* mix_spmd on tensormap_and_ringbuffer, which allocates x, h, u, g and the workspaces. */
 #include "graph.h"
 
-/* Submits sum = x + y; the sum gets its memory by the submit where it has none. */
+/* Submits sum = x + y; the submit allocates the sum if it has no memory. */
 static void submit_sum(gbx_orchestration *o, const gbx_tensor *x, const gbx_tensor *y,
                        gbx_tensor *sum) {
     gbx_args args = gbx_args_begin();
@@ -14,7 +14,7 @@ static void submit_sum(gbx_orchestration *o, const gbx_tensor *x, const gbx_tens
     gbx_submit_aiv_task(o, ADD, &args);
 }
 
-/* Submits a layer that gives y its memory. */
+/* Submits a layer; the submit allocates y. */
 static void submit_layer(gbx_orchestration *o, const gbx_run_args *run, int64_t layer,
                          const gbx_tensor *x, gbx_tensor *y) {
     layer_tensors tensors = {{*x, gbx_view_select(&run->tensors[W], 0, layer),

@@ -1,4 +1,4 @@
-/* tensormap_and_ringbuffer: edges and temporaries are the runtime's; a chain is a scope. */
+/* tensormap_and_ringbuffer finds the edges and allocates temporaries; a chain is a scope. */
 #include "paged_attention.h"
 
 static gbx_task add(const pa_graph *graph, const pa_task *task) {

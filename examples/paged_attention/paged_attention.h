@@ -41,7 +41,7 @@ typedef struct pa_task {
     uint64_t scalars[PA_MAX_SCALARS];
     gbx_dtype scalar_dtypes[PA_MAX_SCALARS];
     uint32_t scalar_count;
-    gbx_task after[PA_MAX_PREDECESSORS]; /* for runtimes that are told; GBX_NO_TASK is none */
+    gbx_task after[PA_MAX_PREDECESSORS]; /* for explicit edges; GBX_NO_TASK: none */
     uint32_t after_count;
 } pa_task;
 
@@ -144,7 +144,7 @@ static inline uint64_t pa_chain_bytes(const pa_graph *graph) {
     return pa_place_chain(graph, &chain, 64) - 64;
 }
 
-/* The pool, for runtimes whose tasks get memory of the orchestration's. */
+/* The pool, for runtimes whose temporaries the orchestration allocates. */
 static inline void pa_allocate_pool(pa_graph *graph) {
     uint64_t chains = (uint64_t)(graph->batch * graph->kv_heads);
     graph->pool = gbx_device_malloc(graph->o, chains * pa_chain_bytes(graph));
@@ -219,7 +219,7 @@ static inline int64_t pa_block_of(const pa_graph *graph, const pa_chain *chain, 
     int64_t block = gbx_get_tensor_i32(graph->o, &graph->run->tensors[PA_BLOCK_TABLE], at);
     if (block >= 0 && block < graph->tensors[PA_KEY_CACHE].shape[0])
         return block;
-    gbx_orchestration_fail(graph->o, "block_table: the caches have no such block");
+    gbx_orchestration_fail(graph->o, "block_table: a block number is outside the caches");
     return 0;
 }
 
@@ -259,7 +259,7 @@ static inline void pa_add_chain(const pa_graph *graph, int64_t entry, int64_t kv
         gbx_scope_end(graph->o);
 }
 
-/* A graph without tasks: sizes and tensors of the run, which the runtime may put elsewhere. */
+/* A graph without tasks: sizes and tensors of the run; an orchestration may replace the tensors. */
 static inline pa_graph pa_begin(gbx_orchestration *o, const gbx_run_args *run) {
     const int64_t *query = run->tensors[PA_QUERY].shape, *cache = run->tensors[PA_KEY_CACHE].shape;
     pa_graph graph = {.o = o,
@@ -281,8 +281,9 @@ static inline int pa_build(const pa_graph *graph) {
         int64_t length =
             gbx_get_tensor_i32(graph->o, &graph->run->tensors[PA_CONTEXT_LENS], &entry);
         if (length < 1 || length > longest) {
-            gbx_orchestration_fail(graph->o, "context_lens: a length is 0 or less, or more than "
-                                             "the block table has blocks for");
+            gbx_orchestration_fail(
+                graph->o,
+                "context_lens: a length is less than 1, or exceeds the blocks of block_table");
             return 1;
         }
         for (int64_t kv_head = 0; kv_head < graph->kv_heads; ++kv_head)

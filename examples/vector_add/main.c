@@ -1,6 +1,6 @@
 /*
- * c = a + b on every platform, through the public C API: open a chip, put two vectors into its
- * memory, call a kernel on all blocks, take the result back and compare it with the host's own.
+ * c = a + b on every platform, through the public C API: opens a chip, copies two vectors to it,
+ * calls a kernel on all blocks, copies the result back and compares it with the host's own.
  * usage: vector_add [add.c]
  */
 #include <stdio.h>

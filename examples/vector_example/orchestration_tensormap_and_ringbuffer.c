@@ -1,7 +1,7 @@
 /* The diamond on tensormap_and_ringbuffer: the runtime finds the edges and allocates s, u, v, p. */
 #include "graph.h"
 
-/* Submits `out` = x op y; `out` gets its memory by the submit where it has none. */
+/* Submits `out` = x op y; the submit allocates `out` if it has no memory. */
 static void submit_binary(gbx_orchestration *o, uint32_t kernel, const gbx_tensor *x,
                           const gbx_tensor *y, gbx_tensor *out) {
     gbx_args args = gbx_args_begin();
@@ -29,7 +29,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_tensor u = s, v = s, p = s;
 
     submit_binary(o, ADD, &run->tensors[A], &run->tensors[B], &s);
-    /* u, v and p are given back as soon as the last task that reads them is done. */
+    /* In a scope: u, v and p are freed as soon as the last task that reads them is done. */
     gbx_scope_begin(o);
     submit_with_scalar(o, &s, &u, 1.0f);
     submit_with_scalar(o, &s, &v, 2.0f);

@@ -1,8 +1,8 @@
 /*
  * A simulated chip: open it, put tensors into its global memory (GM), register kernels, call them.
  *
- * A chip is used by one thread at a time; different chips by different threads. The copies may be
- * called by any thread while another waits for a call to end.
+ * One thread at a time may use a chip; different threads may use different chips. Any thread may
+ * copy to and from a chip while another waits for a call to end.
  */
 #ifndef GLASSBOX_CHIP_H
 #define GLASSBOX_CHIP_H
@@ -35,44 +35,44 @@ extern "C" {
 typedef struct gbx_chip gbx_chip;
 
 typedef enum gbx_device_mode {
-    GBX_DEVICE_PROCESS = 0, /* the chip is a process of its own: what crashes there stays there */
+    GBX_DEVICE_PROCESS = 0, /* the chip is a process of its own, which may crash */
     GBX_DEVICE_THREAD = 1   /* threads of this process: for debuggers and function pointers */
 } gbx_device_mode;
 
-/* All zero is a good configuration: the defaults above, a2a3sim, in a process. */
+/* All zero means the defaults above, on a2a3sim, in a process. */
 typedef struct gbx_chip_config {
     const char *platform; /* "a2a3sim", "a5sim"; NULL: a2a3sim */
     gbx_device_mode device;
-    uint32_t blocks;          /* 1 to GBX_MAX_BLOCKS; 0: default */
-    uint32_t aicpu_threads;   /* 1 to GBX_MAX_AICPU_THREADS; 0: default */
-    uint64_t gm_bytes;        /* rounded up to 4 KiB; taken from the system as it is touched */
-    const char *chip_program; /* path of glassbox-chip; NULL: $GLASSBOX_CHIP, else beside us */
+    uint32_t blocks;        /* 1 to GBX_MAX_BLOCKS; 0: default */
+    uint32_t aicpu_threads; /* 1 to GBX_MAX_AICPU_THREADS; 0: default */
+    uint64_t gm_bytes;      /* 0: default; rounded up to 4 KiB; uses memory only as it is touched */
+    const char *chip_program; /* glassbox-chip; NULL: $GLASSBOX_CHIP, else searched for */
 } gbx_chip_config;
 
-/* Starts a chip; NULL for all defaults. It is the caller's until gbx_chip_close; on failure
- * *out_chip is NULL. */
+/* Starts a chip; `config` may be NULL for all defaults. The caller owns the chip and closes it with
+ * gbx_chip_close. On failure *out_chip is NULL. */
 GBX_API GBX_MUST_USE gbx_status gbx_chip_open(const gbx_chip_config *config, gbx_chip **out_chip);
 
-/* Ends the chip, whatever state it is in, and frees all its memory. NULL is fine. */
+/* Ends the chip, in any state, and frees all its memory. Takes NULL. */
 GBX_API void gbx_chip_close(gbx_chip *chip);
 
-/* Whether the device has failed, so that this chip runs nothing more. */
+/* Whether the device has failed: this chip then runs nothing more. */
 GBX_API bool gbx_chip_has_failed(const gbx_chip *chip);
 
-/* The name of the chip's platform, and of all platforms in turn (NULL past the last). */
+/* The name of the chip's platform. Names and descriptions of all platforms by index; NULL past the
+ * last. */
 GBX_API const char *gbx_chip_platform(const gbx_chip *chip);
 GBX_API const char *gbx_platform_name(uint32_t index);
 GBX_API const char *gbx_platform_description(uint32_t index);
 
-/* Whether the host of such a chip reads and writes global memory in place; false past the last. */
+/* Whether the host can map global memory (gbx_gm_map); false past the last. */
 GBX_API bool gbx_platform_maps_memory(uint32_t index);
 
 /* --- global memory --- */
 
 /*
- * Device addresses. On a2a3sim the host may follow one that gbx_gm_map gave back; on a5sim, of a
- * chip in a process, it faults. Memory is not cleared when it is used again. Addresses are
- * multiples of 512.
+ * Addresses are device addresses, multiples of 512. The host must not use them as pointers; see
+ * gbx_gm_map. Memory is not cleared when it is used again.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address);
 GBX_API GBX_MUST_USE gbx_status gbx_gm_free(gbx_chip *chip, uint64_t address);
@@ -81,7 +81,7 @@ GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_in(gbx_chip *chip, uint64_t to, cons
 GBX_API GBX_MUST_USE gbx_status gbx_gm_copy_out(gbx_chip *chip, void *to, uint64_t from,
                                                 size_t bytes);
 
-/* The host's view of device memory, valid until it is freed; GBX_UNSUPPORTED on a5sim. */
+/* A host pointer to device memory, valid until that is freed; GBX_UNSUPPORTED on a5sim. */
 GBX_API GBX_MUST_USE gbx_status gbx_gm_map(gbx_chip *chip, uint64_t address, uint64_t bytes,
                                            void **out_pointer);
 
@@ -95,27 +95,27 @@ typedef struct gbx_kernel {
     const char *name;             /* what reports call it; up to GBX_MAX_KERNEL_NAME bytes */
     gbx_core_type core;           /* which cores it runs on */
     const char *source;           /* a C file, compiled with $CC (cc) and cached by content */
-    const char *compile_flags;    /* further compiler flags, by blanks; may be NULL */
-    const char *link_flags;       /* libraries, by blanks; may be NULL; -lm is there */
+    const char *compile_flags;    /* further compiler flags, separated by blanks; may be NULL */
+    const char *link_flags;       /* libraries besides -lm, separated by blanks; may be NULL */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
-    /* For dumps; all may be NULL. Both lists are in the order of the signature. */
-    const char *signature; /* "in,inout,out,scalar:float32": tells the dtypes of scalars */
-    const char *arg_names; /* "query,state,output,scale" */
-    const char *origin; /* with shared_object: the source that it was made of, by the flags above */
+    /* The rest is for dumps; each may be NULL. */
+    const char *signature; /* "in,inout,out,scalar:float32" */
+    const char *arg_names; /* "query,state,output,scale": a name for each word of the signature */
+    const char *origin;    /* with shared_object: its source, compiled with the flags above */
 } gbx_kernel;
 
 /*
- * Compiles (where it is a source), loads and checks a kernel. A compiler's own message, or the
- * loader's, is part of the failure's message.
+ * Compiles a source, loads the kernel and checks it. On failure the message includes that of the
+ * compiler or the loader.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel);
 
 /* --- calls --- */
 
 /*
- * One task: its kernels, how many blocks, its arguments. Borrowed until the call returns. Begin
- * with one of the functions below: all zero would name kernel 0 three times.
+ * One task: its kernels, blocks and arguments. Borrowed until the call returns. Make one with
+ * gbx_call_mix, gbx_call_aic or gbx_call_aiv: all zero would name kernel 0 three times.
  */
 typedef struct gbx_call {
     uint32_t kernels[GBX_SUBTASK_COUNT]; /* func_ids for AIC, AIV0, AIV1; GBX_NO_KERNEL for none */
@@ -131,38 +131,37 @@ typedef enum gbx_build_mode {
     GBX_BUILD_SEQUENTIAL = 1  /* tasks run once the orchestration has returned */
 } gbx_build_mode;
 
-/* How to run it. All zero is a good configuration. */
+/* How to run a task or a graph. All zero means the defaults. */
 typedef struct gbx_call_config {
-    uint32_t timeout_ms; /* the longest time without progress; 0: GBX_DEFAULT_TIMEOUT_MS */
-    uint32_t window;     /* tensormap_and_ringbuffer: tasks at a time; 0: GBX_DEFAULT_WINDOW */
-    uint64_t heap_bytes; /* ...: its heap ring; 0: half of the memory that is free, at most 4 GiB */
+    uint32_t timeout_ms;  /* the longest time without progress; 0: GBX_DEFAULT_TIMEOUT_MS */
+    uint32_t window;      /* tensormap_and_ringbuffer: tasks in flight; 0: GBX_DEFAULT_WINDOW */
+    uint64_t heap_bytes;  /* of its heap ring; 0: half of the free memory, at most 4 GiB */
     gbx_build_mode build; /* aicpu_build_graph */
-    /* A dump of the run: either alone makes one, into dump.directory. */
+    /* Each of the next two makes a dump of the run, in dump.directory. */
     gbx_dump_level enable_dump_tensor; /* GBX_DUMP_OFF: no tensors */
-    bool enable_dump_args; /* what the orchestration and every dispatch was called with */
+    bool enable_dump_args; /* the arguments of the orchestration and of every dispatch */
     gbx_dump_options dump;
-    /* Called now and then while the run lasts, on the thread that waits for it; may be NULL. */
+    /* Called now and then during the run, on the thread that waits for it; may be NULL. */
     void (*progress)(void *context, uint64_t tasks_completed);
     void *progress_context;
 } gbx_call_config;
 
 /*
- * What a run would say of its filters, before anything is compiled: GBX_INVALID_ARGUMENT where one
- * is wrong, or means none of the kernels. Of them, func_id and name count.
+ * Checks dump filters before anything is compiled: GBX_INVALID_ARGUMENT where one is wrong or
+ * matches none of the kernels. Only func_id and name of the kernels count.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_dump_filters_check(const gbx_dump_options *options,
                                                        const gbx_kernel *kernels,
                                                        size_t kernel_count);
 
 typedef struct gbx_call_result {
-    int64_t device_ns;   /* of the whole run on the chip, by its clock */
-    uint64_t tasks;      /* that were completed */
-    uint64_t dispatches; /* that they took */
+    int64_t device_ns;   /* of the run on the chip, by its clock */
+    uint64_t tasks;      /* tasks completed */
+    uint64_t dispatches; /* their dispatches */
     gbx_dump_totals dump;
 } gbx_call_result;
 
-/* A call of one block without arguments yet, of a kernel on AIC or on AIV0, or of a mix of three.
- */
+/* Calls of one block, without arguments: of a mix of kernels, of one on AIC, of one on AIV0. */
 static inline gbx_call gbx_call_mix(uint32_t aic, uint32_t aiv0, uint32_t aiv1) {
     gbx_call call = {{aic, aiv0, aiv1}, 1, 0, 0, 0, 0};
     return call;
@@ -177,9 +176,10 @@ static inline gbx_call gbx_call_aiv(uint32_t func_id) {
 }
 
 /*
- * Runs one task and waits for its end. `config` and `out_result` may be NULL. GBX_DEVICE_FAULT and
- * GBX_DEVICE_HUNG name the kernel and the core; after them and after GBX_DEVICE_LOST the chip runs
- * nothing more, its memory can still be copied out, and another chip can be opened at once.
+ * Runs one task and waits for its end. `config` and `out_result` may be NULL. The messages of
+ * GBX_DEVICE_FAULT and GBX_DEVICE_HUNG name the kernel and the core. After these two and
+ * GBX_DEVICE_LOST the chip runs nothing more, but its memory can still be copied out, and another
+ * chip can be opened at once.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call,
                                               const gbx_call_config *config,

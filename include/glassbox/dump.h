@@ -1,6 +1,6 @@
 /*
- * Dumps: what every task of a run really read and wrote, left behind in a directory. Part of
- * gbx_call_config (chip.h); docs/tensor-dump.md is the manual.
+ * Dumps: a directory with what every task of a run really read and wrote. Part of gbx_call_config
+ * (chip.h); docs/tensor-dump.md is the manual.
  */
 #ifndef GLASSBOX_DUMP_H
 #define GLASSBOX_DUMP_H
@@ -25,49 +25,49 @@ extern "C" {
 typedef enum gbx_dump_level {
     GBX_DUMP_OFF = 0,
     GBX_DUMP_FULL = 1,    /* every argument of every task, with its bytes */
-    GBX_DUMP_PARTIAL = 2, /* arguments that are marked, or match a filter, alone */
-    GBX_DUMP_HYBRID = 3,  /* every argument, bytes of those that are marked or match a filter */
+    GBX_DUMP_PARTIAL = 2, /* only arguments that are marked or match a filter */
+    GBX_DUMP_HYBRID = 3,  /* every argument; bytes only if marked or matched by a filter */
     GBX_DUMP_STATS = 4    /* every argument, with statistics and hash instead of bytes */
 } gbx_dump_level;
 
-/* What a dump says of where it comes from; every string may be NULL. */
+/* What a dump records about its origin; every string may be NULL. */
 typedef struct gbx_dump_about {
     const char *command; /* the command line */
     const char *scene;
     const char *scene_path; /* its directory */
     const char *case_name;
-    uint32_t round; /* 0: the only one */
+    uint32_t round; /* 0: there is only one */
     uint32_t rank;
 } gbx_dump_about;
 
-/* How to dump. All zero is a good configuration, but for the directory. */
+/* How to dump. All zero means the defaults; only the directory must be set. */
 typedef struct gbx_dump_options {
-    const char *directory;      /* made with its parents; it must not hold a dump yet */
-    const char *const *filters; /* "kernel=softmax*,stage=after_completion"; any may match */
+    const char *directory;      /* created with its parents; it must not hold a dump yet */
+    const char *const *filters; /* "kernel=softmax*,stage=after_completion"; one match is enough */
     size_t filter_count;        /* up to GBX_MAX_DUMP_FILTERS */
     bool has_stats;             /* statistics at every level */
     bool keeps_duplicates;      /* store equal payloads each time */
-    uint64_t arena_bytes;       /* room for payload, for each AICPU thread; 0: default */
-    uint32_t buffer_count;      /* metadata buffers of each AICPU thread; 0: default */
+    uint64_t arena_bytes;       /* room for payload per AICPU thread; 0: default */
+    uint32_t buffer_count;      /* metadata buffers per AICPU thread; 0: default */
     uint32_t stall_timeout_ms;  /* how long a capture may wait for room; 0: default */
-    uint64_t max_tensor_bytes;  /* the rest of larger tensors is cut off; 0: no limit */
+    uint64_t max_tensor_bytes;  /* of larger tensors only this much is stored; 0: no limit */
     gbx_dump_about about;
 } gbx_dump_options;
 
-/* What a dump holds, known when the run has ended. All zero when there was none. */
+/* What a dump holds, known when the run has ended. All zero without a dump. */
 typedef struct gbx_dump_totals {
     uint64_t records;            /* tensors and scalars, at their stages */
     uint64_t tensors;            /* of them, tensors */
     uint64_t dispatches;         /* with enable_dump_args */
-    uint64_t payload_bytes;      /* of all records that have payload, as if each were stored */
-    uint64_t stored_bytes;       /* that were written */
+    uint64_t payload_bytes;      /* of all records, as if nothing were deduplicated */
+    uint64_t stored_bytes;       /* written to disk */
     uint64_t deduplicated;       /* records that point at bytes stored before */
     uint64_t truncated;          /* by max_tensor_bytes */
     uint64_t in_flight;          /* outputs of a task that did not complete; counted apart */
-    uint64_t dropped;            /* lost, itemised in the dump */
-    uint64_t skipped;            /* tasks or arguments that could not be described */
-    uint64_t stall_ns;           /* AICPU threads waited for room, all together */
-    uint64_t longest_capture_ns; /* that held an AICPU thread */
+    uint64_t dropped;            /* records lost; the dump lists them */
+    uint64_t skipped;            /* tasks or arguments that were not captured */
+    uint64_t stall_ns;           /* time that all AICPU threads waited for room */
+    uint64_t longest_capture_ns; /* that one capture held an AICPU thread */
     uint64_t unmatched_filters;  /* filters that nothing matched */
 } gbx_dump_totals;
 

@@ -1,4 +1,4 @@
-/* All of glassbox for a program that embeds it. Kernels include <glassbox/kernel.h> alone. */
+/* All of glassbox, for a program that embeds it. Kernels include only <glassbox/kernel.h>. */
 #ifndef GLASSBOX_GLASSBOX_H
 #define GLASSBOX_GLASSBOX_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* "0.1.0": the version of the library that is running. */
+/* The version of the library: "0.1.0". */
 GBX_API const char *gbx_version(void);
 
 #ifdef __cplusplus

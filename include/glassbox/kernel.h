@@ -1,5 +1,5 @@
 /*
- * All that a kernel includes: what kernel_entry receives and how to read it.
+ * All that a kernel needs to include: the arguments of kernel_entry and how to read them.
  *
  *     #include <glassbox/kernel.h>
  *     void kernel_entry(const uint64_t *args) {
@@ -58,7 +58,7 @@ typedef enum gbx_dtype {
  */
 typedef struct gbx_tensor {
     uint64_t data;         /* address of the buffer in global memory */
-    uint64_t buffer_bytes; /* size of the buffer; 0 where it is not known */
+    uint64_t buffer_bytes; /* size of the buffer; 0: unknown */
     uint32_t dtype;        /* gbx_dtype */
     uint32_t ndims;        /* 0 to GBX_MAX_DIMS */
     int64_t start_offset;  /* in elements */
@@ -93,14 +93,14 @@ typedef struct gbx_global_context {
     uint32_t reserved;
 } gbx_global_context;
 
-/* The function that every kernel defines; visible whatever the compiler's flags say. */
+/* The function that every kernel defines; visible with any compiler flags. */
 __attribute__((visibility("default"))) void kernel_entry(const uint64_t *args);
 
 static inline const gbx_tensor *gbx_arg_tensor(const uint64_t *args, unsigned index) {
     return (const gbx_tensor *)(uintptr_t)args[index];
 }
 
-/* Address of the element at index (0, 0, ...) of a tensor whose elements are whole bytes. */
+/* Address of the element at index (0, 0, ...) of a tensor whose elements take full bytes. */
 static inline void *gbx_tensor_origin(const gbx_tensor *tensor, size_t element_bytes) {
     return (char *)(uintptr_t)tensor->data + tensor->start_offset * (int64_t)element_bytes;
 }
@@ -111,13 +111,13 @@ static inline float *gbx_tensor_f32(const gbx_tensor *tensor) {
 
 /* Number of elements; 0 when a dimension is 0. */
 static inline int64_t gbx_tensor_numel(const gbx_tensor *tensor) {
-    uint64_t count = 1; /* unsigned: dimensions beside a 0 may be any */
+    uint64_t count = 1; /* unsigned: next to a 0, other dimensions may overflow */
     for (uint32_t d = 0; d < tensor->ndims; ++d)
         count *= (uint64_t)tensor->shape[d];
     return (int64_t)count;
 }
 
-/* Scalars: the low bits of the slot, read as the type that was passed. */
+/* Scalars: the low bits of the slot, read as the type that the caller passed. */
 static inline float gbx_arg_f32(const uint64_t *args, unsigned index) {
     float value;
     memcpy(&value, &args[index], sizeof value);
@@ -146,7 +146,7 @@ static inline uint64_t gbx_arg_u64(const uint64_t *args, unsigned index) {
     return args[index];
 }
 
-/* float16 and bfloat16 elements, by their bits. To nearest, ties to even; NaN stays NaN. */
+/* float16 and bfloat16 elements by their bits. Rounds to nearest, ties to even; NaN stays NaN. */
 static inline uint32_t gbx_f32_bits(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -186,7 +186,7 @@ static inline uint16_t gbx_f32_to_f16(float value) {
     uint32_t rest = bits & 0x7fffffffu;
     if (rest > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u | (rest >> 13 & 0x1ffu));
-    if (rest >= 0x477ff000u) /* 65520, half way beyond the largest */
+    if (rest >= 0x477ff000u) /* from 65520 on, half a step beyond the largest */
         return (uint16_t)(sign | 0x7c00u);
     if (rest < 0x38800000u) /* subnormal: the addition rounds to multiples of 2^-24 */
         return (uint16_t)(sign | (gbx_f32_bits(gbx_f32_of_bits(rest) + 0.5f) - 0x3f000000u));
@@ -203,14 +203,14 @@ static inline const gbx_global_context *gbx_global(const uint64_t *args) {
 
 /*
  * Flags in global memory, for subtasks and blocks that wait for each other. A wait sees everything
- * that was written before the matching set, and gives the processor away while it waits. Flags
- * count upwards: a wait ends when the flag is at least the value, so that none is missed.
+ * that was written before the matching set, and yields the processor while it waits. Flags only
+ * grow: a wait ends when the flag is at least the value, and so misses none.
  */
 static inline void gbx_flag_set(uint32_t *flag, uint32_t value) {
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
 }
 
-/* Adds to a flag that several count up, and returns what it is then. */
+/* Adds to a flag that several dispatches count up; returns the new value. */
 static inline uint32_t gbx_flag_add(uint32_t *flag, uint32_t value) {
     return __atomic_add_fetch(flag, value, __ATOMIC_ACQ_REL);
 }

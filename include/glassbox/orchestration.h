@@ -1,6 +1,6 @@
 /*
- * All that an orchestration includes: the function that builds a task graph, on any of the three
- * runtimes.
+ * All that an orchestration needs to include. An orchestration is the function that builds a task
+ * graph, for any of the three runtimes.
  *
  *     #include <glassbox/orchestration.h>
  *     int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
@@ -12,14 +12,13 @@
  *         return 0;
  *     }
  *
- * On host_build_graph it runs on the host and tensors of `run` lie in host memory; on the other two
- * it runs on the chip's orchestrator thread and they lie in global memory. One thread builds a
- * graph.
+ * With host_build_graph it runs on the host, and the tensors of `run` lie in host memory. With the
+ * two others it runs on the chip's orchestrator thread, and they lie in global memory. Only one
+ * thread may build a graph.
  *
- * Errors stay: the first wrong call is remembered with its task, later calls do nothing (those that
- * give a task give GBX_NO_TASK, those that give an address give 0), and the run fails with one
- * sentence once the orchestration returns. So calls need no checks, and checks do no harm. Any
- * value but 0 that the orchestration returns is an error of its own.
+ * Calls need no checks. The first wrong call is remembered with its task; later calls do nothing
+ * and return GBX_NO_TASK or address 0. When the orchestration returns, the run fails with one
+ * sentence about the first error. An orchestration that returns anything but 0 fails the run, too.
  */
 #ifndef GLASSBOX_ORCHESTRATION_H
 #define GLASSBOX_ORCHESTRATION_H
@@ -37,12 +36,12 @@ extern "C" {
 
 typedef struct gbx_orchestration gbx_orchestration;
 
-/* A task, by its number in order of the calls that made them: 0 first. */
+/* A task: its number, in the order of the calls that made tasks, from 0. */
 typedef uint64_t gbx_task;
 
 typedef enum gbx_role { GBX_ROLE_INPUT = 0, GBX_ROLE_OUTPUT = 1, GBX_ROLE_INOUT = 2 } gbx_role;
 
-/* What the run was called with: tensors and scalars, each in the order of the scene's arguments. */
+/* The arguments of the run: tensors and scalars, each in the order of the scene's arguments. */
 typedef struct gbx_run_args {
     const gbx_tensor *tensors; /* row-major, contiguous */
     const uint64_t *scalars;   /* raw bits, as a kernel gets them */
@@ -50,17 +49,17 @@ typedef struct gbx_run_args {
     uint32_t scalar_count;
 } gbx_run_args;
 
-/* The function that a scene names, and that every orchestration defines. */
+/* The function that every orchestration defines, by default under the name orchestrate. */
 typedef int (*gbx_orchestrate_function)(gbx_orchestration *orchestration, const gbx_run_args *run);
 
 /* --- which kernels a task runs --- */
 
-/* Blocks of the task wait for each other: refused where the chip has fewer. */
+/* The blocks of the task wait for each other: an error where the chip has fewer. */
 enum { GBX_TASK_SYNC_BLOCKS = 1u << 0 };
 
 typedef struct gbx_task_kernels {
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* for AIC, AIV0, AIV1; GBX_NO_KERNEL for none */
-    uint32_t block_num;                   /* how many blocks run it, 1 and up */
+    uint32_t block_num;                   /* 1 and up */
     uint32_t flags;                       /* GBX_TASK_... */
 } gbx_task_kernels;
 
@@ -77,7 +76,7 @@ static inline gbx_task_kernels gbx_aiv(uint32_t func_id) {
     return gbx_mix(GBX_NO_KERNEL, func_id, GBX_NO_KERNEL);
 }
 
-/* The same as `block_num` blocks: gbx_spmd(gbx_mix(1, 2, 3), 8). */
+/* The same kernels on `block_num` blocks: gbx_spmd(gbx_mix(1, 2, 3), 8). */
 static inline gbx_task_kernels gbx_spmd(gbx_task_kernels kernels, uint32_t block_num) {
     kernels.block_num = block_num;
     return kernels;
@@ -87,25 +86,25 @@ static inline gbx_task_kernels gbx_spmd(gbx_task_kernels kernels, uint32_t block
 
 /*
  * Tensors and scalars in the order of the calls that add them. Tensors are borrowed until the task
- * is added or submitted; the runtime keeps a copy. More than there is room for is an error when the
- * task is added, which says how many.
+ * is added or submitted; the runtime keeps a copy. Too many arguments are an error when the task is
+ * added.
  */
 typedef struct gbx_args {
-    uint32_t tensor_count; /* may pass the limits: then the rest is not kept */
+    uint32_t tensor_count; /* may exceed the limits: the rest is then not kept */
     uint32_t scalar_count;
     uint32_t new_outputs;    /* a bit for each tensor that the runtime allocates */
-    uint32_t dumped_tensors; /* a bit for each argument marked to be dumped */
+    uint32_t dumped_tensors; /* a bit for each argument marked for the dump */
     uint32_t dumped_scalars;
-    uint8_t roles[GBX_MAX_TENSOR_ARGS];         /* gbx_role */
-    uint8_t scalar_dtypes[GBX_MAX_SCALAR_ARGS]; /* gbx_dtype; GBX_DTYPE_NONE: as the signature says
-                                                 */
+    uint8_t roles[GBX_MAX_TENSOR_ARGS]; /* gbx_role */
+    uint8_t
+        scalar_dtypes[GBX_MAX_SCALAR_ARGS]; /* gbx_dtype; GBX_DTYPE_NONE: that of the signature */
     const gbx_tensor *tensors[GBX_MAX_TENSOR_ARGS];
     uint64_t scalars[GBX_MAX_SCALAR_ARGS];
-    uint32_t wrong_mark;       /* the first index that gbx_args_dump did not find */
-    uint32_t wrong_mark_bound; /* and 1 + how many arguments there were; 0: it found all */
+    uint32_t wrong_mark;       /* the first invalid index of gbx_args_dump */
+    uint32_t wrong_mark_bound; /* and 1 + how many arguments there were; 0: none was invalid */
 } gbx_args;
 
-/* Makes arguments empty, to begin with or to use them again. */
+/* Makes arguments empty, for the first use or another. */
 static inline void gbx_args_clear(gbx_args *args) {
     args->tensor_count = args->scalar_count = 0;
     args->new_outputs = args->dumped_tensors = args->dumped_scalars = 0;
@@ -140,9 +139,9 @@ static inline void gbx_args_add_inout(gbx_args *args, const gbx_tensor *tensor) 
 
 /*
  * tensormap_and_ringbuffer: an output that the runtime allocates from its heap ring when the task
- * is submitted. dtype and shape are given (gbx_new_tensor), the rest is filled in by the submit.
- * The memory stays until the scope that the task is submitted in has ended and its last reader is
- * done; its contents are not cleared.
+ * is submitted. The caller gives dtype and shape (gbx_new_tensor); the submit fills in the rest.
+ * The memory is not cleared. It stays until the scope of the task has ended and its last reader is
+ * done.
  */
 static inline void gbx_args_add_new_output(gbx_args *args, gbx_tensor *tensor) {
     if (args->tensor_count < GBX_MAX_TENSOR_ARGS)
@@ -150,7 +149,7 @@ static inline void gbx_args_add_new_output(gbx_args *args, gbx_tensor *tensor) {
     gbx_args_add_tensor(args, tensor, GBX_ROLE_OUTPUT);
 }
 
-/* A scalar by its raw bits; GBX_DTYPE_NONE where the kernel's signature tells its dtype. */
+/* A scalar by its raw bits; GBX_DTYPE_NONE where the kernel's signature has its dtype. */
 static inline void gbx_args_add_scalar(gbx_args *args, gbx_dtype dtype, uint64_t bits) {
     uint32_t index = args->scalar_count++;
     if (index >= GBX_MAX_SCALAR_ARGS)
@@ -199,10 +198,10 @@ static inline void gbx_args_add_bool(gbx_args *args, int value) {
 }
 
 /*
- * Marks an argument to be dumped (docs/tensor-dump.md: levels partial and hybrid) by its slot among
- * those added so far: tensors first, then scalars. Before all are added slots of scalars may still
- * move; the mark stays with its argument. An index that is not there is an error when the task is
- * added.
+ * Marks an argument for the dump (docs/tensor-dump.md: levels partial and hybrid). `index` is its
+ * slot among the arguments added so far: tensors first, then scalars. A tensor added later moves
+ * the slots of scalars, but a mark stays with its argument. An invalid index is an error when the
+ * task is added.
  */
 static inline void gbx_args_dump(gbx_args *args, uint32_t index) {
     uint32_t count = args->tensor_count + args->scalar_count;
@@ -216,7 +215,7 @@ static inline void gbx_args_dump(gbx_args *args, uint32_t index) {
         args->dumped_scalars |= 1u << (index - args->tensor_count);
 }
 
-/* Marks all arguments, also those that are added later. */
+/* Marks all arguments, even those added later. */
 static inline void gbx_args_dump_all(gbx_args *args) {
     args->dumped_tensors = args->dumped_scalars = UINT32_MAX;
 }
@@ -228,10 +227,10 @@ typedef struct gbx_tensor_info {
     gbx_tensor tensor;  /* what the word points at */
 } gbx_tensor_info;
 
-/* --- what a runtime offers; entries that it does not have are NULL --- */
+/* --- what a runtime offers; calls that it does not have are NULL --- */
 
 typedef struct gbx_orchestration_ops {
-    /* Remembers that this runtime has no such call. */
+    /* Fails the graph, because this runtime has no such call. */
     void (*refuse)(gbx_orchestration *o, const char *call);
     void (*report_failure)(gbx_orchestration *o, const char *message);
 
@@ -263,14 +262,14 @@ struct gbx_orchestration {
     const gbx_orchestration_ops *ops;
 };
 
-/* Ends the run with a sentence of the orchestration's own. */
+/* Fails the run with a message. */
 static inline void gbx_orchestration_fail(gbx_orchestration *o, const char *message) {
     o->ops->report_failure(o, message);
 }
 
 /* --- host_build_graph --- */
 
-/* Memory on the chip, kept until the run has ended; 0 after an error. aicpu_build_graph too. */
+/* Memory on the chip, kept until the run has ended; 0 after an error. Also in aicpu_build_graph. */
 static inline uint64_t gbx_device_malloc(gbx_orchestration *o, uint64_t bytes) {
     if (o->ops->device_malloc)
         return o->ops->device_malloc(o, bytes);
@@ -278,7 +277,7 @@ static inline uint64_t gbx_device_malloc(gbx_orchestration *o, uint64_t bytes) {
     return 0;
 }
 
-/* Copies at once. */
+/* Copies immediately. */
 static inline void gbx_copy_to_device(gbx_orchestration *o, uint64_t to, const void *from,
                                       uint64_t bytes) {
     if (o->ops->copy_to_device)
@@ -287,7 +286,7 @@ static inline void gbx_copy_to_device(gbx_orchestration *o, uint64_t to, const v
         o->ops->refuse(o, "gbx_copy_to_device");
 }
 
-/* Records a copy back to the host, done when all tasks have completed. */
+/* Requests a copy back to the host, made when all tasks have completed. */
 static inline void gbx_return_to_host(gbx_orchestration *o, void *to, uint64_t from,
                                       uint64_t bytes) {
     if (o->ops->return_to_host)
@@ -296,7 +295,7 @@ static inline void gbx_return_to_host(gbx_orchestration *o, void *to, uint64_t f
         o->ops->refuse(o, "gbx_return_to_host");
 }
 
-/* Puts a tensor's description into global memory: the word that a kernel gets for it. */
+/* Puts a tensor's description into global memory; returns the word that a kernel gets for it. */
 static inline uint64_t gbx_device_tensor(gbx_orchestration *o, const gbx_tensor *tensor) {
     if (o->ops->device_tensor)
         return o->ops->device_tensor(o, tensor);
@@ -306,7 +305,7 @@ static inline uint64_t gbx_device_tensor(gbx_orchestration *o, const gbx_tensor 
 
 /*
  * Adds a task with raw words: tensors (gbx_device_tensor) first, scalars after them. It runs after
- * all of its predecessors. A task that is never told which words are tensors runs, but cannot be
+ * all its predecessors. An undescribed task, which never gets tensor info, runs but cannot be
  * dumped.
  */
 static inline gbx_task gbx_add_task(gbx_orchestration *o, gbx_task_kernels kernels,
@@ -317,7 +316,7 @@ static inline gbx_task gbx_add_task(gbx_orchestration *o, gbx_task_kernels kerne
     return GBX_NO_TASK;
 }
 
-/* Tells which words of a task are tensors; the others are scalars. */
+/* Describes a task: these words are tensors; the others are scalars. */
 static inline void gbx_set_tensor_info_to_task(gbx_orchestration *o, gbx_task task,
                                                const gbx_tensor_info *infos, uint32_t info_count) {
     if (o->ops->set_tensor_info)
@@ -326,7 +325,7 @@ static inline void gbx_set_tensor_info_to_task(gbx_orchestration *o, gbx_task ta
         o->ops->refuse(o, "gbx_set_tensor_info_to_task");
 }
 
-/* Both in one call. */
+/* Adds and describes a task. */
 static inline gbx_task gbx_add_task_with_tensor_info(gbx_orchestration *o, gbx_task_kernels kernels,
                                                      const uint64_t *words, uint32_t word_count,
                                                      const gbx_tensor_info *infos,
@@ -338,9 +337,9 @@ static inline gbx_task gbx_add_task_with_tensor_info(gbx_orchestration *o, gbx_t
 }
 
 /*
- * Marks words of a task to be dumped, a bit for each (1 << 2 is the word at index 2); all ones for
- * the whole task. Marks of several calls add up. A bit beyond the words of the task is an error,
- * unless all are set.
+ * Marks words of a task for the dump, a bit for each (1 << 2 is the word at index 2); all ones mark
+ * the complete task. Marks of several calls add up. A bit beyond the words of the task is an error,
+ * except in all ones.
  */
 static inline void gbx_dump_task_words(gbx_orchestration *o, gbx_task task, uint64_t words) {
     if (o->ops->dump_task_words)
@@ -349,7 +348,7 @@ static inline void gbx_dump_task_words(gbx_orchestration *o, gbx_task task, uint
         o->ops->refuse(o, "gbx_dump_task_words");
 }
 
-/* `successor` starts after `predecessor` has completed. aicpu_build_graph: see below. */
+/* `successor` starts after `predecessor` has completed. Also in aicpu_build_graph. */
 static inline void gbx_add_successor(gbx_orchestration *o, gbx_task predecessor,
                                      gbx_task successor) {
     if (o->ops->add_successor)
@@ -360,7 +359,7 @@ static inline void gbx_add_successor(gbx_orchestration *o, gbx_task predecessor,
 
 /* --- aicpu_build_graph --- */
 
-/* Adds a task that waits to be published; its edges are added before that. */
+/* Adds a task, which runs only after gbx_publish_task. Add its edges before that. */
 static inline gbx_task gbx_add_task_with_args(gbx_orchestration *o, gbx_task_kernels kernels,
                                               const gbx_args *args) {
     if (o->ops->add_task_with_args)
@@ -370,8 +369,8 @@ static inline gbx_task gbx_add_task_with_args(gbx_orchestration *o, gbx_task_ker
 }
 
 /*
- * `successor`, not published yet, starts after `predecessor`, which may be running or done: 1 when
- * the edge counts, 0 when the predecessor was done already.
+ * `successor`, which is not published yet, starts after `predecessor`, which may be running or
+ * done. Returns 1 when the edge counts, 0 when the predecessor was done already.
  */
 static inline int gbx_add_successor_conditional(gbx_orchestration *o, gbx_task predecessor,
                                                 gbx_task successor) {
@@ -381,7 +380,7 @@ static inline int gbx_add_successor_conditional(gbx_orchestration *o, gbx_task p
     return 0;
 }
 
-/* The task has all its edges: it runs as soon as its predecessors are done. */
+/* The task now has all its edges: it runs as soon as its predecessors are done. */
 static inline void gbx_publish_task(gbx_orchestration *o, gbx_task task) {
     if (o->ops->publish_task)
         o->ops->publish_task(o, task);
@@ -392,9 +391,9 @@ static inline void gbx_publish_task(gbx_orchestration *o, gbx_task task) {
 /* --- tensormap_and_ringbuffer --- */
 
 /*
- * Submits a task, which runs after every earlier one that writes what it reads, or reads or writes
- * what it writes: by the exact overlap of views. Waits when the window of tasks, or the heap, is
- * full.
+ * Submits a task. It runs after every earlier task that writes what it reads, or that reads or
+ * writes what it writes, by the exact overlap of views. Waits while the window of tasks or the heap
+ * is full.
  */
 static inline gbx_task gbx_submit_task(gbx_orchestration *o, gbx_task_kernels kernels,
                                        const gbx_args *args) {
@@ -420,10 +419,10 @@ static inline gbx_task gbx_submit_mix_task(gbx_orchestration *o, gbx_task_kernel
 }
 
 /*
- * Outputs that the runtime allocated, and the tasks they were allocated for, are given back when
- * the scope they were submitted in has ended and they are done; tasks without such outputs as soon
- * as they are done. Both in order of submission: a ring. Scopes nest; the orchestration as a whole
- * is one.
+ * A scope keeps the tasks submitted in it whose outputs the runtime allocated, and these outputs.
+ * They are freed when the scope has ended and they are done; tasks without such outputs are freed
+ * as soon as they are done. All are freed in order of submission: a ring. Scopes nest; the
+ * orchestration itself is one.
  */
 static inline void gbx_scope_begin(gbx_orchestration *o) {
     if (o->ops->scope_begin)
@@ -442,9 +441,9 @@ static inline void gbx_scope_end(gbx_orchestration *o) {
 /* --- all runtimes --- */
 
 /*
- * The raw bits of one element of a tensor, in the low bits; `indices` has one per dimension. On
- * tensormap_and_ringbuffer it waits for the tasks that write it; on the two others it reads what is
- * there now, as is right for inputs of the run.
+ * The raw bits of one element of a tensor, in the low bits; `indices` has one index per dimension.
+ * tensormap_and_ringbuffer waits for the tasks that write the element; the two others read what is
+ * there now, which is right for inputs of the run.
  */
 static inline uint64_t gbx_get_tensor_data(gbx_orchestration *o, const gbx_tensor *tensor,
                                            const int64_t *indices) {
@@ -464,9 +463,9 @@ static inline float gbx_get_tensor_f32(gbx_orchestration *o, const gbx_tensor *t
     return gbx_f32_of_bits((uint32_t)gbx_get_tensor_data(o, tensor, indices));
 }
 
-/* --- views, for orchestrations that have no library --- */
+/* --- views, for orchestrations, which are not linked with the library --- */
 
-/* A row-major tensor at `data`; what is wrong with it is found when a task gets it. */
+/* A row-major tensor at `data`. Not checked here, but when a task gets it. */
 static inline gbx_tensor gbx_tensor_at(uint64_t data, gbx_dtype dtype, uint32_t ndims,
                                        const int64_t *shape) {
     gbx_tensor tensor;
@@ -488,7 +487,7 @@ static inline gbx_tensor gbx_new_tensor(gbx_dtype dtype, uint32_t ndims, const i
     return gbx_tensor_at(0, dtype, ndims, shape);
 }
 
-/* `length` indices of one dimension from `start` on. */
+/* `length` indices of one dimension, beginning with `start`. */
 static inline gbx_tensor gbx_view_slice(const gbx_tensor *tensor, uint32_t dim, int64_t start,
                                         int64_t length) {
     gbx_tensor view = *tensor;
@@ -497,7 +496,7 @@ static inline gbx_tensor gbx_view_slice(const gbx_tensor *tensor, uint32_t dim, 
     return view;
 }
 
-/* One index of a dimension, which goes away. */
+/* One index of a dimension; the view has one dimension less. */
 static inline gbx_tensor gbx_view_select(const gbx_tensor *tensor, uint32_t dim, int64_t index) {
     gbx_tensor view = gbx_view_slice(tensor, dim, index, 1);
     for (uint32_t d = dim; d + 1 < view.ndims; ++d) {
@@ -509,7 +508,7 @@ static inline gbx_tensor gbx_view_select(const gbx_tensor *tensor, uint32_t dim,
     return view;
 }
 
-/* Two dimensions in each other's place. */
+/* Swaps two dimensions. */
 static inline gbx_tensor gbx_view_transpose(const gbx_tensor *tensor, uint32_t a, uint32_t b) {
     gbx_tensor view = *tensor;
     view.shape[a] = tensor->shape[b];

@@ -1,5 +1,4 @@
-/*
- * Runs of whole task graphs on an open chip, whichever runtime builds them.
+/* Running task graphs on an open chip, with any of the runtimes.
  */
 #ifndef GLASSBOX_RUNTIME_H
 #define GLASSBOX_RUNTIME_H
@@ -11,40 +10,41 @@
 extern "C" {
 #endif
 
-/* The names of the runtimes in turn, NULL past the last; the first is the default. */
+/* Names and descriptions of the runtimes by index; NULL past the last. The first is the default. */
 GBX_API const char *gbx_runtime_name(uint32_t index);
 GBX_API const char *gbx_runtime_description(uint32_t index);
 
-/* A tensor that a run is called with, in host memory. */
+/* A tensor argument of a run, in host memory. */
 typedef struct gbx_run_tensor {
-    const char *name;  /* in messages */
+    const char *name;  /* for messages and dumps */
     gbx_tensor tensor; /* row-major and contiguous; `data` is a host address */
     gbx_role role;     /* inputs are copied to the chip, outputs back from it, inouts both ways */
 } gbx_run_tensor;
 
 /*
- * The orchestration and what it is called with; all of it is borrowed until the run has ended.
+ * An orchestration and its arguments, all borrowed until the run has ended.
  * Exactly one of source, shared_object and function is set.
  */
 typedef struct gbx_run {
-    const char *runtime;               /* NULL: the default */
-    const char *source;                /* a C file, compiled and cached as kernels are */
-    const char *shared_object;         /* a ready .so */
-    gbx_orchestrate_function function; /* of this program; on the chip it needs GBX_DEVICE_THREAD */
-    const char *entry;                 /* symbol in source or shared_object; NULL: "orchestrate" */
-    gbx_run_tensor *tensors;           /* up to GBX_MAX_RUN_TENSORS */
+    const char *runtime;       /* NULL: the default */
+    const char *source;        /* a C file, compiled and cached like kernels */
+    const char *shared_object; /* a ready .so */
+    gbx_orchestrate_function
+        function;            /* of this program; needs GBX_DEVICE_THREAD or host_build_graph */
+    const char *entry;       /* symbol in source or shared_object; NULL: "orchestrate" */
+    gbx_run_tensor *tensors; /* up to GBX_MAX_RUN_TENSORS */
     uint32_t tensor_count;
     const uint64_t *scalars; /* up to GBX_MAX_RUN_SCALARS */
     uint32_t scalar_count;
-    /* For dumps: one for each scalar; either may be NULL. */
+    /* For dumps: one for each scalar; each may be NULL. */
     const char *const *scalar_names;
     const gbx_dtype *scalar_dtypes;
 } gbx_run;
 
 /*
- * Builds the graph, runs it and waits for its end; then the outputs are in host memory. `config`
- * and `out_result` may be NULL. What is wrong with the graph fails with GBX_BAD_GRAPH and names the
- * task; the chip stays usable. Failures of the device are those of gbx_chip_call.
+ * Builds the graph, runs it and waits for its end; the outputs are then in host memory. `config`
+ * and `out_result` may be NULL. An error in the graph fails with GBX_BAD_GRAPH, whose message names
+ * the task; the chip stays usable. Failures of the device are those of gbx_chip_call.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run,
                                              const gbx_call_config *config,

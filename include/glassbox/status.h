@@ -1,4 +1,4 @@
-/* Status of every fallible call of glassbox: a code, the site that raised it, and one sentence. */
+/* The status that every call which can fail returns: a code, where it was raised, one sentence. */
 #ifndef GLASSBOX_STATUS_H
 #define GLASSBOX_STATUS_H
 
@@ -18,26 +18,26 @@ extern "C" {
 
 typedef enum gbx_code {
     GBX_OK = 0,
-    GBX_INVALID_ARGUMENT = 1, /* the caller passed something that cannot be meant */
-    GBX_NOT_FOUND = 2,        /* a file, a platform, a symbol or an allocation is not there */
+    GBX_INVALID_ARGUMENT = 1, /* the caller passed something that makes no sense */
+    GBX_NOT_FOUND = 2,        /* a file, a platform, a symbol or an allocation does not exist */
     GBX_OUT_OF_RANGE = 3,     /* outside an allocation, a tensor or a limit */
     GBX_EXHAUSTED = 4,        /* global memory, address slots or host memory are used up */
     GBX_UNSUPPORTED = 5,      /* this platform or device cannot do it */
-    GBX_BAD_KERNEL = 6,       /* a kernel does not compile, load or have its entry */
+    GBX_BAD_KERNEL = 6,       /* a kernel does not compile or load, or has no kernel_entry */
     GBX_IO = 7,               /* the operating system refused; the message has its reason */
-    GBX_BAD_FORMAT = 8,       /* a file that is not what it should be */
+    GBX_BAD_FORMAT = 8,       /* a file is damaged or of another format */
     GBX_DEVICE_FAULT = 9,     /* a kernel raised a fatal signal */
     GBX_DEVICE_HUNG = 10,     /* a kernel or the chip made no progress within the timeout */
-    GBX_DEVICE_LOST = 11,     /* the chip process ended, or had failed before */
-    GBX_INTERNAL = 12,        /* a defect of glassbox */
+    GBX_DEVICE_LOST = 11,     /* the chip process ended, or the chip had failed before */
+    GBX_INTERNAL = 12,        /* a defect in glassbox */
     GBX_BAD_GRAPH = 13,       /* a task graph, or the orchestration that builds it, is wrong */
     GBX_LOST = 14             /* the run is done, but its dump lacks records, or the disk failed */
 } gbx_code;
 
-/* NULL is success. Anything else is owned by whoever holds it, until gbx_status_free. */
+/* NULL is success. Anything else must be freed with gbx_status_free by the caller that gets it. */
 typedef struct gbx_error *gbx_status;
 
-/* All of these take a success (NULL) as well. The strings live as long as the status. */
+/* All take NULL, too. The strings live as long as the status. */
 GBX_API gbx_code gbx_status_code(gbx_status status);
 GBX_API const char *gbx_status_message(gbx_status status); /* "" for success */
 GBX_API const char *gbx_status_site(gbx_status status);    /* "file.c:123", "" for success */

@@ -1,7 +1,7 @@
 /*
  * Element types and views: what a tensor's bytes mean and where its elements lie.
- * All functions are pure, may be called from any thread, allocate nothing and take host pointers:
- * the address in gbx_tensor.data is never followed here.
+ * All functions are pure, may be called from any thread and allocate nothing. They never follow
+ * gbx_tensor.data, which is a device address; other pointers are host pointers.
  */
 #ifndef GLASSBOX_TENSOR_H
 #define GLASSBOX_TENSOR_H
@@ -63,15 +63,15 @@ GBX_API GBX_MUST_USE gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dt
                                                       const int64_t *shape, gbx_tensor *out_tensor);
 
 /*
- * Whether a tensor makes sense: dtype, ndims, dimensions not negative, sizes that do not overflow,
- * and, where buffer_bytes is known, every element inside the buffer.
+ * Fails where a tensor makes no sense: dtype, ndims, negative dimensions, sizes that overflow, or,
+ * where buffer_bytes is known, an element outside the buffer.
  */
 GBX_API GBX_MUST_USE gbx_status gbx_tensor_validate(const gbx_tensor *tensor);
 
 /* Bytes of the elements as a row-major payload (4 bits: every row rounded up to a byte). */
 GBX_API uint64_t gbx_tensor_payload_bytes(const gbx_tensor *tensor);
 
-/* Whether the elements lie row-major without gaps, wherever they start. */
+/* Whether the elements lie row-major without gaps; start_offset may be anything. */
 GBX_API bool gbx_tensor_is_contiguous(const gbx_tensor *tensor);
 
 /* The bytes that the view touches, relative to `data`: first, and one past the last. Both 0 when
@@ -80,18 +80,18 @@ GBX_API void gbx_tensor_extent(const gbx_tensor *tensor, int64_t *out_first_byte
                                int64_t *out_end_byte);
 
 /*
- * Whether two views share a byte. Exact for tiles, slices and steps of common buffers, and for all
- * views whose test ends within a bounded search; beyond it the answer is true.
+ * Whether two views share a byte. Exact for tiles, slices and steps of common buffers, and for
+ * other views as far as a bounded search decides it; else the answer is true.
  */
 GBX_API bool gbx_tensor_overlaps(const gbx_tensor *a, const gbx_tensor *b);
 
 /*
- * Copies the elements of a view, row-major, to `payload`, which holds gbx_tensor_payload_bytes;
- * `buffer` is where gbx_tensor.data lies for the caller. The two do not overlap.
+ * Copies the elements of a view, row-major, to `payload`, which holds gbx_tensor_payload_bytes.
+ * `buffer` is the caller's pointer to what gbx_tensor.data names. The two must not overlap.
  */
 GBX_API void gbx_tensor_gather(const gbx_tensor *tensor, const void *buffer, void *payload);
 
-/* The way back. Elements of a view that lie on top of each other keep the last one, row-major. */
+/* Copies a payload back into a view. Where elements share bytes, the last one (row-major) stays. */
 GBX_API void gbx_tensor_scatter(const gbx_tensor *tensor, const void *payload, void *buffer);
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@ enum {
     WINDOW_COUNT = 4096
 };
 
-/* The elements last read. Of a summary a window is one row's edge, or a row that is shown whole. */
+/* The elements last read. In a summary, a window is one edge of a row, or a complete short row. */
 typedef struct element_window {
     size_t capacity;
     uint64_t first;
@@ -27,8 +27,7 @@ typedef struct array_printer {
     bool is_summary;
     int64_t line_width;
     int64_t column;
-    size_t
-        blank_count; /* at the end of the line, not written yet: a line that is broken drops them */
+    size_t blank_count; /* pending blanks: written before the next word, dropped at a line break */
     gbx_array_format format;
     element_window window;
 } array_printer;
@@ -43,7 +42,7 @@ static gbx_status read_window(array_printer *printer, uint64_t index) {
     return gbx_elements_read(printer->elements, index, window->count, window->bits);
 }
 
-/* `index` is that of a stored element. */
+/* The element at `index` is stored. */
 static gbx_status read_element(array_printer *printer, uint64_t index, uint64_t *out_bits) {
     const element_window *window = &printer->window;
     if (index < window->first || index - window->first >= window->count)
@@ -52,7 +51,7 @@ static gbx_status read_element(array_printer *printer, uint64_t index, uint64_t 
     return NULL;
 }
 
-/* The index after `at` along an axis of those shown. */
+/* The next index after `at` that is shown along an axis. */
 static int64_t next_shown(const array_printer *printer, uint32_t axis, int64_t at) {
     if (at == EDGE_ITEMS - 1 && printer->is_summary &&
         printer->elements->shape[axis] > 2 * EDGE_ITEMS)
@@ -96,7 +95,7 @@ static void put_character(array_printer *printer, char character) {
     putc_unlocked(character, printer->to);
 }
 
-/* Blanks wait for what comes after them. */
+/* Blanks stay pending until another character follows. */
 static void put_word(array_printer *printer, const char *word, size_t length) {
     for (size_t i = 0; i < length; ++i) {
         if (word[i] == ' ')
@@ -115,8 +114,8 @@ static void break_line(array_printer *printer, uint32_t axis, uint32_t count) {
     printer->column = axis + 1;
 }
 
-/* A word of a row goes to the next line when it does not fit with the bracket of its row and those
- * of the rows around it, unless it is the first of its line. */
+/* Starts a new line when the word and all closing brackets do not fit, unless the word is the first
+ * of its line. */
 static void put_wrapped(array_printer *printer, uint32_t axis, const char *word, size_t length) {
     const int64_t end = printer->line_width - (int64_t)axis - 1;
     const bool is_first = printer->column <= (int64_t)axis + 1;
@@ -160,7 +159,7 @@ static gbx_status print_row(array_printer *printer, uint32_t axis, uint64_t firs
     return NULL;
 }
 
-/* Blocks of more dimensions have more empty lines between them. */
+/* The more dimensions blocks have, the more empty lines separate them. */
 static gbx_status print_axis(array_printer *printer, uint32_t axis, uint64_t index) {
     const gbx_elements *elements = printer->elements;
     const uint64_t count = (uint64_t)elements->shape[axis];
@@ -197,8 +196,8 @@ gbx_status gbx_array_print(FILE *to, const gbx_elements *elements,
                            const gbx_array_text_options *options) {
     if (!gbx_dtype_is_valid(elements->dtype) || elements->ndims > GBX_MAX_DIMS)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "printing an array: dtype %u with %u dimensions is none that there is",
-                        elements->dtype, elements->ndims);
+                        "printing an array: unsupported dtype %u or %u dimensions", elements->dtype,
+                        elements->ndims);
     array_printer printer = {.to = to, .elements = elements};
     const size_t width_max = INT32_MAX;
     printer.line_width =

@@ -116,8 +116,8 @@ static void floats_align_at_the_point(void **state) {
     CHECK(GBX_FLOAT64, "[99999999.1]\n", 99999999.1); /* 99999999.09999999 is nearer */
 }
 
-/* Both are next to the middle of two decimals of 8 places, on the other side of it than their
- * product with 1e8 makes believe. */
+/* Both lie next to the middle of two decimals of 8 places, on the opposite side to what their
+ * product with 1e8 suggests. */
 static void last_place_is_rounded_from_the_exact_value(void **state) {
     (void)state;
     CHECK(GBX_FLOAT64, "[0.03358513]\n", 0.033585125);
@@ -145,7 +145,7 @@ static void others_than_numbers_align(void **state) {
     CHECK(GBX_FLOAT64, "[1.e+10    inf]\n", 1e10, INFINITY);
 }
 
-/* The digits before the point are the value's own, those after it the fewest. */
+/* All digits before the point are exact; those after it are the fewest. */
 static void narrow_floats_have_few_digits(void **state) {
     (void)state;
     CHECK(GBX_FLOAT16, "[65504.   100.]\n", 65504.0, 100.0);

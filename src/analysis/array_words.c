@@ -1,7 +1,4 @@
-/*
- * Elements as words: alone, and in the format that all elements of an array share, as numpy chooses
- * it.
- */
+/* Elements as words: single ones, and in the format that all elements of an array share. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +14,7 @@
 
 enum {
     BOOL_WIDTH = 5,
-    F64_SURE_DIGITS = 15, /* a normal float64 keeps every decimal of so many digits apart */
+    F64_SURE_DIGITS = 15, /* decimals of up to this many digits are distinct as normal float64 */
     DIGITS_TEXT_BYTES = 24
 };
 
@@ -42,15 +39,11 @@ static integer integer_of(uint32_t dtype, uint64_t bits) {
 }
 
 static size_t integer_format(integer number, char out_text[DIGITS_TEXT_BYTES]) {
-    char text[DIGITS_TEXT_BYTES];
-    char *end = text + sizeof text;
-    char *start = gbx_digits_before(end, number.magnitude);
-    if (number.is_negative)
-        *--start = '-';
-    const size_t length = (size_t)(end - start);
-    memcpy(out_text, start, length);
-    out_text[length] = '\0';
-    return length;
+    char *end = out_text + number.is_negative + gbx_digits_count(number.magnitude);
+    out_text[0] = '-'; /* a digit overwrites it, unless the number is negative */
+    gbx_digits_before(end, number.magnitude);
+    *end = '\0';
+    return (size_t)(end - out_text);
 }
 
 static bool is_true(uint64_t bits) {
@@ -88,9 +81,9 @@ static bool is_zero(uint32_t dtype, uint64_t magnitude) {
 }
 
 /*
- * Of a dtype narrower than float32, by its neighbours: steps are powers of two, and what an element
- * has of them is whole. With one bit of fraction or none these are so far away that 0.125 would be
- * shown as 0.1: such an element is shown as the float32 that it is.
+ * For a dtype narrower than float32, from the neighbours of the element: the step between two is a
+ * power of two, and an element is a multiple of its step. With at most one bit of fraction they are
+ * so far apart that 0.125 would print as 0.1: such an element prints as a float32.
  */
 static gbx_binary binary_of_narrow(uint32_t dtype, uint64_t bits) {
     const double value = gbx_dtype_to_f64(dtype, bits);
@@ -104,7 +97,7 @@ static gbx_binary binary_of_narrow(uint32_t dtype, uint64_t bits) {
                         .is_below_near = above != below};
 }
 
-/* `bits` is not zero, and has no sign. */
+/* `bits` is not zero and has no sign bit. */
 static gbx_binary binary_of(uint32_t dtype, uint64_t bits) {
     if (dtype == GBX_FLOAT64)
         return gbx_binary_of_f64(bits);
@@ -118,8 +111,8 @@ static int decimal_places(gbx_decimal decimal) {
 
 /*
  * The shortest form if it has at most `count` digits, otherwise the value rounded to that many;
- * without zeros at the end. Of float64, if any decimal of 15 digits or fewer reads back it is the
- * nearest one, with zeros at the end: the shortest form is not needed.
+ * without trailing zeros. If a decimal of 15 digits or fewer reads back as the float64, it is the
+ * nearest one, up to trailing zeros: then the shortest form is not needed.
  */
 static gbx_decimal shorten(const gbx_binary *value, int count) {
     gbx_decimal result;
@@ -134,7 +127,7 @@ static gbx_decimal shorten(const gbx_binary *value, int count) {
     return result;
 }
 
-/* How many digits are before the point of a value from 1e-4 to 1e8: 0 of 0.1, -1 of 0.01. */
+/* How many digits a value from 1e-4 to 1e8 has before the point: 0 for 0.1, -1 for 0.01. */
 static int whole_digits(double magnitude) {
     static const double bounds[] = {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
     const int count = (int)(sizeof bounds / sizeof bounds[0]);
@@ -161,22 +154,17 @@ static gbx_decimal scientific_decimal(uint32_t dtype, uint64_t bits) {
     return shorten(&value, 1 + GBX_ARRAY_PLACES_MAX);
 }
 
-/* --- what is noted of integers --- */
+/* --- the first pass: integers --- */
 
 static int integer_width(const gbx_array_format *format) {
-    const integer positive = {.magnitude = format->longest[0]};
-    const integer negative = {.is_negative = true, .magnitude = format->longest[1]};
-    char text[DIGITS_TEXT_BYTES];
-    const size_t positive_width = integer_format(positive, text);
-    if (negative.magnitude == 0)
-        return (int)positive_width;
-    const size_t negative_width = integer_format(negative, text);
-    return (int)(positive_width > negative_width ? positive_width : negative_width);
+    const int positive_width = gbx_digits_count(format->longest[0]);
+    const int negative_width = format->longest[1] ? 1 + gbx_digits_count(format->longest[1]) : 0;
+    return positive_width > negative_width ? positive_width : negative_width;
 }
 
-/* --- what is noted of floats --- */
+/* --- the first pass: floats --- */
 
-/* numpy divides in the dtype of the array; the dtypes that it lacks are divided in float64. */
+/* numpy divides in the dtype of the array; for dtypes that numpy lacks, in float64. */
 static double ratio_of(const gbx_array_format *format) {
     const double ratio = format->largest / format->smallest;
     if (format->dtype == GBX_FLOAT32)
@@ -186,7 +174,7 @@ static double ratio_of(const gbx_array_format *format) {
     return ratio;
 }
 
-/* What it says of some elements stays true with more of them. */
+/* Once true, it stays true with more elements. */
 static bool needs_exponent(const gbx_array_format *format) {
     return format->largest >= 1e8 || format->smallest < 1e-4 || ratio_of(format) > 1000.0;
 }
@@ -219,7 +207,7 @@ static void note_float(gbx_array_format *format, uint64_t bits) {
     if (magnitude == 0.0)
         return;
     note_range(format, magnitude, bits);
-    /* Digits are counted for as long as they can still be more, in the layouts still possible. */
+    /* Digits are counted only in layouts that are still possible and not at their maximum. */
     const bool is_fixed_open =
         !format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX;
     if (!is_fixed_open && format->scientific_places == GBX_ARRAY_PLACES_MAX)
@@ -238,12 +226,12 @@ static void note_float(gbx_array_format *format, uint64_t bits) {
 
 /* --- the format --- */
 
-/* numpy writes two digits, or three. */
+/* numpy writes two digits or three. */
 static int exponent_digits_of(const gbx_array_format *format, uint64_t bits) {
     return abs(scientific_decimal(format->dtype, bits).exponent) < 100 ? 2 : 3;
 }
 
-/* Characters before the point of the longest number of a sign. */
+/* Characters before the point of the longest number with this sign. */
 static int whole_width(const gbx_array_format *format, bool is_negative) {
     const gbx_farthest *farthest = &format->farthest[is_negative];
     if (!farthest->is_any)
@@ -326,14 +314,13 @@ static size_t put_right(const gbx_array_format *format, const char *text, size_t
     return (size_t)(put_text(at, text, (int)length) - out_word);
 }
 
+/* `width` is at least the number of digits. */
 static char *put_exponent(char *at, int exponent, int width) {
-    char text[DIGITS_TEXT_BYTES];
-    char *end = text + sizeof text;
-    const char *digits = gbx_digits_before(end, (uint64_t)abs(exponent));
     *at++ = 'e';
     *at++ = exponent < 0 ? '-' : '+';
-    at = put_zeros(at, width - (int)(end - digits));
-    return put_text(at, digits, (int)(end - digits));
+    at = put_zeros(at, width);
+    gbx_digits_before(at, (uint64_t)abs(exponent));
+    return at;
 }
 
 static size_t write_scientific(const gbx_array_format *format, bool is_negative, uint64_t magnitude,
@@ -356,7 +343,7 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
     return (size_t)(put_exponent(at, decimal.exponent, format->exponent_digits) - out_word);
 }
 
-/* The digits and the zeros that place them: 1200 is 12 and two, 0.0012 is two and 12. */
+/* The digits, and the zeros that place them: 1200. is 12 and two zeros, 0.0012 two zeros and 12. */
 static char *put_number(char *at, gbx_decimal decimal) {
     char text[DIGITS_TEXT_BYTES];
     const char *digits = gbx_digits_before(text + sizeof text, decimal.digits);
@@ -372,7 +359,7 @@ static char *put_number(char *at, gbx_decimal decimal) {
     return put_text(at, digits + taken, decimal.count - taken);
 }
 
-/* With the value's own digits down to the units: 65504 of float16, whose shortest form is 65500. */
+/* With all digits down to the units: the float16 65504, whose shortest form would be 65500. */
 static size_t write_fixed(const gbx_array_format *format, bool is_negative, uint64_t magnitude,
                           char *out_word) {
     gbx_decimal decimal = fixed_decimal(format->dtype, magnitude);

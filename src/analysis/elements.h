@@ -1,5 +1,5 @@
-/* The elements of one tensor or scalar, read in any order: what texts, statistics and exports of
- * values are made from. */
+/* The elements of one tensor or scalar, readable in any order: the source of texts, histograms and
+ * exports. */
 #ifndef GBX_ANALYSIS_ELEMENTS_H
 #define GBX_ANALYSIS_ELEMENTS_H
 
@@ -16,9 +16,10 @@ typedef struct gbx_elements {
     uint32_t ndims;
     int64_t shape[GBX_MAX_DIMS];
     uint64_t count;  /* of the shape */
-    uint64_t stored; /* the first so many can be read: fewer than `count` of a truncated tensor */
+    uint64_t stored; /* how many can be read: fewer than `count` if the tensor is truncated */
 
-    /* `count` raw elements, in the low bits of a word each, from `first` on; all are stored. */
+    /* Reads `count` raw elements from `first` on, each into the low bits of a word; all are stored.
+     */
     gbx_status (*read)(const void *context, uint64_t first, size_t count, uint64_t *out_bits);
     const void *context;
 } gbx_elements;

@@ -10,21 +10,18 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "tensor/compare/compare.h"
 #include "text/names.h"
 
-enum { READ_BYTES = 4096 }; /* at a time, of elements that are asked for */
-
-static uint64_t minimum(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
+enum { READ_BYTES = 4096 }; /* at a time */
 
 struct gbx_entries {
     gbx_reader *reader;
-    uint64_t *positions; /* in the index of the reader, by index of the entry */
+    uint64_t *positions; /* of each entry, in the reader's index */
     uint64_t count;
-    uint64_t task_number; /* the task that is kept; UINT64_MAX for none */
-    bool has_task;        /* it has a record: */
+    uint64_t task_number; /* the task read last; UINT64_MAX for none */
+    bool has_task;        /* that task has a record: */
     gbx_record_task task;
 };
 
@@ -69,17 +66,8 @@ uint64_t gbx_entries_count(const gbx_entries *entries) {
 }
 
 uint64_t gbx_entries_find(const gbx_entries *entries, uint64_t task) {
-    uint64_t position = gbx_reader_find(entries->reader, task);
-    uint64_t low = 0;
-    uint64_t high = entries->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (entries->positions[middle] < position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return gbx_lower_bound_u64(entries->positions, entries->count,
+                               gbx_reader_find(entries->reader, task));
 }
 
 uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index) {
@@ -90,15 +78,15 @@ static bool is_task(const gbx_entries *entries, uint64_t position) {
     return gbx_reader_kind(entries->reader, position) == 0;
 }
 
-/* Reads the record and, where it is of another task than the one before, that task. */
+/* Reads the record and, if it is of another task than the last one, the record of its task. */
 static gbx_status read_record(gbx_entries *entries, uint64_t position,
                               const gbx_record **out_record) {
     GBX_TRY(gbx_reader_at(entries->reader, position, out_record));
     uint64_t task = (*out_record)->task;
     if (task == entries->task_number)
         return NULL;
-    /* The record of a task lies before its first argument; else, and where there may be two of
-     * them, it is looked up. */
+    /* The record of a task comes right before its first argument. If it does not, or if there may
+     * be two, it is looked up. */
     const gbx_record *before = NULL;
     entries->task_number = UINT64_MAX;
     entries->has_task = false;
@@ -173,7 +161,7 @@ static gbx_status read_whole(const gbx_entry_values *values, uint64_t first, siz
     unsigned char bytes[READ_BYTES];
     uint32_t size = gbx_dtype_bits(values->elements.dtype) / 8;
     while (count > 0) {
-        size_t taken = (size_t)minimum(count, READ_BYTES / size);
+        size_t taken = (size_t)gbx_min_u64(count, READ_BYTES / size);
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + first * size, bytes,
                                         taken * size));
         memset(out_bits, 0, taken * sizeof *out_bits);
@@ -193,7 +181,7 @@ static gbx_status read_halves(const gbx_entry_values *values, uint64_t first, si
     uint64_t length = row_elements(&values->elements);
     while (count > 0) {
         uint64_t column = first % length;
-        size_t taken = (size_t)minimum(minimum(count, length - column), READ_BYTES);
+        size_t taken = (size_t)gbx_min_u64(gbx_min_u64(count, length - column), READ_BYTES);
         uint64_t byte = first / length * values->row_bytes + column / 2;
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + byte, bytes,
                                         (size_t)((column % 2 + taken + 1) / 2)));
@@ -240,8 +228,8 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     if (is_truncated ? values->bytes > whole : values->bytes != whole)
         return gbx_fail(GBX_BAD_FORMAT,
                         "reading entry %" PRIu64 " of the dump: it has %" PRIu64
-                        " bytes of payload, and its shape and dtype need %s%" PRIu64
-                        "; glassbox verify tells more",
+                        " bytes of payload, but its shape and dtype need %s%" PRIu64
+                        "; run glassbox verify",
                         entry->index, entry->tensor->bin_size,
                         entry->head->flags & GBX_FLAG_TRUNCATED ? "at most " : "", whole);
     elements->ndims = view.ndims;
@@ -252,8 +240,8 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
     uint64_t stored = values->bytes / (bits < 8 ? 1 : bits / 8);
     if (gbx_dtype_is_packed(elements->dtype) && values->row_bytes > 0)
         stored = values->bytes / values->row_bytes * row_elements(elements) +
-                 minimum(values->bytes % values->row_bytes * 2, row_elements(elements));
-    elements->stored = minimum(stored, elements->count);
+                 gbx_min_u64(values->bytes % values->row_bytes * 2, row_elements(elements));
+    elements->stored = gbx_min_u64(stored, elements->count);
     return NULL;
 }
 
@@ -279,9 +267,10 @@ void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index
     gbx_compare_index(&view, element, out_index);
 }
 
-/* --- what a dump can be relied on to hold --- */
+/* --- what a dump is sure to hold --- */
 
-/* Whether a filter of the run ("kernel=softmax*,stage=after") picks tasks as a whole. */
+/* Whether a filter of the run, such as "kernel=softmax*,stage=after", selects only complete tasks.
+ */
 static bool picks_tasks(const char *filter) {
     static const char *const keys[] = {"kernel=", "func=", "task="};
     for (const char *at = filter; at; at = strchr(at, ',')) {

@@ -13,7 +13,8 @@ static void check_good(gbx_status status) {
         fail_msg("%s", gbx_status_message(status));
 }
 
-/* Tasks and how many arguments they have; that of 5 was lost, 7 has none, 9 is there twice. */
+/* Tasks and how many arguments they have: the record of 5 was lost, 7 has none, 9 has two records.
+ */
 static void write_dump(dump *d) {
     static const uint32_t func_ids[3] = {4, UINT32_MAX, UINT32_MAX};
     static const uint32_t other_ids[3] = {UINT32_MAX, 4, UINT32_MAX};
@@ -64,7 +65,7 @@ static void the_first_entry_of_a_task_is_found(void **state) {
     close_dump(&d, reader, entries);
 }
 
-/* In any order: the record before an entry may be that of its task, of another one, or a second. */
+/* In any order: the record before an entry may be its task's, another task's, or a second one. */
 static void every_entry_has_the_task_that_is_its_own(void **state) {
     (void)state;
     static const uint64_t orders[][6] = {

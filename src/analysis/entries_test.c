@@ -57,7 +57,7 @@ static void check_good(gbx_status status) {
         fail_msg("%s", gbx_status_message(status));
 }
 
-/* Where the bytes lie in the file. */
+/* Returns the offset of the bytes in the file. */
 static uint64_t store(fixture *f, const void *bytes, size_t size) {
     uint64_t offset = (f->payload_bytes + 63) / 64 * 64;
     f->payload = realloc(f->payload, offset + size + 1);
@@ -132,7 +132,7 @@ static void add_mixed_up(fixture *f) {
                6);
 }
 
-/* What each has to be, in the order of the manifest. */
+/* What each must be, in the order of the manifest. */
 static const struct {
     uint64_t task, task_id;
     const char *arg_name;
@@ -227,7 +227,7 @@ static void sizes_are_of_the_shape(void **state) {
     assert_true(gbx_entry_has_values(&scalar));
 }
 
-/* Its bytes are there, and are not its own. */
+/* It has bytes, but they are not its values. */
 static void one_that_was_overwritten_has_no_values(void **state) {
     fixture *f = *state;
     gbx_statistics statistics;
@@ -267,7 +267,7 @@ static void values_are_read_from_anywhere(void **state) {
     gbx_entry entry = entry_at(f, 0);
     gbx_entry_values opened, scalar;
     check_good(gbx_entry_values_open(&entry, f->reader, &opened));
-    entry = entry_at(f, 1); /* does not matter to what was opened */
+    entry = entry_at(f, 1); /* does not affect the opened values */
     check_good(gbx_entry_values_open(&entry, f->reader, &scalar));
     assert_int_equal(opened.elements.count, LONG);
     assert_int_equal(opened.elements.stored, LONG);
@@ -287,7 +287,7 @@ static void values_are_read_from_anywhere(void **state) {
     free(bits);
 }
 
-/* Of element i of rows of 5: 3 bytes a row, the last of which holds one. */
+/* Element i of rows of 5: 3 bytes per row, the last with only one element. */
 static unsigned half_byte(const unsigned char *bytes, size_t i) {
     unsigned byte = bytes[i / 5 * 3 + i % 5 / 2];
     return i % 5 % 2 ? byte >> 4 : byte & 0xf;
@@ -365,8 +365,8 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
     add_stored(f, other, large, bytes, 8);
     open_entries(f);
     static const char *const parts[] = {
-        "entry 0 of the dump: it has 23 bytes of payload, and its shape and dtype need 24",
-        "entry 1 of the dump: it has 25 bytes", "payload, and its shape and dtype need at most 24",
+        "entry 0 of the dump: it has 23 bytes of payload, but its shape and dtype need 24",
+        "entry 1 of the dump: it has 25 bytes", "payload, but its shape and dtype need at most 24",
         "entry 3 of the dump", "entry 4 of the dump"};
     for (uint64_t i = 0; i < 5; ++i) {
         gbx_entry entry = entry_at(f, i);

@@ -1,4 +1,4 @@
-/* The order of a list of entries. */
+/* Sorting lists of entries. */
 #ifndef GBX_ANALYSIS_ENTRY_ORDER_H
 #define GBX_ANALYSIS_ENTRY_ORDER_H
 
@@ -29,12 +29,12 @@ typedef struct gbx_entry_order {
     bool is_descending;
 } gbx_entry_order;
 
-/* So many entries of all were looked at. */
+/* `done` of `all` entries were read. */
 typedef void (*gbx_order_progress)(void *context, uint64_t done, uint64_t all);
 
 /*
- * Sorts indices that are ascending; what is equal stays in order, and what has no such value (no
- * payload, NaN) comes last either way. `progress` may be NULL.
+ * Sorts ascending indices by the key. Equal entries keep their order; entries without a value (no
+ * payload, NaN) come last in either direction. `progress` may be NULL.
  */
 GBX_MUST_USE gbx_status gbx_entries_sort(gbx_entry_order order, gbx_entries *entries,
                                          uint64_t *indices, uint64_t count,

@@ -1,4 +1,4 @@
-/* The statistics of entries, of one or of many at a time. */
+/* The statistics of entries, one or many at a time. */
 #include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -13,13 +13,13 @@
 
 enum {
     PIECE_BYTES = 1 << 17,        /* read at a time: stays in the cache */
-    BATCH_BYTES = 256 << 20,      /* of many entries, before results are handed out */
-    THREAD_WORTH_BYTES = 1 << 20, /* a thread for less takes longer than it saves */
+    BATCH_BYTES = 256 << 20,      /* computed before results are returned */
+    THREAD_WORTH_BYTES = 1 << 20, /* starting a thread for less does not pay */
     THREADS_MAX = 8
 };
 static_assert(PIECE_BYTES % GBX_STATISTICS_STEP_BYTES == 0, "pieces of statistics");
 
-/* --- of one --- */
+/* --- one entry --- */
 
 static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_statistics) {
     const gbx_elements *elements = &values->elements;
@@ -30,7 +30,7 @@ static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_st
     gbx_statistics_begin(&state, elements->dtype);
     uint64_t left = values->bytes;
     if (bits >= 8)
-        left -= left % (bits / 8); /* an element that was cut */
+        left -= left % (bits / 8); /* drops an incomplete last element */
     for (uint64_t at = 0; left > 0;) {
         size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + at, bytes, size));
@@ -42,7 +42,7 @@ static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_st
     return NULL;
 }
 
-/* What needs no payload; *out_is_left tells that it does, and `out_values` of which. */
+/* Fills the summary if that needs no payload; else sets *out_is_left and opens `out_values`. */
 static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
                         gbx_entry_values *out_values, gbx_entry_summary *out_summary,
                         bool *out_is_left) {
@@ -86,28 +86,28 @@ gbx_status gbx_entry_statistics(const gbx_entry *entry, const gbx_reader *reader
     return NULL;
 }
 
-/* --- of many --- */
+/* --- many entries --- */
 
 typedef struct job {
     gbx_entry_values values;
     gbx_entry_summary *summary;
 } job;
 
-/* Jobs that threads take one after the other. */
+/* Jobs that threads take one by one. */
 typedef struct batch {
     job *jobs;
     size_t count;
     uint64_t bytes;
     atomic_size_t next;
-    pthread_mutex_t lock; /* of what follows */
-    gbx_status failure;   /* of the first job that failed: */
-    size_t failed;
+    pthread_mutex_t lock; /* protects the rest */
+    gbx_status failure;   /* of the first job that failed, */
+    size_t failed;        /* this one */
 } batch;
 
 static void *work(void *context) {
     batch *b = context;
     for (;;) {
-        /* Jobs were filled in before the thread was made: nothing to pair with. */
+        /* Relaxed: pthread_create already made the jobs visible. */
         size_t i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed);
         if (i >= b->count)
             return NULL;
@@ -125,7 +125,7 @@ static void *work(void *context) {
     }
 }
 
-/* Takes entries until there is enough to do. */
+/* Takes entries until the batch is full. */
 static gbx_status fill(batch *b, gbx_entries *entries, const uint64_t *indices, size_t count,
                        gbx_entry_summary *summaries, size_t *out_count) {
     const gbx_reader *reader = gbx_entries_reader(entries);

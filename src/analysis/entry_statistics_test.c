@@ -55,7 +55,7 @@ static void check_good(gbx_status status) {
         fail_msg("%s", gbx_status_message(status));
 }
 
-/* A tensor of one dimension, the only argument of its task; its bytes come after all before. */
+/* A tensor of one dimension, the only argument of its task; its bytes follow all earlier ones. */
 static void add_vector(fixture *f, uint64_t task, unsigned dtype, int64_t count, uint64_t bytes) {
     static const int64_t stride = 1;
     static const uint32_t func_ids[3] = {0, UINT32_MAX, UINT32_MAX};
@@ -146,7 +146,7 @@ static void many_are_what_each_is(void **state) {
         check_summary(&summaries[i], TENSORS - 1 - i);
 }
 
-/* What needs no payload stands between what does. */
+/* Entries that need no payload among entries that do. */
 static void scalars_and_recorded_ones_are_among_them(void **state) {
     fixture *f = *state;
     static const int64_t shape = 4, stride = 1;
@@ -200,8 +200,8 @@ static void results_come_before_all_payload_is_read(void **state) {
     check_summary(&summaries[1], 2);
 }
 
-/* Whichever thread meets it, what is told is the failure of the first. */
-static void the_first_failure_is_told(void **state) {
+/* Whichever thread fails, the failure of the first entry is reported. */
+static void the_first_failure_is_reported(void **state) {
     fixture *f = *state;
     static gbx_entry_summary summaries[TENSORS];
     uint64_t indices[TENSORS];
@@ -229,7 +229,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(scalars_and_recorded_ones_are_among_them, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(results_come_before_all_payload_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_failure_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_failure_is_reported, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,43 +1,44 @@
 #include "analysis/graph.h"
-#include "base/memory.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Predecessors further away are remembered, so many of each task. */
+#include "base/memory.h"
+#include "base/numbers.h"
+
+/* Each task remembers up to REMEMBERED predecessors that are more than NEAR_PLACES away. */
 enum { NEAR_PLACES = 256, REMEMBERED = 4 };
 
-/* What the search of gbx_graph_is_before has found so far: all that `later` waits for is marked, of
- * the places from `swept` on for certain. Where many tasks wait for one that is far away, as all
- * that read the same weights do, a search ends at the first of them that found it before. */
+/* The cache of gbx_task_graph_is_before: tasks that `later` waits for are marked, completely from
+ * the place `swept` on. Where many tasks wait for one that is far away, as readers of the same
+ * weights do, a search ends at the first of them that remembers it. */
 typedef struct search {
-    uint64_t *marks; /* a bit a place */
+    uint64_t *marks; /* one bit per place */
     uint64_t later;  /* its place; UINT64_MAX before the first search */
     uint64_t swept;
-    uint64_t (*remembered)[REMEMBERED]; /* of each place, the last one first; UINT64_MAX for none */
+    uint64_t (*remembered)[REMEMBERED]; /* by place, newest first; UINT64_MAX for none */
 } search;
 
 #define READING_GRAPH "reading the graph of the dump's tasks"
 
-struct gbx_graph {
+struct gbx_task_graph {
     gbx_graph_task *tasks; /* by task_seq */
     uint64_t count;
     uint64_t capacity;
     uint64_t *first_edges; /* of each task, in `edges` */
     uint64_t *edges;       /* predecessors by task_seq, those of a task together */
-    uint64_t *edge_places; /* the same by place; before there is an order, by index in `tasks` */
+    uint64_t *edge_places; /* the same by place; until the order is known, by index in `tasks` */
     uint64_t edge_count;
     uint64_t edge_capacity;
     uint64_t bad_edges;
     uint64_t *order;  /* index in `tasks`, by place */
-    uint64_t *places; /* the way back */
+    uint64_t *places; /* place, by index in `tasks` */
     search *search;
 };
 
 /* --- reading --- */
 
-static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
+static gbx_status add_edges(gbx_task_graph *graph, const gbx_record *record) {
     uint64_t count;
     const uint64_t *predecessors = gbx_record_edges(record, &count);
     GBX_TRY(gbx_array_reserve(&graph->edges, &graph->edge_capacity, graph->edge_count + count,
@@ -49,9 +50,10 @@ static gbx_status add_edges(gbx_graph *graph, const gbx_record *record) {
     return NULL;
 }
 
-/* Records come by task: TASK, arguments, DONE, EDGES. The first of each counts; of the edges all.
+/* Records are sorted by task: TASK, arguments, DONE, EDGES. The first of each counts, and all
+ * edges.
  */
-static gbx_status read_record(gbx_graph *graph, const gbx_record *record) {
+static gbx_status read_record(gbx_task_graph *graph, const gbx_record *record) {
     if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task) {
         GBX_TRY(
             gbx_array_reserve(&graph->tasks, &graph->capacity, graph->count + 1, READING_GRAPH));
@@ -64,7 +66,7 @@ static gbx_status read_record(gbx_graph *graph, const gbx_record *record) {
     return record->type == GBX_RECORD_EDGES ? add_edges(graph, record) : NULL;
 }
 
-static gbx_status read_all(gbx_graph *graph, gbx_reader *reader) {
+static gbx_status read_all(gbx_task_graph *graph, gbx_reader *reader) {
     uint64_t count = gbx_reader_count(reader);
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record = NULL;
@@ -76,8 +78,8 @@ static gbx_status read_all(gbx_graph *graph, gbx_reader *reader) {
 
 /* --- edges --- */
 
-/* The index of a task; the count where it has no record. */
-static uint64_t find_index(const gbx_graph *graph, uint64_t task) {
+/* The index of a task; the count if it has no record. */
+static uint64_t find_index(const gbx_task_graph *graph, uint64_t task) {
     uint64_t low = 0;
     uint64_t high = graph->count;
     if (task < graph->count && graph->tasks[task].task == task)
@@ -92,18 +94,12 @@ static uint64_t find_index(const gbx_graph *graph, uint64_t task) {
     return low < graph->count && graph->tasks[low].task == task ? low : graph->count;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* Sorts the edges of a task, and leaves out those that come twice or lead to no task. */
-static void resolve_task(gbx_graph *graph, gbx_graph_task *task, uint64_t first) {
+/* Sorts the edges of a task, and removes duplicates and edges to tasks without record. */
+static void resolve_task(gbx_task_graph *graph, gbx_graph_task *task, uint64_t first) {
     uint64_t kept = first;
     uint64_t end = first + task->predecessor_count;
     if (end - first > 1)
-        qsort(graph->edges + first, end - first, sizeof *graph->edges, compare_numbers);
+        qsort(graph->edges + first, end - first, sizeof *graph->edges, gbx_compare_u64);
     for (uint64_t i = first; i < end; ++i) {
         if (i > first && graph->edges[i] == graph->edges[i - 1])
             continue;
@@ -117,7 +113,7 @@ static void resolve_task(gbx_graph *graph, gbx_graph_task *task, uint64_t first)
         graph->edges[i] = graph->tasks[graph->edge_places[i]].task;
 }
 
-static gbx_status resolve(gbx_graph *graph) {
+static gbx_status resolve(gbx_task_graph *graph) {
     graph->first_edges = malloc((graph->count + 1) * sizeof *graph->first_edges);
     graph->edge_places = malloc((graph->edge_count + 1) * sizeof *graph->edge_places);
     if (!graph->first_edges || !graph->edge_places)
@@ -138,16 +134,16 @@ enum { NOT_SEEN = 0, ON_THE_WAY = 1, PLACED = 2 };
 
 /* A walk from a task to its predecessors. */
 typedef struct walk {
-    gbx_graph *graph;
+    gbx_task_graph *graph;
     uint8_t *states;
-    uint64_t *path;   /* tasks whose predecessors are being placed, the first one at the bottom */
-    uint64_t *looked; /* edges of each task that were looked at */
+    uint64_t *path;   /* a stack of tasks whose predecessors are being placed */
+    uint64_t *looked; /* how many edges of each task were followed */
     uint64_t depth;
     uint64_t placed;
 } walk;
 
-/* Takes an edge out of those of its task; the others keep their order. */
-static void drop_edge(gbx_graph *graph, uint64_t index, uint64_t edge) {
+/* Removes an edge of a task; the others keep their order. */
+static void drop_edge(gbx_task_graph *graph, uint64_t index, uint64_t edge) {
     gbx_graph_task *task = &graph->tasks[index];
     uint64_t end = graph->first_edges[index] + task->predecessor_count;
     size_t bytes = (end - edge - 1) * sizeof *graph->edges;
@@ -157,9 +153,9 @@ static void drop_edge(gbx_graph *graph, uint64_t index, uint64_t edge) {
     ++graph->bad_edges;
 }
 
-/* Goes on to the next predecessor of the task at the path's end; places it after the last. */
+/* Follows the next edge of the task on top of the path; places the task after its last edge. */
 static void step(walk *w) {
-    gbx_graph *graph = w->graph;
+    gbx_task_graph *graph = w->graph;
     uint64_t index = w->path[w->depth - 1];
     if (w->looked[index] == graph->tasks[index].predecessor_count) {
         w->states[index] = PLACED;
@@ -171,7 +167,7 @@ static void step(walk *w) {
     uint64_t edge = graph->first_edges[index] + w->looked[index];
     uint64_t predecessor = graph->edge_places[edge];
     if (w->states[predecessor] == ON_THE_WAY) {
-        drop_edge(graph, index, edge); /* it waits for this one: a cycle */
+        drop_edge(graph, index, edge); /* the predecessor waits for this task: a cycle */
         return;
     }
     ++w->looked[index];
@@ -181,7 +177,7 @@ static void step(walk *w) {
     }
 }
 
-static gbx_status put_in_order(gbx_graph *graph) {
+static gbx_status put_in_order(gbx_task_graph *graph) {
     size_t room = graph->count + 1;
     walk w = {.graph = graph,
               .states = calloc(room, sizeof *w.states),
@@ -214,9 +210,9 @@ static gbx_status put_in_order(gbx_graph *graph) {
     return has_memory ? NULL : gbx_fail_memory(READING_GRAPH);
 }
 
-/* --- the whole --- */
+/* --- creating --- */
 
-static gbx_status make_search(gbx_graph *graph) {
+static gbx_status make_search(gbx_task_graph *graph) {
     graph->search = calloc(1, sizeof *graph->search);
     if (!graph->search)
         return gbx_fail_memory(READING_GRAPH);
@@ -230,8 +226,8 @@ static gbx_status make_search(gbx_graph *graph) {
     return NULL;
 }
 
-gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
-    gbx_graph *graph = calloc(1, sizeof *graph);
+gbx_status gbx_task_graph_create(gbx_reader *reader, gbx_task_graph **out_graph) {
+    gbx_task_graph *graph = calloc(1, sizeof *graph);
     *out_graph = NULL;
     if (!graph)
         return gbx_fail_memory(READING_GRAPH);
@@ -243,13 +239,13 @@ gbx_status gbx_graph_create(gbx_reader *reader, gbx_graph **out_graph) {
     if (!status)
         status = make_search(graph);
     if (status)
-        gbx_graph_destroy(graph);
+        gbx_task_graph_destroy(graph);
     else
         *out_graph = graph;
     return status;
 }
 
-void gbx_graph_destroy(gbx_graph *graph) {
+void gbx_task_graph_destroy(gbx_task_graph *graph) {
     if (!graph)
         return;
     if (graph->search) {
@@ -266,24 +262,24 @@ void gbx_graph_destroy(gbx_graph *graph) {
     free(graph);
 }
 
-uint64_t gbx_graph_count(const gbx_graph *graph) {
+uint64_t gbx_task_graph_count(const gbx_task_graph *graph) {
     return graph->count;
 }
 
-uint64_t gbx_graph_bad_edges(const gbx_graph *graph) {
+uint64_t gbx_task_graph_bad_edges(const gbx_task_graph *graph) {
     return graph->bad_edges;
 }
 
-const gbx_graph_task *gbx_graph_at(const gbx_graph *graph, uint64_t place) {
+const gbx_graph_task *gbx_task_graph_at(const gbx_task_graph *graph, uint64_t place) {
     return &graph->tasks[graph->order[place]];
 }
 
-uint64_t gbx_graph_place(const gbx_graph *graph, uint64_t task) {
+uint64_t gbx_task_graph_place(const gbx_task_graph *graph, uint64_t task) {
     uint64_t index = find_index(graph, task);
     return index < graph->count ? graph->places[index] : UINT64_MAX;
 }
 
-/* --- who waits for whom --- */
+/* --- which task waits for which --- */
 
 static bool is_marked(const search *s, uint64_t place) {
     return s->marks[place / 64] >> place % 64 & 1;
@@ -300,8 +296,8 @@ static bool is_remembered(const search *s, uint64_t place, uint64_t earlier) {
     return false;
 }
 
-/* Predecessors lie before their tasks: going down, what is marked at a place is final. */
-static void sweep_down(const gbx_graph *graph, uint64_t earlier) {
+/* Predecessors come before their tasks: going down, the marks of a place are final. */
+static void sweep_down(const gbx_task_graph *graph, uint64_t earlier) {
     search *s = graph->search;
     while (s->swept > earlier && !is_marked(s, earlier)) {
         uint64_t place = s->swept - 1;
@@ -323,9 +319,9 @@ static void sweep_down(const gbx_graph *graph, uint64_t earlier) {
     }
 }
 
-bool gbx_graph_is_before(const gbx_graph *graph, uint64_t earlier, uint64_t later) {
-    uint64_t earlier_place = gbx_graph_place(graph, earlier);
-    uint64_t later_place = gbx_graph_place(graph, later);
+bool gbx_task_graph_is_before(const gbx_task_graph *graph, uint64_t earlier, uint64_t later) {
+    uint64_t earlier_place = gbx_task_graph_place(graph, earlier);
+    uint64_t later_place = gbx_task_graph_place(graph, later);
     if (later_place == UINT64_MAX || earlier_place >= later_place)
         return false;
     search *s = graph->search;

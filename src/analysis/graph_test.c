@@ -4,20 +4,19 @@
 
 enum { TASKS_MAX = 40, EDGES_MAX = 200, GRAPHS = 400, FAR_TASKS = 1500 };
 
-/* What a dump says, and what follows from it by trying all paths. Tasks by their place in
- * `numbers`. */
+/* What a dump records, and what follows by trying all paths. Tasks are indices in `numbers`. */
 typedef struct model {
     uint64_t count;
     uint64_t numbers[TASKS_MAX];
     bool edges[TASKS_MAX][TASKS_MAX]; /* [later][earlier] */
     bool paths[TASKS_MAX][TASKS_MAX];
-    uint64_t unknown_edges; /* different ones, a task */
+    uint64_t unknown_edges; /* different ones per task */
 } model;
 
 typedef struct fixture {
     dump dump;
     builder journal;
-    gbx_graph *graph;
+    gbx_task_graph *graph;
 } fixture;
 
 static uint64_t random_below(uint64_t *seed, uint64_t end) {
@@ -38,21 +37,21 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     fixture *f = *state;
-    gbx_graph_destroy(f->graph);
+    gbx_task_graph_destroy(f->graph);
     remove_dump(&f->dump);
     free(f->journal.bytes);
     free(f);
     return 0;
 }
 
-/* The reader is closed before the graph is looked at. */
+/* Closes the reader before the graph is used. */
 static void open_graph(fixture *f) {
     gbx_reader *reader = NULL;
     finish_journal(&f->journal, &f->dump);
     gbx_status status =
         gbx_reader_open(f->dump.directory, GBX_INDEX_GRAPH | GBX_INDEX_ARGUMENTS, &reader);
     if (!status)
-        status = gbx_graph_create(reader, &f->graph);
+        status = gbx_task_graph_create(reader, &f->graph);
     if (status)
         fail_msg("%s", gbx_status_message(status));
     gbx_reader_close(reader);
@@ -92,35 +91,35 @@ static void test_times_and_edges(void **state) {
     put_edges(f, 9, first, 2);
     put_task(f, 9, 400);
     put_task(f, 3, 100);
-    put_edges(f, 9, second, 1); /* told twice: the same edge */
+    put_edges(f, 9, second, 1); /* the same edge twice */
     put_task(f, 7, 200);
     put_done(f, 3, 150);
     put_task(f, 9, 999); /* the first one counts */
     open_graph(f);
-    assert_int_equal(gbx_graph_count(f->graph), 3);
-    assert_int_equal(gbx_graph_bad_edges(f->graph), 0);
-    const gbx_graph_task *last = gbx_graph_at(f->graph, 2);
+    assert_int_equal(gbx_task_graph_count(f->graph), 3);
+    assert_int_equal(gbx_task_graph_bad_edges(f->graph), 0);
+    const gbx_graph_task *last = gbx_task_graph_at(f->graph, 2);
     assert_int_equal(last->task, 9);
     assert_int_equal(last->begin_ns, 400);
     assert_int_equal(last->end_ns, 500);
     assert_int_equal(last->predecessor_count, 2);
     assert_int_equal(last->predecessors[0], 3);
     assert_int_equal(last->predecessors[1], 7);
-    assert_int_equal(gbx_graph_at(f->graph, 0)->end_ns, 150);
-    assert_true(gbx_graph_at(f->graph, 1)->end_ns == UINT64_MAX);
-    assert_int_equal(gbx_graph_place(f->graph, 7), 1);
-    assert_true(gbx_graph_place(f->graph, 8) == UINT64_MAX);
-    assert_false(gbx_graph_is_before(f->graph, 8, 9));
-    assert_false(gbx_graph_is_before(f->graph, 3, 8));
-    assert_false(gbx_graph_is_before(f->graph, 9, 9));
+    assert_int_equal(gbx_task_graph_at(f->graph, 0)->end_ns, 150);
+    assert_true(gbx_task_graph_at(f->graph, 1)->end_ns == UINT64_MAX);
+    assert_int_equal(gbx_task_graph_place(f->graph, 7), 1);
+    assert_true(gbx_task_graph_place(f->graph, 8) == UINT64_MAX);
+    assert_false(gbx_task_graph_is_before(f->graph, 8, 9));
+    assert_false(gbx_task_graph_is_before(f->graph, 3, 8));
+    assert_false(gbx_task_graph_is_before(f->graph, 9, 9));
 }
 
 static void test_no_tasks(void **state) {
     fixture *f = *state;
     open_graph(f);
-    assert_int_equal(gbx_graph_count(f->graph), 0);
-    assert_true(gbx_graph_place(f->graph, 0) == UINT64_MAX);
-    assert_false(gbx_graph_is_before(f->graph, 0, 0));
+    assert_int_equal(gbx_task_graph_count(f->graph), 0);
+    assert_true(gbx_task_graph_place(f->graph, 0) == UINT64_MAX);
+    assert_false(gbx_task_graph_is_before(f->graph, 0, 0));
 }
 
 /* A task whose own record was lost is known by its arguments. */
@@ -129,9 +128,9 @@ static void test_lost_task(void **state) {
     add_scalar(&f->journal, (head){.task = 5, .time_ns = 77}, 1);
     put_edges(f, 6, (uint64_t[]){5}, 1);
     open_graph(f);
-    assert_int_equal(gbx_graph_count(f->graph), 2);
-    assert_int_equal(gbx_graph_at(f->graph, 0)->begin_ns, 77);
-    assert_true(gbx_graph_is_before(f->graph, 5, 6));
+    assert_int_equal(gbx_task_graph_count(f->graph), 2);
+    assert_int_equal(gbx_task_graph_at(f->graph, 0)->begin_ns, 77);
+    assert_true(gbx_task_graph_is_before(f->graph, 5, 6));
 }
 
 static void test_order_against_numbers(void **state) {
@@ -143,10 +142,10 @@ static void test_order_against_numbers(void **state) {
     open_graph(f);
     static const uint64_t expected[] = {2, 3, 0, 1};
     for (uint64_t i = 0; i < 4; ++i)
-        assert_int_equal(gbx_graph_at(f->graph, i)->task, expected[i]);
-    assert_true(gbx_graph_is_before(f->graph, 2, 0));
-    assert_false(gbx_graph_is_before(f->graph, 0, 2));
-    assert_false(gbx_graph_is_before(f->graph, 2, 1));
+        assert_int_equal(gbx_task_graph_at(f->graph, i)->task, expected[i]);
+    assert_true(gbx_task_graph_is_before(f->graph, 2, 0));
+    assert_false(gbx_task_graph_is_before(f->graph, 0, 2));
+    assert_false(gbx_task_graph_is_before(f->graph, 2, 1));
 }
 
 static void test_long_cycle(void **state) {
@@ -159,9 +158,9 @@ static void test_long_cycle(void **state) {
             end_block(&f->journal);
     }
     open_graph(f);
-    assert_int_equal(gbx_graph_bad_edges(f->graph), 1);
-    assert_true(gbx_graph_is_before(f->graph, LENGTH - 1, 0));
-    assert_false(gbx_graph_is_before(f->graph, 0, LENGTH - 1));
+    assert_int_equal(gbx_task_graph_bad_edges(f->graph), 1);
+    assert_true(gbx_task_graph_is_before(f->graph, LENGTH - 1, 0));
+    assert_false(gbx_task_graph_is_before(f->graph, 0, LENGTH - 1));
 }
 
 static void make_random(fixture *f, model *m, uint64_t seed) {
@@ -189,12 +188,12 @@ static void make_random(fixture *f, model *m, uint64_t seed) {
     find_paths(m);
 }
 
-/* Edges of the graph are those of the dump but for such as lie on a cycle; takes them over. */
+/* Checks that the graph has the edges of the dump, except on cycles; takes them over. */
 static void compare_edges(const fixture *f, model *m) {
     uint64_t dropped = 0;
     for (uint64_t later = 0; later < m->count; ++later) {
         const gbx_graph_task *task =
-            gbx_graph_at(f->graph, gbx_graph_place(f->graph, m->numbers[later]));
+            gbx_task_graph_at(f->graph, gbx_task_graph_place(f->graph, m->numbers[later]));
         uint64_t k = 0;
         for (uint64_t earlier = 0; earlier < m->count; ++earlier) {
             bool is_there =
@@ -210,7 +209,7 @@ static void compare_edges(const fixture *f, model *m) {
         }
         assert_int_equal(k, task->predecessor_count);
     }
-    assert_int_equal(dropped + m->unknown_edges, gbx_graph_bad_edges(f->graph));
+    assert_int_equal(dropped + m->unknown_edges, gbx_task_graph_bad_edges(f->graph));
     find_paths(m);
 }
 
@@ -219,11 +218,11 @@ static void compare_paths(const fixture *f, const model *m, uint64_t seed) {
         bool is_in_order = i < m->count * m->count;
         uint64_t later = is_in_order ? i / m->count : random_below(&seed, m->count);
         uint64_t earlier = is_in_order ? i % m->count : random_below(&seed, m->count);
-        bool is_before = gbx_graph_is_before(f->graph, m->numbers[earlier], m->numbers[later]);
+        bool is_before = gbx_task_graph_is_before(f->graph, m->numbers[earlier], m->numbers[later]);
         assert_int_equal(is_before, m->paths[later][earlier]);
         if (is_before)
-            assert_true(gbx_graph_place(f->graph, m->numbers[earlier]) <
-                        gbx_graph_place(f->graph, m->numbers[later]));
+            assert_true(gbx_task_graph_place(f->graph, m->numbers[earlier]) <
+                        gbx_task_graph_place(f->graph, m->numbers[later]));
     }
 }
 
@@ -237,10 +236,11 @@ static void test_random_graphs(void **state) {
         set_up((void **)&f);
         make_random(f, m, i);
         open_graph(f);
-        assert_int_equal(gbx_graph_count(f->graph), m->count);
+        assert_int_equal(gbx_task_graph_count(f->graph), m->count);
         for (uint64_t place = 0; place < m->count; ++place)
-            assert_int_equal(gbx_graph_place(f->graph, gbx_graph_at(f->graph, place)->task), place);
-        with_cycles += gbx_graph_bad_edges(f->graph) > m->unknown_edges;
+            assert_int_equal(
+                gbx_task_graph_place(f->graph, gbx_task_graph_at(f->graph, place)->task), place);
+        with_cycles += gbx_task_graph_bad_edges(f->graph) > m->unknown_edges;
         compare_edges(f, m);
         compare_paths(f, m, i);
         tear_down((void **)&f);
@@ -249,7 +249,7 @@ static void test_random_graphs(void **state) {
     assert_in_range(with_cycles, GRAPHS / 4, GRAPHS * 3 / 4);
 }
 
-/* Edges of a long graph: a few near ones, and now and then one to any. */
+/* Edges of a long graph: a few near ones, and sometimes one to any task. */
 static void put_long_graph(fixture *f, bool (*paths)[FAR_TASKS], uint64_t seed) {
     for (uint64_t later = 0; later < FAR_TASKS; ++later) {
         put_task(f, later, 0);
@@ -266,7 +266,7 @@ static void put_long_graph(fixture *f, bool (*paths)[FAR_TASKS], uint64_t seed) 
     }
 }
 
-/* The same few are asked for by all tasks, as by those that read the same tensors, in any order. */
+/* All tasks ask for the same few, as readers of the same tensors do, in any order. */
 static void test_far_paths(void **state) {
     fixture *f = *state;
     uint64_t seed = 5, found = 0, asked = 0;
@@ -277,7 +277,7 @@ static void test_far_paths(void **state) {
     for (uint64_t later = 1; later < FAR_TASKS; ++later)
         for (int i = 0; i < 12; ++i, ++asked) {
             uint64_t earlier = random_below(&seed, i < 8 ? 12 : FAR_TASKS);
-            bool is_before = gbx_graph_is_before(f->graph, earlier, later);
+            bool is_before = gbx_task_graph_is_before(f->graph, earlier, later);
             assert_int_equal(is_before, paths[later][earlier]);
             found += is_before;
         }

@@ -7,29 +7,29 @@
 
 enum { CHUNK_COUNT = 4096, TALLY_COUNT = 4 };
 
-/* Everything is measured in units of `unit`, a power of two. */
+/* All values are multiples of `unit`, a power of two. */
 typedef struct bin_layout {
     size_t count;
     double unit;
     double low;
     double high;
-    double scale; /* bins a unit */
+    double scale; /* bins per unit */
     double starts[GBX_HISTOGRAM_BINS_MAX];
-    double ends[GBX_HISTOGRAM_BINS_MAX]; /* infinity for the last one, which has its own */
+    double ends[GBX_HISTOGRAM_BINS_MAX]; /* infinity for the last one: it includes `high` */
 
-    /* Counted in turns, since an addition to a count waits for the one before it; the last place is
-     * for what is outside. */
+    /* Several sets of counts, used in turn: an increment need not wait for the previous one. The
+     * last place of each counts what lies outside. */
     uint64_t tallies[TALLY_COUNT][GBX_HISTOGRAM_BINS_MAX + 1];
 } bin_layout;
 
-/* 1, but for a range whose width or whose inverse is beyond float64. */
+/* 1, unless the width of the range, or its inverse, overflows a float64. */
 static double unit_of(double low, double high, size_t bin_count) {
     if (!isfinite(high - low))
         return 4.0;
     return isfinite((double)bin_count / (high - low)) ? 1.0 : 0x1p-600;
 }
 
-/* Where numpy.linspace places them. */
+/* Places the bins as numpy.linspace does. */
 static void place_bins(bin_layout *bins, double low, double high, size_t count) {
     memset(bins, 0, sizeof *bins);
     bins->count = low < high ? count : 1;
@@ -46,7 +46,7 @@ static void place_bins(bin_layout *bins, double low, double high, size_t count) 
     bins->scale = width > 0.0 ? (double)bins->count / width : 0.0;
 }
 
-/* The product may cross an edge by its rounding: the edges decide. */
+/* Rounding may move the product across an edge: the edges decide. */
 static inline size_t bin_of(const bin_layout *bins, double value) {
     if (!(value >= bins->low && value <= bins->high))
         return GBX_HISTOGRAM_BINS_MAX;
@@ -74,7 +74,7 @@ gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double 
     if (!isfinite(low) || !isfinite(high) || low > high || bin_count == 0 ||
         bin_count > GBX_HISTOGRAM_BINS_MAX)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "making a histogram: %zu bins from %g to %g cannot be; give 1 to %d bins "
+                        "making a histogram: cannot use %zu bins from %g to %g; give 1 to %d bins "
                         "and a finite range",
                         bin_count, low, high, GBX_HISTOGRAM_BINS_MAX);
     bin_layout bins;
@@ -98,7 +98,7 @@ gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double 
     return NULL;
 }
 
-/* 0 for an empty bin, `level_count` for the fullest, rounded up between. */
+/* 0 for an empty bin, `level_count` for the fullest one, rounded up in between. */
 static size_t level_of(uint64_t count, uint64_t fullest, size_t level_count) {
     if (count == 0)
         return 0;

@@ -1,4 +1,4 @@
-/* How the finite values of a tensor are spread, as one line of bars. */
+/* The distribution of the finite values of a tensor, as one line of bars. */
 #ifndef GBX_ANALYSIS_HISTOGRAM_H
 #define GBX_ANALYSIS_HISTOGRAM_H
 
@@ -20,15 +20,15 @@ typedef struct gbx_histogram {
 } gbx_histogram;
 
 /*
- * Counts all stored elements from `low` to `high` (finite, low <= high: the smallest and the
- * largest finite one) in bins of equal width, the last with its upper end, as numpy.histogram does;
- * NaN and infinities are left out. Where low equals high, all are in one bin.
+ * Counts all stored elements from `low` to `high`, the smallest and the largest finite one, in bins
+ * of equal width, the last one including `high`, as numpy.histogram does. NaN and infinities are
+ * left out. If low equals high, there is only one bin.
  */
 GBX_MUST_USE gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double high,
                                             size_t bin_count, gbx_histogram *out_histogram);
 
-/* One bar a bin, of eighths of a block or, without Unicode, of " .:-=+*#"; a bin that is not empty
- * never looks empty. Returns the text. */
+/* One bar per bin, in eighths of a block or, without Unicode, in " .:-=+*#"; only an empty bin
+ * looks empty. Returns out_text. */
 const char *gbx_histogram_format(const gbx_histogram *histogram, bool is_unicode,
                                  char out_text[GBX_HISTOGRAM_TEXT_BYTES]);
 

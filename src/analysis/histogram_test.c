@@ -92,7 +92,7 @@ static void widest_and_narrowest_range_have_bins(void **state) {
     check_counts(&histogram, 3, (const uint64_t[]){1, 1, 2});
 }
 
-/* More than one chunk, of another dtype, cut: the rest is not counted. */
+/* More than one chunk, another dtype, truncated: missing elements are not counted. */
 static gbx_status read_codes(const void *context, uint64_t first, size_t count_asked,
                              uint64_t *out_bits) {
     assert_true(first + count_asked <= *(const uint64_t *)context);

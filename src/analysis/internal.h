@@ -1,6 +1,6 @@
 /*
- * The format that all elements of an array share, as numpy chooses it: every shown element is noted
- * first, then each is written with the same width and the same number of digits.
+ * The format that all elements of an array share, chosen as numpy does: a first pass notes every
+ * shown element, then each is written with the same width and number of digits.
  */
 #ifndef GBX_ANALYSIS_INTERNAL_H
 #define GBX_ANALYSIS_INTERNAL_H
@@ -14,7 +14,7 @@ enum {
     GBX_ARRAY_WORD_BYTES = 48 /* the widest word has 20 characters */
 };
 
-/* Of the elements of one sign, the one of the largest magnitude. */
+/* The element with the largest magnitude among those of one sign. */
 typedef struct gbx_farthest {
     bool is_any;
     double value; /* magnitude */
@@ -24,26 +24,26 @@ typedef struct gbx_farthest {
 typedef struct gbx_array_format {
     uint32_t dtype;
     bool is_float;
-    bool is_scalar; /* of an array without dimensions: nothing to align with */
+    bool is_scalar; /* an array without dimensions: nothing to align with */
 
-    /* Noted of floats; places are digits after the point, in either layout. */
+    /* Noted for floats; places are digits after the point, in either layout. */
     bool has_other; /* NaN or an infinity */
     bool has_negative_infinity;
-    gbx_farthest farthest[2]; /* finite ones: positive, negative */
-    double largest;           /* magnitudes of the finite ones that are not zero */
+    gbx_farthest farthest[2]; /* finite elements: positive, negative */
+    double largest;           /* magnitudes of finite elements other than zero */
     double smallest;
     uint64_t largest_bits;
     uint64_t smallest_bits;
-    bool is_scientific; /* known as soon as an element asks for it */
+    bool is_scientific; /* set as soon as an element needs it */
     int fixed_places;
     int scientific_places;
 
-    uint64_t longest[2]; /* noted of integers: the largest magnitudes: positive, negative */
+    uint64_t longest[2]; /* noted for integers, the largest magnitudes: positive, negative */
 
     /* Decided at the end. */
     int exponent_digits;
     int left;  /* characters before the point of a float */
-    int right; /* and after it, with the exponent */
+    int right; /* characters after it, with the exponent */
     int width; /* of a word */
 } gbx_array_format;
 
@@ -51,7 +51,7 @@ void gbx_array_format_begin(gbx_array_format *format, uint32_t dtype, bool is_sc
 void gbx_array_format_note(gbx_array_format *format, uint64_t bits);
 void gbx_array_format_end(gbx_array_format *format);
 
-/* Both return the length of the word; no zero ends it. */
+/* Both return the length of the word, which is not zero terminated. */
 size_t gbx_array_format_write(const gbx_array_format *format, uint64_t bits,
                               char out_word[GBX_ARRAY_WORD_BYTES]);
 size_t gbx_array_format_write_missing(const gbx_array_format *format,

@@ -14,14 +14,14 @@
 #include "base/memory.h"
 #include "text/names.h"
 
-/* A selection, with what is the same for a kernel or a task computed once. */
+/* A selection, with results that are the same for a kernel or a task computed once. */
 typedef struct matcher {
     const gbx_selection *selection;
     const gbx_run_info *run;
-    bool *kernels;  /* whether the names match, for each kernel of the run */
+    bool *kernels;  /* for each kernel of the run, whether its name matches */
     bool has_task;  /* a task was seen: */
-    uint64_t task;  /* its number */
-    bool is_chosen; /* whether it matches */
+    uint64_t task;  /* the last one */
+    bool is_chosen; /* whether that task matches */
 } matcher;
 
 bool gbx_selection_has_number(const gbx_selection_ranges *ranges, uint64_t value) {
@@ -46,7 +46,7 @@ bool gbx_selection_is_given(const gbx_selection *s) {
 
 /* --- tasks --- */
 
-/* One kernel has to be both: of a name and of a func_id that were given. */
+/* The same kernel must match both the names and the func_ids. */
 static bool matches_kernel(const matcher *m, uint32_t func_id) {
     const gbx_selection *selection = m->selection;
     const gbx_run_kernel *kernel = gbx_run_info_kernel(m->run, func_id);
@@ -94,7 +94,7 @@ static bool matches(matcher *m, const gbx_entry *entry) {
            has_bit(selection->dtypes, entry->dtype) && matches_arg(selection, entry);
 }
 
-/* --- all --- */
+/* --- entries --- */
 
 gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection,
                                            const gbx_run_info *run) {
@@ -106,7 +106,7 @@ gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection,
                                           : GBX_SELECTION_LACKS_NOTHING;
 }
 
-/* From the first task that is asked for to the last: entries are in the order of their tasks. */
+/* The range of entries from the first selected task to the last; entries are sorted by task. */
 static void bound(const gbx_selection *selection, const gbx_entries *entries, uint64_t *out_begin,
                   uint64_t *out_end) {
     const gbx_selection_ranges *numbers = &selection->task_numbers;
@@ -175,10 +175,9 @@ typedef struct sort_item {
     uint64_t index;
 } sort_item;
 
-/* Places of the kernels in the order of their names, by their places in the run. */
 typedef struct kernel_ranks {
     const gbx_run_info *run;
-    size_t *ranks;
+    size_t *ranks; /* for each kernel of the run, its place in the order of names */
 } kernel_ranks;
 
 /* --- values to sort by --- */
@@ -213,7 +212,7 @@ static gbx_status rank_kernels(kernel_ranks *ranks) {
     return NULL;
 }
 
-/* By the name of a task's first kernel; without names, by its func_id, after those with. */
+/* By the name of the task's first kernel; kernels without name come last, by func_id. */
 static double kernel_value(const kernel_ranks *ranks, const gbx_record_task *task) {
     for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i) {
         if (task->func_ids[i] == GBX_NO_KERNEL)
@@ -282,7 +281,7 @@ static gbx_status value_of(gbx_order_key key, const kernel_ranks *ranks, const g
 
 /* --- sorting --- */
 
-/* Every item has an index of its own, so that none are equal. */
+/* Every item has a different index: none are equal. */
 static int compare_ascending(const void *a, const void *b) {
     const sort_item *left = a;
     const sort_item *right = b;

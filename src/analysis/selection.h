@@ -1,6 +1,6 @@
 /*
- * Which entries of a dump are asked for: by kernel, func_id, task, argument, role, stage, kind and
- * dtype. Values of one key widen the selection, keys narrow it.
+ * A selection of entries of a dump: by kernel, func_id, task, argument, role, stage, kind and
+ * dtype. An entry must match one value of each given key.
  */
 #ifndef GBX_ANALYSIS_SELECTION_H
 #define GBX_ANALYSIS_SELECTION_H
@@ -12,7 +12,7 @@
 #include "analysis/entries.h"
 #include "base/status.h"
 
-enum { GBX_SELECTION_VALUES_MAX = 256 }; /* of each key */
+enum { GBX_SELECTION_VALUES_MAX = 256 }; /* per key */
 
 typedef struct gbx_selection_range {
     uint64_t first;
@@ -33,7 +33,7 @@ typedef struct gbx_selection_names {
 bool gbx_selection_has_number(const gbx_selection_ranges *ranges, uint64_t value);
 bool gbx_selection_has_name(const gbx_selection_names *names, const char *name);
 
-/* Zero when everything is selected. */
+/* All zero selects everything. */
 typedef struct gbx_selection {
     gbx_selection_names kernels;
     gbx_selection_ranges funcs;
@@ -41,13 +41,13 @@ typedef struct gbx_selection {
     gbx_selection_ranges task_ids;
     gbx_selection_ranges args;
     gbx_selection_names arg_names;
-    uint32_t roles; /* a bit each, like the rest */
+    uint32_t roles; /* one bit per value, like the rest */
     uint32_t stages;
     uint32_t kinds;
     uint32_t dtypes;
 } gbx_selection;
 
-/* Whether anything was asked for. */
+/* Whether it selects by anything. */
 bool gbx_selection_is_given(const gbx_selection *selection);
 
 /* The entries that match, in ascending order; `indices` is freed by the caller. */
@@ -56,7 +56,7 @@ typedef struct gbx_selected {
     uint64_t count;
 } gbx_selected;
 
-/* Names that are asked for and that a dump does not tell: then nothing matches. */
+/* Names that a selection needs and the dump lacks: then nothing matches. */
 typedef enum gbx_selection_lack {
     GBX_SELECTION_LACKS_NOTHING,
     GBX_SELECTION_LACKS_KERNEL_NAMES,
@@ -65,7 +65,7 @@ typedef enum gbx_selection_lack {
 
 gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection, const gbx_run_info *run);
 
-/* None that matches is no failure. */
+/* Succeeds even if nothing matches. */
 GBX_MUST_USE gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
                                             gbx_selected *out_selected);
 

@@ -64,7 +64,7 @@ static void close_dump(fixture *f) {
     remove_dump(&f->d);
 }
 
-/* `expected` is a digit an entry. */
+/* `expected` has one digit per entry. */
 static void check_indices(const uint64_t *indices, uint64_t count, const char *expected) {
     char text[16] = "";
     for (uint64_t i = 0; i < count && i < sizeof text - 1; ++i)
@@ -100,7 +100,7 @@ static void keys_narrow_and_values_widen(void **state) {
     close_dump(&f);
 }
 
-/* One kernel has to be of the name and of the func_id. */
+/* The same kernel must match the name and the func_id. */
 static void a_task_is_chosen_by_number_id_and_kernel(void **state) {
     (void)state;
     fixture f;
@@ -119,7 +119,7 @@ static void a_task_is_chosen_by_number_id_and_kernel(void **state) {
     close_dump(&f);
 }
 
-static void names_that_a_dump_does_not_tell_are_lacking(void **state) {
+static void names_missing_in_a_dump_are_lacking(void **state) {
     (void)state;
     const gbx_selection kernels = {.kernels = {.items = {"a"}, .count = 1}};
     const gbx_selection args = {.arg_names = {.items = {"a"}, .count = 1}};
@@ -145,7 +145,7 @@ static void check_order(fixture *f, gbx_order_key key, bool is_descending, const
     check_indices(indices, 5, expected);
 }
 
-/* What is equal stays in order, either way. */
+/* Equal entries stay in order, in either direction. */
 static void entries_are_sorted_by_each_key(void **state) {
     (void)state;
     fixture f;
@@ -165,7 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_narrow_and_values_widen),
         cmocka_unit_test(a_task_is_chosen_by_number_id_and_kernel),
-        cmocka_unit_test(names_that_a_dump_does_not_tell_are_lacking),
+        cmocka_unit_test(names_missing_in_a_dump_are_lacking),
         cmocka_unit_test(entries_are_sorted_by_each_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

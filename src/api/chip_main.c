@@ -7,7 +7,7 @@
 #include "api/device.h"
 #include "hal/hal.h"
 
-/* What a kernel prints must not end up in a descriptor of ours that took a closed stream's place.
+/* Where the host has closed a standard stream, no file of ours may take its number: kernels print.
  */
 static void fill_standard_streams(void) {
     int fd;
@@ -22,15 +22,16 @@ int main(void) {
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(GBX_LINK_SOCKET_FD, SOL_SOCKET, SO_TYPE, &type, &length) != 0) {
-        fprintf(stderr,
-                "glassbox-chip: descriptor %d is no link to a host; glassbox starts this "
-                "program by itself\n",
-                GBX_LINK_SOCKET_FD);
+        fprintf(
+            stderr,
+            "glassbox-chip: descriptor %d is not a link to a host; glassbox starts this program "
+            "itself\n",
+            GBX_LINK_SOCKET_FD);
         return 2;
     }
     fcntl(GBX_LINK_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     fill_standard_streams();
     gbx_api_device_main(GBX_LINK_SOCKET_FD);
-    /* Kernels that are still running, and destructors of theirs, do not hold the chip up. */
+    /* Not exit: kernels that still run, or destructors of theirs, could delay it. */
     _exit(0);
 }

@@ -15,19 +15,19 @@ static gbx_status check_runtime(const char *name, const gbx_runtime **out_runtim
     *out_runtime = gbx_runtime_find(name);
     if (*out_runtime)
         return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "running: \"%s\" is no runtime; there are %s, %s and %s", name,
+    return gbx_fail(GBX_NOT_FOUND, "unknown runtime \"%s\"; expected %s, %s or %s", name,
                     gbx_runtime_name(0), gbx_runtime_name(1), gbx_runtime_name(2));
 }
 
 static gbx_status check_tensor(const gbx_run_tensor *tensor, uint32_t index) {
-    const char *name = tensor->name ? tensor->name : "without a name";
+    const char *name = tensor->name ? tensor->name : "unnamed";
     gbx_status status = gbx_tensor_validate(&tensor->tensor);
     if (status)
         return gbx_status_annotate(status, "running: tensor %" PRIu32 " (%s)", index, name);
     if ((unsigned)tensor->role > GBX_ROLE_INOUT)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "running: tensor %" PRIu32 " (%s): %d is no role; there are input, output "
-                        "and inout",
+                        "running: tensor %" PRIu32
+                        " (%s): unknown role %d; expected input, output or inout",
                         index, name, (int)tensor->role);
     if (!gbx_tensor_is_contiguous(&tensor->tensor) || tensor->tensor.start_offset != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -42,17 +42,17 @@ static gbx_status check_tensor(const gbx_run_tensor *tensor, uint32_t index) {
 static gbx_status check_run(const gbx_run *run) {
     int forms = (run->source != NULL) + (run->shared_object != NULL) + (run->function != NULL);
     if (forms != 1)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "running: %d of source, shared_object and function are given, exactly one "
-                        "is expected",
-                        forms);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "running: %d of source, shared_object and function are set; set exactly one", forms);
     if (run->tensor_count > GBX_MAX_RUN_TENSORS || run->scalar_count > GBX_MAX_RUN_SCALARS)
         return gbx_fail(GBX_OUT_OF_RANGE,
                         "running with %" PRIu32 " tensors and %" PRIu32
                         " scalars: at most %d of each are possible",
                         run->tensor_count, run->scalar_count, GBX_MAX_RUN_TENSORS);
     if ((run->tensor_count && !run->tensors) || (run->scalar_count && !run->scalars))
-        return gbx_fail(GBX_INVALID_ARGUMENT, "running: arguments are counted but not given");
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "running: tensor_count or scalar_count is set, but its array is NULL");
     for (uint32_t i = 0; i < run->tensor_count; ++i)
         GBX_TRY(check_tensor(&run->tensors[i], i));
     return NULL;
@@ -64,14 +64,14 @@ static gbx_status find_object(const gbx_run *run, char **out_path) {
         return gbx_kernel_compile(run->source, NULL, NULL, out_path);
     if (!run->shared_object)
         return NULL;
-    /* Absolute: the chip has a working directory of its own, and a bare name would be searched. */
+    /* Absolute: the chip may have another working directory, and dlopen searches for a bare name.
+     */
     *out_path = realpath(run->shared_object, NULL);
     return *out_path
                ? NULL
                : gbx_fail(GBX_NOT_FOUND, "running %s: %s", run->shared_object, strerror(errno));
 }
 
-/* With a dump around it, where one is wanted. */
 static gbx_status run_request(gbx_runtime_request *request, gbx_call_result *out_result) {
     gbx_call_result result = {0};
     gbx_run_dump dump;

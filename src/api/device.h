@@ -1,6 +1,6 @@
 /*
- * Where a chip is put together: device, scheduler, runtimes and the writer of dumps know nothing of
- * those above them, so that somebody has to hand them over.
+ * Where a chip is put together: the device, the scheduler, the runtimes and the writer of dumps
+ * know nothing of the layers above them.
  */
 #ifndef GBX_API_DEVICE_H
 #define GBX_API_DEVICE_H

@@ -10,10 +10,10 @@ static gbx_status check_one_form(const gbx_kernel *kernel) {
         (kernel->source != NULL) + (kernel->shared_object != NULL) + (kernel->function != NULL);
     if (forms == 1)
         return NULL;
-    return gbx_fail(GBX_INVALID_ARGUMENT,
-                    "registering kernel %s: %d of source, shared_object and function are given, "
-                    "exactly one is expected",
-                    kernel->name, forms);
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT,
+        "registering kernel %s: %d of source, shared_object and function are set; set exactly one",
+        kernel->name, forms);
 }
 
 gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
@@ -25,8 +25,8 @@ gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
         status =
             gbx_kernel_compile(kernel->source, kernel->compile_flags, kernel->link_flags, &path);
     } else if (kernel->shared_object) {
-        /* Absolute: the chip has a working directory of its own, and a bare name would be searched.
-         */
+        /* Absolute: the chip may have another working directory, and dlopen searches for a bare
+         * name. */
         path = realpath(kernel->shared_object, NULL);
         if (!path)
             status = gbx_fail(GBX_NOT_FOUND, "registering kernel %s: %s: %s", kernel->name,

@@ -23,7 +23,7 @@ static void list_kernels(const gbx_chip *chip, gbx_run_info *run) {
         run->kernels[run->kernel_count++] =
             (gbx_run_kernel){.func_id = i,
                              .name = entry->name,
-                             .core_type = entry->core == GBX_CORE_AIC ? "aic" : "aiv",
+                             .core_type = gbx_name_of(&gbx_core_types, entry->core),
                              .declared = entry->signature,
                              .arg_names = entry->arg_names,
                              .object_path = entry->object_path,
@@ -87,7 +87,7 @@ const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump) {
     return dump->session ? &dump->listener : NULL;
 }
 
-/* The chip's numbers are its own; those of the journal stay as they are for ever. */
+/* The numbers of the chip may change; those of the journal never do. */
 static gbx_record_outcome outcome_of(const gbx_chip_fault *fault, gbx_code code) {
     static const gbx_outcome_fault faults[] = {
         [GBX_FAULT_NONE] = GBX_OUTCOME_NO_FAULT,
@@ -127,7 +127,7 @@ gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_resu
                               .dispatches = result->dispatches,
                               .device_ns = result->device_ns};
     gbx_status lost = gbx_dump_session_end(dump->session, &ending, &result->dump);
-    /* The run's own failure comes first; what its dump lacks is told beside it. */
+    /* The run's own failure is returned; what its dump lacks is only logged. */
     if (status && lost)
         gbx_log_error("%s", gbx_status_message(lost));
     return gbx_status_first(status, lost);

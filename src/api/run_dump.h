@@ -7,7 +7,7 @@
 #include "runtime/runtimes.h"
 
 typedef struct gbx_run_dump {
-    gbx_dump_session *session; /* NULL: none is wanted */
+    gbx_dump_session *session; /* NULL: no dump is wanted */
     const gbx_chip *chip;
     gbx_chip_listener listener;
 } gbx_run_dump;
@@ -15,11 +15,11 @@ typedef struct gbx_run_dump {
 /* `request` is borrowed until the end. */
 GBX_MUST_USE gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump);
 
-/* NULL when none is wanted. */
+/* NULL when no dump is wanted. */
 const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump);
 
-/* Takes the status of the run and gives it back, or that of the dump where only that failed; fills
- * in result->dump. */
+/* Returns the status of the run, or that of the dump where only the dump failed; fills in
+ * result->dump. */
 GBX_MUST_USE gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status,
                                          gbx_call_result *result);
 

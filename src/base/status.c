@@ -118,14 +118,23 @@ const char *gbx_code_name(gbx_code code) {
 int gbx_code_exit(gbx_code code) {
     switch (code) {
     case GBX_OK:
-        return 0;
+        return GBX_EXIT_OK;
     case GBX_DEVICE_FAULT:
     case GBX_DEVICE_HUNG:
     case GBX_DEVICE_LOST:
-        return 3;
+        return GBX_EXIT_DEVICE;
     case GBX_LOST:
-        return 4;
+        return GBX_EXIT_LOST;
     default:
-        return 2;
+        return GBX_EXIT_USAGE;
     }
+}
+
+int gbx_exit_worse(int a, int b) {
+    static const int severity[] = {[GBX_EXIT_OK] = 0,
+                                   [GBX_EXIT_DIFFERS] = 1,
+                                   [GBX_EXIT_LOST] = 2,
+                                   [GBX_EXIT_DEVICE] = 3,
+                                   [GBX_EXIT_USAGE] = 4};
+    return severity[b] > severity[a] ? b : a;
 }

@@ -1,7 +1,7 @@
 /*
  * What runs on the chip between the start of a launch and its end. The chip owns the threads, the
- * kernels and the faults; a program decides what they do. Programs are above the chip: whoever
- * starts a device hands them over (gbx_device_main), so that the chip links with none of them.
+ * kernels and the faults; a program decides what they do. Programs are above the chip, which does
+ * not link with them: whoever starts a device passes them to gbx_device_main.
  */
 #ifndef GBX_CHIP_PROGRAM_H
 #define GBX_CHIP_PROGRAM_H
@@ -19,18 +19,18 @@ typedef struct gbx_program {
      * launch at once; else the program calls gbx_device_finish when it is done.
      */
     gbx_code (*start)(gbx_device *device, const void *payload, uint64_t bytes);
-    /* A worker that was woken, until it has nothing to do; and whether it still sleeps. */
+    /* A woken worker; returns when it has nothing to do. */
     void (*work)(gbx_device *device, uint32_t worker);
-    /* The orchestrator thread, when the program has rung for it. */
+    /* The orchestrator thread, after gbx_orchestrator_call. */
     void (*orchestrate)(gbx_device *device);
-    /* Counts up as long as anything goes on; the watchdog compares it over time. Any thread. */
+    /* Grows as long as the program makes progress; the watchdog watches it. Any thread. */
     uint64_t (*progress)(gbx_device *device);
     uint64_t (*tasks_completed)(gbx_device *device);
-    /* No new kernels. Any thread, signal handlers too. */
+    /* Starts no further kernel. Any thread, signal handlers too. */
     void (*cancel)(gbx_device *device);
     /* How many workers are awake. Any thread. */
     uint32_t (*awake)(gbx_device *device);
-    /* Control thread, after a fault: nothing of the program runs any more, as far as it can end. */
+    /* Control thread, after a fault, when all of the program that can end has ended. */
     void (*report_fault)(gbx_device *device, uint32_t core_id);
 } gbx_program;
 
@@ -40,14 +40,13 @@ typedef struct gbx_program_set {
     const gbx_program *(*find)(uint32_t entry);
     /* The memory of all programs inside a device, zero at its start. */
     uint64_t state_bytes;
-    /* Once, before any worker, with `context`; and when all have ended (`state` may be NULL then).
-     */
+    /* Once, before any worker starts; and once when all have ended (`state` may then be NULL). */
     void (*init)(void *state, uint32_t worker_count, const void *context);
     void (*destroy)(void *state);
-    /* A worker before its first sleep, and whether nobody has woken it since. */
+    /* A worker before its first sleep, and whether it has not been woken since. */
     void (*park_first)(void *state, uint32_t worker);
     bool (*is_parked)(void *state, uint32_t worker);
-    const void *context; /* of whoever made the set; outlives the device */
+    const void *context; /* passed to init; outlives the device */
 } gbx_program_set;
 
 #endif

@@ -1,27 +1,12 @@
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "cli/internal.h"
-
-enum {
-    KEY_ATOL = 0x100, /* no letters: the long names alone */
-    KEY_RTOL,
-    KEY_ULP,
-    KEY_STRICT_NAN,
-    KEY_JSON
-};
-
-static const struct argp_option options[] = {
-    {"atol", KEY_ATOL, "X", 0, "Elements are near when |a - b| <= X + rtol * |b|", 0},
-    {"rtol", KEY_RTOL, "X", 0, "Of float elements: see --atol", 0},
-    {"ulp", KEY_ULP, "N", 0, "Float elements are near, too, when at most N steps apart", 0},
-    {"strict-nan", KEY_STRICT_NAN, NULL, 0, "NaN differs from NaN", 0},
-    {"json", KEY_JSON, NULL, 0, "Print one JSON document, with every record that is not equal", 0},
-    {0}};
+#include "cli/command.h"
+#include "cli/filters.h"
+#include "report/ending.h"
+#include "report/progress.h"
+#include "report/reports.h"
 
 typedef struct command_line {
     const char *dumps[2];
@@ -30,109 +15,30 @@ typedef struct command_line {
     bool as_json;
 } command_line;
 
-/* --- options --- */
-
-static double parse_tolerance(struct argp_state *state, const char *option, const char *text) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value) || value < 0.0)
-        argp_error(state, "%s: \"%s\" is no finite number of 0 or more", option, text);
-    return value;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    command_line *line = state->input;
-    gbx_tolerance *tolerance = &line->options.tolerance;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &line->selection;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (line->dumps[1])
-            argp_error(state, "\"%s\" is not expected; two dumps are compared", argument);
-        line->dumps[line->dumps[0] ? 1 : 0] = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (!line->dumps[1])
-            argp_error(state, "%s missing; two dumps are compared",
-                       line->dumps[0] ? "a second dump is" : "two dumps are");
-        return 0;
-    case KEY_STRICT_NAN:
-        line->options.is_strict_nan = true;
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    case KEY_ATOL:
-        tolerance->atol = parse_tolerance(state, "--atol", argument);
-        break;
-    case KEY_RTOL:
-        tolerance->rtol = parse_tolerance(state, "--rtol", argument);
-        break;
-    case KEY_ULP:
-        tolerance->ulp = gbx_option_integer(state, "--ulp", argument, 0, UINT64_MAX - 1);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    line->options.has_tolerance = true;
-    return 0;
-}
-
-static const struct argp_child children[] = {{&gbx_selection_argp, 0, "Filters:", 1}, {0}};
-
-static const struct argp parser = {
-    .options = options,
-    .parser = parse,
-    .children = children,
-    .args_doc = "A B",
-    .doc =
-        "Compares two dumps: of two runs, platforms or runtimes, from before and after a change, "
-        "or of another tool. Names the first task in graph order that differs, and whether it "
-        "introduced the difference or inherited it from its inputs; then how much every record "
-        "differs. A and B are dump directories, their parents or their tensor_dump. Without "
-        "--atol, --rtol and --ulp each float dtype has a tolerance of its own; where one is given, "
-        "those that are not are 0. Integers have --atol alone, bool none. A record is compared "
-        "where it matches the filters in A or in B.\v"
-        "exit codes: 0 everything compared is equal within tolerance; 1 something differs, is in "
-        "one dump alone, or nothing was compared; 2 usage, or a dump that cannot be read.\n\n"
-        "examples:\n  glassbox diff outputs/before outputs/after\n"
-        "  glassbox diff outputs/before outputs/after --kernel 'softmax*' --stage after\n"
-        "  glassbox diff outputs/before outputs/after --ulp 0\n"
-        "  glassbox diff outputs/before outputs/after --rtol 1e-3 --atol 1e-6 --json",
-};
-
-/* --- comparing --- */
-
 typedef struct comparison {
     const command_line *line;
     gbx_diff_dumps dumps;
     gbx_selected selected[2];
-    gbx_diff_text text;
-    gbx_json_writer json;
+    gbx_diff_report report;
     gbx_progress *progress;
 } comparison;
 
 static gbx_status on_record(void *context, const gbx_diff_record *record) {
     comparison *c = context;
-    if (!c->line->as_json)
-        return gbx_diff_text_add(&c->text, &c->dumps, record);
-    if (!gbx_json_has_failed(&c->json)) /* gbx_json_finish tells why */
-        gbx_diff_json_add(&c->json, &c->dumps, record);
+    gbx_diff_report_add(&c->report, record);
     return NULL;
 }
 
 static void on_progress(void *context, uint64_t tasks, uint64_t all_tasks, uint64_t bytes) {
     comparison *c = context;
-    char text[128], done[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES],
-        read[GBX_COUNT_TEXT_BYTES];
-    snprintf(text, sizeof text, "comparing task %s of %s, %s of each dump read",
-             gbx_text_count(tasks, done), gbx_text_count(all_tasks, all),
-             gbx_text_bytes(bytes, read));
-    gbx_progress_phase(c->progress, NULL, text);
+    gbx_texts *t = &c->report.sink->texts;
+    gbx_progress_phase(
+        c->progress, NULL,
+        gbx_text_format(t, "comparing, %s of each dump read", gbx_text_bytes(t, bytes)));
+    gbx_progress_count(c->progress, tasks, all_tasks, "task");
 }
 
-/* Nothing that is selected is no NULL, which stands for all. */
+/* Where nothing is selected, `selected` must not be NULL, which stands for all. */
 static gbx_diff_side side_of(const comparison *c, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
     static const uint64_t nothing;
@@ -156,57 +62,49 @@ static bool has_names(const gbx_opened_dump *dump) {
     return gbx_reader_run(dump->reader)->kernel_count > 0;
 }
 
-/* None where names are asked for, which the other dump alone tells. */
+/* Nothing where names are asked for that only the other dump has. */
 static gbx_status select_entries(const comparison *c, const gbx_opened_dump *dump,
                                  const gbx_opened_dump *other, gbx_selected *out_selected) {
     const gbx_selection *selection = &c->line->selection;
     bool is_by_name = selection->kernels.count + selection->arg_names.count > 0;
     if (is_by_name && !has_names(dump) && has_names(other))
         return NULL;
-    return gbx_selection_options_apply(selection, dump->entries, out_selected);
+    return gbx_filter_apply(selection, dump->entries, out_selected);
 }
 
-static gbx_status report(comparison *c, int *out_exit_code) {
+static void say_nothing_matches(const comparison *c, gbx_texts *t) {
+    const gbx_opened_dump *a = &c->dumps.a, *b = &c->dumps.b;
+    gbx_command_say("diff", "none of the %s entries of %s and the %s of %s matches the filters",
+                    gbx_text_count(t, gbx_entries_count(a->entries)), a->directory,
+                    gbx_text_count(t, gbx_entries_count(b->entries)), b->directory);
+}
+
+static gbx_status diff(comparison *c, gbx_invocation *invocation) {
+    const command_line *line = c->line;
     gbx_diff_result result = {0};
-    char counts[2][GBX_COUNT_TEXT_BYTES];
+    bool is_given = gbx_selection_is_given(&line->selection);
+    GBX_TRY(gbx_opened_dump_open(line->dumps[0], GBX_INDEX_GRAPH, &c->dumps.a));
+    GBX_TRY(gbx_opened_dump_open(line->dumps[1], GBX_INDEX_GRAPH, &c->dumps.b));
     c->dumps.shows_b = !has_names(&c->dumps.a) && has_names(&c->dumps.b);
-    bool is_given = gbx_selection_is_given(&c->line->selection);
     if (is_given) {
         GBX_TRY(select_entries(c, &c->dumps.a, &c->dumps.b, &c->selected[0]));
         GBX_TRY(select_entries(c, &c->dumps.b, &c->dumps.a, &c->selected[1]));
     }
     bool is_nothing = is_given && c->selected[0].count + c->selected[1].count == 0;
     if (is_nothing)
-        gbx_command_say(
-            "diff", "none of the %s entries of %s and the %s of %s matches the filters",
-            gbx_text_count(gbx_entries_count(c->dumps.a.entries), counts[0]), c->dumps.a.directory,
-            gbx_text_count(gbx_entries_count(c->dumps.b.entries), counts[1]), c->dumps.b.directory);
-    if (c->line->as_json) {
+        say_nothing_matches(c, &invocation->sink->texts);
+    /* Before a document is begun. */
+    if (line->as_json) {
         GBX_TRY(gbx_diff_check(c->dumps.a.entries));
         GBX_TRY(gbx_diff_check(c->dumps.b.entries));
-        gbx_diff_json_begin(&c->json, &c->dumps);
-        gbx_status status = compare(c, &result);
-        GBX_TRY(gbx_diff_json_end(&c->json, &c->dumps, &result, status));
-    } else if (!is_nothing) {
-        GBX_TRY(compare(c, &result));
-        GBX_TRY(gbx_diff_text_print(&c->text, &c->dumps, &result));
     }
-    *out_exit_code = gbx_diff_is_alike(&result) ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    if (line->as_json || !is_nothing) {
+        gbx_diff_report_begin(invocation->sink, &c->dumps, line->as_json, &c->report);
+        gbx_status status = compare(c, &result);
+        GBX_TRY(gbx_diff_report_end(&c->report, &result, status));
+    }
+    invocation->exit_code = gbx_diff_is_alike(&result) ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     return NULL;
-}
-
-static gbx_status diff(comparison *c, int *out_exit_code) {
-    gbx_status status = gbx_opened_dump_open(c->line->dumps[0], GBX_INDEX_GRAPH, &c->dumps.a);
-    if (!status)
-        status = gbx_opened_dump_open(c->line->dumps[1], GBX_INDEX_GRAPH, &c->dumps.b);
-    if (!status)
-        status = report(c, out_exit_code);
-    free(c->selected[0].indices);
-    free(c->selected[1].indices);
-    gbx_opened_dump_close(&c->dumps.a);
-    gbx_opened_dump_close(&c->dumps.b);
-    gbx_diff_text_free(&c->text);
-    return status;
 }
 
 /* Large tensors are mapped: where a file becomes shorter, or the disk fails, that is a signal. */
@@ -219,14 +117,77 @@ static void end_unreadable(int signal_number) {
     _exit(GBX_EXIT_USAGE);
 }
 
-int gbx_command_diff(int argc, char **argv) {
-    static command_line line; /* too large for a stack, like the next */
-    static comparison compared;
-    line = (command_line){0};
-    compared = (comparison){.line = &line};
-    gbx_command_parse(&parser, "diff", argc, argv, &line);
+static gbx_status run(void *line, gbx_invocation *invocation) {
+    comparison c = {.line = line};
     signal(SIGBUS, end_unreadable);
-    int exit_code = GBX_EXIT_OK;
-    gbx_status status = diff(&compared, &exit_code);
-    return gbx_command_end("diff", status, exit_code);
+    gbx_status status = diff(&c, invocation);
+    free(c.selected[0].indices);
+    free(c.selected[1].indices);
+    gbx_opened_dump_close(&c.dumps.a);
+    gbx_opened_dump_close(&c.dumps.b);
+    return status;
 }
+
+/* --- options --- */
+
+static void read_tolerance(struct argp_state *state, const gbx_option *option, const char *text,
+                           void *group) {
+    command_line *line = group;
+    *(double *)(void *)((char *)group + option->offset) = gbx_option_real(state, option, text);
+    line->options.has_tolerance = true;
+}
+
+static void read_ulp(struct argp_state *state, const gbx_option *option, const char *text,
+                     void *group) {
+    command_line *line = group;
+    line->options.tolerance.ulp = gbx_option_integer(state, option, text, 0, UINT64_MAX - 1);
+    line->options.has_tolerance = true;
+}
+
+static const gbx_option options[] = {
+    {"atol", "X", .help = "Elements are near when |a - b| <= X + rtol * |b|",
+     .manual = "For floats and integers; bool is always exact. a is the element of A, b that of B. "
+               "Without --atol, --rtol and --ulp each float dtype has its own tolerance, and "
+               "integers are exact. When one of the three is given, the others are 0.",
+     GBX_STORE(CUSTOM, command_line, options.tolerance.atol), .read = read_tolerance},
+    {"rtol", "X", .help = "Only for float elements: see --atol",
+     GBX_STORE(CUSTOM, command_line, options.tolerance.rtol), .read = read_tolerance},
+    {"ulp", "N", .help = "Float elements are also near when at most N steps apart",
+     .manual = "A step leads to the next value of the dtype.",
+     GBX_STORE(CUSTOM, command_line, options.tolerance.ulp), .read = read_ulp},
+    {"strict-nan", .help = "NaN differs from NaN", .manual = "Without this option NaN equals NaN.",
+     GBX_STORE(FLAG, command_line, options.is_strict_nan)},
+    {"json", .help = "Print one JSON document, with every entry that is not equal",
+     GBX_STORE(FLAG, command_line, as_json)},
+    {0}};
+
+const gbx_command gbx_command_diff = {
+    .name = "diff",
+    .summary = "compare two dumps, task by task",
+    .arguments = "A B",
+    .takes = "two dumps",
+    .least = 2,
+    .most = 2,
+    .arguments_offset = offsetof(command_line, dumps),
+    .line_bytes = sizeof(command_line),
+    .groups = {{NULL, options, 0},
+               {"Filters:", gbx_filter_options, offsetof(command_line, selection)}},
+    .description =
+        "Compare two dumps: of two runs, platforms or runtimes, from before and after a change, or "
+        "of another tool. Names the first task in graph order that differs, and says whether it "
+        "introduced the difference or inherited it from its inputs; then how much every entry "
+        "differs. A and B are dump directories, their parents or their tensor_dump. Without "
+        "--atol, --rtol and --ulp each float dtype has its own tolerance; when one of them is "
+        "given, the others are 0. Integers use only --atol, bool is exact. An entry is compared "
+        "when it matches the filters in A or in B; causes do not depend on filters.",
+    .examples = "glassbox diff outputs/before outputs/after\n"
+                "glassbox diff outputs/before outputs/after --kernel 'softmax*' --stage after\n"
+                "glassbox diff outputs/before outputs/after --ulp 0\n"
+                "glassbox diff outputs/before outputs/after --rtol 1e-3 --atol 1e-6 --json\n",
+    .exits = {{GBX_EXIT_OK, "everything compared is equal within tolerance"},
+              {GBX_EXIT_DIFFERS,
+               "something differs or is in only one dump, or nothing was compared"},
+              {GBX_EXIT_USAGE,
+               "usage, a dump that cannot be read, or a report that cannot be written"}},
+    .run = run,
+};

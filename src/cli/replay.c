@@ -1,11 +1,11 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "cli/internal.h"
+#include "cli/command.h"
 #include "replay/save/save.h"
-#include "replay/session.h"
-#include "store/dump_path.h"
+#include "report/progress.h"
+#include "report/reports.h"
 #include "text/filter_values.h"
 
 typedef struct command_line {
@@ -27,146 +27,98 @@ typedef struct command_line {
 
 /* --- options --- */
 
-enum {
-    KEY_TASK = 0x100, /* no letters: the long names alone */
-    KEY_DISPATCH,
-    KEY_KERNEL,
-    KEY_GDB,
-    KEY_REPEAT,
-    KEY_SAVE,
-    KEY_TRUST,
-    KEY_TIMEOUT,
-    KEY_JSON,
-    MAX_RUNS = 1000000,
-    DEFAULT_TIMEOUT_MS = 10000
-};
-
-static const struct argp_option options[] = {
-    {"task", KEY_TASK, "TASK", 0,
-     "The task of this number in order of submission, 17, or of this id, 0x11; several: a range, "
-     "10..20, or all",
-     0},
-    {"dispatch", KEY_DISPATCH, "N", 0,
-     "One of the task's calls alone, by block, then subtask, 0 first", 0},
-    {"kernel", KEY_KERNEL, "FILE", 0,
-     "Run this source or shared object instead, and show old and new side by side; of a mix "
-     "NAME=FILE, which may be given several times",
-     0},
-    {"gdb", KEY_GDB, NULL, 0, "Start gdb, stopped at kernel_entry", 0},
-    {"repeat", KEY_REPEAT, "N", 0, "Run it N times, and show how long it takes", 0},
-    {"save", KEY_SAVE, "DIR", 0, "Write a C program with its data that makes the same call", 0},
-    {"trust", KEY_TRUST, NULL, 0,
-     "Run the kernels that the dump keeps, though they are not found outside of it", 0},
-    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds after which a kernel is taken for hung (10)", 0},
-    {"json", KEY_JSON, NULL, 0, "Print one JSON document", 0},
-    {0}};
-
-static void parse_task(command_line *line, const char *text, struct argp_state *state) {
-    bool is_id = gbx_option_is_id(text);
+static void read_task(struct argp_state *state, const gbx_option *option, const char *text,
+                      void *context) {
+    command_line *line = context;
+    bool is_all = strcmp(text, "all") == 0;
     line->task = text;
-    line->is_id = is_id;
-    line->is_list = !is_id && (strcmp(text, "all") == 0 || strstr(text, ".."));
+    line->is_id = strncasecmp(text, "0x", 2) == 0;
+    line->is_list = is_all || (!line->is_id && strstr(text, ".."));
     line->first = 0;
     line->last = UINT64_MAX - 1;
-    if (strcmp(text, "all") == 0)
+    if (is_all ||
+        (gbx_filter_read_range(text, UINT64_MAX - !line->is_id, &line->first, &line->last) &&
+         (!line->is_id || line->first == line->last)))
         return;
-    bool is_good = gbx_filter_read_range(text, UINT64_MAX - !is_id, &line->first, &line->last);
-    if (!is_good || (is_id && line->first != line->last))
-        argp_error(state,
-                   "--task: \"%s\" is not expected; a number such as 17, an id such as 0x11, a "
-                   "range such as 10..20, or all is",
-                   text);
+    argp_error(state,
+               "--%s: unknown value \"%s\"; expected a number such as 17, an id such as 0x11, a "
+               "range such as 10..20, or all",
+               option->name, text);
 }
 
-/* Options that say nothing together. */
-static void check_options(struct argp_state *state, const command_line *line) {
-    const char *alone = line->has_gdb ? "--gdb" : line->save ? "--save" : NULL;
+static void read_kernel(struct argp_state *state, const gbx_option *option, const char *text,
+                        void *context) {
+    gbx_replay_kernel_files *files = &((command_line *)context)->kernels;
+    if (files->count == GBX_REPLAY_KERNEL_FILES)
+        argp_error(state, "--%s: more than %d values", option->name, GBX_REPLAY_KERNEL_FILES);
+    else
+        files->items[files->count++] = text;
+}
+
+static const gbx_option options[] = {
+    {"task", "TASK",
+     .help = "The task of this number in order of submission: 17, or of this id: 0x11; several "
+             "tasks: a range, 10..20, or all",
+     .manual = "Several tasks are listed with one line each.",
+     GBX_STORE(CUSTOM, command_line, task), .read = read_task},
+    {"dispatch", "N",
+     .help = "Only one of the task's calls, counted by block, then subtask, from 0",
+     GBX_STORE(INTEGER, command_line, dispatch), .max = UINT32_MAX},
+    {"kernel", "FILE",
+     .help = "Run this source or shared object instead, and show old and new side by side; for a "
+             "mix, NAME=FILE, once for each kernel",
+     .manual = "What the scene's reference expects is shown, too.",
+     GBX_STORE(CUSTOM, command_line, kernels), .read = read_kernel, .may_repeat = true,
+     .completion = GBX_COMPLETE_FILE},
+    {"gdb", .help = "Start gdb, stopped at kernel_entry",
+     .manual = "It shows the file and line of the kernel's own code.",
+     GBX_STORE(FLAG, command_line, has_gdb)},
+    {"repeat", "N", .help = "Run it N times, and show how long it takes",
+     .manual = "Memory is restored before each run. Reports whether all runs leave the same bits.",
+     GBX_STORE(INTEGER, command_line, runs), .min = 1, .max = 1000000},
+    {"save", "DIR", .help = "Write a C program with its data that makes the same call",
+     .manual = "The directory must be new or empty. It gets a Makefile, and needs no glassbox.",
+     GBX_STORE(TEXT, command_line, save), .completion = GBX_COMPLETE_DIRECTORY},
+    {"trust", .help = "Run the kernels in the dump even if they are not found outside it",
+     .manual = "With --kernel, also run references of a scene that others can write.",
+     GBX_STORE(FLAG, command_line, is_trusted)},
+    {"timeout", "S", .help = "Seconds after which a kernel counts as hung (default 10)",
+     GBX_STORE(SECONDS, command_line, timeout_ms)},
+    {"json", .help = "Print one JSON document",
+     .manual = "It has task_seq, task_id, kernel, verdict, outputs (an array of objects with "
+               "arg_index, name, bit_exact, mismatches, not_written, max_abs, first_bad), fault, "
+               "ns_per_call, stray_bytes and more; for several tasks, tasks and verdicts.",
+     GBX_STORE(FLAG, command_line, as_json)},
+    {0}};
+
+static void check_options(struct argp_state *state, void *context) {
+    const command_line *line = context;
+    bool has_kernel = line->kernels.count > 0, repeats = line->runs > 1;
+    const struct {
+        const char *one;
+        const char *other;
+        bool are_given;
+    } excluded[] = {{"--gdb", "--save", line->has_gdb && line->save},
+                    {"--gdb", "--json", line->has_gdb && line->as_json},
+                    {"--gdb", "--repeat", line->has_gdb && repeats},
+                    {"--gdb", "several tasks", line->has_gdb && line->is_list},
+                    {"--save", "--json", line->save && line->as_json},
+                    {"--save", "--repeat", line->save && repeats},
+                    {"--save", "several tasks", line->save && line->is_list},
+                    {"--save", "--kernel: it saves the kernel that ran", line->save && has_kernel},
+                    {"--dispatch", "several tasks", line->dispatch >= 0 && line->is_list},
+                    {"--kernel", "several tasks", has_kernel && line->is_list}};
     if (!line->task)
-        argp_error(state, "--task is expected: which task to replay; glassbox view lists them");
-    if (line->has_gdb && line->save)
-        argp_error(state, "--gdb and --save exclude each other");
-    if (alone && (line->as_json || line->runs > 1 || line->is_list))
-        argp_error(state, "%s is of one task, and without %s", alone,
-                   line->as_json    ? "--json"
-                   : line->runs > 1 ? "--repeat"
-                                    : "a range");
-    if (line->save && line->kernels.count > 0)
-        argp_error(state, "--save and --kernel exclude each other: what ran is saved");
-    if (line->is_list && (line->dispatch >= 0 || line->kernels.count > 0))
-        argp_error(state, "%s is of one task, and --task %s may be several",
-                   line->dispatch >= 0 ? "--dispatch" : "--kernel", line->task);
+        argp_error(state, "missing --task: the task to replay; glassbox view lists tasks");
+    for (size_t i = 0; i < sizeof excluded / sizeof excluded[0]; ++i)
+        if (excluded[i].are_given)
+            argp_error(state, "%s cannot be combined with %s", excluded[i].one, excluded[i].other);
 }
-
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    command_line *line = state->input;
-    switch (key) {
-    case KEY_TASK:
-        parse_task(line, argument, state);
-        return 0;
-    case KEY_DISPATCH:
-        line->dispatch = (int64_t)gbx_option_integer(state, "--dispatch", argument, 0, UINT32_MAX);
-        return 0;
-    case KEY_KERNEL:
-        if (line->kernels.count == GBX_REPLAY_KERNEL_FILES)
-            argp_error(state, "--kernel: more than %d are not expected", GBX_REPLAY_KERNEL_FILES);
-        line->kernels.items[line->kernels.count++] = argument;
-        return 0;
-    case KEY_REPEAT:
-        line->runs = gbx_option_integer(state, "--repeat", argument, 1, MAX_RUNS);
-        return 0;
-    case KEY_SAVE:
-        line->save = argument;
-        return 0;
-    case KEY_TIMEOUT:
-        line->timeout_ms = gbx_option_seconds(state, "--timeout", argument);
-        return 0;
-    case KEY_GDB:
-        line->has_gdb = true;
-        return 0;
-    case KEY_TRUST:
-        line->is_trusted = true;
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        gbx_option_dump(state, &line->dump, argument, "replayed");
-        return 0;
-    case ARGP_KEY_END:
-        check_options(state, line);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp parser = {
-    .options = options,
-    .parser = parse,
-    .args_doc = "[DUMP]",
-    .doc =
-        "Runs one task of a dump again, alone, in a process of its own: tensors where they were, "
-        "inputs as they were before it was dispatched, outputs poisoned, and compares what it "
-        "leaves with what the dump holds, bit for bit. DUMP is a dump directory, its parent or its "
-        "tensor_dump (default: " GBX_DUMP_PATH_DEFAULT
-        "). Kernels that came with a dump are code: they run without asking only where the same "
-        "bytes are in this user's cache of kernels, or come out of the source that they were made "
-        "of.\v"
-        "exit codes: 0 bit exact, or, with --kernel, right by the reference; 1 it differs; 2 usage, "
-        "a task that is not all in the dump, a kernel that does not compile or is not trusted; 3 it "
-        "crashed or hung; 4 the disk failed while saving.\n\n"
-        "examples:\n  glassbox replay --task 29\n"
-        "  glassbox replay outputs/latest --task all\n"
-        "  glassbox replay --task 29 \\\n"
-        "    --kernel examples/paged_attention/kernels/softmax_prepare.c\n"
-        "  glassbox replay --task 29 --repeat 100 --json\n"
-        "  glassbox replay --task 29 --save task29",
-};
 
 /* --- one task --- */
 
 static gbx_status show_replay(const command_line *line, const gbx_replay_job *job,
-                              int *out_exit_code) {
+                              gbx_invocation *invocation) {
     gbx_replay_payloads payloads;
     gbx_replay_result result;
     gbx_progress *progress = gbx_progress_start();
@@ -175,66 +127,65 @@ static gbx_status show_replay(const command_line *line, const gbx_replay_job *jo
     gbx_progress_stop(progress);
     gbx_replay_payloads_free(&payloads);
     if (!status)
-        status = line->as_json ? gbx_replay_json_print(&result, 1, false)
-                               : gbx_replay_report_print(&result, job->run_end);
-    *out_exit_code = gbx_replay_exit_code(&result);
+        status = gbx_replay_print(invocation->sink, &result, job->run_end, line->as_json);
+    invocation->exit_code = gbx_replay_exit_code(&result);
     gbx_replay_result_free(&result);
     return status;
 }
 
 static gbx_status show_swap(const command_line *line, const gbx_replay_session *s,
-                            const gbx_replay_job *job, int *out_exit_code) {
+                            const gbx_replay_job *job, gbx_invocation *invocation) {
     gbx_replay_swap swap;
-    char files[1024] = "";
-    for (size_t i = 0; i < line->kernels.count; ++i) {
-        size_t length = strlen(files);
-        snprintf(files + length, sizeof files - length, "%s%s", i ? ", " : "",
-                 line->kernels.items[i]);
-    }
+    const char *files = line->kernels.items[0];
+    for (size_t i = 1; i < line->kernels.count; ++i)
+        files = gbx_text_format(&invocation->sink->texts, "%s, %s", files, line->kernels.items[i]);
     const gbx_swap_scene scene = {s->config.directory, s->kept, s->config.is_trusted};
     gbx_status status = gbx_replay_swap_run(job, &scene, &swap);
     if (status && gbx_status_code(status) == GBX_BAD_KERNEL)
         status = gbx_status_annotate(status, "--kernel %s", files);
     if (!status)
-        status = line->as_json ? gbx_replay_swap_print_json(&swap)
-                               : gbx_replay_swap_print(&swap, files, job->run_end);
-    *out_exit_code = gbx_replay_swap_exit_code(&swap);
+        status = gbx_replay_print_swap(invocation->sink, &swap, files, job->run_end, line->as_json);
+    invocation->exit_code = gbx_replay_swap_exit_code(&swap);
     gbx_replay_swap_free(&swap);
     return status;
 }
 
 static gbx_status save(const command_line *line, const gbx_replay_session *s,
-                       const gbx_replay_task *task) {
+                       const gbx_replay_task *task, gbx_sink *sink) {
     static gbx_saved_kernels kernels; /* too large for a stack */
     char title[GBX_REPLAY_TITLE_BYTES];
+    gbx_texts *t = &sink->texts;
     const gbx_replay_saving saving = {s->engine,      s->config.entries, task,
                                       line->dispatch, s->kept,           s->config.directory};
     GBX_TRY(gbx_replay_session_check_dispatch(s, task));
     GBX_TRY(gbx_replay_save(&saving, line->save, &kernels));
-    char *word = gbx_shell_quote(line->save, true);
-    gbx_terminal_put(gbx_replay_task_title(task, title));
-    gbx_terminal_quote(": saved as a program; make -C ", word ? word : line->save, " run\n");
-    free(word);
+    char *quoted = gbx_shell_quote(line->save, true);
+    gbx_sink_print(sink, "%s: saved as a program; make -C %s run\n",
+                   gbx_text_shown(t, gbx_replay_task_title(task, title)),
+                   gbx_text_shown(t, quoted ? quoted : line->save));
+    free(quoted);
     for (size_t i = 0; i < kernels.count; ++i)
         if (kernels.items[i].why_object[0])
-            printf("kernel %s is saved as a shared object: %s\n", kernels.items[i].name,
-                   kernels.items[i].why_object);
+            gbx_sink_print(sink, "kernel %s is saved as a shared object: %s\n",
+                           gbx_text_shown(t, kernels.items[i].name),
+                           gbx_text_shown(t, kernels.items[i].why_object));
     return NULL;
 }
 
 static gbx_status show_task(const command_line *line, const gbx_replay_session *s,
-                            const gbx_replay_task *task, int *out_exit_code) {
+                            const gbx_replay_task *task, gbx_invocation *invocation) {
     gbx_replay_job job;
+    if (line->save)
+        return save(line, s, task, invocation->sink);
     GBX_TRY(gbx_replay_session_job(s, task, &job));
     if (line->has_gdb)
-        return gbx_replay_gdb(&job, s->kept, out_exit_code);
-    if (line->kernels.count > 0)
-        return show_swap(line, s, &job, out_exit_code);
-    return show_replay(line, &job, out_exit_code);
+        return gbx_replay_gdb(&job, s->kept, &invocation->exit_code);
+    return line->kernels.count > 0 ? show_swap(line, s, &job, invocation)
+                                   : show_replay(line, &job, invocation);
 }
 
 static gbx_status replay_one(const command_line *line, const gbx_replay_session *s,
-                             int *out_exit_code) {
+                             gbx_invocation *invocation) {
     gbx_replay_task task;
     uint64_t number = line->first;
     if (line->is_id) {
@@ -245,42 +196,40 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
     gbx_status status = gbx_replay_task_read(s->config.entries, number, &task);
     if (status)
         return gbx_replay_task_explain(&task, status, true);
-    status = line->save ? save(line, s, &task) : show_task(line, s, &task, out_exit_code);
+    status = show_task(line, s, &task, invocation);
     gbx_replay_task_free(&task);
     return status;
 }
 
 /* --- several tasks --- */
 
-static void count_tasks(void *context, uint64_t count) {
-    gbx_progress_tasks(context, count);
+static void on_task(void *context, uint64_t count) {
+    gbx_progress_count(context, count, 0, "task");
 }
 
-static gbx_status replay_all(const command_line *line, gbx_replay_session *s, int *out_exit_code) {
+static gbx_status replay_all(const command_line *line, gbx_replay_session *s,
+                             gbx_invocation *invocation) {
     gbx_replay_results results;
     gbx_progress *progress = gbx_progress_start();
     gbx_progress_phase(progress, NULL, "replaying");
     gbx_status status =
-        gbx_replay_session_run(s, line->first, line->last, count_tasks, progress, &results);
+        gbx_replay_session_run(s, line->first, line->last, on_task, progress, &results);
     gbx_progress_stop(progress);
     if (status && gbx_status_code(status) == GBX_OUT_OF_RANGE)
         status = gbx_status_annotate(status, "--task %s", line->task);
     if (!status)
-        status = line->as_json
-                     ? gbx_replay_json_print(results.items, results.count, true)
-                     : gbx_replay_report_print_all(results.items, results.count, s->run_end);
-    for (uint64_t i = 0; i < results.count; ++i) { /* the most severe of all: 2, then 3, then 1 */
-        int code = gbx_replay_exit_code(&results.items[i]);
-        if (*out_exit_code != GBX_EXIT_USAGE && (code == GBX_EXIT_USAGE || code > *out_exit_code))
-            *out_exit_code = code;
-    }
+        status = gbx_replay_print_all(invocation->sink, &results, s->run_end, line->as_json);
+    for (uint64_t i = 0; i < results.count; ++i)
+        invocation->exit_code =
+            gbx_exit_worse(invocation->exit_code, gbx_replay_exit_code(&results.items[i]));
     gbx_replay_results_free(&results);
     return status;
 }
 
 /* --- the command --- */
 
-static gbx_status replay(const command_line *line, int *out_exit_code) {
+static gbx_status run(void *context, gbx_invocation *invocation) {
+    const command_line *line = context;
     gbx_opened_dump dump;
     gbx_replay_session session;
     GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH, &dump));
@@ -293,17 +242,39 @@ static gbx_status replay(const command_line *line, int *out_exit_code) {
                                               .runs = line->runs};
     gbx_status status = gbx_replay_session_open(&config, &session);
     if (!status)
-        status = line->is_list ? replay_all(line, &session, out_exit_code)
-                               : replay_one(line, &session, out_exit_code);
+        status = line->is_list ? replay_all(line, &session, invocation)
+                               : replay_one(line, &session, invocation);
     gbx_replay_session_close(&session);
     gbx_opened_dump_close(&dump);
     return status;
 }
 
-int gbx_command_replay(int argc, char **argv) {
-    command_line line = {.dispatch = -1, .runs = 1, .timeout_ms = DEFAULT_TIMEOUT_MS};
-    int exit_code = GBX_EXIT_OK;
-    gbx_command_parse(&parser, "replay", argc, argv, &line);
-    gbx_status status = replay(&line, &exit_code);
-    return gbx_command_end("replay", status, exit_code);
-}
+const gbx_command gbx_command_replay = {
+    .name = "replay",
+    .summary = "call the kernels of one task again, alone",
+    GBX_TAKES_DUMP(command_line, dump),
+    .defaults = &(const command_line){.dispatch = -1, .runs = 1},
+    .groups = {{NULL, options, 0}},
+    .description =
+        "Run one task of a dump again, alone, in its own process: tensors where they were, inputs "
+        "as they were before dispatch, outputs poisoned; and compare what it leaves with the dump, "
+        "bit for bit. " GBX_DUMP_IS
+        ". Kernels in a dump are code: they run without asking only if the same bytes are in this "
+        "user's kernel cache, or if their source compiles to the same bytes.",
+    .examples = "glassbox replay --task 29\n"
+                "glassbox replay outputs/latest --task all\n"
+                "glassbox replay --task 29 \\\n"
+                "    --kernel examples/paged_attention/kernels/softmax_prepare.c\n"
+                "glassbox replay --task 29 --repeat 100 --json\n"
+                "glassbox replay --task 29 --save task29\n",
+    .exits = {{GBX_EXIT_OK, "bit exact, or equal where written; with --kernel, right according to "
+                            "the reference, or without one, all written and unchanged"},
+              {GBX_EXIT_DIFFERS, "it differs, writes nothing or could not be compared, or runs of "
+                                 "--repeat left different bits"},
+              {GBX_EXIT_USAGE, "usage, the dump lacks parts of the task or is damaged, or a kernel "
+                               "does not compile or is not trusted"},
+              {GBX_EXIT_DEVICE, "it crashed or hung"},
+              {GBX_EXIT_LOST, "the disk failed while saving"}},
+    .check = check_options,
+    .run = run,
+};

@@ -1,52 +1,26 @@
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "analysis/entry_order.h"
 #include "base/memory.h"
-#include "cli/internal.h"
-#include "store/dump_path.h"
-#include "store/manifest/manifest.h"
+#include "cli/export.h"
+#include "cli/filters.h"
+#include "report/ending.h"
+#include "report/progress.h"
+#include "report/reports.h"
 
-enum {
-    KEY_STATS = 0x100, /* no letters: the long names alone */
-    KEY_EXPORT,
-    KEY_FORMAT,
-    KEY_AS,
-    KEY_INDEX,
-    KEY_FULL,
-    KEY_SORT,
-    KEY_LIMIT,
-    KEY_JSON
-};
-
-static const struct argp_option options[] = {
-    {"index", KEY_INDEX, "N", 0, "Show the values of entry N of the list", 0},
-    {"full", KEY_FULL, NULL, 0, "All values, not the edges alone", 0},
-    {"stats", KEY_STATS, NULL, 0, "With min, max, mean and the counts of NaN and infinities", 0},
-    {"sort", KEY_SORT, "KEY", 0,
-     "By index (default), task, kernel, arg, dtype, bytes, elements, time, min, max, mean, nan or "
-     "inf; -KEY: the largest first",
-     0},
-    {"limit", KEY_LIMIT, "N", 0, "The first N of the list alone", 0},
-    {"json", KEY_JSON, NULL, 0, "Print one JSON document, in the form of the manifest", 0},
-    {"export", KEY_EXPORT, NULL, 0, "Write what is selected to files, in the dump's directory", 0},
-    {"format", KEY_FORMAT, "FORMAT", 0, "Of --export: txt (default), npy or csv", 0},
-    {"as", KEY_AS, "DTYPE", 0, "Of --export: convert to float32, float64...", 0},
-    {0}};
+/* What was not given; options take smaller values. */
+#define NONE UINT64_MAX
+enum { FORMAT_NONE = GBX_EXPORT_CSV + 1 };
 
 typedef struct command_line {
     const char *dump;
     gbx_selection selection;
     gbx_entry_order order;
-    uint64_t index; /* UINT64_MAX for none */
-    uint64_t limit; /* likewise */
-    gbx_export_format format;
-    gbx_dtype as_dtype;
-    bool has_format;
+    uint64_t index;
+    uint64_t limit;
+    uint32_t format; /* gbx_export_format */
+    uint32_t as;
     bool has_statistics;
     bool is_full;
     bool is_export;
@@ -55,120 +29,85 @@ typedef struct command_line {
 
 /* --- options --- */
 
-/* Options that say nothing together. */
-static void check_options(struct argp_state *state, const command_line *line) {
-    bool is_of_export = line->has_format || line->as_dtype != GBX_DTYPE_NONE;
-    if (is_of_export && !line->is_export)
-        argp_error(state, "%s needs --export", line->has_format ? "--format" : "--as");
+static void check(struct argp_state *state, void *context) {
+    const command_line *line = context;
+    bool has_format = line->format != FORMAT_NONE;
+    if ((has_format || line->as != GBX_DTYPE_NONE) && !line->is_export)
+        argp_error(state, "%s needs --export", has_format ? "--format" : "--as");
     if (line->is_export && line->as_json)
-        argp_error(state, "--export and --json exclude each other");
+        argp_error(state, "--export cannot be combined with --json");
     if (line->is_full && (line->as_json || line->is_export))
-        argp_error(state, "--full is of the values that are printed, and %s prints none",
+        argp_error(state, "--full cannot be combined with %s",
                    line->as_json ? "--json" : "--export");
 }
 
 /* A key, with a minus before it for the largest first. */
-static gbx_entry_order parse_order(struct argp_state *state, const char *text) {
-    static const char *const keys[] = {
-        [GBX_ORDER_INDEX] = "index",       [GBX_ORDER_TASK] = "task",
-        [GBX_ORDER_KERNEL] = "kernel",     [GBX_ORDER_ARG] = "arg",
-        [GBX_ORDER_DTYPE] = "dtype",       [GBX_ORDER_BYTES] = "bytes",
-        [GBX_ORDER_ELEMENTS] = "elements", [GBX_ORDER_TIME] = "time",
-        [GBX_ORDER_MIN] = "min",           [GBX_ORDER_MAX] = "max",
-        [GBX_ORDER_MEAN] = "mean",         [GBX_ORDER_NAN] = "nan",
-        [GBX_ORDER_INF] = "inf",           NULL};
+static void read_order(struct argp_state *state, const gbx_option *option, const char *text,
+                       void *context) {
+    command_line *line = context;
     bool is_descending = text[0] == '-';
-    size_t key = gbx_option_choice(state, "--sort", text + is_descending, keys);
-    return (gbx_entry_order){(gbx_order_key)key, is_descending};
+    uint32_t key = gbx_option_choice(state, option, text + is_descending);
+    line->order = (gbx_entry_order){(gbx_order_key)key, is_descending};
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {
-        [GBX_EXPORT_TXT] = "txt", [GBX_EXPORT_NPY] = "npy", [GBX_EXPORT_CSV] = "csv", NULL};
-    command_line *line = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &line->selection;
-        return 0;
-    case ARGP_KEY_ARG:
-        gbx_option_dump(state, &line->dump, argument, "shown");
-        return 0;
-    case ARGP_KEY_END:
-        check_options(state, line);
-        return 0;
-    case KEY_INDEX:
-        line->index = gbx_option_integer(state, "--index", argument, 0, UINT64_MAX - 1);
-        return 0;
-    case KEY_FULL:
-        line->is_full = true;
-        return 0;
-    case KEY_STATS:
-        line->has_statistics = true;
-        return 0;
-    case KEY_SORT:
-        line->order = parse_order(state, argument);
-        return 0;
-    case KEY_LIMIT:
-        line->limit = gbx_option_integer(state, "--limit", argument, 1, UINT64_MAX - 1);
-        return 0;
-    case KEY_JSON:
-        line->as_json = true;
-        return 0;
-    case KEY_EXPORT:
-        line->is_export = true;
-        return 0;
-    case KEY_FORMAT:
-        line->format = (gbx_export_format)gbx_option_choice(state, "--format", argument, formats);
-        line->has_format = true;
-        return 0;
-    case KEY_AS:
-        line->as_dtype = gbx_export_parse_as(state, argument);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const char *const order_keys[] = {
+    [GBX_ORDER_INDEX] = "index",       [GBX_ORDER_TASK] = "task",
+    [GBX_ORDER_KERNEL] = "kernel",     [GBX_ORDER_ARG] = "arg",
+    [GBX_ORDER_DTYPE] = "dtype",       [GBX_ORDER_BYTES] = "bytes",
+    [GBX_ORDER_ELEMENTS] = "elements", [GBX_ORDER_TIME] = "time",
+    [GBX_ORDER_MIN] = "min",           [GBX_ORDER_MAX] = "max",
+    [GBX_ORDER_MEAN] = "mean",         [GBX_ORDER_NAN] = "nan",
+    [GBX_ORDER_INF] = "inf",           NULL};
 
-static const struct argp_child children[] = {{&gbx_selection_argp, 0, "Filters:", 1}, {0}};
+static const gbx_option options[] = {
+    {"index", "N", .help = "Show the values of entry N of the list",
+     .manual = "Values are printed as numpy prints arrays: up to 1000 of them all, otherwise the "
+               "edges of each dimension.",
+     GBX_STORE(INTEGER, command_line, index), .max = NONE - 1},
+    {"full", .help = "Print all values of the one entry, not only the edges",
+     GBX_STORE(FLAG, command_line, is_full)},
+    {"stats", .help = "List min, max, mean and the counts of NaN and infinities, too",
+     .manual = "They come from the record or, where it has none, are computed from the payload.",
+     GBX_STORE(FLAG, command_line, has_statistics)},
+    {"sort", "KEY",
+     .help = "By index (default), task, kernel, arg, dtype, bytes, elements, time, min, max, mean, "
+             "nan or inf; -KEY: the largest first",
+     .choices = order_keys, .read = read_order, .completion = GBX_COMPLETE_SORT,
+     GBX_STORE(CUSTOM, command_line, order)},
+    {"limit", "N", .help = "Only the first N of the list", GBX_STORE(INTEGER, command_line, limit),
+     .min = 1, .max = NONE - 1},
+    {"json", .help = "Print one JSON document, in the form of the manifest",
+     .manual = "It is tensor_dump.json with only the selected entries in tensors; each keeps its "
+               "index.",
+     GBX_STORE(FLAG, command_line, as_json)},
+    {"export", .help = "Write the selected entries to files, in the directory of the dump",
+     .manual = "There is one file for each entry, in the directory txt, npy or csv of the dump. "
+               "The files appear when all are complete; Ctrl-C leaves nothing behind.",
+     GBX_STORE(FLAG, command_line, is_export)},
+    {"format", "FORMAT", .help = "With --export: txt (default), npy or csv",
+     .choices = (const char *const[]){"txt", "npy", "csv", NULL},
+     GBX_STORE(CHOICE, command_line, format)},
+    {"as", "DTYPE", .help = "With --export: convert to float32, float64 or another dtype of numpy",
+     .read = gbx_export_read_as, .completion = GBX_COMPLETE_NUMPY_DTYPE,
+     GBX_STORE(CUSTOM, command_line, as)},
+    {0}};
 
-static const struct argp parser = {
-    .options = options,
-    .parser = parse,
-    .children = children,
-    .args_doc = "[DUMP]",
-    .doc =
-        "Shows what a dump holds: a list of every argument of every task before it was "
-        "dispatched and after it completed; with --index, or a filter that leaves one, its "
-        "values. DUMP is a dump directory, its parent or its tensor_dump (default: " GBX_DUMP_PATH_DEFAULT
-        "), or a dump of another tool. A filter may be given several "
-        "times: any of its values may match; what is listed matches all filters.\v"
-        "exit codes: 0 done; 1 nothing matches, or nothing could be exported; 2 usage, or "
-        "there is no dump that can be read, or the export cannot be written; 4 the disk failed "
-        "while exporting.\n\n"
-        "examples:\n  glassbox view\n"
-        "  glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
-        "  glassbox view --index 17\n"
-        "  glassbox view --task 3 --role output --export --format npy\n"
-        "  glassbox view --json --limit 10",
-};
-
-/* --- what is shown --- */
+/* --- running --- */
 
 static gbx_status select_entries(const command_line *line, gbx_entries *entries,
                                  gbx_selected *out_selected) {
     uint64_t count = gbx_entries_count(entries);
     bool is_there = false;
-    if (line->index != UINT64_MAX && count == 0)
+    if (line->index != NONE && count == 0)
         return gbx_fail(GBX_OUT_OF_RANGE, "--index %" PRIu64 ": the dump has no entries",
                         line->index);
-    if (line->index != UINT64_MAX && line->index >= count)
+    if (line->index != NONE && line->index >= count)
         return gbx_fail(GBX_OUT_OF_RANGE,
                         "--index %" PRIu64 ": the dump has %" PRIu64 " entries, 0 to %" PRIu64,
                         line->index, count, count - 1);
-    GBX_TRY(gbx_selection_options_apply(&line->selection, entries, out_selected));
-    if (line->index == UINT64_MAX)
+    GBX_TRY(gbx_filter_apply(&line->selection, entries, out_selected));
+    if (line->index == NONE)
         return NULL;
-    /* Leaves the one that --index names, where it was selected. */
     for (uint64_t i = 0; i < out_selected->count && !is_there; ++i)
         is_there = out_selected->indices[i] == line->index;
     out_selected->indices[0] = line->index;
@@ -176,116 +115,110 @@ static gbx_status select_entries(const command_line *line, gbx_entries *entries,
     return NULL;
 }
 
-static gbx_status computed_statistics(void *context, uint64_t index, gbx_record_stats *out_stats,
-                                      bool *out_is_there) {
-    gbx_entries *entries = context;
-    gbx_entry entry;
-    gbx_statistics s;
-    GBX_TRY(gbx_entries_at(entries, index, &entry));
-    GBX_TRY(gbx_entry_statistics(&entry, gbx_entries_reader(entries), &s, out_is_there));
-    if (*out_is_there)
-        *out_stats = (gbx_record_stats){s.min_bits,  s.max_bits,   s.mean,           s.nan_count,
-                                        s.inf_count, s.zero_count, s.subnormal_count};
-    return NULL;
-}
-
-static gbx_status print_json(const command_line *line, const gbx_opened_dump *dump,
-                             const gbx_selected *selected) {
-    char real[PATH_MAX];
-    const char *name = realpath(dump->directory, real) ? strrchr(real, '/') + 1 : dump->directory;
-    gbx_manifest_choice *choices = malloc((selected->count + 1) * sizeof *choices);
-    if (!choices)
-        return gbx_fail_memory("listing %" PRIu64 " entries", selected->count);
-    for (uint64_t i = 0; i < selected->count; ++i)
-        choices[i] = (gbx_manifest_choice){
-            selected->indices[i], gbx_entries_position(dump->entries, selected->indices[i])};
-    gbx_manifest_chosen chosen = {.run_directory = name,
-                                  .choices = choices,
-                                  .count = selected->count,
-                                  .statistics = line->has_statistics ? computed_statistics : NULL,
-                                  .context = dump->entries};
-    gbx_status status = gbx_manifest_print(dump->reader, &chosen, STDOUT_FILENO, "stdout");
-    free(choices);
+static gbx_status sort_entries(const command_line *line, const gbx_opened_dump *dump,
+                               gbx_selected *selected) {
+    gbx_progress *progress = gbx_progress_start();
+    gbx_progress_phase(progress, NULL, "sorting");
+    gbx_status status = gbx_entries_sort(line->order, dump->entries, selected->indices,
+                                         selected->count, gbx_progress_entries, progress);
+    gbx_progress_stop(progress);
     return status;
 }
 
-static gbx_status print_text(const command_line *line, const gbx_opened_dump *dump,
+static gbx_status export_files(const command_line *line, gbx_invocation *invocation,
+                               const gbx_opened_dump *dump, const gbx_selected *selected) {
+    gbx_export_format format =
+        line->format == FORMAT_NONE ? GBX_EXPORT_TXT : (gbx_export_format)line->format;
+    char *directory = gbx_dump_path_join(dump->directory, gbx_export_extension(format));
+    const gbx_selected first = {selected->indices,
+                                selected->count < line->limit ? selected->count : line->limit};
+    if (!directory)
+        return gbx_fail_memory("exporting %s", dump->directory);
+    gbx_status status = gbx_export_selected(invocation, dump, &first, format, line->as, directory);
+    free(directory);
+    return status;
+}
+
+static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
-    char count[GBX_COUNT_TEXT_BYTES], all[GBX_COUNT_TEXT_BYTES];
-    bool is_one = line->index != UINT64_MAX ||
-                  (selected->count == 1 && gbx_selection_is_given(&line->selection));
-    if (line->is_full && !is_one)
+    bool is_filtered = gbx_selection_is_given(&line->selection);
+    if (line->index != NONE || (selected->count == 1 && is_filtered))
+        return gbx_view_print_entry(sink, dump, selected->indices[0], line->is_full);
+    if (line->is_full)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "--full prints the values of one entry, and %" PRIu64
-                        " are selected; --index N takes one of them",
+                        "--full prints the values of one entry, but %" PRIu64
+                        " are selected; choose one with --index N",
                         selected->count);
-    if (is_one)
-        GBX_TRY(gbx_view_tensor_check(dump->entries, selected->indices[0], line->is_full));
-    gbx_view_head_print(dump);
-    if (is_one)
-        return gbx_view_tensor_print(dump->entries, selected->indices[0], line->is_full);
-    uint64_t shown = selected->count < line->limit ? selected->count : line->limit;
-    GBX_TRY(gbx_view_table_print(dump->entries, selected->indices, shown, line->has_statistics));
-    if (gbx_selection_is_given(&line->selection))
-        printf("%s of %s entries match\n", gbx_text_count(selected->count, count),
-               gbx_text_count(gbx_entries_count(dump->entries), all));
-    if (shown < selected->count)
-        printf("%s more not shown (--limit %" PRIu64 ")\n",
-               gbx_text_count(selected->count - shown, count), shown);
-    return NULL;
+    return gbx_view_print_list(sink, dump, selected, line->limit, is_filtered,
+                               line->has_statistics);
 }
 
-static void on_sorting(void *context, uint64_t done, uint64_t all) {
-    char text[96];
-    snprintf(text, sizeof text, "sorting, %" PRIu64 " of %" PRIu64 " entries", done, all);
-    gbx_progress_phase(context, NULL, text);
+static void say_nothing_matches(const command_line *line, const gbx_opened_dump *dump) {
+    gbx_texts texts = {0};
+    if (line->index != NONE)
+        gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
+    else
+        gbx_command_say("view", "none of the %s entries of %s matches the filters",
+                        gbx_text_count(&texts, gbx_entries_count(dump->entries)), dump->directory);
 }
 
-static gbx_status show(const command_line *line, const gbx_opened_dump *dump,
-                       gbx_selected *selected, int *out_exit_code) {
-    char count[GBX_COUNT_TEXT_BYTES];
-    bool is_given = line->index != UINT64_MAX || gbx_selection_is_given(&line->selection);
-    if (selected->count == 0 && is_given) {
-        *out_exit_code = GBX_EXIT_DIFFERS;
-        if (line->index != UINT64_MAX)
-            gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
-        else
-            gbx_command_say("view", "none of the %s entries of %s matches the filters",
-                            gbx_text_count(gbx_entries_count(dump->entries), count),
-                            dump->directory);
-        return line->as_json ? print_json(line, dump, selected) : NULL;
+static gbx_status show(const command_line *line, gbx_invocation *invocation,
+                       const gbx_opened_dump *dump, gbx_selected *selected) {
+    bool is_given = line->index != NONE || gbx_selection_is_given(&line->selection);
+    bool is_nothing = selected->count == 0 && is_given;
+    if (is_nothing) {
+        invocation->exit_code = GBX_EXIT_DIFFERS;
+        say_nothing_matches(line, dump);
+    } else {
+        GBX_TRY(sort_entries(line, dump, selected));
     }
-    gbx_progress *progress = gbx_progress_start();
-    gbx_status status = gbx_entries_sort(line->order, dump->entries, selected->indices,
-                                         selected->count, on_sorting, progress);
-    gbx_progress_stop(progress);
-    GBX_TRY(status);
-    if (!line->as_json && !line->is_export)
-        return print_text(line, dump, selected);
-    selected->count = selected->count < line->limit ? selected->count : line->limit;
     if (line->as_json)
-        return print_json(line, dump, selected);
-    return gbx_view_export(dump, selected, line->format, line->as_dtype, out_exit_code);
+        return gbx_view_print_json(invocation->sink, dump, selected, line->limit,
+                                   line->has_statistics);
+    if (is_nothing)
+        return NULL;
+    return line->is_export ? export_files(line, invocation, dump, selected)
+                           : print_text(line, invocation->sink, dump, selected);
 }
 
-static gbx_status view(const command_line *line, int *out_exit_code) {
+static gbx_status run(void *context, gbx_invocation *invocation) {
+    const command_line *line = context;
     gbx_opened_dump dump;
     gbx_selected selected = {0};
     unsigned indexed = line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING;
     GBX_TRY(gbx_opened_dump_open(line->dump, indexed, &dump));
     gbx_status status = select_entries(line, dump.entries, &selected);
     if (!status)
-        status = show(line, &dump, &selected, out_exit_code);
+        status = show(line, invocation, &dump, &selected);
     free(selected.indices);
     gbx_opened_dump_close(&dump);
     return status;
 }
 
-int gbx_command_view(int argc, char **argv) {
-    static command_line line; /* too large for a stack */
-    line = (command_line){.index = UINT64_MAX, .limit = UINT64_MAX};
-    gbx_command_parse(&parser, "view", argc, argv, &line);
-    int exit_code = GBX_EXIT_OK;
-    gbx_status status = view(&line, &exit_code);
-    return gbx_command_end("view", status, exit_code);
-}
+static const command_line defaults = {.index = NONE, .limit = NONE, .format = FORMAT_NONE};
+
+const gbx_command gbx_command_view = {
+    .name = "view",
+    .summary = "show what a dump holds: a list, or one tensor's values",
+    GBX_TAKES_DUMP(command_line, dump),
+    .defaults = &defaults,
+    .groups = {{NULL, options, 0},
+               {"Filters:", gbx_filter_options, offsetof(command_line, selection)}},
+    .description =
+        "Show what a dump holds: a list of every argument of every task, before it was dispatched "
+        "and after it completed; with --index, or a filter that leaves one entry, its values. " GBX_DUMP_IS
+        ", or a dump of another tool. A filter may be given several times: any of its "
+        "values may match; the list has what matches all filters.",
+    .examples = "glassbox view\n"
+                "glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
+                "glassbox view --index 17\n"
+                "glassbox view --task 3 --role output --export --format npy\n"
+                "glassbox view --json --limit 10\n",
+    .exits = {{GBX_EXIT_OK, "done"},
+              {GBX_EXIT_DIFFERS, "nothing matches, or nothing could be exported"},
+              {GBX_EXIT_USAGE,
+               "usage, or a dump that cannot be read or an export that cannot be written"},
+              {GBX_EXIT_LOST, "the disk failed while exporting"}},
+    .check = check,
+    .run = run,
+};

@@ -138,8 +138,8 @@ static uint64_t largest_piece(const gbx_gm_allocator *allocator) {
     return largest;
 }
 
-/* Puts what is left of a free span back. Without memory for it, that part of GM is lost, and said.
- */
+/* Puts the rest of a free span back. False when there is no host memory for that: the rest of this
+ * span is then lost. */
 static bool keep_rest(gbx_gm_allocator *allocator, span *rest) {
     if (rest->bytes > 0 && insert_free(allocator, rest))
         return true;
@@ -172,7 +172,7 @@ static uint64_t aligned_start(const span *free_span, uint64_t alignment) {
     return (free_span->address + alignment - 1) & ~(alignment - 1);
 }
 
-/* The best fit as it lies, else the best that holds the bytes wherever it starts. */
+/* The best fit if its start is aligned well enough, else the best that fits after any alignment. */
 static span *best_aligned_fit(const gbx_gm_allocator *allocator, uint64_t bytes,
                               uint64_t alignment) {
     uint64_t with_slack;
@@ -190,7 +190,7 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint
     if (alignment < GRANULE)
         alignment = GRANULE;
     span *found = NULL;
-    /* An allocation of nothing has an address of its own all the same. */
+    /* An allocation of 0 bytes has an address of its own, too. */
     if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &rounded))
         found = best_aligned_fit(allocator, rounded, alignment);
     if (!found)
@@ -232,7 +232,7 @@ static gbx_status not_allocated(const gbx_gm_allocator *allocator, const char *d
     if (inside)
         return gbx_fail(GBX_NOT_FOUND,
                         "%s 0x%" PRIx64 ": this is %" PRIu64
-                        " bytes into the allocation at 0x%" PRIx64 ", not the start of one",
+                        " bytes into the allocation at 0x%" PRIx64 ", not its start",
                         doing, address, address - inside->address, inside->address);
     return gbx_fail(GBX_NOT_FOUND,
                     "%s 0x%" PRIx64 ": nothing is allocated there; was it freed already?", doing,
@@ -280,7 +280,7 @@ static gbx_status check_locked(const gbx_gm_allocator *allocator, const char *do
     if (gbx_range_is_inside(offset, bytes, found->wanted))
         return NULL;
     return gbx_fail(GBX_OUT_OF_RANGE,
-                    "%s 0x%" PRIx64 ": %" PRIu64 " bytes from there end outside of the %" PRIu64
+                    "%s 0x%" PRIx64 ": %" PRIu64 " bytes from there go beyond the %" PRIu64
                     " bytes allocated at 0x%" PRIx64,
                     doing, address, bytes, found->wanted, found->address);
 }

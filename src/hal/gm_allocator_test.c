@@ -63,7 +63,7 @@ static uint64_t random_below(model *m, uint64_t limit) {
     return next_random(&m->random) % limit;
 }
 
-/* Every power of two is as likely as the next, so that small, odd and huge sizes all come. */
+/* Every power of two is equally likely, so that small, odd and huge sizes all occur. */
 static uint64_t random_size(model *m) {
     uint64_t limit = UINT64_C(2) << random_below(m, 19);
     return 1 + random_below(m, limit);
@@ -301,7 +301,7 @@ static void wrong_frees_are_named_and_change_nothing(void **state) {
     assert_ok(gbx_gm_allocator_free(allocator, freed));
     assert_fails(gbx_gm_allocator_free(allocator, freed), GBX_NOT_FOUND, "freed already");
     assert_fails(gbx_gm_allocator_free(allocator, kept + 1), GBX_NOT_FOUND,
-                 "1 bytes into the allocation at 0x7f0000000000");
+                 "1 bytes into the allocation at 0x7f0000000000, not its start");
     assert_fails(gbx_gm_allocator_free(allocator, kept + 4095), GBX_NOT_FOUND, "4095 bytes into");
     static const uint64_t outside[] = {0, BASE - 1, BASE + 64 * KIB, UINT64_MAX};
     for (size_t i = 0; i < 4; ++i)
@@ -336,14 +336,15 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     (void)state;
     gbx_gm_allocator *allocator = create(64 * KIB);
     uint64_t at = alloc(allocator, 1000, 1);
-    alloc(allocator, 1000, 1); /* what lies behind is allocated too, and is still outside */
+    alloc(allocator, 1000, 1); /* the memory behind is allocated, too, but still outside */
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at, 1000));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at, 0));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at + 999, 1));
     assert_ok(gbx_gm_allocator_check(allocator, "writing", at + 1000, 0));
-    assert_fails(gbx_gm_allocator_check(allocator, "writing x to", at, 1001), GBX_OUT_OF_RANGE,
-                 "writing x to 0x7f0000000000: 1001 bytes from there end outside of the 1000 bytes "
-                 "allocated at 0x7f0000000000");
+    assert_fails(
+        gbx_gm_allocator_check(allocator, "writing x to", at, 1001), GBX_OUT_OF_RANGE,
+        "writing x to 0x7f0000000000: 1001 bytes from there go beyond the 1000 bytes allocated at "
+        "0x7f0000000000");
     static const struct {
         uint64_t offset;
         uint64_t bytes;
@@ -352,7 +353,7 @@ static void ranges_end_with_what_was_asked_for(void **state) {
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; ++i)
         assert_fails(
             gbx_gm_allocator_check(allocator, "writing", at + outside[i].offset, outside[i].bytes),
-            GBX_OUT_OF_RANGE, "end outside of the 1000 bytes");
+            GBX_OUT_OF_RANGE, "go beyond the 1000 bytes");
     gbx_gm_allocator_destroy(allocator);
 }
 
@@ -416,7 +417,7 @@ static void many_holes_are_joined_at_last(void **state) {
 
 static void live_allocations_are_given_back_by_destroy(void **state) {
     (void)state;
-    gbx_gm_allocator *allocator = create(64 * KIB); /* the leak checker is what looks here */
+    gbx_gm_allocator *allocator = create(64 * KIB); /* the leak checker checks this */
     for (size_t i = 0; i < 10; ++i)
         alloc(allocator, KIB, 2 * KIB);
     gbx_gm_allocator_destroy(allocator);

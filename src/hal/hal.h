@@ -25,7 +25,7 @@
 #define GBX_LINK_VERSION UINT32_C(2)
 #define GBX_LINK_SOCKET_FD 3 /* where the chip process finds its end of the link */
 
-/* The chip is a process of its own; else it is threads of the host, where GM is mapped already. */
+/* The chip is a process of its own; else it is threads of the host, which has mapped GM. */
 enum { GBX_BOOT_IS_PROCESS = 1u << 0 };
 
 /* Host to chip, with two file descriptors: global memory, doorbell to the host. */
@@ -43,7 +43,7 @@ typedef struct gbx_link_boot {
 } gbx_link_boot;
 _Static_assert(sizeof(gbx_link_boot) == 48, "layout of the boot message");
 
-/* Chip to host, once: it runs, or why it cannot. */
+/* Chip to host, once: it runs, or why it cannot run. */
 typedef struct gbx_link_ready {
     uint32_t magic;
     uint32_t version;
@@ -60,8 +60,8 @@ typedef struct gbx_launch_args {
     uint64_t payload_bytes;
     uint32_t entry;          /* which program of the chip */
     uint32_t timeout_ms;     /* of the chip's watchdog */
-    uint64_t dump_data_base; /* what the chip tells of the run goes there; 0: it tells nothing */
-    uint32_t dump_flags;     /* what of it */
+    uint64_t dump_data_base; /* where the chip writes what is dumped; 0: no dump */
+    uint32_t dump_flags;     /* what to dump */
     uint32_t reserved;
 } gbx_launch_args;
 _Static_assert(sizeof(gbx_launch_args) == 56, "layout of the launch arguments");
@@ -84,13 +84,13 @@ typedef struct gbx_hal gbx_hal;
 
 typedef struct gbx_hal_config {
     gbx_device_mode device;
-    uint32_t blocks; /* within the limits of chip.h, as all of these */
+    uint32_t blocks; /* within the limits of chip.h, as all below */
     uint32_t aicpu_threads;
     uint64_t gm_bytes;        /* a multiple of 4 KiB */
-    const char *chip_program; /* NULL: found by itself */
+    const char *chip_program; /* NULL: searched for */
     /*
      * The chip itself, for GBX_DEVICE_THREAD: runs on a thread of its own until the link closes.
-     * Returns false when a kernel would not end, so that what it uses must stay.
+     * Returns false when a kernel does not end: the memory that it uses must then stay.
      */
     bool (*device_main)(int link_socket);
 } gbx_hal_config;
@@ -100,7 +100,7 @@ typedef struct gbx_hal_caps {
     uint64_t gm_base;    /* first device address */
     uint64_t gm_bytes;   /* size of global memory */
     uint64_t gm_free;    /* bytes that are not allocated */
-    uint64_t gm_largest; /* ...the most of them in one piece */
+    uint64_t gm_largest; /* the most of gm_free in one piece */
 } gbx_hal_caps;
 
 typedef enum gbx_hal_event_kind {
@@ -112,7 +112,7 @@ typedef enum gbx_hal_event_kind {
 typedef struct gbx_hal_event {
     gbx_hal_event_kind kind;
     int exit_signal; /* LOST: the signal that ended it, or 0 */
-    int exit_code;   /* LOST: else its exit code; -1 when nobody knows */
+    int exit_code;   /* LOST: else its exit code, or -1 when unknown */
 } gbx_hal_event;
 
 typedef struct gbx_hal_ops {
@@ -130,8 +130,8 @@ typedef struct gbx_hal_ops {
 
     /*
      * The range must lie inside one allocation. Any thread, also after the chip has failed. An
-     * aligned copy of 8 bytes is one acquire load, or one release store, where the host maps, and
-     * one call of the system elsewhere.
+     * aligned copy of 8 bytes is one acquire load, or one release store, where the host maps GM,
+     * and one system call elsewhere.
      */
     gbx_status (*copy_in)(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes);
     gbx_status (*copy_out)(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes);
@@ -154,7 +154,7 @@ struct gbx_hal {
 /* All platforms, by index; NULL past the last. The first is the default. */
 const gbx_hal_ops *gbx_hal_platform(uint32_t index);
 
-/* GBX_NOT_FOUND, with the names there are, for an unknown one. */
+/* GBX_NOT_FOUND for an unknown name; the message lists the known ones. */
 GBX_MUST_USE gbx_status gbx_hal_find(const char *name, const gbx_hal_ops **out_ops);
 
 #endif

@@ -35,9 +35,9 @@ gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const in
     if (sent >= 0 && (size_t)sent == bytes)
         return NULL;
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
-        return gbx_fail(GBX_DEVICE_LOST, "sending to the other side: it has closed the link");
+        return gbx_fail(GBX_DEVICE_LOST, "sending over the link: the other side has closed it");
     return gbx_fail(GBX_IO, "sending %zu bytes over the link: %s", bytes,
-                    sent < 0 ? strerror(errno) : "only a part was taken");
+                    sent < 0 ? strerror(errno) : "only a part was sent");
 }
 
 static void close_all(const int *fds, size_t count) {
@@ -74,8 +74,7 @@ gbx_status gbx_link_receive(int socket, void *out_message, size_t bytes, int *ou
         close_all(fds, count);
         return gbx_fail(
             GBX_BAD_FORMAT,
-            "receiving over the link: %zd bytes and %zu descriptors%s where %zu and %zu "
-            "were expected",
+            "receiving over the link: got %zd bytes and %zu descriptors%s, expected %zu and %zu",
             received, count, is_cut ? " and more" : "", bytes, fd_count);
     }
     if (fd_count > 0)

@@ -108,10 +108,10 @@ static void wrong_size_is_a_bad_format_and_leaks_nothing(void **state) {
     static const struct {
         size_t bytes;
         const char *message;
-    } cases[] = {{1, "1 bytes and 2 descriptors where 40 and 2 were expected"},
-                 {39, "39 bytes and 2 descriptors where 40 and 2 were expected"},
-                 {41, "40 bytes and 2 descriptors and more where 40 and 2 were expected"},
-                 {64, "40 bytes and 2 descriptors and more where 40 and 2 were expected"}};
+    } cases[] = {{1, "got 1 bytes and 2 descriptors, expected 40 and 2"},
+                 {39, "got 39 bytes and 2 descriptors, expected 40 and 2"},
+                 {41, "got 40 bytes and 2 descriptors and more, expected 40 and 2"},
+                 {64, "got 40 bytes and 2 descriptors and more, expected 40 and 2"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         int fds[2] = {-1, -1};
         received[40] = 'g';
@@ -133,11 +133,11 @@ static void wrong_number_of_descriptors_is_a_bad_format_and_leaks_nothing(void *
         size_t sent;
         size_t expected;
         const char *message;
-    } cases[] = {{0, 2, "8 bytes and 0 descriptors where 8 and 2 were expected"},
-                 {1, 2, "8 bytes and 1 descriptors where 8 and 2 were expected"},
-                 {1, 0, "8 bytes and 1 descriptors where 8 and 0 were expected"},
-                 {2, 0, "8 bytes and 2 descriptors where 8 and 0 were expected"},
-                 {2, 1, "8 bytes and 2 descriptors where 8 and 1 were expected"}};
+    } cases[] = {{0, 2, "got 8 bytes and 0 descriptors, expected 8 and 2"},
+                 {1, 2, "got 8 bytes and 1 descriptors, expected 8 and 2"},
+                 {1, 0, "got 8 bytes and 1 descriptors, expected 8 and 0"},
+                 {2, 0, "got 8 bytes and 2 descriptors, expected 8 and 0"},
+                 {2, 1, "got 8 bytes and 2 descriptors, expected 8 and 1"}};
     const size_t open_before = count_open_files();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         uint64_t message = i;
@@ -151,7 +151,7 @@ static void wrong_number_of_descriptors_is_a_bad_format_and_leaks_nothing(void *
     close_ends(&pair);
 }
 
-/* More than gbx_link_send would ever send. */
+/* More than gbx_link_send sends. */
 static void send_three_fds(int socket, const void *message, size_t bytes, int fd) {
     union {
         struct cmsghdr header;
@@ -171,7 +171,7 @@ static void send_three_fds(int socket, const void *message, size_t bytes, int fd
     assert_int_equal(sendmsg(socket, &header, 0), bytes);
 }
 
-/* The kernel hands over the two that fit; taking them for the right two would be a mix-up. */
+/* The kernel hands over the two that fit; they need not be the two that are expected. */
 static void more_descriptors_than_fit_are_a_bad_format(void **state) {
     (void)state;
     ends pair = open_ends();
@@ -180,7 +180,7 @@ static void more_descriptors_than_fit_are_a_bad_format(void **state) {
     const size_t open_before = count_open_files();
     send_three_fds(pair.host, &message, sizeof message, pair.files[0]);
     assert_fails(gbx_link_receive(pair.chip, &message, sizeof message, fds, 2), GBX_BAD_FORMAT,
-                 "8 bytes and 2 descriptors and more where 8 and 2 were expected");
+                 "got 8 bytes and 2 descriptors and more, expected 8 and 2");
     assert_int_equal(count_open_files(), open_before);
     close_ends(&pair);
 }
@@ -193,7 +193,7 @@ static void a_bad_message_leaves_the_next_one_whole(void **state) {
     assert_ok(gbx_link_send(pair.host, sent, sizeof sent, pair.files, 1));
     assert_ok(gbx_link_send(pair.host, &sent[1], sizeof sent[1], NULL, 0));
     assert_fails(gbx_link_receive(pair.chip, &received, sizeof received, NULL, 0), GBX_BAD_FORMAT,
-                 "were expected");
+                 "expected");
     assert_ok(gbx_link_receive(pair.chip, &received, sizeof received, NULL, 0));
     assert_int_equal(received, 22);
     close_ends(&pair);
@@ -207,15 +207,15 @@ static void assert_send_is_lost_quietly(int kind) {
     close(pair[1]);
     for (size_t i = 0; i < 3; ++i)
         assert_fails(gbx_link_send(pair[0], &message, sizeof message, pair, i > 0), GBX_DEVICE_LOST,
-                     "closed the link");
+                     "the other side has closed it");
     assert_int_equal(sigpending(&pending), 0);
     assert_int_equal(sigismember(&pending, SIGPIPE), 0);
     close(pair[0]);
 }
 
 /*
- * Blocked, a SIGPIPE stays pending, and is seen, instead of ending the test. Linux raises none for
- * sequenced packets, so a stream shows that the link asks for none.
+ * A blocked SIGPIPE stays pending, where the test sees it, instead of ending the test. Linux raises
+ * none for sequenced packets; a stream socket shows that the link asks for none.
  */
 static void sending_to_a_closed_peer_is_a_lost_device_without_a_signal(void **state) {
     (void)state;
@@ -281,7 +281,7 @@ static void ignore_signal(int number) {
     (void)number;
 }
 
-/* The receiver has no way to say that it sleeps, so it is disturbed for a while. */
+/* The receiver cannot say that it sleeps, so signals are sent to it for a while. */
 static void *interrupt_then_send(void *argument) {
     const interrupter *job = argument;
     for (int i = 0; i < 20; ++i) {

@@ -19,8 +19,9 @@ gbx_status gbx_hal_find(const char *name, const gbx_hal_ops **out_ops) {
             return NULL;
         }
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", platforms[i]->name);
+        const char *separator = i == 0 ? "" : i + 1 < PLATFORM_COUNT ? ", " : " or ";
+        snprintf(names + used, sizeof names - used, "%s%s", separator, platforms[i]->name);
     }
     *out_ops = NULL;
-    return gbx_fail(GBX_NOT_FOUND, "platform \"%s\" is none of %s", name, names);
+    return gbx_fail(GBX_NOT_FOUND, "unknown platform \"%s\"; expected %s", name, names);
 }

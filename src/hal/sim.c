@@ -24,8 +24,7 @@
 
 #define BOOT_TIMEOUT_NS (10 * GBX_NS_PER_SECOND)
 
-/* A chip that runs ends at once, or as soon as a busy machine lets it; one that is stopped needs to
- * be killed. */
+/* A running chip ends at once, or soon on a busy machine; a stopped one must be killed. */
 #define END_GRACE_NS (5 * GBX_NS_PER_SECOND)
 
 static gbx_sim *sim_of(gbx_hal *hal) {
@@ -43,8 +42,8 @@ static gbx_sim *sim_of(gbx_hal *hal) {
 enum { SLOT_COUNT = 13 };
 
 /*
- * The kernel's own table of mappings says which slots are taken, also for those that the host only
- * reserves: so a device pointer that the host follows faults, and never meets a mapping of others.
+ * The table of mappings of this process says which slots are taken. A host that cannot map global
+ * memory reserves the slot all the same: a device pointer that it follows then always faults.
  */
 static gbx_status take_slot(gbx_sim *sim) {
     int protection = sim->is_mapped ? PROT_READ | PROT_WRITE : PROT_NONE;
@@ -64,7 +63,7 @@ static gbx_status take_slot(gbx_sim *sim) {
                             "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 ": %s",
                             sim->gm_bytes, base, strerror(errno));
         if (window != MAP_FAILED)
-            munmap(window, sim->gm_bytes); /* a kernel that takes the address for a hint */
+            munmap(window, sim->gm_bytes); /* a Linux that takes the address for a hint */
     }
     return gbx_fail(GBX_EXHAUSTED,
                     "opening a chip: all %d address slots for global memory are taken; close "
@@ -100,7 +99,6 @@ static gbx_status start_process(gbx_sim *sim, const char *chip_program, int devi
         close(device_socket);
         return status;
     }
-    /* Ctrl-C is for the host, which then ends the chip by closing the link. */
     static_assert(GBX_LINK_SOCKET_FD == GBX_SPAWN_FIRST_FD, "where the chip looks for it");
     char program[] = "glassbox-chip";
     char *const arguments[] = {program, NULL};
@@ -112,7 +110,7 @@ static gbx_status start_process(gbx_sim *sim, const char *chip_program, int devi
         sim->pid = 0;
         return gbx_fail(GBX_IO, "starting the chip %s: %s", path, strerror(error));
     }
-    /* Ours and not reaped: the number cannot have been given to another process. */
+    /* Our child and not reaped: no other process can have this number. */
     sim->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, sim->pid, 0));
     if (sim->pid_fd < 0)
         return gbx_fail(GBX_IO, "watching the chip process %d: %s", (int)sim->pid, strerror(errno));
@@ -131,8 +129,7 @@ static void note_ending(gbx_sim *sim, int wait_options) {
     if (result == 0 && info.si_pid == 0)
         return; /* still running */
     if (result == 0) {
-        /* Not reaped yet, so the number is still its own: processes that a kernel started end too.
-         */
+        /* Not reaped yet, so the number is still its own. Ends what kernels have started, too. */
         kill(-sim->pid, SIGKILL);
         result = wait_for_chip(sim, &info, 0);
     }
@@ -141,7 +138,7 @@ static void note_ending(gbx_sim *sim, int wait_options) {
         sim->ending.exit_code = info.si_status;
     else if (result == 0)
         sim->ending.exit_signal = info.si_status;
-    /* ECHILD: the host reaps all its children itself, so nobody knows how this one ended. */
+    /* ECHILD: the host reaps all its children itself, and how this one ended is unknown. */
     sim->pid = 0;
 }
 
@@ -156,7 +153,7 @@ static void reap(gbx_sim *sim) {
         struct pollfd ended = {.fd = sim->pid_fd, .events = POLLIN};
         if (sim->pid_fd >= 0 && gbx_poll(&ended, 1, END_GRACE_NS) == 0)
             gbx_log_warning("chip process %d does not end by itself; killing it", (int)sim->pid);
-        kill(sim->pid, SIGKILL); /* nothing to one that has ended and is not reaped */
+        kill(sim->pid, SIGKILL); /* no effect on one that has ended and is not reaped */
         note_ending(sim, 0);
     }
     if (sim->pid_fd >= 0)
@@ -174,7 +171,7 @@ static void *thread_main(void *argument) {
 
 static gbx_status start_thread(gbx_sim *sim, int device_socket) {
     sim->device_socket = device_socket;
-    /* Signals of the host are for its own threads, but those that an instruction raises are not. */
+    /* Only signals that an instruction raises; all others are for the host's own threads. */
     static const int own_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t others;
     sigset_t previous;
@@ -219,7 +216,7 @@ static gbx_status describe_early_end(gbx_sim *sim, gbx_status cause) {
     gbx_status_free(cause);
     if (sim->ending.exit_signal)
         return gbx_fail(GBX_DEVICE_LOST,
-                        "starting the chip: its process was ended by signal %d (%s)",
+                        "starting the chip: its process was killed by signal %d (%s)",
                         sim->ending.exit_signal, strsignal(sim->ending.exit_signal));
     if (sim->ending.exit_code < 0)
         return gbx_fail(GBX_DEVICE_LOST,
@@ -231,7 +228,7 @@ static gbx_status describe_early_end(gbx_sim *sim, gbx_status cause) {
                     sim->ending.exit_code);
 }
 
-/* A program that is not a chip may never answer. */
+/* Bounded: a program that is not a chip may never answer. */
 static gbx_status await_answer(const gbx_sim *sim) {
     struct pollfd answer = {.fd = sim->link_socket, .events = POLLIN};
     int ready = gbx_poll(&answer, 1, BOOT_TIMEOUT_NS);
@@ -271,8 +268,8 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
     if (ready.magic != GBX_LINK_MAGIC || ready.version != GBX_LINK_VERSION)
         return gbx_fail(GBX_BAD_FORMAT,
                         "starting the chip: it speaks version %" PRIu32
-                        " of the link and this library %" PRIu32
-                        "; GLASSBOX_CHIP is of another build",
+                        " of the link, this library speaks %" PRIu32
+                        "; GLASSBOX_CHIP is from another build",
                         ready.version, GBX_LINK_VERSION);
     if (ready.code != GBX_OK)
         return gbx_fail((gbx_code)ready.code, "starting the chip: %s", ready.message);
@@ -287,7 +284,7 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
         return gbx_fail_memory("opening a chip");
     sim->hal.ops = ops;
     sim->device = config->device;
-    /* A chip inside this process needs the mapping, whatever the platform lets the host do. */
+    /* A chip inside this process needs the mapping on every platform. */
     sim->is_mapped = maps_gm || config->device == GBX_DEVICE_THREAD;
     sim->device_main = config->device_main;
     sim->gm_bytes = config->gm_bytes;
@@ -308,7 +305,7 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
 void gbx_sim_close(gbx_hal *hal) {
     gbx_sim *sim = sim_of(hal);
     if (sim->link_socket >= 0) {
-        shutdown(sim->link_socket, SHUT_RDWR); /* ends the chip, also where a fork has a copy */
+        shutdown(sim->link_socket, SHUT_RDWR); /* ends the chip, even if a fork has a copy */
         close(sim->link_socket);
     }
     reap(sim);
@@ -318,8 +315,8 @@ void gbx_sim_close(gbx_hal *hal) {
     if (sim->doorbell_fd >= 0)
         close(sim->doorbell_fd);
     if (still_running) {
-        gbx_log_warning("a kernel on a thread of this process does not end: its thread and %" PRIu64
-                        " bytes of global memory stay until the process ends",
+        gbx_log_warning("a kernel does not end: its thread and %" PRIu64
+                        " bytes of global memory stay until this process ends",
                         sim->gm_bytes);
         sim->gm_base = 0;
     }
@@ -365,7 +362,7 @@ gbx_status gbx_sim_wait(gbx_hal *hal, int64_t timeout_ns, gbx_hal_event *out_eve
                                 {.fd = sim->pid_fd, .events = POLLIN}};
     if (gbx_poll(watched, 2, timeout_ns) < 0)
         return gbx_fail(GBX_IO, "waiting for the chip: %s", strerror(errno));
-    /* A ring first: what the chip said before it ended is still to be heard. */
+    /* The doorbell first: the chip may have reported something before it ended. */
     if (watched[0].revents & POLLIN) {
         uint64_t rings;
         ssize_t taken = read(sim->doorbell_fd, &rings, sizeof rings);

@@ -1,6 +1,6 @@
 /*
  * The simulated device that both platforms share: global memory in a memfd, the chip in a process
- * (or a thread) of its own, the link between. A platform adds what differs: whether the host maps
+ * (or a thread) of its own, the link between host and chip. A platform adds whether the host maps
  * global memory, and how bytes are copied.
  */
 #ifndef GBX_HAL_SIM_H
@@ -26,14 +26,14 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
 
 /*
  * GBX_EXHAUSTED says how much was asked, how much is free and how much of that in one piece.
- * `alignment` is a power of two. 0 bytes get an address of their own, of which none may be used.
+ * `alignment` is a power of two. 0 bytes get an address of their own; no byte of it may be used.
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes,
                                                uint64_t alignment, uint64_t *out_address);
 
 /*
- * GBX_NOT_FOUND for an address that is not the start of a live allocation, a double free too;
- * GBX_OUT_OF_RANGE for one that is not in global memory at all.
+ * GBX_NOT_FOUND for an address that is not the start of a live allocation (a double free, too);
+ * GBX_OUT_OF_RANGE for one outside global memory.
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address);
 
@@ -50,7 +50,7 @@ uint64_t gbx_gm_allocator_largest_piece(gbx_gm_allocator *allocator);
 /* --- sim.c --- */
 
 typedef struct gbx_sim {
-    gbx_hal hal;    /* first, so that a gbx_hal is a gbx_sim */
+    gbx_hal hal;    /* first: a gbx_hal is a gbx_sim */
     bool is_mapped; /* the window holds global memory; else it is reserved and faults */
     gbx_device_mode device;
 

@@ -30,8 +30,8 @@ int gbx_kernel_call_map(gbx_kernel_call *call, int fd) {
     if (mapped == MAP_FAILED)
         return FAIL(call, "mapping %llu bytes of global memory at %p: %s",
                     (unsigned long long)call->gm_bytes, wanted, strerror(errno));
-    munmap(mapped, call->gm_bytes); /* an old Linux takes the address for a hint */
-    return FAIL(call, "mapping global memory at %p: something else lies there", wanted);
+    munmap(mapped, call->gm_bytes); /* an old Linux treats the address as a hint */
+    return FAIL(call, "mapping global memory at %p: the address range is in use", wanted);
 }
 
 void gbx_kernel_call_unmap(const gbx_kernel_call *call) {
@@ -51,8 +51,8 @@ static int load_kernel(gbx_kernel_call *call, gbx_call_kernel *kernel) {
     return 0;
 }
 
-/* What is linked with -Ofast makes the thread that loads it take small numbers for 0. On a chip
- * that is none of those that call kernels. */
+/* An object linked with -Ofast makes the thread that loads it flush subnormals to zero. On a chip
+ * that thread does not call kernels, so the mode is restored. */
 int gbx_kernel_call_load(gbx_kernel_call *call) {
     int result = 0;
     fenv_t before;
@@ -66,22 +66,22 @@ int gbx_kernel_call_load(gbx_kernel_call *call) {
 
 /* --- faults --- */
 
-/* Set once, before any kernel runs: a handler has nothing else to go by. */
+/* Set once, before any kernel runs, for the signal handler. */
 static gbx_call_fault *noted_fault;
 static pid_t noting_process;
 static atomic_flag is_noted = ATOMIC_FLAG_INIT;
 
-/* What the thread is doing; written by itself alone. */
+/* The dispatch that this thread runs. */
 static _Thread_local uint32_t current_dispatch = GBX_CALL_NO_DISPATCH;
 
-/* The first one that comes is told; the others wait until the process ends. */
+/* Only the first fault is noted; other threads wait here until the process ends. */
 static _Noreturn void note_fault(gbx_call_fault_kind kind, const siginfo_t *info) {
     while (atomic_flag_test_and_set(&is_noted))
         pause();
     noted_fault->dispatch = current_dispatch;
     if (info) {
         noted_fault->signal = (uint32_t)info->si_signo;
-        /* Signals that somebody sent keep the sender where others keep the address. */
+        /* A signal sent by a process has its sender in place of the address. */
         noted_fault->has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
         noted_fault->address = noted_fault->has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
     }
@@ -93,7 +93,7 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     (void)context;
     if (getpid() == noting_process)
         note_fault(GBX_CALL_SIGNAL, info);
-    /* A process that a kernel forked speaks for nobody: it ends the way it would have. */
+    /* A process that a kernel forked ends as it would without this handler. */
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -113,19 +113,19 @@ void gbx_kernel_call_catch_faults(gbx_call_fault *fault) {
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; ++i)
         sigaction(fatal_signals[i], &action, NULL);
-    (void)atexit(on_exit_call); /* where it is refused, less is told */
+    (void)atexit(on_exit_call); /* if it fails, the dispatch that exits is unknown */
 }
 
 /* --- threads --- */
 
-/* What the threads of a run share. */
+/* Shared by the threads of a run. */
 typedef struct run {
     gbx_kernel_call *call;
     gbx_global_context global;
-    pthread_mutex_t gate;   /* held until all threads are there */
-    pthread_barrier_t wave; /* all of a wave have returned */
+    pthread_mutex_t gate;   /* held until all threads are started */
+    pthread_barrier_t wave; /* reached when all kernels of a wave have returned */
     uint32_t lane_count;    /* threads; thread i calls dispatches i, i + lane_count, ... */
-    int is_abandoned;       /* behind the gate */
+    int is_abandoned;       /* protected by the gate */
 } run;
 
 typedef struct lane {
@@ -175,12 +175,12 @@ static void call_kernel(run *r, uint32_t index) {
     set_state(call, index, GBX_CALL_ENDED);
 }
 
-/* Runs when a kernel calls pthread_exit: the others may wait for it forever. */
+/* Runs when a kernel calls pthread_exit: the other threads could wait for it forever. */
 static void on_thread_end(void *unused) {
     (void)unused;
     if (noted_fault)
         note_fault(GBX_CALL_THREAD_END, NULL);
-    fputs("a kernel ended the thread it ran on; it has to return\n", stderr);
+    fputs("a kernel ended its thread; it must return instead\n", stderr);
     _exit(GBX_CALL_FAULT_EXIT);
 }
 
@@ -196,13 +196,13 @@ static void run_waves(lane *l) {
     }
 }
 
-/* Calls what is the lane's; a kernel that ends the thread does not come back here. */
+/* Calls the dispatches of a lane; does not return if a kernel ends the thread. */
 static void run_lane(lane *l) {
-    /* A signal may come because the stack is full: its handler runs at the stack's other end. */
+    /* A full stack raises a signal too: its handler needs a stack that is reserved beforehand. */
     _Alignas(64) char signal_stack[SIGNAL_STACK_BYTES];
     stack_t wanted = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     stack_t before;
-    fenv_t rounding; /* a kernel may leave another one to the next call */
+    fenv_t rounding; /* which a kernel may change */
     fegetenv(&rounding);
     sigaltstack(&wanted, &before);
     pthread_cleanup_push(on_thread_end, NULL);
@@ -233,7 +233,7 @@ static void measure(gbx_kernel_call *call, const lane *lanes, uint32_t count) {
     call->ns = end_ns - start_ns;
 }
 
-/* The first lane is this thread: a task of one dispatch needs no other. */
+/* The first lane is this thread: a task with one dispatch needs no other. */
 static int run_lanes(run *r, lane *lanes) {
     int error = 0;
     uint32_t started = 1;
@@ -256,7 +256,7 @@ static int run_lanes(run *r, lane *lanes) {
     return 0;
 }
 
-/* Dispatches that run together: all subtasks of as many blocks as the chip has. */
+/* Dispatches that run at a time: all subtasks of as many blocks as the chip has. */
 static uint32_t count_lanes(const gbx_kernel_call *call) {
     uint32_t subtasks = 1;
     while (subtasks < call->dispatch_count &&
@@ -273,10 +273,10 @@ int gbx_kernel_call_run(gbx_kernel_call *call) {
                         .blocks = call->chip_blocks},
              .lane_count = count_lanes(call)};
     if (r.lane_count == 0)
-        return FAIL(call, "there is nothing to call");
+        return FAIL(call, "the call has no dispatches");
     lane *lanes = calloc(r.lane_count, sizeof *lanes);
     if (!lanes)
-        return FAIL(call, "no memory for %u threads", r.lane_count);
+        return FAIL(call, "out of memory for %u threads", r.lane_count);
     pthread_mutex_init(&r.gate, NULL);
     pthread_barrier_init(&r.wave, NULL, r.lane_count);
     int result = run_lanes(&r, lanes);

@@ -1,6 +1,6 @@
 /*
- * One call of the kernels of a task: the memory that they work on, what kernel_entry gets, and on
- * which threads it is called. Needs nothing but the C library and <glassbox/kernel.h>:
+ * Calls the kernels of one task: the memory they work on, the arguments of kernel_entry, and the
+ * threads that call it. Needs only the C library and <glassbox/kernel.h>:
  *
  *     gbx_kernel_call call = {.gm_base = ..., .slots = ..., .dispatches = ...};
  *     if (gbx_kernel_call_map(&call, -1) || gbx_kernel_call_load(&call))
@@ -8,9 +8,9 @@
  *     ... put the inputs where the tensors say ...
  *     if (gbx_kernel_call_run(&call))
  *         puts(call.error);
- *     ... look at the outputs; call.ns is how long it took ...
+ *     ... read the outputs; call.ns is how long it took ...
  *
- * Each function returns 0, or -1 with one sentence in call.error. One thread uses a call.
+ * Each function returns 0, or -1 with one sentence in call.error. Only one thread uses a call.
  */
 #ifndef GBX_REPLAY_CALL_H
 #define GBX_REPLAY_CALL_H
@@ -23,7 +23,7 @@
 enum {
     GBX_CALL_SLOTS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS,
     GBX_CALL_ERROR_BYTES = 512,
-    GBX_CALL_MAX_BLOCKS = 24 /* that run together */
+    GBX_CALL_MAX_BLOCKS = 24 /* at a time */
 };
 
 typedef enum gbx_call_slot_kind {
@@ -50,7 +50,7 @@ typedef struct gbx_call_dispatch {
 
 typedef struct gbx_call_kernel {
     const char *object;                  /* path of a shared object with kernel_entry */
-    void (*entry)(const uint64_t *args); /* is called; where NULL, _load finds it in `object` */
+    void (*entry)(const uint64_t *args); /* if NULL, _load finds it in `object` */
 } gbx_call_kernel;
 
 typedef enum gbx_call_state {
@@ -62,30 +62,30 @@ typedef enum gbx_call_state {
 typedef struct gbx_kernel_call {
     uint64_t gm_base; /* global memory: its first address, a multiple of the page size */
     uint64_t gm_bytes;
-    uint32_t chip_blocks; /* so many blocks run together; then the next */
+    uint32_t chip_blocks; /* how many blocks run at a time */
     uint32_t block_num;   /* of the task */
     gbx_call_slot slots[GBX_CALL_SLOTS];
     gbx_call_kernel kernels[GBX_SUBTASK_COUNT];
     const gbx_call_dispatch *dispatches; /* by block, then subtask */
     uint32_t dispatch_count;
-    _Atomic uint32_t *states; /* gbx_call_state of each dispatch; NULL where nobody asks */
+    _Atomic uint32_t *states; /* gbx_call_state of each dispatch; may be NULL */
 
     uint64_t ns; /* _run: from the start of the first kernel to the end of the last */
     char error[GBX_CALL_ERROR_BYTES];
 } gbx_kernel_call;
 
-/* Maps global memory at gm_base: the file `fd`, or memory of its own, all zero, for -1. Fails when
- * something else lies there. */
+/* Maps global memory at gm_base: the file `fd`, or new memory, all zero, for -1. Fails if the
+ * address range is in use. */
 int gbx_kernel_call_map(gbx_kernel_call *call, int fd);
 void gbx_kernel_call_unmap(const gbx_kernel_call *call);
 
-/* Loads the kernels that have no entry; they stay loaded. */
+/* Loads the kernels without entry; they stay loaded. */
 int gbx_kernel_call_load(gbx_kernel_call *call);
 
 /*
- * Calls every dispatch, each on a thread, the first on this one. All subtasks of a block run
- * together, and so do up to chip_blocks blocks, which may wait for each other. The next ones start
- * when all these have returned. It may be called again.
+ * Calls every dispatch on its own thread, the first on this one. All subtasks of up to chip_blocks
+ * blocks run at a time, and may wait for each other; the next blocks start when all have returned.
+ * It may be called again.
  */
 int gbx_kernel_call_run(gbx_kernel_call *call);
 
@@ -100,20 +100,20 @@ typedef enum gbx_call_fault_kind {
 #define GBX_CALL_NO_DISPATCH UINT32_MAX
 enum { GBX_CALL_FAULT_EXIT = 70 }; /* exit code of a process that has noted a fault */
 
-/* What happened, in memory that others can look at when the process is gone. */
+/* A fault, in memory that outlives the process. */
 typedef struct gbx_call_fault {
     _Atomic uint32_t kind; /* gbx_call_fault_kind; written last */
     uint32_t signal;
-    uint32_t dispatch; /* the one that it happened in; GBX_CALL_NO_DISPATCH on another thread */
+    uint32_t dispatch; /* where it happened; GBX_CALL_NO_DISPATCH on another thread */
     uint32_t has_address;
-    uint64_t address; /* that the kernel touched, or the instruction that could not be run */
-    _Atomic uint32_t exiting; /* the dispatch that called exit, 1 first; 0 for none */
+    uint64_t address;         /* that the kernel accessed, or the instruction that failed */
+    _Atomic uint32_t exiting; /* the dispatch that called exit, from 1; 0 for none */
 } gbx_call_fault;
 
 /*
- * From here on a fatal signal in this process, and a kernel that ends its thread, is noted in
- * `fault`, and the process exits with GBX_CALL_FAULT_EXIT. Without it, signals do what they do. A
- * kernel that calls exit is noted, too.
+ * From now on a fatal signal in this process, or a kernel that ends its thread, is noted in
+ * `fault`, and the process exits with GBX_CALL_FAULT_EXIT; without this call, signals have their
+ * usual effect. A kernel that calls exit is noted, too.
  */
 void gbx_kernel_call_catch_faults(gbx_call_fault *fault);
 

@@ -1,4 +1,4 @@
-/* What the files of src/replay share among themselves. */
+/* Shared by the files of src/replay. */
 #ifndef GBX_REPLAY_INTERNAL_H
 #define GBX_REPLAY_INTERNAL_H
 
@@ -7,19 +7,18 @@
 
 /* --- session.c --- */
 
-/* run.json of a dump; *out_kept is NULL where it has none, as dumps of other tools. */
+/* Reads run.json of a dump; *out_kept is NULL if it has none, as dumps of other tools do. */
 GBX_MUST_USE gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run **out_kept);
 
 /* --- task.c, task_missing.c --- */
 
-/* What a signature says of a parameter, "in", "scalar:float32"...: of gbx_parameters;
+/* The number in gbx_parameters of a declared parameter, "in", "scalar:float32"...;
  * GBX_PARAMETER_COUNT for a word of another tool. */
 uint32_t gbx_replay_parameter(const char *declared);
 
-/* What a dump tells of each slot of args[] of a task. */
-
+/* What a dump records about one slot of args[] of a task. */
 typedef struct gbx_task_slot {
-    bool is_known; /* something says that the kernel gets it */
+    bool is_known; /* a record, dispatch or signature says that the kernel gets it */
     bool is_tensor;
     uint32_t role;
     uint32_t dtype;
@@ -27,12 +26,12 @@ typedef struct gbx_task_slot {
     gbx_tensor view;
     bool has_bits; /* of a scalar: */
     uint64_t bits;
-    bool has_before;         /* there is a record of it before dispatch: */
+    bool has_before;         /* it has a record before dispatch: */
     uint64_t before;         /* its entry */
     uint16_t before_flags;   /* of the record */
     uint64_t before_bytes;   /* of payload */
-    bool is_before_complete; /* with all bytes */
-    uint64_t after;          /* the entry with all its bytes after completion, or NO_ENTRY */
+    bool is_before_complete; /* the payload is complete */
+    uint64_t after;          /* the entry after completion with complete payload, or NO_ENTRY */
     bool is_lost;            /* a LOSS record names it: */
     uint32_t loss_cause;
     bool is_mismatched; /* a SKIPPED record names it */
@@ -43,18 +42,18 @@ typedef struct gbx_task_slots {
     gbx_reader *reader;
     gbx_replay_task *task;
     bool has_task;
-    bool is_skipped; /* nobody told which words of it are tensors */
+    bool is_skipped; /* its tensors are undescribed */
     bool has_done;
     bool has_in_flight;
     bool has_dispatches;
     bool has_signature;
-    bool has_unnamed_losses; /* of any task: nobody knows of which */
-    bool has_early_losses;   /* of them, some while the run went on */
+    bool has_unnamed_losses; /* losses that do not name their task */
+    bool has_early_losses;   /* such losses before the end of the run */
     gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS];
-    uint32_t count; /* one past the last that is known */
+    uint32_t count; /* one past the last known slot */
 } gbx_task_slots;
 
-/* GBX_NOT_FOUND with all that is missing; NULL where the task can be called. */
+/* GBX_NOT_FOUND with a list of all that is missing; NULL if the task can be called. */
 GBX_MUST_USE gbx_status gbx_task_slots_check(const gbx_task_slots *slots);
 
 #endif

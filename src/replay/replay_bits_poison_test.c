@@ -16,7 +16,7 @@ static gbx_tensor make_tensor(uint32_t dtype, uint32_t ndims, const int64_t *sha
     return tensor;
 }
 
-/* Of each width, every second element is written, with all values that a first byte can have. */
+/* For each width, every second element is written, with all values of a first byte. */
 static void test_elements_of_whole_bytes(void **state) {
     static const uint32_t dtypes[] = {GBX_UINT8, GBX_BFLOAT16, GBX_FLOAT32, GBX_FLOAT64};
     (void)state;
@@ -57,7 +57,7 @@ static void test_one_byte_is_written(void **state) {
     assert_int_equal(got[0], 1);
 }
 
-/* A value that is the poison of one of both runs was written. */
+/* A value that equals the poison of only one run was written. */
 static void test_values_that_are_poison(void **state) {
     const int64_t shape[1] = {2};
     gbx_tensor tensor = make_tensor(GBX_UINT8, 1, shape);
@@ -69,7 +69,7 @@ static void test_values_that_are_poison(void **state) {
     assert_int_equal(got[1], 2);
 }
 
-/* Rows of three halves have two bytes; the fourth half is no element. */
+/* Rows of three halves have two bytes; the fourth half is unused. */
 static void test_int4(void **state) {
     const int64_t shape[2] = {2, 3};
     gbx_tensor tensor = make_tensor(GBX_INT4, 2, shape);
@@ -83,7 +83,7 @@ static void test_int4(void **state) {
     static const unsigned char left[4] = {0xf0, 0xf0, 0x00, 0xff};
     assert_memory_equal(got, left, sizeof left);
     assert_int_equal(want[0], 0x30);
-    /* Where all elements are written, the half that is none does not count. */
+    /* If all elements are written, the unused half does not count. */
     unsigned char whole[4] = {0x11, 0xa1, 0x11, 0xa1};
     assert_false(gbx_poison_is_in(&tensor, whole, poisons[0]));
 }

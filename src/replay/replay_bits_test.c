@@ -84,7 +84,7 @@ static void an_inout_of_one_dispatch_counts_where_it_changed(void **state) {
     assert_true(c.max_abs == 1.0);
 }
 
-/* Rows of three take two bytes: the half at their end is no element. */
+/* Rows of three take two bytes: the half at their end is unused. */
 static void int4_is_compared_by_halves(void **state) {
     (void)state;
     gbx_tensor tensor = vector_of(GBX_INT4, 2, 3);

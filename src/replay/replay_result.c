@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "text/names.h"
 
-/* How elements lie in a payload. */
+/* The layout of a payload. */
 typedef struct layout {
     uint32_t element_bytes; /* 0 for 4 bits */
     uint64_t row_elements;  /* of 4 bits: rows begin with a byte */
@@ -23,7 +24,7 @@ static layout layout_of(const gbx_tensor *tensor) {
     return l;
 }
 
-/* Where half an element lies, and how far its bits in the byte. */
+/* The byte of a half-byte element, and the shift of its bits in it. */
 static uint64_t half_byte(const layout *l, uint64_t number, unsigned *out_shift) {
     uint64_t column = number % l->row_elements;
     *out_shift = column % 2 ? 4 : 0;
@@ -53,7 +54,7 @@ static inline uint64_t element(const layout *l, const unsigned char *payload, ui
     }
 }
 
-/* The bits of an element that nobody wrote. */
+/* The bits of an element that still holds the poison. */
 static uint64_t poison_of(const layout *l, uint64_t number, uint8_t poison) {
     if (l->element_bytes == 0)
         return number % l->row_elements % 2 ? poison >> 4 : poison & 15u;
@@ -118,7 +119,7 @@ bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits
            bits == poison_of(&l, number, GBX_REPLAY_OTHER_POISON);
 }
 
-/* An element of several bytes that holds it has it in its first byte. */
+/* A poisoned element has the poison in its first byte, too. */
 bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison) {
     layout l = layout_of(tensor);
     uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
@@ -157,7 +158,7 @@ uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again
     return cleared;
 }
 
-/* --- what it is --- */
+/* --- describing --- */
 
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
     size_t length = strlen(result->kernel);
@@ -216,7 +217,7 @@ void gbx_replay_result_free(gbx_replay_result *result) {
     *result = (gbx_replay_result){0};
 }
 
-/* Whether the recorded run ended with this task. */
+/* Notes whether the recorded run ended in this task. */
 static void note_end(const gbx_replay_job *job, gbx_replay_result *result) {
     const gbx_record_outcome *outcome = job->outcome;
     if (result->did_complete)
@@ -261,7 +262,7 @@ static gbx_status read_dump(const gbx_replay_job *job, const gbx_replay_result *
         if (output->is_compared)
             GBX_TRY(read_entry(job, argument->after, &output->tensor,
                                &payloads->dump[output->argument]));
-        /* Of one dispatch, what others wrote to an inout is not its own. */
+        /* When only one dispatch runs, other dispatches wrote parts of an inout. */
         if (output->is_compared && argument->role == GBX_ROLE_INOUT && job->request.dispatch >= 0)
             GBX_TRY(read_entry(job, argument->before, &output->tensor,
                                &payloads->before[output->argument]));
@@ -299,7 +300,7 @@ static void compare(const gbx_replay_job *job, const gbx_replay_payloads *payloa
     }
 }
 
-/* Whether the run with the other poison can tell more. */
+/* Whether a run with the other poison can show more. */
 static bool is_doubtful(const gbx_replay_result *result) {
     for (size_t i = 0; i < result->output_count; ++i)
         if (result->outputs[i].bits.mismatches > 0 || result->outputs[i].bits.not_written > 0)
@@ -338,7 +339,7 @@ static gbx_replay_verdict judge(const gbx_replay_result *result) {
     return sums.not_written > 0 ? GBX_REPLAY_PARTLY : GBX_REPLAY_EXACT;
 }
 
-/* Names the argument that a stray write hit. */
+/* Finds the argument that a stray write hit. */
 static void place_stray(const gbx_replay_job *job, gbx_replay_result *result) {
     uint64_t address = result->outcome.stray_address;
     for (uint32_t i = 0; result->outcome.stray_bytes > 0 && i < job->request.task->argument_count;
@@ -393,12 +394,7 @@ static bool is_like_first(const gbx_replay_result *result, unsigned char *const 
     return true;
 }
 
-static int compare_ns(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* The runs after the first; `ns` has its time. */
+/* The runs after the first; ns[0] is the time of the first. */
 static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *first,
                          gbx_replay_payloads *now, uint64_t *ns, gbx_replay_result *result) {
     for (uint64_t i = 1; i < job->runs; ++i) {
@@ -413,7 +409,7 @@ static gbx_status repeat(const gbx_replay_job *job, const gbx_replay_payloads *f
         GBX_TRY(gather(job, result, now->replay));
         result->times.different += !is_like_first(result, first->replay, now->replay);
     }
-    qsort(ns, job->runs, sizeof *ns, compare_ns);
+    qsort(ns, job->runs, sizeof *ns, gbx_compare_u64);
     uint64_t low = ns[(job->runs - 1) / 2], high = ns[job->runs / 2];
     result->times = (gbx_replay_times){job->runs, ns[0], low + (high - low) / 2, ns[job->runs - 1],
                                        result->times.different};

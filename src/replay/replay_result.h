@@ -1,4 +1,4 @@
-/* One task run again and compared with the dump: what reports are made from. */
+/* Runs one task again and compares it with the dump: the data for reports. */
 #ifndef GBX_REPLAY_REPLAY_RESULT_H
 #define GBX_REPLAY_REPLAY_RESULT_H
 
@@ -12,70 +12,69 @@
 #include "replay/engine/engine.h"
 
 /*
- * --- what it left in an output against what the dump holds, bit for bit ---
+ * --- outputs of the replay and of the dump, compared bit for bit ---
  *
- * An output is filled with a poison before the kernel runs; where both of two runs with different
- * poisons leave it, the kernel did not write. All functions of this part are pure.
+ * An output is filled with a poison before the kernel runs. An element that keeps it in two runs
+ * with different poisons was not written. All functions of this part are pure.
  */
 
 enum { GBX_REPLAY_POISON = 0xa5, GBX_REPLAY_OTHER_POISON = 0x5a };
 
-/* Row-major payloads of one tensor; those marked so may be NULL. */
+/* Row-major payloads of one tensor; all but `replay` may be NULL. */
 typedef struct gbx_bits_payloads {
-    const unsigned char *dump;   /* NULL: nothing to compare with */
+    const unsigned char *dump;   /* to compare with */
     const unsigned char *replay; /* of the run with GBX_REPLAY_POISON */
-    const unsigned char *other;  /* NULL; of the run with GBX_REPLAY_OTHER_POISON */
-    const unsigned char *before; /* NULL; what the tensor held before: elements that still do count
-                                    as not written */
-    bool is_poisoned;            /* false for an inout, which holds its own bytes before */
+    const unsigned char *other;  /* of the run with GBX_REPLAY_OTHER_POISON */
+    const unsigned char *before; /* the run: an unchanged element counts as not written */
+    bool is_poisoned;            /* false for an inout, which starts with its own bytes */
 } gbx_bits_payloads;
 
 typedef struct gbx_bits_comparison {
     uint64_t elements;
     uint64_t not_written; /* the rest is compared */
-    uint64_t unstable;    /* written, and not the same in both runs */
-    uint64_t mismatches;  /* written, and not what the dump holds */
-    double max_abs;       /* of them: |dump - replay|; infinite where one is not finite */
-    uint64_t first_bad;   /* row-major number of the first, where there are mismatches */
-    uint64_t dump_bits;   /* of it */
+    uint64_t unstable;    /* written, and different in both runs */
+    uint64_t mismatches;  /* written, and different from the dump */
+    double max_abs;       /* of mismatches: |dump - replay|; infinite if one is not finite */
+    uint64_t first_bad;   /* row-major number of the first mismatch */
+    uint64_t dump_bits;   /* of the first mismatch */
     uint64_t replay_bits;
 } gbx_bits_comparison;
 
 gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_payloads *payloads);
 
-/* Whether the kernel wrote an element; needs `replay`, and `other` where there may be poison. */
+/* Whether the kernel wrote an element; a poisoned output needs `other`. */
 bool gbx_bits_is_written(const gbx_tensor *tensor, const gbx_bits_payloads *payloads,
                          uint64_t number);
 
 /* The raw bits of an element by its row-major number. */
 uint64_t gbx_bits_element(const gbx_tensor *tensor, const unsigned char *payload, uint64_t number);
 
-/* Whether bits are what an element that was not written holds, with either of the two poisons. */
+/* Whether bits equal either of the two poisons. */
 bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits);
 
 /* Whether any element of a row-major payload has all its bytes equal to `poison`. */
 bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison);
 
 /*
- * `want` and `again` are what the same calls left over two poisons that differ in every bit. Sets
- * each element that holds its poison in both to 0 in all three, and counts them.
+ * `want` and `again` are results of the same calls with two poisons that differ in every bit. Sets
+ * each element that still holds its poison in both to 0 in all three payloads, and counts them.
  */
 uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
                                const unsigned char poisons[2], void *got);
 
-/* |a - b|: 0 for equal bits, infinite where one of two is not finite. */
+/* |a - b|: 0 for equal bits, otherwise infinite if one is not finite. */
 double gbx_bits_distance(uint32_t dtype, uint64_t a, uint64_t b);
 
 /* --- the result --- */
 
 typedef enum gbx_replay_verdict {
-    GBX_REPLAY_EXACT = 0,   /* every element of every output that the dump has, has its bits */
-    GBX_REPLAY_PARTLY = 1,  /* every element that it writes has, and there are some */
-    GBX_REPLAY_DIFFERS = 2, /* some have not */
+    GBX_REPLAY_EXACT = 0,   /* all outputs that the dump has are equal, bit for bit */
+    GBX_REPLAY_PARTLY = 1,  /* so are all elements that it writes, but not all are written */
+    GBX_REPLAY_DIFFERS = 2, /* some written elements differ */
     GBX_REPLAY_NOTHING_WRITTEN = 3, /* it writes no element of any output */
-    GBX_REPLAY_NOT_COMPARED = 4,    /* it ran, and the dump has no outputs to compare with */
+    GBX_REPLAY_NOT_COMPARED = 4,    /* it ran, but the dump has no outputs to compare with */
     GBX_REPLAY_FAULT = 5,           /* it crashed, hung or ended the process */
-    GBX_REPLAY_REFUSED = 6,         /* it did not run; of one of several tasks */
+    GBX_REPLAY_REFUSED = 6,         /* it did not run; only when several tasks are replayed */
     GBX_REPLAY_VERDICT_COUNT = 7
 } gbx_replay_verdict;
 
@@ -89,7 +88,7 @@ typedef struct gbx_replay_compared {
     gbx_tensor tensor;
     bool is_compared; /* false: the dump does not have it, or it was in flight */
     bool is_exact;
-    bool is_unchanged; /* exact, and what it held before the call: perhaps it was not written */
+    bool is_unchanged; /* exact, but the same as before the call: maybe not written */
     gbx_bits_comparison bits;
 } gbx_replay_compared;
 
@@ -98,41 +97,42 @@ typedef struct gbx_replay_times {
     uint64_t min_ns;
     uint64_t median_ns;
     uint64_t max_ns;
-    uint64_t different; /* runs that did not leave the bits of the first */
+    uint64_t different; /* runs whose result differs from that of the first */
 } gbx_replay_times;
 
 /* Why a task did not run. */
 typedef struct gbx_replay_refusal {
     gbx_code code;
     gbx_replay_lack lack;
-    char *reason;   /* beside the task's name and lack; NULL where memory is out, like the next */
-    char *sentence; /* the same, to stand alone */
+    char
+        *reason; /* to print after the task's name and lack; NULL if out of memory, like the next */
+    char *sentence; /* the same as a complete sentence */
 } gbx_replay_refusal;
 
 typedef struct gbx_replay_result {
     gbx_replay_verdict verdict;
     uint64_t task;
     uint64_t task_id;
-    char title[GBX_REPLAY_TITLE_BYTES];   /* with the dispatch, where it is one */
-    char kernel[GBX_REPLAY_KERNEL_BYTES]; /* of a mix "matmul+add" */
+    char title[GBX_REPLAY_TITLE_BYTES];   /* with the dispatch if there is only one */
+    char kernel[GBX_REPLAY_KERNEL_BYTES]; /* "matmul+add" for a mix */
     int64_t dispatch;                     /* -1 for all */
     uint32_t dispatch_count;
-    bool has_core_ids;   /* those of the run; else they are a guess */
+    bool has_core_ids;   /* those of the run; else they are guessed */
     bool did_complete;   /* in the recorded run */
-    bool is_end_of_run;  /* it is what the recorded run ended with */
-    bool is_end_unknown; /* the run failed, and an older dump does not tell in which task */
+    bool is_end_of_run;  /* the recorded run ended in this task */
+    bool is_end_unknown; /* the run failed, and an older dump does not record in which task */
     gbx_replay_outcome outcome;
-    bool is_other_poison;   /* the fault came with GBX_REPLAY_OTHER_POISON alone */
-    uint64_t fault_run;     /* of several: the one with the fault, 1 first; 0 where it is one run */
-    int64_t stray_argument; /* slot that outcome.stray_address lies in; -1 for none */
-    const char *stray_name; /* of it; NULL */
+    bool is_other_poison;   /* the fault came only with GBX_REPLAY_OTHER_POISON */
+    uint64_t fault_run;     /* the run with the fault, from 1; 0 if there was only one run */
+    int64_t stray_argument; /* slot that contains outcome.stray_address; -1 for none */
+    const char *stray_name; /* of that argument; may be NULL */
     gbx_replay_compared *outputs;
     size_t output_count;
     gbx_replay_times times;
     gbx_replay_refusal refusal; /* of GBX_REPLAY_REFUSED */
 } gbx_replay_result;
 
-/* Payloads by argument of the task; NULL where there is none. */
+/* Payloads by argument of the task; NULL for none. */
 typedef struct gbx_replay_payloads {
     unsigned char *dump[GBX_REPLAY_MAX_ARGUMENTS];
     unsigned char *replay[GBX_REPLAY_MAX_ARGUMENTS];
@@ -142,33 +142,32 @@ typedef struct gbx_replay_payloads {
 
 typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
-    gbx_replay_request request; /* with GBX_REPLAY_POISON */
-    const char *run_end;        /* what the recorded run ended with; "" where that was well */
-    const gbx_record_outcome
-        *outcome;  /* the same for programs; NULL where the dump does not tell */
-    uint64_t runs; /* 1 and up */
+    gbx_replay_request request;        /* with GBX_REPLAY_POISON */
+    const char *run_end;               /* how the recorded run ended; "" if well */
+    const gbx_record_outcome *outcome; /* the same as a record; NULL if the dump has none */
+    uint64_t runs;                     /* at least 1 */
 } gbx_replay_job;
 
 /*
- * Runs it as often as it takes: once; once more with the other poison where the first left doubts;
- * and for job->runs. Both outputs are to be freed, whether it fails or not.
+ * Runs the task job->runs times, and once more with the other poison if the first run leaves
+ * doubts. The caller frees both outputs, even after a failure.
  */
 GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
                                            gbx_replay_payloads *out_payloads,
                                            gbx_replay_result *out_result);
 
-/* Adds the name of a kernel to result->kernel. */
+/* Appends the name of a kernel to result->kernel. */
 void gbx_replay_result_name(gbx_replay_result *result, const char *kernel);
 
 void gbx_replay_result_free(gbx_replay_result *result);
 void gbx_replay_payloads_free(gbx_replay_payloads *payloads);
 
-/* Over all outputs that are compared; `unstable` over the others, too. */
+/* Over all compared outputs, unless noted. */
 typedef struct gbx_replay_sums {
     uint64_t outputs;
-    uint64_t not_compared; /* outputs, like the next */
-    uint64_t unchanged;
-    uint64_t written; /* elements, of those that are not compared, too */
+    uint64_t not_compared; /* outputs */
+    uint64_t unchanged;    /* outputs */
+    uint64_t written;      /* elements of all outputs, like `unstable` */
     uint64_t elements;
     uint64_t not_written;
     uint64_t mismatches;

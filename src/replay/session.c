@@ -52,7 +52,7 @@ void gbx_replay_session_close(gbx_replay_session *session) {
 
 /* --- which tasks --- */
 
-/* The first task from `from` on; UINT64_MAX where there is none. */
+/* The first task from `from` on; UINT64_MAX if there is none. */
 static gbx_status next_task(const gbx_replay_session *s, uint64_t from, uint64_t *out_task) {
     uint64_t position = gbx_reader_find(s->reader, from);
     const gbx_record *record;
@@ -79,8 +79,8 @@ gbx_status gbx_replay_session_find_id(const gbx_replay_session *session, uint64_
     }
     if (found_count == 1)
         return NULL;
-    return gbx_fail(GBX_OUT_OF_RANGE, "%s of this id; glassbox view lists the tasks",
-                    found_count ? "the dump has several tasks" : "the dump has no task");
+    return gbx_fail(GBX_OUT_OF_RANGE, "the dump has %s with this id; see glassbox view",
+                    found_count ? "several tasks" : "no task");
 }
 
 /* --- one task --- */
@@ -90,7 +90,7 @@ gbx_status gbx_replay_session_check_dispatch(const gbx_replay_session *session,
     if (session->config.dispatch < (int64_t)task->dispatch_count)
         return NULL;
     return gbx_fail(GBX_OUT_OF_RANGE,
-                    "--dispatch %" PRId64 ": the last one of this task is %" PRIu32,
+                    "--dispatch %" PRId64 ": the last dispatch of this task is %" PRIu32,
                     session->config.dispatch, task->dispatch_count - 1);
 }
 
@@ -111,7 +111,7 @@ gbx_status gbx_replay_session_job(const gbx_replay_session *session, const gbx_r
 
 /* --- several tasks --- */
 
-/* Consumes the status. What the task was is known as far as it was read. */
+/* Consumes the status. The task may have been read only in part. */
 static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_result *result) {
     *result = (gbx_replay_result){.verdict = GBX_REPLAY_REFUSED,
                                   .task = task->task,
@@ -140,7 +140,6 @@ gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, u
             break;
         GBX_TRY(
             gbx_array_reserve(&list->items, &list->capacity, list->count + 1, "replaying tasks"));
-        /* What stops one task does not stop the others. */
         gbx_replay_result *result = &list->items[list->count++];
         gbx_replay_task task;
         gbx_replay_payloads payloads;
@@ -181,7 +180,7 @@ enum { MAX_WORDS = 48, COMMAND_BYTES = 2 * PATH_MAX + 64 };
 typedef struct command {
     char *words[MAX_WORDS];
     size_t count;
-    char texts[GBX_SUBTASK_COUNT][COMMAND_BYTES]; /* where sources are */
+    char texts[GBX_SUBTASK_COUNT][COMMAND_BYTES]; /* that locate sources */
     size_t text_count;
     char directory[PATH_MAX]; /* of the temporary file */
     char file[PATH_MAX + 16];
@@ -200,13 +199,12 @@ static void add_command(command *line, const char *text) {
 
 /* --- sources --- */
 
-/* Can stand between quotes in a command of gdb. */
+/* Whether a path can be quoted in a gdb command. */
 static bool is_quotable(const char *path) {
     return gbx_text_is_plain(path) && !strpbrk(path, "\"'\\");
 }
 
-/* Takes the parts at the end away that are the same in both, as long as the names are: what
- * includes lie beside is then found, too. */
+/* Removes the trailing parts that both paths share: included files nearby are then found, too. */
 static void strip_common(char *from, char *to) {
     for (;;) {
         char *left = strrchr(from, '/'), *right = strrchr(to, '/');
@@ -243,8 +241,8 @@ static gbx_status make_file(const gbx_replay_job *job, command *line) {
              parent && parent[0] == '/' ? parent : "/tmp");
     if (!mkdtemp(line->directory)) {
         int error = errno;
-        gbx_status status = gbx_fail(GBX_IO, "making the directory %s for gdb: %s", line->directory,
-                                     strerror(error));
+        gbx_status status =
+            gbx_fail(GBX_IO, "creating directory %s for gdb: %s", line->directory, strerror(error));
         line->directory[0] = '\0';
         return status;
     }
@@ -258,7 +256,7 @@ static gbx_status run(command *line, const gbx_held_signals *signals, int *out_e
     pid_t pid;
     int ended = 0;
     fflush(stdout);
-    /* Ctrl-C is gdb's: it goes to all that runs on the terminal. */
+    /* Ctrl-C reaches all processes of the terminal, and must interrupt only gdb's program. */
     posix_spawnattr_t attributes;
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -272,7 +270,7 @@ static gbx_status run(command *line, const gbx_held_signals *signals, int *out_e
     posix_spawnattr_destroy(&attributes);
     if (error == ENOENT)
         return gbx_fail(GBX_NOT_FOUND,
-                        "starting gdb: it is not on PATH; install it (apt install gdb)");
+                        "starting gdb: not found on PATH; install it (apt install gdb)");
     if (error)
         return gbx_fail(GBX_IO, "starting gdb: %s", strerror(error));
     while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
@@ -296,7 +294,7 @@ static gbx_status make_and_run(const gbx_replay_job *job, const gbx_kept_run *ke
     add_command(line, "set print thread-events off");
     add_command(line, "break kernel_entry");
     add_command(line, "run");
-    /* The line it stops at may be an inlined one of a header: this tells the kernel's own. */
+    /* gdb may stop at an inlined line of a header: this shows the kernel's own file. */
     add_command(line, "info functions -q -n ^kernel_entry$");
     add(line, "--args");
     add(line, line->program);

@@ -1,46 +1,45 @@
-/* A dump whose tasks are called again: one of them, or one after the other. */
+/* Calls tasks of a dump again, one or several. */
 #ifndef GBX_REPLAY_SESSION_H
 #define GBX_REPLAY_SESSION_H
 
 #include "replay/replay_result.h"
 #include "replay/trust/replay_trust.h"
 
-/* All of it is borrowed. */
+/* All pointers are borrowed. */
 typedef struct gbx_replay_session_config {
     gbx_entries *entries; /* of a reader with ARGUMENTS | DISPATCHES | GRAPH */
     const char *directory;
-    gbx_replay_kernel_files kernels; /* in the place of those of the run */
+    gbx_replay_kernel_files kernels; /* replace those of the run */
     bool is_trusted;                 /* code that came with the dump may run */
     uint32_t timeout_ms;             /* 0: the default */
     int64_t dispatch;                /* of each task; -1 for all */
-    uint64_t runs;                   /* of each task; 1 and up */
+    uint64_t runs;                   /* of each task; at least 1 */
 } gbx_replay_session_config;
 
 typedef struct gbx_replay_session {
     gbx_replay_session_config config;
     gbx_reader *reader;
-    gbx_kept_run *kept; /* NULL: there is no run.json */
+    gbx_kept_run *kept; /* NULL: the dump has no run.json */
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
-    const char *run_end; /* what the recorded run ended with; "" where that was well */
-    const gbx_record_outcome
-        *outcome; /* the same for programs; NULL where the dump does not tell */
+    const char *run_end;               /* how the recorded run ended; "" if well */
+    const gbx_record_outcome *outcome; /* the same as a record; NULL if the dump has none */
 } gbx_replay_session;
 
-/* To be closed, whether it fails or not. */
+/* The caller closes the session, even after a failure. */
 GBX_MUST_USE gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
                                                 gbx_replay_session *out_session);
 void gbx_replay_session_close(gbx_replay_session *session);
 
-/* The task_seq of the one task with an id; GBX_OUT_OF_RANGE where none or several have it. */
+/* The task_seq of the task with an id; GBX_OUT_OF_RANGE if no task or several have it. */
 GBX_MUST_USE gbx_status gbx_replay_session_find_id(const gbx_replay_session *session, uint64_t id,
                                                    uint64_t *out_task);
 
-/* GBX_OUT_OF_RANGE where a task does not have the dispatch that is asked for. */
+/* GBX_OUT_OF_RANGE if the task does not have the configured dispatch. */
 GBX_MUST_USE gbx_status gbx_replay_session_check_dispatch(const gbx_replay_session *session,
                                                           const gbx_replay_task *task);
 
-/* How a task is to be run; fails as gbx_replay_kernels_find does. */
+/* The job that runs a task; fails like gbx_replay_kernels_find. */
 GBX_MUST_USE gbx_status gbx_replay_session_job(const gbx_replay_session *session,
                                                const gbx_replay_task *task,
                                                gbx_replay_job *out_job);
@@ -52,9 +51,9 @@ typedef struct gbx_replay_results {
 } gbx_replay_results;
 
 /*
- * All tasks from `first` to `last`, both included. What stops one does not stop the others: it is
- * GBX_REPLAY_REFUSED. `progress` may be NULL; it hears how many are done. GBX_OUT_OF_RANGE where
- * the dump has none of them. The results are to be freed, whether it fails or not.
+ * Runs all tasks from `first` to `last`, inclusive. A task that cannot run is GBX_REPLAY_REFUSED,
+ * and the others go on. `progress` may be NULL; it gets the number of tasks done. GBX_OUT_OF_RANGE
+ * if the dump has none of them. The caller frees the results, even after a failure.
  */
 GBX_MUST_USE gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first,
                                                uint64_t last,
@@ -62,12 +61,10 @@ GBX_MUST_USE gbx_status gbx_replay_session_run(gbx_replay_session *session, uint
                                                void *context, gbx_replay_results *out_results);
 void gbx_replay_results_free(gbx_replay_results *results);
 
-/* --- replay_gdb.c --- */
-
 /*
- * Starts gdb on this terminal with the calls of the task, stopped at kernel_entry, and comes back
- * when it has ended. `kept` tells where sources are that are no longer where they were; NULL for
- * none. Fails with GBX_NOT_FOUND where there is no gdb.
+ * Runs gdb on this terminal with the calls of the task, stopped at kernel_entry, and returns when
+ * it has ended. `kept`, which may be NULL, locates sources that have moved. Fails with
+ * GBX_NOT_FOUND if gdb is not installed.
  */
 GBX_MUST_USE gbx_status gbx_replay_gdb(const gbx_replay_job *job, const gbx_kept_run *kept,
                                        int *out_exit_code);

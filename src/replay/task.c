@@ -39,12 +39,12 @@ static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record
         snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
         task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
     }
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS))
-        return NULL; /* which is refused once its arguments are known, too */
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS))
+        return NULL; /* refused later, when its arguments are known */
     if (task->block_num == 0 || task->block_num > GBX_MAX_BLOCK_NUM || kernel_count(task) == 0)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "reading task %" PRIu64 " of the dump: %" PRIu32 " kernels in %" PRIu32
-                        " blocks are no task; glassbox verify tells more",
+                        "reading task %" PRIu64 " of the dump: it cannot have %" PRIu32
+                        " kernels in %" PRIu32 " blocks; run glassbox verify",
                         task->task, kernel_count(task), task->block_num);
     task->dispatch_count = task->block_num * kernel_count(task);
     task->dispatches = calloc(task->dispatch_count, sizeof *task->dispatches);
@@ -64,14 +64,14 @@ static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record
 static gbx_status fail_slot(const gbx_task_slots *slots, uint32_t slot, const char *what) {
     return gbx_fail(GBX_BAD_FORMAT,
                     "reading argument %" PRIu32 " of task %" PRIu64
-                    " of the dump: %s; glassbox verify tells more",
+                    " of the dump: %s; run glassbox verify",
                     slot, slots->task->task, what);
 }
 
 static gbx_status set_view(const gbx_task_slots *slots, uint32_t index, gbx_task_slot *slot,
                            const gbx_tensor *view) {
     if (slot->has_view && memcmp(&slot->view, view, sizeof slot->view) != 0)
-        return fail_slot(slots, index, "two records of it tell different tensors");
+        return fail_slot(slots, index, "two of its records have different tensors");
     gbx_status status = gbx_tensor_validate(view);
     if (status) {
         gbx_status failure = fail_slot(slots, index, gbx_status_message(status));
@@ -118,7 +118,7 @@ static gbx_status take_scalar(gbx_task_slots *slots, const gbx_record_scalar *re
                               uint64_t entry) {
     gbx_task_slot *slot = &slots->slots[record->head.arg_index];
     if (slot->has_bits && slot->bits != record->bits)
-        return fail_slot(slots, record->head.arg_index, "two records of it tell different words");
+        return fail_slot(slots, record->head.arg_index, "two of its records have different values");
     slot->has_bits = true;
     slot->bits = record->bits;
     slot->has_before = true;
@@ -127,7 +127,7 @@ static gbx_status take_scalar(gbx_task_slots *slots, const gbx_record_scalar *re
     return NULL;
 }
 
-/* Says what a slot is; false where something else was said before. */
+/* Sets what a slot is; false if that contradicts what is known. */
 static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uint32_t role,
                       uint32_t dtype) {
     gbx_task_slot *slot = &slots->slots[index];
@@ -145,7 +145,8 @@ static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uin
 static gbx_status take_argument(gbx_task_slots *slots, const gbx_record *record, uint64_t entry) {
     bool is_tensor = record->type == GBX_RECORD_TENSOR;
     if (!know_slot(slots, record->arg_index, is_tensor, record->role, record->dtype))
-        return fail_slot(slots, record->arg_index, "two records of it tell different arguments");
+        return fail_slot(slots, record->arg_index,
+                         "two of its records have different kinds or roles");
     return is_tensor ? take_tensor(slots, (const gbx_record_tensor *)record, entry)
                      : take_scalar(slots, (const gbx_record_scalar *)record, entry);
 }
@@ -156,11 +157,11 @@ static gbx_status take_slot(gbx_task_slots *slots, const gbx_slot_view *from) {
     uint32_t index = from->slot->arg_index;
     bool is_tensor = from->slot->is_tensor;
     if (!know_slot(slots, index, is_tensor, from->slot->role, from->slot->dtype))
-        return fail_slot(slots, index, "its record and its dispatch tell different arguments");
+        return fail_slot(slots, index, "its record and its dispatch have different kinds or roles");
     gbx_task_slot *slot = &slots->slots[index];
     if (!is_tensor) {
         if (slot->has_bits && slot->bits != from->slot->bits)
-            return fail_slot(slots, index, "its record and its dispatch tell different words");
+            return fail_slot(slots, index, "its record and its dispatch have different values");
         slot->has_bits = true;
         slot->bits = from->slot->bits;
         return NULL;
@@ -174,7 +175,7 @@ static gbx_status take_slot(gbx_task_slots *slots, const gbx_slot_view *from) {
     return set_view(slots, index, slot, &view);
 }
 
-/* NULL where the task has none. */
+/* NULL if the task does not have it. */
 static gbx_replay_dispatch *find_dispatch(const gbx_replay_task *task, uint32_t block,
                                           uint32_t subtask) {
     if (block >= task->block_num || task->func_ids[subtask] == UINT32_MAX)
@@ -185,14 +186,14 @@ static gbx_replay_dispatch *find_dispatch(const gbx_replay_task *task, uint32_t 
     return &task->dispatches[place];
 }
 
-/* All dispatches of a task have the same arguments; the core is its own. */
+/* All dispatches of a task have the same arguments; only the core differs. */
 static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch *record) {
     gbx_replay_task *task = slots->task;
     gbx_replay_dispatch *dispatch = find_dispatch(task, record->block_idx, record->subtask);
     if (!dispatch)
         return gbx_fail(GBX_BAD_FORMAT,
                         "reading task %" PRIu64 " of the dump: it has no block %" PRIu32
-                        " with subtask %" PRIu32 "; glassbox verify tells more",
+                        " with subtask %" PRIu32 "; run glassbox verify",
                         task->task, record->block_idx, record->subtask);
     dispatch->core_id = record->core_id;
     if (slots->has_dispatches)
@@ -216,7 +217,7 @@ uint32_t gbx_replay_parameter(const char *declared) {
     return gbx_name_find(&gbx_parameters, word, &parameter) ? parameter : GBX_PARAMETER_COUNT;
 }
 
-/* Tensors first, scalars after them. What records say of a slot counts more. */
+/* Tensors first, then scalars. Records take precedence. */
 static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
     uint32_t next = 0;
     for (int is_tensor = 1; is_tensor >= 0; --is_tensor)
@@ -294,7 +295,7 @@ static void fill_arguments(const gbx_task_slots *slots) {
     gbx_replay_task *task = slots->task;
     const gbx_reader_origin *origin = gbx_reader_get_origin(slots->reader);
     task->argument_count = slots->count;
-    task->has_addresses = origin->told & GBX_TOLD_ADDRESSES;
+    task->has_addresses = origin->known & GBX_KNOWN_ADDRESSES;
     for (uint32_t i = 0; i < slots->count; ++i) {
         const gbx_task_slot *slot = &slots->slots[i];
         task->arguments[i] = (gbx_replay_argument){
@@ -327,7 +328,7 @@ static gbx_status read_task(gbx_task_slots *slots) {
     }
     if (!is_there && !slots->is_skipped && slots->count == 0) {
         slots->task->lack = GBX_REPLAY_LACKS_TASK;
-        return gbx_fail(GBX_OUT_OF_RANGE, "the dump has no such task; glassbox view lists them");
+        return gbx_fail(GBX_OUT_OF_RANGE, "the dump has no such task; see glassbox view");
     }
     if (slots->has_task && !slots->has_dispatches) {
         const gbx_run_info *run = gbx_reader_run(slots->reader);

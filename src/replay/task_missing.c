@@ -11,52 +11,51 @@
 
 enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128 };
 
-/* What another run has to be told for a task to be called again. */
+/* The options that another run needs so that the task can be called again. */
 enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1, NEEDS_LENGTH = 1u << 2 };
 
-/* Whether the run was to record some arguments only. */
+/* Whether the run recorded only some arguments. */
 static bool is_selective(const gbx_task_slots *slots) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     return run->filter_count > 0 || !run->dump_level || strcmp(run->dump_level, "partial") == 0;
 }
 
-/* Whether all is recorded of this task that was to be until the run ended, and then no more. Only a
- * journal tells. */
+/* Whether the run ended in the middle of this task, and all before that is recorded. Only a journal
+ * shows it. */
 static bool is_cut_short(const gbx_task_slots *slots) {
     return gbx_reader_get_origin(slots->reader)->is_journal && !slots->has_done &&
            !slots->has_early_losses && !is_selective(slots);
 }
 
-/* Of what was not recorded at all. */
+/* For an argument without record. */
 static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot *slot,
                                 char out_text[REASON_BYTES]) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     bool is_lost_early = slot->is_lost && slot->loss_cause != GBX_LOSS_DEVICE;
     if (is_cut_short(slots) && !is_lost_early && !slot->is_mismatched) {
-        /* Of what the run did not live to record. Its level is good enough. */
+        /* The level of the run is sufficient. */
         bool is_output = slot->is_known && slot->is_tensor && slot->role == GBX_ROLE_OUTPUT;
-        snprintf(out_text, REASON_BYTES, "not recorded: the run ended before%s",
-                 is_output ? ", so where it lies is not known" : "");
+        snprintf(out_text, REASON_BYTES, "was not recorded: the run ended first%s",
+                 is_output ? ", so its address is unknown" : "");
         return is_output ? NEEDS_ARGS : NEEDS_NOTHING;
     }
     if (slot->is_lost)
-        snprintf(out_text, REASON_BYTES, "lost: %s",
+        snprintf(out_text, REASON_BYTES, "was lost: %s",
                  gbx_name_sentence(&gbx_loss_causes, slot->loss_cause));
     else if (slot->is_mismatched)
-        snprintf(out_text, REASON_BYTES,
-                 "skipped: what was told of it is not what the kernel gets");
+        snprintf(out_text, REASON_BYTES, "was skipped: it is misdescribed");
     else if (run->filter_count > 0)
-        snprintf(out_text, REASON_BYTES, "left out by the filters of the run");
+        snprintf(out_text, REASON_BYTES, "was excluded by the filters of the run");
     else if (!run->dump_level)
-        snprintf(out_text, REASON_BYTES, "recorded without --dump-tensor");
+        snprintf(out_text, REASON_BYTES, "was not recorded: the run had no --dump-tensor");
     else if (strcmp(run->dump_level, "partial") == 0)
-        snprintf(out_text, REASON_BYTES, "not marked, at level partial");
+        snprintf(out_text, REASON_BYTES, "is not marked, and the dump level is partial");
     else
-        snprintf(out_text, REASON_BYTES, "not recorded");
+        snprintf(out_text, REASON_BYTES, "was not recorded");
     return NEEDS_FULL;
 }
 
-/* What is read has its bytes, and a tensor its shape; an empty tensor needs no bytes. */
+/* An argument that is read needs its bytes, a tensor its shape; an empty tensor needs no bytes. */
 static bool is_there(const gbx_task_slot *slot) {
     if (!slot->is_tensor)
         return slot->is_known && slot->has_bits;
@@ -70,20 +69,20 @@ static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
                         char out_text[REASON_BYTES]) {
     if (!slot->is_tensor || !slot->has_before)
         return explain_absence(slots, slot, out_text);
-    /* Of a tensor with a record, but not with all its bytes. */
+    /* A tensor has a record, but not all its bytes. */
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     uint64_t bytes = gbx_tensor_payload_bytes(&slot->view);
     if (slot->before_flags & GBX_FLAG_OVERWRITTEN)
-        snprintf(out_text, REASON_BYTES, "overwritten before it was taken");
+        snprintf(out_text, REASON_BYTES, "was overwritten before it was captured");
     else if (slot->before_flags & GBX_FLAG_TRUNCATED)
         snprintf(out_text, REASON_BYTES,
-                 "truncated to %" PRIu64 " of %" PRIu64 " bytes (--dump-max-tensor)",
+                 "is truncated to %" PRIu64 " of %" PRIu64 " bytes (--dump-max-tensor)",
                  slot->before_bytes, bytes);
     else if (slot->before_flags & GBX_FLAG_HAS_PAYLOAD)
-        snprintf(out_text, REASON_BYTES, "has %" PRIu64 " bytes of payload in place of %" PRIu64,
+        snprintf(out_text, REASON_BYTES, "has %" PRIu64 " bytes of payload instead of %" PRIu64,
                  slot->before_bytes, bytes);
     else
-        snprintf(out_text, REASON_BYTES, "without payload at level %s%s",
+        snprintf(out_text, REASON_BYTES, "has no payload at level %s%s",
                  run->dump_level ? run->dump_level : "none",
                  run->filter_count > 0 ? " with filters" : "");
     return slot->before_flags & GBX_FLAG_TRUNCATED ? NEEDS_FULL | NEEDS_LENGTH : NEEDS_FULL;
@@ -108,8 +107,7 @@ static void add(list *to, const gbx_replay_argument *argument, const char *reaso
 }
 static_assert(LIST_BYTES > GBX_REPLAY_MAX_ARGUMENTS * (REASON_BYTES + 48 + 24), "all fit");
 
-/* "run again with --dump-tensor=full --dump-args, without filters": what was on already helps no
- * more. */
+/* "run again with --dump-tensor=full --dump-args, without filters": options that the run lacked. */
 static const char *advise(const gbx_task_slots *slots, unsigned needs,
                           char out_text[ADVICE_BYTES]) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
@@ -118,15 +116,15 @@ static const char *advise(const gbx_task_slots *slots, unsigned needs,
     snprintf(out_text, ADVICE_BYTES, "run again%s%s%s%s%s%s",
              needs_full || needs_args ? " with" : "", needs_full ? " --dump-tensor=full" : "",
              needs_args ? " --dump-args" : "",
-             needs_args && !needs_full ? ", which tells it at dispatch" : "",
+             needs_args && !needs_full ? ", which records addresses at dispatch" : "",
              needs_full && run->filter_count > 0 ? ", without filters" : "",
              needs & NEEDS_LENGTH ? ", without --dump-max-tensor" : "");
     return out_text;
 }
 
 /*
- * Where some arguments may not have been recorded, they have to be known from elsewhere. Those of a
- * task that faulted were all recorded then, unless the run ended meanwhile.
+ * If some arguments may be unrecorded, dispatches or signatures must name them. A task that faulted
+ * has all its arguments recorded, unless the run ended meanwhile.
  */
 static gbx_status check_list(const gbx_task_slots *slots) {
     char advice[ADVICE_BYTES];
@@ -136,16 +134,16 @@ static gbx_status check_list(const gbx_task_slots *slots) {
     if (is_cut) {
         slots->task->lack = GBX_REPLAY_LACKS_OUTPUTS;
         return gbx_fail(GBX_NOT_FOUND,
-                        "the run ended before the outputs of this task were recorded, so which it "
-                        "has and where they lie is not known; %s",
+                        "the run ended before the outputs of this task were recorded, so their "
+                        "number and addresses are unknown; %s",
                         advise(slots, NEEDS_ARGS, advice));
     }
     if (!is_selective(slots) && !slots->has_unnamed_losses)
         return NULL;
     slots->task->lack = GBX_REPLAY_LACKS_SIGNATURE;
     return gbx_fail(GBX_NOT_FOUND,
-                    "nothing tells which arguments it has; run again with --dump-tensor=full, or "
-                    "declare the signature of its kernels");
+                    "its arguments are unknown; run again with --dump-tensor=full, or declare the "
+                    "signature of its kernels");
 }
 
 gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
@@ -153,20 +151,20 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
     if (slots->is_skipped) {
         task->lack = GBX_REPLAY_LACKS_DESCRIPTION;
         return gbx_fail(GBX_NOT_FOUND,
-                        "nobody told which words of the task are tensors, so the dump skipped it; "
-                        "tell it in the orchestration (gbx_set_tensor_info_to_task)");
+                        "its tensors are undescribed, so the dump skipped it; describe them in the "
+                        "orchestration (gbx_set_tensor_info_to_task)");
     }
     if (!slots->has_task) {
         task->lack = GBX_REPLAY_LACKS_RECORD;
         return gbx_fail(GBX_NOT_FOUND,
-                        "what the dump tells of it was lost, so its kernels are not known; run "
-                        "again with --dump-tensor=full");
+                        "the record of the task was lost, so its kernels are unknown; run again "
+                        "with --dump-tensor=full");
     }
-    if (!(gbx_reader_get_origin(slots->reader)->told & GBX_TOLD_SUBTASKS)) {
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS)) {
         task->lack = GBX_REPLAY_LACKS_SUBTASKS;
         return gbx_fail(GBX_NOT_FOUND,
-                        "the dump does not tell which cores and how many blocks ran it (subtasks, "
-                        "block_num), as dumps of glassbox do; run it there");
+                        "the dump does not record which cores and how many blocks ran it "
+                        "(subtasks, block_num); record it with glassbox run");
     }
     GBX_TRY(check_list(slots));
     list missing = {.used = 0};
@@ -188,7 +186,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
 gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status, bool has_title) {
     char title[GBX_REPLAY_TITLE_BYTES];
     if (task->lack == GBX_REPLAY_LACKS_ARGUMENTS || task->lack == GBX_REPLAY_LACKS_OUTPUTS)
-        status = gbx_status_annotate(status, "not all that it needs is in the dump");
+        status = gbx_status_annotate(status, "the dump lacks data that the task needs");
     if (task->lack == GBX_REPLAY_LACKS_NOTHING || !has_title)
         return status;
     gbx_replay_task_title(task, title);

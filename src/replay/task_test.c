@@ -5,7 +5,7 @@ static const char signed_kernels[] =
     "\"scalar:uint64\", \"out\", \"inout\", \"scalar\"], \"arg_names\": [\"x\", \"way\", \"y\", "
     "\"z\", \"number\"]}]";
 
-/* As commands say it. */
+/* With the sentence that commands print. */
 static gbx_status read_task(replay_call *call, uint64_t task) {
     gbx_status status = gbx_replay_task_read(call->made.entries, task, &call->read);
     return status ? gbx_replay_task_explain(&call->read, status, true) : NULL;
@@ -32,7 +32,7 @@ static void forget_it(replay_call *call) {
 static void a_task_is_read_as_a_call(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0xfedcba9876543210);
+    replay_prepare(&call, WAY_REPORT, 0xfedcba9876543210);
     call.task.kernels = signed_kernels;
     call.task.block_num = 2;
     read_it(&call);
@@ -53,7 +53,7 @@ static void a_task_is_read_as_a_call(void **state) {
         assert_int_equal(task->arguments[i].is_tensor, i < 3);
         assert_string_equal(task->arguments[i].name, names[i]);
     }
-    assert_int_equal(task->arguments[3].bits, WAY_TELL);
+    assert_int_equal(task->arguments[3].bits, WAY_REPORT);
     assert_int_equal(task->arguments[4].bits, 0xfedcba9876543210);
     assert_int_equal(task->arguments[4].dtype, GBX_UINT64);
     assert_int_equal(task->arguments[2].tensor.data, REPLAY_BASE + 0x20000);
@@ -77,7 +77,7 @@ static void kernels_of_a_mix_are_named(void **state) {
     (void)state;
     replay_call call;
     char title[GBX_REPLAY_TITLE_BYTES];
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.func_ids[0] = 9;
     call.task.func_ids[2] = 2;
     read_it(&call);
@@ -89,12 +89,12 @@ static void kernels_of_a_mix_are_named(void **state) {
 static void a_task_that_is_not_there_is_out_of_range(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     made_replay_open(&call.made, &call.task);
     gbx_status status = read_task(&call, 1);
     assert_int_equal(gbx_status_code(status), GBX_OUT_OF_RANGE);
     assert_string_equal(gbx_status_message(status),
-                        "replaying task 1: the dump has no such task; glassbox view lists them");
+                        "replaying task 1: the dump has no such task; see glassbox view");
     gbx_status_free(status);
     assert_int_equal(call.read.lack, GBX_REPLAY_LACKS_TASK);
     made_replay_close(&call.made);
@@ -105,47 +105,47 @@ static void a_task_that_is_not_there_is_out_of_range(void **state) {
 static void all_that_is_missing_is_named(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.kernels = signed_kernels;
     call.arguments[REPLAY_X].cut_bytes = 8;
     call.arguments[REPLAY_Z].before = NULL;
     call.arguments[REPLAY_NUMBER].has_no_before = true;
-    assert_refused(&call, "kernel left", "argument 0 (x) truncated to 184 of 192 bytes",
-                   "argument 2 (z) without payload at level full",
-                   "argument 4 (number) not recorded", "--dump-tensor=full");
+    assert_refused(&call, "kernel left", "argument 0 (x) is truncated to 184 of 192 bytes",
+                   "argument 2 (z) has no payload at level full",
+                   "argument 4 (number) was not recorded", "--dump-tensor=full");
 }
 
-static void why_it_is_missing_is_told(void **state) {
+static void why_it_is_missing_is_reported(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.kernels = signed_kernels;
     call.arguments[REPLAY_Z].has_no_before = true;
     call.task.level = "partial";
-    assert_refused(&call, "argument 2 (z) not marked, at level partial");
+    assert_refused(&call, "argument 2 (z) is not marked, and the dump level is partial");
     call.task.filters = "[\"arg=0\"]";
-    assert_refused(&call, "argument 2 (z) left out by the filters");
+    assert_refused(&call, "argument 2 (z) was excluded by the filters");
     call.task.lost_argument = REPLAY_Z;
-    assert_refused(&call, "argument 2 (z) lost: the disk failed");
+    assert_refused(&call, "argument 2 (z) was lost: the disk failed");
     call.task.is_skipped = true;
-    assert_refused(&call, "nobody told which words of the task are tensors");
-    replay_prepare(&call, WAY_TELL, 0);
+    assert_refused(&call, "its tensors are undescribed, so the dump skipped it");
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.level = "hybrid";
     call.arguments[REPLAY_X].before = NULL;
-    assert_refused(&call, "argument 0 without payload at level hybrid");
+    assert_refused(&call, "argument 0 has no payload at level hybrid");
     call.arguments[REPLAY_X].before = call.x;
     call.arguments[REPLAY_X].before_flags = GBX_FLAG_OVERWRITTEN;
-    assert_refused(&call, "argument 0 overwritten");
+    assert_refused(&call, "argument 0 was overwritten before it was captured");
 }
 
-/* An output without a record has no shape; a signature, or a dispatch, says that there is one. */
+/* An output without record has no shape; only a signature or a dispatch shows that it exists. */
 static void outputs_need_a_shape(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].has_no_after = true;
     call.arguments[REPLAY_Z].has_no_after = true;
-    assert_refused(&call, "argument 1 not recorded"); /* a gap before argument 2 */
+    assert_refused(&call, "argument 1 was not recorded"); /* a gap before argument 2 */
     call.task.has_dispatches = true;
     call.task.has_no_done = true;
     read_it(&call);
@@ -160,9 +160,9 @@ static void outputs_need_a_shape(void **state) {
 static void a_partial_list_without_a_signature_is_refused(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.level = "partial";
-    assert_refused(&call, "nothing tells which arguments it has");
+    assert_refused(&call, "its arguments are unknown; run again");
     call.task.has_dispatches = true;
     read_it(&call);
     forget_it(&call);
@@ -173,7 +173,7 @@ static void a_partial_list_without_a_signature_is_refused(void **state) {
 static void in_flight_outputs_are_not_compared(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
     call.arguments[REPLAY_Z].after_flags = GBX_FLAG_IN_FLIGHT;
     call.task.has_no_done = true;
@@ -186,15 +186,15 @@ static void in_flight_outputs_are_not_compared(void **state) {
     forget_it(&call);
 }
 
-/* The chip died, or the run was killed: what the task got is there, and nothing of its outputs. */
+/* The chip died, or the run was killed: the dump has the task's inputs, and no outputs. */
 static void cut_short(replay_call *call) {
-    replay_prepare(call, WAY_TELL, 0x1122334455667788);
+    replay_prepare(call, WAY_REPORT, 0x1122334455667788);
     call->task.has_no_done = true;
     call->arguments[REPLAY_Y].has_no_after = true;
     call->arguments[REPLAY_Z].has_no_after = true;
 }
 
-/* Dispatches tell where outputs lie, which is all that a call needs. */
+/* Dispatches record the addresses of outputs, which is all that a call needs. */
 static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
     (void)state;
     for (int i = 0; i < 4; ++i) {
@@ -224,7 +224,7 @@ static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
     }
 }
 
-/* The level was good enough, so it is not what the sentence asks for. */
+/* The level was sufficient, so the sentence does not ask for another. */
 #define assert_refused_with(call, sentence)                                                        \
     do {                                                                                           \
         made_replay_open(&(call)->made, &(call)->task);                                            \
@@ -235,56 +235,56 @@ static void a_task_that_was_cut_short_is_read_from_dispatches(void **state) {
         made_replay_close(&(call)->made);                                                          \
     } while (0)
 
-#define REFUSED "replaying task 0, kernel left: not all that it needs is in the dump: "
+#define REFUSED "replaying task 0, kernel left: the dump lacks data that the task needs: "
 
 static void a_task_that_was_cut_short_has_outputs_somewhere(void **state) {
     (void)state;
     replay_call call;
     cut_short(&call);
     call.task.kernels = signed_kernels;
-    assert_refused_with(
-        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
-                       "known; run again with --dump-args, which tells it at dispatch");
+    assert_refused_with(&call, REFUSED
+                        "argument 1 (y) was not recorded: the run ended first, so its address is "
+                        "unknown; run again with --dump-args, which records addresses at dispatch");
     call.task.unnamed_losses = 1;
     call.task.loss_cause = GBX_LOSS_DEVICE;
     call.task.has_no_end = true;
     call.arguments[REPLAY_NUMBER].has_no_before = true;
-    assert_refused_with(
-        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
-                       "known; argument 4 (number) not recorded: the run ended before; run again "
-                       "with --dump-args, which tells it at dispatch");
-    call.task.has_args = true; /* and nothing of it was recorded */
+    assert_refused_with(&call, REFUSED
+                        "argument 1 (y) was not recorded: the run ended first, so its address is "
+                        "unknown; argument 4 (number) was not recorded: the run ended first; run "
+                        "again with --dump-args, which records addresses at dispatch");
+    call.task.has_args = true; /* but the task has no dispatch records */
     call.arguments[REPLAY_NUMBER].has_no_before = false;
-    assert_refused_with(
-        &call, REFUSED "argument 1 (y) not recorded: the run ended before, so where it lies is not "
-                       "known; run again");
+    assert_refused_with(&call, REFUSED
+                        "argument 1 (y) was not recorded: the run ended first, so its address is "
+                        "unknown; run again");
     call.task.has_args = false;
     call.task.level = "stats";
     call.arguments[REPLAY_X].before = NULL;
-    assert_refused(&call, "argument 0 (x) without payload at level stats",
-                   "argument 1 (y) not recorded: the run ended before",
+    assert_refused(&call, "argument 0 (x) has no payload at level stats",
+                   "argument 1 (y) was not recorded: the run ended first",
                    "run again with --dump-tensor=full --dump-args");
 }
 
-/* Without a signature the list of arguments may end too early: it is no call. */
+/* Without a signature the list of arguments may be incomplete: it cannot be called. */
 static void a_task_that_was_cut_short_may_have_more_outputs(void **state) {
     (void)state;
     static const char sentence[] =
-        REFUSED "the run ended before the outputs of this task were recorded, so which it has and "
-                "where they lie is not known; run again with --dump-args, which tells it at "
+        REFUSED "the run ended before the outputs of this task were recorded, so their number and "
+                "addresses are unknown; run again with --dump-args, which records addresses at "
                 "dispatch";
     replay_call call;
     cut_short(&call);
     assert_refused_with(&call, sentence);
     call.arguments[REPLAY_Y].has_no_after = false;
     assert_refused_with(&call, sentence);
-    /* It faulted, but the run was killed before all of it was told. */
+    /* It faulted, but the run was killed before all was recorded. */
     call.arguments[REPLAY_Y].after_flags = GBX_FLAG_IN_FLIGHT;
     call.task.has_no_end = true;
     assert_refused_with(&call, sentence);
 }
 
-/* What is decided by is a code; texts of one reason are equal, whatever task they are of. */
+/* Programs decide by the code; the text of a reason is the same for all tasks. */
 static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
     static const struct {
         bool is_skipped;
@@ -295,23 +295,23 @@ static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
         const char *untitled;
     } cases[] = {
         {true, false, "full", GBX_REPLAY_LACKS_DESCRIPTION,
-         "nobody told which words of the task are tensors, so the dump skipped it; tell it in the "
+         "its tensors are undescribed, so the dump skipped it; describe them in the "
          "orchestration (gbx_set_tensor_info_to_task)",
          NULL},
         {false, false, "partial", GBX_REPLAY_LACKS_SIGNATURE,
-         "nothing tells which arguments it has; run again with --dump-tensor=full, or declare the "
+         "its arguments are unknown; run again with --dump-tensor=full, or declare the "
          "signature of its kernels",
          NULL},
         {false, true, "full", GBX_REPLAY_LACKS_OUTPUTS,
-         "the run ended before the outputs of this task were recorded, so which it has and where "
-         "they lie is not known; run again with --dump-args, which tells it at dispatch",
-         "not all that it needs is in the dump: the run ended before the outputs of this task were "
-         "recorded, so which it has and where they lie is not known; run again with --dump-args, "
-         "which tells it at dispatch"}};
+         "the run ended before the outputs of this task were recorded, so their number and "
+         "addresses are unknown; run again with --dump-args, which records addresses at dispatch",
+         "the dump lacks data that the task needs: the run ended before the outputs of this task were "
+         "recorded, so their number and addresses are unknown; run again with --dump-args, which "
+         "records addresses at dispatch"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         replay_call call;
-        replay_prepare(&call, WAY_TELL, 0);
+        replay_prepare(&call, WAY_REPORT, 0);
         call.task.is_skipped = cases[i].is_skipped;
         call.task.has_no_done = cases[i].has_no_done;
         call.task.level = cases[i].level;
@@ -327,7 +327,7 @@ static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
     }
 }
 
-/* What was lost while the run went on was not cut off by its end. */
+/* Records lost during the run are not missing because it ended. */
 static void losses_are_not_blamed_on_the_end(void **state) {
     (void)state;
     replay_call call;
@@ -335,19 +335,19 @@ static void losses_are_not_blamed_on_the_end(void **state) {
     call.task.kernels = signed_kernels;
     call.task.unnamed_losses = 2;
     call.task.loss_cause = GBX_LOSS_STALL;
-    assert_refused_with(&call, REFUSED "argument 1 (y) not recorded; run again with "
+    assert_refused_with(&call, REFUSED "argument 1 (y) was not recorded; run again with "
                                        "--dump-tensor=full");
     call.task.unnamed_losses = 1;
-    assert_refused(&call, "argument 1 (y) not recorded: the run ended before", "--dump-args");
+    assert_refused(&call, "argument 1 (y) was not recorded: the run ended first", "--dump-args");
     call.task.filters = "[\"arg=0\"]";
-    assert_refused(&call, "argument 1 (y) left out by the filters",
+    assert_refused(&call, "argument 1 (y) was excluded by the filters",
                    "--dump-tensor=full, without filters");
 }
 
 static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].after = NULL;
     read_it(&call);
     assert_true(call.read.did_complete);
@@ -359,7 +359,7 @@ static void an_output_without_bytes_runs_and_is_not_compared(void **state) {
 static void an_empty_tensor_needs_no_bytes(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_X].shape[0] = 0;
     call.arguments[REPLAY_X].before = NULL;
     read_it(&call);
@@ -380,28 +380,28 @@ static void an_empty_tensor_needs_no_bytes(void **state) {
 static void tasks_that_make_no_sense_are_refused(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.block_num = 0;
-    assert_nonsense(&call, "0 blocks are no task");
+    assert_nonsense(&call, "kernels in 0 blocks; run glassbox verify");
     call.task.block_num = 65537;
-    assert_nonsense(&call, "65537 blocks are no task");
+    assert_nonsense(&call, "kernels in 65537 blocks; run glassbox verify");
     call.task.block_num = 1;
     call.task.func_ids[1] = UINT32_MAX;
-    assert_nonsense(&call, "0 kernels");
-    replay_prepare(&call, WAY_TELL, 0);
+    assert_nonsense(&call, "it cannot have 0 kernels in 1 blocks");
+    replay_prepare(&call, WAY_REPORT, 0);
     call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 40;
     call.arguments[REPLAY_Y].strides[0] = INT64_C(1) << 40;
     call.arguments[REPLAY_Y].after = NULL;
     assert_nonsense(&call, "argument 1 of task 0");
 }
 
-/* A loss of several records, of which only the first is named: any list may lack its end. */
+/* A loss of several records names only the first: any list of arguments may be incomplete. */
 static void losses_without_names_leave_the_list_open(void **state) {
     (void)state;
     replay_call call;
-    replay_prepare(&call, WAY_TELL, 0);
+    replay_prepare(&call, WAY_REPORT, 0);
     call.task.unnamed_losses = 3;
-    assert_refused(&call, "nothing tells which arguments it has");
+    assert_refused(&call, "its arguments are unknown; run again");
     call.task.has_dispatches = true;
     read_it(&call);
     assert_int_equal(call.read.argument_count, 5);
@@ -414,7 +414,7 @@ int main(void) {
         cmocka_unit_test(kernels_of_a_mix_are_named),
         cmocka_unit_test(a_task_that_is_not_there_is_out_of_range),
         cmocka_unit_test(all_that_is_missing_is_named),
-        cmocka_unit_test(why_it_is_missing_is_told),
+        cmocka_unit_test(why_it_is_missing_is_reported),
         cmocka_unit_test(outputs_need_a_shape),
         cmocka_unit_test(a_partial_list_without_a_signature_is_refused),
         cmocka_unit_test(in_flight_outputs_are_not_compared),

@@ -7,7 +7,7 @@
 #include "tensor/view.h"
 
 uint32_t gbx_first_kernel(const gbx_task_kernels *kernels) {
-    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s)
+    for (uint32_t s = 0; kernels && s < GBX_SUBTASK_COUNT; ++s)
         if (kernels->func_ids[s] != GBX_NO_KERNEL)
             return kernels->func_ids[s];
     return GBX_NO_KERNEL;
@@ -60,7 +60,7 @@ bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
         return fail(error, GBX_GRAPH_NULL_TENSOR, task, gbx_first_kernel(kernels), index, 0);
     if (!gbx_tensor_is_valid(tensor, &first, &end))
         kind = GBX_GRAPH_BAD_TENSOR;
-    else if (first != end && !is_new) /* without elements it may be anywhere */
+    else if (first != end && !is_new) /* a tensor without elements may be anywhere */
         kind = tensor->data == 0                       ? GBX_GRAPH_NULL_TENSOR
                : is_inside(limits, tensor, first, end) ? GBX_GRAPH_OK
                                                        : GBX_GRAPH_OUTSIDE;
@@ -71,7 +71,7 @@ bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
     return false;
 }
 
-/* A new output gets as much memory as its elements take: none of them lies beyond that. */
+/* A new output gets exactly the bytes of its payload; its view must fit in them. */
 static bool check_new_output(uint64_t task, const gbx_task_kernels *kernels, uint32_t index,
                              const gbx_tensor *tensor, gbx_graph_error *error) {
     int64_t first, end;
@@ -103,7 +103,7 @@ bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_tas
     return true;
 }
 
-/* Marks of all arguments have bits beyond those that there are. */
+/* Without the bits beyond the last argument, which marks of all arguments have. */
 static uint64_t marked_words(const gbx_args *args) {
     uint64_t tensors = args->dumped_tensors & ((UINT64_C(1) << args->tensor_count) - 1);
     uint64_t scalars = args->dumped_scalars & ((UINT64_C(1) << args->scalar_count) - 1);

@@ -1,6 +1,6 @@
 /*
- * What every runtime checks of a task before it takes it, on the host or on the chip. Device code:
- * what is wrong goes into an error, nothing is allocated.
+ * Checks of a task that every runtime makes before it takes the task, on the host or on the chip.
+ * Device code: allocates nothing.
  */
 #ifndef GBX_RUNTIME_CHECK_H
 #define GBX_RUNTIME_CHECK_H
@@ -24,23 +24,23 @@ typedef struct gbx_graph_limits {
 bool gbx_check_kernels(const gbx_graph_limits *limits, uint64_t task,
                        const gbx_task_kernels *kernels, gbx_graph_error *error);
 
-/* Of arguments added with gbx_args_...; new outputs are checked but for where they lie. */
+/* Checks arguments added with gbx_args_...; the addresses of new outputs are not checked. */
 bool gbx_check_args(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
                     const gbx_args *args, gbx_graph_error *error);
 
-/* Of one tensor, argument `index`, or GBX_NO_ARGUMENT. `is_new`: its memory is still to be
- * allocated. */
+/* Checks one tensor: argument `index`, or GBX_NO_ARGUMENT and no kernels. `is_new`: it has no
+ * memory yet. */
 bool gbx_check_tensor(const gbx_graph_limits *limits, uint64_t task,
                       const gbx_task_kernels *kernels, uint32_t index, const gbx_tensor *tensor,
                       bool is_new, gbx_graph_error *error);
 
-/* Fills in what the arguments of a task are, at `arguments` (of gbx_task_arguments_bytes). */
+/* Writes the arguments of a task to `arguments`, which has gbx_task_arguments_bytes. */
 void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments);
 
-/* The first kernel of a task, for messages. */
+/* The first kernel of a task, for messages; GBX_NO_KERNEL for NULL. */
 uint32_t gbx_first_kernel(const gbx_task_kernels *kernels);
 
-/* Whether an element is there. */
+/* Checks that the indices are in range. */
 bool gbx_check_indices(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
                        gbx_graph_error *error);
 

@@ -9,7 +9,7 @@
 
 #include "runtime/check.h"
 
-/* Room for all arguments there can be. */
+/* Room for the most arguments possible. */
 typedef union written {
     gbx_task_arguments arguments;
     _Alignas(64) char bytes[96 + 64 * 8 + 64 + 32 * sizeof(gbx_tensor)];
@@ -50,7 +50,7 @@ static void slots_are_tensors_then_scalars(void **state) {
     }
 }
 
-/* The scalar was at slot 1 when it was marked, and is at 3 in the end. */
+/* The scalar was at slot 1 when it was marked, and ends at slot 3. */
 static void a_mark_stays_with_its_argument(void **state) {
     (void)state;
     gbx_args args = gbx_args_begin();

@@ -3,7 +3,7 @@
 int gbx_find_cycle(const uint32_t *waits_for, uint32_t task_count, uint32_t stuck,
                    gbx_graph_error *error, uint32_t *out_last) {
     uint32_t at = stuck;
-    /* After as many steps as there are tasks it can only be inside of a cycle. */
+    /* After task_count steps the walk can only be inside a cycle. */
     for (uint32_t steps = 0; steps < task_count; ++steps) {
         *out_last = at;
         at = waits_for[at];

@@ -1,4 +1,4 @@
-/* Why explicit graphs get stuck. Device code. */
+/* Why graphs with explicit edges get stuck. Device code. */
 #ifndef GBX_RUNTIME_CYCLE_H
 #define GBX_RUNTIME_CYCLE_H
 
@@ -7,10 +7,10 @@
 #include "runtime/graph_error.h"
 
 /*
- * Follows tasks to one of those they wait for, until one comes a second time or waits for nobody.
- * `waits_for[task]` is a task that has not completed, or GBX_WAITS_FOR_NOBODY. True with a cycle:
- * the error gets its least task, the one that it waits for and the length; else *out_last is the
- * task that waits for nobody. `stuck` is any task that has not completed, of `task_count`.
+ * Walks from `stuck`, a task that has not completed, along `waits_for`: for each of `task_count`
+ * tasks a task that it waits for and that has not completed, or GBX_WAITS_FOR_NOBODY. Returns 1
+ * when the walk ends in a cycle: the error gets the lowest task of it, the task that this one waits
+ * for, and the length. Else returns 0, and *out_last is the task that waits for nobody.
  */
 #define GBX_WAITS_FOR_NOBODY UINT32_MAX
 int gbx_find_cycle(const uint32_t *waits_for, uint32_t task_count, uint32_t stuck,

@@ -65,7 +65,7 @@ static void test_two_tasks_and_one(void **state) {
     assert_int_equal(error.values[1], 1);
 }
 
-/* The steps from `stuck` on, until one comes again: its first visit tells the length. */
+/* Walks from `stuck` until a task comes again; the step of its first visit gives the length. */
 static void check_random(const uint32_t *waits_for, uint32_t count, uint32_t stuck) {
     uint32_t visited[MAX_TASKS] = {0}; /* plus 1 */
     uint32_t at = stuck, before = stuck, steps = 0, last = NOBODY, least = NOBODY;

@@ -16,7 +16,7 @@ static gbx_graph *graph_of(gbx_device *device) {
 /* --- errors --- */
 
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
-    if (gbx_graph_error_is_new(&graph->error)) {
+    if (graph->error.kind == GBX_GRAPH_OK) {
         graph->error = *error;
         /* Pairs with report_fault, on the control thread. */
         atomic_store_explicit(&graph->has_error, true, memory_order_release);
@@ -48,6 +48,25 @@ void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *messag
     fail_with_text(gbx_graph_of(orchestration), GBX_GRAPH_FAILED, message);
 }
 
+uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                   const int64_t *indices) {
+    gbx_graph *graph = gbx_graph_of(orchestration);
+    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
+    uint64_t bits = 0;
+    if (!gbx_graph_builds_on(graph))
+        return 0;
+    bool is_valid = gbx_check_tensor(&graph->limits, graph->task_count, NULL, GBX_NO_ARGUMENT,
+                                     tensor, false, &error);
+    if (is_valid && graph->builder->await_tensor) {
+        graph->builder->await_tensor(graph, tensor);
+        if (gbx_sched_is_cancelled(&graph->sched))
+            return 0;
+    }
+    if (!is_valid || !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
+        gbx_graph_fail_with(graph, &error);
+    return bits;
+}
+
 /* --- memory --- */
 
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
@@ -77,7 +96,7 @@ static void free_memory(gbx_graph *graph) {
     graph->object = NULL;
 }
 
-/* NULL, and the reason in the control block, when there is none. */
+/* NULL, with the reason in the control block, when memory is out. */
 static void *map_memory(gbx_graph *graph, uint64_t bytes) {
     gbx_control_block *control = graph->device->control;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -98,13 +117,13 @@ static gbx_code take_memory(gbx_graph *graph) {
     uint64_t hot_bytes = graph->builder->hot_bytes;
     if (hot_bytes > graph->memory_bytes)
         hot_bytes = graph->memory_bytes;
-    /* A kernel that cannot does without: pages come as they are touched. */
+    /* A Linux without this call maps pages as they are touched. */
     if (hot_bytes)
         (void)madvise(graph->memory, hot_bytes, MADV_POPULATE_WRITE);
     return GBX_OK;
 }
 
-/* --- whoever listens --- */
+/* --- the probe of a dump --- */
 
 static void ring_host(void *context) {
     gbx_device_ring(context);
@@ -155,7 +174,7 @@ static void finish(void *context) {
     gbx_graph *graph = graph_of(device);
     uint64_t completed = gbx_sched_completed(&graph->sched);
     if (atomic_load_explicit(&device->has_failed, memory_order_acquire))
-        return; /* a kernel that hung has ended after all: the control thread reports */
+        return; /* a hung kernel has ended after all; the control thread reports */
     gbx_code code = GBX_OK;
     if (graph->error.kind == GBX_GRAPH_OK && completed != graph->task_count) {
         code = GBX_INTERNAL;
@@ -293,7 +312,7 @@ static uint32_t awake(gbx_device *device) {
     return gbx_sched_awake(&graph_of(device)->sched);
 }
 
-/* An error of the graph that came before is told beside the fault. */
+/* An error in the graph that came before the fault is reported with it. */
 static void report_fault(gbx_device *device, uint32_t core_id) {
     gbx_graph *graph = graph_of(device);
     if (atomic_load_explicit(&graph->has_error, memory_order_acquire))
@@ -316,7 +335,7 @@ static const gbx_program *find_program(uint32_t entry) {
     return gbx_runtime_builder(entry) ? &graph_program : NULL;
 }
 
-/* --- what the chip keeps for it --- */
+/* --- the state of the program, in the device --- */
 
 static void init_state(void *state, uint32_t worker_count, const void *context) {
     gbx_graph *graph = state;

@@ -1,6 +1,5 @@
-/*
- * A graph while it runs on the chip: the scheduler, the builder of the runtime, and what they work
- * on. This is the program of the chip for all runtimes; each adds a builder.
+/* A graph while it runs on the chip: the scheduler, the builder of the runtime, and their data.
+ * This is the program of the chip for all runtimes; each adds a builder.
  */
 #ifndef GBX_RUNTIME_GRAPH_H
 #define GBX_RUNTIME_GRAPH_H
@@ -37,38 +36,40 @@ typedef struct gbx_graph gbx_graph;
 
 /* The part of a runtime that runs on the chip. */
 typedef struct gbx_builder {
-    /* Private memory that it wants for a launch: zero, taken as it is touched. */
+    /* Private memory that it needs for a launch: zeroed, and mapped as it is touched. */
     uint64_t (*memory_bytes)(const gbx_graph *graph);
-    /* How much of it, from its start, is touched all over: taken in one go, not page by page. */
+    /* How much of it, from its start, is mapped at once, because all of it is touched anyway. */
     uint64_t hot_bytes;
-    /* Lays out the memory and begins with the scheduler. Control thread. */
+    /* Lays out the memory and starts the scheduler. Control thread. */
     void (*begin)(gbx_graph *graph);
     /* Builds without an orchestration on the chip; NULL where there is one. Control thread. */
     void (*build)(gbx_graph *graph);
     /* The orchestration has returned. Orchestrator thread; may be NULL. */
     void (*end)(gbx_graph *graph);
-    /* Nothing can run and tasks are left: finds out why. The last thread. NULL where that would be
-     * a defect of ours. */
+    /* Waits for the tasks that write a tensor. Orchestrator thread; NULL: a read does not wait. */
+    void (*await_tensor)(gbx_graph *graph, const gbx_tensor *tensor);
+    /* Nothing can run and tasks are left: finds out why. The last thread. NULL where only a defect
+     * of glassbox could cause that. */
     void (*diagnose)(gbx_graph *graph);
     const gbx_orchestration_ops *ops;
 } gbx_builder;
 
 struct gbx_graph {
     gbx_sched sched;
-    gbx_orchestration orchestration; /* what the orchestration gets; the graph around it is ours */
+    gbx_orchestration orchestration; /* the only member that the orchestration sees */
     gbx_device *device;
     const gbx_builder *builder;
     const gbx_graph_launch *launch; /* in the device's copy */
     gbx_graph_limits limits;
     gbx_graph_error error;  /* the builder's thread, then the last one */
-    _Atomic bool has_error; /* it is filled in */
+    _Atomic bool has_error; /* `error` is filled in */
     uint32_t processor_count;
     const gbx_probe_source *probe_source;
-    void *memory; /* private to the chip; of the last launch until the next begins */
+    void *memory; /* private to the chip; freed when the next launch begins */
     uint64_t memory_bytes;
-    const gbx_probe *probe; /* NULL: nobody listens */
-    void *probe_state;      /* likewise */
-    void *object;           /* of the orchestration; likewise */
+    const gbx_probe *probe; /* NULL: no dump */
+    void *probe_state;      /* freed as `memory` is */
+    void *object;           /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */
@@ -76,7 +77,8 @@ struct gbx_graph {
     void *builder_state;        /* in `memory` */
 };
 
-/* The programs of a chip that runs graphs; `source` listens to runs with a dump, and outlives it.
+/* The programs of a chip that runs graphs. `source` makes the probes of dumps and outlives the
+ * chip.
  */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
@@ -84,21 +86,21 @@ static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {
     return (gbx_graph *)((char *)orchestration - offsetof(gbx_graph, orchestration));
 }
 
-/* Begins with the scheduler: `tasks` and `cells` lie in the graph's memory. */
+/* Starts the scheduler; `tasks` and `cells` lie in the graph's memory. */
 void gbx_graph_begin_sched(gbx_graph *graph, gbx_sched_task *tasks, uint32_t task_capacity,
                            gbx_ready_cell *cells, bool is_gated);
 
-/* Keeps the first error and lets no further task start. */
+/* Keep the first error; no further task starts. */
 void gbx_graph_fail(gbx_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                     int64_t value, int64_t other);
 void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error);
 
-/* Whether calls of the orchestration are to do nothing. */
+/* Whether calls of the orchestration must do nothing. */
 static inline bool gbx_graph_is_over(gbx_graph *graph) {
     return graph->error.kind != GBX_GRAPH_OK || gbx_sched_is_cancelled(&graph->sched);
 }
 
-/* The same for a call that builds: one more that is done counts as progress. */
+/* False when a call that builds must do nothing; else counts the call as progress. */
 static inline bool gbx_graph_builds_on(gbx_graph *graph) {
     if (gbx_graph_is_over(graph))
         return false;
@@ -107,11 +109,14 @@ static inline bool gbx_graph_builds_on(gbx_graph *graph) {
     return true;
 }
 
-/* Takes memory out of the storage, a multiple of 64 bytes; 0, and the error, when it is used up. */
+/* Takes memory out of the storage, rounded up to 64 bytes. 0, with an error, when too little is
+ * left. */
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes);
 
 /* Entries of gbx_orchestration_ops that runtimes on the chip share. */
 void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call);
 void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *message);
+uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
+                                   const int64_t *indices);
 
 #endif

@@ -44,7 +44,7 @@ static const char *core_name(uint32_t subtask) {
 static gbx_status bad_tensor(const gbx_graph_error *error, const char *argument) {
     gbx_status reason = gbx_tensor_validate(&error->tensor);
     if (!reason)
-        reason = gbx_fail(GBX_BAD_GRAPH, "tensor: it is not valid");
+        reason = gbx_fail(GBX_BAD_GRAPH, "invalid tensor");
     gbx_status status = gbx_fail(GBX_BAD_GRAPH, "%s: %s", argument, gbx_status_message(reason));
     gbx_status_free(reason);
     return status;
@@ -77,17 +77,16 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
     case GBX_GRAPH_NO_KERNEL:
         return fail("%s: none of its three subtasks names a kernel", task);
     case GBX_GRAPH_NOT_REGISTERED:
-        return fail("%s: func %" PRIu32 ": no kernel is registered by this number", task,
-                    error->func_id);
+        return fail("%s: no kernel is registered as func %" PRIu32, task, error->func_id);
     case GBX_GRAPH_CORE_TYPE:
-        return fail("%s: it is registered for %s cores and named for an %s core", task,
+        return fail("%s: the kernel is registered for %s cores, but used on an %s core", task,
                     core_name((uint32_t)chip->kernels[error->func_id].core),
                     core_name((uint32_t)v[0]));
     case GBX_GRAPH_BLOCKS:
         return fail("%s: block_num is %" PRId64 ", expected 1 to %d", task, v[0],
                     GBX_MAX_BLOCK_NUM);
     case GBX_GRAPH_SYNC_BLOCKS:
-        return fail("%s: its %" PRId64 " blocks wait for each other and the chip has %" PRId64
+        return fail("%s: its %" PRId64 " blocks wait for each other, but the chip has only %" PRId64
                     "; open it with as many blocks",
                     task, v[0], v[1]);
     case GBX_GRAPH_TOO_MANY_ARGS:
@@ -104,37 +103,40 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
     case GBX_GRAPH_OUTSIDE:
         return outside(chip, error, argument);
     case GBX_GRAPH_TENSOR_INDEX:
-        return fail("%s: tensor info names argument %" PRId64 ", the task has %" PRId64
-                    " (each may be named once)",
+        return fail("%s: tensor info describes argument %" PRId64 " twice, or beyond the %" PRId64
+                    " that the task has",
                     task, v[0], v[1]);
     case GBX_GRAPH_MARK:
-        return fail("%s: argument %" PRId64 " is marked to be dumped where there are %" PRId64
-                    "; only those that were added can be marked",
+        return fail("%s: argument %" PRId64 " is marked for the dump, but the task has %" PRId64
+                    "; mark only arguments that were added",
                     task, v[0], v[1]);
     case GBX_GRAPH_NEW_OUTPUT:
-        return fail("%s: argument %" PRId64 " is to be allocated by the runtime, which only "
-                    "tensormap_and_ringbuffer does; give it memory with gbx_device_malloc",
-                    task, v[0]);
+        return fail(
+            "%s: argument %" PRId64
+            " has no memory, and only tensormap_and_ringbuffer allocates outputs; allocate it "
+            "with gbx_device_malloc",
+            task, v[0]);
     case GBX_GRAPH_HEAP_TENSOR:
-        return fail("%s: argument %" PRId64 ": its new outputs up to this one take %" PRId64
+        return fail("%s: argument %" PRId64 ": the task's new outputs up to this one take %" PRId64
                     " bytes, the heap ring has %" PRId64
                     "; open the chip with more global memory (--gm)",
                     task, v[0], v[1], v[2]);
     case GBX_GRAPH_ROLE:
-        return fail("%s: argument %" PRId64 ": role %" PRId64 " is none of input, output, inout",
+        return fail("%s: argument %" PRId64 ": unknown role %" PRId64
+                    "; expected input, output or inout",
                     task, v[0], v[1]);
     case GBX_GRAPH_UNKNOWN_TASK:
         if ((uint64_t)v[0] == GBX_NO_TASK)
-            return fail("a call names GBX_NO_TASK, which a failed call gave back or nobody set; "
+            return fail("a call names GBX_NO_TASK: the result of a failed call, or never set; "
                         "there are %" PRId64 " tasks",
                         v[1]);
-        return fail("task %" PRId64 " does not exist; there are %" PRId64 " tasks, from 0 on", v[0],
-                    v[1]);
+        return fail("task %" PRId64 " does not exist; there are %" PRId64 " tasks, numbered from 0",
+                    v[0], v[1]);
     case GBX_GRAPH_SELF_EDGE:
-        return fail("%s: it is to wait for itself", task);
+        return fail("%s: an edge makes it wait for itself", task);
     case GBX_GRAPH_CYCLE:
         return fail("%s waits for itself, in a cycle of %" PRId64 " tasks through task %" PRId64
-                    "; take out one of its edges",
+                    "; remove one of its edges",
                     task, v[1], v[0]);
     case GBX_GRAPH_PUBLISHED:
         return fail("%s: an edge to it was added after it was published; add edges first", task);
@@ -151,16 +153,15 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
     case GBX_GRAPH_TOO_MANY_EDGES:
         return fail("%s: a graph has at most %" PRId64 " edges on this runtime", task, v[0]);
     case GBX_GRAPH_WINDOW:
-        return fail("%s: no room in the window of %" PRId64
-                    " tasks, %swhich an open scope keeps; it keeps %" PRId64
-                    " in all: run with --window %" PRId64
+        return fail("%s: no room in the window of %" PRId64 " tasks: an open scope needs %" PRId64
+                    "%s; run with --window %" PRId64
                     ", or end scopes earlier (gbx_scope_begin, gbx_scope_end)",
-                    task, v[0], v[1] == v[2] ? "all of " : "", v[1], v[2]);
+                    task, v[0], v[1], v[1] == v[2] ? "" : ", with many arguments", v[2]);
     case GBX_GRAPH_HEAP:
         return fail("%s: no room in the heap ring of %" PRId64
-                    " bytes, which an open scope keeps; it keeps %" PRId64
-                    " bytes in all: open the chip with more global memory (--gm), or end "
-                    "scopes earlier (gbx_scope_begin, gbx_scope_end)",
+                    " bytes: an open scope needs %" PRId64
+                    "; open the chip with more global memory (--gm), or end scopes earlier "
+                    "(gbx_scope_begin, gbx_scope_end)",
                     task, v[0], v[1]);
     case GBX_GRAPH_SCOPE_END:
         return fail("gbx_scope_end before task %" PRIu64 ": no scope is open", error->task);
@@ -172,15 +173,15 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
         return fail("gbx_scope_begin before task %" PRIu64 ": scopes nest at most %" PRId64 " deep",
                     error->task, v[0]);
     case GBX_GRAPH_NO_MEMORY:
-        return fail("%s: %" PRId64 " bytes are wanted of the %" PRId64
-                    " that the graph has left; open the chip with more global memory (--gm)",
+        return fail("%s: %" PRId64 " bytes are needed, but the graph has only %" PRId64
+                    " left; open the chip with more global memory (--gm)",
                     task, v[0], v[1]);
     case GBX_GRAPH_INDEX:
         return fail("gbx_get_tensor_data before task %" PRIu64 ": index %" PRId64
-                    " of dimension %" PRId64 " is not below its size %" PRId64,
+                    " is outside dimension %" PRId64 " of size %" PRId64,
                     error->task, v[1], v[0], v[2]);
     case GBX_GRAPH_REFUSED:
-        return fail("%s: %s has no such call", error->text, runtime);
+        return fail("%s is not available in %s", error->text, runtime);
     case GBX_GRAPH_FAILED:
         return fail("the orchestration failed after %" PRIu64 " tasks: %s", error->task,
                     error->text);
@@ -193,7 +194,7 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
     }
 }
 
-/* What came from the chip may be anything. */
+/* Text from the chip may be anything. */
 static void make_printable(char *text, size_t bytes) {
     text[bytes - 1] = '\0';
     for (char *c = text; *c; ++c)

@@ -1,6 +1,6 @@
 /*
- * What is wrong with a task graph, found on the chip or on the host, said by the host in one
- * sentence: the same on every runtime. The chip leaves it as the launch's message.
+ * An error in a task graph, found on the chip or on the host. The host makes one sentence of it,
+ * the same on every runtime. The chip leaves it as the message of the launch.
  */
 #ifndef GBX_RUNTIME_GRAPH_ERROR_H
 #define GBX_RUNTIME_GRAPH_ERROR_H
@@ -10,42 +10,42 @@
 
 #include "base/status.h"
 
-/* The index of a tensor that is no argument of a task. */
+/* The index of a tensor that is not an argument of a task. */
 #define GBX_NO_ARGUMENT UINT32_MAX
 
 typedef enum gbx_graph_error_kind {
     GBX_GRAPH_OK = 0,
-    GBX_GRAPH_NO_KERNEL,       /* none of the subtasks names one */
-    GBX_GRAPH_NOT_REGISTERED,  /* func_id */
-    GBX_GRAPH_CORE_TYPE,       /* func_id; values: the subtask */
-    GBX_GRAPH_BLOCKS,          /* values: block_num */
-    GBX_GRAPH_SYNC_BLOCKS,     /* values: block_num, blocks of the chip */
-    GBX_GRAPH_TOO_MANY_ARGS,   /* values: tensors, scalars (or words and -1) */
-    GBX_GRAPH_NULL_TENSOR,     /* values: index */
-    GBX_GRAPH_BAD_TENSOR,      /* values: index; tensor */
-    GBX_GRAPH_OUTSIDE,         /* values: index; tensor; other: base and bytes of memory */
-    GBX_GRAPH_TENSOR_INDEX,    /* values: arg_index, words; tensor info beyond the words */
-    GBX_GRAPH_ROLE,            /* values: index, role */
-    GBX_GRAPH_MARK,            /* values: index, arguments; marked to be dumped and not there */
-    GBX_GRAPH_UNKNOWN_TASK,    /* values: which is not there, how many there are */
-    GBX_GRAPH_SELF_EDGE,       /* a task that waits for itself */
-    GBX_GRAPH_CYCLE,           /* values: another task of it, its length */
-    GBX_GRAPH_PUBLISHED,       /* an edge to a task that is published already */
-    GBX_GRAPH_PUBLISHED_TWICE, /* */
-    GBX_GRAPH_NEVER_PUBLISHED, /* values: how many more there are */
+    GBX_GRAPH_NO_KERNEL,      /* none of the subtasks names one */
+    GBX_GRAPH_NOT_REGISTERED, /* func_id */
+    GBX_GRAPH_CORE_TYPE,      /* func_id; values: the subtask */
+    GBX_GRAPH_BLOCKS,         /* values: block_num */
+    GBX_GRAPH_SYNC_BLOCKS,    /* values: block_num, blocks of the chip */
+    GBX_GRAPH_TOO_MANY_ARGS,  /* values: tensors, scalars (or words and -1) */
+    GBX_GRAPH_NULL_TENSOR,    /* values: index */
+    GBX_GRAPH_BAD_TENSOR,     /* values: index; tensor */
+    GBX_GRAPH_OUTSIDE,        /* values: index; tensor */
+    GBX_GRAPH_TENSOR_INDEX,   /* values: arg_index, words; beyond the words, or twice */
+    GBX_GRAPH_ROLE,           /* values: index, role */
+    GBX_GRAPH_MARK,           /* values: index, arguments; marked for the dump, but missing */
+    GBX_GRAPH_UNKNOWN_TASK,   /* values: the task, how many there are */
+    GBX_GRAPH_SELF_EDGE,      /* a task that waits for itself */
+    GBX_GRAPH_CYCLE,          /* values: another task of the cycle, its length */
+    GBX_GRAPH_PUBLISHED,      /* an edge to a task that is published already */
+    GBX_GRAPH_PUBLISHED_TWICE,
+    GBX_GRAPH_NEVER_PUBLISHED, /* values: how many others */
     GBX_GRAPH_TOO_MANY_TASKS,  /* values: how many fit */
     GBX_GRAPH_TOO_MANY_EDGES,  /* values: how many fit */
-    GBX_GRAPH_NO_MEMORY,       /* values: bytes wanted, bytes there are */
-    GBX_GRAPH_WINDOW,          /* values: window, tasks that the scope holds, window that will do */
-    GBX_GRAPH_HEAP,            /* values: heap bytes, bytes that the scope holds in all */
-    GBX_GRAPH_HEAP_TENSOR,     /* values: index, bytes wanted, heap bytes */
-    GBX_GRAPH_NEW_OUTPUT,      /* values: index; a runtime that has no heap */
+    GBX_GRAPH_NO_MEMORY,       /* values: bytes needed, bytes left */
+    GBX_GRAPH_WINDOW,          /* values: window, tasks that the scope keeps, window needed */
+    GBX_GRAPH_HEAP,            /* values: heap bytes, bytes that the scope keeps */
+    GBX_GRAPH_HEAP_TENSOR,     /* values: index, bytes needed, heap bytes */
+    GBX_GRAPH_NEW_OUTPUT,      /* values: index; the runtime has no heap */
     GBX_GRAPH_SCOPE_END,       /* an end without a begin */
     GBX_GRAPH_SCOPE_LEFT,      /* values: how many are open at the end */
-    GBX_GRAPH_SCOPE_DEPTH,     /* values: deepest there is */
+    GBX_GRAPH_SCOPE_DEPTH,     /* values: the deepest possible */
     GBX_GRAPH_INDEX,           /* values: dimension, index, size */
     GBX_GRAPH_REFUSED,         /* text: a call that this runtime does not have */
-    GBX_GRAPH_FAILED,          /* text: the orchestration's own */
+    GBX_GRAPH_FAILED,          /* text: from the orchestration */
     GBX_GRAPH_RETURNED         /* values: what it returned */
 } gbx_graph_error_kind;
 
@@ -57,11 +57,6 @@ typedef struct gbx_graph_error {
     gbx_tensor tensor;
     char text[256];
 } gbx_graph_error;
-
-/* Keeps the first error: false when there was one before. */
-static inline int gbx_graph_error_is_new(const gbx_graph_error *error) {
-    return error->kind == GBX_GRAPH_OK;
-}
 
 /* Host: the sentence, with names of kernels. `runtime` is the name of the runtime. */
 GBX_MUST_USE gbx_status gbx_graph_error_status(const gbx_chip *chip, const char *runtime,

@@ -62,7 +62,7 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
         return gbx_status_first(status, read);
     gbx_status wrong = read ? read : gbx_graph_error_status(chip, request->runtime->name, &error);
     if (code != GBX_BAD_GRAPH)
-        status = gbx_status_annotate(status, "after an error of the graph (%s)",
+        status = gbx_status_annotate(status, "after an error in the graph (%s)",
                                      gbx_status_message(wrong));
     gbx_status_free(code == GBX_BAD_GRAPH ? status : wrong);
     return code == GBX_BAD_GRAPH ? wrong : status;
@@ -82,14 +82,14 @@ gbx_status gbx_runtime_free_memory(const gbx_runtime_request *request, uint64_t 
                         "running: the tensors take %" PRIu64 " bytes of global memory, %" PRIu64
                         " are free; open the chip with more (--gm)",
                         wanted, caps.gm_free);
-    /* Tensors go where they fit best; what is left for one large piece is at least this. */
+    /* Tensors go where they fit best: at least this is left in one piece. */
     *out_bytes = caps.gm_largest > wanted ? caps.gm_largest - wanted : 0;
     if (*out_bytes < caps.gm_largest / 2 && caps.gm_free - wanted > caps.gm_largest)
         *out_bytes = caps.gm_largest / 2;
     return NULL;
 }
 
-/* What a run on the chip holds of global memory, to give back. */
+/* Global memory that a run on the chip holds. */
 typedef struct holdings {
     uint64_t addresses[GBX_MAX_RUN_TENSORS + 2];
     uint32_t count;
@@ -120,11 +120,11 @@ static gbx_status put_tensors(const gbx_runtime_request *request, gbx_graph_laun
         gbx_status status = take(request, held, bytes, &address);
         if (status)
             return gbx_status_annotate(status, "putting tensor %s on the chip",
-                                       from->name ? from->name : "without a name");
+                                       from->name ? from->name : "(unnamed)");
         launch->tensors[i] = from->tensor;
         launch->tensors[i].data = address;
         launch->tensors[i].buffer_bytes = bytes;
-        /* Outputs too: what a graph leaves untouched stays what it was. */
+        /* Outputs too: bytes that the graph does not write stay as they were. */
         GBX_TRY(gbx_gm_copy_in(request->chip, address, (const void *)(uintptr_t)from->tensor.data,
                                bytes));
     }
@@ -154,7 +154,7 @@ static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch 
     if (!status && launch->heap_bytes)
         status = take(request, held, launch->heap_bytes, &launch->heap);
     if (status)
-        return gbx_status_annotate(status, "making room for %s's own memory (--gm, --window)",
+        return gbx_status_annotate(status, "allocating the memory of %s (--gm, --window)",
                                    request->runtime->name);
     if (request->listener) {
         gbx_run_args received = {.tensors = launch->tensors,
@@ -182,7 +182,8 @@ static gbx_status name_orchestration(const gbx_runtime_request *request, gbx_gra
             sizeof launch->path ||
         (size_t)snprintf(launch->entry, sizeof launch->entry, "%s", request->entry) >=
             sizeof launch->entry)
-        return gbx_fail(GBX_OUT_OF_RANGE, "running %s: its path or its entry is too long",
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "running %s: the path or the name of the entry is too long",
                         request->object);
     return NULL;
 }

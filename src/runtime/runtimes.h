@@ -13,12 +13,12 @@ struct gbx_chip_listener;
 typedef struct gbx_runtime_request {
     gbx_chip *chip;
     const gbx_run *run;
-    const gbx_call *call; /* NULL; or one task, and `run` is empty */
+    const gbx_call *call; /* one task, with an empty `run`; else NULL */
     const gbx_call_config *config;
     const char *object; /* absolute path, or NULL with run->function */
     const char *entry;
     struct gbx_runtime const *runtime;
-    const struct gbx_chip_listener *listener; /* NULL: nobody listens */
+    const struct gbx_chip_listener *listener; /* NULL: no dump */
 } gbx_runtime_request;
 
 typedef struct gbx_runtime {
@@ -29,7 +29,7 @@ typedef struct gbx_runtime {
     gbx_status (*run)(const gbx_runtime_request *request, gbx_call_result *out_result);
 } gbx_runtime;
 
-/* The runtime of a name, the default for NULL; NULL when there is none. */
+/* The runtime with this name, or the default for NULL. Returns NULL for an unknown name. */
 const gbx_runtime *gbx_runtime_find(const char *name);
 
 /* Each in its own folder. */
@@ -37,22 +37,22 @@ extern const gbx_runtime gbx_host_build_graph;
 extern const gbx_runtime gbx_aicpu_build_graph;
 extern const gbx_runtime gbx_tensormap_and_ringbuffer;
 
-/* The builder of an entry; NULL where there is none. */
+/* The builder of an entry of the chip; NULL for an unknown entry. */
 const struct gbx_builder *gbx_runtime_builder(uint32_t entry);
 
-/* request->call, as a graph of host_build_graph. */
+/* Runs request->call as a graph of one task, with host_build_graph. */
 GBX_MUST_USE gbx_status gbx_runtime_call(const gbx_runtime_request *request,
                                          gbx_call_result *out_result);
 
 /* --- what runtimes share on the host --- */
 
-/* Launches a graph and waits; says what is wrong with it. Fills in what all launches share. */
+/* Launches a graph and waits for its end. Fills in what all launches share. */
 struct gbx_graph_launch;
 GBX_MUST_USE gbx_status gbx_runtime_launch(const gbx_runtime_request *request,
                                            struct gbx_graph_launch *launch,
                                            gbx_call_result *out_result);
 
-/* The most that a heap ring takes unless it is told. */
+/* The most that a heap ring takes by default. */
 #define GBX_MAX_DEFAULT_HEAP (UINT64_C(4) << 30)
 
 /* Global memory that is left once the run's tensors are there; fails when they do not fit. */
@@ -60,8 +60,9 @@ GBX_MUST_USE gbx_status gbx_runtime_free_memory(const gbx_runtime_request *reque
                                                 uint64_t *out_bytes);
 
 /*
- * A run whose orchestration is on the chip: puts the tensors there, launches, brings the outputs
- * back. The caller has set what is its own in `launch`; storage_bytes and heap_bytes are allocated.
+ * A run whose orchestration is on the chip: copies the tensors in, launches, copies the outputs
+ * back. The caller has set the fields of its runtime in `launch`; this allocates storage_bytes and
+ * heap_bytes.
  */
 GBX_MUST_USE gbx_status gbx_runtime_run_on_chip(const gbx_runtime_request *request,
                                                 struct gbx_graph_launch *launch,

@@ -6,13 +6,13 @@
 #include "base/memory.h"
 #include "scene/internal.h"
 
-/* Large pages where the system has them: fresh memory is slow to touch otherwise. */
+/* Large pages where the system has them, because touching fresh memory is slow. */
 static gbx_status allocate(const char *name, const gbx_tensor *like, gbx_tensor *out_tensor) {
     uint64_t bytes = gbx_tensor_payload_bytes(like);
     void *memory =
         mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return gbx_fail_memory("taking the %" PRIu64 " bytes of argument %s", bytes, name);
+        return gbx_fail_memory("allocating %" PRIu64 " bytes for argument %s", bytes, name);
     madvise(memory, bytes, MADV_HUGEPAGE);
     *out_tensor = *like;
     out_tensor->data = (uint64_t)(uintptr_t)memory;
@@ -36,8 +36,8 @@ static gbx_status fill(const gbx_scene_arg *arg, const gbx_tensor *tensor) {
 }
 
 /*
- * An output goes to the chip like an inout: what it is poisoned with has to lie there for a kernel
- * that does not write it.
+ * An output goes to the chip like an inout: its poison must be there for kernels that do not write
+ * it.
  */
 static gbx_status add_tensor(gbx_case_data *data, const gbx_scene_arg *arg) {
     uint32_t index = data->tensor_count++;

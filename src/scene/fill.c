@@ -34,7 +34,7 @@ typedef struct span {
     unsigned char *out;
 } span;
 
-/* Every loop below has a constant length and no aliases, which compilers make vectors of. */
+/* Every loop below has a constant length and no aliases, so that compilers vectorise it. */
 
 static ALWAYS_INLINE double uniform_at(uint64_t seed, uint64_t index) {
     uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -74,8 +74,8 @@ static ALWAYS_INLINE void encode_f32(block *b) {
 }
 
 /*
- * float16 and bfloat16: the fraction is rounded where it is cut, and the exponent shifted. Right
- * for zero and for all whose result is normal; false when there are others.
+ * float16 and bfloat16: rounds the fraction where it is cut and shifts the exponent. Right for zero
+ * and where the result is normal; false when there are others.
  */
 static ALWAYS_INLINE bool encode_half(unsigned fraction_bits, unsigned bias, uint16_t top,
                                       block *b) {
@@ -165,7 +165,7 @@ static void fill_span(const span *part) {
     }
 }
 
-/* Not by way of values: 64-bit integers and the payload of a NaN stay as they are. */
+/* Copies bits, not values: 64-bit integers and the payload of a NaN stay exact. */
 static void fill_constant(uint32_t dtype, uint64_t bits, void *bytes, uint64_t size) {
     const size_t width = gbx_dtype_bits(dtype) / 8;
     unsigned char pattern[BLOCK * sizeof bits];

@@ -1,11 +1,10 @@
 /*
- * What a tensor holds before a run: the same bytes on every machine.
+ * What a tensor holds before a run; the same bytes on every machine.
  *
- * Random elements are counted, not drawn in turn: element i of seed s is output i of splitmix64
- * started at s, so that any part of a tensor can be filled by itself. Its upper 53 bits make a u in
- * [0, 1). Floats are low + u * (high - low), integers low + floor(u * (high - low + 1)), both
- * computed in float64 and converted to the dtype once (gbx_dtype_from_f64). docs/scenes.md has it
- * in numpy.
+ * Random element i of seed s is output i of splitmix64 started at s, so that any part of a tensor
+ * can be filled on its own. Its upper 53 bits make a u in [0, 1). Floats are low + u * (high -
+ * low), integers low + floor(u * (high - low + 1)), both computed in float64 and converted to the
+ * dtype once (gbx_dtype_from_f64). docs/scenes.md shows it in numpy.
  */
 #ifndef GBX_SCENE_FILL_H
 #define GBX_SCENE_FILL_H
@@ -15,7 +14,7 @@
 #include "base/status.h"
 
 typedef enum gbx_fill_kind {
-    GBX_FILL_NONE = 0, /* an output that nothing is said of: poisoned */
+    GBX_FILL_NONE = 0, /* an output without fill: poisoned */
     GBX_FILL_CONSTANT = 1,
     GBX_FILL_RANDOM = 2,
     GBX_FILL_ARANGE = 3,
@@ -34,15 +33,16 @@ typedef struct gbx_fill {
 } gbx_fill;
 
 /*
- * Fills `bytes`, gbx_tensor_payload_bytes of a row-major tensor; tensor->data is not followed.
- * Large ones take several threads. Only files can fail. GBX_FILL_NONE poisons for a run.
+ * Fills `bytes`, gbx_tensor_payload_bytes of a row-major tensor; does not use tensor->data. Large
+ * tensors are filled by several threads. Only files can fail. GBX_FILL_NONE poisons for a run.
  */
 GBX_MUST_USE gbx_status gbx_fill_tensor(const gbx_fill *fill, const gbx_tensor *tensor,
                                         void *bytes);
 
 /*
- * What nobody wrote shows: of a run, floats are NaN (bytes 0xff) and integers bytes 0xab; of a
- * golden, floats are bytes 0xab and integers 0xcd, so that two that forget the same do not agree.
+ * Makes outputs that were never written visible. For a run, floats are NaN (bytes 0xff) and
+ * integers bytes 0xab; for a golden, floats are bytes 0xab and integers 0xcd: when both forget the
+ * same element, they still differ.
  */
 typedef enum gbx_poison { GBX_POISON_RUN = 0, GBX_POISON_GOLDEN = 1 } gbx_poison;
 void gbx_poison_tensor(gbx_poison poison, const gbx_tensor *tensor, void *bytes);

@@ -39,7 +39,7 @@ static double next_uniform(uint64_t *state) {
     return ldexp((double)(z >> 11), -53);
 }
 
-/* One element at a time, by the definition; elements of whole bytes. */
+/* One element at a time, by the definition; elements of full bytes. */
 static void fill_plainly(const gbx_fill *how, const gbx_tensor *tensor) {
     uint64_t state = how->seed;
     size_t width = gbx_dtype_bits(tensor->dtype) / 8;

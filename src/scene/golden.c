@@ -14,7 +14,7 @@
 #include "text/json_writer.h"
 #include "toolchain/kernel_compiler.h"
 
-/* golden_driver.py, which ends with this code after a sentence of its own. */
+/* golden_driver.py; ends with code DRIVER_SENTENCE after a one-sentence error. */
 extern const char gbx_embedded_golden_driver[];
 enum { DRIVER_SENTENCE = 3, EXCHANGE_PATH_BYTES = PATH_MAX + 32 };
 
@@ -33,7 +33,7 @@ static gbx_status load(const char *path, gbx_golden *golden) {
     void *symbol = dlsym(golden->library, program->entry);
     if (!symbol)
         return gbx_fail(GBX_BAD_KERNEL,
-                        "%s has no function %s; int %s(const gbx_run_args *run) is expected",
+                        "%s has no function %s; expected int %s(const gbx_run_args *run)",
                         program->source, program->entry, program->entry);
     memcpy(&golden->function, &symbol, sizeof symbol);
     return NULL;
@@ -71,8 +71,7 @@ static gbx_status run_c(const gbx_golden *golden, const gbx_case_data *data) {
     gbx_guard_end(&guard);
     if (result == 0)
         return NULL;
-    return gbx_fail(GBX_INVALID_ARGUMENT, "%s returned %d; 0 is expected of a golden that is done",
-                    what, result);
+    return gbx_fail(GBX_INVALID_ARGUMENT, "%s returned %d; a golden must return 0", what, result);
 }
 
 /* --- in Python --- */
@@ -82,7 +81,8 @@ static gbx_status make_directory(char out_path[PATH_MAX]) {
     snprintf(out_path, PATH_MAX, "%s/glassbox-golden-XXXXXX", parent && *parent ? parent : "/tmp");
     if (mkdtemp(out_path))
         return NULL;
-    return gbx_fail(GBX_IO, "making a directory for the golden, %s: %s", out_path, strerror(errno));
+    return gbx_fail(GBX_IO, "creating the directory %s for the golden: %s", out_path,
+                    strerror(errno));
 }
 
 static void remove_directory(const char *path) {
@@ -119,7 +119,7 @@ static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t ar
         const gbx_scene_arg *arg = &data->source->args[i];
         gbx_json_begin_object(json);
         gbx_json_put_string(json, "name", arg->name);
-        gbx_json_put_string(json, "role", gbx_scene_role_names[arg->role]);
+        gbx_json_put_string(json, "role", gbx_name_brief(&gbx_parameters, arg->role));
         uint32_t dtype = arg->tensor.dtype, number = gbx_npy_number_dtype(dtype);
         gbx_json_put_string(json, "dtype", gbx_dtype_name(dtype));
         gbx_json_put_string(json, "numpy", gbx_dtype_name(number));
@@ -153,7 +153,7 @@ static gbx_status write_description(const char *directory, const gbx_case_data *
     return status;
 }
 
-/* Inouts are taken from the golden's memory: that of the run holds results by now. */
+/* Inouts come from the golden's memory, because those of the run hold results by now. */
 static gbx_status write_inputs(const char *directory, const gbx_case_data *data) {
     char path[EXCHANGE_PATH_BYTES];
     for (uint32_t i = 0; i < data->tensor_count; ++i) {
@@ -180,13 +180,13 @@ static gbx_status read_outputs(const char *directory, gbx_case_data *data) {
 
 static gbx_status judge(const gbx_scene_program *program, const gbx_process_result *result) {
     if (result->exit_code == 0) {
-        /* What the golden prints is for people; stdout is the command's own. */
+        /* What the golden prints goes to stderr; stdout belongs to the command. */
         fputs(result->out_text, stderr);
         fputs(result->err_text, stderr);
         return NULL;
     }
     if (result->signal)
-        return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s was ended by signal %d\n%s",
+        return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s was killed by signal %d\n%s",
                         program->source, result->signal, result->err_text);
     if (result->exit_code == DRIVER_SENTENCE)
         return gbx_fail(GBX_INVALID_ARGUMENT, "the golden %s: %s", program->source,

@@ -1,7 +1,7 @@
-# Calls a golden: with the directory of the exchange, the golden's file and its entry. exchange.json
-# there lists the arguments: "numpy" is the dtype that holds the values of an argument. Inputs and
-# outputs lie in .npy files of numbers. Exit code 3: one sentence on stderr says what is wrong; any
-# other but 0: Python's own message.
+# Calls a golden. Arguments: the exchange directory, the golden's file and its entry. exchange.json in
+# the directory lists the arguments of the run: "numpy" is the dtype that holds the values of one.
+# Inputs and outputs are .npy files of numbers. Exit code 3: one sentence on stderr says what is wrong;
+# any other but 0: the message is Python's own.
 import json, os, runpy, sys, traceback
 def stop(sentence):
     sys.stderr.write(sentence)
@@ -19,7 +19,7 @@ def scalar(arg):
 def narrowed(array, arg):
     name, dtype = arg['name'], arg['dtype']
     if array.dtype.kind not in 'fiub':
-        stop(f'output "{name}" has elements of {array.dtype}; numbers are expected')
+        stop(f'output "{name}" has elements of {array.dtype}; expected numbers')
     if arg['numpy'].startswith('float'):
         if array.dtype in (np.float32, np.float64):
             return array
@@ -33,7 +33,7 @@ def narrowed(array, arg):
         low = -(1 << arg['width'] - 1) if arg['numpy'] == 'int8' else 0
         bad = bad | (result < low) | (result >= low + (1 << arg['width']))
     if bad.any():
-        stop(f'output "{name}" holds {array[bad].flat[0]!r}, which is no {dtype}')
+        stop(f'output "{name}" holds {array[bad].flat[0]!r}, which does not fit {dtype}')
     return result
 def main():
     with open(os.path.join(where, 'exchange.json')) as file:
@@ -48,21 +48,21 @@ def main():
     sys.argv = [source]
     function = runpy.run_path(source, run_name='golden').get(entry)
     if not callable(function):
-        stop(f'there is no function {entry}; def {entry}(args) is expected')
+        stop(f'no function {entry}; expected def {entry}(args)')
     results = function(given)
     if not isinstance(results, dict):
-        stop(f'{entry}() returned {type(results).__name__}; a dict of outputs is expected')
+        stop(f'{entry}() returned {type(results).__name__}; expected a dict of outputs')
     outputs = {arg['name']: arg for arg in args if arg['role'] in ('out', 'inout')}
     for name in results:
         if name not in outputs:
-            stop(f'{entry}() returned {name!r}, which is no output; the outputs are '
+            stop(f'{entry}() returned {name!r}, which is not an output; expected '
                  + ', '.join(outputs))
     for name, arg in outputs.items():
         if name not in results:
             stop(f'{entry}() returned no output "{name}"')
         array = np.asarray(results[name])
         if list(array.shape) != arg['shape']:
-            stop(f'output "{name}" has shape {list(array.shape)}; {arg["shape"]} is expected')
+            stop(f'output "{name}" has shape {list(array.shape)}; expected {arg["shape"]}')
         array = narrowed(array, arg)
         array = array.astype(array.dtype.newbyteorder('<'))
         array = np.ascontiguousarray(array).reshape(arg['shape'])

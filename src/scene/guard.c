@@ -24,7 +24,7 @@ static const struct {
 _Static_assert(SIGSEGV == 11 && SIGBUS == 7 && SIGFPE == 8 && SIGILL == 4 && SIGABRT == 6,
                "numbers in the texts above");
 
-/* What the handler needs to know; set before it is installed, cleared after it is removed. */
+/* For the handler; set before it is installed, cleared after it is removed. */
 static gbx_guard *active;
 
 static void append(char *line, size_t *used, const char *text) {
@@ -75,7 +75,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 gbx_status gbx_guard_begin(gbx_guard *guard, const char *what) {
     *guard = (gbx_guard){.thread = pthread_self()};
     int length = snprintf(guard->text, sizeof guard->text - 64,
-                          "glassbox run: %s was ended by signal ", what);
+                          "glassbox run: %s was killed by signal ", what);
     guard->text_size =
         (size_t)length < sizeof guard->text - 65 ? (size_t)length : sizeof guard->text - 65;
     guard->stack = malloc(STACK_BYTES);

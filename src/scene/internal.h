@@ -1,4 +1,4 @@
-/* What the files of the scene share. */
+/* What the files in src/scene share. */
 #ifndef GBX_SCENE_INTERNAL_H
 #define GBX_SCENE_INTERNAL_H
 
@@ -14,27 +14,28 @@
 
 #define GBX_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* An optional string; NULL when it is not there. */
+/* An optional string; NULL when it is absent. */
 GBX_MUST_USE gbx_status gbx_field_text(const gbx_cursor *object, const char *name,
                                        const char **out_text);
 
-/* An optional number that is not negative; -1 when it is not there. */
+/* An optional number that is not negative; -1 when it is absent. */
 GBX_MUST_USE gbx_status gbx_field_tolerance(const gbx_cursor *object, const char *name,
                                             double *out_value);
 
-/* A path of a file that is there, made usable from the working directory; the caller frees it. */
+/* The path of an existing file, usable from the working directory; the caller frees it. */
 GBX_MUST_USE gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene,
                                        char **out_path);
 
 /* A string that is not empty. */
 GBX_MUST_USE gbx_status gbx_field_name(const gbx_cursor *field, const char **out_text);
 
-/* Zeroed memory for an array, or a failure that says what for. */
+/* Zeroed memory for an array of `what`. */
 GBX_MUST_USE gbx_status gbx_field_allocate(size_t count, size_t size, const char *what,
                                            void *out_pointer);
 
-/* The names of gbx_scene_role. */
-extern const char *const gbx_scene_role_names[4];
+/* A string that is a brief name of gbx_parameters or a smaller set: its number. */
+GBX_MUST_USE gbx_status gbx_field_choice(const gbx_cursor *field, const gbx_name_set *set,
+                                         uint32_t *out_number);
 
 GBX_MUST_USE gbx_status gbx_scene_read_cases(const gbx_cursor *root, gbx_scene *scene);
 
@@ -43,31 +44,31 @@ void gbx_scene_free_cases(gbx_scene *scene);
 /* --- case_data.c --- */
 
 /*
- * The tensors of a case in host memory: what a run is called with, and what a golden is. Inputs are
- * filled once and cannot be written from then on; inouts and outputs are restored before each run.
+ * The arguments of a case in host memory, for runs and for the golden. Inputs are filled once and
+ * are read-only from then on; inouts and outputs are restored before each run.
  */
 typedef struct gbx_case_data {
     const gbx_scene_case *source;
     const gbx_scene_arg *args[GBX_MAX_RUN_TENSORS]; /* of each tensor */
     gbx_run_tensor tensors[GBX_MAX_RUN_TENSORS];
-    gbx_tensor golden[GBX_MAX_RUN_TENSORS]; /* inputs are those of the run */
+    gbx_tensor golden[GBX_MAX_RUN_TENSORS]; /* shares the inputs with the run */
     uint64_t scalars[GBX_MAX_RUN_SCALARS];
     const char *scalar_names[GBX_MAX_RUN_SCALARS];
     gbx_dtype scalar_dtypes[GBX_MAX_RUN_SCALARS];
     uint32_t tensor_count;
     uint32_t scalar_count;
-    bool has_golden; /* the golden's outputs have memory */
+    bool has_golden; /* `golden` is filled in */
 } gbx_case_data;
 
-/* Takes memory and fills the inputs; the caller frees it, also after a failure. */
+/* Allocates memory and fills the inputs; the caller frees it, even after a failure. */
 GBX_MUST_USE gbx_status gbx_case_data_create(const gbx_scene *scene, const gbx_scene_case *one,
                                              gbx_case_data *out_data);
 void gbx_case_data_free(gbx_case_data *data);
 
-/* Outputs and inouts as they are before a run. */
+/* Sets outputs and inouts to what they are before a run. */
 GBX_MUST_USE gbx_status gbx_case_data_restore(gbx_case_data *data);
 
-/* Memory of the golden's own, with outputs poisoned and inouts as before a run. */
+/* Allocates the golden's outputs and inouts: outputs poisoned, inouts as before a run. */
 GBX_MUST_USE gbx_status gbx_case_data_add_golden(gbx_case_data *data);
 
 static inline bool gbx_case_data_is_output(const gbx_case_data *data, uint32_t index) {
@@ -77,16 +78,16 @@ static inline bool gbx_case_data_is_output(const gbx_case_data *data, uint32_t i
 /* --- golden.c --- */
 
 /*
- * What is expected of a case: a function of the scene's, in C or in Python, that computes the
- * outputs of the whole graph from its inputs.
+ * The golden: a function of the scene, in C or in Python, that computes the expected outputs of the
+ * graph from its inputs.
  */
 typedef struct gbx_golden {
     const gbx_scene_program *program;
-    void *library;                         /* C: what was loaded */
+    void *library;                         /* C: the shared object */
     int (*function)(const gbx_run_args *); /* C: its entry; NULL for Python */
 } gbx_golden;
 
-/* Compiles and loads a golden in C; one in Python is only looked at when it runs. */
+/* Compiles and loads a golden in C; one in Python is read only when it runs. */
 GBX_MUST_USE gbx_status gbx_golden_open(const gbx_scene_program *program, gbx_golden *out_golden);
 void gbx_golden_close(gbx_golden *golden);
 
@@ -100,15 +101,15 @@ GBX_MUST_USE gbx_status gbx_golden_run(const gbx_golden *golden, gbx_case_data *
 /* --- guard.c --- */
 
 /*
- * Code of the user that runs in this process: a fatal signal there ends the process with code 3
- * and one sentence that says whose code it was.
+ * Guards user code that runs in this process: a fatal signal in it ends the process with exit code
+ * 3 and one sentence that names the code.
  */
 enum { GBX_GUARD_SIGNALS = 5, GBX_GUARD_TEXT_BYTES = 512, GBX_GUARD_EXIT_CODE = 3 };
 
-/* The caller's, and in place, from begin to end; one at a time in a process. */
+/* The caller owns it and must not move it between begin and end; one at a time in a process. */
 typedef struct gbx_guard {
     pthread_t thread;
-    char text[GBX_GUARD_TEXT_BYTES]; /* "glassbox run: golden.c: golden() was ended by signal " */
+    char text[GBX_GUARD_TEXT_BYTES]; /* "glassbox run: golden.c: golden() was killed by signal " */
     size_t text_size;
     struct sigaction previous[GBX_GUARD_SIGNALS];
     stack_t previous_stack;
@@ -116,8 +117,8 @@ typedef struct gbx_guard {
 } gbx_guard;
 
 /*
- * From now on, until the end, fatal signals of this thread are answered here; those of other
- * threads go where they went before. `what` names the code: "golden.c: golden()".
+ * Between begin and end the guard handles fatal signals of this thread; those of other threads go
+ * to the previous handlers. `what` names the code: "golden.c: golden()".
  */
 GBX_MUST_USE gbx_status gbx_guard_begin(gbx_guard *guard, const char *what);
 void gbx_guard_end(gbx_guard *guard);

@@ -11,8 +11,6 @@
 #include "store/run/output_directory.h"
 #include "toolchain/kernel_compiler.h"
 
-enum { EXIT_DIFFERS = 1, EXIT_INPUT = 2, EXIT_DEVICE = 3, EXIT_LOST = 4 };
-
 typedef struct session {
     const gbx_scene *scene;
     const gbx_scene_options *options;
@@ -22,7 +20,7 @@ typedef struct session {
     char *orchestration_path; /* compiled */
     char **kernel_paths;
     gbx_golden golden;
-    gbx_chip *chip;     /* NULL when it has to be opened */
+    gbx_chip *chip;     /* NULL when it must be opened */
     uint64_t run_count; /* cases times rounds */
     time_t start_time;
     int exit_code;
@@ -43,10 +41,8 @@ static gbx_status fail_no_orchestration(const session *s) {
             snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                      gbx_runtime_name(i));
     }
-    return gbx_fail(
-        GBX_NOT_FOUND,
-        "%s: there is no orchestration for %s; there is for %s, which --runtime chooses",
-        s->scene->path, s->runtime, known);
+    return gbx_fail(GBX_NOT_FOUND, "%s: no orchestration for %s; choose one of %s with --runtime",
+                    s->scene->path, s->runtime, known);
 }
 
 static gbx_status choose_runtime(session *s) {
@@ -61,7 +57,7 @@ static gbx_status choose_runtime(session *s) {
     return fail_no_orchestration(s);
 }
 
-/* Before anything is compiled; what they mean is found out again by the dump. */
+/* Before anything is compiled; the dump parses them again. */
 static gbx_status check_filters(const session *s) {
     const gbx_scene *scene = s->scene;
     gbx_kernel *kernels = calloc(scene->kernel_count, sizeof *kernels);
@@ -101,7 +97,7 @@ static void join_parameters(const gbx_scene_kernel *kernel, char **out_signature
     FILE *names = open_memstream(out_names, &names_bytes);
     for (size_t i = 0; signature && names && i < kernel->parameter_count; ++i) {
         const gbx_scene_parameter *parameter = &kernel->signature[i];
-        fprintf(signature, "%s%s", i ? "," : "", gbx_scene_role_names[parameter->role]);
+        fprintf(signature, "%s%s", i ? "," : "", gbx_name_brief(&gbx_parameters, parameter->role));
         if (parameter->dtype != GBX_DTYPE_NONE)
             fprintf(signature, ":%s", gbx_dtype_name(parameter->dtype));
         fprintf(names, "%s%s", i ? "," : "", parameter->name ? parameter->name : "");
@@ -127,7 +123,7 @@ static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, cons
                          .compile_flags = from->compile_flags,
                          .link_flags = from->link_flags};
     gbx_status status = signature && names ? gbx_kernel_register(s->chip, &kernel)
-                                           : gbx_fail_memory("registering it");
+                                           : gbx_fail_memory("registering a kernel");
     free(signature);
     free(names);
     return gbx_status_annotate(status, "%s", from->source);
@@ -187,7 +183,6 @@ static gbx_status call_chip(session *s, const gbx_run *run, const gbx_call_confi
     return status;
 }
 
-/* Where several runs follow each other, each knows its round. */
 static gbx_status make_output(const session *s, const gbx_round_result *result,
                               gbx_output_directory *out) {
     gbx_output_place place = {.chosen = s->options->output,
@@ -200,7 +195,7 @@ static gbx_status make_output(const session *s, const gbx_round_result *result,
     return has_dump(s) ? gbx_output_directory_create(&place, out) : NULL;
 }
 
-/* With a dump around it, whose directory stays where there is anything in it. */
+/* Runs with a dump, if there is one; an empty directory is removed after a failure. */
 static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_result *result,
                                    gbx_output_directory *output) {
     gbx_call_result counts = {0};
@@ -245,7 +240,7 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
 static gbx_status compute_golden(session *s, gbx_case_data *data) {
     if (!s->golden.program || data->has_golden)
         return NULL;
-    tell_phase(s, data->source, "computing what is expected");
+    tell_phase(s, data->source, "computing the golden");
     GBX_TRY(gbx_case_data_add_golden(data));
     return gbx_golden_run(&s->golden, data);
 }
@@ -275,14 +270,7 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
     }
 }
 
-static void note_exit_code(session *s, int code) {
-    static const int rank[] = {
-        [0] = 0, [EXIT_DIFFERS] = 1, [EXIT_LOST] = 2, [EXIT_DEVICE] = 3, [EXIT_INPUT] = 4};
-    if (rank[code] > rank[s->exit_code])
-        s->exit_code = code;
-}
-
-/* A run that is done, whose dump lacks records. */
+/* GBX_LOST: the run is done, but its dump lacks records. */
 static bool is_done(gbx_status error) {
     return !error || gbx_status_code(error) == GBX_LOST;
 }
@@ -309,22 +297,21 @@ static gbx_status find_unmatched(const session *s, const gbx_round_result *resul
                     dump->filter_count);
 }
 
-/* Consumes `error`, which stands beside the verdict where the run is done. */
+/* Consumes `error`. When the run is done, the error is reported in addition to the verdict. */
 static void report(session *s, gbx_round_result *result, gbx_status error) {
     bool has_failed = !is_done(error);
-    note_exit_code(s, gbx_code_exit(gbx_status_code(error)));
+    s->exit_code = gbx_exit_worse(s->exit_code, gbx_code_exit(gbx_status_code(error)));
     if (has_failed) {
         result->verdict = GBX_VERDICT_FAILED;
         result->output_count = 0;
     } else {
         error = join_errors(error, find_unmatched(s, result));
         if (result->totals.unmatched_filters || result->verdict == GBX_VERDICT_DIFFERS)
-            note_exit_code(s, EXIT_DIFFERS);
+            s->exit_code = gbx_exit_worse(s->exit_code, GBX_EXIT_DIFFERS);
     }
     result->error = error ? gbx_status_message(error) : NULL;
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
-    /* A chip that failed runs nothing more. */
     if (s->chip && gbx_chip_has_failed(s->chip)) {
         gbx_chip_close(s->chip);
         s->chip = NULL;
@@ -332,7 +319,7 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
     gbx_status_free(error);
 }
 
-/* Rounds go on after a difference, not after a failure. */
+/* Continues with the next round after a difference, but not after a failure. */
 static void run_rounds(session *s, gbx_case_data *data) {
     gbx_output_result outputs[GBX_MAX_RUN_TENSORS];
     uint32_t rounds = s->options->rounds ? s->options->rounds : 1;

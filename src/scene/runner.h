@@ -1,6 +1,6 @@
 /*
- * Runs cases of a scene: inputs are made, the graph runs on a chip, outputs are compared with the
- * golden. One thread, which also calls the observer.
+ * Runs cases of a scene: fills the inputs, runs the graph on a chip, and compares the outputs with
+ * the golden. Uses one thread, which also calls the observer.
  */
 #ifndef GBX_SCENE_RUNNER_H
 #define GBX_SCENE_RUNNER_H
@@ -13,9 +13,9 @@
 
 typedef struct gbx_scene_options {
     gbx_chip_config chip;
-    /* But for progress, and the dump's directory, scene, case and round, which are the runner's. */
+    /* The runner itself sets progress, and the dump's directory, scene, case and round. */
     gbx_call_config call;
-    const char *output;  /* where dumps go (scene/output_directory.h); NULL: below outputs/ */
+    const char *output;  /* where dumps go (store/run/output_directory.h); NULL: below outputs/ */
     const char *runtime; /* NULL: the default */
     bool skips_golden;
     uint32_t rounds; /* how often each case runs; 0: once */
@@ -25,23 +25,23 @@ typedef enum gbx_verdict {
     GBX_VERDICT_OK = 0,
     GBX_VERDICT_DIFFERS = 1,
     GBX_VERDICT_FAILED = 2,
-    GBX_VERDICT_NOT_COMPARED = 3 /* no golden, or none wanted */
+    GBX_VERDICT_NOT_COMPARED = 3 /* no golden, or it was skipped */
 } gbx_verdict;
 
 typedef struct gbx_output_result {
     const gbx_scene_arg *arg;
-    gbx_hash128 hash; /* of the payload: two runs gave the same bytes when it is the same */
-    bool is_compared; /* with the golden, if there is one */
+    gbx_hash128 hash; /* of the payload */
+    bool is_compared; /* with the golden */
     gbx_comparison comparison;
 } gbx_output_result;
 
-/* One run of one case; borrowed while the observer looks at it. */
+/* One run of one case; borrowed for the call of the observer. */
 typedef struct gbx_round_result {
     const gbx_scene_case *of_case;
     uint32_t round; /* 1 first */
     gbx_verdict verdict;
-    const char *error; /* one sentence, or more; NULL when nothing failed */
-    const char *dump;  /* the directory; NULL where there is none */
+    const char *error; /* one or more sentences; NULL when nothing failed */
+    const char *dump;  /* its directory; NULL without a dump */
     gbx_dump_totals totals;
     uint64_t tasks;
     double seconds; /* on the chip, by its clock */
@@ -49,10 +49,10 @@ typedef struct gbx_round_result {
     size_t output_count; /* 0 when the run failed */
 } gbx_round_result;
 
-/* What it is told; every entry may be NULL. */
+/* Callbacks; each may be NULL. */
 typedef struct gbx_scene_observer {
     void *context;
-    /* Something that may take long begins; `of_case` is NULL before the first. */
+    /* A phase that may take long begins; `of_case` is NULL before the first case. */
     void (*phase)(void *context, const gbx_scene_case *of_case, const char *what);
     /* Tasks that the run has completed so far. */
     void (*progress)(void *context, uint64_t tasks);
@@ -62,8 +62,8 @@ typedef struct gbx_scene_observer {
 /*
  * Runs `cases` in turn. A case that fails is a result like others, and the rest still run, on a new
  * chip where the device failed. A dump that lacks records, or a filter that matched nothing, is an
- * error beside the verdict. *out_exit_code is that of the command: where several hold 2, then 3,
- * then 4, then 1. Fails, with nothing run, when the scene has no orchestration for the runtime, a
+ * error in addition to the verdict. *out_exit_code is that of the command; the first that applies
+ * of 2, 3, 4, 1. Fails, with nothing run, when the scene has no orchestration for the runtime, a
  * filter is wrong, something does not compile or no chip can be opened.
  */
 GBX_MUST_USE gbx_status gbx_scene_run(const gbx_scene *scene, const gbx_scene_case *const *cases,

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "scene/internal.h"
 
-const char *const gbx_scene_role_names[4] = {"in", "out", "inout", "scalar"};
-
 static const char *const scene_members[] = {
     "name", "description", "kernels", "orchestrations", "args", "cases", "golden",
 };
@@ -31,14 +29,14 @@ gbx_status gbx_field_tolerance(const gbx_cursor *object, const char *name, doubl
     GBX_TRY(gbx_cursor_number(&field, out_value));
     if (*out_value >= 0.0)
         return NULL;
-    return gbx_cursor_fail(&field, "a tolerance of %g; one of 0 or more is expected", *out_value);
+    return gbx_cursor_fail(&field, "expected a tolerance of 0 or more, got %g", *out_value);
 }
 
 gbx_status gbx_field_name(const gbx_cursor *field, const char **out_text) {
     GBX_TRY(gbx_cursor_string(field, out_text));
     if ((*out_text)[0])
         return NULL;
-    return gbx_cursor_fail(field, "an empty string; a name is expected");
+    return gbx_cursor_fail(field, "expected a name, got an empty string");
 }
 
 gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene, char **out_path) {
@@ -54,7 +52,7 @@ gbx_status gbx_field_file(const gbx_cursor *field, const gbx_scene *scene, char 
     if (stat(*out_path, &about) != 0)
         return gbx_cursor_fail(field, "%s: %s", *out_path, strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return gbx_cursor_fail(field, "%s is no regular file", *out_path);
+        return gbx_cursor_fail(field, "%s is not a regular file", *out_path);
     return NULL;
 }
 
@@ -66,30 +64,37 @@ gbx_status gbx_field_allocate(size_t count, size_t size, const char *what, void 
     return NULL;
 }
 
+gbx_status gbx_field_choice(const gbx_cursor *field, const gbx_name_set *set,
+                            uint32_t *out_number) {
+    const char *names[GBX_PARAMETER_COUNT];
+    size_t number = 0;
+    for (uint32_t i = 0; i < set->count; ++i)
+        names[i] = gbx_name_brief(set, i);
+    GBX_TRY(gbx_cursor_choice(field, names, set->count, &number));
+    *out_number = (uint32_t)number;
+    return NULL;
+}
+
 /* --- kernels --- */
 
 static const char *const kernel_members[] = {
     "func_id",   "name", "source", "core",          "signature",  "arg_names",
     "reference", "rtol", "atol",   "compile_flags", "link_flags",
 };
-static const char *const core_names[] = {"aic", "aiv"};
 
 /* "in", "out", "inout", "scalar" or "scalar:float32" */
 static gbx_status read_parameter(const gbx_cursor *at, gbx_scene_parameter *out) {
-    static const char prefix[] = "scalar:";
     const char *text = NULL;
-    size_t role = 0;
+    const char *dtype;
+    uint32_t parameter = 0;
     GBX_TRY(gbx_cursor_string(at, &text));
-    if (strncmp(text, prefix, sizeof prefix - 1) == 0) {
-        out->role = GBX_SCENE_SCALAR;
-        out->dtype = gbx_dtype_parse(text + sizeof prefix - 1);
-        if (out->dtype != GBX_DTYPE_NONE)
-            return NULL;
-        return gbx_cursor_fail(at, "\"%s\": \"%s\" is no dtype", text, text + sizeof prefix - 1);
-    }
-    GBX_TRY(gbx_cursor_choice(at, gbx_scene_role_names, 4, &role));
-    out->role = (gbx_scene_role)role;
-    return NULL;
+    if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype))
+        GBX_TRY(gbx_field_choice(at, &gbx_parameters, &parameter)); /* fails, and lists the words */
+    out->role = (gbx_scene_role)parameter;
+    out->dtype = dtype ? gbx_dtype_parse(dtype) : GBX_DTYPE_NONE;
+    if (!dtype || out->dtype != GBX_DTYPE_NONE)
+        return NULL;
+    return gbx_cursor_fail(at, "\"%s\": unknown dtype \"%s\"", text, dtype);
 }
 
 static gbx_status check_counts(const gbx_cursor *at, const gbx_scene_kernel *kernel) {
@@ -127,7 +132,7 @@ static gbx_status read_arg_names(const gbx_cursor *kernel_at, gbx_scene_kernel *
         return NULL;
     GBX_TRY(gbx_cursor_count(&all, &count));
     if (count != kernel->parameter_count)
-        return gbx_cursor_fail(&all, "%zu names; %zu are expected, one for each of the signature",
+        return gbx_cursor_fail(&all, "%zu names; expected %zu, one for each word of the signature",
                                count, kernel->parameter_count);
     for (size_t i = 0; i < count; ++i) {
         GBX_TRY(gbx_cursor_element(&all, i, &one));
@@ -139,18 +144,18 @@ static gbx_status read_arg_names(const gbx_cursor *kernel_at, gbx_scene_kernel *
 static gbx_status read_identity(const gbx_cursor *at, gbx_scene_kernel *kernel) {
     gbx_cursor field;
     int64_t func_id = 0;
-    size_t core = 0;
+    uint32_t core = 0;
     GBX_TRY(gbx_cursor_member(at, "func_id", &field));
     GBX_TRY(gbx_cursor_integer(&field, 0, GBX_MAX_KERNELS - 1, &func_id));
     kernel->func_id = (uint32_t)func_id;
     GBX_TRY(gbx_cursor_member(at, "core", &field));
-    GBX_TRY(gbx_cursor_choice(&field, core_names, GBX_COUNT_OF(core_names), &core));
-    kernel->core = core == 0 ? GBX_CORE_AIC : GBX_CORE_AIV;
+    GBX_TRY(gbx_field_choice(&field, &gbx_core_types, &core));
+    kernel->core = (gbx_core_type)core;
     GBX_TRY(gbx_cursor_member(at, "name", &field));
     GBX_TRY(gbx_field_name(&field, &kernel->name));
     if (strlen(kernel->name) <= GBX_MAX_KERNEL_NAME)
         return NULL;
-    return gbx_cursor_fail(&field, "%zu bytes; a name of at most %d is expected",
+    return gbx_cursor_fail(&field, "a name of %zu bytes; at most %d are possible",
                            strlen(kernel->name), GBX_MAX_KERNEL_NAME);
 }
 
@@ -180,9 +185,9 @@ static gbx_status check_unique(const gbx_cursor *at, const gbx_scene_kernel *ker
             continue;
         GBX_TRY(gbx_cursor_member(at, is_same_id ? "func_id" : "name", &field));
         if (is_same_id)
-            return gbx_cursor_fail(&field, "%u is that of kernels[%zu] already",
+            return gbx_cursor_fail(&field, "%u is already used by kernels[%zu]",
                                    kernels[last].func_id, i);
-        return gbx_cursor_fail(&field, "\"%s\" is that of kernels[%zu] already", kernels[last].name,
+        return gbx_cursor_fail(&field, "\"%s\" is already used by kernels[%zu]", kernels[last].name,
                                i);
     }
     return NULL;
@@ -195,7 +200,7 @@ static gbx_status read_kernels(const gbx_cursor *root, gbx_scene *scene) {
     GBX_TRY(gbx_cursor_member(root, "kernels", &all));
     GBX_TRY(gbx_cursor_count(&all, &count));
     if (count == 0)
-        return gbx_cursor_fail(&all, "there is none; at least one kernel is expected");
+        return gbx_cursor_fail(&all, "expected at least one kernel");
     GBX_TRY(gbx_field_allocate(count, sizeof *scene->kernels, "kernels", &scene->kernels));
     scene->kernel_count = count;
     for (size_t i = 0; i < count; ++i) {
@@ -250,10 +255,10 @@ static gbx_status read_orchestrations(const gbx_cursor *root, gbx_scene *scene) 
     }
     if (has_any)
         return NULL;
-    return gbx_cursor_fail(&all, "there is none; at least one runtime is expected");
+    return gbx_cursor_fail(&all, "expected at least one runtime");
 }
 
-/* The suffix says in what language it is. */
+/* The suffix says which language it is. */
 static gbx_status read_golden(const gbx_cursor *root, gbx_scene *scene) {
     gbx_cursor golden;
     gbx_cursor source;
@@ -291,8 +296,7 @@ static gbx_status locate(const char *path, gbx_scene *scene) {
     struct stat about;
     if (stat(path, &about) != 0)
         return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO,
-                        "cannot open %s: %s; a directory with a scene.json, or the file itself, is "
-                        "expected",
+                        "cannot open %s: %s; expected a directory with a scene.json, or that file",
                         path, strerror(errno));
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')

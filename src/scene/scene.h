@@ -1,6 +1,6 @@
 /*
- * A scene: kernels, orchestrations, arguments, cases and golden, as scene.json tells of them.
- * docs/scenes.md is the reference of the file. Read once, then constant: any thread may use it.
+ * A scene: the kernels, orchestrations, arguments, cases and golden of a scene.json. docs/scenes.md
+ * is the reference of the file. Read once, then constant: any thread may use it.
  */
 #ifndef GBX_SCENE_SCENE_H
 #define GBX_SCENE_SCENE_H
@@ -10,20 +10,22 @@
 
 #include "base/status.h"
 #include "scene/fill.h"
+#include "text/names.h"
 
 enum { GBX_SCENE_MAX_RUNTIMES = 8, GBX_SCENE_MAX_BYTES = 16 << 20 };
 
+/* The numbers of gbx_parameters, whose brief names are the words of scene.json. */
 typedef enum gbx_scene_role {
-    GBX_SCENE_IN = 0,
-    GBX_SCENE_OUT = 1,
-    GBX_SCENE_INOUT = 2,
-    GBX_SCENE_SCALAR = 3
+    GBX_SCENE_IN = GBX_ROLE_INPUT,
+    GBX_SCENE_OUT = GBX_ROLE_OUTPUT,
+    GBX_SCENE_INOUT = GBX_ROLE_INOUT,
+    GBX_SCENE_SCALAR = GBX_PARAMETER_SCALAR
 } gbx_scene_role;
 
 /* One argument of a kernel. */
 typedef struct gbx_scene_parameter {
     gbx_scene_role role;
-    gbx_dtype dtype;  /* of a scalar, where the signature tells it; else GBX_DTYPE_NONE */
+    gbx_dtype dtype;  /* of a scalar, where the signature has it; else GBX_DTYPE_NONE */
     const char *name; /* NULL where the scene does not name it */
 } gbx_scene_parameter;
 
@@ -31,11 +33,11 @@ typedef struct gbx_scene_kernel {
     uint32_t func_id;
     gbx_core_type core;
     const char *name;
-    char *source;    /* paths are usable as they are, from the working directory */
+    char *source;    /* all paths can be used from the working directory */
     char *reference; /* NULL when there is none */
     gbx_scene_parameter *signature;
     size_t parameter_count;
-    double rtol; /* negative where the scene does not say */
+    double rtol; /* negative where the scene has none */
     double atol;
     const char *compile_flags; /* NULL when there are none */
     const char *link_flags;
@@ -46,14 +48,14 @@ typedef struct gbx_scene_program {
     const char *entry;
 } gbx_scene_program;
 
-/* An argument of the orchestration, with all that a case changes. */
+/* An argument of the orchestration, as one case has it. */
 typedef struct gbx_scene_arg {
     const char *name;
     gbx_scene_role role;
-    gbx_tensor tensor; /* row-major, without data; of a scalar dtype alone */
-    gbx_fill fill;     /* of a scalar value_bits alone */
-    char *file;        /* what fill.file points at */
-    double rtol;       /* the scene's, else the default of the dtype */
+    gbx_tensor tensor; /* row-major, without data; for a scalar only dtype */
+    gbx_fill fill;     /* for a scalar only value_bits */
+    char *file;        /* owns fill.file */
+    double rtol;       /* from the scene, else the default of the dtype */
     double atol;
 } gbx_scene_arg;
 
@@ -79,13 +81,13 @@ typedef struct gbx_scene {
 } gbx_scene;
 
 /*
- * Reads a scene from its directory or its scene.json. What is wrong is named with file, field and
- * what was expected; so are files that it names and that are not there. The caller frees it.
+ * Reads a scene from its directory or its scene.json. An error names the file, the field and what
+ * was expected; a missing file that the scene names is an error, too. The caller frees the scene.
  */
 GBX_MUST_USE gbx_status gbx_scene_load(const char *path, gbx_scene **out_scene);
 void gbx_scene_free(gbx_scene *scene);
 
-/* NULL when there is none of that name. */
+/* NULL when no case has that name. */
 const gbx_scene_case *gbx_scene_find_case(const gbx_scene *scene, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Arguments and cases. An argument of a case is read from fields, each of which is the case's where
- * it has one and the scene's otherwise, so that what is wrong is named where it stands.
+ * Arguments and cases. Each field of an argument comes from the case if that has it, else from the
+ * scene; an error names the place where the field stands.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -70,8 +70,8 @@ static gbx_status check_integer(const gbx_cursor *at, uint32_t dtype, double val
     integer_range(dtype, &min, &max);
     if (value >= min && value <= max && value == floor(value))
         return NULL;
-    return gbx_cursor_fail(at, "%.17g; an integer from %.17g to %.17g is expected for %s", value,
-                           min, max, gbx_dtype_name(dtype));
+    return gbx_cursor_fail(at, "expected an integer from %.17g to %.17g for %s, got %.17g", min,
+                           max, gbx_dtype_name(dtype), value);
 }
 
 /* A number that the dtype can hold, true or false for bool, or raw bits as "0x...". */
@@ -109,7 +109,7 @@ static gbx_status read_number(const fields *f, field which, double default_value
     GBX_TRY(gbx_cursor_number(&f->at[which], out));
     if (isfinite(*out))
         return NULL;
-    return gbx_cursor_fail(&f->at[which], "a finite number is expected");
+    return gbx_cursor_fail(&f->at[which], "expected a finite number");
 }
 
 /* --- fills --- */
@@ -120,7 +120,7 @@ static gbx_status check_bound(const fields *f, field which, uint32_t dtype, doub
     GBX_TRY(check_integer(&f->at[which], dtype, value));
     if (fabs(value) <= EXACT_INTEGER_MAX)
         return NULL;
-    return gbx_cursor_fail(&f->at[which], "%.17g; at most 2^53 is possible in a random fill",
+    return gbx_cursor_fail(&f->at[which], "%.17g is too large; a random fill takes at most 2^53",
                            value);
 }
 
@@ -140,7 +140,7 @@ static gbx_status read_random(const fields *f, uint32_t dtype, gbx_fill *fill) {
     if (fill->low <= fill->high && isfinite(fill->high - fill->low))
         return NULL;
     return gbx_cursor_fail(f->at[HIGH].value ? &f->at[HIGH] : &f->at[LOW],
-                           "low is %g and high %g; low <= high is expected", fill->low, fill->high);
+                           "low is %g and high is %g; expected low <= high", fill->low, fill->high);
 }
 
 static gbx_status read_fill_kind(const fields *f, gbx_scene_role role, gbx_fill_kind *out_kind) {
@@ -153,16 +153,16 @@ static gbx_status read_fill_kind(const fields *f, gbx_scene_role role, gbx_fill_
         *out_kind = (gbx_fill_kind)(kind + GBX_FILL_CONSTANT);
     }
     if (role == GBX_SCENE_SCALAR && *out_kind != GBX_FILL_CONSTANT)
-        return gbx_cursor_fail(&f->at[FILL], "a scalar has a value; it cannot be filled");
+        return gbx_cursor_fail(&f->at[FILL], "a scalar cannot be filled; give it a value");
     return NULL;
 }
 
-/* Parameters of another fill than the one in effect. */
+/* Refuses fields of another fill. */
 static gbx_status check_fill_fields(const fields *f, gbx_fill_kind kind) {
     for (int i = VALUE; i <= FILE_PATH; ++i) {
         if (!f->at[i].value || fill_of_field[i] == kind)
             continue;
-        return gbx_cursor_fail(&f->at[i], "only a fill of \"%s\" takes it, and here it is %s",
+        return gbx_cursor_fail(&f->at[i], "only fill \"%s\" takes this field, but the fill is %s",
                                fill_names[fill_of_field[i] - GBX_FILL_CONSTANT],
                                kind == GBX_FILL_NONE ? "none" : fill_names[kind - 1]);
     }
@@ -227,7 +227,7 @@ static gbx_status read_shape(const fields *f, uint32_t dtype, gbx_tensor *out_te
                            GBX_MAX_GM_BYTES);
 }
 
-/* One that is given alone stands alone: the other is 0. */
+/* If only one is given, the other is 0. */
 static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
     gbx_tolerance tolerance = gbx_tolerance_default(arg->tensor.dtype);
     arg->rtol = tolerance.rtol;
@@ -238,8 +238,8 @@ static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
         return NULL;
     if (!is_compared)
         return gbx_cursor_fail(f->at[RTOL].value ? &f->at[RTOL] : &f->at[ATOL],
-                               "a tolerance belongs to an output, and this is \"%s\"",
-                               gbx_scene_role_names[arg->role]);
+                               "only outputs have a tolerance, but the role is \"%s\"",
+                               gbx_name_brief(&gbx_parameters, arg->role));
     double *const values[] = {&arg->rtol, &arg->atol};
     for (int i = 0; i < 2; ++i) {
         const gbx_cursor *at = &f->at[RTOL + i];
@@ -247,8 +247,7 @@ static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
         if (at->value)
             GBX_TRY(gbx_cursor_number(at, values[i]));
         if (!(*values[i] >= 0.0))
-            return gbx_cursor_fail(at, "a tolerance of %g; one of 0 or more is expected",
-                                   *values[i]);
+            return gbx_cursor_fail(at, "expected a tolerance of 0 or more, got %g", *values[i]);
     }
     return NULL;
 }
@@ -265,12 +264,12 @@ static gbx_status read_dtype(const fields *f, uint32_t *out_dtype) {
 }
 
 static gbx_status read_arg(const fields *f, const gbx_scene *scene, gbx_scene_arg *arg) {
-    size_t role = 0;
+    uint32_t role = 0;
     uint32_t dtype = GBX_DTYPE_NONE;
     GBX_TRY(require(f, NAME));
     GBX_TRY(gbx_field_name(&f->at[NAME], &arg->name));
     GBX_TRY(require(f, ROLE));
-    GBX_TRY(gbx_cursor_choice(&f->at[ROLE], gbx_scene_role_names, 4, &role));
+    GBX_TRY(gbx_field_choice(&f->at[ROLE], &gbx_parameters, &role));
     arg->role = (gbx_scene_role)role;
     GBX_TRY(read_dtype(f, &dtype));
     if (arg->role != GBX_SCENE_SCALAR)
@@ -291,7 +290,7 @@ static gbx_status find_fields(const gbx_cursor *at, fields *out) {
     return NULL;
 }
 
-/* A new fill begins anew: parameters of the scene's fill are not those of the case's. */
+/* A case with a fill of its own takes no parameters from the scene's fill. */
 static gbx_status override_fields(const gbx_cursor *override, fields *f) {
     fields own;
     GBX_TRY(gbx_cursor_only(override, field_names + 1, FIELD_COUNT - 1));
@@ -334,7 +333,7 @@ static gbx_status check_args(const gbx_cursor *at, const gbx_scene_arg *args, si
             gbx_cursor name;
             GBX_TRY(gbx_cursor_element(at, i, &one));
             GBX_TRY(gbx_cursor_member(&one, "name", &name));
-            return gbx_cursor_fail(&name, "\"%s\" is that of args[%zu] already", args[i].name, k);
+            return gbx_cursor_fail(&name, "\"%s\" is already used by args[%zu]", args[i].name, k);
         }
     }
     if (scalars <= GBX_MAX_RUN_SCALARS && count - scalars <= GBX_MAX_RUN_TENSORS)
@@ -351,7 +350,7 @@ static gbx_status read_case_args(const gbx_cursor *args, const gbx_cursor *overr
     return check_args(args, one->args, scene->arg_count);
 }
 
-/* Overrides are of arguments that there are. */
+/* A case may override only arguments of the scene. */
 static gbx_status check_override_names(const gbx_cursor *overrides, const gbx_scene_case *one,
                                        size_t count) {
     const char *names[GBX_MAX_RUN_TENSORS + GBX_MAX_RUN_SCALARS];

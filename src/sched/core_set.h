@@ -1,6 +1,6 @@
 /*
- * Which cores are free: one word for each place in a block, one bit for each block. Any thread; to
- * take is to be the one who cleared the bit.
+ * Which cores are free: one word for each place in a block, one bit for each block. Any thread; the
+ * thread that clears a bit has taken the core.
  */
 #ifndef GBX_SCHED_CORE_SET_H
 #define GBX_SCHED_CORE_SET_H
@@ -24,8 +24,8 @@ static inline void gbx_core_set_init(gbx_core_set *set, uint32_t blocks) {
 }
 
 static inline uint32_t gbx_core_set_free(gbx_core_set *set, uint32_t place) {
-    /* Sequentially consistent: who gives a core back and then looks for work or a gang, and who
-     * shows one and then looks for a core, do not miss each other. */
+    /* Sequentially consistent: a thread that gives a core back and then looks for work or a gang,
+     * and one that shows work or a gang and then looks for a core, cannot miss each other. */
     return atomic_load_explicit(&set->free[place], memory_order_seq_cst);
 }
 

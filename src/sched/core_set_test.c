@@ -62,7 +62,7 @@ static void test_against_a_plain_set(void **state) {
 /* --- several threads: a core has one owner, who sees what the last one wrote --- */
 
 static gbx_core_set shared;
-static uint32_t uses[MAX_BLOCKS * GBX_SUBTASK_COUNT]; /* the owner's alone */
+static uint32_t uses[MAX_BLOCKS * GBX_SUBTASK_COUNT]; /* only the owner writes */
 static _Atomic uint32_t taken;
 
 static void *contend(void *argument) {

@@ -1,6 +1,6 @@
 #include "sched/internal.h"
 
-/* A gang's dispatch goes through its queue; a plain task has the class of its cores. */
+/* Only for plain tasks, whose class is that of their cores; a gang takes its cores in gang.c. */
 static bool has_core(gbx_sched *sched, uint32_t class_of) {
     uint32_t avoided = atomic_load_explicit(&sched->reserved, memory_order_relaxed);
     uint32_t free = class_of == GBX_CLASS_AIC
@@ -40,7 +40,7 @@ static uint32_t core_class(uint32_t core_id) {
     return core_id % GBX_SUBTASK_COUNT == GBX_SUBTASK_AIC ? GBX_CLASS_AIC : GBX_CLASS_AIV;
 }
 
-/* The core it holds where that fits, else any. */
+/* The core that the worker holds if it fits, else any. */
 static uint32_t take_core(gbx_sched_worker *worker, uint32_t class_of) {
     gbx_core_set *cores = &worker->sched->cores;
     uint32_t held = worker->held_core;
@@ -58,11 +58,11 @@ static uint32_t take_core(gbx_sched_worker *worker, uint32_t class_of) {
 }
 
 /*
- * Hooks: where nobody listens each is one branch, and nothing is kept in registers for it. So what
- * follows a hook is there twice, in the path of those who listen too.
+ * Hooks: without a probe each costs one branch, and keeps nothing in registers. For that, the code
+ * after a hook exists twice: also in the cold path with a probe.
  */
 #define IN_BOTH_PATHS static inline __attribute__((always_inline))
-#define TOLD __attribute__((noinline, cold)) static
+#define PROBED __attribute__((noinline, cold)) static
 
 IN_BOTH_PATHS gbx_sched_dispatch *fill_dispatch(gbx_sched_worker *worker, gbx_sched_task *task,
                                                 uint32_t core_id, uint32_t subtask,
@@ -89,8 +89,8 @@ IN_BOTH_PATHS gbx_sched_dispatch *fill_dispatch(gbx_sched_worker *worker, gbx_sc
     return dispatch;
 }
 
-TOLD gbx_sched_dispatch *start_told(gbx_sched_worker *worker, gbx_sched_task *task,
-                                    uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
+PROBED gbx_sched_dispatch *start_probed(gbx_sched_worker *worker, gbx_sched_task *task,
+                                        uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
     gbx_sched_dispatch *dispatch = fill_dispatch(worker, task, core_id, subtask, block_idx);
     probe->at_dispatch(probe->context, worker->thread, dispatch);
@@ -100,24 +100,24 @@ TOLD gbx_sched_dispatch *start_told(gbx_sched_worker *worker, gbx_sched_task *ta
 gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
                                     uint32_t core_id, uint32_t subtask, uint32_t block_idx) {
     if (gbx_sched_probe(worker->sched))
-        return start_told(worker, task, core_id, subtask, block_idx);
+        return start_probed(worker, task, core_id, subtask, block_idx);
     return fill_dispatch(worker, task, core_id, subtask, block_idx);
 }
 
-TOLD gbx_sched_dispatch *tell_and_start(gbx_sched_worker *worker, gbx_sched_task *task,
-                                        uint32_t core) {
+PROBED gbx_sched_dispatch *probe_and_start(gbx_sched_worker *worker, gbx_sched_task *task,
+                                           uint32_t core) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
     probe->before_dispatch(probe->context, worker->thread, task);
     return gbx_sched_start(worker, task, core, task->first_subtask, 0);
 }
 
-/* Of a task of one dispatch; NULL when no core is free for it. */
+/* The dispatch of a plain task; NULL when no core is free for it. */
 IN_BOTH_PATHS gbx_sched_dispatch *start_plain(gbx_sched_worker *worker, gbx_sched_task *task) {
     uint32_t core = take_core(worker, task->class_of);
     if (core == GBX_NO_FREE_CORE)
         return NULL;
     if (gbx_sched_probe(worker->sched))
-        return tell_and_start(worker, task, core);
+        return probe_and_start(worker, task, core);
     return gbx_sched_start(worker, task, core, task->first_subtask, 0);
 }
 
@@ -125,7 +125,7 @@ static void push_ready(gbx_sched *sched, gbx_sched_task *task) {
     gbx_ready_queue_push(&sched->ready[task->class_of], gbx_sched_index(sched, task));
 }
 
-/* Before it pops it sees that there is a core: what is popped runs. */
+/* Takes a core before it pops: a task that is popped runs. */
 static gbx_sched_dispatch *take_of_class(gbx_sched_worker *worker, uint32_t class_of) {
     gbx_sched *sched = worker->sched;
     uint32_t index;
@@ -182,7 +182,7 @@ static gbx_sched_dispatch *take_of_gang(gbx_sched_worker *worker) {
     }
     gbx_sched_dispatch *dispatch = take_assigned(worker);
     if (dispatch && worker->held_core != GBX_NO_FREE_CORE) {
-        /* The rest of its gang may want the core, and its kernel wait for the rest. */
+        /* The rest of its gang may need the core, and its kernel may wait for the rest. */
         give_held_core(worker);
         if (gbx_sched_has_gang(worker->sched))
             gbx_sched_spread(worker);
@@ -194,15 +194,15 @@ gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
     gbx_sched_dispatch *dispatch = take_of_gang(worker);
     if (gbx_sched_is_cancelled(sched))
-        worker->next = NULL; /* not later either: this worker may find itself in the next run */
+        worker->next = NULL; /* never kept: this worker may go on into the next run */
     else if (!dispatch)
         dispatch = take_plain(worker);
-    /* On the way to it a core may have been given back that a gang came to wait for. */
+    /* A core may have been given back above that a gang has begun to wait for. */
     if (dispatch && atomic_load_explicit(&sched->is_gang_waiting, memory_order_seq_cst))
         gbx_sched_spread(worker);
     if (!dispatch) {
         give_held_core(worker);
-        /* A gang that came to wait since may want a core that was given back here or before. */
+        /* A gang that has begun to wait since may need a core that was given back here or above. */
         dispatch = take_of_gang(worker);
     }
     if (dispatch)
@@ -211,9 +211,9 @@ gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker) {
     return dispatch;
 }
 
-/* One successor stays with the worker that released it: its inputs are in that one's cache. */
+/* One successor stays with the worker that released it, whose cache holds its inputs. */
 static void release_successor(gbx_sched_worker *worker, gbx_sched_task *task) {
-    /* Release and acquire: the last predecessor hands on what all of them wrote. */
+    /* Release and acquire: the last predecessor passes on what all of them wrote. */
     if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) != 1)
         return;
     if (!worker->next && task->class_of != GBX_CLASS_GANG)
@@ -225,30 +225,31 @@ static void release_successor(gbx_sched_worker *worker, gbx_sched_task *task) {
 IN_BOTH_PATHS void complete_task(gbx_sched_worker *worker, gbx_sched_task *task) {
     gbx_sched *sched = worker->sched;
     gbx_sched_role *role = &sched->roles[worker->thread];
-    /* From here on the builder may use the task's memory for another. */
+    /* From here on the builder may reuse the task's memory. */
     gbx_sched_edge *edge =
         atomic_exchange_explicit(&task->successors, GBX_SCHED_COMPLETED, memory_order_seq_cst);
     while (edge) {
-        gbx_sched_edge *next = edge->next; /* before its successor can complete, and reuse it */
+        gbx_sched_edge *next =
+            edge->next; /* read before the successor can complete and the edge be reused */
         release_successor(worker, edge->successor);
         edge = next;
     }
     atomic_store_explicit(&role->completed,
                           atomic_load_explicit(&role->completed, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    /* Pairs with gbx_sched_await: it has named the task, or sees it completed. */
+    /* Pairs with gbx_sched_await, which has either named the task or sees it completed. */
     if (atomic_load_explicit(&sched->awaited, memory_order_seq_cst) == task)
         gbx_doorbell_ring(&sched->builder_bell);
 }
 
-/* Whether it was the last one of its task, which is another's from here on where it was not. */
+/* Whether it was the last dispatch of its task. If not, the task may complete and be reused. */
 IN_BOTH_PATHS bool is_last_dispatch(gbx_sched_task *task) {
-    /* Release and acquire: the last dispatch sees what all the others' kernels wrote. */
+    /* Release and acquire: the last dispatch sees what the kernels of all others wrote. */
     return task->class_of != GBX_CLASS_GANG ||
            atomic_fetch_sub_explicit(&task->left, 1, memory_order_acq_rel) == 1;
 }
 
-TOLD void complete_told(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
+PROBED void complete_probed(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
     gbx_sched_task *task = dispatch->task;
     probe->after_dispatch(probe->context, worker->thread, dispatch,
@@ -266,7 +267,7 @@ void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch) 
     give_held_core(worker);
     worker->held_core = dispatch->core_id;
     if (gbx_sched_probe(worker->sched))
-        complete_told(worker, dispatch);
+        complete_probed(worker, dispatch);
     else if (is_last_dispatch(task))
         complete_task(worker, task);
 }

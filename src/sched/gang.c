@@ -1,6 +1,6 @@
 #include "sched/internal.h"
 
-/* One that has begun goes on after a cancel: its kernels may wait for each other. */
+/* A gang that has begun continues after a cancel: its kernels may wait for each other. */
 bool gbx_sched_has_gang(gbx_sched *sched) {
     if (atomic_load_explicit(&sched->is_gang_waiting, memory_order_seq_cst))
         return true;
@@ -48,7 +48,7 @@ static bool place_mix(gbx_sched_worker *worker, gbx_sched_task *task) {
         uint32_t block = (uint32_t)__builtin_ctz(free);
         if (!take_block(sched, task, block))
             continue;
-        /* Before the last one is on its way: then the task may complete, and be another. */
+        /* Read before the last one is pushed: after that the task may complete and be reused. */
         for (uint32_t left = subtasks_of(task); left; left &= left - 1) {
             uint32_t subtask = (uint32_t)__builtin_ctz(left);
             uint32_t core = block * GBX_SUBTASK_COUNT + subtask;
@@ -74,7 +74,7 @@ static bool place_single(gbx_sched_worker *worker, gbx_sched_task *task) {
     return true;
 }
 
-/* Keeps plain tasks off one block, so that a gang gets it once what runs there has ended. */
+/* Keeps plain tasks off one block: a gang gets it when the kernels there have ended. */
 static void reserve(gbx_sched *sched, const gbx_sched_task *task) {
     uint32_t best_block = 0;
     uint32_t best_free = 0;
@@ -94,12 +94,12 @@ static void reserve(gbx_sched *sched, const gbx_sched_task *task) {
 /* Places what can be placed; true when the gang has all of its blocks. */
 static bool place_blocks(gbx_sched_worker *worker, gbx_sched_task *task) {
     const gbx_probe *probe = gbx_sched_probe(worker->sched);
-    /* Once it is on its way its memory is not this thread's any more. */
+    /* Read now: when the last block is pushed, the task may complete and be reused. */
     uint32_t block_num = task->block_num;
     while (task->next_block < block_num) {
-        if (probe && task->next_block == 0 && !worker->sched->is_gang_told) {
+        if (probe && task->next_block == 0 && !worker->sched->is_gang_reported) {
             probe->before_dispatch(probe->context, worker->thread, task);
-            worker->sched->is_gang_told = true;
+            worker->sched->is_gang_reported = true;
         }
         bool is_last = task->next_block + 1 == block_num;
         bool is_placed = is_mix(task) ? place_mix(worker, task) : place_single(worker, task);
@@ -112,7 +112,7 @@ static bool place_blocks(gbx_sched_worker *worker, gbx_sched_task *task) {
     return true;
 }
 
-/* As the one who spreads: gang after gang, until one has to wait for cores. */
+/* Called by the only worker that spreads: gang after gang, until one must wait for cores. */
 static void spread_gangs(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;
     for (;;) {
@@ -122,7 +122,7 @@ static void spread_gangs(gbx_sched_worker *worker) {
                 !gbx_ready_queue_pop(&sched->ready[GBX_CLASS_GANG], &index))
                 return;
             sched->gang = &sched->config.tasks[index];
-            sched->is_gang_told = false;
+            sched->is_gang_reported = false;
         }
         bool was_waiting = atomic_load_explicit(&sched->is_gang_waiting, memory_order_relaxed);
         if (!place_blocks(worker, sched->gang)) {
@@ -130,7 +130,7 @@ static void spread_gangs(gbx_sched_worker *worker) {
             atomic_store_explicit(&sched->is_gang_waiting, 1, memory_order_seq_cst);
             if (was_waiting)
                 return;
-            /* Again: a core may have come back before anyone could see that a gang waits for it. */
+            /* Again: a core may have come back before others could see that a gang waits for it. */
             continue;
         }
         sched->gang = NULL;
@@ -140,8 +140,8 @@ static void spread_gangs(gbx_sched_worker *worker) {
 }
 
 /*
- * One worker spreads at a time; another that comes meanwhile, having given a core back or made a
- * gang ready, leaves a note that the first one finds before or after it lets go.
+ * One worker spreads at a time. Another that comes meanwhile, because it gave a core back or made a
+ * gang ready, sets spread_again, which the first one finds before or after it stops.
  */
 void gbx_sched_spread(gbx_sched_worker *worker) {
     gbx_sched *sched = worker->sched;

@@ -6,7 +6,7 @@
 
 enum { GBX_SCHED_AWAKE = GBX_SCHED_BUILDING - 1 }; /* the part of `active` that counts workers */
 
-/* Whoever listens; a build for measuring what the hooks cost has none. */
+/* The probe of a dump; a build that measures the cost of the hooks has none. */
 #ifndef GBX_SCHED_HAS_PROBE
 #    define GBX_SCHED_HAS_PROBE 1
 #endif
@@ -24,7 +24,7 @@ typedef struct gbx_sched_worker {
     gbx_sched_task *next; /* a task that its last completion released */
 } gbx_sched_worker;
 
-/* Pairs with the release at the start of a kernel: the end before it is not taken for its own. */
+/* Pairs with the release at the start of a kernel: the end belongs to the same kernel. */
 static inline gbx_sched_span gbx_sched_span_of(const gbx_sched *sched, uint32_t core_id) {
     const gbx_sched_times *times = &sched->times[core_id];
     uint64_t start = atomic_load_explicit(&times->start_ticks, memory_order_acquire);
@@ -43,7 +43,7 @@ static inline void gbx_sched_relax(void) {
 #endif
 }
 
-/* More workers than processors: those that came for a gang leave the rest to the others. */
+/* More workers than processors: those woken for a gang take no plain tasks. */
 static inline bool gbx_sched_is_surplus(gbx_sched *sched) {
     uint32_t awake = atomic_load_explicit(&sched->active, memory_order_relaxed) & GBX_SCHED_AWAKE;
     return awake > atomic_load_explicit(&sched->limit, memory_order_relaxed);
@@ -54,25 +54,25 @@ static inline bool gbx_sched_is_surplus(gbx_sched *sched) {
 /* The next dispatch for this worker; NULL when there is none for it. */
 gbx_sched_dispatch *gbx_sched_take(gbx_sched_worker *worker);
 
-/* Its kernel has ended. */
+/* The kernel of the dispatch has ended. */
 void gbx_sched_complete(gbx_sched_worker *worker, gbx_sched_dispatch *dispatch);
 
 /* Whether there is something that a worker could take now. Any thread. */
 bool gbx_sched_has_work(gbx_sched *sched);
 
-/* The same for one that looks again and again: cheap when there is nothing, and may miss what is
- * just being pushed. */
+/* The same, for a worker that looks again and again: cheap when there is nothing, but may miss what
+ * is just being pushed. */
 bool gbx_sched_sees_work(gbx_sched *sched);
 
 /* --- gang.c: with a role --- */
 
-/* Whether a gang is to be spread over cores. */
+/* Whether a gang must be spread over cores. */
 bool gbx_sched_has_gang(gbx_sched *sched);
 
-/* Gives cores and workers to as many blocks of the gangs that are ready as there are free ones. */
+/* Gives cores and workers to the blocks of the gangs that are ready, as far as cores are free. */
 void gbx_sched_spread(gbx_sched_worker *worker);
 
-/* Fills in a dispatch of a core that was taken. */
+/* Fills in the dispatch of a core that was taken. */
 gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *task,
                                     uint32_t core_id, uint32_t subtask, uint32_t block_idx);
 
@@ -82,16 +82,17 @@ gbx_sched_dispatch *gbx_sched_start(gbx_sched_worker *worker, gbx_sched_task *ta
 void gbx_sched_wake_for_work(gbx_sched *sched);
 
 /*
- * By a worker that is about to run a kernel: dispatches of a gang that are left need others, now,
- * and whatever the limit is. Those on their way wake the next before they run theirs.
+ * Called by a worker that is about to run a kernel: the remaining dispatches of a gang need other
+ * workers now, beyond the limit if necessary. Each woken worker wakes the next before it runs a
+ * kernel.
  */
 void gbx_sched_wake_for_gang(gbx_sched *sched);
 
-/* Wakes a worker for whom `active` was counted up already. */
+/* Wakes a worker that is already counted in `active`. */
 void gbx_sched_wake_counted(gbx_sched *sched);
 
-/* After a fault, while another thread is waited for: one that copies whole tensors, or waits for
- * room for them, is; one that does not come back, for the scheduler itself has failed, is not. */
+/* How long to wait for another thread after a fault: as long as it makes progress, because it may
+ * copy large tensors or wait for room. A thread that makes none will not come back. */
 typedef struct gbx_sched_patience {
     uint64_t progress;
     int64_t since_ns;
@@ -103,8 +104,8 @@ bool gbx_sched_has_patience(gbx_sched *sched, gbx_sched_patience *patience);
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread);
 void gbx_sched_free_role(gbx_sched *sched, uint32_t thread);
 
-/* The last one out: ends the run, or keeps it up, with one worker counted, when there is work
- * after all (false). */
+/* The last worker ends the run. Returns false when there is work after all: the run then continues,
+ * with one worker counted. */
 bool gbx_sched_end(gbx_sched *sched);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the scheduler tells whoever wants to see tasks: one table of functions, NULL when nobody
- * listens. Every call runs on an AICPU thread (a number below the chip's count), of which each is
- * one caller at a time: what a listener keeps per thread needs no protection.
+ * The hooks through which a dump sees tasks: one table of functions, NULL without a dump. Every
+ * call runs on an AICPU thread (a number below the chip's count), and each AICPU thread makes one
+ * call at a time: data kept per thread needs no protection.
  */
 #ifndef GBX_SCHED_PROBE_H
 #define GBX_SCHED_PROBE_H
@@ -44,30 +44,30 @@ typedef struct gbx_probe {
     void (*end_of_thread)(void *context, uint32_t thread);
     /* For a dispatch whose kernel crashed or hung: it may have written some of its outputs. */
     void (*on_fault)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
-    /* Counts up while any of these is at something long, or waits. Any thread. */
+    /* Grows while one of these calls takes long or waits. Any thread. */
     uint64_t (*progress)(void *context);
 } gbx_probe;
 
-/* --- where the probe of a run comes from: handed down by the layer above --- */
+/* --- where the probe of a run comes from: the layer above passes it in --- */
 
-/* What it is told at the start. */
+/* What the probe needs to know of a run. */
 typedef struct gbx_probe_request {
-    uint64_t data_base; /* what the launch says: an address in global memory, not 0 */
-    uint32_t flags;     /* likewise */
+    uint64_t data_base; /* from the launch: an address in global memory, not 0 */
+    uint32_t flags;     /* from the launch */
     uint32_t thread_count;
     uint64_t gm_base;
     uint64_t gm_bytes;
-    /* Any thread: rings for the host; tells it that the chip is alive, from a call that is at
-     * something long, which may be on the thread that would tell it else. */
+    /* Any thread. `ring` rings the host's doorbell. `show_life` shows the host that the chip is
+     * alive, during a long call that may run on the thread which otherwise does that. */
     void (*ring)(void *context);
     void (*show_life)(void *context);
     void *machine;
 } gbx_probe_request;
 
 typedef struct gbx_probe_source {
-    /* The private memory that it wants for a run: zero, taken as it is touched. */
+    /* Private memory that it needs for a run: zeroed, and mapped as it is touched. */
     uint64_t state_bytes;
-    /* NULL when what lies at data_base is not sound. `state` is kept until the next run. */
+    /* NULL when the data at data_base is invalid. `state` is kept until the next run. */
     const gbx_probe *(*attach)(void *state, const gbx_probe_request *request);
 } gbx_probe_source;
 

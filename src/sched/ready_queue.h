@@ -1,11 +1,11 @@
 /*
- * First in, first out, of small numbers, for many producers and many consumers. Owns neither locks
- * nor storage: the cells are given, a power of two of them, at least as many as there can be
- * entries at a time; so a push always finds room.
+ * A first-in, first-out queue of small numbers for many producers and many consumers. Owns neither
+ * locks nor storage: the caller gives the cells, a power of two, at least as many as there can be
+ * entries at a time, so that a push always finds room.
  *
- * Every cell has a turn: it says which push, or which pop, may use it next, less the cell's index;
- * so cells that are zero are a queue that is empty. A producer that was interrupted between taking
- * its cell and filling it makes the queue look empty for that moment.
+ * The turn of a cell says which push or pop may use it next, less the cell's index: zeroed cells
+ * are an empty queue. While a producer is interrupted between taking its cell and filling it, the
+ * queue looks empty.
  */
 #ifndef GBX_SCHED_READY_QUEUE_H
 #define GBX_SCHED_READY_QUEUE_H
@@ -35,16 +35,16 @@ static inline void gbx_ready_queue_init(gbx_ready_queue *queue, gbx_ready_cell *
     queue->mask = capacity - 1;
 }
 
-/* Whether somebody has begun to push what nobody has popped. */
+/* False as soon as a push has begun whose item is not popped yet. */
 static inline bool gbx_ready_queue_is_empty(gbx_ready_queue *queue) {
-    /* Sequentially consistent: stands beside the count of workers in the decision to sleep. */
+    /* Sequentially consistent, as the count of workers: both decide whether a worker may sleep. */
     uint32_t tail = atomic_load_explicit(&queue->tail, memory_order_seq_cst);
     return tail == atomic_load_explicit(&queue->head, memory_order_relaxed);
 }
 
 /*
- * Whether a pop would find something. Unlike the above it does not look at the producers' side,
- * whose cache line would travel with every look; nor does it see a push that is on its way.
+ * Whether a pop would find something. Does not read the producers' cache line, which would travel
+ * with every look, and does not see a push that has only begun.
  */
 static inline bool gbx_ready_queue_has_item(gbx_ready_queue *queue) {
     uint32_t position = atomic_load_explicit(&queue->head, memory_order_relaxed);

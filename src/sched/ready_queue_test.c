@@ -1,4 +1,4 @@
-/* Queues of several producers and consumers: nothing lost, nothing twice, each producer in order.
+/* Queues of several producers and consumers: nothing is lost or doubled, each producer's in order.
  */
 #include "sched/ready_queue.h"
 
@@ -61,7 +61,8 @@ typedef struct contest {
     gbx_ready_queue queue;
     uint32_t producers;
     uint32_t capacity;
-    _Atomic uint32_t room; /* entries that may still be pushed: the queue's user sees to that */
+    _Atomic uint32_t
+        room; /* entries that may still be pushed: the test, not the queue, keeps within it */
     _Atomic uint32_t popped;
     _Atomic uint32_t times[MAX_SIDES][ITEMS];
     _Atomic uint32_t is_out_of_order;

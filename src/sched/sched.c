@@ -14,7 +14,7 @@ static void init_roles(gbx_sched *sched) {
     }
 }
 
-/* The builder runs on a processor of its own, while it builds. */
+/* While it builds, the builder has a processor of its own. */
 static uint32_t limit_beside_builder(const gbx_sched *sched) {
     uint32_t processors = sched->config.processor_count;
     return processors > 1 ? processors - 1 : 1;
@@ -24,7 +24,7 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     sched->config = *config;
     uint32_t worker_count = config->blocks * GBX_SUBTASK_COUNT;
     atomic_store_explicit(&sched->worker_count, worker_count, memory_order_relaxed);
-    /* Never more are counted than there are to wake. */
+    /* Never count more workers than can be woken. */
     if (sched->config.processor_count > worker_count)
         sched->config.processor_count = worker_count;
     sched->gang = NULL;
@@ -46,10 +46,10 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     atomic_store_explicit(&sched->awaited, NULL, memory_order_relaxed);
     atomic_store_explicit(&sched->submitted, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->is_cancelled, 0, memory_order_relaxed);
-    atomic_store_explicit(&sched->telling, GBX_SCHED_UNTOLD, memory_order_relaxed);
+    atomic_store_explicit(&sched->end_report, GBX_SCHED_UNREPORTED, memory_order_relaxed);
     atomic_store_explicit(&sched->limit, config->is_gated ? 0 : limit_beside_builder(sched),
                           memory_order_relaxed);
-    /* Last: a worker on its way to sleep in the run before looks at this first. */
+    /* Last: a worker of the previous run that is about to sleep reads this first. */
     atomic_store_explicit(&sched->active, GBX_SCHED_BUILDING, memory_order_seq_cst);
 }
 
@@ -88,7 +88,7 @@ bool gbx_sched_link(gbx_sched_task *predecessor, gbx_sched_edge *edge) {
     gbx_sched_edge *head = atomic_load_explicit(&predecessor->successors, memory_order_acquire);
     if (head == GBX_SCHED_COMPLETED)
         return false;
-    /* First, for the predecessor may complete as soon as it has the edge. */
+    /* First: the predecessor may complete as soon as it has the edge. */
     atomic_fetch_add_explicit(&edge->successor->pending, 1, memory_order_relaxed);
     do {
         if (head == GBX_SCHED_COMPLETED) {
@@ -106,7 +106,7 @@ void gbx_sched_release(gbx_sched *sched, gbx_sched_task *task) {
     atomic_store_explicit(&sched->submitted,
                           atomic_load_explicit(&sched->submitted, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    /* Acquire: what predecessors wrote that completed before. Release: the task is filled in. */
+    /* Acquire: what completed predecessors wrote. Release: the task is filled in. */
     if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) != 1)
         return;
     gbx_ready_queue_push(&sched->ready[task->class_of], gbx_sched_index(sched, task));
@@ -173,14 +173,14 @@ uint32_t gbx_sched_awake(gbx_sched *sched) {
     return atomic_load_explicit(&sched->active, memory_order_seq_cst) & GBX_SCHED_AWAKE;
 }
 
-/* The last worker may be at it, after a kernel that hung ended after all: then it is waited for. */
-static bool is_to_tell(gbx_sched *sched) {
-    uint32_t found = GBX_SCHED_UNTOLD;
+/* The last worker may be reporting, if a hung kernel has ended after all: then waits for it. */
+static bool claim_report(gbx_sched *sched) {
+    uint32_t found = GBX_SCHED_UNREPORTED;
     gbx_sched_patience patience = gbx_sched_be_patient(sched);
-    if (atomic_compare_exchange_strong_explicit(&sched->telling, &found, GBX_SCHED_TELLING,
+    if (atomic_compare_exchange_strong_explicit(&sched->end_report, &found, GBX_SCHED_REPORTING,
                                                 memory_order_acq_rel, memory_order_acquire))
         return true;
-    while (atomic_load_explicit(&sched->telling, memory_order_acquire) != GBX_SCHED_TOLD &&
+    while (atomic_load_explicit(&sched->end_report, memory_order_acquire) != GBX_SCHED_REPORTED &&
            gbx_sched_has_patience(sched, &patience))
         sched_yield();
     return false;
@@ -188,7 +188,7 @@ static bool is_to_tell(gbx_sched *sched) {
 
 void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    if (!probe || !is_to_tell(sched))
+    if (!probe || !claim_report(sched))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         gbx_sched_seize_role(sched, t);
@@ -206,5 +206,5 @@ void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id) {
         probe->end_of_thread(probe->context, t);
         gbx_sched_free_role(sched, t);
     }
-    atomic_store_explicit(&sched->telling, GBX_SCHED_TOLD, memory_order_release);
+    atomic_store_explicit(&sched->end_report, GBX_SCHED_REPORTED, memory_order_release);
 }

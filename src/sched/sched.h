@@ -1,16 +1,17 @@
 /*
- * The one scheduler, device code: no malloc, no stdio, no locks; all memory is given.
+ * The scheduler of all runtimes. Device code: no malloc, no stdio, no locks; the caller gives all
+ * memory.
  *
  * Tasks wait for their predecessors, then in a ready queue for a core. *Workers* are threads that
- * the chip lends: one that has run a kernel runs the scheduler's step itself (completes the task,
- * releases its successors, takes the next dispatch), so nothing between a kernel's end and its
- * successor's start waits for another thread. The step is done as one of the chip's AICPU threads:
- * a *role*, held by one worker at a time, and so the number that probes get.
+ * the chip lends. A worker that has run a kernel runs the scheduler's step itself: it completes the
+ * task, releases its successors and takes the next dispatch. So nothing between a kernel's end and
+ * its successor's start waits for another thread. A worker makes the step as one of the chip's
+ * AICPU threads: a *role*, held by one worker at a time, whose number the probe gets.
  *
- * Only as many workers are awake as there are processors, but for the dispatches of a gang (a mix,
- * or a task of several blocks), whose kernels may wait for each other: every one of them gets a
- * worker at once. One gang at a time is spread over the cores, the next when all of its blocks have
- * theirs; so two gangs never wait for cores that the other holds.
+ * Only as many workers are awake as there are processors, except for gangs (a mix, or a task of
+ * several blocks): their kernels may wait for each other, so every dispatch of a gang gets a worker
+ * at once. One gang at a time is spread over the cores, and the next one only when all blocks of
+ * the first have cores: two gangs never wait for cores that the other holds.
  */
 #ifndef GBX_SCHED_SCHED_H
 #define GBX_SCHED_SCHED_H
@@ -24,38 +25,38 @@
 #define GBX_SCHED_MAX_CORES (GBX_SCHED_MAX_BLOCKS * GBX_SUBTASK_COUNT)
 enum { GBX_SCHED_MAX_BLOCKS = 24, GBX_SCHED_MAX_THREADS = 8, GBX_SCHED_ASSIGNED_CELLS = 128 };
 
-/* What the scheduler needs of the chip. */
+/* What the scheduler needs from the chip. */
 typedef struct gbx_sched_machine {
     void *context;
     /* Runs the kernel of a dispatch on the calling thread; a full fence follows the kernel. */
     void (*run)(void *context, const gbx_sched_dispatch *dispatch);
     /* Wakes a parked worker, which then calls gbx_sched_work. */
     void (*wake)(void *context, uint32_t worker);
-    /* The run is over: called once, by the last thread in it, which does not come back to it. */
+    /* The run is over: called once, by the last thread in it, as its last step. */
     void (*finish)(void *context);
 } gbx_sched_machine;
 
 typedef struct gbx_sched_config {
     gbx_sched_machine machine;
-    const gbx_probe *probe;  /* NULL: nobody listens */
+    const gbx_probe *probe;  /* NULL: no dump */
     uint64_t global_context; /* its address in global memory */
     uint32_t blocks;
     uint32_t thread_count;    /* AICPU threads */
     uint32_t processor_count; /* how many workers make sense at a time */
     bool is_gated;            /* nothing runs before gbx_sched_seal */
-    gbx_sched_task *tasks;    /* memory for all tasks that can be there at a time... */
-    uint32_t task_capacity;   /* ...of which there is a power of two */
+    gbx_sched_task *tasks;    /* memory for all tasks in flight */
+    uint32_t task_capacity;   /* how many tasks; a power of two */
     gbx_ready_cell *cells;    /* GBX_CLASS_COUNT * task_capacity, zero */
 } gbx_sched_config;
 
 typedef struct gbx_sched_role {
     _Alignas(64) _Atomic uint32_t is_taken;
     _Atomic uint64_t completed;  /* tasks; the holder adds */
-    _Atomic uint64_t dispatched; /* likewise */
+    _Atomic uint64_t dispatched; /* dispatches; the holder adds */
 } gbx_sched_role;
 
-/* Of the dispatch that a core runs, where somebody listens: gbx_sched_span, both 0 where there is
- * none. The worker that runs it writes; after a fault another thread reads. */
+/* With a probe: the gbx_sched_span of the dispatch that a core runs, both 0 where there is none.
+ * The worker that runs it writes; after a fault another thread reads. */
 typedef struct gbx_sched_times {
     _Alignas(64) _Atomic uint64_t start_ticks;
     _Atomic uint64_t end_ticks;
@@ -63,28 +64,28 @@ typedef struct gbx_sched_times {
 
 typedef struct gbx_sched {
     gbx_sched_config config;
-    _Atomic uint32_t worker_count; /* the same over all runs; one that comes late reads it too */
+    _Atomic uint32_t worker_count; /* the same in all runs; a late worker reads it, too */
 
-    /* Workers awake in the low half; GBX_SCHED_BUILDING in the high one. 0: nothing goes on. */
+    /* Workers awake in the low half; GBX_SCHED_BUILDING in the high one. 0: no run. */
     _Alignas(64) _Atomic uint32_t active;
-    _Atomic uint32_t idle;   /* workers awake that look out for work */
-    _Atomic uint32_t coming; /* workers that were woken and have not looked around yet */
+    _Atomic uint32_t idle;   /* workers awake that look for work */
+    _Atomic uint32_t coming; /* workers that were woken and have not looked for work yet */
     _Atomic uint32_t limit;  /* how many workers may be awake for plain tasks */
     _Atomic uint32_t is_cancelled;
-    _Atomic uint32_t telling; /* the probe of the end of all threads: GBX_SCHED_UNTOLD... */
+    _Atomic uint32_t end_report;             /* of the end of all threads, to the probe */
     _Alignas(64) _Atomic uint64_t parked[2]; /* a bit for each worker that sleeps; over all runs */
 
     _Alignas(64) gbx_core_set cores;
-    _Atomic uint32_t reserved; /* blocks that only a gang may take cores of */
+    _Atomic uint32_t reserved; /* blocks whose cores only a gang may take */
     gbx_ready_queue ready[GBX_CLASS_COUNT];
     gbx_ready_queue assigned; /* cores of gangs that wait for a worker */
     gbx_ready_cell assigned_cells[GBX_SCHED_ASSIGNED_CELLS];
 
-    _Alignas(64) _Atomic uint32_t is_spreading; /* whoever set it owns `gang` */
-    _Atomic uint32_t spread_again;              /* something changed since the spreader looked */
+    _Alignas(64) _Atomic uint32_t is_spreading; /* the worker that set it owns `gang` */
+    _Atomic uint32_t spread_again;              /* cores or gangs may have changed since */
     _Atomic uint32_t is_gang_waiting;           /* for cores */
     gbx_sched_task *gang;                       /* the one that is being spread */
-    bool is_gang_told;                          /* the probe knows of it */
+    bool is_gang_reported;                      /* before_dispatch was called for it */
 
     _Alignas(64) _Atomic uint32_t role_waiters;
     gbx_doorbell role_bell;
@@ -92,20 +93,20 @@ typedef struct gbx_sched {
 
     _Alignas(64) _Atomic(gbx_sched_task *) awaited; /* by the builder */
     gbx_doorbell builder_bell;
-    _Atomic uint64_t submitted; /* tasks that were released; the builder adds */
+    _Atomic uint64_t submitted; /* tasks released; the builder adds */
 
     gbx_sched_dispatch dispatches[GBX_SCHED_MAX_CORES]; /* of each core; args and local are given */
     gbx_sched_times times[GBX_SCHED_MAX_CORES];
 } gbx_sched;
 
 enum { GBX_SCHED_BUILDING = 1u << 16 };
-enum { GBX_SCHED_UNTOLD = 0, GBX_SCHED_TELLING = 1, GBX_SCHED_TOLD = 2 };
+enum { GBX_SCHED_UNREPORTED = 0, GBX_SCHED_REPORTING = 1, GBX_SCHED_REPORTED = 2 };
 
 /* --- a run, by the thread that starts it --- */
 
 /*
- * Makes ready for a run, of which the caller is the builder until it seals. The dispatches' args
- * and local are set, the workers parked (gbx_sched_park_first) before.
+ * Prepares a run; the caller is its builder until it calls gbx_sched_seal. The args and local of
+ * all dispatches are set before, and the workers are parked (gbx_sched_park_first).
  */
 void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config);
 
@@ -116,18 +117,18 @@ void gbx_sched_prepare(gbx_sched_task *task, uint64_t id, const gbx_task_kernels
                        const gbx_task_arguments *arguments);
 
 /*
- * `edge->successor`, not released yet, waits for the predecessor; false when that has completed
- * already, and the edge is not used.
+ * Makes `edge->successor`, which is not released yet, wait for the predecessor. False when that one
+ * has completed already; the edge is then not used.
  */
 bool gbx_sched_link(gbx_sched_task *predecessor, gbx_sched_edge *edge);
 
-/* All edges are there: the task runs when the last predecessor has completed. */
+/* The task has all its edges: it runs when its last predecessor has completed. */
 void gbx_sched_release(gbx_sched *sched, gbx_sched_task *task);
 
 /* Sleeps until a task that was released has completed; false when the run is cancelled. */
 bool gbx_sched_await(gbx_sched *sched, gbx_sched_task *task);
 
-/* No task will follow. The run ends when those that can run have. */
+/* No task will follow. The run ends when all tasks that can run have completed. */
 void gbx_sched_seal(gbx_sched *sched);
 
 /* --- workers --- */
@@ -138,12 +139,12 @@ void gbx_sched_work(gbx_sched *sched, uint32_t worker);
 /* A worker before its first sleep. */
 void gbx_sched_park_first(gbx_sched *sched, uint32_t worker);
 
-/* Whether nobody has woken this worker yet. */
+/* Whether this worker has not been woken yet. */
 bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker);
 
 /* --- any thread --- */
 
-/* No further dispatch: kernels that run are the last. Signal handlers too. */
+/* Starts no further dispatch. Signal handlers may call it, too. */
 void gbx_sched_cancel(gbx_sched *sched);
 
 static inline bool gbx_sched_is_cancelled(gbx_sched *sched) {
@@ -157,8 +158,8 @@ uint64_t gbx_sched_dispatched(gbx_sched *sched);
 uint32_t gbx_sched_awake(gbx_sched *sched);
 
 /*
- * After a kernel of the run crashed or hung, by a thread that is no worker: tells the probe about
- * it (`core_id` of the dispatch, or none when it is out of range) and of the end of all threads.
+ * Called after a kernel has crashed or hung, by a thread that is not a worker: reports it to the
+ * probe (`core_id` of the dispatch; none if out of range), and then the end of all threads.
  */
 void gbx_sched_report_fault(gbx_sched *sched, uint32_t core_id);
 

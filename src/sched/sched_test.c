@@ -1,6 +1,6 @@
 /*
- * The scheduler alone: threads of this program are its workers, a kernel is what the table of
- * expectations says. Every run is checked for order, for cores, for gangs and for what probes see.
+ * The scheduler without a chip: threads of this program are its workers, and a kernel does what the
+ * table of expectations says. Every run is checked for order, cores, gangs and what probes see.
  */
 #include "sched/sched.h"
 
@@ -39,7 +39,7 @@ typedef struct expectation {
     _Atomic uint32_t runs[MAX_BLOCK_NUM][GBX_SUBTASK_COUNT];
     _Atomic uint32_t block_of[MAX_BLOCK_NUM]; /* of the chip, plus 1 */
     _Atomic uint32_t met_in_block[MAX_BLOCK_NUM];
-    _Atomic uint32_t told;       /* before_dispatch */
+    _Atomic uint32_t announced;  /* before_dispatch */
     _Atomic uint32_t dispatched; /* at_dispatch */
     _Atomic uint32_t timed;      /* after_dispatch */
     _Atomic uint32_t completed;  /* after_completion */
@@ -99,7 +99,7 @@ static void assert_nothing_wrong(void) {
                  seed);
 }
 
-/* A run that hangs cannot be gone on from: its threads hold on to it. */
+/* A run that hangs ends the test: its threads still use it. */
 static void give_up(machine *m, const char *what) {
     gbx_sched *sched = &m->sched;
     fprintf(stderr,
@@ -131,7 +131,7 @@ static uint32_t random_below(uint32_t n) {
     return (uint32_t)((random_state * UINT64_C(2685821657736338717) >> 33) % n);
 }
 
-/* How many rounds of something take its share of the time. */
+/* How many rounds of a test fit its share of the time. */
 static uint32_t rounds(uint32_t plain) {
     if (getenv("GLASSBOX_STRESS"))
         return plain * 50;
@@ -175,7 +175,8 @@ static void check_order(machine *m, uint64_t id) {
         check_that(!m->config.probe || atomic_load(&input->completed) == 1,
                    "it runs before the probe saw a predecessor's end", id);
     }
-    check_that(!m->config.probe || atomic_load(&e->told) == 1, "the probe was not told", id);
+    check_that(!m->config.probe || atomic_load(&e->announced) == 1,
+               "before_dispatch was not called", id);
 }
 
 static bool is_mix(const gbx_task_kernels *kernels) {
@@ -210,7 +211,7 @@ static void check_place(machine *m, const gbx_sched_dispatch *d, expectation *e)
     meet(m, &e->met_in_block[d->block_idx], e->dispatch_count / e->kernels.block_num);
 }
 
-/* No two looks at it are equal. */
+/* No two readings are equal. */
 static uint64_t ticks(void) {
     static _Atomic uint64_t clock;
     return atomic_fetch_add(&clock, 1) + 1;
@@ -253,7 +254,7 @@ static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task
     machine *m = context;
     expectation *e = &m->expected[task->id];
     enter_thread(m, thread, task->id);
-    check_that(atomic_fetch_add(&e->told, 1) == 0, "before_dispatch twice", task->id);
+    check_that(atomic_fetch_add(&e->announced, 1) == 0, "before_dispatch twice", task->id);
     check_that(atomic_load(&e->started) == 0 && atomic_load(&e->dispatched) == 0,
                "before_dispatch after a dispatch", task->id);
     check_order(m, task->id);
@@ -267,7 +268,8 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
     enter_thread(m, thread, dispatch->task->id);
     check_that(atomic_fetch_add(&e->dispatched, 1) < e->dispatch_count, "too many dispatches",
                dispatch->task->id);
-    check_that(atomic_load(&e->told) == 1, "a dispatch before before_dispatch", dispatch->task->id);
+    check_that(atomic_load(&e->announced) == 1, "a dispatch before before_dispatch",
+               dispatch->task->id);
     check_that(atomic_load(&e->runs[dispatch->block_idx][dispatch->subtask]) == 0,
                "at_dispatch after its kernel", dispatch->task->id);
     check_arguments(dispatch, e);
@@ -299,7 +301,8 @@ static void after_completion(void *context, uint32_t thread, const gbx_sched_tas
     enter_thread(m, thread, task->id);
     check_that(atomic_load(&e->ended) == e->dispatch_count, "completed before the last end",
                task->id);
-    check_that(atomic_load(&e->dispatched) == e->dispatch_count, "dispatches not told", task->id);
+    check_that(atomic_load(&e->dispatched) == e->dispatch_count,
+               "at_dispatch was not called for all", task->id);
     check_that(atomic_load(&e->timed) == e->dispatch_count, "dispatches not timed", task->id);
     spend(e->delay % 32);
     check_that(atomic_fetch_add(&e->completed, 1) == 0, "after_completion twice", task->id);
@@ -436,7 +439,7 @@ static gbx_sched_task *task_of(machine *m, uint32_t id) {
     return &m->tasks[id & (m->capacity - 1)];
 }
 
-/* Builds the next task as it is expected, in a place whose last task has completed. */
+/* Builds the next task from its expectation, in a place whose last task has completed. */
 static bool submit(machine *m) {
     uint32_t id = m->task_count;
     const expectation *e = &m->expected[id];
@@ -474,7 +477,7 @@ static void await_finish(machine *m) {
                    "end_of_thread is not once a thread", UINT64_MAX);
 }
 
-/* All tasks, or, of a run that was cancelled, those that have begun. */
+/* Checks all tasks; after a cancel only those that have begun. */
 static void check_end(machine *m, bool is_cancelled) {
     uint64_t dispatches = 0, completed = 0;
     for (uint32_t i = 0; i < m->task_count; ++i) {
@@ -541,7 +544,7 @@ static void run_random_graph(machine *m) {
 
 /* --- tests --- */
 
-/* Machines that differ in all that a chip can: `visit` runs on each. */
+/* Calls `visit` with machines that differ in everything a chip can differ in. */
 static void over_machines(uint32_t count, void (*visit)(machine *m)) {
     static const uint32_t blocks[] = {1, 2, 3, 8, 24};
     static const uint32_t threads[] = {1, 2, 4, 8};
@@ -572,8 +575,8 @@ static void test_no_tasks(void **state) {
     over_machines(100, run_nothing);
 }
 
-/* One gang after the other, each of all cores of a block, all of whose kernels meet: every one of
- * them needs every worker there is. */
+/* One gang after the other, each on all cores, whose kernels all wait for each other: each gang
+ * needs every worker. */
 static void run_full_gangs(machine *m) {
     begin(m, 4, false);
     while (m->task_count < 40) {
@@ -617,7 +620,7 @@ static void test_streams_do_not_starve_gangs(void **state) {
     over_machines(5, run_beside_stream);
 }
 
-/* Gangs of different shapes that want each other's cores, and wait for their own kind. */
+/* Gangs of different shapes that need each other's cores, and whose kernels wait for each other. */
 static void run_gangs_of_different_shapes(machine *m) {
     begin(m, 64, random_below(2));
     while (m->task_count < 60) {
@@ -652,7 +655,7 @@ static void run_cancelled(machine *m) {
     if (m->task_count > cancelling)
         check_that(!gbx_sched_await(&m->sched, task_of(m, m->task_count - 1)) ||
                        gbx_sched_task_is_completed(task_of(m, m->task_count - 1)),
-                   "await says what is not so", m->task_count - 1);
+                   "await returned before the task completed", m->task_count - 1);
     gbx_sched_seal(&m->sched);
     await_finish(m);
     check_end(m, gbx_sched_is_cancelled(&m->sched));
@@ -663,7 +666,7 @@ static void test_cancel_in_the_middle(void **state) {
     over_machines(40, run_cancelled);
 }
 
-/* Without the seal nothing runs, with it all does. */
+/* Nothing runs before the seal; everything runs after it. */
 static void test_gated_start(void **state) {
     (void)state;
     machine *m = create_machine(2, 2, 2, true);

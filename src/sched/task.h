@@ -1,6 +1,6 @@
 /*
- * A task as the scheduler and its probe see it. The runtime that builds the graph fills one in and
- * hands it over; from then on the scheduler alone changes it, until it has completed.
+ * A task as the scheduler and its probe see it. The runtime that builds the graph fills it in and
+ * releases it; from then on only the scheduler changes it, until it has completed.
  */
 #ifndef GBX_SCHED_TASK_H
 #define GBX_SCHED_TASK_H
@@ -17,19 +17,19 @@
 /* What a word of a task is: a tensor with its role, or a scalar with its dtype. */
 #define GBX_WORD_TENSOR 0x80u
 #define GBX_WORD_ROLE 0x03u  /* of a tensor: gbx_role */
-#define GBX_WORD_DTYPE 0x1fu /* of a scalar: gbx_dtype; GBX_DTYPE_NONE where nobody declared it */
+#define GBX_WORD_DTYPE 0x1fu /* of a scalar: gbx_dtype; GBX_DTYPE_NONE: undeclared */
 
 /*
  * The arguments of a task, in global memory; written by the builder before the task can run. The
- * words follow at once, and the tensors at the next multiple of 64 bytes, in the order of the words
- * that are tensors. The scheduler copies the words and reads nothing else of it.
+ * words follow directly, and the tensors at the next multiple of 64 bytes, in the order of the
+ * words that are tensors. The scheduler copies the words and reads nothing else here.
  */
 typedef struct gbx_task_arguments {
     uint32_t word_count;
     uint32_t tensor_count; /* tensors that follow */
-    uint32_t is_described; /* 0: nobody told which words are tensors */
+    uint32_t is_described; /* 0: which words are tensors is unknown */
     uint32_t reserved;
-    uint64_t dumped_words; /* a bit for each word that the orchestration marked to be dumped */
+    uint64_t dumped_words; /* a bit for each word that the orchestration marked for the dump */
     uint64_t reserved_too;
     uint8_t kinds[GBX_MAX_WORDS]; /* of each word, as above */
     uint64_t words[];
@@ -52,7 +52,7 @@ static inline gbx_tensor *gbx_task_arguments_tensors(const gbx_task_arguments *a
 
 typedef struct gbx_sched_task gbx_sched_task;
 
-/* A task that waits for another. The memory is the successor's, and lives as long as it does. */
+/* A task that waits for another. The memory belongs to the successor and lives as long. */
 typedef struct gbx_sched_edge gbx_sched_edge;
 struct gbx_sched_edge {
     gbx_sched_edge *next;       /* of the same predecessor; scheduler */
@@ -80,17 +80,17 @@ struct gbx_sched_task {
     const uint64_t *words;                 /* inline_words, or those of the arguments */
     uint32_t func_ids[GBX_SUBTASK_COUNT];  /* GBX_NO_KERNEL for none */
     uint32_t block_num;
-    uint32_t next_block; /* of a gang: the first that is not dispatched yet */
+    uint32_t next_block; /* of a gang: the first block not dispatched yet */
     uint8_t word_count;
     uint8_t class_of;      /* gbx_sched_class */
-    uint8_t first_subtask; /* the only one, unless it is a mix */
+    uint8_t first_subtask; /* the only one, except in a mix */
     uint8_t subtask_count;
-    /* And one for the words, where they are few. */
+    /* One for the words, where they fit. */
     _Alignas(64) uint64_t inline_words[GBX_INLINE_WORDS];
     /* The rest is for probes and builders. */
     _Alignas(64) const gbx_task_arguments *arguments;
     gbx_sched_edge *inputs; /* the edges to its predecessors; builder */
-    uint64_t storage[4];    /* builder: what it keeps for the task */
+    uint64_t storage[4];    /* for the builder */
 };
 _Static_assert(sizeof(gbx_sched_task) == 192, "a task is three cache lines");
 

@@ -4,8 +4,8 @@
 enum { MAX_COMING = 2 };
 
 /*
- * A worker that goes to sleep first shows its bit, then leaves the count; whoever wakes one first
- * counts it, then takes a bit: so there is always a bit for everyone who was counted.
+ * A worker that goes to sleep first sets its bit, then leaves the count; a thread that wakes one
+ * first counts it, then takes a bit. So there is always a bit for every worker counted.
  */
 static uint32_t claim_parked(gbx_sched *sched) {
     for (uint32_t half = 0;; half ^= 1) {
@@ -18,7 +18,7 @@ static uint32_t claim_parked(gbx_sched *sched) {
     }
 }
 
-/* Counts one worker more, below `limit`, in a run that is going on; false when there is no room. */
+/* Counts one more worker in a run that is not over; false when `limit` are counted already. */
 static bool count_up(gbx_sched *sched, uint32_t limit) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_seq_cst);
     while (active != 0 && (active & GBX_SCHED_AWAKE) < limit)
@@ -41,9 +41,9 @@ void gbx_sched_wake_for_work(gbx_sched *sched) {
 }
 
 /*
- * Short kernels are done before a woken worker arrives, so there are never more than a few on their
- * way. One that arrives leaves `coming` first and looks then; whoever leaves a dispatch behind
- * looks at `coming` after: one of them sees the other.
+ * Short kernels are done before a woken worker arrives, so only a few are woken at a time. A worker
+ * that arrives first leaves `coming`, then looks for a dispatch; one that leaves a dispatch behind
+ * then looks at `coming`: one of them sees the other.
  */
 void gbx_sched_wake_for_gang(gbx_sched *sched) {
     while (!gbx_ready_queue_is_empty(&sched->assigned) &&
@@ -58,19 +58,19 @@ void gbx_sched_wake_counted(gbx_sched *sched) {
 
 static void end_threads(gbx_sched *sched) {
     const gbx_probe *probe = gbx_sched_probe(sched);
-    uint32_t nobody = GBX_SCHED_UNTOLD;
-    if (!probe ||
-        !atomic_compare_exchange_strong_explicit(&sched->telling, &nobody, GBX_SCHED_TELLING,
-                                                 memory_order_acq_rel, memory_order_acquire))
+    uint32_t unreported = GBX_SCHED_UNREPORTED;
+    if (!probe || !atomic_compare_exchange_strong_explicit(
+                      &sched->end_report, &unreported, GBX_SCHED_REPORTING, memory_order_acq_rel,
+                      memory_order_acquire))
         return;
     for (uint32_t t = 0; t < sched->config.thread_count; ++t)
         probe->end_of_thread(probe->context, t);
-    atomic_store_explicit(&sched->telling, GBX_SCHED_TOLD, memory_order_release);
+    atomic_store_explicit(&sched->end_report, GBX_SCHED_REPORTED, memory_order_release);
 }
 
 bool gbx_sched_end(gbx_sched *sched) {
     if (gbx_sched_has_work(sched)) {
-        /* Nobody but the caller can count up from 0. */
+        /* Only the caller can count up from 0. */
         atomic_store_explicit(&sched->active, 1, memory_order_seq_cst);
         return false;
     }
@@ -88,7 +88,7 @@ enum {
     ROLE_SPINS = 256,
 };
 
-/* How long a thread that is waited for may be at nothing that shows. */
+/* How long to wait for a thread that shows no progress. */
 #define PATIENCE_NS (2 * GBX_NS_PER_SECOND)
 
 static void take_role(gbx_sched_worker *worker) {
@@ -106,7 +106,7 @@ static void take_role(gbx_sched_worker *worker) {
         gbx_sched_relax();
         if (spins < ROLE_SPINS)
             continue;
-        /* The holder is at something long: a listener may copy whole tensors. */
+        /* The holder takes long: a probe may copy large tensors. */
         atomic_fetch_add_explicit(&sched->role_waiters, 1, memory_order_seq_cst);
         bool is_free = false;
         for (uint32_t i = 0; i < count; ++i)
@@ -154,7 +154,7 @@ static void show_parked(gbx_sched *sched, uint32_t worker) {
                              memory_order_seq_cst);
 }
 
-/* False when somebody has taken the bit to wake this worker. */
+/* False when another thread has taken the bit to wake this worker. */
 static bool hide_parked(gbx_sched *sched, uint32_t worker) {
     uint64_t bit = UINT64_C(1) << worker % 64;
     return atomic_fetch_and_explicit(&sched->parked[worker / 64], ~bit, memory_order_seq_cst) & bit;
@@ -170,30 +170,31 @@ bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker) {
 }
 
 /*
- * Leaves the count of those awake; true when it is to go on after all. Leaving and looking once
- * more stands against pushing and then looking at the count: at least one of the two sees the
- * other.
+ * Leaves the count of workers awake; true when the worker must continue after all. It leaves and
+ * then looks for work; others push work and then look at the count: at least one of the two sees
+ * the other.
  */
 static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
     show_parked(sched, worker);
     if (atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst) == 1) {
         if (gbx_sched_end(sched))
             return false;
-        /* One that left before may be back, and have counted and claimed this one: not twice. */
+        /* A worker that left before may be back, and have counted and claimed this one: uncounts
+         * it. */
         if (!hide_parked(sched, worker)) {
             atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst);
             atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
         }
         return true;
     }
-    /* A dispatch of a gang has a right to a worker, whatever the limit. */
+    /* A dispatch of a gang gets a worker beyond the limit. */
     uint32_t limit = gbx_ready_queue_is_empty(&sched->assigned)
                          ? atomic_load_explicit(&sched->limit, memory_order_seq_cst)
                          : atomic_load_explicit(&sched->worker_count, memory_order_relaxed);
     if (!gbx_sched_has_work(sched))
         return false;
-    /* Whoever took the bit has counted this worker. It is not counted twice, not for a moment: a
-     * gang would find all workers awake where one is not. */
+    /* The thread that took the bit has counted this worker. It must never be counted twice: a gang
+     * would believe that all workers are awake. */
     if (!hide_parked(sched, worker)) {
         atomic_fetch_sub_explicit(&sched->coming, 1, memory_order_seq_cst);
         return true;
@@ -205,8 +206,8 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
 }
 
 /*
- * Whether a worker that has nothing to do has nothing to wait for either: there are too many, or
- * none that could make work.
+ * Whether a worker without work need not wait for any: there are too many workers, or no one else
+ * is active who could make work.
  */
 static bool is_superfluous(gbx_sched *sched) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
@@ -216,8 +217,8 @@ static bool is_superfluous(gbx_sched *sched) {
 }
 
 /*
- * Looks out for work for a while; false when there is none to come soon. With a pause between two
- * looks: what a builder submits meanwhile is then taken in one go, and its cache lines travel once.
+ * Looks for work for a while; false when none came. Pauses between two looks: what a builder
+ * submits meanwhile is then taken at once, and its cache lines travel once.
  */
 static bool spin_for_work(gbx_sched *sched) {
     bool has_work = false;
@@ -246,7 +247,7 @@ __attribute__((noinline, cold)) static void run_timed(gbx_sched *sched,
     atomic_store_explicit(&times->end_ticks, probe->ticks(), memory_order_relaxed);
 }
 
-/* Kernel after kernel, as long as there is one to take at once. */
+/* Runs kernels as long as the next one can be taken at once. */
 static void run_chain(gbx_sched_worker *worker) {
     const gbx_sched_machine *machine = &worker->sched->config.machine;
     take_role(worker);

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-/* Absolute only, as the XDG rules say: a relative cache would move with the working directory. */
+/* Only absolute paths, as XDG demands: a relative cache would move with the working directory. */
 static const char *absolute_variable(const char *name) {
     const char *value = getenv(name);
     return value && value[0] == '/' ? value : NULL;
@@ -50,8 +50,7 @@ static gbx_status make_directories(char *path) {
         if (result != 0 && error != EEXIST)
             return gbx_fail(
                 GBX_IO,
-                "making the cache directory %s: %s; set GLASSBOX_CACHE to one that can be "
-                "written",
+                "creating the cache directory %s: %s; set GLASSBOX_CACHE to a writable directory",
                 path, strerror(error));
         if (!slash)
             return NULL;

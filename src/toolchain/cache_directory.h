@@ -6,10 +6,10 @@
 
 #include "base/status.h"
 
-/* Makes <cache>/<name> with its parents and gives its absolute path; the caller frees it. */
+/* Creates <cache>/<name> with its parents; the caller frees *out_path, its absolute path. */
 GBX_MUST_USE gbx_status gbx_cache_directory(const char *name, char **out_path);
 
-/* Writes a file under its final name in one step: others see it whole or not at all. */
+/* Writes a file atomically: others see all of it or nothing. */
 GBX_MUST_USE gbx_status gbx_cache_write(const char *path, const void *bytes, size_t size);
 
 #endif

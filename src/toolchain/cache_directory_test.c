@@ -131,7 +131,7 @@ static void directories_are_made_with_their_parents_for_the_owner_alone(void **s
 
 static void directories_that_are_there_are_kept(void **state) {
     char file[PATH_BYTES];
-    set_below("GLASSBOX_CACHE", *state, "cache/"); /* a slash at the end is as good */
+    set_below("GLASSBOX_CACHE", *state, "cache/"); /* a slash at the end makes no difference */
     assert_cache_is("kernels", *state, "cache//kernels");
     join(file, *state, "cache/kernels/kept");
     assert_ok(gbx_cache_write(file, "x", 1));
@@ -172,7 +172,7 @@ static void files_are_written_whole_and_replaced(void **state) {
     assert_mode(*state, "file.h", 0600);
 }
 
-/* Who has the old file open goes on reading it whole: the new one is another file. */
+/* A reader that has the old file open still sees all of it: the new one is another file. */
 static void a_reader_keeps_the_file_that_it_opened(void **state) {
     char path[PATH_BYTES];
     char content[8] = {0};
@@ -193,7 +193,7 @@ static void a_file_that_cannot_be_written_is_named_and_leaves_nothing(void **sta
     join(path, *state, "missing/file.h");
     snprintf(expected, sizeof expected, "writing %s: No such file or directory", path);
     assert_fails(gbx_cache_write(path, "x", 1), GBX_IO, expected);
-    join(path, *state, "directory"); /* the last step, the renaming, is what fails here */
+    join(path, *state, "directory"); /* here the last step, the rename, fails */
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(expected, sizeof expected, "writing %s: Is a directory", path);
     assert_fails(gbx_cache_write(path, "x", 1), GBX_IO, expected);

@@ -19,8 +19,8 @@ extern const char gbx_embedded_orchestration_header[];
 
 /*
  * Optimised for this machine, with symbols for the debugger. No contraction: a * b + c gives the
- * same bits whichever compiler and level is used. A kernel's own functions come before those of the
- * same name elsewhere, such as select() of libc.
+ * same bits with every compiler and level. A kernel's own functions come before others of the same
+ * name, such as select() of libc.
  */
 static const char default_flags[] =
     "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -fno-semantic-interposition -g -Wall "
@@ -36,7 +36,7 @@ typedef struct word_list {
     size_t storage_count;
 } word_list;
 
-/* What comes before the source and what comes after it. */
+/* The words before the source, and those after it. */
 typedef struct command {
     word_list compiler;
     word_list linker;
@@ -67,7 +67,7 @@ static void free_words(word_list *list) {
         free(list->storage[i]);
 }
 
-/* The headers that kernels and orchestrations include, as this library was built with them. */
+/* The headers that kernels and orchestrations include, from the build of this library. */
 static const struct {
     const char *name;
     const char *text;
@@ -76,7 +76,7 @@ static const struct {
 
 enum { HEADER_COUNT = sizeof headers / sizeof headers[0] };
 
-/* Sources include the headers of this very build, from wherever the library runs. */
+/* Sources include the headers of this build, wherever the library is installed. */
 static gbx_status provide_headers(command *line) {
     char text[GBX_HASH_TEXT_BYTES];
     char name[64 + GBX_HASH_TEXT_BYTES];
@@ -123,8 +123,8 @@ static gbx_status add_each(word_list *list, char *const *words) {
 }
 
 /*
- * Runs the compiler with `extra` words behind its flags, and where it links the linker's behind
- * those; a compiler that fails is a bad kernel.
+ * Runs the compiler with its flags, `extra` words and, when linking, the words of the linker. Fails
+ * with GBX_BAD_KERNEL when the compiler fails.
  */
 static gbx_status run(const command *base, const char *source, const char *const *extra,
                       bool is_linking, gbx_process_result *out_result) {
@@ -138,7 +138,7 @@ static gbx_status run(const command *base, const char *source, const char *const
     if (out_result->exit_code == 0)
         return NULL;
     if (out_result->signal)
-        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s was ended by signal %d\n%s", source,
+        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s was killed by signal %d\n%s", source,
                           line.words[0], out_result->signal, out_result->err_text);
     else
         status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d:\n%s", source,
@@ -161,11 +161,11 @@ static void hash_words(gbx_hash_state *state, const word_list *list) {
         gbx_hash_update(state, list->words[i], strlen(list->words[i]) + 1);
 }
 
-/* Names what the shared object depends on: flags, compiler and target, and all of the source. */
+/* A hash of all that the shared object depends on: flags, compiler, target, source. */
 static gbx_status content_key(const command *line, const char *source,
                               char out_text[GBX_HASH_TEXT_BYTES]) {
     const char *const predefined[] = {"-E", "-dM", "-x", "c", "/dev/null", NULL};
-    /* Without debug information, for which the working directory would be in it. */
+    /* -g0: with debug information the output would contain the working directory. */
     const char *const preprocessed[] = {"-E", "-g0", "-x", "c", source, NULL};
     gbx_hash_state state;
     gbx_hash_begin(&state);
@@ -184,7 +184,7 @@ static gbx_status compile_to(const command *line, const char *source, const char
     int fd = mkstemp(temporary);
     if (fd < 0) {
         gbx_status status =
-            gbx_fail(GBX_IO, "compiling %s: making %s: %s", source, temporary, strerror(errno));
+            gbx_fail(GBX_IO, "compiling %s: creating %s: %s", source, temporary, strerror(errno));
         free(temporary);
         return status;
     }
@@ -196,8 +196,8 @@ static gbx_status compile_to(const command *line, const char *source, const char
         gbx_log_warning("compiling %s:\n%s", source, result.err_text);
     gbx_process_result_free(&result);
     if (!status && rename(temporary, target) != 0)
-        status =
-            gbx_fail(GBX_IO, "keeping the compiled %s as %s: %s", source, target, strerror(errno));
+        status = gbx_fail(GBX_IO, "compiling %s: keeping the result as %s: %s", source, target,
+                          strerror(errno));
     if (status)
         unlink(temporary);
     free(temporary);

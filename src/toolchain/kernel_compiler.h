@@ -1,9 +1,10 @@
 /*
- * From C source to a shared object, by the system's compiler, cached by content: the source as
- * preprocessed (so with all that it includes), the flags, the compiler and its target. Runs at the
- * same time, in threads or processes, are safe: files appear in the cache whole or not at all.
+ * Compiles a C source to a shared object with the system's compiler. The result is cached by
+ * content: the preprocessed source (with all that it includes), the flags, the compiler and its
+ * target. Threads and processes may compile at the same time: files appear in the cache complete or
+ * not at all.
  *
- * Compiler: $CC, words by blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox,
+ * Compiler: $CC, split at blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox,
  * else $HOME/.cache/glassbox.
  */
 #ifndef GBX_TOOLCHAIN_KERNEL_COMPILER_H
@@ -12,9 +13,9 @@
 #include "base/status.h"
 
 /*
- * Gives the absolute path of the shared object (the caller frees it). `compile_flags` come after
- * the default ones and before the source, `link_flags` after it; both by blanks, both may be NULL.
- * GBX_BAD_KERNEL carries what the compiler said, to the letter.
+ * *out_path is the absolute path of the shared object; the caller frees it. `compile_flags` come
+ * after the default flags and before the source, `link_flags` after it; both are split at blanks
+ * and may be NULL. The message of GBX_BAD_KERNEL includes that of the compiler, unchanged.
  */
 GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *compile_flags,
                                            const char *link_flags, char **out_path);

@@ -36,7 +36,7 @@ static void join(char out_path[PATH_BYTES], const char *root, const char *rest) 
     snprintf(out_path, PATH_BYTES, "%s/%s", root, rest);
 }
 
-/* The compiler speaks English, is the system's, and finds no glassbox but the one of this build. */
+/* The system's compiler, in English, with no other glassbox than that of this build. */
 static int set_up(void **state) {
     char cache[PATH_BYTES];
     workshop *shop = calloc(1, sizeof *shop);
@@ -149,7 +149,7 @@ static size_t count_files(const workshop *shop, const char *pattern, const char 
     return count;
 }
 
-/* Compiled kernels, the two headers, and nothing that was on its way to become one of them. */
+/* Compiled kernels, the two headers, and no temporary files. */
 static void assert_cache_holds(const workshop *shop, size_t kernel_count) {
     assert_int_equal(count_files(shop, "cache/kernels/*", ".so"), kernel_count);
     assert_int_equal(count_files(shop, "cache/include/*/glassbox/kernel*", "/kernel.h"), 1);
@@ -218,7 +218,7 @@ static void assert_content(const char *path, const char *text) {
     free(content);
 }
 
-/* A clash with the header makes the compiler tell which one it has read. */
+/* A clash with the header makes the compiler print which one it has read. */
 static void the_header_of_this_build_is_the_one_that_is_included(void **state) {
     const workshop *shop = *state;
     char pattern[PATH_BYTES];
@@ -234,7 +234,7 @@ static void the_header_of_this_build_is_the_one_that_is_included(void **state) {
     gbx_status_free(status);
 }
 
-/* Fused, the small rest of the product would survive: the same bits on every machine are wanted. */
+/* A fused operation would keep the small rest of the product, and give other bits. */
 static void products_and_sums_are_not_contracted(void **state) {
     const workshop *shop = *state;
     const float a = 1.0F + 0x1p-12F;
@@ -380,7 +380,8 @@ static void an_undefined_symbol_is_found_when_it_is_forbidden(void **state) {
     char *path = NULL;
     write_answer(shop, "int64_t not_defined(void);", "not_defined()");
     gbx_status status = gbx_kernel_compile(shop->source, "-Wl,--no-undefined", NULL, &path);
-    assert_int_equal(gbx_status_code(status), GBX_BAD_KERNEL); /* the linker's words come as well */
+    assert_int_equal(gbx_status_code(status),
+                     GBX_BAD_KERNEL); /* the linker's message is there, too */
     assert_message_holds(status, "not_defined");
     assert_null(path);
     gbx_status_free(status);
@@ -438,7 +439,8 @@ static void a_place_for_kernels_that_is_a_file_is_named(void **state) {
     const workshop *shop = *state;
     char kernels[PATH_BYTES];
     write_answer(shop, "", "1");
-    free(compile(shop, NULL)); /* the header is there, so that only the kernel's place is missing */
+    free(compile(shop,
+                 NULL)); /* now the header exists, and only the kernel's directory is missing */
     join(kernels, shop->root, "cache/kernels");
     assert_int_equal(nftw(kernels, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
     write_text(kernels, "");
@@ -471,7 +473,7 @@ static void a_compiler_that_dies_is_said_with_its_signal(void **state) {
     assert_int_equal(chmod(script, 0700), 0);
     assert_int_equal(setenv("CC", script, 1), 0);
     gbx_status status = assert_refused(shop->source, GBX_BAD_KERNEL);
-    assert_message_holds(status, "dying-cc was ended by signal 11");
+    assert_message_holds(status, "dying-cc was killed by signal 11");
     assert_message_holds(status, "last words");
     gbx_status_free(status);
 }
@@ -484,7 +486,7 @@ static void a_compiler_of_two_words_works(void **state) {
     assert_int_equal(setenv("CC", "cc -DX=1", 1), 0);
     assert_compiles_to(shop, NULL, path, false);
     assert_answer(shop, NULL, 1);
-    assert_int_equal(setenv("CC", "  ", 1), 0); /* as good as none */
+    assert_int_equal(setenv("CC", "  ", 1), 0); /* the same as unset */
     assert_compiles_to(shop, NULL, path, true);
     free(path);
 }
@@ -509,7 +511,7 @@ static void another_compiler_under_the_same_name_gives_another_path(void **state
 
 typedef char path_text[PATH_BYTES];
 
-/* Compiles, runs what came out, and leaves the path; the exit code is 0 when all is well. */
+/* Compiles, runs the result and writes its path; exit code 0 when all is well. */
 static int compile_in_child(const workshop *shop, int start, path_text out_path) {
     char byte;
     char *path = NULL;
@@ -538,7 +540,7 @@ static void start_children(const workshop *shop, path_text *paths, pid_t *childr
 static void processes_compile_the_same_source_at_once(void **state) {
     const workshop *shop = *state;
     if (is_thread_sanitized())
-        skip(); /* it follows no fork */
+        skip(); /* it does not follow forks */
     pid_t children[AT_ONCE];
     path_text *paths = mmap(NULL, AT_ONCE * sizeof *paths, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -571,7 +573,7 @@ static void *compile_in_thread(void *argument) {
     return NULL;
 }
 
-/* Stands last: no test that forks may come after the first thread. */
+/* Must be last: no test that forks may come after the first thread. */
 static void threads_compile_the_same_source_at_once(void **state) {
     const workshop *shop = *state;
     pthread_t threads[AT_ONCE];

@@ -148,7 +148,7 @@ void kernel_entry(const uint64_t *args) {
         break;
     case WAY_NOTHING:
         break;
-    case WAY_TELL:
+    case WAY_REPORT:
         tell(args);
         break;
     case WAY_MEET:

@@ -5,7 +5,7 @@
 enum replay_way {
     WAY_AFFINE = 0,      /* y = 2 x + number, z += x, element by element; a block takes its rows */
     WAY_NOTHING = 1,     /* writes nothing */
-    WAY_TELL = 2,        /* y[block, subtask] = what the contexts say */
+    WAY_REPORT = 2,      /* y[block, subtask] = what the contexts say */
     WAY_MEET = 3,        /* all blocks and subtasks wait for each other, then count */
     WAY_HALVES = 4,      /* int4: y = x + number, modulo 16 */
     WAY_STORE = 5,       /* stores to the address `number`; of several, block 1 on aiv0 does */

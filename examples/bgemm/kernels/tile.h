@@ -1,8 +1,8 @@
 /*
  * c = a . b, or c += a . b, of tiles: float16 in, float32 out, any strides.
  *
- * Every element of c is one chain of fused multiply-adds in the order of k, so its bits do not
- * depend on how the tile is cut up here, nor on the instructions that the compiler has.
+ * Every element of c is one chain of fused multiply-adds in the order of k: its bits depend neither
+ * on how the tile is cut up here, nor on the instructions of the machine.
  */
 #ifndef BGEMM_KERNELS_TILE_H
 #define BGEMM_KERNELS_TILE_H
@@ -110,7 +110,7 @@ static inline void multiply_rows(const gbx_tensor *b, const gbx_tensor *c, int64
     }
 }
 
-/* c = a . b, plus what c held before where it `accumulates`. */
+/* c = a . b; c += a . b where it `accumulates`. */
 static inline void multiply_tile(const gbx_tensor *a, const gbx_tensor *b, const gbx_tensor *c,
                                  int accumulates) {
     const uint16_t *elements = (const uint16_t *)gbx_tensor_origin(a, sizeof(uint16_t));

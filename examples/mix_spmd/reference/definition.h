@@ -1,6 +1,6 @@
 /*
  * A layer by its definition, one element at a time, in double. Each reference writes what its
- * kernel writes and computes it from the inputs of the task, so that none waits for another.
+ * kernel writes, but computes it from the inputs of the task, and waits for no other.
  */
 #ifndef MIX_SPMD_REFERENCE_DEFINITION_H
 #define MIX_SPMD_REFERENCE_DEFINITION_H

@@ -28,9 +28,9 @@ VECTOR_INLINE void store_row(float *row, int64_t stride, int64_t index, int64_t 
 }
 
 /*
- * e^x for x of 0 and below, within about one unit in the last place; what is below -87, minus
- * infinity too, gives e^-87, about 1.6e-38. With x = n ln 2 + r, it is 2^n times the first terms of
- * the series of e^r, |r| < 0.35; ln 2 is in two parts, so that n times the first is exact.
+ * e^x for x <= 0, within about one unit in the last place; all x below -87, even minus infinity,
+ * give e^-87, about 1.6e-38. With x = n ln 2 + r, the result is 2^n times the first terms of the
+ * series of e^r, |r| < 0.35; ln 2 is in two parts, so that n times the first is exact.
  */
 VECTOR_INLINE f32x16 exp_of_nonpositive(f32x16 x) {
     const float round_to_integer = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */

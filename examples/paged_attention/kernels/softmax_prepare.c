@@ -1,6 +1,6 @@
 /*
- * The softmax of one block as far as the block alone can tell: its own maximum, the weights against
- * that maximum, and their sum.
+ * The softmax of one block on its own: the maximum of the block, the weights relative to that
+ * maximum, and their sum.
  *
  * in scores [group, tokens]: float32
  * out weights [group, tokens]: float16, e^(score * scale - block_max); 0 past the valid tokens

@@ -1,6 +1,6 @@
 /*
- * Tiles: up to 16 rows of up to TILE_COLUMNS columns of a tensor of two dimensions as float32, in
- * memory of the kernel's own. Tensors may have any strides; rows without gaps go by vectors.
+ * Tiles: up to 16 rows of up to TILE_COLUMNS columns of a 2-dimensional tensor as float32, in the
+ * kernel's own memory. Tensors may have any strides; rows without gaps are copied as vectors.
  */
 #ifndef PAGED_ATTENTION_TILES_H
 #define PAGED_ATTENTION_TILES_H
@@ -32,7 +32,7 @@ VECTOR_INLINE region region_at(const gbx_tensor *tensor, int64_t row, int64_t co
     return part;
 }
 
-/* Columns of a region in whole vectors. */
+/* Columns of a region, rounded up to full vectors. */
 VECTOR_INLINE int64_t padded(int64_t columns) {
     return (columns + LANES - 1) / LANES * LANES;
 }
@@ -57,15 +57,15 @@ VECTOR_INLINE void widen_row(const uint16_t *from, int64_t stride, int64_t count
     }
 }
 
-/* Asks for a row that is read soon. */
+/* Prefetches a row that is read soon. */
 VECTOR_INLINE void prefetch_row(const uint16_t *from, int64_t count) {
     for (int64_t column = 0; column < count; column += 64 / (int64_t)sizeof *from)
         __builtin_prefetch(from + column);
 }
 
 /*
- * A region of a float16 or bfloat16 tensor, with zeros up to whole vectors and up to 16 rows. What
- * is in the tile beyond is not touched.
+ * Loads a region of a float16 or bfloat16 tensor, with zeros up to full vectors and up to 16 rows.
+ * The rest of the tile is not touched.
  */
 VECTOR_INLINE void load_tile(const gbx_tensor *tensor, region part, tile *to) {
     const uint16_t *base = (const uint16_t *)gbx_tensor_origin(tensor, sizeof *base) +

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 enum {
-    NEAR_BYTES = 65536,  /* an output further away says nothing of who wrote */
-    SEARCHED_MAX = 1000, /* suspects are looked for in so many findings: each looks at all tasks */
+    NEAR_BYTES = 65536,  /* an output further away is no reason for suspicion */
+    SEARCHED_MAX = 1000, /* findings with a search for suspects, which goes through all tasks */
     FINDINGS_MAX = 100000
 };
 
@@ -22,7 +22,7 @@ static gbx_audit_side make_side(const gbx_audit_state *state, const gbx_access *
                             .end = (int64_t)(end - access->buffer)};
 }
 
-/* Asked before a finding is made: then there are more than are listed. */
+/* Called before a finding is made: if the list is full, notes that there are more. */
 static bool is_full(gbx_audit_state *state) {
     if (state->audit->finding_count < FINDINGS_MAX)
         return false;
@@ -38,9 +38,9 @@ static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *f
     return NULL;
 }
 
-/* --- who may have written --- */
+/* --- suspects --- */
 
-/* What an argument makes of its task. */
+/* How far one access makes its task a suspect. */
 static gbx_audit_suspect suspect_access(const gbx_access *access, uint64_t begin, uint64_t end) {
     gbx_audit_suspect suspect = {.entry = access->entry, .reason = GBX_SUSPECT_RAN};
     if (access->begin >= access->end)
@@ -57,8 +57,8 @@ static gbx_audit_suspect suspect_access(const gbx_access *access, uint64_t begin
     return suspect;
 }
 
-/* An output right beside it, which was written out of bounds, then an argument that lies there,
- * then the nearest output, whichever side it is on. */
+/* Likeliest first: an adjacent output, probably written out of bounds; an argument that lies there;
+ * the nearest output on either side. */
 static int suspect_class(const gbx_audit_suspect *suspect) {
     if (suspect->reason == GBX_SUSPECT_RAN)
         return 3;
@@ -87,7 +87,7 @@ static gbx_audit_suspect suspect_task(const gbx_audit_state *state, const gbx_au
     return best;
 }
 
-/* The likeliest first; of those alike the earlier one. */
+/* Keeps the likeliest first; equal ones stay in order. */
 static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *suspect) {
     uint64_t kept =
         finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
@@ -111,7 +111,7 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     if (is_full(state))
         return NULL;
     GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
-    /* Bytes that differ, with the rest of the elements that they belong to. */
+    /* Widens the bytes that differ to complete elements. */
     uint32_t bits = gbx_dtype_bits(finding.dtype);
     uint64_t bytes = bits < 8 ? 1 : bits / 8;
     uint64_t begin = difference->begin - (difference->begin - reader->buffer) % bytes;
@@ -122,8 +122,7 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     finding.second = make_side(state, reader, begin, end);
     finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
     if (finding.has_suspects) {
-        /* All that ran after the bytes were last seen as they should be, and before they were
-         * not. */
+        /* All tasks that ran between the last time the bytes were right and now. */
         for (uint64_t i = 0; i < state->task_count; ++i) {
             const gbx_audit_task *task = &state->tasks[i];
             if (i == reader->task || task->begin_ns >= reader->time_ns ||
@@ -137,9 +136,9 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     return add_finding(state, &finding);
 }
 
-/* --- pairs without an order --- */
+/* --- unordered pairs --- */
 
-/* The other half of an inout; NULL of an input or an output. */
+/* The other access of an inout; NULL for an input or an output. */
 static const gbx_access *other_half(const gbx_audit_state *state, const gbx_access *access) {
     const gbx_audit_task *task = &state->tasks[access->task];
     for (uint64_t i = task->first; i < task->first + task->count; ++i) {
@@ -152,8 +151,8 @@ static const gbx_access *other_half(const gbx_audit_state *state, const gbx_acce
 }
 
 /*
- * An inout is read and written, so that one pair of arguments comes as several pairs. Of an output
- * and a later inout the read is reported, of all others the write.
+ * An inout is both read and written: one pair of arguments makes several pairs of accesses. For an
+ * output and a later inout the read is reported, in all other cases the write.
  */
 static bool is_reported_otherwise(const gbx_audit_state *state, const gbx_race *race) {
     const gbx_access *first = &state->accesses[race->first];
@@ -165,7 +164,7 @@ static bool is_reported_otherwise(const gbx_audit_state *state, const gbx_race *
     return other_half(state, reader) && !(is_plain_output && reader == second);
 }
 
-/* The bytes that both have, and the first element of `second` that is not what `first` left. */
+/* Finds the bytes that both access, and the first element of `second` that differs from `first`. */
 static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
                                 const gbx_access *second, gbx_memory_map *map,
                                 gbx_memory_comparison *comparison, gbx_audit_finding *finding) {
@@ -191,13 +190,13 @@ static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
     return NULL;
 }
 
-/* Of a pair that the clock found the graph was not asked. */
+/* For a pair found by time, the graph must still be asked. */
 static bool has_no_path(const gbx_audit_state *state, const gbx_race *race) {
     if (race->has_no_path || !state->audit->counts.has_edges)
         return race->has_no_path;
     uint64_t first = state->tasks[state->accesses[race->first].task].number;
     uint64_t second = state->tasks[state->accesses[race->second].task].number;
-    return !gbx_graph_is_before(state->graph, first, second);
+    return !gbx_task_graph_is_before(state->graph, first, second);
 }
 
 static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_memory_map *map,
@@ -220,7 +219,7 @@ static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_
     return add_finding(state, &finding);
 }
 
-/* --- the whole --- */
+/* --- running --- */
 
 static const gbx_name kinds[GBX_AUDIT_KIND_COUNT] = {
     [GBX_AUDIT_UNDECLARED_WRITE] = {"undeclared_write", NULL, "undeclared writes"},
@@ -237,16 +236,14 @@ static const gbx_name reasons[] = {
 };
 const gbx_name_set gbx_audit_reasons = {.rows = reasons, .count = GBX_SUSPECT_RAN + 1};
 
-/* By the later of both tasks in graph order: what it is about has happened by then. */
+/* By the later of both tasks in graph order. */
 static int compare_findings(const void *a, const void *b, void *context) {
-    const gbx_audit_finding *left = a;
-    const gbx_audit_finding *right = b;
-    const gbx_graph *graph = context;
+    const gbx_task_graph *graph = context;
     uint64_t keys[2][5];
-    const gbx_audit_finding *both[2] = {left, right};
+    const gbx_audit_finding *both[2] = {a, b};
     for (int i = 0; i < 2; ++i) {
-        uint64_t first = gbx_graph_place(graph, both[i]->first.task);
-        uint64_t second = gbx_graph_place(graph, both[i]->second.task);
+        uint64_t first = gbx_task_graph_place(graph, both[i]->first.task);
+        uint64_t second = gbx_task_graph_place(graph, both[i]->second.task);
         keys[i][0] = first > second ? first : second;
         keys[i][1] = first > second ? second : first;
         keys[i][2] = both[i]->second.entry;
@@ -280,8 +277,8 @@ static gbx_status run(gbx_audit_state *state) {
     return NULL;
 }
 
-gbx_status gbx_audit_run(gbx_entries *entries, const gbx_graph *graph, gbx_audit_progress progress,
-                         void *context, gbx_audit *out_audit) {
+gbx_status gbx_audit_run(gbx_entries *entries, const gbx_task_graph *graph,
+                         gbx_audit_progress progress, void *context, gbx_audit *out_audit) {
     gbx_audit_state state = {.entries = entries,
                              .graph = graph,
                              .progress = progress,

@@ -1,4 +1,4 @@
-/* The tasks of a dump and what each read and wrote, as the audit goes through them. */
+/* The tasks of a dump, and what each read and wrote. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,18 @@
 #include "tensor/view.h"
 #include "text/names.h"
 
-/* A view of more pieces is not followed; nor is one that ends further behind its buffer's begin. */
+/* A view with more pieces, or one that ends further from the start of its buffer, is not followed.
+ */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 
-/* --- the pieces of memory that a view consists of --- */
+/* --- the runs of bytes that a view consists of --- */
 
-/* Pieces that pairs of accesses are compared by, in all: about a minute. */
+/* Pieces of all compared pairs of accesses together: about a minute. */
 #define PAIR_PIECES_MAX (UINT64_C(1) << 26)
 
-/* Leaves out dimensions of one element; what is left of the innermost ones that lie row-major is
- * the length of a run, in elements. */
+/* Removes dimensions of one element, and the innermost ones that lie row-major; returns the length
+ * of a run, in elements. */
 static int64_t fold(gbx_tensor *view) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < view->ndims; ++i) {
@@ -55,7 +56,7 @@ static bool is_empty(const gbx_tensor *view) {
     return false;
 }
 
-/* A valid view; UINT64_MAX where there are more than can be counted. */
+/* The view is valid; UINT64_MAX if the count overflows. */
 static uint64_t count_runs(const gbx_tensor *view) {
     gbx_tensor folded = *view;
     if (is_empty(view))
@@ -64,8 +65,8 @@ static uint64_t count_runs(const gbx_tensor *view) {
     return count_outer(&folded);
 }
 
-static void begin_runs(const gbx_tensor *view, gbx_runs *out_runs) {
-    *out_runs = (gbx_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
+static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
+    *out_runs = (gbx_byte_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
     if (is_empty(view))
         return;
     out_runs->run_bits = (uint64_t)fold(&out_runs->view) * out_runs->bits;
@@ -74,7 +75,7 @@ static void begin_runs(const gbx_tensor *view, gbx_runs *out_runs) {
 }
 
 /* The next index, row-major. */
-static void advance(gbx_runs *runs) {
+static void advance(gbx_byte_runs *runs) {
     gbx_tensor *view = &runs->view;
     for (uint32_t i = view->ndims; i-- > 0;) {
         int64_t step = view->strides[i] * (int64_t)runs->bits;
@@ -86,10 +87,10 @@ static void advance(gbx_runs *runs) {
     }
 }
 
-bool gbx_runs_next(gbx_runs *runs, gbx_run *out_run) {
+bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run) {
     if (runs->left == 0)
         return false;
-    /* Half a byte at either end counts as a whole one. */
+    /* Half a byte at either end counts as a complete one. */
     int64_t end_bit = runs->position + (int64_t)runs->run_bits;
     out_run->begin = runs->view.data + (uint64_t)(runs->position >> 3);
     out_run->end = runs->view.data + (uint64_t)((end_bit + 7) >> 3);
@@ -107,12 +108,13 @@ gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access, gbx
     return NULL;
 }
 
-gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx_runs *out_runs) {
+gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,
+                           gbx_byte_runs *out_runs) {
     if (access->is_contiguous) {
-        *out_runs = (gbx_runs){.view = {.data = access->begin},
-                               .bits = 8,
-                               .run_bits = (access->end - access->begin) * 8,
-                               .left = access->begin < access->end};
+        *out_runs = (gbx_byte_runs){.view = {.data = access->begin},
+                                    .bits = 8,
+                                    .run_bits = (access->end - access->begin) * 8,
+                                    .left = access->begin < access->end};
         return NULL;
     }
     gbx_tensor view;
@@ -122,7 +124,7 @@ gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access, gbx
 }
 
 gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx_access *access) {
-    gbx_runs runs;
+    gbx_byte_runs runs;
     if (!access->is_followed || access->is_contiguous)
         return NULL;
     GBX_TRY(gbx_access_runs(state, access, &runs));
@@ -135,8 +137,8 @@ gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx
 
 gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
                                const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
-    gbx_runs runs, others;
-    gbx_run run;
+    gbx_byte_runs runs, others;
+    gbx_byte_run run;
     *out_is_made = false;
     if (!first->is_followed || !second->is_followed)
         return NULL;
@@ -146,7 +148,7 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
     if (state->pair_pieces > PAIR_PIECES_MAX)
         return NULL;
     gbx_memory_map_clear(map);
-    while (gbx_runs_next(&runs, &run)) {
+    while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
                                   run.offset};
         GBX_TRY(gbx_memory_map_set(map, &range));
@@ -158,7 +160,7 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
 /* --- tasks --- */
 
 static void miss_outputs(gbx_audit_state *state, uint64_t number) {
-    uint64_t place = gbx_graph_place(state->graph, number);
+    uint64_t place = gbx_task_graph_place(state->graph, number);
     if (place == UINT64_MAX)
         state->is_any_missing = true;
     else
@@ -166,9 +168,9 @@ static void miss_outputs(gbx_audit_state *state, uint64_t number) {
 }
 
 /*
- * Whether each record that is not there has a LOSS. Not so of a run that was killed, recovered or
- * not, or that lost the chip: threads hand records over by themselves, and what one had not handed
- * over is older than what is there of another.
+ * Whether each missing record has a LOSS. A run that was killed, recovered or not, or that lost the
+ * chip does not have them: each thread hands over its own records, so one thread may miss records
+ * that are older than those of another.
  */
 static bool are_losses_known(const gbx_reader *reader) {
     if (gbx_reader_is_complete(reader))
@@ -186,7 +188,7 @@ static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
     return count;
 }
 
-/* A manifest does not tell of filters: outputs that its kernels declare and it does not have do. */
+/* A manifest does not record filters: outputs are missing if kernels declare more than it has. */
 static gbx_status look_for_outputs(gbx_reader *reader, const gbx_audit_state *state,
                                    gbx_audit_task *task) {
     gbx_record_task record;
@@ -206,7 +208,7 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
     uint64_t last = 0;
     state->is_any_missing =
         !gbx_run_has_all_metadata(gbx_reader_run(reader)) || !are_losses_known(reader);
-    /* Losses that name one record of a task are that task's; of others the task is not known. */
+    /* Only a loss that names one record shows which task it belongs to. */
     uint64_t count = gbx_reader_list_count(reader, GBX_LIST_LOSSES);
     for (uint64_t i = 0; i < count; ++i) {
         const gbx_record *record = NULL;
@@ -232,7 +234,7 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
         last = state->tasks[i].number > last ? state->tasks[i].number : last;
     }
     if (!origin->is_journal && state->task_count > 0 && last >= state->task_count)
-        state->is_any_missing = true; /* there are numbers that no task has */
+        state->is_any_missing = true; /* task numbers have gaps */
     if (state->is_any_missing)
         counts->missing_tasks = UINT64_MAX;
     return NULL;
@@ -240,8 +242,8 @@ static gbx_status note_missing(gbx_audit_state *state, gbx_reader *reader) {
 
 /* --- accesses --- */
 
-/* Bytes of the payload are those in memory; of packed elements not where a row or the view begins
- * or ends with half a byte. */
+/* Whether the payload has the same bytes as memory: not for packed elements if a row or the view
+ * begins or ends in the middle of a byte. */
 static bool is_bytewise(const gbx_tensor *view) {
     if (!gbx_dtype_is_packed(view->dtype))
         return true;
@@ -249,8 +251,8 @@ static bool is_bytewise(const gbx_tensor *view) {
            view->start_offset % 2 == 0 && gbx_tensor_is_contiguous(view);
 }
 
-/* A dump without journal tells no times of tasks: they are those of the inputs, which come first,
- * and of the outputs. A task without inputs began no later than it ended; more is not known. */
+/* A dump without journal has no times of tasks: they are taken from the inputs, which come first,
+ * and the outputs. All that is known of a task without inputs is that it began before it ended. */
 static void set_times(gbx_audit_task *task, const gbx_access *access) {
     if (task->count == 1)
         task->begin_ns = access->time_ns;
@@ -265,7 +267,7 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
     if (!gbx_tensor_is_valid(&view, &first, &end))
         return gbx_fail(GBX_BAD_FORMAT,
                         "auditing the dump: the view of entry %" PRIu64 " (task %" PRIu64
-                        ", argument %u) makes no sense; glassbox verify tells more",
+                        ", argument %u) is invalid; run glassbox verify",
                         entry->index, entry->head->task, entry->head->arg_index);
     gbx_audit_task *task = &state->tasks[place];
     if (task->count++ == 0)
@@ -313,7 +315,7 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
         }
         if (!entry.tensor)
             continue;
-        GBX_TRY(add_access(state, &entry, gbx_graph_place(state->graph, entry.head->task)));
+        GBX_TRY(add_access(state, &entry, gbx_task_graph_place(state->graph, entry.head->task)));
         const gbx_access *access = &state->accesses[state->access_count - 1];
         ++state->audit->counts.records;
         state->audit->counts.inputs += !access->is_write;
@@ -323,37 +325,36 @@ static gbx_status gather_accesses(gbx_audit_state *state) {
     return NULL;
 }
 
-/* --- the whole --- */
+/* --- gathering --- */
 
 gbx_status gbx_audit_gather(gbx_audit_state *state) {
     gbx_reader *reader = gbx_entries_reader(state->entries);
     gbx_audit_counts *counts = &state->audit->counts;
-    unsigned needed = GBX_TOLD_ADDRESSES | GBX_TOLD_TIMES;
-    if ((gbx_reader_get_origin(reader)->told & needed) != needed)
+    unsigned needed = GBX_KNOWN_ADDRESSES | GBX_KNOWN_TIMES;
+    if ((gbx_reader_get_origin(reader)->known & needed) != needed)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "auditing %s: it does not tell the address and the time of every record, "
-                        "without which nothing can be audited",
+                        "auditing %s: its records lack addresses or times, which an audit needs",
                         gbx_reader_get_origin(reader)->records_path);
-    state->task_count = gbx_graph_count(state->graph);
+    state->task_count = gbx_task_graph_count(state->graph);
     state->tasks = calloc(state->task_count + 1, sizeof *state->tasks);
     if (!state->tasks)
         return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < state->task_count; ++i) {
-        const gbx_graph_task *task = gbx_graph_at(state->graph, i);
+        const gbx_graph_task *task = gbx_task_graph_at(state->graph, i);
         state->tasks[i] = (gbx_audit_task){
             .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
     }
     GBX_TRY(gather_accesses(state));
     GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
-    counts->bad_edges = gbx_graph_bad_edges(state->graph);
+    counts->bad_edges = gbx_task_graph_bad_edges(state->graph);
     const char *runtime = gbx_reader_run(reader)->runtime;
     bool is_explicit =
         runtime && (!strcmp(runtime, "host_build_graph") || !strcmp(runtime, "aicpu_build_graph"));
     counts->has_edges = is_explicit && gbx_reader_get_origin(reader)->is_journal &&
                         gbx_reader_is_complete(reader) &&
                         gbx_reader_get_totals(reader)->losses == 0 &&
-                        gbx_graph_bad_edges(state->graph) == 0;
+                        gbx_task_graph_bad_edges(state->graph) == 0;
     counts->is_complete = gbx_reader_is_complete(reader);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* What an access holds against what a map of memory says: by hashes where both have the same bytes
- * in the same order, else by the bytes themselves. */
+/* Compares an access with a map of memory: by hash if both have the same bytes in the same order,
+ * else byte by byte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,9 @@
 #include "analysis/audit/internal.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum { OWN = 0, OWNERS = 1 };
-
-static uint64_t minimum(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
 
 gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison) {
     *comparison = (gbx_memory_comparison){0};
@@ -32,20 +29,20 @@ void gbx_memory_comparison_free(gbx_memory_comparison *comparison) {
     *comparison = (gbx_memory_comparison){0};
 }
 
-/* --- pieces: parts of a run that have one owner --- */
+/* --- pieces: parts of a run with one owner --- */
 
 typedef struct piece {
     uint64_t begin;
     uint64_t end;
     uint64_t owner;
     uint64_t owner_offset; /* in the payload of the owner */
-    uint64_t offset;       /* in that of the access */
+    uint64_t offset;       /* in the payload of the access */
 } piece;
 
 typedef struct pieces {
     const gbx_memory_map *map;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     uint64_t at; /* in the run */
 } pieces;
 
@@ -55,12 +52,12 @@ static gbx_status begin_pieces(gbx_audit_state *state, const gbx_memory_map *map
     return gbx_access_runs(state, access, &out_pieces->runs);
 }
 
-/* Those of which nothing is known are left out. */
+/* Skips bytes without a known owner. */
 static bool next_piece(pieces *p, piece *out_piece) {
     gbx_memory_range range;
     for (;;) {
         if (p->at >= p->run.end) {
-            if (!gbx_runs_next(&p->runs, &p->run))
+            if (!gbx_byte_runs_next(&p->runs, &p->run))
                 return false;
             p->at = p->run.begin;
         }
@@ -70,7 +67,7 @@ static bool next_piece(pieces *p, piece *out_piece) {
     }
     uint64_t begin = range.begin > p->at ? range.begin : p->at;
     *out_piece = (piece){.begin = begin,
-                         .end = minimum(range.end, p->run.end),
+                         .end = gbx_min_u64(range.end, p->run.end),
                          .owner = range.owner,
                          .owner_offset = range.offset + (begin - range.begin),
                          .offset = p->run.offset + (begin - p->run.begin)};
@@ -92,7 +89,7 @@ static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *
     gbx_difference *known = gbx_memory_difference_of(state, c, difference->owner);
     if (known) {
         if (difference->begin < known->begin)
-            known->begin = difference->begin; /* a view that runs down; its first element stays */
+            known->begin = difference->begin; /* a negative stride; the first element stays */
         if (difference->end > known->end)
             known->end = difference->end;
         return NULL;
@@ -104,13 +101,13 @@ static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *
     return NULL;
 }
 
-/* `bytes`, at most GBX_WINDOW_BYTES, from `offset` of the file on; more is read where it goes on.
- */
+/* Returns `bytes`, at most GBX_WINDOW_BYTES, from `offset` of the file on; reads ahead up to the
+ * end of the payload. */
 static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int which,
                         uint64_t offset, uint64_t bytes, uint64_t payload_end,
                         const unsigned char **out_bytes) {
     if (offset < c->starts[which] || offset + bytes > c->ends[which]) {
-        uint64_t taken = minimum(GBX_WINDOW_BYTES, payload_end - offset);
+        uint64_t taken = gbx_min_u64(GBX_WINDOW_BYTES, payload_end - offset);
         c->starts[which] = c->ends[which] = 0;
         GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), offset,
                                         c->windows[which], (size_t)taken));
@@ -121,7 +118,7 @@ static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int wh
     return NULL;
 }
 
-/* The bytes `done` to `done` + `count` of a piece. */
+/* Compares `count` bytes of a piece from `done` on. */
 static gbx_status compare_window(gbx_audit_state *state, const gbx_access *access, const piece *p,
                                  uint64_t done, uint64_t count, gbx_memory_comparison *c) {
     const gbx_access *owner = &state->accesses[p->owner];
@@ -151,9 +148,9 @@ static uint64_t left_of(const gbx_access *access, uint64_t offset) {
     return access->has_bytes && offset < access->stored ? access->stored - offset : 0;
 }
 
-/* --- damage: bytes that a disk changed say nothing of who wrote what --- */
+/* --- damage: bytes that changed on disk prove nothing --- */
 
-/* Once for each access, so that no more is read than the dump has. */
+/* Checks the hash of an access, once: in all, no more is read than the payload. */
 static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_comparison *comparison,
                           bool *out_is_damaged) {
     gbx_access *access = &state->accesses[index];
@@ -164,7 +161,7 @@ static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_com
     gbx_hash_begin(&hashing);
     comparison->starts[0] = comparison->ends[0] = 0; /* its window is overwritten */
     for (uint64_t done = 0; done < access->stored; done += GBX_WINDOW_BYTES) {
-        size_t count = (size_t)minimum(access->stored - done, GBX_WINDOW_BYTES);
+        size_t count = (size_t)gbx_min_u64(access->stored - done, GBX_WINDOW_BYTES);
         GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), access->offset + done,
                                         comparison->windows[0], count));
         gbx_hash_update(&hashing, comparison->windows[0], count);
@@ -178,9 +175,9 @@ static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_com
     return NULL;
 }
 
-/* --- the whole --- */
+/* --- comparing --- */
 
-/* Without reading anything: how much is known, and whether it is all one payload. */
+/* Without reading payload: how much is known, and whether it is one payload. */
 static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
                          const gbx_access *access, gbx_memory_comparison *c) {
     pieces p;
@@ -191,7 +188,7 @@ static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
             c->owner = at.owner;
         c->known_bytes += at.end - at.begin;
         state->accesses[at.owner].is_read = true;
-        c->begin = minimum(c->begin, at.begin);
+        c->begin = gbx_min_u64(c->begin, at.begin);
         c->end = at.end > c->end ? at.end : c->end;
         c->is_same &= at.owner == c->owner && at.owner_offset == at.offset;
     }
@@ -234,13 +231,13 @@ static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map
     GBX_TRY(begin_pieces(state, map, access, &p));
     while (next_piece(&p, &at)) {
         uint64_t length = at.end - at.begin;
-        uint64_t count = minimum(left_of(access, at.offset),
-                                 left_of(&state->accesses[at.owner], at.owner_offset));
-        count = minimum(count, length);
+        uint64_t count = gbx_min_u64(left_of(access, at.offset),
+                                     left_of(&state->accesses[at.owner], at.owner_offset));
+        count = gbx_min_u64(count, length);
         comparison->unknown_bytes += length - count;
         for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
             GBX_TRY(compare_window(state, access, &at, done,
-                                   minimum(count - done, GBX_WINDOW_BYTES), comparison));
+                                   gbx_min_u64(count - done, GBX_WINDOW_BYTES), comparison));
     }
     return NULL;
 }
@@ -250,7 +247,7 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
     bool is_damaged;
     do {
         GBX_TRY(compare_once(state, map, access, comparison));
-        /* Takes bytes that differ, and have not their hash, for missing. */
+        /* Payload that differs, and whose hash does not match, is treated as missing. */
         is_damaged = false;
         for (size_t i = 0; i < comparison->count; ++i) {
             if (comparison->differences[i].is_by_hash)
@@ -265,7 +262,7 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
 
 /* --- one element --- */
 
-/* Puts what the map knows of the `bytes` at an address in the place of what is in `element`. */
+/* Overwrites the `bytes` of `element`, at `address`, where the map knows them. */
 static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *map, uint64_t address,
                                 uint64_t bytes, unsigned char *element) {
     for (uint64_t at = address; at < address + bytes;) {
@@ -274,9 +271,9 @@ static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *ma
             return NULL;
         uint64_t begin = range.begin > at ? range.begin : at;
         uint64_t offset = range.offset + (begin - range.begin);
-        at = minimum(range.end, address + bytes);
+        at = gbx_min_u64(range.end, address + bytes);
         const gbx_access *owner = &state->accesses[range.owner];
-        uint64_t count = minimum(at - begin, left_of(owner, offset));
+        uint64_t count = gbx_min_u64(at - begin, left_of(owner, offset));
         if (count > 0)
             GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
                                             owner->offset + offset, element + (begin - address),

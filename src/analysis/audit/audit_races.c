@@ -1,5 +1,5 @@
-/* Accesses to the same memory, one of them a write: of tasks that ran at the same time, by the
- * clock, and of tasks that no path of the graph orders. */
+/* Pairs of accesses to the same memory, one of them a write, by tasks that ran at the same time or
+ * that no path of the graph orders. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "analysis/audit/internal.h"
 #include "base/memory.h"
 
-/* More cannot have run at a time: a chip has 72 cores. */
+/* Tasks that run at a time: more than enough, a chip has 72 cores. */
 enum { RUNNING_MAX = 4096 };
 
 /* Pairs that are kept. */
@@ -37,13 +37,13 @@ static gbx_status add_race(gbx_audit_state *state, uint64_t one, uint64_t other,
     return NULL;
 }
 
-/* Views whose bytes are not one range. gbx_tensor_overlaps says yes where it would take too long to
- * prove a no: then their pieces tell. */
+/* For views that are not one range of bytes. gbx_tensor_overlaps may say yes when the answer would
+ * take too long: then their pieces decide. */
 static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b,
                               bool *out_do_overlap) {
     gbx_tensor a_view, b_view;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     gbx_memory_range found;
     bool is_made = false;
     GBX_TRY(gbx_access_view(s->state, a, &a_view));
@@ -55,7 +55,7 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
         return NULL;
     GBX_TRY(gbx_access_runs(s->state, b, &runs));
     *out_do_overlap = false;
-    while (!*out_do_overlap && gbx_runs_next(&runs, &run))
+    while (!*out_do_overlap && gbx_byte_runs_next(&runs, &run))
         *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
     return NULL;
 }
@@ -76,7 +76,7 @@ static gbx_status check_tasks(sweep *s, const gbx_audit_task *one, const gbx_aud
     return NULL;
 }
 
-/* A task that did not complete wrote nothing that is known, and read what it read when it began. */
+/* A task that did not complete has no known writes, and read its inputs when it began. */
 static gbx_status begin_task(sweep *s, uint64_t index) {
     const gbx_audit_task *task = &s->state->tasks[index];
     uint64_t kept = 0;
@@ -90,8 +90,8 @@ static gbx_status begin_task(sweep *s, uint64_t index) {
         return NULL;
     if (s->running_count == RUNNING_MAX)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "auditing the dump: by its times more than %d tasks ran when task %" PRIu64
-                        " began, which no chip can",
+                        "auditing the dump: by its times, more than %d tasks ran when task %" PRIu64
+                        " began, more than any chip can run; run glassbox verify",
                         RUNNING_MAX, task->number);
     s->running[s->running_count++] = index;
     return NULL;
@@ -114,7 +114,7 @@ static int compare_races(const void *a, const void *b) {
     return left->second < right->second ? -1 : left->second > right->second;
 }
 
-/* Each pair once, with all that is known of it. */
+/* Merges what was found of the same pair. */
 static void unite_races(gbx_audit_state *state) {
     uint64_t kept = 0;
     if (state->race_count == 0)
@@ -165,34 +165,35 @@ static gbx_status sweep_tasks(sweep *s) {
 }
 
 /*
- * --- what no path of the graph orders, whatever the clock said ---
+ * --- pairs that no path of the graph orders, whatever the times ---
  *
- * Tasks are gone through in graph order. Of every range of memory its last writer is known and who
- * has read it since: who comes next has to be after them. Those who are after another reader are
- * enough, so a chain of readers keeps one.
+ * Goes through tasks in graph order. For every range of memory it keeps the last writer and the
+ * readers since: the next writer must come after all of them. A reader that comes after another one
+ * replaces it.
  */
 
 #define NOBODY UINT64_MAX
 #define NODES_MAX (UINT64_C(1) << 26) /* 1 GiB */
 
-/* Readers of a range, the last one first; ranges that were one share the rest. */
+/* Readers of a range, the last one first; ranges that were cut apart share the tail. */
 typedef struct reader_node {
     uint64_t access;
     uint64_t next; /* NOBODY for none */
 } reader_node;
 
-/* The owner of a range is its last writer, NOBODY for none; the offset is its first reader_node. */
+/* In the map, the owner of a range is its last writer or NOBODY, the offset its first reader_node.
+ */
 typedef struct ordering {
     gbx_audit_state *state;
     gbx_memory_map *map;
     reader_node *nodes;
     uint64_t count;
     uint64_t capacity;
-    uint64_t first_race; /* of the task at hand */
-    uint64_t last_node;  /* of the access at hand; NOBODY before the first */
+    uint64_t first_race; /* of the current task */
+    uint64_t last_node;  /* of the current access; NOBODY before the first */
 } ordering;
 
-/* Whether the pair is one of those of the last few that were found. */
+/* Whether the pair is among the last few that were found. */
 static bool is_known(const ordering *o, uint64_t one, uint64_t other) {
     const gbx_audit_state *state = o->state;
     for (uint64_t i = state->race_count; i > o->first_race && i + 16 > state->race_count; --i) {
@@ -207,13 +208,13 @@ static gbx_status check_order(ordering *o, uint64_t earlier, uint64_t later) {
     gbx_audit_state *state = o->state;
     const gbx_audit_task *first = &state->tasks[state->accesses[earlier].task];
     const gbx_audit_task *second = &state->tasks[state->accesses[later].task];
-    if (first == second || gbx_graph_is_before(state->graph, first->number, second->number) ||
+    if (first == second || gbx_task_graph_is_before(state->graph, first->number, second->number) ||
         is_known(o, earlier, later))
         return NULL;
     return add_race(state, earlier, later, false, true);
 }
 
-/* Neighbouring ranges of a view mostly have the same readers, and then one node. */
+/* Neighbouring ranges of a view mostly have the same readers, and then share a node. */
 static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t *out_node) {
     if (o->last_node != NOBODY && o->nodes[o->last_node].next == next) {
         *out_node = o->last_node;
@@ -221,11 +222,11 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
     }
     if (o->count == NODES_MAX)
         return gbx_fail(GBX_EXHAUSTED,
-                        "ranges of the dump's memory have more than %" PRIu64
-                        " readers, which is more than can be followed",
+                        "auditing the dump: its memory ranges have more than %" PRIu64
+                        " readers, the most that an audit can track",
                         NODES_MAX);
     GBX_TRY(gbx_array_reserve(&o->nodes, &o->capacity, o->count + 1,
-                              "listing the readers of ranges of memory"));
+                              "listing the readers of memory ranges"));
     o->nodes[o->count] = (reader_node){access, next};
     *out_node = o->last_node = o->count++;
     return NULL;
@@ -233,20 +234,20 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
 
 /* --- reading --- */
 
-/* The readers that the one at hand is not after. */
+/* Drops readers that the new reader comes after. */
 static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) {
     const gbx_audit_state *state = o->state;
     uint64_t task = state->tasks[state->accesses[access].task].number;
     while (node != NOBODY) {
         uint64_t other = state->tasks[state->accesses[o->nodes[node].access].task].number;
-        if (other != task && !gbx_graph_is_before(state->graph, other, task))
+        if (other != task && !gbx_task_graph_is_before(state->graph, other, task))
             break;
         node = o->nodes[node].next;
     }
     return node;
 }
 
-/* The part of [at, end) of which the same is known. */
+/* The first part of [at, end) with one writer and the same readers. */
 static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end) {
     gbx_memory_range found;
     gbx_memory_range range = {at, end, NOBODY, NOBODY};
@@ -262,7 +263,7 @@ static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end
     return range;
 }
 
-static gbx_status read_run(ordering *o, uint64_t access, const gbx_run *run) {
+static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
         if (range.owner != NOBODY)
@@ -276,7 +277,7 @@ static gbx_status read_run(ordering *o, uint64_t access, const gbx_run *run) {
 
 /* --- writing --- */
 
-static gbx_status write_run(ordering *o, uint64_t access, const gbx_run *run) {
+static gbx_status write_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
         if (range.owner != NOBODY)
@@ -293,14 +294,14 @@ static gbx_status take_task(ordering *o, const gbx_audit_task *task) {
     o->first_race = o->state->race_count;
     for (uint64_t i = task->first; i < task->first + task->count; ++i) {
         gbx_access *access = &o->state->accesses[i];
-        gbx_runs runs;
-        gbx_run run;
+        gbx_byte_runs runs;
+        gbx_byte_run run;
         GBX_TRY(gbx_access_fit(o->state, o->map, access));
         if (!access->is_followed)
             continue;
         GBX_TRY(gbx_access_runs(o->state, access, &runs));
         o->last_node = NOBODY;
-        while (gbx_runs_next(&runs, &run))
+        while (gbx_byte_runs_next(&runs, &run))
             GBX_TRY(access->is_write ? write_run(o, i, &run) : read_run(o, i, &run));
     }
     return NULL;
@@ -316,7 +317,7 @@ static gbx_status find_unordered(gbx_audit_state *state) {
     return status;
 }
 
-/* --- the whole --- */
+/* --- both --- */
 
 gbx_status gbx_audit_find_races(gbx_audit_state *state) {
     sweep s = {.state = state,

@@ -1,7 +1,7 @@
 /*
- * Memory as the records tell it, in the order of their times: outputs are written when their tasks
- * complete, inputs are compared with what is there. Bytes that no task wrote are known from the
- * first who reads them; what a finding is about is known from its reader on.
+ * Replays memory from the records, in the order of their times: outputs are written when their
+ * tasks complete, inputs are compared with what is there. Bytes that no task wrote become known
+ * with their first reader; bytes of a finding are taken from its reader afterwards.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 
 typedef struct replay {
     gbx_audit_state *state;
-    gbx_memory_map *map; /* owners are accesses, offsets those in their payload */
+    gbx_memory_map *map; /* owners are accesses, offsets are in their payload */
     gbx_memory_comparison comparison;
 } replay;
 
 enum { PROGRESS_STEP = 256 };
 
-/* --- what becomes of a difference --- */
+/* --- explaining a difference --- */
 
-/* The n-th race by first or by second access; which access that is. */
+/* The first or the second access of the n-th race, sorted by it. */
 static uint64_t race_key(const gbx_audit_state *state, bool is_by_second, uint64_t n) {
     return is_by_second ? state->races[state->races_by_second[n]].second : state->races[n].first;
 }
@@ -50,7 +50,7 @@ static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint6
     return false;
 }
 
-/* Whether one that writes these bytes ran when the access was read. */
+/* Whether a writer of these bytes ran while the access was read. */
 static bool has_writer(const gbx_audit_state *state, uint64_t access,
                        const gbx_difference *difference) {
     if (!state->accesses[access].has_race)
@@ -59,7 +59,7 @@ static bool has_writer(const gbx_audit_state *state, uint64_t access,
            has_writer_in(state, true, access, difference);
 }
 
-/* Whether a task ran since whose outputs are not all in the dump. */
+/* Whether a task ran since whose outputs are not all in the dump, or may not be. */
 static bool may_be_missing(const gbx_audit_state *state, const gbx_access *reader,
                            const gbx_access *owner) {
     if (state->is_any_missing)
@@ -73,14 +73,9 @@ static bool may_be_missing(const gbx_audit_state *state, const gbx_access *reade
     return false;
 }
 
-typedef struct verdict {
-    bool is_raced;
-    bool is_missing;
-} verdict;
+/* --- updating the map --- */
 
-/* --- what is known afterwards --- */
-
-/* Whether what the access saw tells more of a range than what was known. */
+/* Whether the access replaces what was known of a range: it differs, or only it has bytes. */
 static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t index) {
     const gbx_access *access = &r->state->accesses[index];
     const gbx_access *owner = &r->state->accesses[known->owner];
@@ -88,7 +83,7 @@ static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t 
            (access->has_bytes && !owner->has_bytes);
 }
 
-static gbx_status take_over_run(replay *r, uint64_t index, const gbx_run *run) {
+static gbx_status take_over_run(replay *r, uint64_t index, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range known;
         gbx_memory_range seen = {at, run->end, index, run->offset + (at - run->begin)};
@@ -109,7 +104,7 @@ static gbx_status replay_read(replay *r, uint64_t index) {
     gbx_audit_state *state = r->state;
     gbx_access *access = &state->accesses[index];
     gbx_memory_comparison *comparison = &r->comparison;
-    verdict judged = {0};
+    bool is_raced = false, is_missing = false;
     GBX_TRY(gbx_access_fit(r->state, r->map, access));
     if (!access->is_followed) {
         ++state->audit->counts.not_compared[GBX_GAP_PIECES];
@@ -119,15 +114,15 @@ static gbx_status replay_read(replay *r, uint64_t index) {
     for (size_t i = 0; i < r->comparison.count; ++i) {
         const gbx_difference *difference = &r->comparison.differences[i];
         if (has_writer(state, index, difference))
-            judged.is_raced = true;
+            is_raced = true;
         else if (may_be_missing(state, access, &state->accesses[difference->owner]))
-            judged.is_missing = true;
+            is_missing = true;
         else
             GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
     }
-    if (judged.is_raced)
+    if (is_raced)
         ++state->audit->counts.raced;
-    else if (judged.is_missing)
+    else if (is_missing)
         ++state->audit->counts.not_compared[GBX_GAP_MISSING_OUTPUTS];
     else if (comparison->unknown_bytes > 0)
         ++state->audit->counts.not_compared[GBX_GAP_NO_BYTES];
@@ -140,19 +135,19 @@ static gbx_status replay_read(replay *r, uint64_t index) {
         state->accesses[comparison->owner].seen_ns = access->time_ns;
     if (is_equal && comparison->known_bytes == access->whole)
         return NULL;
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
-    while (gbx_runs_next(&runs, &run))
+    while (gbx_byte_runs_next(&runs, &run))
         GBX_TRY(take_over_run(r, index, &run));
     return NULL;
 }
 
-/* Where its pieces are too many, all of the memory that it may have written is its own. */
+/* An output with too many pieces owns all of the memory that it may have written. */
 static gbx_status replay_write(replay *r, uint64_t index) {
     gbx_access *access = &r->state->accesses[index];
-    gbx_runs runs;
-    gbx_run run;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
     GBX_TRY(gbx_access_fit(r->state, r->map, access));
     if (!access->is_followed) {
         access->has_bytes = access->has_hash = false;
@@ -160,20 +155,20 @@ static gbx_status replay_write(replay *r, uint64_t index) {
         return gbx_memory_map_set(r->map, &hull);
     }
     GBX_TRY(gbx_access_runs(r->state, access, &runs));
-    while (gbx_runs_next(&runs, &run)) {
+    while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range written = {run.begin, run.end, index, run.offset};
         GBX_TRY(gbx_memory_map_set(r->map, &written));
     }
     return NULL;
 }
 
-/* What a task left that had begun before. */
+/* Whether it is a write of a task that began before that time. */
 static bool is_earlier_task(const gbx_audit_state *state, const gbx_access *access) {
     return access->is_write && state->tasks[access->task].begin_ns < access->time_ns;
 }
 
-/* By time; at one time what was completed before what is dispatched, and tasks that took no time,
- * by a coarse clock, one after the other. Reads of a task come before its writes. */
+/* By time. At the same time, completions come before dispatches, and tasks that took no time by a
+ * coarse clock come one after the other. Reads of a task come before its writes. */
 static int compare_events(const void *a, const void *b, void *context) {
     const gbx_audit_state *state = context;
     uint64_t left = *(const uint64_t *)a;

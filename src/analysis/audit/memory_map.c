@@ -1,6 +1,6 @@
 /*
- * Ranges lie sorted in chunks, and chunks sorted in one array: finding is two binary searches, and
- * what an insertion moves is bounded by a chunk and, when one is split, by the array of pointers.
+ * Ranges are sorted in chunks, and chunks in one array: a search is two binary searches, and an
+ * insertion moves at most one chunk and, when it splits one, the array of slots.
  */
 #include "analysis/audit/internal.h"
 #include "base/memory.h"
@@ -11,17 +11,16 @@
 #include <string.h>
 
 enum { CHUNK_RANGES = 256 };
-#define MAKING_A_MAP "making a map of the dump's memory"
+#define MAKING_A_MAP "mapping the dump's memory"
 #define RANGES_MAX (UINT64_C(1) << 24) /* 640 MiB of chunks */
-#define RANGES_KEPT (RANGES_MAX / 8)   /* for whole tensors */
+#define RANGES_KEPT (RANGES_MAX / 8)   /* for contiguous tensors */
 
 typedef struct chunk {
     uint32_t count; /* at least 1 */
     gbx_memory_range ranges[CHUNK_RANGES];
 } chunk;
 
-/* Ranges of the chunk begin at `first` or later, those of the chunks before it end there or
- * earlier. */
+/* Ranges of the chunk begin at `first` or later; those of earlier chunks end there or before. */
 typedef struct slot {
     uint64_t first;
     chunk *chunk;
@@ -35,7 +34,7 @@ struct gbx_memory_map {
     gbx_memory_offsets offsets;
 };
 
-/* A range of the map; after the last one, chunk_count and 0. */
+/* The place of a range in the map; chunk_count and 0 after the last one. */
 typedef struct place {
     size_t chunk;
     uint32_t range;
@@ -68,7 +67,7 @@ uint64_t gbx_memory_map_count(const gbx_memory_map *map) {
     return map->range_count;
 }
 
-/* Setting one cuts at most one other in two. */
+/* Setting a range cuts at most one other in two. */
 bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count) {
     uint64_t room = RANGES_MAX - RANGES_KEPT;
     return map->range_count <= room && count <= (room - map->range_count) / 2;
@@ -76,7 +75,7 @@ bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count) {
 
 /* --- places --- */
 
-/* The last chunk that may have a range which begins at `address` or earlier; or else the first. */
+/* The last chunk that may have a range beginning at `address` or earlier; else the first chunk. */
 static size_t find_chunk(const gbx_memory_map *map, uint64_t address) {
     size_t low = 0;
     for (size_t count = map->chunk_count; count > 1;) {
@@ -118,7 +117,7 @@ bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory
 
 /* --- chunks --- */
 
-/* A chunk more, empty, at a place of the array. */
+/* Inserts an empty chunk into the array. */
 static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
     GBX_TRY(gbx_array_reserve(&map->slots, &map->capacity, map->chunk_count + 1, MAKING_A_MAP));
     chunk *made = malloc(sizeof *made);
@@ -131,7 +130,7 @@ static gbx_status add_chunk(gbx_memory_map *map, size_t at) {
     return NULL;
 }
 
-/* The upper half of a full chunk becomes one of its own. */
+/* Moves the upper half of a full chunk to a new one. */
 static gbx_status split_chunk(gbx_memory_map *map, place *at) {
     GBX_TRY(add_chunk(map, at->chunk + 1));
     chunk *lower = map->slots[at->chunk].chunk;
@@ -148,12 +147,12 @@ static gbx_status split_chunk(gbx_memory_map *map, place *at) {
     return NULL;
 }
 
-/* Before the range at a place. */
+/* Inserts before the range at a place. */
 static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *range) {
     if (map->range_count == RANGES_MAX)
         return gbx_fail(GBX_EXHAUSTED,
-                        "the views of the dump cut its memory into more than %" PRIu64
-                        " ranges, which is more than can be followed",
+                        "auditing the dump: its views cut memory into more than %" PRIu64
+                        " ranges, the most that an audit can track",
                         RANGES_MAX);
     if (at.chunk == map->chunk_count && map->chunk_count > 0)
         at = (place){map->chunk_count - 1, map->slots[map->chunk_count - 1].chunk->count};
@@ -175,7 +174,7 @@ static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *
 
 /* --- setting --- */
 
-/* Where a range lies across `address`, it becomes two that meet there. */
+/* Cuts a range that contains `address` in two. */
 static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
     place at = find_place(map, address);
     gbx_memory_range *range = range_at(map, at);
@@ -189,7 +188,7 @@ static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
     return insert(map, at, &lower);
 }
 
-/* Takes out all ranges that lie in [begin, end); none lies across its bounds. */
+/* Removes all ranges in [begin, end); none crosses its bounds. */
 static void remove_inside(gbx_memory_map *map, uint64_t begin, uint64_t end) {
     for (;;) {
         place at = find_place(map, begin);

@@ -13,7 +13,7 @@
 
 enum { BYTES = 4096, STEPS = 3000, NOBODY = 0 };
 
-/* What is known of each byte, for itself. */
+/* What is known of each single byte. */
 typedef struct known_byte {
     uint64_t owner; /* NOBODY for none */
     uint64_t offset;
@@ -29,7 +29,7 @@ static void check_good(gbx_status status) {
         fail_msg("%s", gbx_status_message(status));
 }
 
-/* The map tells of every byte what the array does, and its ranges lie in order. */
+/* The map agrees with the array on every byte, and its ranges are sorted. */
 static void compare(const gbx_memory_map *map, const known_byte *bytes, bool moves) {
     uint64_t at = 0, count = 0;
     gbx_memory_range range;
@@ -55,7 +55,7 @@ static void set_both(gbx_memory_map *map, known_byte *bytes, const gbx_memory_ra
         bytes[i] = (known_byte){range->owner, range->offset + (moves ? i - range->begin : 0)};
 }
 
-/* `reach` bounds the length of a range: small ones make many, large ones take many out. */
+/* `reach` bounds the length of a range: short ranges add many, long ones remove many. */
 static void run_random(bool moves, uint64_t reach, uint64_t seed) {
     gbx_memory_map *map = NULL;
     known_byte *bytes = calloc(BYTES, sizeof *bytes);
@@ -110,7 +110,7 @@ static void test_many_then_one(void **state) {
     gbx_memory_map_destroy(NULL);
 }
 
-/* Of 2^24 ranges an eighth is kept; one that is set may cut another in two. */
+/* An eighth of the 2^24 ranges is reserved; setting one may cut another in two. */
 static void test_room(void **state) {
     (void)state;
     gbx_memory_map *map = NULL;

@@ -4,6 +4,7 @@
 
 #include "analysis/diff/internal.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "tensor/view.h"
 
 /* --- names --- */
@@ -29,12 +30,12 @@ static const gbx_name reasons[GBX_DIFF_REASON_COUNT] = {
     ROW(GBX_DIFF_SHAPE, "shape", NULL),
     ROW(GBX_DIFF_HASH, "hash", NULL),
     ROW(GBX_DIFF_NO_PAYLOAD, "no_payload",
-        "payload is missing, and there are no hashes of the same bytes"),
+        "payload is missing, and no hashes cover the same bytes"),
     ROW(GBX_DIFF_OVERWRITTEN, "overwritten",
-        "overwritten: the bytes are not those of the argument"),
+        "overwritten: the stored bytes are not the argument's"),
     ROW(GBX_DIFF_IN_FLIGHT, "in_flight", "in flight: the task did not complete"),
     ROW(GBX_DIFF_TRUNCATED, "truncated", "truncated before the first element"),
-    ROW(GBX_DIFF_NAN_UNKNOWN, "nan_unknown", "the same bytes, but no payload to look for NaN in"),
+    ROW(GBX_DIFF_NAN_UNKNOWN, "nan_unknown", "equal hashes, but no payload to search for NaN"),
     ROW(GBX_DIFF_KERNELS, "kernels", NULL),
     ROW(GBX_DIFF_TASK, "task", NULL),
     ROW(GBX_DIFF_RECORD, "record", NULL),
@@ -55,9 +56,9 @@ static const gbx_name matchings[] = {
 };
 const gbx_name_set gbx_diff_matchings = SET(matchings);
 
-/* --- what is kept from task to task --- */
+/* --- state --- */
 
-/* Entries of a task that are left in both dumps, in the order of stage and arg_index. */
+/* The entries of a task that remain in both dumps, sorted by stage and arg_index. */
 typedef struct task_cursor {
     uint64_t a;
     uint64_t end_a;
@@ -65,14 +66,14 @@ typedef struct task_cursor {
     uint64_t end_b;
 } task_cursor;
 
-/* What is known of the inputs of the task at hand. */
+/* What is known of the inputs of the current task. */
 typedef struct task_inputs {
     bool has_any;
     bool has_within;
     bool has_hidden;      /* some are not selected, and not compared yet */
-    uint64_t differing;   /* the first that is different: an entry of A; GBX_DIFF_NONE */
-    uint64_t uncompared;  /* the first that was not compared whole, or is in one dump alone */
-    bool uncompared_is_b; /* it is an entry of B */
+    uint64_t differing;   /* the first that is different: an entry of A; or GBX_DIFF_NONE */
+    uint64_t uncompared;  /* the first not compared completely, or only in one dump */
+    bool uncompared_is_b; /* `uncompared` is an entry of B */
     bool has_beginning;   /* its beginning was compared */
 } task_inputs;
 
@@ -85,16 +86,16 @@ typedef struct diff_walk {
     const gbx_diff_observer *observer;
     gbx_diff_result *result;
     gbx_diff_tasks tasks;
-    uint64_t place; /* of the task at hand, in `tasks` */
+    uint64_t place; /* of the current task, in `tasks` */
     task_inputs inputs;
-    bool is_different;    /* the task at hand is counted so */
+    bool is_different;    /* the current task is counted in tasks_different */
     bool is_introduced;   /* likewise */
     bool is_unknown;      /* likewise */
     bool is_whole;        /* both dumps have every task */
-    bool has_whole_tasks; /* one of them has all arguments of the tasks that it has */
+    bool has_whole_tasks; /* one of them has all arguments of each of its tasks */
     uint64_t first_place; /* of the task of the first record that differs */
     unsigned char *pieces;
-    gbx_entry entry_a; /* of the record at hand */
+    gbx_entry entry_a; /* of the current record */
     gbx_entry entry_b;
 } diff_walk;
 
@@ -119,7 +120,8 @@ static unsigned entry_key(const gbx_entry *entry) {
     return (unsigned)entry->head->stage << 8 | entry->head->arg_index;
 }
 
-/* The next record; its entries are the walk's, until the next call. False after the last. */
+/* The next record, whose entries live until the next call; *out_is_there is false after the last.
+ */
 static gbx_status next_record(diff_walk *walk, task_cursor *cursor, gbx_diff_record *out_record,
                               bool *out_is_there) {
     bool has_a = cursor->a < cursor->end_a;
@@ -170,16 +172,8 @@ static gbx_status compare_record(diff_walk *walk, gbx_diff_record *record, bool 
 static bool is_in(const gbx_diff_side *side, uint64_t index) {
     if (index == GBX_DIFF_NONE || !side->selected)
         return index != GBX_DIFF_NONE;
-    uint64_t low = 0;
-    uint64_t high = side->selected_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (side->selected[middle] < index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < side->selected_count && side->selected[low] == index;
+    uint64_t at = gbx_lower_bound_u64(side->selected, side->selected_count, index);
+    return at < side->selected_count && side->selected[at] == index;
 }
 
 static bool is_selected(const diff_walk *walk, const gbx_diff_record *record) {
@@ -217,7 +211,8 @@ static gbx_status judge(diff_walk *walk, gbx_diff_record *record, bool *out_is_h
     return NULL;
 }
 
-/* The inputs that are not selected: the cause must not depend on what the user wants to see. */
+/* Compares inputs that are not selected: the cause must not depend on what the user wants to see.
+ */
 static gbx_status compare_hidden(diff_walk *walk) {
     task_cursor cursor = open_task(walk, walk->place);
     gbx_diff_record record;
@@ -242,7 +237,7 @@ static gbx_status find_cause(diff_walk *walk, gbx_diff_record *record) {
         return NULL;
     }
     if (walk->inputs.has_hidden) {
-        GBX_TRY(compare_hidden(walk)); /* entries of the record have to be read again */
+        GBX_TRY(compare_hidden(walk)); /* which overwrites the entries of the record */
         GBX_TRY(gbx_entries_at(walk->a.entries, record->index_a, &walk->entry_a));
         GBX_TRY(gbx_entries_at(walk->b.entries, record->index_b, &walk->entry_b));
     }
@@ -258,7 +253,7 @@ static gbx_status find_cause(diff_walk *walk, gbx_diff_record *record) {
         record->input = inputs->uncompared;
         record->input_is_b = inputs->uncompared_is_b;
     } else if (!walk->has_whole_tasks) {
-        record->ground = GBX_DIFF_INPUTS_NOT_TOLD;
+        record->ground = GBX_DIFF_INPUTS_UNKNOWN;
     } else {
         record->cause = GBX_DIFF_INTRODUCED;
         record->ground = inputs->has_within ? GBX_DIFF_INPUTS_WITHIN
@@ -321,7 +316,7 @@ static gbx_status visit(diff_walk *walk, gbx_diff_record *record) {
 
 /* --- tasks --- */
 
-/* A task that is not the same in both: what of it is asked for has no counterpart. */
+/* The selected entries of one side of a task that is not the same in both dumps. */
 static gbx_status visit_apart(diff_walk *walk, const task_cursor *cursor, bool is_a,
                               gbx_diff_reason reason) {
     uint64_t end = is_a ? cursor->end_a : cursor->end_b;
@@ -381,7 +376,7 @@ static gbx_status visit_task(diff_walk *walk) {
     }
 }
 
-/* --- the origin: who wrote to the memory of an input that differs last --- */
+/* --- the origin: which task last wrote an input that differs --- */
 
 static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
     int64_t first, end;
@@ -391,7 +386,7 @@ static bool has_view(const gbx_entry *entry, gbx_tensor *out_view) {
     return gbx_tensor_is_valid(out_view, &first, &end);
 }
 
-/* Whether the view lies in what was written, as far as that is easily seen: without gaps. */
+/* Whether the view lies inside what was written; false if that has gaps. */
 static bool covers(const gbx_tensor *written, const gbx_tensor *view) {
     int64_t first, end, first_written, end_written;
     gbx_tensor_extent(view, &first, &end);
@@ -409,17 +404,17 @@ static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
     return is_same;
 }
 
-/* What one dump tells of the memory of the first difference. */
+/* What one dump records about the memory of the first difference. */
 typedef struct memory {
     gbx_entries *entries;
     bool is_b;
-    bool is_known; /* it has addresses: */
+    bool is_known; /* the dump has addresses: */
     gbx_tensor view;
-    uint64_t place; /* of the task that wrote there last, and the entry that it left there; */
-    uint64_t index; /* GBX_DIFF_NONE where there is none before that of the first difference */
+    uint64_t place; /* of the last earlier task that wrote there, */
+    uint64_t index; /* and the entry it wrote; GBX_DIFF_NONE if there is none */
 } memory;
 
-/* The entry that a task left in the memory; GBX_DIFF_NONE where it left none. */
+/* Sets `index` to the last entry that a task wrote to the memory, if any. */
 static gbx_status find_write(memory *m, uint64_t task) {
     uint64_t end = gbx_entries_find(m->entries, task + 1);
     for (uint64_t i = gbx_entries_find(m->entries, task); i < end; ++i) {
@@ -440,7 +435,8 @@ static gbx_status find_writer(diff_walk *walk, bool is_b, memory *out_memory) {
     *m = (memory){
         .entries = is_b ? walk->b.entries : walk->a.entries, .is_b = is_b, .index = GBX_DIFF_NONE};
     GBX_TRY(gbx_entries_at(m->entries, is_b ? first->index_b : first->index_a, &entry));
-    m->is_known = gbx_reader_get_origin(gbx_entries_reader(m->entries))->told & GBX_TOLD_ADDRESSES;
+    m->is_known =
+        gbx_reader_get_origin(gbx_entries_reader(m->entries))->known & GBX_KNOWN_ADDRESSES;
     m->is_known = m->is_known && has_view(&entry, &m->view);
     for (uint64_t i = walk->first_place; m->is_known && i-- > 0 && m->index == GBX_DIFF_NONE;) {
         uint64_t task = is_b ? walk->tasks.items[i].b : walk->tasks.items[i].a;
@@ -451,10 +447,10 @@ static gbx_status find_writer(diff_walk *walk, bool is_b, memory *out_memory) {
     return NULL;
 }
 
-/* Compares what the writer left, whether it was selected or not. `other` is the other dump's. */
+/* Compares the output of the writer, selected or not. `other` is of the other dump. */
 static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *other) {
     gbx_diff_result *result = walk->result;
-    /* The record of what was written there last, and whether it is of the same task in both. */
+    /* The record of the last write, and whether the same task made it in both dumps. */
     gbx_diff_record record = {.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
     task_cursor cursor = open_task(walk, m->place);
     bool is_there = true, is_hashed;
@@ -480,13 +476,13 @@ static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *o
     return NULL;
 }
 
-/* Whether the dump is sure to know that no task wrote there. */
+/* Whether it is certain that no task wrote there. */
 static bool is_sure(const memory *m) {
     return m->is_known && m->index == GBX_DIFF_NONE &&
            gbx_dump_has_whole_graph(gbx_entries_reader(m->entries));
 }
 
-/* Where the first record that differs, an input, comes from: fills `origin` and the writers. */
+/* Finds `origin` and the writers of the first record that differs, which is an input. */
 static gbx_status find_origin(diff_walk *walk) {
     gbx_diff_result *result = walk->result;
     gbx_diff_reason reason = result->first.reason;
@@ -514,7 +510,7 @@ static gbx_status find_origin(diff_walk *walk) {
     return NULL;
 }
 
-/* --- all of it --- */
+/* --- running --- */
 
 static gbx_status run(diff_walk *walk) {
     GBX_TRY(gbx_diff_tasks_match(walk->a.entries, walk->b.entries, &walk->tasks));
@@ -535,7 +531,7 @@ static gbx_status run(diff_walk *walk) {
     return NULL;
 }
 
-/* One that did not end well has tasks that were not run. */
+/* A run that did not end well may have tasks that never ran. */
 static bool has_every_task(gbx_reader *reader) {
     return gbx_dump_has_whole_graph(reader) && gbx_reader_has_ended_well(reader);
 }

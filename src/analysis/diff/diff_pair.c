@@ -4,12 +4,11 @@
 
 #include <glassbox/tensor.h>
 
-/* At a time of each; less than the second is read, because a mapping costs more than the copy. */
-enum { MAPPED_BYTES = 2 << 20, LEAST_MAPPED_BYTES = 256 << 10 };
+#include "base/numbers.h"
 
-static uint64_t minimum(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
+/* Bytes of each payload mapped at a time; less than the second is read, because mapping would cost
+ * more than copying. */
+enum { MAPPED_BYTES = 2 << 20, LEAST_MAPPED_BYTES = 256 << 10 };
 
 gbx_tolerance gbx_diff_tolerance(const gbx_diff_options *options, uint32_t dtype) {
     gbx_tolerance tolerance = options->tolerance;
@@ -26,7 +25,7 @@ static void decide(gbx_diff_record *record, gbx_diff_verdict verdict, gbx_diff_r
     record->reason = reason;
 }
 
-/* --- what needs no values --- */
+/* --- without values --- */
 
 static bool has_same_shape(const gbx_entry *a, const gbx_entry *b) {
     return a->head->ndims == b->head->ndims &&
@@ -34,8 +33,8 @@ static bool has_same_shape(const gbx_entry *a, const gbx_entry *b) {
                   a->head->ndims * sizeof(int64_t)) == 0;
 }
 
-/* Whether the form decides. Records of tasks that did not complete hold what was there when
- * somebody looked: two of them need not be alike. */
+/* Whether the form decides. A task that did not complete was captured at an arbitrary moment: two
+ * such records need not be alike. */
 static bool judge_form(const gbx_diff_pair *pair, gbx_diff_record *record) {
     const gbx_entry *a = pair->a;
     const gbx_entry *b = pair->b;
@@ -60,13 +59,13 @@ static bool has_payload(const gbx_entry *entry) {
     return entry->head->flags & GBX_FLAG_HAS_PAYLOAD;
 }
 
-/* The bytes that the hash is of: what was kept, or, where nothing was, all; then UINT64_MAX. */
+/* How many bytes the hash covers: those kept of a truncated tensor, else all, UINT64_MAX. */
 static uint64_t hashed_bytes(const gbx_entry *entry) {
     return has_payload(entry) && (entry->head->flags & GBX_FLAG_TRUNCATED) ? entry->tensor->bin_size
                                                                            : UINT64_MAX;
 }
 
-/* NaN is not equal to itself when it is strict, so that equal bytes say nothing. */
+/* A strict NaN is not equal to itself: equal bytes then prove nothing. */
 static bool may_hold_strict_nan(const gbx_diff_pair *pair) {
     if (!pair->options->is_strict_nan || !gbx_dtype_is_float(pair->a->dtype))
         return false;
@@ -74,7 +73,7 @@ static bool may_hold_strict_nan(const gbx_diff_pair *pair) {
     return !stats || stats->nan_count > 0;
 }
 
-/* Whether the hashes, or that there is nothing to read, decide. */
+/* Whether hashes or missing payload decide. */
 static bool judge_hashes(gbx_diff_pair *pair, gbx_diff_record *record) {
     bool has_hashes = (pair->a->head->flags & pair->b->head->flags & GBX_FLAG_HAS_HASH) &&
                       hashed_bytes(pair->a) == hashed_bytes(pair->b);
@@ -111,8 +110,8 @@ static void judge_values(gbx_diff_record *record) {
            GBX_DIFF_VALUES);
 }
 
-/* How elements lie in the payload: rows of packed elements of odd length end with an unused half of
- * a byte, all else is one long row. */
+/* How elements lie in the payload: rows of packed elements with odd length end with half an unused
+ * byte, all else is one long row. */
 typedef struct rows {
     uint64_t elements; /* of a row */
     uint64_t bytes;    /* of it */
@@ -128,15 +127,15 @@ static rows find_rows(const gbx_entry_values *values, uint64_t count) {
     return (rows){count, (count * bits + 7) / 8, bits};
 }
 
-/* Bytes from `offset` on that lie in both pieces; offsets are of the payload. */
+/* Adds `bytes` of both payloads, from `offset` on. */
 static void add_piece(gbx_comparison *comparison, const rows *r, uint64_t offset, uint64_t bytes,
                       const unsigned char *got, const unsigned char *want, uint64_t elements) {
     while (bytes > 0 && comparison->elements < elements) {
         uint64_t in_row = offset % r->bytes;
-        uint64_t taken = minimum(bytes, r->bytes - in_row);
+        uint64_t taken = gbx_min_u64(bytes, r->bytes - in_row);
         uint64_t column = in_row * 8 / r->bits;
-        uint64_t count = minimum(taken * 8 / r->bits, r->elements - column);
-        count = minimum(count, elements - comparison->elements);
+        uint64_t count = gbx_min_u64(taken * 8 / r->bits, r->elements - column);
+        count = gbx_min_u64(count, elements - comparison->elements);
         gbx_comparison_add(comparison, got, want, (size_t)count);
         got += taken;
         want += taken;
@@ -145,13 +144,13 @@ static void add_piece(gbx_comparison *comparison, const rows *r, uint64_t offset
     }
 }
 
-/* One piece of both, `bytes` from `done` on. */
+/* The piece of both payloads that begins at `done`. */
 typedef struct piece {
     const gbx_entry_values *a;
     const gbx_entry_values *b;
     const rows *r;
     uint64_t done;
-    uint64_t count; /* of elements of the whole */
+    uint64_t count; /* of all elements */
     gbx_comparison *comparison;
 } piece;
 
@@ -172,7 +171,7 @@ static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) 
     gbx_entry_values a, b;
     GBX_TRY(gbx_entry_values_open(pair->a, pair->reader_a, &a));
     GBX_TRY(gbx_entry_values_open(pair->b, pair->reader_b, &b));
-    uint64_t count = minimum(a.elements.stored, b.elements.stored);
+    uint64_t count = gbx_min_u64(a.elements.stored, b.elements.stored);
     record->is_truncated = count < a.elements.count;
     if (count == 0) {
         decide(record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_TRUNCATED);
@@ -184,10 +183,10 @@ static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) 
     uint64_t all = count / r.elements * r.bytes + rest;
     piece p = {.a = &a, .b = &b, .r = &r, .count = count, .comparison = &record->comparison};
     for (uint64_t done = 0; done < all;) {
-        size_t bytes = (size_t)minimum(all - done, MAPPED_BYTES);
+        size_t bytes = (size_t)gbx_min_u64(all - done, MAPPED_BYTES);
         p.done = done;
         if (bytes < LEAST_MAPPED_BYTES || !compare_mapped(&p, bytes)) {
-            bytes = (size_t)minimum(bytes, GBX_DIFF_PIECE_BYTES);
+            bytes = (size_t)gbx_min_u64(bytes, GBX_DIFF_PIECE_BYTES);
             unsigned char *got = pair->pieces;
             unsigned char *want = pair->pieces + GBX_DIFF_PIECE_BYTES;
             GBX_TRY(gbx_reader_read_payload(p.a->reader, p.a->offset + p.done, got, bytes));

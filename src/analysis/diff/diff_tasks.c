@@ -8,7 +8,7 @@
 
 enum { SUBTASKS = 3 };
 
-/* A task by what it is matched with. */
+/* A task and the key it is matched by. */
 typedef struct keyed_task {
     uint64_t key;
     uint64_t task;
@@ -17,7 +17,7 @@ typedef struct keyed_task {
 typedef struct task_list {
     keyed_task *items;
     uint64_t count;
-    bool has_ids; /* every task tells its id, no two the same */
+    bool has_ids; /* every task has an id, and no two are equal */
 } task_list;
 
 static int compare_u64(uint64_t a, uint64_t b) {
@@ -92,11 +92,11 @@ static bool has_common_key(const task_list *a, const task_list *b) {
 }
 
 static bool has_numbers(gbx_entries *entries) {
-    return gbx_reader_get_origin(gbx_entries_reader(entries))->told & GBX_TOLD_TASK_SEQ;
+    return gbx_reader_get_origin(gbx_entries_reader(entries))->known & GBX_KNOWN_TASK_SEQ;
 }
 
-/* Numbers are the key where both dumps have some; those of a dump that tells none are only the
- * order in which its tasks appear, which ids are better than. */
+/* Numbers are the key if both dumps have them. The numbers of a dump without are only the order of
+ * appearance: ids are better. */
 static gbx_diff_matching sort_by_key(gbx_entries *a, task_list *tasks_a, gbx_entries *b,
                                      task_list *tasks_b) {
     bool is_numbered = has_numbers(a) && has_numbers(b);
@@ -131,24 +131,24 @@ static gbx_status pair_tasks(const task_list *a, const task_list *b, gbx_diff_ta
 
 /* --- graph order --- */
 
-static bool has_edges(const gbx_graph *graph) {
-    for (uint64_t i = 0; i < gbx_graph_count(graph); ++i)
-        if (gbx_graph_at(graph, i)->predecessor_count > 0)
+static bool has_edges(const gbx_task_graph *graph) {
+    for (uint64_t i = 0; i < gbx_task_graph_count(graph); ++i)
+        if (gbx_task_graph_at(graph, i)->predecessor_count > 0)
             return true;
     return false;
 }
 
-/* That of B where it has edges and A has none. */
-static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_graph **out_graph,
+/* The graph of A, or that of B if only B has edges. */
+static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_task_graph **out_graph,
                              bool *out_is_b) {
-    gbx_graph *other = NULL;
+    gbx_task_graph *other = NULL;
     *out_is_b = false;
-    GBX_TRY(gbx_graph_create(gbx_entries_reader(a), out_graph));
+    GBX_TRY(gbx_task_graph_create(gbx_entries_reader(a), out_graph));
     if (has_edges(*out_graph))
         return NULL;
-    GBX_TRY(gbx_graph_create(gbx_entries_reader(b), &other));
+    GBX_TRY(gbx_task_graph_create(gbx_entries_reader(b), &other));
     *out_is_b = has_edges(other);
-    gbx_graph_destroy(*out_is_b ? *out_graph : other);
+    gbx_task_graph_destroy(*out_is_b ? *out_graph : other);
     if (*out_is_b)
         *out_graph = other;
     return NULL;
@@ -156,7 +156,7 @@ static gbx_status open_graph(gbx_entries *a, gbx_entries *b, gbx_graph **out_gra
 
 gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *out_tasks) {
     task_list tasks_a = {0}, tasks_b = {0};
-    gbx_graph *graph = NULL;
+    gbx_task_graph *graph = NULL;
     bool is_b;
     *out_tasks = (gbx_diff_tasks){0};
     gbx_status status = list_tasks(a, &tasks_a);
@@ -171,16 +171,16 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
     if (!status)
         status = open_graph(a, b, &graph, &is_b);
     if (!status) {
-        out_tasks->bad_edges = gbx_graph_bad_edges(graph);
-        /* A task that the graph does not have goes right after the one that comes before it by
-         * number. */
+        out_tasks->bad_edges = gbx_task_graph_bad_edges(graph);
+        /* A task that is not in the graph follows the task with the next lower number. */
         uint64_t last = 0;
         for (uint64_t i = 0; i < out_tasks->count; ++i) {
             gbx_diff_task *task = &out_tasks->items[i];
             uint64_t number = is_b ? task->b : task->a;
             if (number == GBX_DIFF_NONE && out_tasks->matching == GBX_DIFF_BY_NUMBER)
-                number = is_b ? task->a : task->b; /* the graph has tasks without records, too */
-            uint64_t place = number == GBX_DIFF_NONE ? UINT64_MAX : gbx_graph_place(graph, number);
+                number = is_b ? task->a : task->b; /* the graph also has tasks without entries */
+            uint64_t place =
+                number == GBX_DIFF_NONE ? UINT64_MAX : gbx_task_graph_place(graph, number);
             task->place = place == UINT64_MAX ? last : place;
             last = task->place;
         }
@@ -188,7 +188,7 @@ gbx_status gbx_diff_tasks_match(gbx_entries *a, gbx_entries *b, gbx_diff_tasks *
     } else {
         gbx_diff_tasks_free(out_tasks);
     }
-    gbx_graph_destroy(graph);
+    gbx_task_graph_destroy(graph);
     return status;
 }
 
@@ -200,7 +200,7 @@ void gbx_diff_tasks_free(gbx_diff_tasks *tasks) {
 
 /* --- kernels --- */
 
-/* The names of a task's kernels; -1 where the dump does not tell all of them. */
+/* The names of a task's kernels; returns -1 if the dump does not name all of them. */
 static int name_kernels(const gbx_reader *reader, const gbx_entry *entry,
                         const char *names[SUBTASKS]) {
     int count = 0;
@@ -218,7 +218,7 @@ static int name_kernels(const gbx_reader *reader, const gbx_entry *entry,
     return count > 0 ? count : -1;
 }
 
-/* How many of `names` are this one. */
+/* How many of `names` equal `name`. */
 static int occurrences(const char *const names[SUBTASKS], int count, const char *name) {
     int found = 0;
     for (int i = 0; i < count; ++i)

@@ -95,7 +95,7 @@ static void hashes_decide_without_payload(void **state) {
     expect(&record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_NO_PAYLOAD);
 }
 
-/* A hash of the beginning says nothing of one of the whole. */
+/* The hash of a beginning cannot be compared with the hash of everything. */
 static void hashes_of_other_parts_are_not_compared(void **state) {
     (void)state;
     tensor_entry a, b;
@@ -128,7 +128,7 @@ static void the_form_comes_before_hashes(void **state) {
     expect(&record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_IN_FLIGHT);
 }
 
-/* Bits above the dtype's width are nobody's value. */
+/* Bits above the dtype's width do not count. */
 static void scalars_are_elements_of_their_dtype(void **state) {
     (void)state;
     gbx_diff_options options = {0};

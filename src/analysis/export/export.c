@@ -1,5 +1,4 @@
-/* Entries one after the other: what each is called, what is to be known of them, and where they go.
- */
+/* Names entries, writes them one by one, and notes what the user must know. */
 #include "analysis/export/export.h"
 
 #include <inttypes.h>
@@ -10,6 +9,7 @@
 
 #include "analysis/export/internal.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/staging.h"
 #include "tensor/npy.h"
 #include "text/names.h"
@@ -19,18 +19,18 @@ enum {
     FILE_NAME_BYTES = NAME_BYTES + 8,
     MESSAGE_PATH_BYTES = 4096,
     ROLES = 3,
-    CHECKED_EVERY = 1024 /* entries, for signals */
+    CHECKED_EVERY = 1024 /* entries between two checks for signals */
 };
 
 /* --- names --- */
 
-/* Names entries one after the other. The first two are set, the rest is zero before its use. */
+/* Starts with the first two set and the rest zero. */
 typedef struct namer {
     gbx_entries *entries;
     const gbx_held_signals *signals;
-    bool is_any;
-    uint64_t last;          /* the index that was named last, where there is one */
-    uint64_t counts[ROLES]; /* entries of its argument and stage up to it */
+    bool is_any;            /* an entry was named: */
+    uint64_t last;          /* the last one */
+    uint64_t counts[ROLES]; /* entries with its argument and stage, up to it */
 } namer;
 
 static gbx_status record_at(const gbx_entries *entries, uint64_t index,
@@ -40,8 +40,8 @@ static gbx_status record_at(const gbx_entries *entries, uint64_t index,
 }
 
 /*
- * Counts, by role, the entries up to `index` that are of the same argument and stage: they lie back
- * to back. Those up to the last one that was named are counted already.
+ * Counts, by role, the entries with the same argument and stage up to `index`: they are adjacent,
+ * and those up to the last named one are counted already.
  */
 static gbx_status count_to(namer *names, uint64_t index) {
     const gbx_record *record;
@@ -70,10 +70,10 @@ static gbx_status count_to(namer *names, uint64_t index) {
 }
 
 /*
- * "task_0x0000000100000000_before_in0"; "task_seq17_..." where the record of the task was lost. The
- * second entry of the dump that would have the same name gets "_2" at the end, and so on, whatever
- * is selected. Names of ascending indices take one walk over the dump together; of others, one over
- * all entries of the argument each.
+ * "task_0x0000000100000000_before_in0"; "task_seq17_..." if the record of the task was lost.
+ * Further entries of the dump with the same name, selected or not, end in "_2", "_3" and so on.
+ * Naming ascending indices takes one pass over the dump; any other index takes a pass over all
+ * entries of its argument.
  */
 static gbx_status name_entry(namer *names, uint64_t index, char out_name[NAME_BYTES]) {
     gbx_entry entry;
@@ -124,14 +124,13 @@ static gbx_status collect(const gbx_export_job *job, identities *all) {
             (all->count > 0 && all->items[all->count - 1].task == entry.task->head.task))
             continue;
         GBX_TRY(gbx_array_reserve(&all->items, &all->capacity, all->count + 1,
-                                  "looking at the ids of tasks"));
+                                  "checking the ids of tasks"));
         all->items[all->count++] = (identity){entry.task->task_id, entry.task->head.task};
     }
     return NULL;
 }
 
-/* Fails with GBX_BAD_FORMAT where two tasks of these entries have one id, and names would not be
- * unique. */
+/* Fails with GBX_BAD_FORMAT if two tasks have the same id: names would not be unique. */
 static gbx_status check_names(const gbx_export_job *job) {
     identities all = {0};
     gbx_status status = collect(job, &all);
@@ -141,15 +140,13 @@ static gbx_status check_names(const gbx_export_job *job) {
         const identity *one = &all.items[i - 1], *other = &all.items[i];
         if (one->task_id == other->task_id && one->task != other->task)
             status = gbx_fail(GBX_BAD_FORMAT,
-                              "the tasks %" PRIu64 " and %" PRIu64 " have one id, 0x%016" PRIx64
-                              ": their files would have the same names; choose one by --task",
+                              "tasks %" PRIu64 " and %" PRIu64 " have the same id, 0x%016" PRIx64
+                              ": their files would have the same names; select one with --task",
                               one->task, other->task, other->task_id);
     }
     free(all.items);
     return status;
 }
-
-/* --- what is to be known --- */
 
 static void add_name(gbx_export_names *names, const char *name) {
     if (names->count++ >= GBX_EXPORT_NAMES_SHOWN)
@@ -162,7 +159,7 @@ static void add_name(gbx_export_names *names, const char *name) {
         names->text[names->used] = '\0';
 }
 
-/* --- one entry after the other --- */
+/* --- entries --- */
 
 /* Where the files of one export go, or the members of one archive. */
 typedef struct target {
@@ -245,11 +242,11 @@ static gbx_status export_to(const gbx_export_job *job, gbx_export_format format,
                             const char *directory, gbx_export_notes *notes) {
     gbx_staging staging;
     struct stat about;
-    /* The dump may be a stranger's, and a link in it would have files written where it leads to. */
+    /* The dump may come from a stranger, and a link in it could lead anywhere. */
     if (lstat(directory, &about) == 0 && S_ISLNK(about.st_mode))
         return gbx_fail(GBX_IO,
-                        "cannot export to %s: it is a symbolic link, which is not followed out of "
-                        "a dump; remove it, or put a directory in its place",
+                        "cannot export to %s: it is a symbolic link, and links in a dump are not "
+                        "followed; remove it or replace it with a directory",
                         directory);
     GBX_TRY(check_names(job));
     GBX_TRY(gbx_staging_create_directory(directory, &staging));
@@ -260,12 +257,6 @@ static gbx_status export_to(const gbx_export_job *job, gbx_export_format format,
         return NULL;
     }
     return gbx_staging_finish(&staging, GBX_PUBLISH_MERGED, status);
-}
-
-static int compare_indices(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
 }
 
 const char *gbx_export_extension(gbx_export_format format) {
@@ -280,7 +271,7 @@ gbx_status gbx_export_files(const gbx_export_job *job, gbx_export_format format,
         return gbx_fail_memory("exporting to %s", directory);
     if (job->count > 0) {
         memcpy(indices, job->indices, job->count * sizeof *indices);
-        qsort(indices, job->count, sizeof *indices, compare_indices);
+        qsort(indices, job->count, sizeof *indices, gbx_compare_u64);
     }
     gbx_export_job ascending = *job;
     ascending.indices = indices;

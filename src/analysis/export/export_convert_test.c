@@ -19,7 +19,7 @@ static uint64_t f32(float value) {
 
 static void wide_integers_are_rounded_once(void **state) {
     (void)state;
-    /* Above the middle of two float32, and on it once rounded to float64. */
+    /* Above the middle of two float32, but exactly on it when rounded to float64. */
     const uint64_t above = (UINT64_C(1) << 62) + (UINT64_C(1) << 38) + 1;
     assert_int_equal(converted(GBX_INT64, above, GBX_FLOAT32), f32(0x1.000002p62f));
     assert_int_equal(converted(GBX_INT64, above - 1, GBX_FLOAT32), f32(0x1p62f));

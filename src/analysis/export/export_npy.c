@@ -1,4 +1,4 @@
-/* The elements of an entry, converted where that is asked for, and written as a numpy array. */
+/* The elements of an entry, converted on request and written as a numpy array. */
 #include <string.h>
 
 #include <glassbox/tensor.h>
@@ -10,13 +10,13 @@
 
 enum { PIECE_BYTES = 1 << 18, PIECE_ELEMENTS = 8192 };
 
-/* --- elements of one dtype as elements of another --- */
+/* --- converting --- */
 
 bool gbx_export_is_target(uint32_t dtype) {
     return gbx_dtype_is_valid(dtype) && !gbx_npy_is_raw(dtype);
 }
 
-/* Of a 64-bit integer: its sign apart, so that both kinds fit. */
+/* A 64-bit integer, signed or unsigned. */
 typedef struct wide {
     bool is_negative;
     uint64_t magnitude;
@@ -27,7 +27,7 @@ static wide wide_of(uint32_t dtype, uint64_t bits) {
     return (wide){is_negative, is_negative ? -bits : bits};
 }
 
-/* The cast rounds once. What is beyond 2^53 is beyond the range of narrower floats. */
+/* The cast rounds only once. Narrower floats cannot hold values beyond 2^53 at all. */
 static uint64_t wide_to_float(wide value, uint32_t to) {
     if (to == GBX_FLOAT32) {
         float number = (float)value.magnitude;
@@ -87,7 +87,7 @@ gbx_status gbx_export_source_open(const gbx_entry *entry, const gbx_reader *read
     out_source->elements.context = out_source;
     if (as != GBX_DTYPE_NONE)
         out_source->elements.dtype = as;
-    /* Of a scalar's word only the bits of its dtype count. */
+    /* Only the bits of the dtype count in a scalar's word. */
     if (out_source->values.is_scalar)
         out_source->values.scalar_bits &=
             UINT64_MAX >> (64 - gbx_dtype_bits(out_source->values.elements.dtype));
@@ -96,18 +96,18 @@ gbx_status gbx_export_source_open(const gbx_entry *entry, const gbx_reader *read
 
 /* --- numpy --- */
 
-/* The bytes as they lie in the dump are those of the file. */
+/* Whether the file gets the bytes of the dump unchanged. */
 static bool is_as_stored(const gbx_export_source *source) {
     return source->elements.dtype == source->values.elements.dtype && !source->values.is_scalar;
 }
 
-/* Bytes of an element in the file; of two that share a byte, of both. */
+/* Bytes of an element in the file; 1 for packed ones. */
 static uint64_t element_bytes(uint32_t dtype) {
     uint32_t bits = gbx_dtype_bits(dtype);
     return bits < 8 ? 1 : bits / 8;
 }
 
-/* Of the elements in the file. */
+/* Bytes of all elements in the file. */
 static uint64_t data_bytes(const gbx_export_source *source) {
     const gbx_elements *elements = &source->elements;
     if (is_as_stored(source) && gbx_dtype_is_packed(elements->dtype))
@@ -165,7 +165,7 @@ static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
     return NULL;
 }
 
-/* Whole bytes of numbers that a double holds: they go through one in arrays. */
+/* Whether elements are complete bytes and exact as a double: then arrays are converted at once. */
 static bool is_convertible_in_arrays(const gbx_export_source *source) {
     uint32_t from = source->values.elements.dtype;
     return !source->values.is_scalar && !gbx_dtype_is_packed(from) && from != GBX_INT64 &&

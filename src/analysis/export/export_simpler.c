@@ -10,17 +10,17 @@
 
 #include "analysis/array_text.h"
 #include "analysis/export/export.h"
+#include "analysis/export/internal.h"
 #include "base/memory.h"
 #include "base/staging.h"
 #include "tensor/dtype_table.h"
-#include "text/float_text.h"
 #include "text/names.h"
 
 enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
 
-/* --- payloads: each stored once, in the order in which they lie in the dump --- */
+/* --- payloads: each stored once, in the order of the dump --- */
 
 typedef struct span {
     uint64_t offset; /* in the dump */
@@ -45,7 +45,7 @@ static bool is_exported(const gbx_entry *entry) {
     return !(entry->head->flags & GBX_FLAG_IN_FLIGHT);
 }
 
-/* Now and then, in walks over all entries. */
+/* Every so often in a loop over all entries. */
 static gbx_status check_signals(const gbx_export_job *dump, uint64_t i) {
     return i % CHECKED_EVERY == 0 ? gbx_signals_check(dump->signals) : NULL;
 }
@@ -65,7 +65,7 @@ static gbx_status collect_spans(const gbx_export_job *dump, spans *out_spans) {
     return NULL;
 }
 
-/* Sorts, leaves equal ones out, and tells where each goes. */
+/* Sorts them, removes duplicates, and places each in args.bin; returns its size. */
 static uint64_t place_spans(spans *all) {
     size_t kept = 0;
     uint64_t end = 0;
@@ -111,23 +111,19 @@ static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, F
 
 static void write_numbers(FILE *json, const char *key, const int64_t *numbers, uint32_t count) {
     fprintf(json, ", \"%s\": [", key);
-    for (uint32_t i = 0; i < count; ++i)
-        fprintf(json, i ? ", %" PRId64 : "%" PRId64, numbers[i]);
+    gbx_export_numbers(json, numbers, count);
     fputc(']', json);
 }
 
-/* Numbers, also of 64 bits; of floats with a point or an exponent, and quoted where JSON has none.
+/* Numbers, also of 64 bits; a float has a point or an exponent, and is quoted if it is not finite.
  */
 static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
     char text[GBX_ELEMENT_TEXT_BYTES];
     uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
     bool is_number =
         !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
-    /* Floats narrower than float32 as the float32 that they are, as in our manifest. */
     if (entry->dtype == GBX_BOOL)
         snprintf(text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
-    else if (gbx_dtype_is_float(entry->dtype) && entry->dtype != GBX_FLOAT64)
-        gbx_f32_format((float)gbx_dtype_to_f64(entry->dtype, bits), text);
     else
         gbx_element_format(entry->dtype, bits, text);
     report->not_numbers += !is_number;
@@ -172,7 +168,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
     report->foreign_dtypes += !gbx_dtype_info_of(entry->dtype)->is_simpler;
 }
 
-/* --- the whole --- */
+/* --- args_dump.json --- */
 
 typedef struct totals {
     uint64_t all;
@@ -198,8 +194,8 @@ static gbx_status count_entries(const gbx_export_job *dump, totals *out_totals,
     return NULL;
 }
 
-/* 1: what is marked alone; 2: everything; 3: everything, with the payload of what is marked. 0 for
- * a dump that does not tell. */
+/* 1: only what is marked; 2: everything; 3: everything, with payload only for what is marked; 0:
+ * the dump does not record its level. */
 static int level_of(const char *dump_level) {
     static const int levels[] = {
         [GBX_DUMP_PARTIAL] = 1, [GBX_DUMP_FULL] = 2, [GBX_DUMP_HYBRID] = 3, [GBX_DUMP_STATS] = 3};
@@ -214,7 +210,7 @@ static void write_head(FILE *json, const gbx_export_job *dump, const char *run_d
                        const totals *counted, gbx_simpler_report *report) {
     gbx_reader *reader = gbx_entries_reader(dump->entries);
     fputs("{\n", json);
-    /* In quotes; a name that is no UTF-8 is called as the other tool calls its directory. */
+    /* In quotes; a name that is not UTF-8 is replaced by the other tool's default. */
     json_t *string = json_string(run_dir);
     char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
     fprintf(json, "  \"run_dir\": %s,\n", text ? text : "\"args_dump\"");
@@ -234,12 +230,12 @@ static void write_head(FILE *json, const gbx_export_job *dump, const char *run_d
             ",\n  \"truncated_args\": %" PRIu64 ",\n",
             counted->all, counted->stages[GBX_STAGE_BEFORE], counted->stages[GBX_STAGE_AFTER],
             counted->roles[0], counted->roles[1], counted->roles[2], counted->truncated);
-    /* What another tool dropped because it was overwritten is counted apart in its manifest. */
-    const gbx_import_said *said = gbx_reader_get_said(reader);
+    /* The other tool counts records dropped because of overwriting separately. */
+    const gbx_import_totals *imported = gbx_reader_get_import_totals(reader);
     uint64_t dropped = gbx_reader_get_totals(reader)->dropped;
-    uint64_t overwritten = said ? said->values[GBX_SAID_OVERWRITTEN] : 0;
-    if (said && !said->has_losses)
-        dropped = said->values[GBX_SAID_DROPPED];
+    uint64_t overwritten = imported ? imported->values[GBX_TOTAL_OVERWRITTEN] : 0;
+    if (imported && !imported->has_losses)
+        dropped = imported->values[GBX_TOTAL_DROPPED];
     else
         dropped -= overwritten < dropped ? overwritten : dropped;
     fprintf(json, "  \"dropped_records\": %" PRIu64 ",\n  \"dropped_overwrite\": %" PRIu64 ",\n",
@@ -261,7 +257,7 @@ static gbx_status write_entries(const gbx_export_job *dump, const spans *all, FI
     return NULL;
 }
 
-/* Streams to both; their failures are their owner's to tell. */
+/* Write errors of both streams are reported by the caller. */
 static gbx_status write_both(const gbx_export_job *dump, const char *run_dir, FILE *json, FILE *bin,
                              gbx_simpler_report *report) {
     totals counted = {0};

@@ -1,4 +1,4 @@
-/* Entries as text: csv, and txt to read and to compare. */
+/* Entries as text: csv, and txt for reading and comparing. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +19,16 @@ enum {
     CELL_BYTES_MAX = GBX_ELEMENT_TEXT_BYTES + 1,
     LINES_AT_A_TIME = 2048,
     LINE_WIDTH = 100,    /* of one dimension */
-    ROW_WIDTH = 1 << 24, /* of more: a row is never broken */
+    ROW_WIDTH = 1 << 24, /* of more dimensions: a row is never wrapped */
     NAME_BYTES = 512,
-    INDEX_TEXT_BYTES = 24, /* of one dimension, with ", " */
+    INDEX_TEXT_BYTES = 24, /* per dimension, with ", " */
     LINE_BYTES_MAX = GBX_MAX_DIMS * INDEX_TEXT_BYTES + GBX_ELEMENT_TEXT_BYTES
 };
 
 /* --- texts of elements --- */
 
 typedef struct cached_text {
-    uint8_t length; /* 0: not known yet */
+    uint8_t length; /* 0: not cached yet */
     char text[CACHED_TEXT_BYTES];
 } cached_text;
 
@@ -36,7 +36,7 @@ typedef struct cached_text {
 typedef struct element_texts {
     uint32_t dtype;
     bool is_bool_number; /* 0 and 1, not False and True */
-    cached_text *cached; /* by code, of dtypes with few codes; NULL for others */
+    cached_text *cached; /* by raw bits, for dtypes with few bits; NULL for others */
 } element_texts;
 
 static gbx_status texts_create(element_texts *texts, uint32_t dtype, bool is_bool_number) {
@@ -63,7 +63,7 @@ static size_t put(const element_texts *texts, uint64_t bits, char *out_text) {
     return gbx_element_format(texts->dtype, bits, out_text);
 }
 
-/* Returns the length; no zero ends the text. */
+/* Returns the length; the text is not zero terminated. */
 static size_t texts_put(element_texts *texts, uint64_t bits,
                         char out_text[GBX_ELEMENT_TEXT_BYTES]) {
     if (!texts->cached)
@@ -82,7 +82,7 @@ static size_t texts_put(element_texts *texts, uint64_t bits,
 
 /* --- csv --- */
 
-/* Of a line. */
+/* Elements per line. */
 static uint64_t columns_of(const gbx_export_source *source) {
     const gbx_elements *elements = &source->elements;
     if (elements->ndims < 2 || gbx_export_source_is_cut(source))
@@ -118,8 +118,7 @@ gbx_status gbx_export_csv(const gbx_export_source *source, FILE *to) {
     GBX_TRY(texts_create(&texts, source->elements.dtype, true));
     const gbx_elements *elements = &source->elements;
     fputs("# shape (", to);
-    for (uint32_t d = 0; d < elements->ndims; ++d)
-        fprintf(to, d ? ", %" PRId64 : "%" PRId64, elements->shape[d]);
+    gbx_export_numbers(to, elements->shape, elements->ndims);
     fprintf(to, "%s), %s", elements->ndims == 1 ? "," : "", gbx_dtype_name(elements->dtype));
     if (gbx_export_source_is_cut(source))
         fprintf(to, "; truncated: the first %" PRIu64 " of %" PRIu64 " elements", elements->stored,
@@ -130,16 +129,20 @@ gbx_status gbx_export_csv(const gbx_export_source *source, FILE *to) {
     return status;
 }
 
-/* --- txt: what it is --- */
+/* --- txt: metadata --- */
+
+void gbx_export_numbers(FILE *to, const int64_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i)
+        fprintf(to, i ? ", %" PRId64 : "%" PRId64, numbers[i]);
+}
 
 static void write_numbers(FILE *to, const char *key, const int64_t *numbers, uint32_t count) {
     fprintf(to, "# %s: [", key);
-    for (uint32_t i = 0; i < count; ++i)
-        fprintf(to, i ? ", %" PRId64 : "%" PRId64, numbers[i]);
+    gbx_export_numbers(to, numbers, count);
     fputs("]\n", to);
 }
 
-/* A name of a kernel or an argument, whatever is in it, stays on its line. */
+/* Whatever a name contains, it stays on its line. */
 static void write_name(FILE *to, const char *name) {
     char plain[NAME_BYTES];
     snprintf(plain, sizeof plain, "%s", name);
@@ -203,9 +206,9 @@ static void write_about(FILE *to, const gbx_entry *entry, const gbx_export_sourc
         fputs("# in_flight: the task did not complete\n", to);
 }
 
-/* --- txt: its elements --- */
+/* --- txt: elements --- */
 
-/* The indices of an element and their text, without the last one. */
+/* The indices of an element, and the text of all but the last. */
 typedef struct place {
     uint32_t ndims;
     uint64_t index[GBX_MAX_DIMS];
@@ -233,19 +236,13 @@ static void step_place(place *at) {
     write_prefix(at);
 }
 
-static char *put_number(char *at, uint64_t number) {
-    char text[INDEX_TEXT_BYTES];
-    char *end = text + sizeof text;
-    const char *digits = gbx_digits_before(end, number);
-    memcpy(at, digits, (size_t)(end - digits));
-    return at + (end - digits);
-}
-
 static char *put_line(char *end, const place *at, element_texts *texts, uint64_t bits) {
     memcpy(end, at->prefix, at->prefix_length);
     end += at->prefix_length;
-    if (at->ndims > 0)
-        end = put_number(end, at->index[at->ndims - 1]);
+    if (at->ndims > 0) {
+        end += gbx_digits_count(at->index[at->ndims - 1]);
+        gbx_digits_before(end, at->index[at->ndims - 1]);
+    }
     *end++ = ']';
     *end++ = ' ';
     end += texts_put(texts, bits, end);
@@ -256,8 +253,7 @@ static char *put_line(char *end, const place *at, element_texts *texts, uint64_t
 static gbx_status write_lines(FILE *to, const gbx_elements *elements, element_texts *texts) {
     uint64_t words[LINES_AT_A_TIME];
     char text[LINES_AT_A_TIME * LINE_BYTES_MAX];
-    place place_now;
-    place_now = (place){.ndims = elements->ndims};
+    place place_now = {.ndims = elements->ndims};
     for (uint32_t d = 0; d < elements->ndims; ++d)
         place_now.shape[d] = (uint64_t)elements->shape[d];
     write_prefix(&place_now);

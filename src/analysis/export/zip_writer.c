@@ -12,12 +12,12 @@
 
 enum {
     WINDOW_BYTES = 1 << 18,
-    RECORD_BYTES = 64, /* at least what the longest record has without its name */
+    RECORD_BYTES = 64, /* enough for the longest record without its name */
     CHECKSUM_AT = 14,  /* in a member's header */
     STREAM_BYTES = 1 << 18
 };
 
-/* Signatures, as numbers. */
+/* Signatures. */
 #define MEMBER_HEADER 0x04034b50u
 #define DIRECTORY_ENTRY 0x02014b50u
 #define LONG_END 0x06064b50u /* of the directory, with 64-bit numbers */
@@ -25,13 +25,13 @@ enum {
 #define END 0x06054b50u
 
 #define LONG_EXTRA 1u                  /* the extra field that holds 64-bit numbers */
-#define NEEDS_PLAIN 10u                /* the version of the format that a reader has to know */
-#define NEEDS_LONG 45u                 /* the one that has 64-bit numbers */
-#define MADE_BY (3u << 8 | NEEDS_LONG) /* Unix, whose permissions the entries hold */
+#define NEEDS_PLAIN 10u                /* the format version that a reader must support */
+#define NEEDS_LONG 45u                 /* the version with 64-bit numbers */
+#define MADE_BY (3u << 8 | NEEDS_LONG) /* Unix: entries hold its permissions */
 #define PERMISSIONS (0100644u << 16)
 #define NAME_IS_UTF8 (1u << 11)
-#define FIRST_OF_1980 0x00210000u /* the earliest time there is */
-#define ELSEWHERE_16 0xffffu      /* instead of a number that stands in a 64-bit form */
+#define FIRST_OF_1980 0x00210000u /* the earliest time of the format */
+#define ELSEWHERE_16 0xffffu      /* the number is in a 64-bit form */
 #define ELSEWHERE_32 0xffffffffu
 
 typedef struct member {
@@ -41,17 +41,17 @@ typedef struct member {
     uint16_t name_bytes;
 } member;
 
-/* What was written last waits in the window, so that small pieces go to the system as one, and the
- * checksum of a small member is put into its header before that goes. */
+/* The window buffers the last bytes: small pieces are written together, and a small member gets its
+ * checksum in its header before that is written. */
 struct gbx_zip_writer {
     const char *name;
     const gbx_held_signals *signals;
     gbx_zip_limits limits;
     int fd;
     int error;        /* errno of the first failure; 0 */
-    uint64_t start;   /* of the window in the file */
-    size_t used;      /* of it */
-    uint64_t written; /* of the member that was begun last */
+    uint64_t start;   /* offset of the window in the file */
+    size_t used;      /* bytes in the window */
+    uint64_t written; /* bytes of the current member */
     member *members;
     size_t member_count;
     uint64_t member_room;
@@ -78,7 +78,7 @@ static void flush_window(gbx_zip_writer *zip) {
     zip->used = 0;
 }
 
-/* What fits into the window is never split. */
+/* Never splits what fits into the window. */
 static void append(gbx_zip_writer *zip, const void *bytes, size_t size) {
     if (size > WINDOW_BYTES - zip->used)
         flush_window(zip);
@@ -107,7 +107,7 @@ static void put(record *to, uint64_t number, size_t bytes) {
         to->bytes[to->size++] = (unsigned char)(number >> 8 * i);
 }
 
-/* Sizes, and offsets in the file. */
+/* `bytes` is a size, or an offset in the file. */
 static bool is_long(const gbx_zip_writer *zip, uint64_t bytes) {
     return bytes >= zip->limits.bytes;
 }
@@ -116,7 +116,7 @@ static void put_short(const gbx_zip_writer *zip, record *to, uint64_t bytes) {
     put(to, is_long(zip, bytes) ? ELSEWHERE_32 : bytes, 4);
 }
 
-/* The size twice, which are those of the packed and of the unpacked bytes, and the offset. */
+/* The size twice, as packed and unpacked size, and the offset. */
 static record extra_of(const gbx_zip_writer *zip, uint64_t bytes, uint64_t offset) {
     record extra = {.size = 0};
     size_t numbers = (is_long(zip, bytes) ? 2u : 0u) + (is_long(zip, offset) ? 1u : 0u);
@@ -189,7 +189,7 @@ static void append_long_end(gbx_zip_writer *zip, uint64_t start, uint64_t bytes)
     append(zip, locator.bytes, locator.size);
 }
 
-/* --- writing it --- */
+/* --- members --- */
 
 gbx_zip_writer *gbx_zip_writer_create(int fd, const char *name, const gbx_held_signals *signals,
                                       gbx_zip_limits limits) {
@@ -219,7 +219,7 @@ gbx_status gbx_zip_writer_begin(gbx_zip_writer *zip, const char *name, uint64_t 
     size_t name_bytes = strlen(name);
     if (name_bytes > UINT16_MAX)
         return gbx_fail(GBX_UNSUPPORTED,
-                        "writing %s: the name of a member has %zu bytes, a zip archive takes %d",
+                        "writing %s: the name of a member has %zu bytes; a zip archive allows %d",
                         zip->name, name_bytes, UINT16_MAX);
     GBX_TRY(gbx_array_reserve(&zip->members, &zip->member_room, zip->member_count + 1,
                               "writing the directory of a zip archive"));
@@ -261,8 +261,8 @@ gbx_status gbx_zip_writer_end(gbx_zip_writer *zip, uint32_t checksum) {
     if (zip->written == ended->bytes)
         return NULL;
     return gbx_fail(GBX_INTERNAL,
-                    "writing %s: member %zu has %llu bytes where %llu were to come; please report "
-                    "this defect of glassbox",
+                    "writing %s: member %zu has %llu bytes instead of %llu; please report this bug "
+                    "in glassbox",
                     zip->name, zip->member_count, (unsigned long long)zip->written,
                     (unsigned long long)ended->bytes);
 }
@@ -294,7 +294,7 @@ gbx_status gbx_zip_writer_finish(gbx_zip_writer *zip, uint64_t *out_bytes) {
     return check_writes(zip);
 }
 
-/* --- its members as streams --- */
+/* --- members as streams --- */
 
 struct gbx_archive {
     gbx_zip_writer *zip;
@@ -302,11 +302,11 @@ struct gbx_archive {
     char *stream_buffer;
     const char *name;
     int fd;
-    int error;      /* errno of the first write that failed; 0 */
+    int error;      /* errno of the first failed write, or 0 */
     uLong checksum; /* of the member */
 };
 
-/* For fopencookie: anything but `size` is a failure. */
+/* For fopencookie: any return value but `size` is a failure. */
 static ssize_t write_stream(void *cookie, const char *bytes, size_t size) {
     gbx_archive *archive = cookie;
     archive->checksum = crc32_z(archive->checksum, (const Bytef *)bytes, size);

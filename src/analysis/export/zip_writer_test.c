@@ -10,7 +10,7 @@
 
 #include "analysis/export/internal.h"
 
-/* --- archives, read from the end by the numbers of the format alone --- */
+/* --- archives, read from the end by the rules of the format only --- */
 
 typedef struct archive {
     unsigned char *bytes;
@@ -21,7 +21,7 @@ typedef struct directory {
     uint64_t start;
     uint64_t bytes;
     uint64_t count;
-    size_t end; /* where what closes the directory begins */
+    size_t end; /* offset of the end records of the directory */
     bool has_long_end;
 } directory;
 
@@ -63,8 +63,7 @@ static void read_long_end(const archive *from, size_t end, directory *out) {
                        .has_long_end = true};
 }
 
-/* The short end holds a number, or says that it stands in the long one: just then when it has to.
- */
+/* The short end holds a number, or refers to the long end exactly when the number needs it. */
 static directory read_end(const archive *from, gbx_zip_limits limits) {
     size_t end = from->size - 22;
     assert_int_equal(number(from, end, 4), 0x06054b50);
@@ -85,8 +84,8 @@ static directory read_end(const archive *from, gbx_zip_limits limits) {
     return whole;
 }
 
-/* The extra field at `at`, of `size`: 64-bit numbers for those that are not where they belong, in
- * the order of the format. */
+/* The extra field at `at`, of `size`: the 64-bit numbers that do not fit elsewhere, in the order of
+ * the format. */
 static void read_extra(const archive *from, size_t at, size_t size, uint64_t **numbers,
                        size_t count) {
     size_t next = at + 4;
@@ -103,8 +102,8 @@ static void read_extra(const archive *from, size_t at, size_t size, uint64_t **n
     assert_int_equal(number(from, at + 2, 2), size - 4);
 }
 
-/* A member's header at `at`; returns where the member ends. The header is what its directory entry
- * is, from the version that is needed on to the lengths. */
+/* A member's header at `at`; returns where the member ends. From the needed version to the lengths,
+ * the header equals its directory entry. */
 static size_t check_member(const archive *from, size_t at, size_t entry, uint64_t bytes) {
     uint64_t packed = number(from, at + 18, 4);
     uint64_t unpacked = number(from, at + 22, 4);
@@ -124,11 +123,11 @@ static size_t check_member(const archive *from, size_t at, size_t entry, uint64_
 
 /* --- archives, written --- */
 
-/* What member `index` is: a few sizes, and bytes that tell members apart. */
+/* The form of members: a few sizes, and bytes that differ from member to member. */
 typedef struct shape {
     size_t count;
     size_t bytes;  /* of member 0 */
-    size_t growth; /* from member to member, until it begins again */
+    size_t growth; /* from member to member, until it starts over */
     size_t sizes;
 } shape;
 
@@ -167,21 +166,21 @@ static void write_member(gbx_zip_writer *zip, const shape *of, size_t index) {
 }
 
 static archive written(const shape *of, gbx_zip_limits limits) {
-    uint64_t told;
+    uint64_t bytes;
     int fd = memfd_create("zip", MFD_CLOEXEC);
     assert_true(fd >= 0);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, limits);
     assert_non_null(zip);
     for (size_t i = 0; i < of->count; ++i)
         write_member(zip, of, i);
-    assert_ok(gbx_zip_writer_finish(zip, &told));
+    assert_ok(gbx_zip_writer_finish(zip, &bytes));
     gbx_zip_writer_destroy(zip);
     archive whole = mapped(fd);
-    assert_int_equal(told, whole.size);
+    assert_int_equal(bytes, whole.size);
     return whole;
 }
 
-/* The directory entry at *at, which it moves on, of a member that begins at `offset`. */
+/* The directory entry at *at, which it advances, of a member that begins at `offset`. */
 static size_t check_entry(const archive *from, const shape *of, size_t index, size_t offset,
                           gbx_zip_limits limits, size_t *at) {
     char name[32];
@@ -206,7 +205,7 @@ static size_t check_entry(const archive *from, const shape *of, size_t index, si
     return entry;
 }
 
-/* Every byte of the archive belongs to a record that is as it should be, or to a member. */
+/* Every byte of the archive belongs to a correct record or to a member. */
 static directory check_archive(const archive *from, const shape *of, gbx_zip_limits limits) {
     directory found = read_end(from, limits);
     size_t offset = 0;
@@ -243,7 +242,7 @@ typedef struct text_member {
 
 static void check_literal(const text_member *members, size_t count, gbx_zip_limits limits,
                           const char *expected, size_t size) {
-    uint64_t told;
+    uint64_t archive_bytes;
     int fd = memfd_create("zip", MFD_CLOEXEC);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, limits);
     assert_non_null(zip);
@@ -254,10 +253,10 @@ static void check_literal(const text_member *members, size_t count, gbx_zip_limi
         assert_ok(
             gbx_zip_writer_end(zip, checksum_of((const unsigned char *)members[i].text, bytes)));
     }
-    assert_ok(gbx_zip_writer_finish(zip, &told));
+    assert_ok(gbx_zip_writer_finish(zip, &archive_bytes));
     gbx_zip_writer_destroy(zip);
     archive whole = mapped(fd);
-    assert_int_equal(told, size);
+    assert_int_equal(archive_bytes, size);
     assert_int_equal(whole.size, size);
     assert_memory_equal(whole.bytes, expected, size);
     munmap(whole.bytes, whole.size);
@@ -300,7 +299,7 @@ static void long_forms_are_these_bytes(void **state) {
     check_literal(members, 2, (gbx_zip_limits){2, 4}, expected, sizeof expected - 1);
 }
 
-/* 65535 is what a count of 16 bits cannot say: it means that the count stands elsewhere. */
+/* A 16-bit count cannot be 65535: that means the count is elsewhere. */
 static void many_members_are_counted_in_64_bits(void **state) {
     (void)state;
     assert_false(has_long_end((shape){65534, 1, 1, 3}, GBX_ZIP_LIMITS));
@@ -309,7 +308,7 @@ static void many_members_are_counted_in_64_bits(void **state) {
     assert_true(has_long_end((shape){70000, 0, 66, 3}, GBX_ZIP_LIMITS));
 }
 
-/* Members below, at and above the limit; and the directory, which lies beyond it. */
+/* Members below, at and above the limit, and the directory beyond it. */
 static void large_sizes_and_offsets_have_64_bits(void **state) {
     (void)state;
     assert_false(has_long_end((shape){10, 98, 1, 5}, (gbx_zip_limits){11, 10000}));
@@ -320,8 +319,8 @@ static void large_sizes_and_offsets_have_64_bits(void **state) {
         has_long_end((shape){3, 20, 30, 3}, (gbx_zip_limits){0xffff, limit});
 }
 
-/* Sizes around those of the buffer, so that headers go to the file before their checksum is known,
- * and just not. */
+/* Sizes around that of the buffer: headers are written just before, or just after, their checksum
+ * is known. */
 static void members_of_all_sizes_are_whole(void **state) {
     (void)state;
     const size_t window = 1 << 18;
@@ -341,7 +340,8 @@ static void a_member_of_another_size_is_refused(void **state) {
         if (size == 2)
             assert_ok(gbx_zip_writer_end(zip, 0));
         else
-            assert_fails(gbx_zip_writer_end(zip, 0), GBX_INTERNAL, "all.npz", "where 2 were");
+            assert_fails(gbx_zip_writer_end(zip, 0), GBX_INTERNAL, "all.npz",
+                         "bytes instead of 2;");
         gbx_zip_writer_destroy(zip);
         close(fd);
     }
@@ -360,18 +360,18 @@ static void a_name_that_is_too_long_is_refused(void **state) {
     close(fd);
 }
 
-/* Whichever write it is that fails, the first or the one of the directory, it is told. */
-static void failed_writes_are_told(void **state) {
+/* Whichever write fails, the first one or that of the directory, it is reported. */
+static void failed_writes_are_reported(void **state) {
     (void)state;
     enum { BYTES = 1 << 20 };
-    uint64_t told;
+    uint64_t written_bytes;
     unsigned char *bytes = calloc(1, BYTES);
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
     assert_ok(gbx_zip_writer_begin(zip, "small", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "cannot write all.npz", "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz", "No space");
     gbx_zip_writer_destroy(zip);
 
     zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
@@ -379,7 +379,7 @@ static void failed_writes_are_told(void **state) {
     assert_int_equal(gbx_zip_writer_write(zip, bytes, BYTES), ENOSPC);
     assert_fails(gbx_zip_writer_end(zip, 0), GBX_LOST, "cannot write all.npz", "No space");
     assert_fails(gbx_zip_writer_begin(zip, "next", 0), GBX_LOST, "No space");
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "No space");
     gbx_zip_writer_destroy(zip);
     close(fd);
     free(bytes);
@@ -388,7 +388,7 @@ static void failed_writes_are_told(void **state) {
 static void a_signal_stops_the_writing(void **state) {
     (void)state;
     int number_of_signal;
-    uint64_t told;
+    uint64_t written_bytes;
     gbx_held_signals signals;
     gbx_signals_hold(&signals);
     int fd = memfd_create("zip", MFD_CLOEXEC);
@@ -396,7 +396,7 @@ static void a_signal_stops_the_writing(void **state) {
     assert_ok(gbx_zip_writer_begin(zip, "a", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
     raise(SIGUSR1);
-    assert_fails(gbx_zip_writer_finish(zip, &told), GBX_LOST, "Interrupted");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "Interrupted");
     assert_int_equal(sigwait(&signals.held, &number_of_signal), 0);
     assert_int_equal(number_of_signal, SIGUSR1);
     gbx_signals_release(&signals);
@@ -413,7 +413,7 @@ int main(void) {
         cmocka_unit_test(members_of_all_sizes_are_whole),
         cmocka_unit_test(a_member_of_another_size_is_refused),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
-        cmocka_unit_test(failed_writes_are_told),
+        cmocka_unit_test(failed_writes_are_reported),
         cmocka_unit_test(a_signal_stops_the_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

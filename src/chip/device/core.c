@@ -1,6 +1,6 @@
 #include "chip/device/device.h"
 
-/* For faults and the watchdog in the core itself; for the host, should the process end, in GM. */
+/* In the core itself, for faults and the watchdog; in GM, for the host if the process ends. */
 static gbx_core_activity *note_start(gbx_core *core, uint64_t task_id, uint32_t func_id,
                                      const gbx_local_context *local) {
     gbx_core_activity *activity = &core->device->control->cores[core->id];
@@ -14,7 +14,7 @@ static gbx_core_activity *note_start(gbx_core *core, uint64_t task_id, uint32_t 
     atomic_store_explicit(&activity->func_id, func_id, memory_order_relaxed);
     atomic_store_explicit(&activity->block_idx, local->block_idx, memory_order_relaxed);
     atomic_store_explicit(&activity->block_num, local->block_num, memory_order_relaxed);
-    /* The rest is there before it counts, should the host look at what is left. */
+    /* Release: a host that sees is_running after the process has ended finds the rest filled in. */
     atomic_store_explicit(&activity->is_running, 1, memory_order_release);
     return activity;
 }

@@ -1,7 +1,7 @@
 /*
  * The chip itself: cores, the workers that run kernels on them, the orchestrator, and the control
- * thread that talks to the host. Code here but for starting, loading and ending is device code: no
- * malloc, no stdio, no locks.
+ * thread that talks to the host. All but starting, loading and ending is device code: no malloc, no
+ * stdio, no locks.
  */
 #ifndef GBX_CHIP_DEVICE_H
 #define GBX_CHIP_DEVICE_H
@@ -15,8 +15,8 @@
 #include "hal/hal.h"
 
 /*
- * A core is a place to run a kernel, on whichever worker has taken it. What it runs is known here,
- * out of the reach of kernels, to faults and to the watchdog.
+ * A core is a place to run a kernel, on any worker. Faults and the watchdog read here what it runs,
+ * where kernels cannot reach it.
  */
 typedef struct gbx_core {
     gbx_device *device;
@@ -26,7 +26,7 @@ typedef struct gbx_core {
     _Atomic uint32_t func_id;
     _Atomic uint32_t block_idx;
     _Atomic uint32_t block_num;
-    /* Watchdog: what it saw last, and when that was new. */
+    /* Watchdog: the value of `runs` it saw last, and since when. */
     uint64_t seen_runs;
     int64_t seen_ns;
 } gbx_core;
@@ -36,7 +36,7 @@ typedef struct gbx_worker {
     _Alignas(64) gbx_doorbell bell;
     gbx_device *device;
     uint32_t id;
-    _Atomic bool is_inside; /* not asleep: it cannot be joined while a kernel does not end */
+    _Atomic bool is_inside; /* not asleep: it cannot be joined until its kernel ends */
     pthread_t thread;
     bool has_thread;
 } gbx_worker;
@@ -44,8 +44,8 @@ typedef struct gbx_worker {
 /* The thread that runs orchestrations. */
 typedef struct gbx_orchestrator {
     _Alignas(64) gbx_doorbell bell;
-    _Atomic uint32_t asked;  /* runs that were asked for; the control thread counts */
-    _Atomic uint32_t served; /* and that have ended */
+    _Atomic uint32_t asked;  /* runs requested; the control thread counts */
+    _Atomic uint32_t served; /* runs that have ended */
     pthread_t thread;
     bool has_thread;
 } gbx_orchestrator;
@@ -62,22 +62,22 @@ struct gbx_device {
     int gm_fd;
     int doorbell_fd;
     int host_fd;      /* of the host process, for the lifeline */
-    int attention_fd; /* whoever has recorded a fault writes, the control thread wakes up */
+    int attention_fd; /* wakes the control thread after a fault */
 
     /* The control thread writes these before the program starts. */
     gbx_control_block *control;
     gbx_launch_args launch;
     const gbx_program *program;
     int64_t start_ns;
-    uint64_t payload[GBX_MAX_PAYLOAD_BYTES / sizeof(uint64_t)]; /* which no kernel can write to */
+    uint64_t payload[GBX_MAX_PAYLOAD_BYTES / sizeof(uint64_t)]; /* kernels cannot write here */
 
     _Atomic bool is_stopping;
     _Atomic bool is_fault_claimed; /* by the thread that fills in the fault */
-    _Atomic uint32_t fault_core;   /* what the fault says, out of the reach of kernels */
+    _Atomic uint32_t fault_core;   /* a copy of the fault that kernels cannot reach */
     _Atomic uint32_t fault_kind;
     _Atomic bool has_failed;   /* the fault is filled in: take no other launch */
     _Atomic bool is_running;   /* a launch is under way */
-    _Atomic bool is_finishing; /* somebody has begun to report its end */
+    _Atomic bool is_finishing; /* a thread has begun to report its end */
 
     /* Watchdog, on the control thread. */
     uint64_t seen_progress;
@@ -96,15 +96,15 @@ struct gbx_device {
 /* --- device_main.c --- */
 
 /*
- * Runs a chip until the host closes the link; consumes the socket. What it can launch beside its
- * own entry is `programs`, which is copied. False when a kernel did not end, and so the memory it
- * uses must stay.
+ * Runs a chip until the host closes the link; consumes the socket. `programs`, which is copied, is
+ * what it can launch beside its own entry. False when a kernel did not end: the memory that it
+ * uses must then stay.
  */
 bool gbx_device_main(int link_socket, const gbx_program_set *programs);
 
 /*
  * Reports the end of the launch: code and counts in the control block, then the host's doorbell.
- * Once a launch; who is second is ignored.
+ * Only the first call of a launch counts.
  */
 void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches);
 
@@ -138,52 +138,52 @@ bool gbx_orchestrator_is_inside(gbx_device *device);
 /* A launch begins. */
 void gbx_watchdog_begin(gbx_device *device);
 
-/* Now and then while it runs: finds out when nothing has gone on for too long. */
+/* Called now and then while it runs: reports a hang when there was no progress for too long. */
 void gbx_watchdog_look(gbx_device *device);
 
 /* --- fault.c --- */
 
-/* Catches fatal signals for the whole process. */
+/* Catches fatal signals in all of the process. */
 gbx_status gbx_fault_catch_signals(gbx_device *device);
 
-/* Says what the calling thread is doing, so that a signal can name it. */
+/* Notes what the calling thread is doing, for the report of a signal. */
 void gbx_fault_enter_core(gbx_core *core);
 void gbx_fault_enter_orchestration(gbx_device *device);
 void gbx_fault_enter_loading(const gbx_device *device);
 void gbx_fault_leave(void);
 
-/* Gives the calling thread a stack for signals; returns its memory, NULL when there is none. */
+/* Gives the calling thread a stack for signals; returns it, NULL when memory is out. */
 void *gbx_fault_stack_create(void);
 void gbx_fault_stack_destroy(void *stack);
 
 /* Each records a fault, unless one was recorded before, and ends the launch. */
 void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns);
-/* No kernel runs, and nothing goes on. */
-void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns);
+/* No kernel runs: GBX_FAULT_ORCHESTRATION_HANG, or GBX_FAULT_HANG for the scheduler. */
+void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns);
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 
-/* Records that the link is closed; nobody is left to end the launch for. */
+/* Records that the link is closed. Does not end the launch: no host is left to hear of it. */
 void gbx_fault_record_link(gbx_device *device);
 
 /* --- lifeline.c --- */
 
 /*
  * Starts the thread that ends the chip process, and all that its kernels have started, when the
- * host closes the link or dies: whatever the other threads do. It never allocates.
+ * host closes the link or dies, whatever the other threads do. It never allocates.
  */
 gbx_status gbx_lifeline_start(gbx_device *device);
 
 /* --- kernel_loader.c --- */
 
-/* Runs GBX_ENTRY_LOAD_KERNEL; the reason of a failure goes to the control block's message. */
+/* Runs GBX_ENTRY_LOAD_KERNEL; on failure the reason is in the control block's message. */
 gbx_code gbx_kernel_load(gbx_device *device);
 void gbx_kernel_unload_all(gbx_device *device);
 
 /*
- * The symbol of a shared object, whose constructors have run; the object is the caller's to
- * dlclose. On failure the reason is in the control block's message. Control thread.
+ * Loads a shared object, which runs its constructors, and finds a symbol in it; the caller owns the
+ * object and calls dlclose. On failure the reason is in the control block's message. Control
+ * thread.
  */
 gbx_code gbx_object_load(gbx_device *device, const char *path, const char *symbol,
                          const char *definition, void **out_object, void **out_symbol);

@@ -29,7 +29,7 @@ void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64
     control->device_ns = gbx_clock_ns() - device->start_ns;
     control->task_count = tasks;
     control->dispatch_count = dispatches;
-    /* First, for the host may launch again as soon as it sees the next. */
+    /* First: the host may launch again as soon as it sees the store below. */
     atomic_store_explicit(&device->is_running, false, memory_order_release);
     /* Pairs with the host's look at the control block: the rest is filled in. */
     atomic_store_explicit(&control->finished_launch, launch_id, memory_order_release);
@@ -39,7 +39,7 @@ void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64
 void gbx_device_ring(gbx_device *device) {
     uint64_t one = 1;
     ssize_t rung = write(device->doorbell_fd, &one, sizeof one);
-    (void)rung; /* a host that does not hear it, for a kernel has closed it, looks by itself */
+    (void)rung; /* if a kernel has closed it, the host looks by itself, a little later */
 }
 
 void gbx_device_fail(gbx_device *device) {
@@ -81,9 +81,9 @@ static void start_launch(gbx_device *device, const gbx_launch_args *launch) {
                       launch->launch_id);
         return;
     }
-    /* Pairs with the release in gbx_device_finish: nobody reads the previous launch any more. */
+    /* Pairs with the release in gbx_device_finish: no thread reads the previous launch any more. */
     if (atomic_load_explicit(&device->is_running, memory_order_acquire)) {
-        gbx_log_error("chip: launch %" PRIu64 " came while another runs; ignored",
+        gbx_log_error("chip: launch %" PRIu64 " arrived while another was running; ignored",
                       launch->launch_id);
         return;
     }
@@ -112,7 +112,7 @@ static gbx_code fault_code(gbx_device *device) {
 static void end_failed_launch(gbx_device *device) {
     const gbx_program *program = device->program;
     uint32_t core_id = atomic_load_explicit(&device->fault_core, memory_order_relaxed);
-    uint32_t lost_count = core_id < device->core_count; /* the worker that will not come back */
+    uint32_t lost_count = core_id < device->core_count; /* the worker that never returns */
     for (int waited_ms = 0;
          program && waited_ms < FAULT_GRACE_MS && program->awake(device) > lost_count; ++waited_ms)
         poll(NULL, 0, 1);
@@ -122,7 +122,7 @@ static void end_failed_launch(gbx_device *device) {
                       0);
 }
 
-/* While a launch runs: shows that the chip is alive, and looks whether all is well. */
+/* While a launch runs: shows that the chip is alive, and looks for hangs and faults. */
 static void attend(gbx_device *device) {
     if (device->program) {
         uint64_t completed = device->program->tasks_completed(device);
@@ -136,7 +136,7 @@ static void attend(gbx_device *device) {
         end_failed_launch(device);
 }
 
-/* False when the event is no longer there to be heard. */
+/* False when the descriptor is no longer usable. */
 static bool hear_attention(const gbx_device *device) {
     uint64_t rings;
     return read(device->attention_fd, &rings, sizeof rings) == (ssize_t)sizeof rings ||
@@ -144,7 +144,7 @@ static bool hear_attention(const gbx_device *device) {
 }
 
 /*
- * Serves the host until it closes the link. While a launch runs the thread wakes up now and then to
+ * Serves the host until it closes the link. During a launch the thread wakes up now and then to
  * show that the chip is alive; between launches it sleeps.
  */
 static void serve(gbx_device *device) {
@@ -156,7 +156,7 @@ static void serve(gbx_device *device) {
         if (ready < 0 && errno != EINTR)
             return;
         if (ready > 0 && watched[1].revents && !hear_attention(device))
-            watched[1].fd = -1; /* closed by a kernel: looking now and then remains */
+            watched[1].fd = -1; /* closed by a kernel: the heartbeat still looks now and then */
         if (ready > 0 && watched[0].revents) {
             gbx_launch_args launch;
             /* Plain recv: a status would be allocated, and a kernel may have broken the heap. */
@@ -182,12 +182,13 @@ static gbx_status receive_boot(gbx_device *device) {
     const gbx_link_boot *boot = &device->boot;
     if (boot->magic != GBX_LINK_MAGIC || boot->version != GBX_LINK_VERSION)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "the host speaks version %" PRIu32 " of the link, this chip %" PRIu32,
+                        "the host speaks version %" PRIu32
+                        " of the link, this chip speaks %" PRIu32,
                         boot->version, GBX_LINK_VERSION);
     if (boot->blocks == 0 || boot->blocks > GBX_MAX_BLOCKS || boot->aicpu_threads == 0 ||
         boot->aicpu_threads > GBX_MAX_AICPU_THREADS)
         return gbx_fail(GBX_OUT_OF_RANGE,
-                        "%" PRIu32 " blocks and %" PRIu32 " AICPU threads were asked for",
+                        "unsupported number of blocks (%" PRIu32 ") or AICPU threads (%" PRIu32 ")",
                         boot->blocks, boot->aicpu_threads);
     return NULL;
 }
@@ -212,7 +213,7 @@ static gbx_status start_threads(gbx_device *device) {
     device->attention_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (device->attention_fd < 0)
         return gbx_fail(GBX_IO, "making the chip's event: %s", strerror(errno));
-    /* Not from the heap, as the device itself: a kernel that corrupts the heap leaves it alone. */
+    /* Not from the heap, which a kernel may corrupt. */
     device->program_state = mmap(NULL, device->programs.state_bytes, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (device->program_state == MAP_FAILED) {
@@ -249,7 +250,7 @@ static bool is_anyone_inside(gbx_device *device) {
     return gbx_orchestrator_is_inside(device);
 }
 
-/* Joins a thread, or leaves one alone that is still in a kernel; false then. */
+/* Joins a thread; detaches one that is still in a kernel and returns false. */
 static bool join(pthread_t thread, bool has_thread, bool is_inside) {
     if (has_thread && is_inside)
         pthread_detach(thread);
@@ -278,7 +279,7 @@ static bool stop_threads(gbx_device *device) {
     return is_clean;
 }
 
-/* Of a chip inside the host, which keeps the mapping of global memory. */
+/* Only for a chip inside the host, which keeps the mapping of global memory. */
 static void destroy(gbx_device *device) {
     gbx_kernel_unload_all(device);
     device->programs.destroy(device->program_state);
@@ -302,7 +303,7 @@ static void answer(const gbx_device *device, gbx_status status) {
 }
 
 bool gbx_device_main(int link_socket, const gbx_program_set *programs) {
-    /* Not from the heap: a kernel that corrupts the heap leaves the chip's own state alone. */
+    /* Not from the heap, which a kernel may corrupt. */
     gbx_device *device =
         mmap(NULL, sizeof *device, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (device == MAP_FAILED) {
@@ -318,7 +319,7 @@ bool gbx_device_main(int link_socket, const gbx_program_set *programs) {
         serve(device);
     gbx_status_free(status);
     if (is_process(device))
-        return true; /* it ends with all that is in it */
+        return true; /* the process ends now, and frees everything */
     if (!stop_threads(device))
         return false;
     destroy(device);

@@ -10,14 +10,14 @@ enum { SIGNAL_STACK_BYTES = 64 * 1024 };
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-/* What a signal handler needs to know, and nothing but the thread itself writes. */
+/* For signal handlers; only the thread itself writes them. */
 static _Thread_local gbx_core *current_core;
 static _Thread_local gbx_device *current_orchestration;
 static _Thread_local const gbx_device *current_loader;
 
 /*
- * A handler also runs on threads that a kernel started itself. The process holds one chip when
- * signals are caught, and this is set once, before any kernel.
+ * For handlers on threads that a kernel started itself. A process that catches signals holds one
+ * chip; set once, before any kernel runs.
  */
 static gbx_device *caught_device;
 static pid_t caught_pid;
@@ -40,7 +40,7 @@ void gbx_fault_leave(void) {
     current_loader = NULL;
 }
 
-/* The fault to fill in, or NULL when there is no launch or somebody was first. */
+/* The fault to fill in, or NULL when there is no launch or another thread was first. */
 static gbx_fault *claim(gbx_device *device) {
     if (!device || !device->control)
         return NULL;
@@ -49,7 +49,7 @@ static gbx_fault *claim(gbx_device *device) {
     return &device->control->fault;
 }
 
-/* From what kernels cannot reach; what global memory says may be scribbled over. */
+/* From memory that kernels cannot reach; they may have overwritten what is in global memory. */
 static void fill_core(gbx_fault *fault, gbx_core *core) {
     fault->core_id = core->id;
     fault->task_id = atomic_load_explicit(&core->task_id, memory_order_relaxed);
@@ -60,7 +60,8 @@ static void fill_core(gbx_fault *fault, gbx_core *core) {
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
     fault->signal = (uint32_t)info->si_signo;
-    /* Sent signals keep the sender where others keep the address, and SI_KERNEL keeps nothing. */
+    /* Only signals that an instruction raised have an address; SI_KERNEL says that it is unknown.
+     */
     if (info->si_code > 0 && info->si_code != SI_KERNEL) {
         fault->address_kind = GBX_ADDRESS_KNOWN;
         fault->address = (uint64_t)(uintptr_t)info->si_addr;
@@ -71,7 +72,7 @@ static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
     fault->func_id = GBX_NO_KERNEL;
 }
 
-/* Pairs with the acquire of whoever looks at the fault: the rest is filled in. */
+/* Pairs with the acquire of every reader of the fault: the rest is filled in. */
 static void publish(gbx_device *device, gbx_fault *fault, gbx_fault_kind kind) {
     atomic_store_explicit(&device->fault_core, fault->core_id, memory_order_relaxed);
     atomic_store_explicit(&device->fault_kind, (uint32_t)kind, memory_order_relaxed);
@@ -89,7 +90,7 @@ void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_co
     gbx_device_fail(core->device);
 }
 
-static void record_hang_of_no_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
+void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
     gbx_fault *fault = claim(device);
     if (!fault)
         return;
@@ -97,14 +98,6 @@ static void record_hang_of_no_core(gbx_device *device, gbx_fault_kind kind, int6
     fault->running_ns = running_ns;
     publish(device, fault, kind);
     gbx_device_fail(device);
-}
-
-void gbx_fault_record_orchestration_hang(gbx_device *device, int64_t running_ns) {
-    record_hang_of_no_core(device, GBX_FAULT_ORCHESTRATION_HANG, running_ns);
-}
-
-void gbx_fault_record_scheduler_hang(gbx_device *device, int64_t running_ns) {
-    record_hang_of_no_core(device, GBX_FAULT_HANG, running_ns);
 }
 
 void gbx_fault_record_thread_end(gbx_device *device) {
@@ -116,7 +109,7 @@ void gbx_fault_record_thread_end(gbx_device *device) {
         fill_core(fault, current_core);
     publish(device, fault, GBX_FAULT_THREAD);
     gbx_device_fail(device);
-    /* Like a thread that faults: what its end would run has nothing to stand on any more. */
+    /* Parks like a thread that faults: its cleanup must not run on state that may be broken. */
     while (device == caught_device)
         pause();
 }
@@ -128,7 +121,7 @@ void gbx_fault_record_link(gbx_device *device) {
 }
 
 /*
- * The thread never runs on: its kernel, or its orchestration, may hold anything in any state. It
+ * The thread never continues: its kernel or orchestration may have left anything in any state. It
  * parks, the control thread ends the launch, and the host ends the process.
  */
 static _Noreturn void park(gbx_device *device, const siginfo_t *info) {
@@ -144,10 +137,10 @@ static _Noreturn void park(gbx_device *device, const siginfo_t *info) {
         pause();
 }
 
-/* A fault that nobody can answer for leaves a note and ends the process the way it came. */
+/* Parks on a core or an orchestration. Elsewhere records the fault and ends the process with it. */
 static void on_fatal_signal(int number, siginfo_t *info, void *context) {
     (void)context;
-    /* A process that a kernel forked is not the chip: it speaks for nobody, and ends. */
+    /* A process that a kernel forked is not the chip: it records nothing, and ends. */
     bool is_chip = getpid() == caught_pid;
     if (is_chip && (current_core || current_orchestration))
         park(caught_device, info);
@@ -172,7 +165,7 @@ gbx_status gbx_fault_catch_signals(gbx_device *device) {
     return NULL;
 }
 
-/* The memory of a signal stack remembers the stack that it took the place of. */
+/* A signal stack, and the one that it replaced. */
 typedef struct signal_stack {
     stack_t previous;
     _Alignas(64) char bytes[SIGNAL_STACK_BYTES];

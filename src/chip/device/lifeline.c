@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "chip/device/device.h"
 
-/* Ends this process and those that kernels started, which are of its group. */
+/* Ends this process and those that kernels started, which are in its group. */
 static _Noreturn void end_all(void) {
     if (getpgrp() == getpid())
         kill(0, SIGKILL);
@@ -23,17 +23,17 @@ static void *lifeline_main(void *argument) {
         if (gbx_poll(watched, 2, INT64_MAX) < 0)
             end_all();
         if (watched[0].revents & POLLNVAL)
-            gbx_fault_record_link(device); /* closed by a kernel, of all things */
+            gbx_fault_record_link(device); /* a kernel has closed it */
         if (watched[0].revents || (watched[1].revents & POLLIN))
             end_all();
         if (watched[1].revents)
-            watched[1].fd = -1; /* closed by a kernel: the link still tells */
+            watched[1].fd = -1; /* closed by a kernel: the link is still watched */
     }
 }
 
 gbx_status gbx_lifeline_start(gbx_device *device) {
     device->host_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
-    /* A host that is gone already has left this process to another parent. */
+    /* If the host is gone already, this process has another parent. */
     if (device->host_fd < 0 || getppid() != (pid_t)device->boot.host_pid)
         return gbx_fail(GBX_DEVICE_LOST, "watching the host: it is gone");
     pthread_t thread;

@@ -1,8 +1,8 @@
 #include "base/clock.h"
 #include "chip/device/device.h"
 
-/* Looks are 50 ms apart; on a machine that is busy, somewhat more. So much less than any timeout
- * that a machine which stood still is not taken for a kernel that hangs. */
+/* Looks are 50 ms apart, a little more on a busy machine. A longer gap means that the machine stood
+ * still, and does not count as a hang. */
 #define MOST_BETWEEN_LOOKS_NS (100 * GBX_NS_PER_MS)
 
 void gbx_watchdog_begin(gbx_device *device) {
@@ -15,7 +15,7 @@ void gbx_watchdog_begin(gbx_device *device) {
     }
 }
 
-/* Since when each core runs what it runs, as far as looking now and then can tell. */
+/* Since when each core runs its kernel, as exactly as the interval between looks allows. */
 static void note_cores(gbx_device *device, int64_t now_ns) {
     for (uint32_t i = 0; i < device->core_count; ++i) {
         gbx_core *core = &device->cores[i];
@@ -41,13 +41,14 @@ static void report_hang(gbx_device *device, int64_t now_ns) {
     if (oldest)
         gbx_fault_record_hang(oldest, now_ns - oldest->seen_ns, busy_count - 1);
     else if (gbx_orchestrator_is_inside(device))
-        gbx_fault_record_orchestration_hang(device, now_ns - device->progress_ns);
+        gbx_fault_record_hang_off_core(device, GBX_FAULT_ORCHESTRATION_HANG,
+                                       now_ns - device->progress_ns);
     else if (device->program->awake(device) > 0 &&
              now_ns - device->progress_ns > 2 * (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS)
-        gbx_fault_record_scheduler_hang(device, now_ns - device->progress_ns);
+        gbx_fault_record_hang_off_core(device, GBX_FAULT_HANG, now_ns - device->progress_ns);
 }
 
-/* Time in which this thread did not run either, for the process was stopped, is nobody's hang. */
+/* Time in which this thread did not run either, because the process was stopped, does not count. */
 static void forgive_absence(gbx_device *device, int64_t now_ns) {
     int64_t away_ns = now_ns - device->looked_ns - MOST_BETWEEN_LOOKS_NS;
     device->looked_ns = now_ns;

@@ -7,7 +7,7 @@ static bool is_stopping(gbx_device *device) {
     return atomic_load_explicit(&device->is_stopping, memory_order_acquire);
 }
 
-/* Sleeps until a program wants this worker; false when the chip stops. */
+/* Sleeps until a program wakes this worker; false when the chip stops. */
 static bool await_call(gbx_worker *worker) {
     for (;;) {
         uint32_t seen = gbx_doorbell_read(&worker->bell);
@@ -48,7 +48,7 @@ gbx_status gbx_worker_start(gbx_worker *worker) {
     if (error)
         return gbx_fail(GBX_EXHAUSTED,
                         "starting the thread of core %u of %u: %s; open fewer blocks, or raise the "
-                        "limits of memory and threads (ulimit)",
+                        "limits on memory and threads (ulimit)",
                         worker->id + 1, worker->device->core_count, strerror(error));
     worker->has_thread = true;
     return NULL;

@@ -13,8 +13,7 @@ static gbx_status check_limit(const char *what, uint64_t wanted, uint64_t most) 
     if (wanted <= most)
         return NULL;
     return gbx_fail(GBX_OUT_OF_RANGE,
-                    "opening a chip: %" PRIu64 " %s were asked for, at most %" PRIu64
-                    " are possible",
+                    "opening a chip: %" PRIu64 " %s requested, at most %" PRIu64 " are possible",
                     wanted, what, most);
 }
 
@@ -44,7 +43,7 @@ static gbx_status resolve_config(const gbx_chip_config *config, gbx_device_funct
     return NULL;
 }
 
-/* The control block and the room for a launch's payload are one allocation of the chip's own. */
+/* The control block and the room for a launch's payload: one allocation that the chip owns. */
 typedef struct own_memory {
     gbx_control_block control;
     uint64_t payload[GBX_MAX_PAYLOAD_BYTES / sizeof(uint64_t)];
@@ -99,9 +98,7 @@ void gbx_chip_close(gbx_chip *chip) {
 gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing) {
     if (chip->failure == GBX_OK)
         return NULL;
-    return gbx_fail(GBX_DEVICE_LOST,
-                    "%s: this chip has failed before (%s) and runs nothing more; close it and "
-                    "open another",
+    return gbx_fail(GBX_DEVICE_LOST, "%s: this chip has failed (%s); close it and open another",
                     doing, gbx_code_name(chip->failure));
 }
 
@@ -132,7 +129,7 @@ gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
     return gbx_chip_ops(chip)->alloc(chip->hal, bytes, ALLOC_ALIGNMENT, out_address);
 }
 
-/* The chip's own memory is not the caller's to free or to write. */
+/* Callers may not free or write the chip's own memory. */
 static gbx_status check_foreign(const gbx_chip *chip, const char *doing, uint64_t address) {
     if (address < chip->control || address - chip->control >= sizeof(own_memory))
         return NULL;
@@ -159,8 +156,8 @@ gbx_status gbx_gm_map(gbx_chip *chip, uint64_t address, uint64_t bytes, void **o
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     if (!ops->map)
         return gbx_fail(GBX_UNSUPPORTED,
-                        "mapping 0x%" PRIx64 ": on %s the host has no mapping of global memory; "
-                        "copy instead",
+                        "mapping 0x%" PRIx64
+                        ": the host of %s cannot map global memory; copy instead",
                         address, ops->name);
     GBX_TRY(check_foreign(chip, "mapping", address));
     return ops->map(chip->hal, address, bytes, out_pointer);

@@ -8,11 +8,11 @@
 typedef struct gbx_kernel_entry {
     char name[GBX_MAX_KERNEL_NAME + 1]; /* empty: not registered */
     gbx_core_type core;
-    /* For dumps, as gbx_kernel has them; each may be NULL. */
+    /* For dumps, as in gbx_kernel; each may be NULL. */
     char *signature;
     char *arg_names;
     char *object_path; /* absolute; NULL for a function */
-    char *origin;      /* the source that the object was made of */
+    char *origin;      /* the source of the object */
     char *compile_flags;
     char *link_flags;
 } gbx_kernel_entry;
@@ -26,11 +26,11 @@ typedef struct gbx_chip_place {
     uint32_t block_num;
 } gbx_chip_place;
 
-/* How a launch failed, beside the code and the sentence of its status. The numbers of a place are
- * as the chip told them, whatever they are. */
+/* How a launch failed, beside the code and the message of its status. The numbers of a place are
+ * those that the chip reported, unchecked. */
 typedef struct gbx_chip_fault {
-    gbx_fault_kind kind; /* GBX_FAULT_NONE: the chip did not tell */
-    uint32_t signal;     /* that was raised, or that ended the chip's process; 0 */
+    gbx_fault_kind kind; /* GBX_FAULT_NONE: unknown */
+    uint32_t signal;     /* raised, or what killed the chip's process; 0: none */
     gbx_address_kind address_kind;
     uint64_t address;
     gbx_chip_place place;
@@ -43,8 +43,8 @@ struct gbx_chip {
     uint32_t aicpu_threads;
     uint64_t control;     /* device address of the gbx_control_block */
     uint64_t scratch;     /* device address of the payload of a launch */
-    uint64_t launches;    /* how many there were */
-    gbx_code failure;     /* why the chip runs nothing more; GBX_OK while it does */
+    uint64_t launches;    /* how many there were so far */
+    gbx_code failure;     /* why the chip takes no more launches; GBX_OK while it does */
     gbx_chip_fault fault; /* of the last launch */
     gbx_kernel_entry kernels[GBX_MAX_KERNELS];
 };
@@ -59,27 +59,28 @@ static inline const gbx_hal_ops *gbx_chip_ops(const gbx_chip *chip) {
 /* Runs a chip inside this process until the host closes the link, as gbx_device_main. */
 typedef bool (*gbx_device_function)(int link_socket);
 
-/* gbx_chip_open, but for what runs where the chip is a thread. */
+/* gbx_chip_open; device_main is the chip where it runs on a thread. */
 GBX_MUST_USE gbx_status gbx_chip_open_with(const gbx_chip_config *config,
                                            gbx_device_function device_main, gbx_chip **out_chip);
 
-/* Refuses a chip that has failed before, saying so after `doing`. */
+/* Fails for a chip that has failed; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing);
 
 /* --- launch.c --- */
 
-/* Who listens to what the chip tells of a run. */
+/* What the host does for a dump while a run lasts. */
 typedef struct gbx_chip_listener {
     void *context;
-    uint64_t dump_data_base; /* goes with the launch, as do the flags */
+    uint64_t dump_data_base; /* passed with the launch, as are the flags */
     uint32_t dump_flags;
-    /* The chip has rung, or some time has passed: on the thread that waits for the launch. */
+    /* The chip has rung, or some time has passed. Called on the thread that waits for the launch.
+     */
     void (*attend)(void *context);
-    /* What the orchestration is called with, before it is. A failure ends the run. */
+    /* The arguments of the orchestration, before it is called. A failure ends the run. */
     gbx_status (*receive)(void *context, const gbx_run_args *run);
 } gbx_chip_listener;
 
-/* One entry of the chip, on a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in before. */
+/* One entry of the chip, with a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in. */
 typedef struct gbx_chip_launch_config {
     uint32_t entry;
     uint32_t timeout_ms;
@@ -87,22 +88,22 @@ typedef struct gbx_chip_launch_config {
     uint64_t payload_bytes;
     void (*progress)(void *context, uint64_t tasks_completed); /* may be NULL */
     void *progress_context;
-    const gbx_chip_listener *listener; /* NULL: nobody listens */
+    const gbx_chip_listener *listener; /* NULL: no dump */
 } gbx_chip_launch_config;
 
 /*
- * Runs it and waits for its end. What the chip says at its end, and how it fails, is the status;
- * GBX_BAD_GRAPH leaves the details to gbx_chip_read_message. `out_result` may be NULL.
+ * Runs it and waits for its end. The status says how it failed; for GBX_BAD_GRAPH the details are
+ * in gbx_chip_read_message. `out_result` may be NULL.
  */
 GBX_MUST_USE gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
                                         gbx_call_result *out_result);
 
-/* The first bytes of what the chip left as its message. Trust nothing in it. */
+/* The first bytes of the chip's message. Trust nothing in it. */
 GBX_MUST_USE gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes);
 
 /* --- kernel.c --- */
 
-/* Whether a kernel can be registered like this, before anything is compiled for it. */
+/* Fails where the kernel cannot be registered, before anything is compiled. */
 GBX_MUST_USE gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel);
 
 /* Loads a kernel that was checked: `path` is absolute, or NULL with a function. */

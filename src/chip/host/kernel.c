@@ -33,7 +33,8 @@ static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel)
 
 /* --- signature and names --- */
 
-/* The next of a list by commas, and how long it is; NULL at its end. An empty list has one. */
+/* The next item of a list separated by commas, and its length; NULL at the end of the list. An
+ * empty list has one item. */
 static const char *next_item(const char **rest, size_t *out_length) {
     const char *item = *rest;
     if (!item)
@@ -43,7 +44,7 @@ static const char *next_item(const char **rest, size_t *out_length) {
     return item;
 }
 
-/* A word of a signature, whose dtype is one where it has one. */
+/* False for a word that no signature can have, or whose dtype is unknown. */
 static bool read_parameter(const char *item, size_t length, uint32_t *out_parameter) {
     const char *dtype;
     char name[32];
@@ -66,10 +67,11 @@ static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
     while ((item = kernel->signature[0] ? next_item(&rest, &length) : NULL)) {
         uint32_t parameter;
         if (!read_parameter(item, length, &parameter))
-            return gbx_fail(GBX_INVALID_ARGUMENT,
-                            "registering kernel %s: signature \"%s\": \"%.*s\" is none of in, out, "
-                            "inout, scalar, scalar:DTYPE",
-                            kernel->name, kernel->signature, (int)length, item);
+            return gbx_fail(
+                GBX_INVALID_ARGUMENT,
+                "registering kernel %s: signature \"%s\": unknown word \"%.*s\"; expected in, "
+                "out, inout, scalar or scalar:DTYPE",
+                kernel->name, kernel->signature, (int)length, item);
         ++*(parameter == GBX_PARAMETER_SCALAR ? &scalars : &tensors);
     }
     *out_count = tensors + scalars;
@@ -94,10 +96,11 @@ static gbx_status check_names(const gbx_kernel *kernel, size_t expected) {
     }
     if (count == expected)
         return NULL;
-    return gbx_fail(GBX_INVALID_ARGUMENT,
-                    "registering kernel %s: arg_names \"%s\" are %zu, the signature has %zu; one "
-                    "for each is expected, by commas",
-                    kernel->name, kernel->arg_names, count, expected);
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT,
+        "registering kernel %s: arg_names \"%s\" has %zu names, the signature %zu words; give one "
+        "name for each, separated by commas",
+        kernel->name, kernel->arg_names, count, expected);
 }
 
 gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel) {
@@ -113,8 +116,7 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel)
         GBX_TRY(check_signature(kernel, &count));
     else if (kernel->arg_names)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "registering kernel %s: arg_names without a signature; both are in its "
-                        "order",
+                        "registering kernel %s: arg_names is set without a signature; set both",
                         kernel->name);
     return kernel->arg_names ? check_names(kernel, count) : NULL;
 }
@@ -134,8 +136,8 @@ static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *pat
                                      .payload_bytes = sizeof block};
     gbx_status status = gbx_chip_launch(chip, &launch, NULL);
     if (gbx_status_code(status) == GBX_DEVICE_HUNG)
-        return gbx_status_annotate(
-            status, "registering kernel %s, of which a constructor may never end", kernel->name);
+        return gbx_status_annotate(status, "registering kernel %s, whose constructor may never end",
+                                   kernel->name);
     return gbx_status_annotate(status, "registering kernel %s", kernel->name);
 }
 
@@ -149,7 +151,7 @@ static void forget(gbx_kernel_entry *entry) {
     *entry = (gbx_kernel_entry){0};
 }
 
-/* True also where there is nothing to copy. */
+/* True for NULL, too. */
 static bool copy_text(const char *text, char **out_copy) {
     *out_copy = text ? strdup(text) : NULL;
     return !text || *out_copy;
@@ -175,7 +177,7 @@ gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel, const 
     gbx_status status = load(chip, kernel, path);
     if (status)
         forget(entry);
-    else /* the name is what makes it registered */
+    else /* a kernel with a name is registered */
         snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
     return status;
 }

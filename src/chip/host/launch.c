@@ -8,10 +8,10 @@
 
 /* How often the host looks whether a chip that has not rung is still alive. */
 #define LOOK_NS (200 * GBX_NS_PER_MS)
-/* The chip's own watchdog speaks first; the host's has this much more patience. */
+/* The host waits this much longer than the chip's own watchdog, which reports first. */
 #define SILENCE_MARGIN_NS (3 * GBX_NS_PER_SECOND)
 
-/* The part of the control block that tells how a launch ended. */
+/* The part of the control block that says how a launch ended. */
 typedef struct control_header {
     uint64_t magic;
     uint64_t finished_launch;
@@ -29,7 +29,7 @@ static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t b
     return gbx_chip_ops(chip)->copy_out(chip->hal, to, chip->control + offset, bytes);
 }
 
-/* --- how it failed: each marks the chip as failed, and says in chip->fault how --- */
+/* --- how it failed: each marks the chip as failed and fills in chip->fault --- */
 
 enum { PLACE_BYTES = 256 };
 
@@ -45,8 +45,8 @@ static const char *signal_name(uint32_t number, char buffer[24]) {
 }
 
 /*
- * "kernel add (func 3) of task 17 on core 4 (AIV0 of chip block 1), task block 2 of 8", whatever
- * the numbers are.
+ * "kernel add (func 3) of task 17 on core 4 (AIV0 of chip block 1), task block 2 of 8". Takes any
+ * numbers.
  */
 static void describe_place(const gbx_chip *chip, gbx_chip_place at, char out_text[PLACE_BYTES]) {
     const char *name = at.func_id < GBX_MAX_KERNELS ? chip->kernels[at.func_id].name : "";
@@ -61,7 +61,7 @@ static void describe_place(const gbx_chip *chip, gbx_chip_place at, char out_tex
 
 static const gbx_chip_fault unknown_fault = {.place = {.func_id = GBX_NO_KERNEL}};
 
-/* What the chip told, without kinds that there are not. */
+/* Keeps what the chip reported, but for unknown kinds. */
 static void note_fault(gbx_chip *chip, const gbx_fault *fault) {
     uint32_t kind = fault->kind;
     bool is_of_core = fault->core_id != GBX_NO_CORE && kind != GBX_FAULT_ORCHESTRATION &&
@@ -106,17 +106,15 @@ static gbx_status report_fault(gbx_chip *chip, gbx_code code) {
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
         return gbx_fail(code,
                         "%s made no progress for %.1f s, nor did %" PRIu32
-                        " other core%s; a wait that never ends, or a longer timeout is needed",
+                        " other core%s; they wait forever, or need a longer timeout",
                         what, (double)fault.running_ns / 1e9, fault.other_cores,
                         fault.other_cores == 1 ? "" : "s");
     if (code == GBX_DEVICE_HUNG)
-        return gbx_fail(code,
-                        "%s made no progress for %.1f s; a loop that never ends, or a longer "
-                        "timeout is needed",
-                        what, (double)fault.running_ns / 1e9);
+        return gbx_fail(
+            code, "%s made no progress for %.1f s; it loops forever, or needs a longer timeout",
+            what, (double)fault.running_ns / 1e9);
     if (fault.kind == GBX_FAULT_THREAD)
-        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it has to return",
-                        what);
+        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it must return", what);
     if (fault.address_kind == GBX_ADDRESS_KNOWN)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
     else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
@@ -134,7 +132,7 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
     text[0] = '\0';
     chip->fault = unknown_fault;
     GBX_TRY(read_control(chip, offsetof(gbx_control_block, magic), &magic, sizeof magic));
-    /* The chip never writes the magic: whoever did wrote over the rest too. */
+    /* The chip never writes the magic: a kernel that did has overwritten the rest, too. */
     if (magic != GBX_CONTROL_MAGIC) {
         snprintf(text, bytes, " after a kernel had overwritten its control block");
         return NULL;
@@ -156,7 +154,7 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
     return NULL;
 }
 
-/* ...for a chip process that ended. */
+/* The same for a chip process that ended. */
 static gbx_status report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
     chip->failure = GBX_DEVICE_LOST;
     gbx_fault fault;
@@ -170,7 +168,7 @@ static gbx_status report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
         fault.kind == GBX_FAULT_LINK)
         chip->fault.kind = fault.kind;
     if (ending->exit_signal)
-        snprintf(how, sizeof how, "was ended by %s",
+        snprintf(how, sizeof how, "was killed by %s",
                  signal_name((uint32_t)ending->exit_signal, name));
     else if (ending->exit_code >= 0)
         snprintf(how, sizeof how, "exited with code %d", ending->exit_code);
@@ -180,14 +178,14 @@ static gbx_status report_ending(gbx_chip *chip, const gbx_hal_event *ending) {
     if (fault.kind == GBX_FAULT_LOADING)
         where = " in a constructor of the shared object being loaded";
     else if (fault.kind == GBX_FAULT_OUTSIDE)
-        where = " on a thread that is no core of the chip";
+        where = " on a thread that is not a core of the chip";
     else if (fault.kind == GBX_FAULT_LINK)
         where = " because a kernel had closed its link to the host";
-    return gbx_fail(GBX_DEVICE_LOST, "the chip process %s%s%s; open another chip to go on", how,
+    return gbx_fail(GBX_DEVICE_LOST, "the chip process %s%s%s; open another chip to continue", how,
                     where, running);
 }
 
-/* ...for a chip that no longer answers. */
+/* The same for a chip that no longer answers. */
 static gbx_status report_silence(gbx_chip *chip, int64_t silent_ns) {
     chip->failure = GBX_DEVICE_HUNG;
     char running[PLACE_BYTES + 64];
@@ -200,7 +198,7 @@ static gbx_status report_silence(gbx_chip *chip, int64_t silent_ns) {
 
 /* --- running --- */
 
-/* A launch that has ended counts, rung or not, and also when the chip has ended since. */
+/* A launch that has ended counts even if the chip did not ring, or has ended since. */
 static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config,
                             control_header *out_header) {
     int64_t patience_ns = (int64_t)config->timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
@@ -211,8 +209,7 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
         gbx_hal_event event;
         uint64_t finished_launch;
         GBX_TRY(gbx_chip_ops(chip)->wait(chip->hal, LOOK_NS, &event));
-        /* The id comes first and alone: it pairs with the chip's release, so that the rest is read
-         * as it was reported. */
+        /* Read first, on its own: it pairs with the chip's release, so the rest is complete. */
         GBX_TRY(read_control(chip, offsetof(gbx_control_block, finished_launch), &finished_launch,
                              sizeof finished_launch));
         if (finished_launch == chip->launches)
@@ -230,7 +227,7 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
         if (config->progress)
             config->progress(config->progress_context, tasks_so_far);
         int64_t now_ns = gbx_clock_ns();
-        /* Time in which the host itself was stopped is not the chip's silence. */
+        /* Time in which the host itself was stopped does not count. */
         int64_t away_ns = now_ns - looked_ns - 5 * LOOK_NS;
         looked_ns = now_ns;
         if (away_ns > 0)
@@ -274,13 +271,12 @@ static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
     case GBX_DEVICE_LOST:
         chip->failure = GBX_DEVICE_LOST;
         return gbx_fail(GBX_DEVICE_LOST,
-                        "launching: the chip has failed in the launch before, as that ended; open "
-                        "another");
+                        "the chip failed at the end of the previous launch; open another");
     case GBX_BAD_GRAPH:
-        return gbx_fail(GBX_BAD_GRAPH, "the chip found the graph to be wrong");
+        return gbx_fail(GBX_BAD_GRAPH, "the chip found an error in the graph");
     default:
         chip->failure = GBX_INTERNAL;
-        return gbx_fail(GBX_INTERNAL, "launching: the chip refused it with code %" PRIu32,
+        return gbx_fail(GBX_INTERNAL, "the chip refused the launch with code %" PRIu32,
                         header->code);
     }
 }
@@ -292,7 +288,7 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
     gbx_hal_event event;
     chip->fault = unknown_fault;
     GBX_TRY(ops->wait(chip->hal, 0, &event));
-    if (event.kind == GBX_HAL_LOST) /* before what it left in the control block is cleared */
+    if (event.kind == GBX_HAL_LOST) /* reported before the control block is cleared */
         return report_ending(chip, &event);
     GBX_TRY(ops->copy_in(chip->hal, chip->scratch, config->payload, config->payload_bytes));
     GBX_TRY(ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, fault), zeros,
@@ -310,7 +306,7 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
         launch.dump_flags = config->listener->dump_flags;
     }
     gbx_status status = ops->launch(chip->hal, &launch);
-    /* A chip that is gone is described by its ending, which the wait finds at once. */
+    /* If the chip is gone, the wait finds out how it ended. */
     if (status && gbx_status_code(status) != GBX_DEVICE_LOST)
         return status;
     gbx_status_free(status);

@@ -8,7 +8,7 @@ static gbx_status open_chip(const gbx_hal_config *config, gbx_hal **out_hal) {
     return gbx_sim_open(&gbx_a5sim_ops, false, config, out_hal);
 }
 
-/* What a copy of `bytes` at `address` came to: its errno, and how many were moved. */
+/* Fails where a copy of `bytes` at `address` failed with an errno, or moved fewer. */
 static gbx_status check_moved(const char *doing, uint64_t address, uint64_t bytes, int error,
                               size_t moved) {
     if (!error && moved == bytes)
@@ -37,7 +37,7 @@ static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes
 
 const gbx_hal_ops gbx_a5sim_ops = {
     .name = "a5sim",
-    .description = "the host has no mapping of global memory; bytes move by copies",
+    .description = "the host cannot map global memory; bytes are copied",
     .open = open_chip,
     .close = gbx_sim_close,
     .alloc = gbx_sim_alloc,

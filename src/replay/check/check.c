@@ -17,17 +17,17 @@ typedef struct checking {
     gbx_replay_engine *engine;
     gbx_entries *entries;
     const gbx_replay_task *task;
-    const void *const *got; /* NULL: what the dump holds */
+    const void *const *got; /* NULL: the outputs in the dump */
     const gbx_check_reference *references;
     size_t reference_count;
-    unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* what references left, by output of the result */
+    unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* results of references, by output */
     gbx_check_result *result;
     const char *objects[GBX_SUBTASK_COUNT];
     bool is_running;
-    bool is_unsteady; /* references leave something else when they run again */
+    bool is_unsteady; /* references give different results when run again */
 } checking;
 
-/* The first is a large number in every float, so that what is added to it shows. */
+/* The first is a large number in every float: a reference that adds to it shows. */
 static const unsigned char poisons[2] = {0x5a, 0xa5};
 
 static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
@@ -60,7 +60,7 @@ static const gbx_check_reference *find_reference(const checking *c, uint32_t fun
     return NULL;
 }
 
-/* The objects of the task's kernels; false, and the reason told, where one has none. */
+/* Finds the objects of the task's kernels; false, with the reason set, if one has none. */
 static bool find_objects(checking *c) {
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         c->objects[i] = NULL;
@@ -105,7 +105,7 @@ static gbx_tolerance tolerance_of(const checking *c, uint32_t dtype) {
     return loosest;
 }
 
-/* --- which outputs --- */
+/* --- outputs --- */
 
 /* "y (argument 1)", "argument 1" */
 enum { ARGUMENT_BYTES = 256 };
@@ -117,7 +117,7 @@ static const char *argument_text(const char *name, uint32_t slot, char out_text[
     return out_text;
 }
 
-/* Tells of the first output that is missing. */
+/* Sets the reason for the first missing output. */
 static gbx_status note_missing(const checking *c, const gbx_replay_argument *argument) {
     char text[ARGUMENT_BYTES];
     const char *why = "is not in the dump";
@@ -132,7 +132,7 @@ static gbx_status note_missing(const checking *c, const gbx_replay_argument *arg
         if (entry.head->arg_index != argument->slot || entry.head->stage != GBX_STAGE_AFTER)
             continue;
         if (entry.head->flags & GBX_FLAG_IN_FLIGHT)
-            why = "was recorded before the task had completed";
+            why = "was recorded before the task completed";
         else if (entry.head->flags & GBX_FLAG_TRUNCATED)
             why = "is truncated in the dump (--dump-max-tensor)";
         else if (entry.head->flags & GBX_FLAG_OVERWRITTEN)
@@ -175,7 +175,7 @@ static gbx_status start(checking *c, unsigned char poison) {
     return NULL;
 }
 
-/* Waits for the references; false where they did not survive it. */
+/* Waits for the references; *out_is_done is false after a fault. */
 static gbx_status finish(checking *c, bool *out_is_done) {
     gbx_replay_outcome outcome = {0};
     c->is_running = false;
@@ -202,7 +202,7 @@ static gbx_status fetch(const checking *c, const gbx_check_output *output, void 
 
 /* --- comparing --- */
 
-/* Takes what was not written out of all, so that it counts as equal; `again` may be NULL. */
+/* Clears unwritten elements in all payloads, so that they count as equal; `again` may be NULL. */
 static void compare(checking *c, gbx_check_output *output, void *got, void *want, void *again) {
     gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
     if (again && c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
@@ -260,9 +260,9 @@ static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_
     return status;
 }
 
-/* --- all of it --- */
+/* --- checking --- */
 
-/* The references run when it comes back, unless the task cannot be checked. */
+/* Starts the references, unless the task cannot be checked. */
 static gbx_status begin_check(checking *c) {
     if (!find_objects(c))
         return NULL;
@@ -283,14 +283,13 @@ static gbx_status begin_check(checking *c) {
         }
     }
     if (result->output_count == 0 && result->missing_outputs == 0)
-        not_checked(result, "it has no outputs that could be compared");
+        not_checked(result, "it has no outputs to compare");
     return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
 }
 
 static gbx_status compare_all(checking *c, bool has_again) {
     for (uint32_t i = 0; i < c->result->output_count; ++i)
         GBX_TRY(compare_output(c, i, has_again));
-    /* Another thing than before, or nothing at all, says nothing of the kernel. */
     gbx_check_result *result = c->result;
     const gbx_check_output *unwritten = NULL;
     uint64_t compared = 0;
@@ -306,8 +305,8 @@ static gbx_status compare_all(checking *c, bool has_again) {
         }
     }
     if (c->is_unsteady) {
-        not_checked(result, "its reference leaves something else each time: it reads an output "
-                            "before it writes it, or values that nobody gave it");
+        not_checked(result, "its reference gives different results each time: it reads an output "
+                            "before writing it, or uninitialized values");
         result->output_count = 0;
     } else if (result->verdict == GBX_CHECK_INTRODUCED) {
         result->reason[0] = '\0';
@@ -320,7 +319,7 @@ static gbx_status compare_all(checking *c, bool has_again) {
     return NULL;
 }
 
-/* What a disk changed is no kernel's fault. */
+/* Data that changed on disk is not the kernel's fault. */
 static gbx_status look_for_damage(const checking *c) {
     for (uint32_t i = 0; i < c->task->argument_count; ++i) {
         const gbx_replay_argument *argument = &c->task->arguments[i];
@@ -332,7 +331,7 @@ static gbx_status look_for_damage(const checking *c) {
         if (!is_damaged)
             continue;
         not_checked(c->result,
-                    "%s is damaged in the dump: it has not the hash that was taken of it",
+                    "%s is damaged in the dump: its hash no longer matches; run glassbox verify",
                     argument_text(argument->name, argument->slot, text));
         c->result->output_count = 0;
         return NULL;
@@ -340,12 +339,12 @@ static gbx_status look_for_damage(const checking *c) {
     return NULL;
 }
 
-/* Nobody is blamed before the reference has said the same twice. */
+/* A task is only wrong if its reference gives the same result twice. */
 static gbx_status compare_outputs(checking *c) {
     bool is_done, has_poison = false;
     GBX_TRY(finish(c, &is_done));
     if (is_done) {
-        /* What references left of each output; some of it may not have been written. */
+        /* Results of the references; some elements may still hold poison. */
         for (uint32_t i = 0; i < c->result->output_count; ++i) {
             const gbx_check_output *output = &c->result->outputs[i];
             void *payload;
@@ -399,8 +398,8 @@ struct gbx_check_job {
     gbx_replay_task task;
 };
 
-/* What does not fit into memory is a matter of this task; so is what the dump does not hold of it,
- * or holds in contradiction, where its records are what is read. */
+/* Tensors that do not fit into memory concern only this task; so do records that are missing or
+ * contradict each other, while the task is read. */
 static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool is_reading) {
     gbx_code code = gbx_status_code(status);
     bool is_of_records = is_reading && (code == GBX_NOT_FOUND || code == GBX_BAD_FORMAT);

@@ -1,6 +1,6 @@
 /*
- * Is a task right for its own inputs? Its reference kernels run on the inputs that the dump holds,
- * and what they leave is compared with the outputs that the dump holds.
+ * Is a task right for its own inputs? Runs its reference kernels on the inputs in the dump, and
+ * compares the results with the outputs in the dump.
  */
 #ifndef GBX_REPLAY_CHECK_CHECK_H
 #define GBX_REPLAY_CHECK_CHECK_H
@@ -13,19 +13,18 @@
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {
     uint32_t func_id;
-    const char *object; /* shared object of the reference; NULL where the kernel has none */
-    const char
-        *why_not; /* where it has none: "hung in an earlier task"; NULL: the scene names none */
-    double rtol;  /* negative where the scene does not say, like the next */
+    const char *object;  /* shared object of the reference; NULL if the kernel has none */
+    const char *why_not; /* without object: "hung in an earlier task"; NULL: not in the scene */
+    double rtol;         /* negative if the scene does not have it, like the next */
     double atol;
 } gbx_check_reference;
 
 typedef struct gbx_check_output {
     uint32_t argument;         /* of the task */
-    uint32_t slot;             /* of it, in args[], like all up to the tensor */
-    const char *name;          /* NULL where it has none; lives as long as the reader */
+    uint32_t slot;             /* of the argument, in args[] */
+    const char *name;          /* NULL if it has none; lives as long as the reader */
     gbx_tensor tensor;         /* shape and dtype */
-    gbx_comparison comparison; /* got: the dump; want: the reference. Without what is not_written */
+    gbx_comparison comparison; /* got: the dump; want: the reference; without not_written */
     uint64_t not_written;      /* elements that the reference does not write: not compared */
 } gbx_check_output;
 
@@ -37,39 +36,39 @@ typedef enum gbx_check_verdict {
 
 typedef struct gbx_check_result {
     gbx_check_verdict verdict;
-    char reason[1024];                             /* of what is not checked: one sentence */
-    gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* outputs and inouts that were compared */
+    char reason[1024];                             /* of NOT_CHECKED: one sentence */
+    gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* compared outputs and inouts */
     uint32_t output_count;
-    uint32_t worst_output;    /* of INTRODUCED: the first of them that is wrong */
-    uint32_t missing_outputs; /* that the dump does not hold whole: not compared */
+    uint32_t worst_output;    /* of INTRODUCED: the first output that is wrong */
+    uint32_t missing_outputs; /* not complete in the dump: not compared */
     uint32_t hung_func_id;    /* the kernel whose reference hung; UINT32_MAX for none */
     uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
-    uint64_t stray_address;   /* of the first */
-    bool stray_is_unknown;    /* tensors are too large to look for them: the two above are 0 */
+    uint64_t stray_address;   /* of the first one */
+    bool stray_is_unknown;    /* tensors are too large to search: the two above are 0 */
 } gbx_check_result;
 
 /*
- * Of several kernels of a mix, the loosest tolerance counts; where a scene gives one of rtol and
- * atol the other is 0, where it gives none the default of the dtype counts.
+ * For a mix of kernels the loosest tolerance counts. If a scene gives only one of rtol and atol,
+ * the other is 0; if it gives none, the default of the dtype counts.
  *
- * What the reference writes of an output is found out by poison: an element that holds it after two
- * runs with different poisons is not written. Inouts hold their inputs, and are compared whole.
+ * An element of an output that still holds the poison after two runs with different poisons was not
+ * written by the reference. Inouts hold their inputs, and are compared completely.
  *
- * INTRODUCED is what is wrong in any output that is there. Otherwise NOT_CHECKED is a task whose
- * kernels have not all a reference, whose inputs or outputs are missing in the dump, that has no
- * outputs or did not complete, or whose reference crashes, hangs, leaves something else when it
- * runs again, or writes no element of an output. A wrong task of which the dump holds something
- * that has not its hash any more is NOT_CHECKED, too: a disk may have done it.
- * Failures are those of the engine (a reference that cannot be loaded) and of reading the dump.
+ * A task is INTRODUCED if any output in the dump is wrong. Otherwise it is NOT_CHECKED if a kernel
+ * has no reference, if inputs or outputs are missing in the dump, if it has no outputs or did not
+ * complete, or if its reference crashes, hangs, gives different results when run again, or writes
+ * no element of an output. A wrong task with data in the dump whose hash does not match is
+ * NOT_CHECKED, too: the disk may be the cause. Failures are those of the engine (a reference that
+ * cannot be loaded) and of reading the dump.
  */
 GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries,
                                        uint64_t task, const gbx_check_reference *references,
                                        size_t reference_count, gbx_check_result *out_result);
 
 /*
- * The same in two steps: the references run while the caller does something else, such as to begin
- * the next task with another engine. All that is given has to live until the end, which frees the
- * job whatever it returns; there is none where _begin fails.
+ * The same in two steps: the references run while the caller does something else, such as starting
+ * the next task on another engine. All arguments must live until _end, which always frees the job;
+ * if _begin fails, there is no job.
  */
 typedef struct gbx_check_job gbx_check_job;
 GBX_MUST_USE gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries,
@@ -80,15 +79,15 @@ GBX_MUST_USE gbx_status gbx_check_end(gbx_check_job *job);
 uint64_t gbx_check_job_bytes(const gbx_check_job *job); /* of all tensors that it restores */
 
 /*
- * The same for what the engine has just run, in place of what the dump holds: is another kernel
- * right? `got` is the payload of each argument, NULL where it is not asked for.
+ * The same for the outputs of a replay instead of those in the dump: is another kernel right? `got`
+ * has the payload of each argument, NULL for those not to check.
  */
 GBX_MUST_USE gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
                                            const gbx_replay_task *task, const void *const *got,
                                            const gbx_check_reference *references,
                                            size_t reference_count, gbx_check_result *out_result);
 
-/* --- the reference kernels of the scene that a dump was made with, compiled --- */
+/* --- the compiled reference kernels of a dump's scene --- */
 
 typedef struct gbx_references {
     gbx_scene *scene;
@@ -97,27 +96,25 @@ typedef struct gbx_references {
     size_t count;
 } gbx_references;
 
-/* What stands in the way of using a scene. */
+/* Why a scene cannot be used. */
 typedef enum gbx_scene_trouble {
     GBX_SCENE_USABLE = 0,
-    GBX_SCENE_UNKNOWN = 1, /* run.json does not tell where it is, or it is gone */
-    GBX_SCENE_FOREIGN =
-        2,               /* it lies in the dump, or others can write it: the user has to name it */
-    GBX_SCENE_OTHER = 3, /* it is not that of the dump */
-    GBX_SCENE_CHANGED = 4, /* it was, and its kernels have other arguments now */
+    GBX_SCENE_UNKNOWN = 1, /* run.json does not name it, or it no longer exists */
+    GBX_SCENE_FOREIGN = 2, /* it lies in the dump, or others can write it: the user must name it */
+    GBX_SCENE_OTHER = 3,   /* it is not the scene of the dump */
+    GBX_SCENE_CHANGED = 4, /* its kernels have other arguments than in the dump */
     GBX_SCENE_BROKEN = 5   /* it cannot be read, or a reference does not compile */
 } gbx_scene_trouble;
 
 /*
- * `scene` is what the user named, NULL: where run.json says that the scene was (`kept` may be NULL,
- * where there is no run.json). Fails with one sentence where there is none, where it is not the
- * scene of the dump (its kernels have other names or signatures at the same func_id, or none of its
- * kernels is one of the dump's), or where a reference does not compile. A scene that lies inside of
- * the dump, or that others can write, is used only when the user names it. *out_trouble tells which
- * of it was so; what to do about it, the caller adds to the sentence.
+ * `scene` is the path that the user named; NULL for the one in run.json (`kept`, NULL if there is
+ * none). Fails if there is no scene, if it is not the scene of the dump (its kernels have other
+ * names or signatures at the same func_id, or no kernel is in both), or if a reference does not
+ * compile. A scene inside the dump, or writable by others, is used only if the user names it.
+ * *out_trouble says which of these applies; the caller adds advice to the sentence.
  *
- * References are compiled with the flags of their kernels, which headers and macros that both use
- * may need, but always with exact arithmetic: flags that loosen it are taken back.
+ * References are compiled with the flags of their kernels, because shared headers and macros may
+ * need them, but always with exact arithmetic: flags that loosen it are reverted.
  */
 GBX_MUST_USE gbx_status gbx_references_open(const char *scene, const char *dump_directory,
                                             const gbx_kept_run *kept, const gbx_run_info *run,

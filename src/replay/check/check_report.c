@@ -11,11 +11,11 @@
 #include "replay/internal.h"
 
 enum { RECENT_REASONS = 16 };
-static const char doing[] = "keeping what is found out of the dump's tasks";
+static const char doing[] = "reporting on the dump's tasks";
 
 /* --- tasks --- */
 
-/* Thousands of tasks have the same few reasons: those that came last are looked through. */
+/* Thousands of tasks share a few reasons: only the last few are searched. */
 static gbx_status keep_reason(gbx_check_report *report, const char *text, const char **out_reason) {
     uint64_t count = report->reason_count;
     for (uint64_t i = 0; i < RECENT_REASONS && i < count; ++i)
@@ -134,14 +134,14 @@ static int by_reason(const void *a, const void *b) {
     return order ? order : compare_places(left, right);
 }
 
-/* Of groups of both kinds, which begin with their first line. */
+/* For groups of both kinds, which begin with their first line. */
 static int by_first(const void *a, const void *b) {
     return compare_places(*(const line_pointer *)a, *(const line_pointer *)b);
 }
 static_assert(offsetof(gbx_check_kernel, first) == 0, "a group begins with its first line");
 static_assert(offsetof(gbx_check_unchecked, examples) == 0, "a group begins with its first line");
 
-/* The tasks, or those that are not checked, sorted. */
+/* All lines, or only those NOT_CHECKED, sorted. */
 static gbx_status sort_lines(const gbx_check_report *report, bool has_all, comparison compare,
                              line_pointer **out_lines, uint64_t *out_count) {
     line_pointer *lines = malloc((report->count + 1) * sizeof(line_pointer));
@@ -193,7 +193,7 @@ gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_ke
     return NULL;
 }
 
-/* --- groups: what is not checked --- */
+/* --- groups: not checked --- */
 
 gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
                                       gbx_check_unchecked **out_groups, size_t *out_count) {
@@ -222,11 +222,11 @@ gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
 /* --- checking a dump --- */
 
 enum {
-    TASKS_OF_ONE = 32, /* fewer: to start more processes takes longer than it saves */
+    TASKS_OF_ONE = 32, /* for fewer tasks, starting more processes does not pay */
     PLACES_MAX = 3
 };
 
-/* A task with more than this is checked alone, so that memory holds one such at a time. */
+/* A larger task is checked by itself, so that only one is in memory at a time. */
 #define LARGE_BYTES (UINT64_C(64) << 20)
 
 /* An engine, and the task that is being checked on it. */
@@ -237,21 +237,21 @@ typedef struct place {
     gbx_check_result result;
 } place;
 
-/* Task after task, a few at a time: while references run, others are compared. */
+/* Checks a few tasks at a time: while references run, other tasks are compared. */
 typedef struct flow {
     const gbx_check_request *request;
     gbx_reader *reader;
     gbx_kept_run *kept; /* NULL where the dump has no run.json */
-    gbx_graph *graph;
+    gbx_task_graph *graph;
     gbx_references *references;
     gbx_check_report *report;
     place places[PLACES_MAX];
     size_t place_count;
-    size_t first;  /* the place of the task that began first, of those that are being checked */
-    size_t active; /* how many are, in places that follow each other */
+    size_t first;  /* the place of the oldest active task */
+    size_t active; /* how many tasks are active, in consecutive places */
 } flow;
 
-/* --- which tasks --- */
+/* --- selecting tasks --- */
 
 static bool is_named(const gbx_check_filter *filter, const gbx_run_info *run, uint32_t func_id) {
     const gbx_run_kernel *kernel =
@@ -278,9 +278,9 @@ static gbx_status match(const flow *f, uint64_t task, bool *out_is_chosen) {
     return NULL;
 }
 
-/* --- one after the other --- */
+/* --- checking tasks --- */
 
-static void tell(const flow *f, gbx_check_step step, uint64_t count) {
+static void report_progress(const flow *f, gbx_check_step step, uint64_t count) {
     if (f->request->progress)
         f->request->progress(f->request->progress_context, step, count);
 }
@@ -291,15 +291,15 @@ static gbx_status end_first(flow *f) {
     --f->active;
     GBX_TRY(gbx_check_end(p->job));
     if (p->result.hung_func_id != GBX_NO_KERNEL) {
-        /* A reference that hung would hang again, once for each task of its kernel. */
+        /* A reference that hung would hang again in each task of its kernel. */
         for (size_t i = 0; i < f->references->count; ++i)
             if (f->references->items[i].func_id == p->result.hung_func_id) {
                 f->references->items[i].object = NULL;
-                f->references->items[i].why_not = "hung in an earlier task, and was not run again";
+                f->references->items[i].why_not = "hung in an earlier task and was not run again";
             }
     }
     GBX_TRY(gbx_check_report_add(f->report, p->task, &p->result));
-    tell(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
+    report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
     return NULL;
 }
 
@@ -309,7 +309,7 @@ static gbx_status finish(flow *f) {
     return NULL;
 }
 
-/* What is wrong with an earlier task is told in place of what is wrong with this one. */
+/* If an earlier task fails, too, its failure is returned. */
 static gbx_status begin(flow *f, uint64_t task) {
     if (f->active == f->place_count)
         GBX_TRY(end_first(f));
@@ -323,17 +323,17 @@ static gbx_status begin(flow *f, uint64_t task) {
     ++f->active;
     if (gbx_check_job_bytes(p->job) <= LARGE_BYTES)
         return NULL;
-    /* What it took stays with its engine until that is used again: it is the next to be used. */
+    /* The engine keeps the memory until its next use, so it is used next. */
     GBX_TRY(finish(f));
     f->first = number;
     return NULL;
 }
 
 static gbx_status check_all(flow *f) {
-    uint64_t count = gbx_graph_count(f->graph);
-    tell(f, GBX_CHECK_STARTS, count);
+    uint64_t count = gbx_task_graph_count(f->graph);
+    report_progress(f, GBX_CHECK_STARTS, count);
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t task = gbx_graph_at(f->graph, i)->task;
+        uint64_t task = gbx_task_graph_at(f->graph, i)->task;
         bool is_chosen;
         GBX_TRY(match(f, task, &is_chosen));
         if (is_chosen)
@@ -346,13 +346,13 @@ static gbx_status check_all(flow *f) {
 
 /* --- opening --- */
 
-/* What the user can do about a scene that cannot be used, after the sentence that says so. */
+/* Adds advice to the sentence about a scene that cannot be used. */
 static gbx_status open_references(flow *f) {
     static const char *const advice[] = {
         [GBX_SCENE_UNKNOWN] = "name it with --scene DIR",
         [GBX_SCENE_FOREIGN] = "if you trust it, name it with --scene",
-        [GBX_SCENE_OTHER] = "--scene DIR names another",
-        [GBX_SCENE_CHANGED] = "run again, or name the scene as it was with --scene DIR",
+        [GBX_SCENE_OTHER] = "name another with --scene DIR",
+        [GBX_SCENE_CHANGED] = "run again, or name an unchanged copy with --scene DIR",
         [GBX_SCENE_BROKEN] = NULL};
     gbx_scene_trouble trouble;
     gbx_status status = gbx_references_open(f->request->scene, f->request->directory, f->kept,
@@ -368,22 +368,21 @@ static gbx_status open_references(flow *f) {
 static gbx_status open_all(flow *f) {
     const gbx_check_request *request = f->request;
     if (request->filter->numbers.count > 0 &&
-        !(gbx_reader_get_origin(f->reader)->told & GBX_TOLD_TASK_SEQ))
+        !(gbx_reader_get_origin(f->reader)->known & GBX_KNOWN_TASK_SEQ))
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "--task: this dump does not tell the numbers of its tasks; take an id such "
-                        "as 0x11");
+                        "--task: this dump does not number its tasks; give an id such as 0x11");
     GBX_TRY(gbx_replay_read_kept(request->directory, &f->kept));
-    GBX_TRY(gbx_graph_create(f->reader, &f->graph));
-    tell(f, GBX_CHECK_COMPILES, 0);
+    GBX_TRY(gbx_task_graph_create(f->reader, &f->graph));
+    report_progress(f, GBX_CHECK_COMPILES, 0);
     GBX_TRY(open_references(f));
-    f->report->bad_edges = gbx_graph_bad_edges(f->graph);
+    f->report->bad_edges = gbx_task_graph_bad_edges(f->graph);
     f->report->scene = strdup(f->references->scene->path);
     if (!f->report->scene)
         return gbx_fail_memory("checking %s", request->directory);
     gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
                                        .chip_blocks = f->kept ? f->kept->blocks : 0,
                                        .gm_bytes = f->kept ? f->kept->gm_bytes : 0};
-    size_t wanted = gbx_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
+    size_t wanted = gbx_task_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
     for (; f->place_count < wanted; ++f->place_count)
         GBX_TRY(gbx_replay_engine_open(&config, &f->places[f->place_count].engine));
     return NULL;
@@ -408,7 +407,7 @@ gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *ou
     for (size_t i = 0; i < f->place_count; ++i)
         gbx_replay_engine_close(f->places[i].engine);
     gbx_references_close(f->references);
-    gbx_graph_destroy(f->graph);
+    gbx_task_graph_destroy(f->graph);
     gbx_kept_run_free(f->kept);
     free(f);
     return status;

@@ -1,5 +1,4 @@
-/* Checks the tasks of a dump: what is asked, and what was found out, task by task, and in groups.
- */
+/* Checks the tasks of a dump: the request, and the results by task and in groups. */
 #ifndef GBX_REPLAY_CHECK_CHECK_REPORT_H
 #define GBX_REPLAY_CHECK_CHECK_REPORT_H
 
@@ -10,20 +9,20 @@
 #include "analysis/selection.h"
 #include "replay/check/check.h"
 
-/* One task. Tasks lie in graph order. */
+/* The result of one task; lines are in graph order. */
 typedef struct gbx_check_line {
     uint64_t task;
     uint64_t task_id;
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* GBX_NO_KERNEL for none */
     gbx_check_verdict verdict;
-    const char *reason;        /* of what is not checked */
-    gbx_check_output *outputs; /* NULL where they are not kept */
-    uint32_t output_count;     /* of those that are */
+    const char *reason;        /* of NOT_CHECKED */
+    gbx_check_output *outputs; /* NULL if they are not kept */
+    uint32_t output_count;     /* of kept outputs */
     uint32_t worst_output;
     uint32_t wrong_outputs;
     uint32_t missing_outputs;
     uint64_t not_written; /* elements of all outputs that the reference does not write */
-    uint64_t stray_bytes; /* that references wrote outside of outputs */
+    uint64_t stray_bytes; /* written by references outside of outputs */
     uint64_t stray_address;
     bool stray_is_unknown;
     double max_abs; /* of all outputs, like the next */
@@ -33,31 +32,31 @@ typedef struct gbx_check_line {
 typedef struct gbx_check_report {
     gbx_reader *reader; /* of the dump; borrowed */
     char *scene;        /* path of scene.json */
-    bool keeps_all;     /* outputs of all tasks; else of the first that are introduced */
+    bool keeps_all;     /* outputs of all tasks; else only of the first INTRODUCED ones */
     gbx_check_line *lines;
     uint64_t count;
     uint64_t capacity;
-    uint64_t verdicts[3]; /* how many tasks have each */
-    uint64_t left_out;    /* tasks that filters leave out */
-    uint64_t bad_edges;   /* of the graph, which its order does not keep to */
-    char **reasons;       /* each once, or a few times */
+    uint64_t verdicts[3]; /* tasks with each verdict */
+    uint64_t left_out;    /* tasks excluded by filters */
+    uint64_t bad_edges;   /* of the graph, ignored by its order */
+    char **reasons;       /* mostly without duplicates */
     uint64_t reason_count;
     uint64_t reason_capacity;
 } gbx_check_report;
 
 enum { GBX_CHECK_LINES_MAX = 20 }; /* of a list in text */
 
-/* The record of the task is looked up. What is pointed at in `result` is the reader's. */
+/* Looks up the record of the task. Pointers in `result` stay the reader's. */
 GBX_MUST_USE gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
                                              const gbx_check_result *result);
 void gbx_check_report_free(gbx_check_report *report);
 
-/* The first task that is introduced; NULL for none. */
+/* The first INTRODUCED task; NULL for none. */
 const gbx_check_line *gbx_check_report_first(const gbx_check_report *report);
 
 /* --- groups --- */
 
-/* All tasks of one kernel, or of one mix. */
+/* All tasks of one kernel or mix. */
 typedef struct gbx_check_kernel {
     const gbx_check_line *first;
     uint64_t tasks;
@@ -74,13 +73,13 @@ typedef struct gbx_check_kernel {
 
 enum { GBX_CHECK_EXAMPLES = 3 };
 
-/* Tasks of one kernel that are not checked for one reason. */
+/* Tasks of one kernel that are NOT_CHECKED for the same reason. */
 typedef struct gbx_check_unchecked {
     const gbx_check_line *examples[GBX_CHECK_EXAMPLES]; /* the first ones */
     uint64_t tasks;
 } gbx_check_unchecked;
 
-/* In the order in which they come first; freed by the caller. */
+/* Both in order of first appearance; freed by the caller. */
 GBX_MUST_USE gbx_status gbx_check_report_kernels(const gbx_check_report *report,
                                                  gbx_check_kernel **out_kernels, size_t *out_count);
 GBX_MUST_USE gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
@@ -89,8 +88,8 @@ GBX_MUST_USE gbx_status gbx_check_report_unchecked(const gbx_check_report *repor
 
 /* --- checking a dump --- */
 
-/* Which tasks: zero for all. Values of one kind widen the choice; a task has to match both its
- * kernels, and its number or id. */
+/* Which tasks; all zero for all. A task must match one of `kernels`, and one of `numbers` or `ids`.
+ */
 typedef struct gbx_check_filter {
     gbx_selection_names kernels;
     gbx_selection_ranges numbers;
@@ -99,27 +98,26 @@ typedef struct gbx_check_filter {
 
 typedef enum gbx_check_step {
     GBX_CHECK_COMPILES = 0, /* references */
-    GBX_CHECK_STARTS = 1,   /* `count` tasks are looked at */
-    GBX_CHECK_GOES_ON = 2   /* `count` of them are done */
+    GBX_CHECK_STARTS = 1,   /* with `count` tasks */
+    GBX_CHECK_GOES_ON = 2   /* `count` tasks are done */
 } gbx_check_step;
 
-/* All of it is borrowed. */
+/* All pointers are borrowed. */
 typedef struct gbx_check_request {
     gbx_entries *entries; /* of a reader with ARGUMENTS | DISPATCHES | GRAPH */
     const char *directory;
-    const char *scene; /* that the user names; NULL: where the scene was when it ran */
+    const char *scene; /* named by the user; NULL: the one in run.json */
     const gbx_check_filter *filter;
     uint32_t timeout_ms; /* of a reference; 0: the default */
-    bool keeps_all;      /* the outputs of all tasks in the report */
+    bool keeps_all;      /* see gbx_check_report */
     void (*progress)(void *context, gbx_check_step step, uint64_t count);
     void *progress_context;
 } gbx_check_request;
 
 /*
- * Tasks come into the report in the order of the graph. Fails where the filter asks for numbers of
- * tasks that the dump does not tell (GBX_INVALID_ARGUMENT), where there is no scene or none that
- * fits, and as gbx_check_task does. The report is to be freed, whether it fails or not; it needs
- * the reader.
+ * Checks tasks in graph order. Fails with GBX_INVALID_ARGUMENT if the filter has numbers of tasks
+ * and the dump does not number them, if there is no usable scene, and like gbx_check_task. The
+ * caller frees the report, even after a failure; it needs the reader.
  */
 GBX_MUST_USE gbx_status gbx_check_dump(const gbx_check_request *request,
                                        gbx_check_report *out_report);

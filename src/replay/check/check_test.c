@@ -4,7 +4,7 @@
 
 #include "replay/check/check.h"
 
-/* A task with its dump, its reference and what check says of it. */
+/* A task with its dump, its reference and the result of the check. */
 typedef struct checked {
     replay_call call;
     int32_t y[REPLAY_CELLS]; /* what the dump holds after completion */
@@ -14,7 +14,7 @@ typedef struct checked {
     gbx_check_result result;
 } checked;
 
-/* y = 2 x + 11 and z += x, as the reference has it, which is the kernel of these tests. */
+/* y = 2 x + 11 and z += x, like the reference, which is the kernel of these tests. */
 static void prepare(checked *c, enum replay_way way) {
     memset(c, 0, sizeof *c);
     replay_prepare(&c->call, way, 11);
@@ -215,8 +215,7 @@ static void test_references_that_fail(void **state) {
     assert_not_checked_part(&c, " ended its process");
     replay_close(&c.call);
 
-    uint32_t timeout_ms =
-        1000; /* loading is in it, and may take longer where a machine stands still */
+    uint32_t timeout_ms = 1000; /* includes loading, which may take long on a stalled machine */
     while (!is_found_hung(&c, timeout_ms) && timeout_ms < 100 * 1000) {
         replay_close(&c.call);
         timeout_ms *= 10;
@@ -227,7 +226,7 @@ static void test_references_that_fail(void **state) {
     replay_close(&c.call);
 }
 
-/* An output that is there and wrong is told, whatever else is missing. */
+/* An output that is wrong is reported, whatever else is missing. */
 static void test_outputs_that_are_missing(void **state) {
     static checked c;
     (void)state;
@@ -277,18 +276,18 @@ static void test_tasks_that_cannot_be_run(void **state) {
     made_replay_close(&c.call.made);
 }
 
-/* Its kernel cannot be blamed for what the reference makes of bytes that nobody gave it. */
+/* The kernel is not to blame if its reference reads uninitialized bytes. */
 static void test_references_that_are_not_steady(void **state) {
     static checked c;
     (void)state;
     prepare(&c, WAY_ADD);
     run_check(&c);
-    assert_not_checked_part(&c, "its reference leaves something else each time");
+    assert_not_checked_part(&c, "its reference gives different results each time");
     assert_int_equal(c.result.output_count, 0);
     replay_close(&c.call);
 }
 
-/* Nobody is blamed for what a disk changed; what is right with it is right. */
+/* No kernel is blamed for data that changed on disk; a task that is right with it stays right. */
 static void test_damage(void **state) {
     static checked c;
     (void)state;
@@ -303,9 +302,10 @@ static void test_damage(void **state) {
         replay_close(&c.call);
         c.y[4] += 1;
         run_check(&c);
-        snprintf(reason, sizeof reason,
-                 "argument %d is damaged in the dump: it has not the hash that was taken of it",
-                 place);
+        snprintf(
+            reason, sizeof reason,
+            "argument %d is damaged in the dump: its hash no longer matches; run glassbox verify",
+            place);
         assert_not_checked(&c, reason);
         assert_int_equal(c.result.output_count, 0);
         const void *got[5] = {[REPLAY_Y] = c.y}; /* what the dump has of y does not count */
@@ -317,7 +317,7 @@ static void test_damage(void **state) {
     }
 }
 
-/* Empty tensors are right and wrong alike; what does not fit is a matter of its task. */
+/* Empty tensors are neither right nor wrong; tensors that do not fit concern only their task. */
 static void test_tasks_without_elements_or_with_too_many(void **state) {
     static checked c;
     (void)state;
@@ -332,7 +332,7 @@ static void test_tasks_without_elements_or_with_too_many(void **state) {
     c.call.arguments[REPLAY_Y].after = NULL;
     c.call.arguments[REPLAY_Y].shape[0] = INT64_C(1) << 40;
     run_check(&c);
-    assert_not_checked_part(&c, "its tensors take more than the ");
+    assert_not_checked_part(&c, "its tensors and the copies to compare need more than the ");
     assert_int_equal(c.result.output_count, 0);
     replay_close(&c.call);
 }

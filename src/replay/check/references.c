@@ -17,38 +17,37 @@
 
 enum { THREADS_MAX = 8 };
 
-/* After the flags of a kernel, which may ask for less. */
+/* Come after the flags of a kernel, and override them. */
 static const char exact_flags[] = "-fno-fast-math -ffp-contract=off";
 
-/* --- where the scene is --- */
+/* --- finding the scene --- */
 
 static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kept,
                              const char **out_path, gbx_scene_trouble *trouble) {
     *trouble = GBX_SCENE_UNKNOWN;
     if (!kept)
-        return gbx_fail(GBX_NOT_FOUND, "%s has no run.json that tells its scene", dump_directory);
-    /* A run writes a whole path; another one would mean what happens to lie around here. */
+        return gbx_fail(GBX_NOT_FOUND, "%s has no run.json that names its scene", dump_directory);
+    /* A run writes an absolute path; any other would depend on the current directory. */
     if (!kept->scene_path || kept->scene_path[0] != '/')
-        return gbx_fail(GBX_NOT_FOUND, "%s does not tell the whole path of the scene", kept->path);
+        return gbx_fail(GBX_NOT_FOUND, "%s does not have the absolute path of the scene",
+                        kept->path);
     if (access(kept->scene_path, F_OK) != 0)
-        return gbx_fail(GBX_NOT_FOUND, "the scene of the dump was %s, which is not there any more",
+        return gbx_fail(GBX_NOT_FOUND, "the scene of the dump, %s, no longer exists",
                         kept->scene_path);
     *trouble = GBX_SCENE_FOREIGN;
     if (gbx_scene_is_foreign(&(gbx_trust){dump_directory, kept}))
-        return gbx_fail(
-            GBX_INVALID_ARGUMENT,
-            "the scene of the dump, %s, or a reference of it lies inside of the dump, is not "
-            "this user's, or can be written by everybody, and its references are code, which is not "
-            "run unasked",
-            kept->scene_path);
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "not running the references of %s: the scene or a reference lies inside "
+                        "the dump, belongs to another user, or is writable by everyone",
+                        kept->scene_path);
     *trouble = GBX_SCENE_USABLE;
     *out_path = kept->scene_path;
     return NULL;
 }
 
-/* --- whether it is that of the dump --- */
+/* --- whether it is the scene of the dump --- */
 
-/* Whether an argument is declared so; a word of another tool may be anything. */
+/* Whether an argument is declared with this role; a word of another tool may mean any. */
 static bool has_role(const char *declared, gbx_scene_role role) {
     uint32_t parameter = gbx_replay_parameter(declared);
     return parameter == GBX_PARAMETER_COUNT || parameter == (uint32_t)role;
@@ -57,7 +56,7 @@ static_assert(GBX_SCENE_OUT == (int)GBX_ROLE_OUTPUT && GBX_SCENE_INOUT == (int)G
                   GBX_SCENE_SCALAR == (int)GBX_PARAMETER_SCALAR,
               "a scene and the journal number roles alike");
 
-/* Whether a kernel is declared with the same arguments, where both tell. */
+/* Whether a kernel is declared with the same arguments, or one of both has no signature. */
 static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *kernel) {
     if (own->parameter_count == 0 || kernel->signature_count == 0)
         return true;
@@ -75,14 +74,15 @@ static gbx_status match_kernel(const gbx_scene *scene, const gbx_scene_kernel *o
     if (strcmp(own->name, kernel->name) != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "%s is not the scene of the dump: func_id %" PRIu32
-                        " is kernel %s there, and %s in the dump",
+                        " is kernel %s there but %s in the dump",
                         scene->path, kernel->func_id, own->name, kernel->name);
     *trouble = GBX_SCENE_CHANGED;
     if (!has_signature(own, kernel))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "%s has changed since the run: the signature of kernel %s is another one "
-                        "in the dump, so its reference expects other arguments",
-                        scene->path, own->name);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "%s has changed since the run: kernel %s has another signature in the dump, "
+            "so its reference expects other arguments",
+            scene->path, own->name);
     *trouble = GBX_SCENE_USABLE;
     return NULL;
 }
@@ -110,16 +110,16 @@ static gbx_status match_scene(const gbx_scene *scene, const gbx_run_info *run,
 
 /* --- compiling --- */
 
-/* What several threads take kernels from. */
+/* Shared by the threads that compile kernels. */
 typedef struct work {
     gbx_references *references;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the rest */
     size_t next;
     size_t failed; /* the kernel of `status` */
     gbx_status status;
 } work;
 
-/* NULL where there is no memory for it. */
+/* NULL when memory is out. */
 static char *make_exact(const char *flags) {
     char *text;
     return asprintf(&text, "%s %s", flags ? flags : "", exact_flags) < 0 ? NULL : text;
@@ -149,7 +149,7 @@ static void *compile_some(void *context) {
         gbx_status status =
             compile(&w->references->scene->kernels[number], &w->references->objects[number]);
         if (status) {
-            /* Of several that fail the first counts, whatever the order in which they end. */
+            /* If several fail, the first kernel counts, whatever the order of completion. */
             pthread_mutex_lock(&w->lock);
             if (!w->status || number < w->failed) {
                 gbx_status_free(w->status);
@@ -181,7 +181,7 @@ static gbx_status compile_all(gbx_references *references) {
     return w.status;
 }
 
-/* --- all of it --- */
+/* --- opening --- */
 
 static gbx_status open_scene(const char *path, const gbx_run_info *run, gbx_references *references,
                              gbx_scene_trouble *trouble) {

@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
+
 enum { PAGE_BYTES = 4096 };
 
 static int fail(gbx_loaded_call *loaded, const char *what) {
-    snprintf(loaded->call.error, sizeof loaded->call.error, "reading the file of a call: %s", what);
+    snprintf(loaded->call.error, sizeof loaded->call.error, "reading a call file: %s", what);
     return -1;
 }
 
@@ -22,7 +24,7 @@ static int read_at(gbx_loaded_call *loaded, int fd, void *bytes, uint64_t size, 
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
-            return fail(loaded, count < 0 ? strerror(errno) : "it is cut off");
+            return fail(loaded, count < 0 ? strerror(errno) : "unexpected end of file");
         to += count;
         offset += (uint64_t)count;
         size -= (uint64_t)count;
@@ -30,11 +32,7 @@ static int read_at(gbx_loaded_call *loaded, int fd, void *bytes, uint64_t size, 
     return 0;
 }
 
-/* --- whether it makes sense --- */
-
-static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size) {
-    return offset <= size && bytes <= size - offset;
-}
+/* --- checking --- */
 
 static bool is_memory(const gbx_call_file *file) {
     return file->gm_base >= PAGE_BYTES && file->gm_base % PAGE_BYTES == 0 && file->gm_bytes > 0 &&
@@ -45,18 +43,18 @@ static bool is_memory(const gbx_call_file *file) {
 static const char *check_header(const gbx_call_file *file, uint64_t file_bytes) {
     if (memcmp(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic) != 0 ||
         file->version != GBX_CALL_FILE_VERSION || file->header_bytes != sizeof *file)
-        return "it is none of this version";
+        return "it is not a call file of this version";
     if (file->file_bytes != file_bytes)
-        return "it does not have the length that it tells";
+        return "its length differs from that in its header";
     if (!is_memory(file) || file->chip_blocks == 0 || file->chip_blocks > GBX_CALL_MAX_BLOCKS)
-        return "it describes no chip";
+        return "its chip is invalid";
     uint64_t dispatch_bytes = (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
     if (file->dispatch_count == 0 || file->dispatch_count > GBX_CALL_MAX_DISPATCHES ||
-        !is_inside(file->dispatch_offset, dispatch_bytes, file->file_bytes) ||
+        !gbx_range_is_inside(file->dispatch_offset, dispatch_bytes, file->file_bytes) ||
         file->extent_count > file->file_bytes / sizeof(gbx_call_extent) ||
-        !is_inside(file->extent_offset, file->extent_count * sizeof(gbx_call_extent),
-                   file->file_bytes))
-        return "a table lies outside of it";
+        !gbx_range_is_inside(file->extent_offset, file->extent_count * sizeof(gbx_call_extent),
+                             file->file_bytes))
+        return "a table lies outside the file";
     for (int i = 0; i < GBX_CALL_SLOTS; ++i) {
         const gbx_call_slot *slot = &file->slots[i];
         if (slot->kind > GBX_CALL_TENSOR || slot->role > 2 ||
@@ -65,7 +63,7 @@ static const char *check_header(const gbx_call_file *file, uint64_t file_bytes) 
     }
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (!memchr(file->objects[i], 0, sizeof file->objects[i]))
-            return "the path of a kernel does not end";
+            return "the path of a kernel is not terminated";
     return NULL;
 }
 
@@ -75,7 +73,7 @@ static int read_header(gbx_loaded_call *loaded, int fd) {
     struct stat about;
     loaded->file = malloc(sizeof *loaded->file);
     if (!loaded->file)
-        return fail(loaded, "no memory");
+        return fail(loaded, "out of memory");
     if (fstat(fd, &about) != 0)
         return fail(loaded, strerror(errno));
     if (read_at(loaded, fd, loaded->file, sizeof *loaded->file, 0))
@@ -91,7 +89,7 @@ static int read_tables(gbx_loaded_call *loaded, int fd) {
     loaded->dispatches = malloc(dispatch_bytes);
     loaded->extents = malloc(extent_bytes + 1);
     if (!loaded->dispatches || !loaded->extents)
-        return fail(loaded, "no memory");
+        return fail(loaded, "out of memory");
     if (read_at(loaded, fd, loaded->dispatches, dispatch_bytes, file->dispatch_offset) ||
         read_at(loaded, fd, loaded->extents, extent_bytes, file->extent_offset))
         return -1;
@@ -104,9 +102,9 @@ static int read_tables(gbx_loaded_call *loaded, int fd) {
     for (uint64_t i = 0; i < file->extent_count; ++i) {
         const gbx_call_extent *extent = &loaded->extents[i];
         if (extent->address < file->gm_base ||
-            !is_inside(extent->address - file->gm_base, extent->bytes, file->gm_bytes) ||
-            !is_inside(extent->offset, extent->bytes, file->file_bytes))
-            return fail(loaded, "bytes lie outside of memory or of the file");
+            !gbx_range_is_inside(extent->address - file->gm_base, extent->bytes, file->gm_bytes) ||
+            !gbx_range_is_inside(extent->offset, extent->bytes, file->file_bytes))
+            return fail(loaded, "bytes lie outside the memory or the file");
     }
     return 0;
 }

@@ -1,13 +1,13 @@
 /*
- * A call in a file: all that glassbox-call needs to make it. Little-endian, in this order:
+ * A call file: all that glassbox-call needs to make a call. Little-endian, in this order:
  *
  *     gbx_call_file                      the header
  *     gbx_call_dispatch x dispatch_count at dispatch_offset
  *     gbx_call_extent x extent_count     at extent_offset
- *     bytes                              wherever the extents say
+ *     bytes                              at the offsets in the extents
  *
- * An extent is a part of global memory that holds something before the call: inputs, and what
- * outputs are filled with. The rest of it is zero.
+ * An extent is a part of global memory with content before the call: inputs and poison. The rest of
+ * global memory is zero.
  */
 #ifndef GBX_REPLAY_ENGINE_CALL_FILE_H
 #define GBX_REPLAY_ENGINE_CALL_FILE_H
@@ -39,10 +39,10 @@ typedef struct gbx_call_file {
     gbx_call_slot slots[GBX_CALL_SLOTS];
     char objects[GBX_SUBTASK_COUNT][GBX_CALL_PATH_BYTES]; /* zero terminated; "" for none */
 } gbx_call_file;
-static_assert(sizeof(gbx_call_slot) == 208, "layout of a call's file");
-static_assert(sizeof(gbx_call_dispatch) == 16, "layout of a call's file");
-static_assert(offsetof(gbx_call_file, slots) == 80, "layout of a call's file");
-static_assert(sizeof(gbx_call_file) == 80 + 64 * 208 + 3 * 4096, "layout of a call's file");
+static_assert(sizeof(gbx_call_slot) == 208, "layout of a call file");
+static_assert(sizeof(gbx_call_dispatch) == 16, "layout of a call file");
+static_assert(offsetof(gbx_call_file, slots) == 80, "layout of a call file");
+static_assert(sizeof(gbx_call_file) == 80 + 64 * 208 + 3 * 4096, "layout of a call file");
 
 typedef struct gbx_call_extent {
     uint64_t address;
@@ -50,7 +50,7 @@ typedef struct gbx_call_extent {
     uint64_t offset; /* in the file */
 } gbx_call_extent;
 
-/* A file that has been read. */
+/* A call file in memory. */
 typedef struct gbx_loaded_call {
     gbx_kernel_call call;
     gbx_call_file *file;
@@ -58,30 +58,30 @@ typedef struct gbx_loaded_call {
     gbx_call_extent *extents;
 } gbx_loaded_call;
 
-/* Reads and checks all of it but the bytes of extents; 0, or -1 with call.error. The caller frees
- * it, whatever it returned. */
+/* Reads and checks all but the bytes of extents; 0, or -1 with call.error. The caller frees it in
+ * either case. */
 int gbx_loaded_call_read(int fd, gbx_loaded_call *out_loaded);
 void gbx_loaded_call_free(gbx_loaded_call *loaded);
 
-/* Reads the bytes of all extents into global memory, which is mapped. */
+/* Reads the bytes of all extents into global memory, which must be mapped. */
 int gbx_loaded_call_fill(gbx_loaded_call *loaded, int fd);
 
-/* --- what travels between an engine and the glassbox-call that it has started --- */
+/* --- between an engine and the glassbox-call it has started --- */
 
-/* Descriptors of the child; it has these and the standard streams. */
+/* Descriptors of the child, besides the standard streams. */
 enum {
     GBX_CALL_SOCKET_FD = 3, /* sequenced packets; the child ends when it is closed */
     GBX_CALL_GM_FD = 4,     /* global memory */
-    GBX_CALL_FILE_FD = 5,   /* the call to make, as in call_file.h, without extents */
+    GBX_CALL_FILE_FD = 5,   /* the call file to run, without extents */
     GBX_CALL_BOARD_FD = 6   /* gbx_call_board */
 };
 
-/* How it is told to serve an engine: in the place of the path of a file. */
+/* The argument, instead of a path, that makes glassbox-call serve an engine. */
 #define GBX_CALL_SERVE "--serve"
 
 #define GBX_CALL_LINK_MAGIC UINT32_C(0x4b4c4347)
 
-/* Parent to child: make the call that the file holds now. */
+/* Parent to child: make the call that is now in the file. */
 typedef struct gbx_call_order {
     uint32_t magic;
     uint32_t reserved;
@@ -91,7 +91,7 @@ typedef struct gbx_call_order {
 typedef enum gbx_call_answer_code {
     GBX_CALL_DONE = 0,
     GBX_CALL_NOT_LOADED = 1, /* a kernel cannot be loaded */
-    GBX_CALL_NOT_MADE = 2    /* the system refused something else */
+    GBX_CALL_NOT_MADE = 2    /* another system call failed */
 } gbx_call_answer_code;
 
 /* Child to parent. */
@@ -103,10 +103,10 @@ typedef struct gbx_call_answer {
     char error[GBX_CALL_ERROR_BYTES];
 } gbx_call_answer;
 
-/* Both have it mapped. A wild kernel may scribble on it: the parent checks what it says. */
+/* Mapped by both. A faulty kernel may overwrite it: the parent checks what it reads. */
 typedef struct gbx_call_board {
     gbx_call_fault fault;
-    _Atomic uint32_t is_loading; /* kernels are being loaded: their constructors run */
+    _Atomic uint32_t is_loading; /* kernels are being loaded, their constructors run */
     _Atomic uint32_t states[GBX_CALL_MAX_DISPATCHES];
 } gbx_call_board;
 

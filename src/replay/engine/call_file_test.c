@@ -7,7 +7,7 @@
 
 #include "checks.h"
 
-/* A file with two dispatches and two extents, all right. */
+/* A valid file with two dispatches and two extents. */
 typedef struct made_file {
     gbx_call_file head;
     gbx_call_dispatch dispatches[2];
@@ -85,7 +85,7 @@ static void assert_refused(const made_file *file, size_t bytes, const char *what
     int fd = write_file(file, bytes);
     if (gbx_loaded_call_read(fd, &loaded) != -1)
         fail_msg("%s: taken", what);
-    assert_non_null(strstr(loaded.call.error, "reading the file of a call: "));
+    assert_non_null(strstr(loaded.call.error, "reading a call file: "));
     gbx_loaded_call_free(&loaded);
     close(fd);
 }

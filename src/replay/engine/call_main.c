@@ -1,8 +1,8 @@
 /*
  * glassbox-call makes the calls of one task, in a process that may crash.
  *
- *     glassbox-call FILE       once, as the file says; nobody watches, so that a debugger can
- *     glassbox-call --serve    as often as the engine that started it asks for
+ *     glassbox-call FILE       once, from a call file; catches no faults, so that a debugger can
+ *     glassbox-call --serve    as often as the engine that started it asks
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static int call_file(const char *path) {
 
 /* --- an engine --- */
 
-/* Ends this process and those that kernels started when the engine is gone, whatever they do. */
+/* Kills this process, and those that kernels started, when the engine is gone. */
 static void *lifeline_main(void *unused) {
     struct pollfd watched = {.fd = GBX_CALL_SOCKET_FD, .events = POLLRDHUP};
     (void)unused;
@@ -56,7 +56,7 @@ static void *lifeline_main(void *unused) {
     _exit(0);
 }
 
-/* Pages that hold something are mapped before the time counts. */
+/* Maps pages with content before the time is measured. */
 static void touch_memory(const gbx_kernel_call *call) {
     off_t end = 0;
     for (;;) {
@@ -71,13 +71,13 @@ static void touch_memory(const gbx_kernel_call *call) {
     }
 }
 
-/* What it keeps from one call to the next. */
+/* State between calls. */
 typedef struct server {
     gbx_call_board *board;
-    gbx_kernel_call mapped; /* gm_base and gm_bytes of what is mapped; 0 bytes: nothing is */
+    gbx_kernel_call mapped; /* gm_base and gm_bytes of the mapping; 0 bytes: none */
 } server;
 
-/* Most calls want the same memory as the one before. */
+/* Most calls need the same memory as the previous one. */
 static int map_memory(server *s, gbx_kernel_call *call) {
     if (call->gm_base == s->mapped.gm_base && call->gm_bytes == s->mapped.gm_bytes)
         return 0;
@@ -111,16 +111,16 @@ static int serve_call(server *s, gbx_loaded_call *loaded, gbx_call_answer *answe
 }
 
 static int serve(void) {
-    static server s; /* has a whole call in it */
+    static server s; /* too large for the stack */
     gbx_call_order order;
     pthread_t lifeline;
     s.board = mmap(NULL, sizeof *s.board, PROT_READ | PROT_WRITE, MAP_SHARED, GBX_CALL_BOARD_FD, 0);
     if (s.board == MAP_FAILED)
-        return complain(GBX_CALL_SERVE, "only an engine can start it like this");
+        return complain(GBX_CALL_SERVE, "only glassbox starts it like this");
     for (int fd = GBX_CALL_SOCKET_FD; fd <= GBX_CALL_BOARD_FD; ++fd)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (pthread_create(&lifeline, NULL, lifeline_main, NULL) != 0)
-        return complain(GBX_CALL_SERVE, "it cannot start a thread");
+        return complain(GBX_CALL_SERVE, "cannot start a thread");
     pthread_detach(lifeline);
     gbx_kernel_call_catch_faults(&s.board->fault);
     for (;;) {
@@ -136,12 +136,12 @@ static int serve(void) {
         answer.ns = loaded.call.ns;
         memcpy(answer.error, loaded.call.error, sizeof answer.error);
         gbx_loaded_call_free(&loaded);
-        fflush(NULL); /* what kernels print is there when the engine goes on */
+        fflush(NULL); /* output of kernels must appear before the engine goes on */
         send(GBX_CALL_SOCKET_FD, &answer, sizeof answer, MSG_NOSIGNAL);
     }
 }
 
-/* Kernels run on this thread, too: one that calls itself without end has to hit the end. */
+/* Kernels also run on this thread: endless recursion must reach the end of the stack. */
 static void bound_stack(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
@@ -156,6 +156,6 @@ int main(int argument_count, char **arguments) {
         return EXIT_USAGE;
     }
     bound_stack();
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what a kernel prints is there when it crashes */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that output of a kernel survives its crash */
     return strcmp(arguments[1], GBX_CALL_SERVE) == 0 ? serve() : call_file(arguments[1]);
 }

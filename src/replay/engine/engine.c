@@ -22,11 +22,11 @@ struct gbx_replay_engine {
     int64_t timeout_ns;
     uint32_t chip_blocks;
     uint64_t gm_bytes;
-    char *child_program; /* NULL where it is looked for */
+    char *child_program; /* may be NULL */
     gbx_replay_memory memory;
     gbx_replay_child child;
     gbx_replay_layout layout;   /* of the last request */
-    gbx_replay_request request; /* the one that runs */
+    gbx_replay_request request; /* that is running */
 };
 
 static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_config *config) {
@@ -36,8 +36,8 @@ static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_c
     engine->gm_bytes = config->gm_bytes ? config->gm_bytes : DEFAULT_GM_BYTES;
     if (engine->chip_blocks > GBX_MAX_BLOCKS || engine->gm_bytes > GBX_MAX_GM_BYTES)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "calling kernels again: no chip has %" PRIu32 " blocks and %" PRIu64
-                        " bytes of memory; the most are %d and %" PRIu64,
+                        "calling kernels again: a chip cannot have %" PRIu32 " blocks and %" PRIu64
+                        " bytes of memory; the maximum is %d and %" PRIu64,
                         engine->chip_blocks, engine->gm_bytes, GBX_MAX_BLOCKS, GBX_MAX_GM_BYTES);
     if (!config->child_program)
         return NULL;
@@ -73,15 +73,15 @@ void gbx_replay_engine_close(gbx_replay_engine *engine) {
     free(engine);
 }
 
-/* --- a request as the file that glassbox-call reads --- */
+/* --- call files --- */
 
-/* GBX_INVALID_ARGUMENT where the request asks for what the task does not have. */
+/* GBX_INVALID_ARGUMENT if the request does not fit the task. */
 static gbx_status check_request(const gbx_replay_request *request) {
     const gbx_replay_task *task = request->task;
     if (request->dispatch >= (int64_t)task->dispatch_count || request->dispatch < -1)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "calling task %" PRIu64 " again: it has no dispatch %" PRId64
-                        "; they are 0 to %" PRId64,
+                        "; its dispatches are 0 to %" PRId64,
                         task->task, request->dispatch, (int64_t)task->dispatch_count - 1);
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         const char *object = request->objects[i];
@@ -129,12 +129,12 @@ static void fill_header(const gbx_replay_request *request, const gbx_replay_layo
 static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t offset) {
     size_t written;
     int error = gbx_pwrite_all(fd, bytes, size, offset, &written);
-    return error ? gbx_fail(GBX_IO, "writing the file of a call: %s", strerror(error)) : NULL;
+    return error ? gbx_fail(GBX_IO, "writing a call file: %s", strerror(error)) : NULL;
 }
 
 static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
                               const gbx_call_dispatch *dispatches) {
-    /* All that memory holds, and where it lies. */
+    /* The content of memory, with its addresses. */
     uint64_t offset = 0;
     uint64_t bytes = 0;
     file->extent_count = 0;
@@ -144,7 +144,7 @@ static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_
     file->file_bytes = file->extent_offset + file->extent_count * sizeof(gbx_call_extent);
     for (uint64_t i = 0; i < file->extent_count; ++i) {
         if (!gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
-            return gbx_fail(GBX_INTERNAL, "writing the file of a call: its memory has changed");
+            return gbx_fail(GBX_INTERNAL, "writing a call file: its memory has changed");
         gbx_call_extent extent = {
             .address = file->gm_base + offset, .bytes = bytes, .offset = file->file_bytes};
         GBX_TRY(write_at(fd, &extent, sizeof extent, file->extent_offset + i * sizeof extent));
@@ -155,16 +155,16 @@ static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_
         write_at(fd, dispatches, file->dispatch_count * sizeof *dispatches, file->dispatch_offset));
     GBX_TRY(write_at(fd, file, sizeof *file, 0));
     if (ftruncate(fd, (off_t)file->file_bytes) != 0)
-        return gbx_fail(GBX_IO, "writing the file of a call: %s", strerror(errno));
+        return gbx_fail(GBX_IO, "writing a call file: %s", strerror(errno));
     return NULL;
 }
 
-/* The head of the call, and its dispatches, which the caller frees, without what memory holds. */
+/* The header and the dispatches, which the caller frees, without the content of memory. */
 static gbx_status describe_request(const gbx_replay_request *request,
                                    const gbx_replay_layout *layout, uint32_t chip_blocks,
                                    gbx_call_file *out_file, gbx_call_dispatch **out_dispatches) {
     fill_header(request, layout, chip_blocks, out_file);
-    /* A core that the dump does not tell is the one of a chip that is idle otherwise. */
+    /* A core that the dump does not record is the one that an idle chip would use. */
     uint32_t count = gbx_replay_request_count(request);
     gbx_call_dispatch *dispatches = calloc(count, sizeof *dispatches);
     for (uint32_t i = 0; dispatches && i < count; ++i) {
@@ -177,17 +177,17 @@ static gbx_status describe_request(const gbx_replay_request *request,
                 from->block_idx % chip_blocks * GBX_SUBTASK_COUNT + from->subtask;
     }
     *out_dispatches = dispatches;
-    return *out_dispatches ? NULL : gbx_fail_memory("writing the call of a task");
+    return *out_dispatches ? NULL : gbx_fail_memory("writing a call file");
 }
 
-/* Writes the call, from the file's start on; `memory` holds what it begins with, or NULL where the
- * child has it already. The file gets the length of it. */
+/* Writes a call file and truncates `fd` to its length. `memory` is the content before the call;
+ * NULL if the child has it already. */
 static gbx_status write_request(const gbx_replay_request *request, const gbx_replay_layout *layout,
                                 uint32_t chip_blocks, const gbx_replay_memory *memory, int fd) {
     gbx_call_file *file = malloc(sizeof *file);
     gbx_call_dispatch *dispatches = NULL;
     gbx_status status = file ? describe_request(request, layout, chip_blocks, file, &dispatches)
-                             : gbx_fail_memory("writing the call of a task");
+                             : gbx_fail_memory("writing a call file");
     if (!status)
         status = write_parts(memory, fd, file, dispatches);
     free(file);
@@ -199,7 +199,7 @@ static gbx_status write_request(const gbx_replay_request *request, const gbx_rep
 
 static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *request) {
     gbx_replay_layout layout;
-    engine->layout.count = 0; /* nothing is there to be looked at until all is well */
+    engine->layout.count = 0; /* no outputs can be read until all succeeds */
     GBX_TRY(check_request(request));
     GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
     GBX_TRY(gbx_replay_memory_restore(&engine->memory, &layout, request));
@@ -226,13 +226,13 @@ gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_out
                             "calling kernels again: %s", reply.answer.error);
         out_outcome->ns = reply.answer.ns;
     } else {
-        GBX_TRY(gbx_replay_fault_tell(&engine->request, &engine->child, &reply, engine->timeout_ns,
-                                      &out_outcome->fault));
+        GBX_TRY(gbx_replay_fault_describe(&engine->request, &engine->child, &reply,
+                                          engine->timeout_ns, &out_outcome->fault));
     }
     return gbx_replay_memory_find_strays(&engine->memory, &engine->layout, out_outcome);
 }
 
-/* What gbx_replay_layout_make refuses, as a sentence of its own. */
+/* Completes the sentence of a refusal by gbx_replay_layout_make. */
 static gbx_status with_title(gbx_status status) {
     gbx_code code = gbx_status_code(status);
     bool is_refusal = code == GBX_OUT_OF_RANGE || code == GBX_EXHAUSTED;
@@ -256,12 +256,12 @@ gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
     const gbx_tensor *tensor = gbx_replay_placed_tensor(engine, argument);
     if (!tensor)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "reading argument %" PRIu32 " of a call: it is no tensor", argument);
+                        "reading argument %" PRIu32 " of a call: it is not a tensor", argument);
     gbx_replay_memory_gather(&engine->memory, &engine->layout, tensor, out_payload);
     return NULL;
 }
 
-/* --- for others to run --- */
+/* --- for other programs --- */
 
 gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
                                     const gbx_replay_request *request, gbx_call_file *out_file,

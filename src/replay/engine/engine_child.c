@@ -20,33 +20,32 @@
 #include "text/names.h"
 #include "text/plain_text.h"
 
-/* --- what both share --- */
+/* --- shared memory --- */
 
 gbx_status gbx_replay_child_open(gbx_replay_child *child) {
-    *child = (gbx_replay_child){.pid_fd = -1, .socket = -1, .file_fd = -1, .board_fd = -1};
     child->file_fd = gbx_above_standard_streams(memfd_create("glassbox-call", MFD_CLOEXEC));
     child->board_fd =
         gbx_above_standard_streams(memfd_create("glassbox-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (child->file_fd < 0 || child->board_fd < 0 ||
         ftruncate(child->board_fd, sizeof *child->board) != 0 ||
         fcntl(child->board_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return gbx_fail(GBX_IO, "creating what a call is told in: %s", strerror(errno));
+        return gbx_fail(GBX_IO, "creating memory shared with glassbox-call: %s", strerror(errno));
     void *board =
         mmap(NULL, sizeof *child->board, PROT_READ | PROT_WRITE, MAP_SHARED, child->board_fd, 0);
     if (board == MAP_FAILED)
-        return gbx_fail(GBX_IO, "mapping what a call tells: %s", strerror(errno));
+        return gbx_fail(GBX_IO, "mapping memory shared with glassbox-call: %s", strerror(errno));
     child->board = board;
     return NULL;
 }
 
 /* --- ending --- */
 
-/* Ends it, if it has not ended by itself, and all that kernels started; tells how it ended. */
+/* Kills the child, if it has not ended, and all that kernels started; reports how it ended. */
 static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
     siginfo_t info = {0};
     if (child->pid == 0)
         return;
-    /* Not reaped yet, so the number of the group is still its own. */
+    /* Not reaped yet, so the group still has its number. */
     kill(-child->pid, SIGKILL);
     int result;
     do
@@ -85,7 +84,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     int theirs = gbx_above_standard_streams(sockets[1]);
     int error = child->socket < 0 || theirs < 0 ? errno : 0;
     if (!error) {
-        /* What kernels print goes to our standard error, for our standard output is ours. */
+        /* Output of kernels goes to our standard error: standard output is for glassbox. */
         char name[] = "glassbox-call";
         char serve[] = GBX_CALL_SERVE;
         char *const arguments[] = {name, serve, NULL};
@@ -106,7 +105,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
         child->pid_fd = gbx_above_standard_streams((int)syscall(SYS_pidfd_open, child->pid, 0));
         if (child->pid_fd >= 0)
             return NULL;
-        gbx_status status = gbx_fail(GBX_IO, "watching the process of a call: %s", strerror(errno));
+        gbx_status status = gbx_fail(GBX_IO, "watching glassbox-call: %s", strerror(errno));
         reap(child, NULL);
         return status;
     }
@@ -119,7 +118,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
 
 /* --- calling --- */
 
-/* One that ended since the last call, by something that a kernel left behind, is not missed. */
+/* A child that something left behind by a kernel has ended since the last call is restarted. */
 gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int gm_fd,
                                   uint32_t dispatch_count) {
     struct pollfd ended = {.fd = child->pid_fd, .events = POLLIN};
@@ -146,11 +145,12 @@ gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, 
             return NULL;
         reap(child, NULL);
     }
-    return gbx_fail(GBX_IO, "calling kernels: glassbox-call ends before it is asked; is "
-                            "GLASSBOX_CALL of this build?");
+    return gbx_fail(GBX_IO,
+                    "calling kernels: glassbox-call exits at once; check that GLASSBOX_CALL "
+                    "belongs to this build");
 }
 
-/* False where what came is no answer to the last order. */
+/* False if what arrived is not an answer to the last order. */
 static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer) {
     ssize_t bytes = recv(child->socket, out_answer, sizeof *out_answer, MSG_DONTWAIT);
     out_answer->error[sizeof out_answer->error - 1] = '\0';
@@ -161,7 +161,7 @@ static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer)
 gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
                                  gbx_replay_reply *out_reply) {
     memset(out_reply, 0, sizeof *out_reply);
-    /* An answer that is there counts, however late somebody looks. */
+    /* An answer that has arrived counts, however late it is read. */
     struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
                                 {.fd = child->pid_fd, .events = POLLIN}};
     int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
@@ -174,7 +174,7 @@ gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
     if (ready > 0 && receive_answer(child, &out_reply->answer))
         return NULL;
     if (ready > 0) {
-        /* It is ending, or its socket was closed by a kernel. */
+        /* The child is ending, or a kernel closed its socket. */
         struct pollfd ended = {.fd = child->pid_fd, .events = POLLIN};
         gbx_poll(&ended, 1, GBX_NS_PER_SECOND);
     }
@@ -184,7 +184,7 @@ gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
     return NULL;
 }
 
-/* --- what went wrong in a call that did not come back --- */
+/* --- faults --- */
 
 enum { SIGNAL_TEXT_BYTES = 24, HOW_BYTES = 96, PLACE_BYTES = 112 };
 
@@ -197,13 +197,12 @@ static const char *signal_name(int number, char buffer[SIGNAL_TEXT_BYTES]) {
     return buffer;
 }
 
-/* What ran when it ended. */
+/* The dispatches that ran when it ended. */
 typedef struct scene {
-    uint32_t first; /* of the request's dispatches: the first that ran; UINT32_MAX for none */
+    uint32_t first; /* in the request; UINT32_MAX for none */
     uint32_t running_count;
 } scene;
 
-/* "kernel add" and "block 0, aiv0" of a dispatch. */
 static const char *kernel_of(const gbx_replay_request *request, uint32_t dispatch) {
     return request->task->kernel_names[request->task->dispatches[dispatch].subtask];
 }
@@ -218,10 +217,8 @@ static void describe_place(const gbx_replay_request *request, uint32_t dispatch,
                  running_count - 1);
 }
 
-/* --- each kind --- */
-
-static void tell_signal(const gbx_replay_request *request, const gbx_call_fault *noted,
-                        bool is_of_dispatch, gbx_replay_fault *fault) {
+static void describe_signal(const gbx_replay_request *request, const gbx_call_fault *noted,
+                            bool is_of_dispatch, gbx_replay_fault *fault) {
     char name[SIGNAL_TEXT_BYTES];
     char where[HOW_BYTES] = "";
     char place[PLACE_BYTES];
@@ -231,17 +228,17 @@ static void tell_signal(const gbx_replay_request *request, const gbx_call_fault 
     if (fault->has_address)
         snprintf(where, sizeof where, " at 0x%" PRIx64, fault->address);
     else if (fault->signal == SIGSEGV)
-        snprintf(where, sizeof where, " at an address that no memory can have, or sent by another");
+        snprintf(where, sizeof where, " at an invalid address, or sent by another process");
     describe_place(request, fault->dispatch, 1, place);
     const char *form =
         is_of_dispatch ? "kernel %.96s crashed (%s): %s%s"
-                       : "a thread that a kernel started crashed while kernel %.96s ran (%s): %s%s";
+                       : "a thread started by a kernel crashed while kernel %.96s ran (%s): %s%s";
     snprintf(fault->text, sizeof fault->text, form, kernel_of(request, fault->dispatch), place,
              signal_name(fault->signal, name), where);
 }
 
-static void tell_ending(const gbx_replay_request *request, const gbx_replay_reply *reply,
-                        uint32_t running_count, gbx_replay_fault *fault) {
+static void describe_ending(const gbx_replay_request *request, const gbx_replay_reply *reply,
+                            uint32_t running_count, gbx_replay_fault *fault) {
     char place[PLACE_BYTES];
     char how[HOW_BYTES];
     char name[SIGNAL_TEXT_BYTES];
@@ -256,24 +253,21 @@ static void tell_ending(const gbx_replay_request *request, const gbx_replay_repl
     if (running_count > 1)
         snprintf(fault->text, sizeof fault->text,
                  "one of %" PRIu32
-                 " calls that ran ended the process %s (the first of them: kernel "
-                 "%.96s, %s)",
+                 " running calls ended the process %s (the first: kernel %.96s, %s)",
                  running_count, how, kernel, place);
     else
         snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)", kernel,
                  how, place);
 }
 
-/* --- all of them --- */
-
 static gbx_status fail_loading(const gbx_replay_request *request, const gbx_replay_reply *reply,
                                const gbx_call_fault *noted) {
     char name[SIGNAL_TEXT_BYTES];
     bool is_noted = atomic_load_explicit(&noted->kind, memory_order_acquire) == GBX_CALL_SIGNAL;
     int number = is_noted ? (int)noted->signal : reply->value;
-    const char *how = "ended the process";
+    const char *how = "it ended the process";
     if (reply->ending == GBX_REPLAY_SILENT)
-        how = "did not end in time";
+        how = "it did not return in time";
     else if (is_noted || reply->ending == GBX_REPLAY_KILLED)
         how = signal_name(number, name);
     return gbx_fail(GBX_BAD_KERNEL,
@@ -282,10 +276,10 @@ static gbx_status fail_loading(const gbx_replay_request *request, const gbx_repl
                     request->task->task, how);
 }
 
-/* What it says of itself may be scribbled over by a kernel: numbers are checked. */
-gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_replay_child *child,
-                                 const gbx_replay_reply *reply, int64_t timeout_ns,
-                                 gbx_replay_fault *out_fault) {
+/* A kernel may have overwritten the board: its numbers are checked. */
+gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
+                                     const gbx_replay_child *child, const gbx_replay_reply *reply,
+                                     int64_t timeout_ns, gbx_replay_fault *out_fault) {
     const gbx_call_fault *noted = &child->board->fault;
     uint32_t count = gbx_replay_request_count(request);
     uint32_t kind = atomic_load_explicit(&noted->kind, memory_order_acquire);
@@ -306,23 +300,22 @@ gbx_status gbx_replay_fault_tell(const gbx_replay_request *request, const gbx_re
     uint32_t dispatch = is_of_dispatch ? noted->dispatch : seen.first < count ? seen.first : 0;
     *out_fault = (gbx_replay_fault){.is_there = true,
                                     .dispatch = gbx_replay_request_first(request) + dispatch};
+    char place[PLACE_BYTES];
     if (has_note && kind == GBX_CALL_SIGNAL) {
-        tell_signal(request, noted, is_of_dispatch, out_fault);
+        describe_signal(request, noted, is_of_dispatch, out_fault);
     } else if (has_note) {
-        char place[PLACE_BYTES];
         describe_place(request, out_fault->dispatch, 1, place);
         snprintf(out_fault->text, sizeof out_fault->text,
-                 "kernel %.96s ended the thread it ran on (%s): pthread_exit; it has to return",
+                 "kernel %.96s ended its thread (%s): pthread_exit; it must return instead",
                  kernel_of(request, out_fault->dispatch), place);
     } else if (reply->ending == GBX_REPLAY_SILENT) {
-        char place[PLACE_BYTES];
         out_fault->is_hang = true;
         describe_place(request, out_fault->dispatch, seen.running_count, place);
         snprintf(out_fault->text, sizeof out_fault->text,
                  "kernel %.96s did not return within %.6g s (%s)",
                  kernel_of(request, out_fault->dispatch), (double)timeout_ns / 1e9, place);
     } else {
-        tell_ending(request, reply, seen.running_count, out_fault);
+        describe_ending(request, reply, seen.running_count, out_fault);
     }
     gbx_text_make_plain(out_fault->text);
     return NULL;

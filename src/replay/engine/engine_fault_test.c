@@ -10,7 +10,7 @@ static void assert_text(const replay_call *call, const char *part) {
         fail_msg("\"%s\" is not in: %s", part, call->outcome.fault.text);
 }
 
-/* What a fault has to say, and that the next call is one like any other. */
+/* The text of a fault, and that the next call works as usual. */
 static void assert_fault(enum replay_way way, uint64_t number, int signal, const char *text) {
     replay_call call;
     replay_prepare(&call, way, number);
@@ -31,7 +31,7 @@ static void assert_fault(enum replay_way way, uint64_t number, int signal, const
     assert_false(has_children());
 }
 
-static void every_way_to_crash_is_told(void **state) {
+static void every_way_to_crash_is_reported(void **state) {
     (void)state;
     assert_fault(WAY_STORE, 0x1230, SIGSEGV, "crashed (block 0, aiv0): SIGSEGV at 0x1230");
     assert_fault(WAY_ABORT, 0, SIGABRT, "SIGABRT");
@@ -39,8 +39,9 @@ static void every_way_to_crash_is_told(void **state) {
     assert_fault(WAY_OVERFLOW, 0, SIGSEGV, "SIGSEGV at 0x");
     assert_fault(WAY_EXIT, 0, 0, "ended the process with exit code 0");
     assert_fault(WAY_EXIT, 70, 0, "ended the process with exit code 70");
-    assert_fault(WAY_THREAD_END, 0, 0, "ended the thread it ran on");
-    assert_fault(WAY_OTHER_THREAD, 0, SIGABRT, "a thread that a kernel started crashed while");
+    assert_fault(WAY_THREAD_END, 0, 0,
+                 "ended its thread (block 0, aiv0): pthread_exit; it must return instead");
+    assert_fault(WAY_OTHER_THREAD, 0, SIGABRT, "a thread started by a kernel crashed while");
 }
 
 /* Block 1 on AIV0 of three blocks of a mix: dispatch 4 of 9. */
@@ -51,7 +52,7 @@ static void prepare_three_blocks(replay_call *call, enum replay_way way, uint64_
         call->task.func_ids[i] = i;
 }
 
-static void the_dispatch_that_crashed_is_told(void **state) {
+static void the_dispatch_that_crashed_is_reported(void **state) {
     (void)state;
     replay_call call;
     uint64_t beyond = REPLAY_BASE + (UINT64_C(9) << 30);
@@ -61,7 +62,7 @@ static void the_dispatch_that_crashed_is_told(void **state) {
     assert_true(call.outcome.fault.has_address);
     assert_int_equal(call.outcome.fault.address, beyond);
     assert_text(&call, "kernel left crashed (block 1, aiv0): SIGSEGV at 0x7e9");
-    call.dispatch = 4; /* alone, it is still the one */
+    call.dispatch = 4; /* by itself it has the same number */
     replay_again(&call);
     assert_int_equal(call.outcome.fault.dispatch, 4);
     assert_text(&call, "block 1, aiv0");
@@ -69,7 +70,7 @@ static void the_dispatch_that_crashed_is_told(void **state) {
 }
 
 /* Others have not begun, run or have ended by then. */
-static void the_dispatch_that_exits_is_told(void **state) {
+static void the_dispatch_that_exits_is_reported(void **state) {
     (void)state;
     replay_call call;
     prepare_three_blocks(&call, WAY_EXIT, 5);
@@ -82,7 +83,7 @@ static void the_dispatch_that_exits_is_told(void **state) {
     replay_close(&call);
 }
 
-/* Of one that ends the process without a word nobody knows which it was. */
+/* If one of several ends the process without notice, it is unknown which. */
 static void one_of_several_that_ends_the_process_is_not_guessed(void **state) {
     (void)state;
     replay_call call;
@@ -90,8 +91,8 @@ static void one_of_several_that_ends_the_process_is_not_guessed(void **state) {
     call.z[0] = 0;
     replay_run(&call);
     assert_int_equal(call.outcome.fault.signal, 0);
-    assert_text(&call, "one of 9 calls that ran ended the process with exit code 5 (the first of "
-                       "them: kernel ");
+    assert_text(&call, "one of 9 running calls ended the process with exit code 5 (the first: "
+                       "kernel ");
     replay_close(&call);
     replay_prepare(&call, WAY_END, 1);
     call.z[0] = 0;
@@ -100,7 +101,7 @@ static void one_of_several_that_ends_the_process_is_not_guessed(void **state) {
     replay_close(&call);
 }
 
-/* From the order on: loading is in it, and may take longer where a machine stands still. */
+/* From the order on: includes loading, which may take long on a stalled machine. */
 static gbx_status run_hanging(replay_call *call, uint32_t seconds) {
     prepare_three_blocks(call, WAY_HANG, 0);
     call->config.timeout_ms = seconds * 1000;
@@ -109,7 +110,7 @@ static gbx_status run_hanging(replay_call *call, uint32_t seconds) {
     return gbx_replay_run(call->engine, &request, &call->outcome);
 }
 
-static void a_kernel_that_hangs_is_told(void **state) {
+static void a_kernel_that_hangs_is_reported(void **state) {
     (void)state;
     replay_call call;
     char text[64];
@@ -132,7 +133,7 @@ static void a_kernel_that_hangs_is_told(void **state) {
     assert_false(has_children());
 }
 
-/* What it wrote before is there to be looked at: strays, and outputs. */
+/* What it wrote before can be read: strays and outputs. */
 static void memory_outlives_a_crash(void **state) {
     (void)state;
     replay_call call;
@@ -154,7 +155,7 @@ static void memory_outlives_a_crash(void **state) {
 
 /* --- kernels that cannot be loaded --- */
 
-/* Within a timeout that a machine which stands still may use up. */
+/* Within a timeout that a stalled machine may exceed. */
 static void run_until_it_ends(replay_call *call) {
     bool has_ended = false;
     for (int i = 0; i < 10 && !has_ended; ++i) {
@@ -189,7 +190,7 @@ static void kernels_that_cannot_be_loaded_are_refused(void **state) {
     assert_refused("undefined_symbol.c", "undefined symbol", LONGEST_MS);
     assert_refused("broken_constructor.c", "a constructor of a shared object failed: SIG",
                    LONGEST_MS);
-    assert_refused("endless_constructor.c", "did not end in time", 3000);
+    assert_refused("endless_constructor.c", "it did not return in time", 3000);
 }
 
 static void objects_need_absolute_paths(void **state) {
@@ -224,7 +225,7 @@ static void the_program_has_to_be_there(void **state) {
         GBX_INVALID_ARGUMENT, "25 blocks");
 }
 
-/* What kernels print is not ours: it goes to standard error. */
+/* Output of kernels goes to standard error. */
 static void kernels_do_not_print_to_our_output(void **state) {
     (void)state;
     replay_call call;
@@ -251,11 +252,11 @@ static void kernels_do_not_print_to_our_output(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_to_crash_is_told),
-        cmocka_unit_test(the_dispatch_that_crashed_is_told),
-        cmocka_unit_test(the_dispatch_that_exits_is_told),
+        cmocka_unit_test(every_way_to_crash_is_reported),
+        cmocka_unit_test(the_dispatch_that_crashed_is_reported),
+        cmocka_unit_test(the_dispatch_that_exits_is_reported),
         cmocka_unit_test(one_of_several_that_ends_the_process_is_not_guessed),
-        cmocka_unit_test(a_kernel_that_hangs_is_told),
+        cmocka_unit_test(a_kernel_that_hangs_is_reported),
         cmocka_unit_test(memory_outlives_a_crash),
         cmocka_unit_test(kernels_that_cannot_be_loaded_are_refused),
         cmocka_unit_test(objects_need_absolute_paths),

@@ -16,18 +16,18 @@
 #include "base/memory.h"
 #include "store/reader.h"
 
-/* The slots of addresses that chips take, one each. */
+/* Address slots: each chip takes one. */
 #define FIRST_SLOT UINT64_C(0x7e9000000000)
 #define SLOT_BYTES GBX_MAX_GM_BYTES
 enum { SLOT_COUNT = 13, PAGE_BYTES = 4096 };
 
-/* The bytes that a tensor touches, by their addresses. */
+/* The address range of a tensor. */
 typedef struct hull {
     uint64_t start;
-    uint64_t end; /* equal: it has no elements */
+    uint64_t end; /* equal to start: no elements */
 } hull;
 
-/* False where an end has no address. */
+/* False if the range overflows. */
 static bool find_hull(const gbx_tensor *tensor, hull *out_hull) {
     int64_t first;
     int64_t end;
@@ -37,7 +37,7 @@ static bool find_hull(const gbx_tensor *tensor, hull *out_hull) {
     return !overflows;
 }
 
-/* --- where they were --- */
+/* --- keeping addresses --- */
 
 static bool fits_slot(const gbx_replay_layout *layout, const hull *hulls, uint64_t base,
                       uint64_t *out_end) {
@@ -74,12 +74,12 @@ static bool keep_addresses(gbx_replay_layout *layout, uint64_t gm_bytes) {
     return false;
 }
 
-/* --- elsewhere --- */
+/* --- new addresses --- */
 
-/* Tensors that move together, for they share a buffer: the number of the first, for each. */
+/* Groups of tensors that share a buffer, and move together. */
 typedef struct grouping {
-    hull hulls[GBX_REPLAY_MAX_ARGUMENTS]; /* of the group, at its first */
-    uint32_t group[GBX_REPLAY_MAX_ARGUMENTS];
+    hull hulls[GBX_REPLAY_MAX_ARGUMENTS];     /* of a group, at its first tensor */
+    uint32_t group[GBX_REPLAY_MAX_ARGUMENTS]; /* the first tensor of each one's group */
 } grouping;
 
 static void join(grouping *g, const gbx_replay_layout *layout, uint32_t into, uint32_t from) {
@@ -96,7 +96,7 @@ static bool has_elements(const grouping *g, const gbx_replay_layout *layout, uin
     return layout->is_tensor[i] && g->hulls[i].start < g->hulls[i].end;
 }
 
-/* Whether two tensors of different groups have a buffer, or their groups a byte, in common. */
+/* Whether two tensors of different groups share a buffer, or their groups overlap. */
 static bool belong_together(const grouping *g, const gbx_replay_layout *layout, uint32_t a,
                             uint32_t b) {
     if (g->group[a] == g->group[b] || !has_elements(g, layout, a) || !has_elements(g, layout, b))
@@ -107,7 +107,7 @@ static bool belong_together(const grouping *g, const gbx_replay_layout *layout, 
            (of_a->start < of_b->end && of_b->start < of_a->end);
 }
 
-/* Joins the first two groups that belong together; false where none do. */
+/* Joins the first two groups that belong together; false if none do. */
 static bool join_next(grouping *g, const gbx_replay_layout *layout) {
     for (uint32_t a = 0; a < layout->count; ++a)
         for (uint32_t b = a + 1; b < layout->count; ++b)
@@ -119,7 +119,7 @@ static bool join_next(grouping *g, const gbx_replay_layout *layout) {
     return false;
 }
 
-/* A group keeps its place within a page, and an empty page lies before it. */
+/* A group keeps its offset in a page, and an empty page precedes it. */
 static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uint64_t gm_bytes) {
     uint64_t next = FIRST_SLOT + PAGE_BYTES;
     uint64_t end = next;
@@ -129,10 +129,10 @@ static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uin
             continue;
         if (old->end - old->start > FIRST_SLOT + SLOT_BYTES - next - 2 * (uint64_t)PAGE_BYTES)
             return gbx_fail(GBX_OUT_OF_RANGE,
-                            "its tensors do not fit into the %" PRIu64
-                            " bytes of memory that a chip can have",
+                            "its tensors do not fit into %" PRIu64
+                            " bytes, the most memory that a chip can have",
                             SLOT_BYTES);
-        uint64_t move = next + old->start % PAGE_BYTES - old->start; /* may go round */
+        uint64_t move = next + old->start % PAGE_BYTES - old->start; /* may wrap around */
         for (uint32_t i = first; i < layout->count; ++i)
             if (g->group[i] == first)
                 layout->tensors[i].data += move;
@@ -145,9 +145,9 @@ static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uin
     return NULL;
 }
 
-/* --- how much it is --- */
+/* --- memory needed --- */
 
-/* Elements of a view may lie a page apart each. */
+/* In a view with large strides, each element takes a page. */
 static uint64_t touched_bytes(const gbx_tensor *tensor) {
     int64_t first;
     int64_t end;
@@ -161,7 +161,7 @@ static uint64_t touched_bytes(const gbx_tensor *tensor) {
     return touched > payload ? touched : payload;
 }
 
-/* Memory itself, one payload on its way to it, and of outputs what two runs leave and the dump. */
+/* Global memory, one payload at a time, and three copies of each output: two runs and the dump. */
 static gbx_status check_size(gbx_replay_layout *layout) {
     uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t left = there;
@@ -180,8 +180,8 @@ static gbx_status check_size(gbx_replay_layout *layout) {
             left -= touched + kept;
         if (left < largest)
             return gbx_fail(GBX_EXHAUSTED,
-                            "its tensors take more than the %" PRIu64
-                            " bytes of memory that this machine has, with what is kept to compare",
+                            "its tensors and the copies to compare need more than the %" PRIu64
+                            " bytes of memory of this machine",
                             there);
         layout->touch_bytes += touched;
     }
@@ -208,7 +208,7 @@ gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes
             has_addresses &= find_hull(&out_layout->tensors[i], &groups.hulls[i]);
     }
     if (!has_addresses) {
-        /* Each on its own, by offsets in a buffer that begins at an address in the middle. */
+        /* Each tensor has its own buffer, at an address where offsets of either sign fit. */
         for (uint32_t i = 0; i < out_layout->count; ++i) {
             out_layout->tensors[i].data = UINT64_C(1) << 63;
             groups.group[i] = i;
@@ -232,7 +232,7 @@ gbx_status gbx_replay_memory_open(gbx_replay_memory *memory) {
         memfd_create("glassbox-replay", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (memory->fd < 0)
         return gbx_fail(GBX_IO, "creating the memory of a call: %s", strerror(errno));
-    /* A kernel that got hold of the descriptor cannot shrink the file under our mapping. */
+    /* A kernel with the descriptor must not shrink the file under our mapping. */
     if (fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         return gbx_fail(GBX_IO, "sealing the memory of a call: %s", strerror(errno));
     return NULL;
@@ -263,15 +263,15 @@ static gbx_status map(gbx_replay_memory *memory, uint64_t bytes) {
     int protection = PROT_READ | PROT_WRITE;
     void *gm = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, memory->fd, 0);
     if (gm == MAP_FAILED)
-        return gbx_fail(GBX_IO, "mapping %" PRIu64 " bytes of memory of a call: %s", bytes,
+        return gbx_fail(GBX_IO, "mapping %" PRIu64 " bytes for the memory of a call: %s", bytes,
                         strerror(errno));
     memory->gm = gm;
     memory->bytes = bytes;
-    /* A system that promises no more memory than it has may refuse this one: then there is none. */
+    /* A system without overcommit may refuse it: then there is no mirror. */
     void *mirror =
         mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory->mirror = mirror == MAP_FAILED ? NULL : mirror;
-    if (memory->mirror) /* a huge page for a few bytes is much to clear */
+    if (memory->mirror) /* clearing a huge page for a few bytes is slow */
         madvise(memory->mirror, bytes, MADV_NOHUGEPAGE);
     return NULL;
 }
@@ -279,7 +279,7 @@ static gbx_status map(gbx_replay_memory *memory, uint64_t bytes) {
 bool gbx_replay_memory_next(const gbx_replay_memory *memory, uint64_t offset, uint64_t *out_offset,
                             uint64_t *out_bytes) {
     off_t start = lseek(memory->fd, (off_t)offset, SEEK_DATA);
-    /* A kernel may have made the file longer than what is mapped. */
+    /* A kernel may have made the file longer than the mapping. */
     if (start < 0 || (uint64_t)start >= memory->bytes)
         return false;
     off_t end = lseek(memory->fd, start, SEEK_HOLE);
@@ -301,7 +301,7 @@ static gbx_status give_back(gbx_replay_memory *memory) {
     return NULL;
 }
 
-/* Few pages are cleared and kept: to get new ones takes longer. */
+/* Clears and keeps a few pages: new ones would take longer. */
 static gbx_status clear(gbx_replay_memory *memory) {
     uint64_t offsets[MAX_KEPT_PARTS];
     uint64_t sizes[MAX_KEPT_PARTS];
@@ -337,7 +337,7 @@ static gbx_status reserve_scratch(gbx_replay_memory *memory, uint64_t bytes) {
     return NULL;
 }
 
-/* Where tensor.data lies in a mapping; it may point beside it where no element does. */
+/* The address of tensor.data in a mapping; it may lie outside if no element is there. */
 static void *buffer_of(const gbx_replay_layout *layout, const gbx_tensor *tensor,
                        unsigned char *mapping) {
     return (void *)((uintptr_t)mapping + (uintptr_t)(tensor->data - layout->gm_base));
@@ -357,8 +357,8 @@ gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry, const g
     GBX_TRY(gbx_entries_at(entries, entry, &found));
     if (!found.tensor || gbx_entry_stored_bytes(&found) != bytes)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "reading entry %" PRIu64 " of the dump: its payload has not the %" PRIu64
-                        " bytes of its tensor; glassbox verify tells more",
+                        "reading entry %" PRIu64 " of the dump: its payload does not have the "
+                        "%" PRIu64 " bytes of its tensor; run glassbox verify",
                         entry, bytes);
     return gbx_reader_read_payload(gbx_entries_reader(entries), found.tensor->bin_offset,
                                    out_payload, bytes);
@@ -391,21 +391,21 @@ gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay
     return NULL;
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
                               const gbx_tensor *tensor, void *out_payload) {
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
 }
 
-/* Rows that end in half a byte, with the other half, which belongs to no element: a kernel writes
- * bytes. */
+/* Adds the unused half byte at the end of rows of packed elements: a kernel writes complete bytes.
+ */
 static gbx_tensor with_padding(const gbx_tensor *tensor) {
     gbx_tensor padded = *tensor;
     uint32_t last = tensor->ndims - 1;
     int64_t first, end, padded_end;
-    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0 || gbx_tensor_numel(tensor) == 0 ||
-        tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
+    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0 ||
+        gbx_tensor_numel(tensor) == 0 || tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
         return padded;
     padded.shape[last]++;
     gbx_tensor_extent(tensor, &first, &end);
@@ -421,13 +421,13 @@ static void compare_bytes(const gbx_replay_memory *memory, const gbx_replay_layo
             outcome->stray_address = layout->gm_base + i;
 }
 
-/* Memory that was never touched is zero here and there. */
+/* Untouched memory is zero in both mappings. */
 gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory, const gbx_replay_layout *layout,
                                          gbx_replay_outcome *outcome) {
     outcome->stray_is_unknown = !memory->is_mirrored;
     if (!memory->is_mirrored)
         return NULL;
-    /* Before anything else is done to the mirror, which still has what was there before. */
+    /* First, while the mirror still has the content before the calls. */
     for (uint32_t i = 0; i < layout->count; ++i) {
         const gbx_tensor *tensor = &layout->tensors[i];
         int64_t first, end;
@@ -439,7 +439,7 @@ gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory, const gbx_re
             memcmp(memory->gm + offset, memory->mirror + offset, (size_t)(end - first)) == 0)
             outcome->unchanged |= UINT64_C(1) << i;
     }
-    /* What outputs hold now is what they may hold: from here on the mirror says so. */
+    /* Outputs may have changed: copies them to the mirror. */
     for (uint32_t i = 0; i < layout->count; ++i) {
         if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_INPUT)
             continue;

@@ -62,7 +62,7 @@ static void strided_views_are_laid_out_as_they_were(void **state) {
     replay_close(&call);
 }
 
-/* y begins two rows into x: rows of x that were read after they were written would tell. */
+/* y begins two rows into x: rows of x that are read after they were written show it. */
 static void inputs_win_where_an_output_overlaps(void **state) {
     (void)state;
     replay_call call;
@@ -138,20 +138,20 @@ static void prepare_mix(replay_call *call, enum replay_way way, uint32_t blocks,
 static void every_dispatch_gets_its_contexts(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[5 * 18];
+    uint32_t seen[5 * 18];
     for (int has_dispatches = 0; has_dispatches < 2; ++has_dispatches) {
-        prepare_mix(&call, WAY_TELL, 5, 0);
+        prepare_mix(&call, WAY_REPORT, 5, 0);
         call.task.has_dispatches = has_dispatches;
         call.config = (gbx_replay_engine_config){.chip_blocks = 4, .gm_bytes = 256 << 20};
         replay_run(&call);
         assert_clean(&call);
-        assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+        assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
         for (uint32_t i = 0; i < 15; ++i) {
             uint32_t block = i / 3;
             uint32_t subtask = i % 3;
             uint32_t core = has_dispatches ? i + 30 : block % 4 * 3 + subtask;
             const uint32_t expected[6] = {block, 5, subtask, core, 4, 256 ^ 0x7e90};
-            assert_memory_equal(told + 6 * i, expected, sizeof expected);
+            assert_memory_equal(seen + 6 * i, expected, sizeof expected);
         }
         replay_close(&call);
     }
@@ -180,16 +180,16 @@ static void blocks_and_subtasks_wait_for_each_other(void **state) {
 static void blocks_run_in_waves(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[100 * 18];
-    prepare_mix(&call, WAY_TELL, 100, 0);
+    uint32_t seen[100 * 18];
+    prepare_mix(&call, WAY_REPORT, 100, 0);
     call.config.chip_blocks = 4;
     replay_run(&call);
     assert_clean(&call);
-    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
     for (uint32_t i = 0; i < 300; ++i) {
-        assert_int_equal(told[6 * i], i / 3);
-        assert_int_equal(told[6 * i + 2], i % 3);
-        assert_int_equal(told[6 * i + 3], i / 3 % 4 * 3 + i % 3);
+        assert_int_equal(seen[6 * i], i / 3);
+        assert_int_equal(seen[6 * i + 2], i % 3);
+        assert_int_equal(seen[6 * i + 3], i / 3 % 4 * 3 + i % 3);
     }
     replay_close(&call);
 
@@ -207,15 +207,15 @@ static void blocks_run_in_waves(void **state) {
 static void one_dispatch_runs_alone(void **state) {
     (void)state;
     replay_call call;
-    uint32_t told[5 * 18];
-    prepare_mix(&call, WAY_TELL, 5, 0);
+    uint32_t seen[5 * 18];
+    prepare_mix(&call, WAY_REPORT, 5, 0);
     call.dispatch = 7;
     replay_run(&call);
     assert_clean(&call);
-    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, told));
+    assert_ok(gbx_replay_output(call.engine, REPLAY_Y, seen));
     for (uint32_t i = 0; i < 15; ++i)
-        assert_int_equal(told[6 * i], i == 7 ? 2 : 0xa5a5a5a5u);
-    assert_int_equal(told[6 * 7 + 2], 1);
+        assert_int_equal(seen[6 * i], i == 7 ? 2 : 0xa5a5a5a5u);
+    assert_int_equal(seen[6 * 7 + 2], 1);
     call.dispatch = 15;
     gbx_replay_request request = replay_request(&call);
     assert_fails(gbx_replay_run(call.engine, &request, &call.outcome), GBX_INVALID_ARGUMENT,
@@ -223,7 +223,7 @@ static void one_dispatch_runs_alone(void **state) {
     replay_close(&call);
 }
 
-/* --- writes that nobody declared --- */
+/* --- undeclared writes --- */
 
 static void assert_stray(enum replay_way way, uint64_t address, uint64_t bytes) {
     replay_call call;
@@ -257,7 +257,7 @@ static void stray_writes_are_found(void **state) {
     replay_close(&call);
 }
 
-/* Byte for byte: one that kept what the run before left there would be found equal. */
+/* Byte for byte: memory kept from the previous run would be found equal. */
 static void memory_is_restored_between_runs(void **state) {
     (void)state;
     replay_call call;
@@ -382,7 +382,7 @@ static void assert_too_much(int64_t rows) {
     replay_close(&call);
 }
 
-/* A third of the memory fits, but not so with what is kept of an output to compare it. */
+/* A third of the memory fits, but not with the copies of an output to compare. */
 static void tensors_that_take_too_much_are_refused(void **state) {
     (void)state;
     uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -392,7 +392,7 @@ static void tensors_that_take_too_much_are_refused(void **state) {
 
 /* --- many --- */
 
-/* What this process and its child hold. */
+/* The resources of this process and its child. */
 typedef struct holdings {
     size_t files;
     size_t mappings;
@@ -441,8 +441,8 @@ static void call_many_times(replay_call *call, int count) {
     }
 }
 
-/* What the C library keeps of freed pieces, and of threads that were there at a time, varies: less
- * than a byte a run, and few mappings; it does not go on. Thread sanitizer maps more and more. */
+/* The C library keeps a varying amount of freed memory and threads: less than a byte per run, and
+ * few mappings; it does not grow. The thread sanitizer maps more and more. */
 static bool has_grown_by_runs(const holdings *before, const holdings *after, int count) {
     return after->allocated >= before->allocated + (size_t)count ||
            (!is_thread_sanitized() && after->child_mappings > before->child_mappings + 8);
@@ -472,7 +472,7 @@ static void many_runs_leave_nothing_behind(void **state) {
     assert_false(has_children());
 }
 
-/* --- for others to run --- */
+/* --- for other programs --- */
 
 static int run_call_program(const char *path) {
     char command[512];
@@ -480,7 +480,7 @@ static int run_call_program(const char *path) {
     return system(command);
 }
 
-/* The file is all that the program needs; its kernel tells by its exit code what it saw. */
+/* The program needs only the file; its kernel reports what it saw by its exit code. */
 static void a_written_call_runs_by_itself(void **state) {
     (void)state;
     replay_call call;
@@ -496,7 +496,7 @@ static void a_written_call_runs_by_itself(void **state) {
     assert_int_equal(WEXITSTATUS(run_call_program(path)), 0);
     struct stat about;
     assert_int_equal(stat(path, &about), 0);
-    /* Nothing of it is taken on trust: wherever it is cut off, it is refused. */
+    /* Wherever the file is cut off, it is refused. */
     for (int i = 1; i < 4; ++i) {
         assert_int_equal(truncate(path, about.st_size / 4 * (4 - i) + i), 0);
         assert_int_equal(WEXITSTATUS(run_call_program(path)), 2);

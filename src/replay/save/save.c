@@ -20,7 +20,7 @@ enum { PIECE_BYTES = 1 << 20 };
 
 /* --- names, files --- */
 
-/* Letters, digits and underscores of a text, which the dump may have made of anything. */
+/* The text with all but letters and digits replaced by underscores: the dump may hold anything. */
 static const char *plain_name(const char *text, char out_name[GBX_SAVE_NAME_BYTES]) {
     size_t length = 0;
     for (; *text && length + 1 < GBX_SAVE_NAME_BYTES; ++text) {
@@ -53,7 +53,6 @@ static const gbx_saved_kernel *kernel_of(const gbx_save_folder *folder, size_t s
 gbx_status gbx_save_open(const gbx_save_folder *folder, const char *path, gbx_output *out_output) {
     int fd;
     GBX_TRY(gbx_signals_check(&folder->signals));
-    /* Those that a path goes through. */
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char part[GBX_SAVE_PATH_BYTES];
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
@@ -143,7 +142,7 @@ static gbx_status list_kernels(gbx_save_folder *folder) {
         plain_name(saving->task->kernel_names[i], name);
         if (!kept || (!kept->object && !kept->source))
             return gbx_fail(GBX_NOT_FOUND,
-                            "saving task %" PRIu64 ": the dump keeps no copy of kernel %s",
+                            "saving task %" PRIu64 ": the dump has no copy of kernel %s",
                             saving->task->task, name);
         gbx_saved_kernel *kernel = &folder->kernels->items[folder->kernels->count++];
         *kernel = (gbx_saved_kernel){.func_id = func_id, .kept = kept};
@@ -152,7 +151,7 @@ static gbx_status list_kernels(gbx_save_folder *folder) {
     return NULL;
 }
 
-/* --- task.h: the call as tables that people can read --- */
+/* --- task.h: the call as readable tables --- */
 
 static const char *const subtasks[GBX_SUBTASK_COUNT] = {"GBX_SUBTASK_AIC", "GBX_SUBTASK_AIV0",
                                                         "GBX_SUBTASK_AIV1"};
@@ -205,8 +204,8 @@ static void put_path(FILE *to, const gbx_replay_argument *argument, const char *
 
 static void put_files(const gbx_save_folder *folder, FILE *to) {
     const gbx_replay_task *task = folder->saving->task;
-    fprintf(to, "/* Tensors: slot in args[], name, payload before and after the call; NULL where "
-                "there is none. */\nstatic const tensor_file tensor_files[] = {\n");
+    fprintf(to, "/* Tensors: slot in args[], name, payload before and after the call or NULL. */\n"
+                "static const tensor_file tensor_files[] = {\n");
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (!argument->is_tensor)
@@ -249,8 +248,8 @@ static void put_title(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
             folder->saving->task->task);
     fprintf(to,
-            "/* Whether one dispatch of several is called: what it leaves of an inout as it was, "
-            "others may write. */\nenum { IS_ONE_OF_SEVERAL = %d };\n\n",
+            "/* Whether only one of several dispatches is called: the others may write elements of "
+            "an inout that it leaves unchanged. */\nenum { IS_ONE_OF_SEVERAL = %d };\n\n",
             folder->saving->dispatch >= 0);
 }
 
@@ -299,20 +298,22 @@ static gbx_status save_tables(const gbx_save_folder *folder) {
     return gbx_output_close(&output, "task.h", NULL);
 }
 
-/* --- all of it --- */
+/* --- saving --- */
 
 static gbx_status save_readme(const gbx_save_folder *folder) {
     gbx_output output;
     char name[GBX_SAVE_NAME_BYTES];
     const gbx_run_info *run = gbx_reader_run(gbx_entries_reader(folder->saving->entries));
     GBX_TRY(gbx_save_open(folder, "README.txt", &output));
-    fprintf(output.stream,
-            "Task %" PRIu64 " of a run of %s, called again by itself: make run.\n"
-            "It loads data/*_before.bin, calls the kernels as task.h says, and compares what they "
-            "leave with data/*_after.bin, bit for bit: exit code 0 where all is equal.\n"
-            "Payloads are row-major and little-endian; main.c and replay/ are the same for all "
-            "tasks; the kernels in kernels/ are code that came with the dump.\n",
-            folder->saving->task->task, run->scene ? plain_name(run->scene, name) : "a scene");
+    fprintf(
+        output.stream,
+        "This program repeats task %" PRIu64 " of a run of %s. Build and run it with: make "
+        "run\n"
+        "It loads data/*_before.bin, calls the kernels as described in task.h, and compares the "
+        "results with data/*_after.bin, bit for bit. It exits with 0 if all are equal.\n"
+        "Payloads are row-major and little-endian. main.c and replay/ are the same for all "
+        "tasks. The kernels in kernels/ are code that came with the dump.\n",
+        folder->saving->task->task, run->scene ? plain_name(run->scene, name) : "a scene");
     return gbx_output_close(&output, "README.txt", NULL);
 }
 

@@ -20,9 +20,9 @@ enum { GBX_SAVE_NAME_BYTES = 96, GBX_SAVE_PATH_BYTES = 512 };
 typedef struct gbx_saved_kernel {
     uint32_t func_id;
     const gbx_kept_kernel *kept;
-    char name[GBX_SAVE_NAME_BYTES];       /* what may stand in names of files and in C */
-    char source[GBX_SAVE_PATH_BYTES];     /* path in the folder; "" where the object is saved */
-    char why_object[GBX_SAVE_PATH_BYTES]; /* why it is: one sentence; "" */
+    char name[GBX_SAVE_NAME_BYTES];       /* valid in file names and in C */
+    char source[GBX_SAVE_PATH_BYTES];     /* path in the folder; "" if the object is saved */
+    char why_object[GBX_SAVE_PATH_BYTES]; /* why the object is saved: one sentence, or "" */
 } gbx_saved_kernel;
 
 typedef struct gbx_saved_kernels {
@@ -31,9 +31,9 @@ typedef struct gbx_saved_kernels {
 } gbx_saved_kernels;
 
 /*
- * Writes the program, its data and a Makefile to a new or empty directory, whole or not at all, and
- * tells how it has the kernels. Nothing of the dump is run. Fails with GBX_IO where there are files
- * already, GBX_LOST where the disk fails.
+ * Writes the program, its data and a Makefile to a new or empty directory, completely or not at
+ * all, and reports how it has the kernels. Runs no code of the dump. Fails with GBX_IO if the
+ * directory has files, GBX_LOST if the disk fails.
  */
 GBX_MUST_USE gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory,
                                         gbx_saved_kernels *out_kernels);

@@ -1,5 +1,5 @@
-/* The kernels of a saved program: their sources, or, where those are not whole, what they were
- * compiled to. */
+/* The kernels of a saved program: their sources or, if these are incomplete, the compiled objects.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,7 +42,7 @@ static gbx_status save_object(const gbx_save_folder *folder, const gbx_saved_ker
 
 /* --- the source --- */
 
-/* Names that need no quotes in a Makefile, and stay below the folder. */
+/* Whether a path needs no quotes in a Makefile and stays below the folder. */
 static bool is_plain_path(const char *path) {
     for (const char *c = path; *c; ++c)
         if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') && !(*c >= '0' && *c <= '9') &&
@@ -51,7 +51,7 @@ static bool is_plain_path(const char *path) {
     return path[0] && path[0] != '/' && path[0] != '-' && !strstr(path, "..");
 }
 
-/* Files outside of the dump are none of its: a source may include whatever it likes. */
+/* Whether all files lie in the dump: a source may include any file. */
 static bool is_of_dump(const gbx_source_tree *tree, const char *dump_directory) {
     char directory[PATH_MAX], file[PATH_MAX];
     if (!realpath(dump_directory, directory))
@@ -78,11 +78,11 @@ static gbx_status save_tree(const gbx_save_folder *folder, const gbx_source_tree
     return NULL;
 }
 
-/* Seconds and memory of a preprocessor: a source may include a pipe, a device, or itself. */
+/* Limits time and memory of the preprocessor: a source may include a pipe, a device, or itself. */
 static const char limits[] = "ulimit -t 10; ulimit -v 4000000; exec timeout 10 \"$@\"";
 
-/* Whether the saved source can be preprocessed: all that it includes is there. Nothing of it runs;
- * of the flags of the dump macros alone are used. */
+/* Whether the saved source can be preprocessed: all that it includes exists. Runs none of its code,
+ * and uses only macros among the flags of the dump. */
 static bool is_whole(const gbx_save_folder *folder, const gbx_saved_kernel *kernel) {
     char include[PATH_MAX], source[PATH_MAX + GBX_SAVE_PATH_BYTES];
     char *words[MAX_WORDS] = {
@@ -110,11 +110,11 @@ static bool is_whole(const gbx_save_folder *folder, const gbx_saved_kernel *kern
     return is_good;
 }
 
-/* Leaves kernel->source empty where it cannot be used, and says why. */
+/* If the source cannot be used, leaves kernel->source empty and sets why_object. */
 static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *kernel) {
     gbx_source_tree *tree;
     if (!kernel->kept->source) {
-        snprintf(kernel->why_object, sizeof kernel->why_object, "the run kept no source of it");
+        snprintf(kernel->why_object, sizeof kernel->why_object, "the run did not keep its source");
         return NULL;
     }
     GBX_TRY(gbx_source_tree_read(kernel->kept->source, &tree));
@@ -129,8 +129,8 @@ static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *k
     kernel->source[0] = '\0';
     snprintf(kernel->why_object, sizeof kernel->why_object, "%s",
              is_inside ? "its source includes files that the run did not keep"
-                       : "its source, or a file that it includes, lies outside of the dump or has "
-                         "a name that cannot stand in a Makefile");
+                       : "its source, or a file that it includes, lies outside the dump or has a "
+                         "name that a Makefile cannot contain");
     return NULL;
 }
 
@@ -146,8 +146,8 @@ gbx_status gbx_save_kernels(gbx_save_folder *folder) {
 
 /* --- the Makefile --- */
 
-/* Words of flags between quotes of the shell; false where one has characters that make or the
- * shell would take for something else. */
+/* Writes flags in shell quotes; false if one has characters that are special to make or the shell.
+ */
 static bool put_flags(FILE *to, const char *flags) {
     static const char blanks[] = " \t\n";
     for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
@@ -173,14 +173,14 @@ static gbx_status put_rule(FILE *to, const gbx_saved_kernel *kernel) {
     if (is_good)
         return NULL;
     return gbx_fail(GBX_BAD_FORMAT,
-                    "saving kernel %s: its compiler flags in run.json have characters that cannot "
-                    "stand in a Makefile",
+                    "saving kernel %s: its compiler flags in run.json have characters that a "
+                    "Makefile cannot contain",
                     kernel->name);
 }
 
 static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "CFLAGS = -O2 -g -Wall\n"
-                "# What glassbox compiled the kernels with.\n"
+                "# The flags that glassbox compiled the kernels with.\n"
                 "KERNEL_FLAGS = -std=gnu11 -O3 -march=native -ffp-contract=off -fPIC \\\n"
                 "  -fno-semantic-interposition -g -Wall -Werror=implicit-function-declaration \\\n"
                 "  -fstack-clash-protection\n"

@@ -9,11 +9,10 @@
 #include "replay/check/check.h"
 #include "text/plain_text.h"
 
-/* What the references left. */
 typedef struct judging {
     const gbx_replay_job *job;
-    gbx_replay_payloads *payloads;                     /* `replay` is the new kernel's */
-    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* NULL where there is none */
+    gbx_replay_payloads *payloads;                     /* `replay` is of the new kernel */
+    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* results of the references, or NULL */
     bool has_gaps[GBX_REPLAY_MAX_ARGUMENTS];           /* the references do not write all of it */
 } judging;
 
@@ -56,7 +55,7 @@ static gbx_swap_element element_at(const judging *j, const gbx_replay_result *re
     return element;
 }
 
-/* Those that changed; or, where nothing did, those that are furthest from what is expected. */
+/* Elements that changed or, if !is_changed, those furthest from the expected ones. */
 static void choose_elements(const judging *j, gbx_replay_swap *swap, bool is_changed) {
     for (size_t i = 0; i < swap->result.output_count; ++i) {
         const gbx_replay_compared *output = &swap->result.outputs[i];
@@ -92,7 +91,7 @@ static gbx_swap_judgement judgement_of(bool is_right, bool was_right, bool was_w
     return was_right ? GBX_SWAP_BROKEN : GBX_SWAP_WRONG;
 }
 
-/* The old one first: what the references left is then still there for the new one. */
+/* Checks the old kernel first: the results of the references then stay for the new one. */
 static gbx_status judge(judging *j, const gbx_references *references, gbx_replay_swap *swap) {
     const gbx_replay_job *job = j->job;
     gbx_entries *entries = job->request.entries;
@@ -138,9 +137,9 @@ static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_re
                                             gbx_reader_run(reader), &references, &trouble);
     if (status) {
         not_judged(swap, trouble == GBX_SCENE_FOREIGN
-                             ? "the scene that the dump names is not this user's, or lies in the "
-                               "dump, and its references are code; look at it, and give --trust to "
-                               "run them"
+                             ? "the references of the dump's scene are code, and the scene belongs "
+                               "to another user, is writable by everyone or lies inside the dump; "
+                               "if you trust it, give --trust"
                              : gbx_status_message(status));
         gbx_status_free(status);
         return NULL;
@@ -150,7 +149,7 @@ static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_re
     return status;
 }
 
-/* --- all of it --- */
+/* --- running --- */
 
 gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *scene,
                                gbx_replay_swap *out_swap) {
@@ -160,7 +159,7 @@ gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *
     gbx_status status = gbx_replay_execute(job, &payloads, &out_swap->result);
     bool has_outputs = !status && !out_swap->result.outcome.fault.is_there;
     if (has_outputs && job->request.dispatch >= 0)
-        not_judged(out_swap, "one dispatch of a task is not judged; leave --dispatch away");
+        not_judged(out_swap, "a single dispatch cannot be judged; omit --dispatch");
     else if (has_outputs)
         status = judge_by_scene(&j, scene, out_swap);
     if (has_outputs && !status) {

@@ -1,5 +1,6 @@
 #include "replay/trust/replay_trust.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 enum { NAME_BYTES = 128, FLAGS_BYTES = 256 };
 
-/* A kernel that was looked for already. */
+/* The result of an earlier search for a kernel. */
 typedef struct found {
     uint32_t func_id;
     char *object;
@@ -56,22 +57,23 @@ static const found *find_known(const gbx_replay_kernels *kernels, uint32_t func_
     return NULL;
 }
 
-/* Text of the dump for a message; what is long is cut. */
+/* Text of the dump for a message, shortened to `capacity`. */
 static const char *plain(const char *text, char *out_text, size_t capacity) {
     snprintf(out_text, capacity, "%s", text);
     gbx_text_make_plain(out_text);
     return out_text;
 }
 
-/* --- what the run kept --- */
+/* --- kept by the run --- */
 
 static gbx_status fail_untrusted(const gbx_kept_kernel *kernel, const char *reason) {
     char name[NAME_BYTES];
-    return gbx_fail(GBX_UNSUPPORTED,
-                    "replaying kernel %s would run %s, which is code that came with the dump: the "
-                    "same bytes are not in this user's cache of kernels, and %s; look where the "
-                    "dump is from, and give --trust to run it",
-                    plain(kernel->name, name, sizeof name), kernel->object, reason);
+    return gbx_fail(
+        GBX_UNSUPPORTED,
+        "replaying kernel %s would run %s, code that came with the dump: the same bytes "
+        "are not in your kernel cache, and %s; if you trust the origin of the dump, "
+        "give --trust to run it",
+        plain(kernel->name, name, sizeof name), kernel->object, reason);
 }
 
 static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kernel,
@@ -80,13 +82,13 @@ static gbx_status find_kept(const gbx_replay_kernels *kernels, const gbx_kept_ke
     *out_path = NULL;
     gbx_status status = gbx_kept_kernel_verify(kernel);
     if (status && kernel->object && gbx_status_code(status) == GBX_NOT_FOUND) {
-        /* The dump has lost its copy: its source may be there. */
+        /* The dump has lost its copy, but the source may exist. */
         char name[NAME_BYTES];
         gbx_status loss = status;
         status = gbx_trusted_object_find(&kernels->trust, kernel, out_path, reason);
         if (!status && !*out_path)
             status = gbx_fail(
-                GBX_NOT_FOUND, "%s, and %s; --kernel %s=FILE gives its source or its shared object",
+                GBX_NOT_FOUND, "%s, and %s; give its source or shared object with --kernel %s=FILE",
                 gbx_status_message(loss), reason, plain(kernel->name, name, sizeof name));
         gbx_status_free(loss);
         return status;
@@ -106,29 +108,25 @@ static const gbx_kept_kernel *kept_kernel(const gbx_replay_kernels *kernels, uin
     return kernels->trust.kept ? gbx_kept_run_kernel(kernels->trust.kept, func_id) : NULL;
 }
 
-/* --- what the user gives --- */
+/* --- given by the user --- */
 
 static bool is_elf(const char *path) {
-    char magic[4] = "";
+    char magic[SELFMAG];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_so = fd >= 0 && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-                 memcmp(magic,
-                        "\x7f"
-                        "ELF",
-                        4) == 0;
+    bool is_so = fd >= 0 && read(fd, magic, SELFMAG) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
     if (fd >= 0)
         close(fd);
     return is_so;
 }
 
-/* Flags of the dump are words of a command line that is about to run. */
+/* Flags in the dump would become words of a command line. */
 static gbx_status check_flags(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept) {
     char compile[FLAGS_BYTES], link[FLAGS_BYTES];
     if (!kept || kernels->is_trusted || gbx_trusted_flags(&kernels->trust, kept))
         return NULL;
     return gbx_fail(GBX_UNSUPPORTED,
-                    "compiling for kernel %s with the flags of the dump, \"%s\" and \"%s\": they "
-                    "could do more than compile, and came with the dump; give --trust to use them",
+                    "compiling kernel %s: its flags \"%s\" and \"%s\" came with the dump and could "
+                    "do more than compile; give --trust to use them",
                     kept->name,
                     plain(kept->compile_flags ? kept->compile_flags : "", compile, sizeof compile),
                     plain(kept->link_flags ? kept->link_flags : "", link, sizeof link));
@@ -145,7 +143,7 @@ static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id
         return *out_path ? NULL : gbx_fail(GBX_IO, "--kernel %s: %s", file, strerror(errno));
     }
     GBX_TRY(check_flags(kernels, kept));
-    /* A copy of the old source may lie elsewhere, and still includes what the old one did. */
+    /* A copy of the old source may lie elsewhere, and still include the old one's neighbours. */
     char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
     const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
     char *flags;
@@ -171,7 +169,7 @@ static bool has_one_kernel(const gbx_replay_task *task) {
     return true;
 }
 
-/* The file of "NAME=FILE" where NAME is the kernel's; NULL. */
+/* The file of "NAME=FILE" if NAME is the kernel's, else NULL. */
 static const char *file_of(const char *item, const char *name) {
     size_t length = name ? strlen(name) : 0;
     return length > 0 && strncmp(item, name, length) == 0 && item[length] == '=' ? item + length + 1
@@ -185,12 +183,12 @@ static bool names_kernel(const char *item, const gbx_replay_task *task) {
     return false;
 }
 
-/* Whether an item of --kernel, a plain file or one with a name, is of a kernel. */
+/* Whether an item of --kernel, with or without name, applies to a kernel. */
 static bool is_of(const char *item, const gbx_replay_task *task, const char *name) {
     return !names_kernel(item, task) || file_of(item, name);
 }
 
-/* What --kernel gives for a kernel of a task; NULL for nothing. */
+/* The file that --kernel gives for a kernel of a task, or NULL. */
 static const char *given_file(const gbx_replay_kernels *kernels, const gbx_replay_task *task,
                               size_t subtask) {
     const char *found_file = NULL;
@@ -203,7 +201,7 @@ static const char *given_file(const gbx_replay_kernels *kernels, const gbx_repla
     return found_file;
 }
 
-/* One that an earlier --kernel is of, too: which of both would run? */
+/* Refuses two files for the same kernel. */
 static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_replay_task *task,
                               size_t last) {
     for (size_t first = 0; first < last; ++first)
@@ -213,7 +211,7 @@ static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_re
                               is_of(files->items[last], task, name);
             if (is_of_both)
                 return gbx_fail(GBX_INVALID_ARGUMENT,
-                                "--kernel %s and --kernel %s are of the same kernel; give one",
+                                "--kernel %s and --kernel %s replace the same kernel; give one",
                                 files->items[first], files->items[last]);
         }
     return NULL;
@@ -236,11 +234,11 @@ static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task
         char text[NAME_BYTES];
         refusal =
             gbx_fail(GBX_NOT_FOUND,
-                     "replaying kernel %s: the dump has %s; --kernel %s=FILE gives its source or "
-                     "its shared object",
+                     "replaying kernel %s: the dump has %s; give its source or shared object with "
+                     "--kernel %s=FILE",
                      plain(task->kernel_names[subtask], text, sizeof text),
                      kernels->trust.kept ? "no copy of it in run.json"
-                                         : "no run.json, and so no copy of its kernels",
+                                         : "no run.json with copies of its kernels",
                      text);
     }
     found *object = malloc(sizeof *object);
@@ -266,8 +264,7 @@ gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay
         if (is_one && !strchr(item, '='))
             return gbx_fail(GBX_NOT_FOUND, "--kernel: reading %s: %s", item, strerror(errno));
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "--kernel %s: NAME=FILE with a name of a kernel of the task is expected; "
-                        "it is %s",
+                        "--kernel %s: expected NAME=FILE, where NAME is a kernel of the task (%s)",
                         item, text);
     }
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {

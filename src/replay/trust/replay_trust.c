@@ -50,7 +50,7 @@ static bool same_bytes(int a, int b, off_t size) {
     return size > 0;
 }
 
-/* Whether a file has the `size` bytes that `object` has. */
+/* Whether a file has the same `size` bytes as `object`. */
 static bool is_same_file(int object, off_t size, const char *path) {
     off_t other_size;
     int other = open_regular(path, &other_size);
@@ -60,17 +60,16 @@ static bool is_same_file(int object, off_t size, const char *path) {
     return is_same;
 }
 
-/* --- whose it is --- */
+/* --- ownership --- */
 
-/* Whether it is a file or a directory, S_IFREG or S_IFDIR, of this user or of root. */
+/* Whether a path is of `kind`, S_IFREG or S_IFDIR, and belongs to this user or root. */
 static bool find_own(const char *path, mode_t kind, struct stat *out_about) {
     return stat(path, out_about) == 0 && (out_about->st_mode & S_IFMT) == kind &&
            (out_about->st_uid == geteuid() || out_about->st_uid == 0);
 }
 
-/* A file that not everybody can write, and neither the directory that has its name: who can write
- * that can put another one there, and who may not search it does not reach the file. A group may:
- * the owner let it in. */
+/* Whether not everyone can write a file or replace it in its directory. A file writable by everyone
+ * is safe if not everyone may search its directory. Group access is fine: the owner granted it. */
 static bool is_own_file(const char *path) {
     char name[PATH_MAX];
     struct stat file, directory;
@@ -102,41 +101,40 @@ static gbx_status search_cache(int object, off_t size, char **out_path) {
     return NULL;
 }
 
-/* --- the source that it was made of --- */
+/* --- the original source --- */
 
-/* NULL where a file is this user's, or why not. The path is without links. */
+/* NULL if a file is this user's, else why not. The path must be free of links. */
 static const char *file_objection(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     if (!realpath(trust->dump_directory, real))
-        return "the dump's directory cannot be found";
-    size_t length = strlen(real); /* both are without links */
+        return "the directory of the dump cannot be found";
+    size_t length = strlen(real); /* both are free of links */
     if (strncmp(path, real, length) == 0 && path[length] == '/')
-        return "its source lies in the dump";
-    return is_own_file(path) ? NULL : "everybody, or another user, can write its source";
+        return "its source is inside the dump";
+    return is_own_file(path) ? NULL : "its source is writable by everyone or another user";
 }
 
 static bool is_same_text(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Paths that a dump names do not depend on where this program is started. */
+/* Accepts only absolute paths: others would depend on the current directory. */
 static bool find_real(const char *named, char out_path[PATH_MAX]) {
     return named && named[0] == '/' && realpath(named, out_path);
 }
 
-/* Whether somebody else could change a file that may be a link, or put another in its place. */
+/* Whether another user could change or replace a file, which may be a link. */
 static bool is_foreign(const gbx_trust *trust, const char *path) {
     char real[PATH_MAX];
     return realpath(path, real) && file_objection(trust, real);
 }
 
-/* The scene that run.json names, where its file is this user's; NULL. A reference of others makes
- * it foreign, too. */
+/* The scene named by run.json if its file is this user's, else NULL. Foreign references make it
+ * foreign, too. */
 static gbx_scene *load_scene(const gbx_trust *trust, bool *out_is_foreign) {
     char path[PATH_MAX];
     gbx_scene *scene = NULL;
-    /* The file of the scene, where it is there: its directory is without links. */
-    char directory[PATH_MAX];
+    char directory[PATH_MAX]; /* free of links */
     bool is_there = find_real(trust->kept ? trust->kept->scene_path : NULL, directory) &&
                     (size_t)snprintf(path, PATH_MAX, "%s/scene.json", directory) < PATH_MAX &&
                     access(path, F_OK) == 0;
@@ -170,7 +168,7 @@ bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel) {
     return is_same;
 }
 
-/* Whether a file is what ran: it has the bytes of `object`, or, where that is -1, its hash. */
+/* Whether a file is what ran: it has the bytes of `object` or, if that is -1, the recorded hash. */
 static bool is_what_ran(const gbx_kept_kernel *kernel, int object, off_t size, const char *path) {
     gbx_kept_kernel made = *kernel;
     if (object >= 0)
@@ -191,9 +189,9 @@ static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *sour
         return status;
     if (status || !is_what_ran(kernel, object, size, path)) {
         snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%.400s %s", source,
-                 status ? "does not compile any more"
-                        : "gives other code now: it, the compiler or the place of the cache is "
-                          "another");
+                 status ? "no longer compiles"
+                        : "no longer compiles to the same code: source, compiler or cache path "
+                          "changed");
         gbx_status_free(status);
         free(path);
         return NULL;
@@ -206,11 +204,11 @@ static gbx_status try_origin(const gbx_trust *trust, const gbx_kept_kernel *kern
                              off_t size, char **out_path, char *out_reason) {
     char source[PATH_MAX];
     if (!find_real(kernel->origin, source)) {
-        snprintf(out_reason, GBX_TRUST_REASON_BYTES, "its source %s %s",
+        snprintf(out_reason, GBX_TRUST_REASON_BYTES, "its source %s%s",
                  kernel->origin ? kernel->origin : "",
-                 !kernel->origin            ? "is not known"
-                 : kernel->origin[0] == '/' ? "is gone"
-                                            : "is not named by its whole path");
+                 !kernel->origin            ? "is unknown"
+                 : kernel->origin[0] == '/' ? " no longer exists"
+                                            : " is not an absolute path");
         return NULL;
     }
     const char *why = file_objection(trust, source);
@@ -229,11 +227,9 @@ gbx_status gbx_trusted_object_find(const gbx_trust *trust, const gbx_kept_kernel
     out_reason[0] = '\0';
     int object = open_regular(kernel->object, &size);
     if (object < 0 && access(kernel->object, F_OK) == 0)
-        return gbx_fail(
-            GBX_BAD_FORMAT,
-            "reading %s: it is no plain file, such as runs keep; give --trust to follow "
-            "links",
-            kernel->object);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading %s: it is not a regular file; give --trust to follow links",
+                        kernel->object);
     gbx_status status = object < 0 ? NULL : search_cache(object, size, out_path);
     if (!status && !*out_path)
         status = try_origin(trust, kernel, object, size, out_path, out_reason);
@@ -253,7 +249,7 @@ char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel
 
 /* --- flags --- */
 
-/* Words of compilers, with a blank after each. */
+/* Compiler flags, with a blank after each. */
 static const char compile_prefixes[] =
     "-O -W -std= -march= -mtune= -mavx -msse -mfma -mf16c -mno- -mprefer- -fno- -ffast- -ffp- "
     "-ffinite- -ftree- -funroll- -fstrict- -fassociative- -freciprocal- -funsafe- -fomit- -fwrapv "
@@ -262,7 +258,7 @@ static const char compile_words[] = "-g -g0 -g1 -g2 -g3 -ggdb -w ";
 static const char link_prefixes[] = "-l -O ";
 static const char link_words[] = "-pthread -g ";
 
-/* Whether a word is one of the list, or begins with one. */
+/* Whether a word is in the list, or begins with one of it. */
 static bool is_listed(const char *word, size_t length, const char *list, bool is_prefix) {
     for (size_t bytes; *list; list += bytes + 1) {
         bytes = strcspn(list, " ");
@@ -278,7 +274,7 @@ static bool all_known(const char *flags, const char *prefixes, const char *words
         size_t length = strcspn(word, blanks);
         if (!is_listed(word, length, prefixes, true) && !is_listed(word, length, words, false))
             return false;
-        /* Nothing that names a file or goes on to another program: -Wl,... -Wp,... */
+        /* No flag that names a file or is passed to another program: -Wl,... -Wp,... */
         for (size_t i = 0; i < length; ++i) {
             char c = word[i];
             bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -1,7 +1,6 @@
 /*
- * Shared objects of a dump are code, and a dump may come from anybody. What a dump keeps is run
- * without asking only when the same bytes are found outside of it, where this user's own runs left
- * them.
+ * Shared objects of a dump are code, and a dump may come from anybody. Such code runs without
+ * --trust only if the same bytes are found outside the dump, where this user's own runs left them.
  */
 #ifndef GBX_REPLAY_TRUST_REPLAY_TRUST_H
 #define GBX_REPLAY_TRUST_REPLAY_TRUST_H
@@ -13,18 +12,18 @@
 #include "replay/task.h"
 #include "store/run/kept_run.h"
 
-/* What is not to be believed; all of it is borrowed. */
+/* Untrusted data; all of it is borrowed. */
 typedef struct gbx_trust {
     const char *dump_directory;
-    const gbx_kept_run *kept; /* NULL: there is none */
+    const gbx_kept_run *kept; /* may be NULL */
 } gbx_trust;
 
 /*
- * The file outside of the dump that has the bytes of the kernel's kept object: in the cache of
- * compiled kernels, or, where it has been lost there, made anew from the source that it came from.
- * That file, and not the dump's, is what is to be run. Where the dump has lost its copy, the source
- * has to give the hash of what ran. *out_path is NULL where there is none, and `out_reason` says
- * why; the caller frees it.
+ * Finds a file outside the dump with the same bytes as the kernel's kept object: in the cache of
+ * compiled kernels or, if it is no longer there, recompiled from its original source. The caller
+ * must run that file, not the dump's. If the dump has lost its copy, the source must compile to the
+ * hash of what ran. If there is none, *out_path is NULL and `out_reason` says why. The caller frees
+ * *out_path.
  */
 enum { GBX_TRUST_REASON_BYTES = 512 };
 GBX_MUST_USE gbx_status gbx_trusted_object_find(const gbx_trust *trust,
@@ -32,35 +31,35 @@ GBX_MUST_USE gbx_status gbx_trusted_object_find(const gbx_trust *trust,
                                                 char out_reason[GBX_TRUST_REASON_BYTES]);
 
 /*
- * Whether the scene that run.json names is there, but its file, a reference, or the directory of
- * one of them lies in the dump, belongs to somebody else than this user and root, or can be written
- * by everybody: references are code, too.
+ * Whether the scene named by run.json exists, but its file, a reference, or the directory of one of
+ * them lies in the dump, belongs to a user other than this one and root, or is writable by
+ * everyone: references are code, too.
  */
 bool gbx_scene_is_foreign(const gbx_trust *trust);
 
-/* Whether flags of a kernel may be given to a compiler: they are harmless, or those that the scene
- * has, where it is this user's and outside of the dump. */
+/* Whether the flags of a kernel may be passed to a compiler: they are harmless, or equal to those
+ * in the scene, which is this user's and outside the dump. */
 bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
 /*
- * The directory of the source that a kernel was made of, where it is this user's and outside of the
- * dump: what that source includes with "" is found there. NULL where there is none, and where its
- * path has blanks; the caller frees it.
+ * The directory of a kernel's original source, if it is this user's and outside the dump: files
+ * included with "" are found there. NULL if there is none, or if its path has blanks; the caller
+ * frees it.
  */
 char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
 /*
- * Whether flags, by blanks, only choose how a source is translated: levels, warnings, the
- * instruction set, some of -f; of link flags, libraries of the system. Others can name files and
- * plugins, or bring code of their own into a source (-D, -include). NULL is harmless.
+ * Whether flags, separated by blanks, only choose how a source is compiled: levels, warnings, the
+ * instruction set, some of -f; for link flags, system libraries. Other flags can name files and
+ * plugins, or add code to a source (-D, -include). NULL is harmless.
  */
 bool gbx_flags_are_harmless(const char *compile_flags, const char *link_flags);
 
-/* --- which shared object runs: what the run kept, or what the user gives --- */
+/* --- the shared objects to run: kept by the run, or given by the user --- */
 
 enum { GBX_REPLAY_KERNEL_FILES = 16 };
 
-/* What --kernel says: "FILE", or "NAME=FILE". */
+/* Values of --kernel: "FILE" or "NAME=FILE". */
 typedef struct gbx_replay_kernel_files {
     const char *items[GBX_REPLAY_KERNEL_FILES];
     size_t count;
@@ -68,7 +67,7 @@ typedef struct gbx_replay_kernel_files {
 
 typedef struct gbx_replay_kernels gbx_replay_kernels;
 
-/* `kept` is NULL where the dump has no run.json. All is borrowed. */
+/* `kept` is NULL if the dump has no run.json. All is borrowed. */
 GBX_MUST_USE gbx_status gbx_replay_kernels_create(const char *dump_directory,
                                                   const gbx_kept_run *kept, bool is_trusted,
                                                   const gbx_replay_kernel_files *files,
@@ -76,10 +75,10 @@ GBX_MUST_USE gbx_status gbx_replay_kernels_create(const char *dump_directory,
 void gbx_replay_kernels_destroy(gbx_replay_kernels *kernels); /* takes NULL */
 
 /*
- * The objects of a task's kernels, by subtask, NULL where it has none; they live as long as
- * `kernels`. Fails with GBX_UNSUPPORTED where one is code of the dump that is not found outside of
- * it and nobody said --trust, with GBX_BAD_KERNEL where a file of --kernel does not compile, and
- * with GBX_INVALID_ARGUMENT where it names no kernel of the task.
+ * The objects of a task's kernels, by subtask, or NULL; they live as long as `kernels`. Fails with
+ * GBX_UNSUPPORTED if one is only found in the dump and --trust is not given, with GBX_BAD_KERNEL if
+ * a file of --kernel does not compile, and with GBX_INVALID_ARGUMENT if --kernel names a kernel
+ * that the task does not have.
  */
 GBX_MUST_USE gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels,
                                                 const gbx_replay_task *task,

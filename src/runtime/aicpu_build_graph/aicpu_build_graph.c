@@ -21,7 +21,7 @@ typedef struct tables {
     uint32_t edge_count;
 } tables;
 
-/* Which use a task's storage has here. */
+/* Words of a task's storage. */
 enum { IS_PUBLISHED = 0 };
 
 static tables *tables_of(const gbx_graph *graph) {
@@ -91,7 +91,7 @@ static gbx_sched_task *find_task(gbx_graph *graph, gbx_task task) {
 
 static int add_successor(gbx_orchestration *orchestration, gbx_task from, gbx_task to,
                          int is_conditional) {
-    (void)is_conditional; /* a predecessor that is done is none in both calls */
+    (void)is_conditional; /* neither call waits for a predecessor that is done */
     gbx_graph *graph = gbx_graph_of(orchestration);
     tables *all = tables_of(graph);
     if (!gbx_graph_builds_on(graph))
@@ -133,22 +133,7 @@ static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) 
     return gbx_graph_builds_on(graph) ? gbx_graph_take_storage(graph, bytes ? bytes : 1) : 0;
 }
 
-static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
-                                const int64_t *indices) {
-    gbx_graph *graph = gbx_graph_of(orchestration);
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    uint64_t bits = 0;
-    if (!gbx_graph_builds_on(graph))
-        return 0;
-    if (!gbx_check_tensor(&graph->limits, graph->task_count, &none, GBX_NO_ARGUMENT, tensor, false,
-                          &error) ||
-        !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
-        gbx_graph_fail_with(graph, &error);
-    return bits;
-}
-
-/* --- why nothing goes on --- */
+/* --- why the graph is stuck --- */
 
 static void name_unpublished(gbx_graph *graph, uint32_t first) {
     tables *all = tables_of(graph);
@@ -189,7 +174,7 @@ static const gbx_orchestration_ops ops = {
     .add_task_with_args = add_task,
     .add_successor = add_successor,
     .publish_task = publish_task,
-    .get_tensor_data = get_tensor_data,
+    .get_tensor_data = gbx_graph_get_tensor_data,
     .device_malloc = device_malloc,
 };
 
@@ -212,7 +197,8 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
 
 const gbx_runtime gbx_aicpu_build_graph = {
     .name = "aicpu_build_graph",
-    .description = "the chip's orchestrator thread builds the graph; explicit edges, published",
+    .description =
+        "the chip's orchestrator thread builds the graph; explicit edges, published tasks",
     .entry = ENTRY,
     .builder = &builder,
     .run = run,

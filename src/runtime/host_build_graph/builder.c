@@ -1,6 +1,6 @@
 #include "runtime/host_build_graph/host_build_graph.h"
 
-/* What the table needs of the chip's private memory. */
+/* Where the tables lie in the chip's private memory. */
 typedef struct layout {
     uint32_t capacity; /* of the queues */
     uint64_t edges_at;
@@ -29,7 +29,7 @@ static void begin(gbx_graph *graph) {
                           (gbx_ready_cell *)(memory + at.cells_at), true);
 }
 
-/* The host has checked all this: what does not hold here is a defect of it. */
+/* The host has checked all this: a failure here is a defect of the host. */
 static bool is_sound(const gbx_graph *graph, const gbx_host_task *task) {
     gbx_graph_error ignored;
     uint64_t offset = task->arguments - graph->limits.gm_base;
@@ -39,13 +39,13 @@ static bool is_sound(const gbx_graph *graph, const gbx_host_task *task) {
            gbx_check_kernels(&graph->limits, 0, &task->kernels, &ignored);
 }
 
-/* The control thread has no time for its heartbeat while it builds. */
+/* While the control thread builds, it does not run its loop with the heartbeat. */
 static void show_life(gbx_graph *graph, uint64_t step) {
     if (step % 65536 == 0)
         atomic_fetch_add_explicit(&graph->device->control->heartbeat, 1, memory_order_relaxed);
 }
 
-/* On the control thread, before any kernel runs: nobody writes to global memory meanwhile. */
+/* On the control thread, before any kernel runs: global memory does not change meanwhile. */
 static void build(gbx_graph *graph) {
     const gbx_graph_launch *launch = graph->launch;
     layout at = layout_of(launch);
@@ -57,7 +57,7 @@ static void build(gbx_graph *graph) {
     for (uint64_t i = 0; i < launch->task_count; ++i) {
         show_life(graph, i);
         if (!is_sound(graph, &table[i]))
-            return; /* the tasks that are left tell */
+            return; /* tasks are left, which fails the launch */
         gbx_sched_prepare(&tasks[i], i, &table[i].kernels,
                           (const gbx_task_arguments *)(uintptr_t)table[i].arguments);
     }

@@ -71,7 +71,7 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
 
 const gbx_runtime gbx_host_build_graph = {
     .name = "host_build_graph",
-    .description = "the host builds the whole graph, then the chip runs it; explicit edges",
+    .description = "the host builds the graph, then the chip runs it; explicit edges",
     .entry = GBX_ENTRY_HOST_BUILD_GRAPH,
     .builder = &gbx_host_builder,
     .run = run,
@@ -81,11 +81,12 @@ const gbx_runtime gbx_host_build_graph = {
 
 static gbx_status check_call(const gbx_call *call) {
     if ((call->tensor_count && !call->tensors) || (call->scalar_count && !call->scalars))
-        return gbx_fail(GBX_INVALID_ARGUMENT, "calling: arguments are counted but not given");
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "calling: tensor_count or scalar_count is set, but its array is NULL");
     return NULL;
 }
 
-/* What the signature of a kernel says of its `index`th tensor; inout where it says nothing. */
+/* The role of a kernel's `index`th tensor in its signature; inout where it is not there. */
 static gbx_role tensor_role(const char *signature, uint32_t index) {
     uint32_t parameter;
     const char *dtype;
@@ -104,7 +105,7 @@ static const char *first_signature(const gbx_chip *chip, const gbx_task_kernels 
     return func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].signature : NULL;
 }
 
-/* The words of the call and what they are, as an orchestration would give them. */
+/* Adds the task and its tensor info, as an orchestration does. */
 static void add_call(gbx_host_graph *graph, const gbx_call *call) {
     gbx_orchestration *orchestration = gbx_host_graph_orchestration(graph);
     gbx_task_kernels kernels =
@@ -114,7 +115,7 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
     uint64_t words[GBX_MAX_WORDS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
     for (uint32_t i = 0; i < call->tensor_count; ++i) {
-        /* Here the tensor is known to be an argument of the task. */
+        /* Checked here, where the index of the argument is known. */
         if (!gbx_check_tensor(&graph->limits, 0, &kernels, i, &call->tensors[i], false,
                               &graph->error))
             return;

@@ -10,7 +10,7 @@
 
 enum { GBX_ENTRY_HOST_BUILD_GRAPH = GBX_ENTRY_FIRST_PROGRAM, GBX_HOST_MAX_TASKS = 1 << 26 };
 
-/* A task as the host hands it over. */
+/* A task in the table that the host copies to the chip. */
 typedef struct gbx_host_task {
     gbx_task_kernels kernels;
     uint32_t reserved;
@@ -29,12 +29,12 @@ extern const gbx_builder gbx_host_builder;
 
 typedef struct gbx_host_graph gbx_host_graph;
 
-/* Both are the caller's; a graph holds global memory until it is destroyed. */
+/* The caller owns the graph, which holds global memory until it is destroyed. */
 GBX_MUST_USE gbx_status gbx_host_graph_create(const gbx_runtime_request *request,
                                               gbx_host_graph **out_graph);
 GBX_MUST_USE gbx_status gbx_host_graph_destroy(gbx_host_graph *graph);
 
-/* What an orchestration gets, and the error that it leaves. */
+/* What to call the orchestration with, and the first error that it made. */
 gbx_orchestration *gbx_host_graph_orchestration(gbx_host_graph *graph);
 gbx_graph_error *gbx_host_graph_error(gbx_host_graph *graph);
 uint64_t gbx_host_graph_task_count(const gbx_host_graph *graph);

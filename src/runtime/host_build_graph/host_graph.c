@@ -100,9 +100,9 @@ gbx_status gbx_host_graph_destroy(gbx_host_graph *graph) {
     return status;
 }
 
-/* --- is it a graph without cycles? --- */
+/* --- cycles --- */
 
-/* `left` predecessors of each task; takes away what can run until nothing can. */
+/* `left`: how many predecessors of each task have not run. Runs all that can; counts them. */
 static size_t count_runnable(const gbx_host_graph *graph, const uint32_t *first_edge,
                              const uint32_t *successors, uint32_t *left, uint32_t *queue) {
     size_t count = graph->entries.count;
@@ -128,7 +128,7 @@ static void sort_edges(const gbx_host_graph *graph, uint32_t *first_edge, uint32
         first_edge[i + 1] += first_edge[i];
     for (size_t i = graph->edges.count; i-- > 0;)
         successors[--first_edge[edges[i].predecessor + 1]] = edges[i].successor;
-    /* Each entry stands one to the right of where it began. */
+    /* Now first_edge[i + 1] is where the edges of task i begin. */
     for (size_t i = 0; i < graph->entries.count; ++i)
         first_edge[i] = first_edge[i + 1];
     first_edge[graph->entries.count] = (uint32_t)graph->edges.count;
@@ -190,7 +190,7 @@ static void write_arguments(const gbx_host_graph *graph, const gbx_host_entry *e
         const gbx_tensor_info *info = &infos[entry->first_info + i];
         arguments->kinds[info->arg_index] = (uint8_t)(GBX_WORD_TENSOR | info->role);
     }
-    /* Tensors follow in the order of their words, whatever order they were told in. */
+    /* Tensors follow in the order of their words, which need not be that of the infos. */
     gbx_tensor *tensors = gbx_task_arguments_tensors(arguments);
     for (uint32_t w = 0; w < entry->word_count; ++w)
         for (uint32_t i = 0; i < entry->info_count; ++i)

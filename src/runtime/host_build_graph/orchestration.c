@@ -84,11 +84,10 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
     return page->address ? page : NULL;
 }
 
-/* Pages are copied when the graph is launched. */
+/* The page is copied to the chip when the graph is launched. */
 static uint64_t device_tensor(gbx_orchestration *orchestration, const gbx_tensor *tensor) {
     gbx_host_graph *graph = graph_of(orchestration);
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, &none,
+    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, NULL,
                                             GBX_NO_ARGUMENT, tensor, false, &graph->error))
         return 0;
     gbx_host_page *page = page_with_room(graph);
@@ -130,7 +129,7 @@ static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_i
     return true;
 }
 
-/* Whether the graph goes on, and has that task. */
+/* True when there was no error and the task exists. */
 static bool has_task(gbx_host_graph *graph, gbx_task task) {
     if (task >= graph->entries.count)
         fail(graph, GBX_GRAPH_UNKNOWN_TASK, GBX_NO_TASK, GBX_NO_KERNEL, (int64_t)task,
@@ -221,7 +220,7 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor,
     return edge != NULL;
 }
 
-/* Of a tensor on the chip, as it is now. */
+/* One element of a tensor on the chip, as it is now. */
 static uint64_t copy_element(gbx_host_graph *graph, const gbx_tensor *tensor,
                              const int64_t *indices) {
     uint64_t element[2] = {0};
@@ -246,9 +245,8 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     gbx_host_graph *graph = graph_of(orchestration);
     uint64_t task = graph->entries.count;
     uint64_t bits = 0;
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
     if (is_over(graph) ||
-        !gbx_check_tensor(&graph->limits, task, &none, GBX_NO_ARGUMENT, tensor, true,
+        !gbx_check_tensor(&graph->limits, task, NULL, GBX_NO_ARGUMENT, tensor, true,
                           &graph->error) ||
         !gbx_check_indices(task, tensor, indices, &graph->error))
         return 0;

@@ -1,10 +1,10 @@
-/* The tables that a graph on the host grows in. Host code. */
+/* The tables of a graph that is built on the host. Host code. */
 #ifndef GBX_RUNTIME_HOST_TABLE_H
 #define GBX_RUNTIME_HOST_TABLE_H
 
 #include "runtime/host_build_graph/host_build_graph.h"
 
-/* Elements of one size, that grow; the memory moves when they do. */
+/* An array that grows; its memory moves when it does. */
 typedef struct gbx_table {
     void *elements;
     size_t element_bytes;
@@ -12,7 +12,7 @@ typedef struct gbx_table {
     uint64_t capacity;
 } gbx_table;
 
-/* A task while the graph is built: its words and what was told of its tensors lie in tables. */
+/* A task while the graph is built; its words and its tensor info lie in other tables. */
 typedef struct gbx_host_entry {
     gbx_task_kernels kernels;
     uint32_t word_count;
@@ -29,7 +29,7 @@ typedef struct gbx_host_return {
     uint64_t bytes;
 } gbx_host_return;
 
-/* Descriptions of tensors: a piece of global memory, and what is to be copied there. */
+/* Descriptions of tensors, and the piece of global memory that they are copied to. */
 typedef struct gbx_host_page {
     uint64_t address;
     uint32_t count;
@@ -41,7 +41,7 @@ struct gbx_host_graph {
     gbx_runtime_request request;
     gbx_graph_limits limits;
     gbx_graph_error error;
-    gbx_status failure; /* of the host itself, which is no error of the graph */
+    gbx_status failure; /* of the host, not an error in the graph */
     gbx_table entries;  /* gbx_host_entry */
     gbx_table words;    /* uint64_t */
     gbx_table infos;    /* gbx_tensor_info */
@@ -51,8 +51,8 @@ struct gbx_host_graph {
     gbx_table memory;   /* uint64_t: addresses to free */
 };
 
-/* Room for `count` more elements at the end of one of its tables, not cleared. NULL when memory is
- * out, which is the graph's failure then; and for none of an empty table. */
+/* Appends `count` elements to one of the graph's tables, not cleared, and returns the first. NULL
+ * when memory is out, which fails the graph; also when a table without memory grows by 0. */
 void *gbx_table_add(gbx_host_graph *graph, gbx_table *table, size_t count);
 
 static inline gbx_host_entry *gbx_host_entry_at(const gbx_host_graph *graph, uint64_t task) {
@@ -61,7 +61,7 @@ static inline gbx_host_entry *gbx_host_entry_at(const gbx_host_graph *graph, uin
 
 extern const gbx_orchestration_ops gbx_host_graph_ops;
 
-/* Global memory that is freed with the graph; 0, with the failure kept, when there is none. */
+/* Global memory that is freed with the graph; 0, which fails the graph, when it is used up. */
 uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes);
 
 /* Keeps the first failure; frees the others. */

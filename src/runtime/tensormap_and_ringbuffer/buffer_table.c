@@ -45,7 +45,7 @@ static uint32_t search_fixed(const gbx_buffer_table *table, uint64_t address) {
     return low ? table->fixed[low - 1] : GBX_STRAYS;
 }
 
-/* Likewise of the heap: counted from the oldest allocation on, round the heap, bases ascend. */
+/* The same for the heap, where bases ascend from the oldest allocation on, around its end. */
 static uint32_t search_heap(const gbx_buffer_table *table, uint64_t address) {
     uint64_t oldest = table->heap_count ? table->buffers[gbx_buffer_table_heap(table, 0)].base : 0;
     uint64_t wanted = address - oldest + (address < oldest ? table->heap_bytes : 0);

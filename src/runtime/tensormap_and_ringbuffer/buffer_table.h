@@ -1,7 +1,7 @@
 /*
- * Which buffer an address lies in. Buffers never overlap each other; there are fixed ones, and the
- * allocations of a heap, which come and go in the same order. What lies in no one buffer is a
- * stray. Used by one thread; nothing is allocated.
+ * Which buffer an address lies in. Buffers never overlap; they are fixed, or allocations of a heap,
+ * which are freed in the order they were made. A view that does not lie in one buffer is a stray.
+ * Used by one thread; allocates nothing.
  */
 #ifndef GBX_RUNTIME_BUFFER_TABLE_H
 #define GBX_RUNTIME_BUFFER_TABLE_H
@@ -18,14 +18,14 @@
 typedef struct gbx_buffer {
     uint64_t base;
     uint64_t end; /* 0 while the number is free */
-    /* Of the tensor map; 0 in a new buffer, and again before it is used anew. */
+    /* For the tensor map; 0 in a new buffer, and again before its number is reused. */
     uint32_t groups; /* the first of the list */
     uint32_t recent; /* the group that was found last */
 } gbx_buffer;
 
 typedef struct gbx_buffer_table {
     gbx_buffer *buffers;     /* strays, fixed ones, ring of the heap's */
-    uint32_t *address_cache; /* by tensor.data: the buffer that it was found in */
+    uint32_t *address_cache; /* by tensor.data: the buffer that it was last found in */
     uint32_t cache_shift;
     uint32_t heap_capacity, heap_oldest, heap_count;
     uint64_t heap_base, heap_bytes;
@@ -40,13 +40,13 @@ void gbx_buffer_table_init(gbx_buffer_table *table, uint32_t heap_capacity, uint
 /* Returns the number of the new buffer, 0 when there is no room or it is empty. */
 uint32_t gbx_buffer_table_add(gbx_buffer_table *table, uint64_t base, uint64_t bytes);
 
-/* False when `number` is no fixed buffer. */
+/* False when `number` is not a fixed buffer. */
 bool gbx_buffer_table_drop(gbx_buffer_table *table, uint32_t number);
 
 /* The buffer that holds all of [first, end), without the cache. */
 uint32_t gbx_buffer_table_search(const gbx_buffer_table *table, uint64_t first, uint64_t end);
 
-/* The number of the heap's allocation that is the n-th oldest. */
+/* The number of the n-th oldest allocation of the heap. */
 static inline uint32_t gbx_buffer_table_heap(const gbx_buffer_table *table, uint32_t n) {
     uint32_t at = table->heap_oldest + n;
     return GBX_FIRST_HEAP_BUFFER + (at < table->heap_capacity ? at : at - table->heap_capacity);
@@ -66,7 +66,7 @@ static inline bool gbx_buffer_table_push(gbx_buffer_table *table, uint64_t base,
     return true;
 }
 
-/* Drops the oldest allocation, of which there is one, and returns its number. */
+/* Drops the oldest allocation and returns its number. There is at least one. */
 static inline uint32_t gbx_buffer_table_pop(gbx_buffer_table *table) {
     uint32_t number = gbx_buffer_table_heap(table, 0);
     table->buffers[number].base = table->buffers[number].end = 0;
@@ -76,7 +76,7 @@ static inline uint32_t gbx_buffer_table_pop(gbx_buffer_table *table) {
     return number;
 }
 
-/* The buffer that holds all of [first, end), or GBX_STRAYS; of a tensor with this `data`. */
+/* The buffer that holds all of [first, end), or GBX_STRAYS, for a tensor with this `data`. */
 static inline uint32_t gbx_buffer_table_find(gbx_buffer_table *table, uint64_t data, uint64_t first,
                                              uint64_t end) {
     uint32_t *slot = gbx_buffer_table_slot(table, data);

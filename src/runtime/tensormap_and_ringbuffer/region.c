@@ -11,7 +11,7 @@ static void insert_dim(gbx_region_form *form, uint64_t stride, uint64_t count) {
     form->dims[at] = (gbx_region_dim){stride, count};
 }
 
-/* Makes one of dimensions that continue or cover each other; strides ascend. Sets the span. */
+/* Merges dimensions that continue or cover each other; strides ascend. Sets the span. */
 static void fold_dims(gbx_region_form *form) {
     uint16_t kept = 0;
     form->span = form->run;
@@ -116,8 +116,8 @@ static gbx_tensor tensor_of_region(uint64_t first, const gbx_region_form *form) 
     return tensor;
 }
 
-/* Whether a nested form from 0 on has a byte in [low, high), which meets its span: looks for the
- * first byte from `low` on. */
+/* Whether a nested form at offset 0 has a byte in [low, high), which overlaps its span. Looks for
+ * the first byte at or after `low`. */
 static bool has_byte_in(const gbx_region_form *form, int64_t low, int64_t high) {
     if (low <= 0)
         return true;
@@ -139,9 +139,9 @@ static int64_t floor_divide(int64_t a, int64_t b) {
 }
 
 /*
- * Two nested forms of the same strides, the second `distance` bytes after the first, by their
- * dimensions before `level`: the difference of the two indices along a dimension has at most two
- * values that bring the rest near enough.
+ * Whether two nested forms with equal strides overlap, the second `distance` bytes after the first;
+ * only the dimensions below `level` count. Along a dimension at most two differences of the indices
+ * bring the rest near enough.
  */
 static bool grids_overlap(const gbx_region_form *a, int64_t a_span, const gbx_region_form *b,
                           int64_t b_span, uint32_t level, int64_t distance) {
@@ -232,8 +232,8 @@ static void add_run(const gbx_region_form *form, uint64_t last, uint64_t *digits
     digits[0] += last;
 }
 
-/* The least and the greatest digits of the bytes of a region, or wider: digits that may carry into
- * the next are taken for any, with all below them. */
+/* Bounds of the digits of a region's bytes: exact or wider. A digit that may carry into the next
+ * can have any value, and so can all below it. */
 static void bound_digits(const gbx_region_form *form, uint64_t offset,
                          const gbx_region_form *region, uint64_t *low, uint64_t *high) {
     add_digits(form, offset, 1, low);

@@ -1,7 +1,7 @@
 /*
- * The exact set of bytes that a view touches, in one form however the view was written: dimensions
- * of one element, strides of 0, signs of strides and the order of dimensions do not matter, and
- * dimensions that continue each other are one. Device code, pure, any thread.
+ * The exact set of bytes that a view touches, in a normal form: dimensions of one element, strides
+ * of 0, signs of strides and the order of dimensions do not matter, and dimensions that continue
+ * each other are merged. Device code, pure, any thread.
  */
 #ifndef GBX_RUNTIME_TENSORMAP_REGION_H
 #define GBX_RUNTIME_TENSORMAP_REGION_H
@@ -12,17 +12,17 @@
 #include <glassbox/kernel.h>
 
 typedef struct gbx_region_dim {
-    uint64_t stride; /* in bytes, never 0; in halves of bytes where the form is one of halves */
+    uint64_t stride; /* in bytes, never 0; with `halves` in elements of 4 bits */
     uint64_t count;  /* 2 and up */
 } gbx_region_dim;
 
 /*
- * A region but for where it begins. The small fields lie apart: compared next to each other they
- * would be read in one piece, right after they were written in two, which stalls.
+ * A region without its address. The small fields lie apart: side by side the compiler would compare
+ * them with one load right after two separate stores, which stalls.
  */
 typedef struct gbx_region_form {
-    uint64_t run;       /* bytes without a gap at every step of the dimensions */
-    uint32_t dim_count; /* 0: one run and nothing else */
+    uint64_t run;       /* bytes without a gap, repeated at every step of the dimensions */
+    uint32_t dim_count; /* 0: one run */
     uint32_t is_nested; /* every stride is at least the span of the dims before it */
     uint64_t span;      /* bytes from the first to past the last */
     uint32_t halves;    /* 0: bytes; 1, 2: elements of 4 bits from the low, high half on */
@@ -46,18 +46,18 @@ bool gbx_region_overlaps(uint64_t a_first, const gbx_region_form *a, uint64_t b_
                          const gbx_region_form *b);
 
 /*
- * A nested form makes a grid of its memory: an offset has digits, the quotients by the strides from
- * the largest down to single bytes, and the counts (and the run) cut the digits into tiles. A
- * region that does not wrap (no digit passes the next larger stride) is a box of digits, so it
- * begins in one tile and reaches at most into the next one along each digit; one that begins where
- * a tile begins fills that tile, and shares no byte with any other that does.
+ * A nested form divides memory into a grid. An offset has digits: the quotients by the strides,
+ * from the largest down to single bytes. The counts (and the run) cut the digits into tiles. A
+ * region that does not wrap (no digit passes the next larger stride) is a box of digits: it begins
+ * in one tile and reaches at most into the next one along each digit. A region that begins where a
+ * tile begins fills that tile, and shares no byte with another such region.
  *
- * gbx_region_place gives the offset at which the region's tile begins (its home), and false when
- * the region wraps or its form is not nested: then it has none.
+ * gbx_region_place finds the offset at which the region's tile begins (its home). False when there
+ * is none: the region wraps, or its form is not nested.
  */
 bool gbx_region_place(const gbx_region_form *form, uint64_t offset, uint64_t *out_home);
 
-/* Tiles of a grid: along each digit, those from low to high; each is `bytes` after the last. */
+/* Tiles of a grid: along each digit those from low to high, `bytes` apart. */
 typedef struct gbx_region_tiles {
     uint32_t level_count;
     uint64_t low[GBX_MAX_DIMS + 1];
@@ -66,9 +66,9 @@ typedef struct gbx_region_tiles {
 } gbx_region_tiles;
 
 /*
- * The tiles of the grid of `form` that hold the beginning of any region of that form which shares a
- * byte with `region` (first byte `offset`), or more; `is_aligned` when all such regions begin where
- * a tile begins. False when they are more than `limit`.
+ * Tiles of the grid of `form`: all in which a region of that form can begin that shares a byte with
+ * `region` (first byte `offset`), and possibly more. `is_aligned`: all such regions begin where a
+ * tile begins. False when there are more than `limit`.
  */
 bool gbx_region_find_tiles(const gbx_region_form *form, bool is_aligned, uint64_t offset,
                            const gbx_region_form *region, uint64_t limit,

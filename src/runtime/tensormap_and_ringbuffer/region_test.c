@@ -98,7 +98,7 @@ static gbx_tensor random_view(void) {
     return random_view_of(dtypes[rand() % 5]);
 }
 
-/* A tile of a matrix of bytes: of those that tasks of common graphs use. */
+/* A tile of a matrix of bytes, as tasks of common graphs use. */
 static gbx_tensor random_tile(int64_t columns, int64_t height, int64_t width, bool is_aligned) {
     int64_t row = between(0, SPACE / columns - height), column = between(0, columns - width);
     if (is_aligned) {
@@ -174,7 +174,7 @@ static void test_one_form_for_the_same_bytes(void **state) {
     }
 }
 
-/* Exact but for what the search of gbx_tensor_overlaps leaves open, where it says that they do. */
+/* Exact, except where the bounded search of gbx_tensor_overlaps gives up and says true. */
 static void test_overlap_is_that_of_the_bytes(void **state) {
     (void)state;
     uint32_t wrong = 0, count = rounds(20000);
@@ -228,7 +228,7 @@ static bool is_among(const gbx_region_tiles *tiles, uint64_t home) {
     }
 }
 
-/* Whoever meets a region of a grid finds the tile that it begins in. */
+/* A region that overlaps another of a grid finds the tile in which that one begins. */
 static void check_found(const gbx_region *placed, const gbx_region *other) {
     uint64_t home;
     gbx_region_tiles tiles;

@@ -74,7 +74,7 @@ static void test_pieces_never_overlap(void **state) {
     }
 }
 
-/* With a soft end that there is room at, the ring stays within it and one piece. */
+/* While there is room before the soft end, the ring uses no more than that and one piece. */
 static void test_soft_end_keeps_memory_warm(void **state) {
     (void)state;
     gbx_ring ring = {.base = BASE, .bytes = 1 << 20, .soft_bytes = 4096};
@@ -87,7 +87,7 @@ static void test_soft_end_keeps_memory_warm(void **state) {
     }
 }
 
-/* While the pieces at the beginning are alive it goes on past the soft end, to the last byte. */
+/* While the pieces at the beginning are alive, it continues past the soft end to the last byte. */
 static void test_soft_end_gives_way(void **state) {
     (void)state;
     gbx_ring ring = {.base = BASE, .bytes = 4096, .soft_bytes = 1024};
@@ -103,8 +103,7 @@ static void test_soft_end_gives_way(void **state) {
     assert_false(gbx_ring_has_room(&ring, 65));
 }
 
-/* A piece of the whole ring fits while nothing else is there, wherever it stands; one beyond never.
- */
+/* A piece as large as the ring fits when the ring is empty, at any position; a larger one never. */
 static void test_whole_ring(void **state) {
     (void)state;
     gbx_ring ring = {.base = BASE, .bytes = 4096, .soft_bytes = 4096};

@@ -1,6 +1,7 @@
 /*
- * How a task is looked up and kept. A group is all cells of one form in one buffer; it lives as
- * long as the ring holds an entry that was made for it, so it is never freed while a task is added.
+ * How a task is looked up and kept. A group is all cells of one form in one buffer. It lives as
+ * long as the ring holds an entry that was made for it, and so is never freed while a task is
+ * added.
  */
 #include "runtime/tensormap_and_ringbuffer/tensor_map.h"
 
@@ -8,16 +9,16 @@
 
 #include "runtime/tensormap_and_ringbuffer/tensor_map_cells.h"
 
-/* Up to so many cells are gone through without asking which tiles could matter. */
+/* Up to this many cells are compared directly, without finding the tiles first. */
 #define FEW_CELLS 4
 
 typedef struct lookup {
     gbx_tensor_map *map;
     const access *access;
-    uint64_t first;  /* of the access: an offset, or where it is foreign an address */
-    uint64_t origin; /* what makes the same of a cell's offset */
-    bool is_foreign; /* the access is kept in another buffer than the one that is looked at */
-    bool forgets;    /* the access will be kept: what it covers goes */
+    uint64_t first;  /* of the access: an offset, or an address if it is foreign */
+    uint64_t origin; /* added to a cell's offset, makes it comparable to `first` */
+    bool is_foreign; /* the access is kept in another buffer than this one */
+    bool forgets;    /* the access will be kept: forget what it covers */
     gbx_tensor_map_found *found;
     void *context;
 } lookup;
@@ -223,7 +224,7 @@ static bool is_overlapping(const lookup *find, const group *g, const cell *c) {
                                &g->form);
 }
 
-/* Whether the access will take the place of all that hangs on a cell which it overlaps. */
+/* Whether the access replaces all accesses of a cell that it overlaps. */
 static bool covers(const lookup *find, const group *g, const cell *c) {
     const access *a = find->access;
     uint64_t first = find->origin + c->first;
@@ -235,7 +236,7 @@ static bool covers(const lookup *find, const group *g, const cell *c) {
     return !find->is_foreign && c->group == a->group && c->first == find->first;
 }
 
-/* One list of a cell that the access overlaps: what counts for it, and what it puts an end to. */
+/* One list of a cell that the access overlaps: reports it, and removes what the access covers. */
 static void visit_list(const lookup *find, const group *g, uint32_t index, int list) {
     const cell *c = &find->map->cells[index];
     if (list == WRITERS)
@@ -256,7 +257,7 @@ static void visit_cell(const lookup *find, const group *g, uint32_t index) {
     bool has_readers = c->oldest_reader && find->access->is_write;
     if ((!c->writer && !has_readers) || !is_overlapping(find, g, c))
         return;
-    /* Readers first: a cell with a writer is still there then. */
+    /* Readers first: the cell stays as long as it has a writer. */
     bool has_writer = c->writer != 0;
     if (has_readers)
         visit_list(find, g, index, READERS);
@@ -328,8 +329,8 @@ static void visit_group(const lookup *find, uint32_t group_index) {
         scan_list(find, g, READERS);
 }
 
-/* The group of the access's own form. In a grid of tiles, its own tile is the only one that counts;
- * a write leaves the cell and its place in the list to the entry that is to come. */
+/* The group of the access's own form. In a grid of tiles only its own tile counts; a write keeps
+ * the cell, and its place in the list, for the entry that follows. */
 static void visit_own_group(const lookup *find) {
     gbx_tensor_map *map = find->map;
     const access *a = find->access;
@@ -444,7 +445,7 @@ static void keep_reader(gbx_tensor_map *map, uint32_t entry_index, uint32_t cell
 
 static void keep(gbx_tensor_map *map, access *a, uint64_t task) {
     if (!a->group) {
-        /* Another tensor of the task may have made it meanwhile. */
+        /* Another tensor of the task may have made the group meanwhile. */
         a->group = find_group(map, a);
         if (!a->group)
             a->group = make_group(map, a);

@@ -1,5 +1,5 @@
 /*
- * What the tensor map keeps; a part of tensor_map.c, inline for it.
+ * The data of the tensor map, inline for tensor_map.c.
  *
  * An access is an entry of a ring, in order of submission. Entries of the same region hang on one
  * cell: one writer, and a queue of readers whose oldest is the first to be retired. Cells are
@@ -28,7 +28,7 @@ typedef struct entry {
 
 typedef struct cell {
     _Alignas(LINE_BYTES) uint64_t first; /* offset in the buffer */
-    uint64_t home;                       /* of its tile; `first` where the group is no grid */
+    uint64_t home;                       /* of its tile; `first` where the group is not a grid */
     uint32_t group;
     uint32_t chain; /* next of the same hash, or next free cell */
     uint32_t writer;
@@ -65,7 +65,7 @@ struct gbx_tensor_map {
     uint32_t capacity;
     uint32_t oldest;
     uint32_t entry_count;
-    uint32_t free_cell, used_cells; /* a list of those given back, then those never used */
+    uint32_t free_cell, used_cells; /* free: list of cells given back; used: cells ever taken */
     uint32_t free_group, used_groups;
     gbx_buffer_table table;
 };

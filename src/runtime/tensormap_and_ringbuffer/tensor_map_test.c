@@ -88,9 +88,8 @@ typedef struct byte_set {
 
 typedef struct model_task {
     byte_set reads, writes;
-    uint64_t needed;  /* tasks in flight that it must come after, through others too; by number % 64
-                       */
-    uint64_t reached; /* those that it does come after by what was reported */
+    uint64_t needed;  /* tasks in flight that it must follow, directly or not; by number % 64 */
+    uint64_t reached; /* those that it follows by what was reported */
 } model_task;
 
 typedef struct model {
@@ -315,7 +314,7 @@ static void random_tasks_against_their_bytes(void **state) {
         random_sequence(k % 3 == 0 ? 2 : k % 3 == 1 ? 6 : 100, 300);
 }
 
-/* Tiles alone, many in flight: lookups go by the tiles, not through the lists. */
+/* Only tiles, many in flight: lookups use the tiles, not the lists. */
 static void random_tiles_in_one_buffer(void **state) {
     (void)state;
     random_state = 30303;

@@ -1,7 +1,6 @@
-/*
- * tensormap_and_ringbuffer: the orchestration runs on the chip and submits tasks; what they wait
- * for follows from what they read and write. Tasks, their arguments and the outputs that the
- * runtime allocates live in rings: memory does not grow with the graph.
+/* tensormap_and_ringbuffer: the orchestration runs on the chip and submits tasks; their edges
+ * follow from what they read and write. Tasks, their arguments and the outputs that the runtime
+ * allocates live in rings: memory does not grow with the graph.
  */
 #include <glassbox/tensor.h>
 
@@ -13,7 +12,7 @@ enum {
     ENTRY = GBX_ENTRY_FIRST_PROGRAM + 2,
     HEAP_ALIGNMENT = 512,
     HOT_BYTES = 1 << 20,
-    MIN_ARGUMENT_TASKS = 64, /* of the most arguments there can be */
+    MIN_ARGUMENT_TASKS = 64, /* with as many arguments as possible */
 };
 
 static gbx_window *window_of(gbx_orchestration *orchestration) {
@@ -35,13 +34,13 @@ static uint64_t heap_bytes_of(const gbx_tensor *tensor) {
     return (bytes + HEAP_ALIGNMENT - 1) & ~(uint64_t)(HEAP_ALIGNMENT - 1);
 }
 
-/* Every new output has an address of its own, one without elements too. */
+/* Every new output has an address of its own, even without elements. */
 static uint64_t new_output_bytes(const gbx_tensor *tensor) {
     uint64_t bytes = heap_bytes_of(tensor);
     return bytes ? bytes : HEAP_ALIGNMENT;
 }
 
-/* What a task takes; new outputs of one task lie in one piece. False when they never fit. */
+/* What a task needs; its new outputs lie in one piece. False, with an error, if they never fit. */
 static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
                        gbx_window_need *out_need) {
     uint32_t words = args->tensor_count + args->scalar_count;
@@ -68,12 +67,12 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
     return true;
 }
 
-/* New outputs get memory: one piece of the heap for all of a task. */
+/* One piece of the heap for all new outputs of a task. */
 static void allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
     gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
-        /* The orchestration handed it over to be filled in. */
+        /* Not const: the orchestration passed it in to get the address. */
         gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[(uint32_t)__builtin_ctz(news)];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
@@ -121,7 +120,7 @@ static bool check(gbx_window *window, const gbx_task_kernels *kernels, const gbx
     return false;
 }
 
-/* The rest of a scope that does not fit, to tell how much it would take. */
+/* Counts the rest of a scope that does not fit, to report how much it needs. */
 static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_window_need need;
     int64_t first, end;
@@ -183,26 +182,9 @@ static void await_writer(void *context, uint64_t position) {
     gbx_sched_await(&window->graph->sched, gbx_window_task(window, position));
 }
 
-static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
-                                const int64_t *indices) {
-    gbx_window *window = window_of(orchestration);
-    gbx_graph *graph = window->graph;
-    gbx_task_kernels none = gbx_mix(GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL);
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    uint64_t bits = 0;
-    if (!gbx_graph_builds_on(graph))
-        return 0;
-    if (!gbx_check_tensor(&graph->limits, window->next_id, &none, GBX_NO_ARGUMENT, tensor, false,
-                          &error)) {
-        gbx_graph_fail_with(graph, &error);
-        return 0;
-    }
+static void await_tensor(gbx_graph *graph, const gbx_tensor *tensor) {
+    gbx_window *window = graph->builder_state;
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
-    if (gbx_sched_is_cancelled(&graph->sched))
-        return 0;
-    if (!gbx_read_element(window->next_id, tensor, indices, &bits, &error))
-        gbx_graph_fail_with(graph, &error);
-    return bits;
 }
 
 static const gbx_orchestration_ops ops = {
@@ -211,7 +193,7 @@ static const gbx_orchestration_ops ops = {
     .submit_task = submit_task,
     .scope_begin = scope_begin,
     .scope_end = scope_end,
-    .get_tensor_data = get_tensor_data,
+    .get_tensor_data = gbx_graph_get_tensor_data,
 };
 
 static const gbx_builder builder = {
@@ -219,6 +201,7 @@ static const gbx_builder builder = {
     .hot_bytes = HOT_BYTES,
     .begin = begin,
     .end = end,
+    .await_tensor = await_tensor,
     .ops = &ops,
 };
 
@@ -236,7 +219,8 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
     gbx_graph_launch launch = {.window = config->window ? config->window : GBX_DEFAULT_WINDOW};
     uint64_t free_bytes;
     if (launch.window > GBX_MAX_WINDOW)
-        return gbx_fail(GBX_OUT_OF_RANGE, "running: a window of %u tasks, at most %u are possible",
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "running: a window of %u tasks is too large; at most %u are possible",
                         launch.window, GBX_MAX_WINDOW);
     GBX_TRY(gbx_runtime_free_memory(request, &free_bytes));
     launch.storage_bytes = argument_ring_bytes(launch.window);
@@ -249,7 +233,8 @@ static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_r
 
 const gbx_runtime gbx_tensormap_and_ringbuffer = {
     .name = "tensormap_and_ringbuffer",
-    .description = "the chip's orchestrator thread submits; edges follow from reads and writes",
+    .description =
+        "the chip's orchestrator thread submits tasks; edges follow from reads and writes",
     .entry = ENTRY,
     .builder = &builder,
     .run = run,

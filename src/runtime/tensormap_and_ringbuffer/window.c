@@ -6,16 +6,15 @@ enum {
     TENSORS_PER_TASK = 4,
     MIN_TENSORS = 1024,
     RETIRE_BATCH = 64,
-    LARGEST_ARGUMENT_BYTES = 8192, /* that the end of a ring can waste */
-    /* How much of each ring is used while tasks complete as fast as they come: it stays in cache.
-     */
+    LARGEST_ARGUMENT_BYTES = 8192, /* the most that the end of a ring can waste */
+    /* How much of each ring is used while tasks complete as fast as they come: stays in cache. */
     SOFT_TASKS = 1024,
     SOFT_EDGES = 2048,
     SOFT_ARGUMENT_BYTES = 512 << 10,
     SOFT_HEAP_BYTES = 16 << 20,
 };
 
-/* Which use a task's storage has here: positions of the rings after it, and the rest. */
+/* Words of a task's storage: positions of the rings after it, and the rest. */
 enum { ARGUMENTS_END = 0, HEAP_END = 1, EDGES_END = 2, DETAILS = 3 };
 
 static gbx_ring ring_of(uint64_t base, uint64_t bytes, uint64_t soft_bytes) {
@@ -23,7 +22,7 @@ static gbx_ring ring_of(uint64_t base, uint64_t bytes, uint64_t soft_bytes) {
     return ring;
 }
 
-/* In the low half of the details; the depth of the scope is the high one. */
+/* In the low half of the details; the high half is the depth of the scope. */
 enum { HAS_NEW = 1u << 0, HAS_TENSORS = 1u << 1 };
 
 static uint32_t power_of_two(uint64_t least) {
@@ -59,7 +58,7 @@ static layout layout_of(uint32_t size) {
     layout at = {.capacity = power_of_two(size)};
     at.edge_capacity = power_of_two(at_least((uint64_t)size * EDGES_PER_TASK, MIN_EDGES));
     at.access_capacity = (uint32_t)at_least((uint64_t)size * TENSORS_PER_TASK, MIN_TENSORS);
-    /* First the map, which begins with its hash tables: they are touched all over. */
+    /* First the map, because it begins with its hash tables, which are touched everywhere. */
     at.map_at = align(sizeof(gbx_window));
     at.tasks_at = align(at.map_at + gbx_tensor_map_bytes(at.access_capacity, size));
     at.cells_at = at.tasks_at + at.capacity * sizeof(gbx_sched_task);
@@ -106,7 +105,7 @@ gbx_window *gbx_window_begin(gbx_graph *graph) {
 
 /* --- giving back --- */
 
-/* The oldest task follows the one retired last, or begins the ring again. */
+/* The oldest task follows the one retired last, or is the first of the ring. */
 static uint64_t oldest_position(const gbx_window *window) {
     uint64_t position = window->places.tail;
     if (gbx_window_task(window, position)->id == window->next_id - window->in_flight)
@@ -119,8 +118,8 @@ static gbx_sched_task *oldest_task(const gbx_window *window) {
 }
 
 /*
- * A task whose outputs the runtime has allocated stays while its scope is open. The scope at its
- * depth is the one it was submitted in, unless that has ended and another began after the task.
+ * A task whose outputs the runtime has allocated stays while its scope is open. The open scope at
+ * its depth is its own, unless that one has ended and another has begun since.
  */
 static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
     uint32_t depth = (uint32_t)(task->storage[DETAILS] >> 32);
@@ -128,7 +127,7 @@ static bool is_held(const gbx_window *window, const gbx_sched_task *task) {
            window->scope_first[depth] <= task->id;
 }
 
-/* What still uses the outputs of the oldest task; `awaits`: sleeps until each has completed. */
+/* Whether a task still uses the outputs of the oldest; `awaits`: sleeps until it has completed. */
 typedef struct use {
     gbx_window *window;
     bool awaits;
@@ -143,7 +142,7 @@ static void find_user(void *context, uint64_t position) {
     of->is_used |= !gbx_sched_task_is_completed(user);
 }
 
-/* Whether the heap's oldest piece, the oldest task's, is still read or written by a later one. */
+/* Whether a later task still uses the heap's oldest piece, which belongs to the oldest task. */
 static bool is_used(gbx_window *window, const gbx_sched_task *oldest, bool awaits) {
     use of = {.window = window, .awaits = awaits};
     if (!(oldest->storage[DETAILS] & HAS_NEW))
@@ -167,7 +166,7 @@ static void retire_oldest(gbx_window *window, const gbx_sched_task *task) {
     --window->in_flight;
 }
 
-/* Retires what is done, oldest first; false when there was nothing. */
+/* Retires completed tasks, oldest first; false when there were none. */
 static bool retire(gbx_window *window) {
     uint64_t before = window->in_flight;
     while (window->in_flight > 0) {
@@ -189,7 +188,7 @@ static bool has_room(const gbx_window *window, const gbx_window_need *need) {
            gbx_tensor_map_room(window->map) >= need->tensor_count;
 }
 
-/* The window with room for all that the scope keeps: tasks of many tensors take more of it. */
+/* The window that has room for all that the scope keeps; tasks with many tensors need more. */
 static uint64_t enough_window(const gbx_window *window) {
     uint64_t for_tensors = window->wanted_tensors / TENSORS_PER_TASK + 1;
     uint64_t for_arguments =
@@ -202,7 +201,7 @@ static uint64_t enough_window(const gbx_window *window) {
     return enough;
 }
 
-/* Everything there is belongs to an open scope: it would wait for ever. */
+/* An open scope keeps everything: waiting would never end. */
 static void report_full(gbx_window *window, const gbx_window_need *need) {
     bool is_heap = need->heap_bytes != 0 && !gbx_ring_has_room(&window->heap, need->heap_bytes);
     uint64_t limit = is_heap ? window->heap.bytes : window->size;
@@ -230,12 +229,12 @@ void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need) {
     error->values[2] = (int64_t)enough_window(window);
 }
 
-/* Sleeps until a good part is done, so that it does not wake up for every single task. */
+/* Sleeps until a quarter is done, to not wake up for every single task. */
 static bool await_some(gbx_window *window) {
     gbx_sched *sched = &window->graph->sched;
     uint64_t quarter = oldest_position(window) + window->in_flight / 4;
     gbx_sched_task *task = gbx_window_task(window, quarter);
-    /* Over the end of the ring lies a task that is no longer, or not yet, in flight. */
+    /* Past the end of the ring lies a task that is no longer, or not yet, in flight. */
     bool is_in_flight = task->id >= window->next_id - window->in_flight;
     gbx_sched_task *oldest = oldest_task(window);
     if ((is_in_flight && !gbx_sched_await(sched, task)) || !gbx_sched_await(sched, oldest))
@@ -244,14 +243,14 @@ static bool await_some(gbx_window *window) {
 }
 
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need) {
-    /* Now and then: what is done is looked at while it is in no hurry, and in one go. */
+    /* Now and then, for many at once, before room is needed. */
     if (window->next_id % RETIRE_BATCH == 0)
         retire(window);
     while (!has_room(window, need)) {
         if (retire(window))
             continue;
         gbx_sched_task *oldest = oldest_task(window);
-        /* It may have completed since: held as well, it is what nobody but the builder can end. */
+        /* Completed and held: only the orchestration can release it, and that waits here. */
         if (window->in_flight == 0 ||
             (is_held(window, oldest) && gbx_sched_task_is_completed(oldest))) {
             report_full(window, need);
@@ -271,8 +270,8 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position) {
 }
 
 /*
- * What an open scope keeps may come to fill the rings: nothing is skipped after it has begun. What
- * was skipped before goes with tasks that only have to complete.
+ * What an open scope keeps may fill the rings: while it is open no part is skipped. A part skipped
+ * before is given back as soon as the tasks before it have completed.
  */
 static void set_keeping(gbx_window *window, uint64_t scopes) {
     window->keeping_scopes = scopes;
@@ -308,7 +307,7 @@ void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t positi
     if (gbx_sched_task_is_completed(before))
         return;
     if (!gbx_ring_has_room(&window->edge_places, 1)) {
-        /* No room for the edge: what it stands for can be waited for here. */
+        /* No room for the edge: waits here instead. */
         gbx_sched_await(&window->graph->sched, before);
         return;
     }

@@ -1,6 +1,6 @@
 /*
- * The window of tasks in flight, and all that is reused along with it. Device code, of the
- * orchestrator thread alone but for the tasks themselves.
+ * The window of tasks in flight, and all memory that is reused with it. Device code; only the
+ * orchestrator thread uses it, but for the tasks themselves.
  */
 #ifndef GBX_RUNTIME_WINDOW_H
 #define GBX_RUNTIME_WINDOW_H
@@ -17,10 +17,10 @@ typedef struct gbx_window {
     uint64_t size;      /* tasks at a time */
     uint64_t in_flight; /* tasks that are not retired */
     uint64_t next_id;   /* number of the next task */
-    gbx_ring places;    /* of tasks, a power of two; the map knows tasks by their positions */
+    gbx_ring places;    /* of tasks, a power of two; the map names tasks by position */
     uint64_t *marks;    /* by place: 1 + the last task that was found to depend on it */
     gbx_tensor_map *map;
-    uint32_t access_capacity; /* of the map: arguments that it can know */
+    uint32_t access_capacity; /* of the map: arguments that it can keep */
     gbx_ring arguments;
     gbx_ring heap;
     gbx_ring edge_places;
@@ -28,7 +28,7 @@ typedef struct gbx_window {
     uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
     uint32_t depth;                       /* of the innermost; 0 is the orchestration itself */
     uint64_t keeping_scopes;              /* a bit for each open one that keeps tasks */
-    /* After a window, or heap, too small: how much the scope that holds it wants in all. */
+    /* When the window or the heap was too small: how much the scope that fills it needs in all. */
     uint32_t full_depth;
     bool is_counting;
     uint64_t wanted_tasks;
@@ -37,7 +37,7 @@ typedef struct gbx_window {
     uint64_t wanted_bytes;
 } gbx_window;
 
-/* What a task takes. */
+/* What a task needs. */
 typedef struct gbx_window_need {
     uint64_t argument_bytes;
     uint64_t heap_bytes; /* of all its new outputs, rounded up */
@@ -45,17 +45,17 @@ typedef struct gbx_window_need {
     uint32_t func_id;
 } gbx_window_need;
 
-/* How the memory of the builder is laid out for a window of `size` tasks. */
+/* The memory of the builder for a window of `size` tasks. */
 uint64_t gbx_window_bytes(uint32_t size);
 gbx_window *gbx_window_begin(gbx_graph *graph);
 
 /*
- * Waits until a task with these needs fits; false, with the error, when it never will, or the run
- * is over.
+ * Waits until a task with these needs fits. False when the run is over or, with an error, when the
+ * task will never fit.
  */
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need);
 
-/* A task at a position, as the map reports it. */
+/* The task at a position that the map has reported. */
 static inline gbx_sched_task *gbx_window_task(const gbx_window *window, uint64_t position) {
     return &window->tasks[position & (window->places.bytes - 1)];
 }
@@ -63,16 +63,16 @@ static inline gbx_sched_task *gbx_window_task(const gbx_window *window, uint64_t
 /* Takes the place of the next task; its position is *out_position. */
 gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position);
 
-/* Notes what the task has taken of all rings, for when it is retired. */
+/* Notes what the task has taken from all rings, to give back when it is retired. */
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args);
 
-/* The innermost scope ends: what it kept can go. */
+/* The innermost scope ends, and no longer keeps its tasks. */
 void gbx_window_end_scope(gbx_window *window);
 
-/* `task` waits for the task in flight at this position; at most once each. */
+/* Makes `task` wait for the task in flight at this position; repeated calls count once. */
 void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position);
 
-/* After an error: counts what would have been needed. */
+/* After an error: adds to what the scope would have needed. */
 void gbx_window_count_wanted(gbx_window *window, const gbx_window_need *need);
 
 #endif

@@ -160,7 +160,7 @@ static void what_another_tool_says_of_an_entry_is_kept(void **state) {
     assert_int_equal(scalar_bits(reader, 0), 3);
     assert_int_equal(gbx_reader_get_totals(reader)->truncated, 1);
     assert_int_equal(gbx_reader_get_totals(reader)->in_flight, 1);
-    assert_int_equal(gbx_reader_get_said(reader)->ambiguous, 2);
+    assert_int_equal(gbx_reader_get_import_totals(reader)->ambiguous, 2);
     gbx_reader_close(reader);
 }
 
@@ -236,17 +236,17 @@ static void the_order_of_members_does_not_matter(void **state) {
     assert_string_equal(gbx_reader_run(reader)->kernels[0].name, "n");
     assert_string_equal(gbx_reader_run(reader)->dump_level, "partial");
     assert_int_equal(gbx_reader_get_totals(reader)->dropped, 7);
-    assert_int_equal(gbx_reader_get_said(reader)->values[GBX_SAID_DROPPED], 5);
-    assert_int_equal(gbx_reader_get_said(reader)->values[GBX_SAID_OVERWRITTEN], 2);
+    assert_int_equal(gbx_reader_get_import_totals(reader)->values[GBX_TOTAL_DROPPED], 5);
+    assert_int_equal(gbx_reader_get_import_totals(reader)->values[GBX_TOTAL_OVERWRITTEN], 2);
     assert_int_equal(gbx_reader_list_count(reader, GBX_LIST_LOSSES), 2);
     assert_ok(gbx_reader_list_at(reader, GBX_LIST_LOSSES, 0, &loss));
-    assert_int_equal(((const gbx_record_loss *)loss)->cause, GBX_LOSS_UNTOLD);
+    assert_int_equal(((const gbx_record_loss *)loss)->cause, GBX_LOSS_UNKNOWN);
     assert_int_equal(((const gbx_record_loss *)loss)->count, 5);
     assert_false(gbx_reader_is_complete(reader));
     gbx_reader_close(reader);
 }
 
-static void what_is_told_is_told_of_every_entry(void **state) {
+static void what_is_known_is_known_of_every_entry(void **state) {
     (void)state;
 #define NUMBERED "\"task_seq\": 4, " TASK ", " SHAPED
 #define FULL                                                                                       \
@@ -255,18 +255,18 @@ static void what_is_told_is_told_of_every_entry(void **state) {
              "\"cores\": [70, 3]"
     static const struct {
         const char *entry;
-        unsigned told;
+        unsigned known;
     } cases[] = {
-        {FULL, GBX_TOLD_ALL & ~(unsigned)(GBX_TOLD_STATUS | GBX_TOLD_EXECUTIONS)},
+        {FULL, GBX_KNOWN_ALL & ~(unsigned)(GBX_KNOWN_STATUS | GBX_KNOWN_EXECUTIONS)},
         {NUMBERED ", \"func_id\": [2], \"subtasks\": [\"aiv1\"], \"block_num\": 3",
-         GBX_TOLD_TASK_SEQ | GBX_TOLD_SUBTASKS},
-        {NUMBERED ", \"time_ns\": 5, \"block_num\": 3", GBX_TOLD_TASK_SEQ},
+         GBX_KNOWN_TASK_SEQ | GBX_KNOWN_SUBTASKS},
+        {NUMBERED ", \"time_ns\": 5, \"block_num\": 3", GBX_KNOWN_TASK_SEQ},
         {NUMBERED ", \"time_ns\": 5, \"thread\": 1, \"block_num\": 3",
-         GBX_TOLD_TASK_SEQ | GBX_TOLD_TIMES},
+         GBX_KNOWN_TASK_SEQ | GBX_KNOWN_TIMES},
         {NUMBERED ", \"buffer_addr\": \"0x10\", \"block_num\": 3",
-         GBX_TOLD_TASK_SEQ | GBX_TOLD_ADDRESSES},
+         GBX_KNOWN_TASK_SEQ | GBX_KNOWN_ADDRESSES},
         {NUMBERED ", \"start_ns\": null, \"end_ns\": null, \"cores\": null, \"block_num\": 3",
-         GBX_TOLD_TASK_SEQ | GBX_TOLD_SPANS},
+         GBX_KNOWN_TASK_SEQ | GBX_KNOWN_SPANS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char entries[2048];
@@ -274,7 +274,7 @@ static void what_is_told_is_told_of_every_entry(void **state) {
         gbx_reader *reader = open_entries(entries);
         gbx_record_task task;
         bool is_found = false;
-        assert_int_equal(gbx_reader_get_origin(reader)->told, cases[i].told);
+        assert_int_equal(gbx_reader_get_origin(reader)->known, cases[i].known);
         assert_ok(gbx_reader_find_task(reader, 4, &task, &is_found));
         assert_true(is_found && task.func_ids[2] == 2 && task.func_ids[0] == UINT32_MAX);
         assert_int_equal(task.block_num, 3);
@@ -313,7 +313,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(kernels_that_were_skipped_are_found_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(tasks_without_numbers_get_some, enter, leave),
         cmocka_unit_test_setup_teardown(the_order_of_members_does_not_matter, enter, leave),
-        cmocka_unit_test_setup_teardown(what_is_told_is_told_of_every_entry, enter, leave),
+        cmocka_unit_test_setup_teardown(what_is_known_is_known_of_every_entry, enter, leave),
         cmocka_unit_test_setup_teardown(bytes_that_entries_share_are_stored_once, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

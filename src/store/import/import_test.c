@@ -52,7 +52,7 @@ static void a_dump_of_another_tool_holds_what_its_kernels_computed(void **state)
     static const uint32_t functions[] = {0, 1, 1, 2, 0};
     gbx_reader *reader = NULL;
     open_fixture("vector_example", &reader);
-    assert_int_equal(gbx_reader_get_origin(reader)->told, 0);
+    assert_int_equal(gbx_reader_get_origin(reader)->known, 0);
     assert_false(gbx_reader_get_origin(reader)->is_journal);
     assert_int_equal(gbx_reader_get_totals(reader)->records, 18);
     assert_int_equal(gbx_reader_get_totals(reader)->payload_bytes, 851968);
@@ -226,14 +226,14 @@ static void compare_with_manifest(const char *directory, bool is_killed) {
     char path[160], away[160];
     gbx_reader *journal = open_dump(directory);
     assert_true(gbx_reader_get_origin(journal)->is_journal);
-    assert_int_equal(gbx_reader_get_origin(journal)->told, GBX_TOLD_ALL);
+    assert_int_equal(gbx_reader_get_origin(journal)->known, GBX_KNOWN_ALL);
     assert_ok(gbx_manifest_write(directory, true, false));
     snprintf(path, sizeof path, "%s/tensor_dump/tensor_dump.rec", directory);
     snprintf(away, sizeof away, "%s/tensor_dump/away", directory);
     assert_int_equal(rename(path, away), 0);
     gbx_reader *manifest = open_dump(directory);
     assert_false(gbx_reader_get_origin(manifest)->is_journal);
-    assert_int_equal(gbx_reader_get_origin(manifest)->told, GBX_TOLD_ALL & ~GBX_TOLD_EXECUTIONS);
+    assert_int_equal(gbx_reader_get_origin(manifest)->known, GBX_KNOWN_ALL & ~GBX_KNOWN_EXECUTIONS);
     assert_string_equal(gbx_reader_get_origin(manifest)->payload_path,
                         gbx_reader_get_origin(journal)->payload_path);
     assert_int_equal(gbx_reader_count(journal), gbx_reader_count(manifest));
@@ -363,7 +363,7 @@ static void payload_of_a_journal_is_read_and_checked(void **state) {
     assert_memory_equal(bytes, made.payload + MADE_OUTPUT_AT, sizeof bytes);
     made_cut(&made, "tensor_dump.bin", MADE_OUTPUT_AT + 23);
     assert_fails(gbx_reader_read_payload(reader, MADE_OUTPUT_AT, bytes, sizeof bytes), GBX_IO,
-                 "tensor_dump.bin", "has become shorter");
+                 "tensor_dump.bin", "became shorter");
     gbx_reader_close(reader);
     reader = open_dump(made.directory);
     assert_fails(gbx_reader_open_payload(reader), GBX_BAD_FORMAT,
@@ -395,10 +395,10 @@ static void manifests_are_found_in_their_places(void **state) {
     assert_int_equal(mkdir("d", 0777), 0);
     assert_int_equal(mkdir("d/tensor_dump", 0777), 0);
     assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "d/tensor_dump/tensor_dump.rec",
-                 "nor is there a manifest");
+                 "and there is no manifest");
     scratch_write("d/args_dump.json", ours, strlen(ours));
     scratch_write("d/tensor_dump/args_dump.json", ours, strlen(ours));
-    assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "nor is there a manifest");
+    assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "and there is no manifest");
     scratch_write("d/tensor_dump/args_dump.json", manifest, strlen(manifest));
     check_source("d/tensor_dump/args_dump.json");
     scratch_write("d/args_dump.json", manifest, strlen(manifest));

@@ -1,30 +1,29 @@
 /*
- * Every field of the manifests, once: the writer expands these lists into its code (manifest.c,
- * manifest_tensors.c), `verify` compares what it makes of them with the files, `import` looks
- * names up in them, and `view --json` prints through the writer. docs/format.md says what the
- * fields mean.
+ * Every field of the manifests, once: the writer expands these lists into code (manifest.c,
+ * manifest_tensors.c), `verify` compares its output with the files, `import` looks up names in
+ * them, and `view --json` prints through the writer. docs/format.md explains the fields.
  *
  * To add a field:
  *   1. Add its row where it belongs in the order of the file, with the rule LATER.
- *   2. Where no kind below puts it, write put_KIND in internal.h: it puts the value at `at` and
- *      returns where the next byte goes. A number that may reach 2^53 also has is_exact_KIND.
- *   3. Where `import` needs it, get it by GBX_FIELD_name in import_entry.c; else that ignores it.
+ *   2. If no kind below fits, write put_KIND in internal.h: it puts the value at `at` and returns
+ *      where the next byte goes. A number that may reach 2^53 also needs is_exact_KIND.
+ *   3. If `import` needs it, get it by GBX_FIELD_name in import_entry.c; otherwise it is ignored.
  *   4. Add it to docs/format.md, and to the independent tests: tests/support/dump_files.h and
  *      python/glassbox.
  *
- * A row is X(name, rule, kind, present, place...); of `tensors` X(name, rule, kept, kind, present,
+ * A row is X(name, rule, kind, present, place...); in `tensors` X(name, rule, kept, kind, present,
  * place...).
  *
  *   rule     what `verify` asks of a file:
- *            ALWAYS  every version has it: it is there, and equal
- *            LATER   versions from some on have it: a file whose first entry lacks it was written
- *                    by one before; else it is there, and equal
- *            ENDED   like ALWAYS, where the journal has its END
- *            NEVER   not compared: it is for people, or where the file lay
- *   kept     how long the text of the value stays: put for each RECORD, kept for all records of a
- *            TASK, or for all of the same role, stage, kind and dtype: FORM
+ *            ALWAYS  every version writes it: it must be present and equal
+ *            LATER   only later versions write it: if the first entry lacks it, an older version
+ *                    wrote the file; otherwise it must be present and equal
+ *            ENDED   like ALWAYS, if the journal has END
+ *            NEVER   not compared: it is for people, or the place of the file
+ *   kept     how long the text of the value is kept: RECORD (put for each), TASK (for all records
+ *            of a task) or FORM (for all of the same role, stage, kind and dtype)
  *   kind     put_KIND(m, at, place...) of internal.h puts it
- *   present  whether it is there
+ *   present  whether the entry has it
  *   place    where its value is; expressions of the writer, in which `m` is the gbx_manifest
  */
 #ifndef GBX_STORE_MANIFEST_MANIFEST_FIELDS_H
@@ -42,9 +41,9 @@
     X(bin_file,             ALWAYS, string,     true, m->payload_name)                             \
     X(bin_format,           ALWAYS, bin_format, true, m)                                           \
     X(dump_level,           ALWAYS, string,     true, m->run->dump_level)                          \
-    X(complete,             ALWAYS, flag,       m->told & GBX_TOLD_STATUS,                         \
+    X(complete,             ALWAYS, flag,       m->known & GBX_KNOWN_STATUS,                       \
                                                 gbx_reader_is_complete(m->reader))                 \
-    X(status,               ENDED,  string,     m->told & GBX_TOLD_STATUS,                         \
+    X(status,               ENDED,  string,     m->known & GBX_KNOWN_STATUS,                       \
                                                 m->end ? gbx_reader_end_text(m->reader) : "killed")\
     X(total_tensors,        ALWAYS, u64,        true, m->totals->records)                          \
     X(before_dispatch,      ALWAYS, u64,        true, m->totals->before_dispatch)                  \
@@ -129,7 +128,7 @@
     X(numel,         ALWAYS, RECORD, u64,         true, e->numel)                                  \
     X(is_contiguous, ALWAYS, RECORD, flag,        true,                                            \
                                                   !is_tensor || e->flags & GBX_FLAG_CONTIGUOUS)    \
-    X(buffer_addr,   ALWAYS, RECORD, hex,         is_tensor && m->told & GBX_TOLD_ADDRESSES,       \
+    X(buffer_addr,   ALWAYS, RECORD, hex,         is_tensor && m->known & GBX_KNOWN_ADDRESSES,     \
                                                   e->tensor->buffer_addr)                          \
     X(bin_offset,    ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_offset : 0)\
     X(bin_size,      ALWAYS, RECORD, u64,         true, e->has_payload ? e->tensor->bin_size : 0)  \
@@ -138,16 +137,16 @@
     X(truncated,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_TRUNCATED)             \
     X(overwritten,   ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_OVERWRITTEN)           \
     X(in_flight,     ALWAYS, RECORD, flag,        true, e->flags & GBX_FLAG_IN_FLIGHT)             \
-    X(time_ns,       ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->time_ns)      \
-    X(thread,        ALWAYS, RECORD, u64,         m->told & GBX_TOLD_TIMES, e->head->thread)       \
-    X(block_num,     ALWAYS, TASK,   u64_or_null, m->told & GBX_TOLD_SUBTASKS,                     \
+    X(time_ns,       ALWAYS, RECORD, u64,         m->known & GBX_KNOWN_TIMES, e->head->time_ns)    \
+    X(thread,        ALWAYS, RECORD, u64,         m->known & GBX_KNOWN_TIMES, e->head->thread)     \
+    X(block_num,     ALWAYS, TASK,   u64_or_null, m->known & GBX_KNOWN_SUBTASKS,                   \
                                                   t->has_record, t->block_num)                     \
-    X(subtasks,      ALWAYS, TASK,   subtasks,    m->told & GBX_TOLD_SUBTASKS, t->func_ids)        \
-    X(start_ns,      LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+    X(subtasks,      ALWAYS, TASK,   subtasks,    m->known & GBX_KNOWN_SUBTASKS, t->func_ids)      \
+    X(start_ns,      LATER,  TASK,   u64_or_null, m->known & GBX_KNOWN_SPANS,                      \
                                                   t->span.has_start, t->span.start_ns)             \
-    X(end_ns,        LATER,  TASK,   u64_or_null, m->told & GBX_TOLD_SPANS,                        \
+    X(end_ns,        LATER,  TASK,   u64_or_null, m->known & GBX_KNOWN_SPANS,                      \
                                                   t->span.has_end, t->span.end_ns)                 \
-    X(cores,         LATER,  TASK,   cores,       m->told & GBX_TOLD_SPANS, &t->span)              \
+    X(cores,         LATER,  TASK,   cores,       m->known & GBX_KNOWN_SPANS, &t->span)            \
     X(stats,         ALWAYS, RECORD, stats,       is_tensor && e->stats, e->dtype, e->stats)
 
 /* `e` is a gbx_record_stats. */
@@ -168,7 +167,7 @@
     X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
     X(args,           ALWAYS, list, m->has_lists, GBX_MANIFEST_ARGS)
 
-/* `e` is a gbx_record_run_arg, whose dtype and name are beside it. */
+/* `e` is a gbx_record_run_arg; `dtype` and `name` are its dtype and name. */
 #define GBX_ARG_FIELDS(X)                                                                          \
     X(arg_index,    ALWAYS, u64,     true, e->head.arg_index)                                      \
     X(name,         ALWAYS, string,  true, name)                                                   \
@@ -229,7 +228,7 @@
     X(name,      ALWAYS, word, true, name)                                                         \
     X(bits,      ALWAYS, hex,  true, bits)
 
-/* --- what other tools' manifests have beside these; `import` alone reads them --- */
+/* --- more fields of other tools' manifests; only `import` reads them --- */
 
 #define GBX_FOREIGN_HEAD_FIELDS(X)                                                                 \
     X(dump_args_level) X(total_args) X(input_args) X(output_args) X(inout_args) X(truncated_args)

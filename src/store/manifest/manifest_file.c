@@ -20,12 +20,14 @@ struct gbx_manifest_writer {
     char path[PATH_MAX];
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
-    bool is_stream; /* written in order, to a descriptor of the caller's */
-    bool is_memory; /* kept: the first chunk grows, to chunk_bytes by now */
+    bool is_stream;          /* chunks go to `write` in order, */
+    gbx_manifest_sink write; /* or stay in memory when it is NULL: the first chunk grows */
+    void *context;
+    gbx_status failure; /* of a stream */
     size_t chunk_bytes;
-    bool is_direct; /* the writing thread's, or the filling one's while there is none */
+    bool is_direct; /* used by the writing thread, or by the filling one while there is none */
     char *chunks[CHUNK_COUNT];
-    uint64_t filled; /* chunks handed over; the filling thread's */
+    uint64_t filled; /* chunks handed over; used by the filling thread */
     bool has_thread;
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
@@ -38,7 +40,7 @@ struct gbx_manifest_writer {
 
 /* --- writing --- */
 
-/* A write that the file system refuses past the page cache goes through it, and all after it. */
+/* When the file system refuses direct I/O, this and all later writes go through the page cache. */
 static bool leave_direct(gbx_manifest_writer *writer) {
     int flags = fcntl(writer->fd, F_GETFL);
     if (!writer->is_direct || flags < 0 || fcntl(writer->fd, F_SETFL, flags & ~O_DIRECT) != 0)
@@ -50,8 +52,6 @@ static bool leave_direct(gbx_manifest_writer *writer) {
 /* Returns errno. */
 static int write_all(gbx_manifest_writer *writer, const char *bytes, size_t size, uint64_t offset) {
     size_t written = 0;
-    if (writer->is_stream)
-        return gbx_write_all(writer->fd, bytes, size);
     int error = gbx_pwrite_all(writer->fd, bytes, size, offset, &written);
     if (error != EINVAL || !leave_direct(writer))
         return error;
@@ -88,8 +88,8 @@ static void *write_chunks(void *context) {
     return NULL;
 }
 
-/* Signals stay with the threads of the program. Without a thread chunks are written at once; so are
- * those of a stream, for whose reader may go away: SIGPIPE is the program's. */
+/* Signals stay with the program's threads. Without a thread chunks are written at once; so are
+ * those of a stream, because its reader may go away, and SIGPIPE belongs to the program. */
 static void start_thread(gbx_manifest_writer *writer) {
     sigset_t all;
     sigset_t before;
@@ -110,11 +110,20 @@ static void end_thread(gbx_manifest_writer *writer) {
     writer->has_thread = false;
 }
 
+static void write_stream(gbx_manifest_writer *writer, const char *bytes, size_t size) {
+    if (!writer->failure && size > 0)
+        writer->failure = writer->write(writer->context, bytes, size);
+}
+
 /* Chunk number `filled` is full. Returns when the one after it is free. */
 static void submit(gbx_manifest_writer *writer) {
     if (writer->filled == 0 && !writer->is_stream)
         start_thread(writer);
     uint64_t number = writer->filled++;
+    if (writer->is_stream) {
+        write_stream(writer, chunk_of(writer, number), CHUNK_BYTES);
+        return;
+    }
     if (!writer->has_thread) {
         if (!writer->error)
             writer->error =
@@ -143,7 +152,7 @@ static void grow_text(gbx_manifest_file *file) {
         writer->chunks[0] = text;
         writer->chunk_bytes = bytes;
     } else {
-        file->has_failed = true; /* what was put so far makes room */
+        file->has_failed = true; /* what was put so far is dropped to make room */
         used = 0;
     }
     begin_chunk(file, writer->chunks[0]);
@@ -152,14 +161,14 @@ static void grow_text(gbx_manifest_file *file) {
 
 void gbx_manifest_file_turn(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
-    if (writer->is_memory) {
+    if (writer->is_stream && !writer->write) {
         grow_text(file);
         return;
     }
     const char *excess = file->limit;
     size_t excess_bytes = (size_t)(file->at - file->limit);
     submit(writer);
-    file->has_failed = writer->is_stream && writer->error != 0;
+    file->has_failed = writer->failure != NULL;
     begin_chunk(file, chunk_of(writer, writer->filled));
     memcpy(file->at, excess, excess_bytes);
     file->at += excess_bytes;
@@ -181,7 +190,7 @@ void gbx_manifest_file_put(gbx_manifest_file *file, const char *text, size_t siz
 
 static void destroy(gbx_manifest_writer *writer) {
     end_thread(writer);
-    if (writer->fd >= 0 && !writer->is_stream)
+    if (writer->fd >= 0)
         close(writer->fd);
     for (size_t i = 0; i < CHUNK_COUNT; ++i)
         free(writer->chunks[i]);
@@ -223,13 +232,10 @@ static gbx_status prepare_file(gbx_manifest_writer *writer, const char *director
     return writer->fd >= 0 ? NULL : fail_io("create", writer->temporary_path, errno);
 }
 
-static gbx_status prepare_stream(gbx_manifest_writer *writer, int fd, const char *name) {
-    snprintf(writer->temporary_path, PATH_MAX, "%s", name);
+static gbx_status prepare_stream(gbx_manifest_writer *writer, const char *name) {
     snprintf(writer->path, PATH_MAX, "%s", name);
     writer->is_stream = true;
-    writer->fd = fd;
-    writer->is_memory = fd < 0;
-    if (!writer->is_memory)
+    if (writer->write)
         return allocate_chunks(writer);
     writer->chunk_bytes = TEXT_BYTES;
     writer->chunks[0] = malloc(TEXT_BYTES + 2 * GBX_MANIFEST_ROOM_BYTES);
@@ -247,7 +253,7 @@ static gbx_manifest_writer *make_writer(void) {
     return writer;
 }
 
-/* `status` is that of preparing the writer. */
+/* `status` is the result of preparing the writer. */
 static gbx_status begin(gbx_manifest_writer *writer, gbx_status status,
                         gbx_manifest_file *out_file) {
     if (status) {
@@ -267,11 +273,14 @@ gbx_status gbx_manifest_file_create(const char *directory, const char *name,
     return begin(writer, prepare_file(writer, directory, name), out_file);
 }
 
-gbx_status gbx_manifest_file_stream(int fd, const char *name, gbx_manifest_file *out_file) {
+gbx_status gbx_manifest_file_stream(gbx_manifest_sink write, void *context, const char *name,
+                                    gbx_manifest_file *out_file) {
     gbx_manifest_writer *writer = make_writer();
     if (!writer)
         return gbx_fail_memory("writing %s", name);
-    return begin(writer, prepare_stream(writer, fd, name), out_file);
+    writer->write = write;
+    writer->context = context;
+    return begin(writer, prepare_stream(writer, name), out_file);
 }
 
 gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text,
@@ -284,13 +293,11 @@ gbx_status gbx_manifest_file_take(gbx_manifest_file *file, const char **out_text
 
 static gbx_status write_stream_rest(gbx_manifest_file *file) {
     gbx_manifest_writer *writer = file->writer;
-    if (writer->is_memory)
-        return NULL;
-    gbx_manifest_file_room(file);
-    char *chunk = chunk_of(writer, writer->filled);
-    if (!writer->error)
-        writer->error = write_all(writer, chunk, (size_t)(file->at - chunk), 0);
-    return writer->error ? fail_io("write", writer->path, writer->error) : NULL;
+    if (writer->write) {
+        gbx_manifest_file_room(file);
+        write_stream(writer, file->start, (size_t)(file->at - file->start));
+    }
+    return writer->failure;
 }
 
 static gbx_status write_rest(gbx_manifest_file *file) {
@@ -315,7 +322,7 @@ static gbx_status sync_directory(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail_io("open", path, errno);
-    /* A file system that cannot sync a directory has nothing to lose there. */
+    /* A file system that cannot sync directories does not need it. */
     bool is_good = fsync(fd) == 0 || errno == EINVAL;
     gbx_status status = is_good ? NULL : fail_io("sync", path, errno);
     close(fd);
@@ -332,8 +339,10 @@ static gbx_status publish(gbx_manifest_file *file) {
 
 gbx_status gbx_manifest_file_finish(gbx_manifest_file *file, gbx_status status) {
     gbx_manifest_writer *writer = file->writer;
-    if (!status)
-        status = writer->is_stream ? write_stream_rest(file) : publish(file);
+    if (writer->is_stream)
+        status = gbx_status_first(status, status ? writer->failure : write_stream_rest(file));
+    else if (!status)
+        status = publish(file);
     if (status && !writer->is_stream)
         unlink(writer->temporary_path);
     destroy(writer);

@@ -7,14 +7,19 @@
 
 #include "base/memory.h"
 
-const char *gbx_finding_kind_name(gbx_finding_kind kind) {
-    static const char *const names[GBX_FINDING_KIND_COUNT] = {
-        "journal", "count",   "task", "record",   "size",
-        "offset",  "overlap", "hash", "manifest", "file"};
-    return kind < GBX_FINDING_KIND_COUNT ? names[kind] : "unknown";
-}
+static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal", NULL, NULL},
+                                 [GBX_FINDING_COUNT] = {"count", NULL, NULL},
+                                 [GBX_FINDING_TASK] = {"task", NULL, NULL},
+                                 [GBX_FINDING_RECORD] = {"record", NULL, NULL},
+                                 [GBX_FINDING_SIZE] = {"size", NULL, NULL},
+                                 [GBX_FINDING_OFFSET] = {"offset", NULL, NULL},
+                                 [GBX_FINDING_OVERLAP] = {"overlap", NULL, NULL},
+                                 [GBX_FINDING_HASH] = {"hash", NULL, NULL},
+                                 [GBX_FINDING_MANIFEST] = {"manifest", NULL, NULL},
+                                 [GBX_FINDING_FILE] = {"file", NULL, NULL}};
+const gbx_name_set gbx_finding_kinds = {kinds, GBX_FINDING_KIND_COUNT};
 
-/* A copy of a text that may be NULL; notes when memory is out. */
+/* Copies a text that may be NULL; notes when out of memory. */
 static char *copy(gbx_findings *findings, const char *text) {
     char *copied = text ? strdup(text) : NULL;
     findings->has_failed |= text && !copied;

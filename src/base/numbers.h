@@ -1,0 +1,32 @@
+/* Small functions of uint64_t numbers. */
+#ifndef GBX_BASE_NUMBERS_H
+#define GBX_BASE_NUMBERS_H
+
+#include <stdint.h>
+
+static inline uint64_t gbx_min_u64(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* For qsort: ascending. */
+static inline int gbx_compare_u64(const void *a, const void *b) {
+    const uint64_t left = *(const uint64_t *)a;
+    const uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The index of the first number of an ascending array that is not below `value`; else `count`. */
+static inline uint64_t gbx_lower_bound_u64(const uint64_t *numbers, uint64_t count,
+                                           uint64_t value) {
+    uint64_t low = 0;
+    for (uint64_t high = count; low < high;) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (numbers[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+#endif

@@ -1,0 +1,463 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/reports.h"
+#include "report/table.h"
+
+enum { SHOWN_MAX = 20 };
+
+typedef struct reporting {
+    gbx_sink *sink;
+    const gbx_opened_dump *dump;
+    const char *given;
+} reporting;
+
+/* --- rows --- */
+
+/* A task of a finding and its argument. */
+typedef struct party {
+    uint64_t task;
+    bool has_task; /* its record is there */
+    uint64_t task_id;
+    const char *kernel; /* "unknown" without a record */
+    uint64_t index;
+    uint32_t slot;
+    const char *name; /* NULL */
+    uint32_t stage;
+    uint64_t buffer;
+    int64_t begin;
+    int64_t end;
+    gbx_entry entry;
+} party;
+
+static const gbx_field party_fields[] = {
+    GBX_FIELD(party, task, NUMBER, "task_seq", NULL),
+    GBX_FIELD_IF(party, has_task, task_id, HEX, "task_id", NULL),
+    GBX_FIELD_IF(party, has_task, kernel, STRING, "kernel", NULL),
+    GBX_FIELD(party, index, NUMBER, "index", NULL),
+    GBX_FIELD(party, slot, NUMBER, "arg_index", NULL),
+    GBX_FIELD(party, name, STRING, "arg_name", NULL),
+    GBX_FIELD(party, stage, NAME, "stage", NULL, .names = &gbx_stages),
+    GBX_FIELD(party, buffer, HEX, "buffer_addr", NULL),
+    GBX_FIELD(party, begin, I64, "begin", NULL),
+    GBX_FIELD(party, end, I64, "end", NULL)};
+
+/* The entry lives until the next one is read. */
+static gbx_status find_party(const reporting *r, const gbx_audit_side *side, party *out_party) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(r->dump->entries, side->entry, &entry));
+    *out_party = (party){.task = side->task,
+                         .has_task = entry.task,
+                         .task_id = entry.task ? entry.task->task_id : 0,
+                         .kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, entry.task),
+                         .index = side->entry,
+                         .slot = entry.head->arg_index,
+                         .name = entry.arg_name,
+                         .stage = entry.head->stage,
+                         .buffer = entry.tensor->buffer_addr,
+                         .begin = side->begin,
+                         .end = side->end,
+                         .entry = entry};
+    return NULL;
+}
+
+/* "argument 0 x" */
+static const char *argument_text(gbx_texts *t, uint32_t slot, const char *name) {
+    return gbx_text_format(t, "argument %s", gbx_text_shown(t, gbx_text_arg(t, slot, name)));
+}
+
+/* "task 7 (softmax), argument 0 x" */
+static const char *party_text(gbx_texts *t, const party *p) {
+    return gbx_text_format(t, "task %" PRIu64 " (%s), %s", p->task, gbx_text_shown(t, p->kernel),
+                           argument_text(t, p->slot, p->name));
+}
+
+static gbx_status replay_line(const reporting *r, uint64_t task, char **out_text) {
+    return gbx_replay_line(r->dump, r->given, gbx_text_format(&r->sink->texts, "%" PRIu64, task),
+                           out_text);
+}
+
+/* --- text: a finding --- */
+
+static void print_claim(gbx_sink *sink, const gbx_audit_finding *f, const party *first,
+                        const party *second) {
+    gbx_texts *t = &sink->texts;
+    const char *reader = party_text(t, second), *writer = party_text(t, first);
+    switch (f->kind) {
+    case GBX_AUDIT_UNDECLARED_WRITE:
+        gbx_sink_print(sink, "undeclared write: %s, does not hold what %s, %s there\n", reader,
+                       writer, f->is_seen ? "saw" : "left");
+        break;
+    case GBX_AUDIT_READ_TOO_EARLY:
+        gbx_sink_print(sink, "read too %s: ", f->is_read_first ? "late" : "early");
+        if (!f->is_concurrent)
+            gbx_sink_print(sink, "nothing orders %s, %s %s, which writes it\n", reader,
+                           f->is_read_first ? "before" : "after", writer);
+        else if (f->is_read_first)
+            gbx_sink_print(sink,
+                           "%s, must be read before %s, is written; both ran at the same "
+                           "time\n",
+                           reader, writer);
+        else
+            gbx_sink_print(sink, "%s, was read while %s, was being written\n", reader, writer);
+        break;
+    case GBX_AUDIT_OVERLAPPING_WRITES:
+    case GBX_AUDIT_KIND_COUNT:
+        gbx_sink_print(sink, "overlapping writes: %s, and %s, %s\n", writer, reader,
+                       f->is_concurrent ? "were written at the same time" : "are in no order");
+        break;
+    }
+}
+
+/* "within 64 bytes at 0x7e9000001000: bytes 128 to 191 of the buffer of argument 0 x of task 7" */
+static void print_range(gbx_sink *sink, const gbx_audit_finding *f, const party *second) {
+    gbx_texts *t = &sink->texts;
+    gbx_sink_print(sink, "  within %s at 0x%" PRIx64 ": byte%s %" PRId64,
+                   gbx_text_counted(t, f->bytes, "byte"), f->address,
+                   gbx_text_verb(f->bytes, "", "s"), f->second.begin);
+    if (f->bytes > 1)
+        gbx_sink_print(sink, " to %" PRId64, f->second.end - 1);
+    gbx_sink_print(sink, " of the buffer of %s of task %" PRIu64 "\n",
+                   argument_text(t, second->slot, second->name), f->second.task);
+}
+
+static const char *no_element_text(const gbx_audit_finding *f) {
+    if (f->is_read_late)
+        return "this time it was read after that had been written";
+    if (f->is_read_first)
+        return f->is_concurrent ? "unclear whether it read the old bytes"
+                                : "this time it was read before that was written";
+    if (!f->is_compared)
+        return "not compared: the dump lacks bytes of one of them, or they lie in too many pieces";
+    return f->kind == GBX_AUDIT_READ_TOO_EARLY ? "this time it read what was written in the end"
+                                               : "this time both left the same bytes";
+}
+
+static void print_element(gbx_sink *sink, const gbx_audit_finding *f, const party *second) {
+    gbx_texts *t = &sink->texts;
+    int64_t index[GBX_MAX_DIMS];
+    if (!f->has_element) {
+        gbx_sink_print(sink, "  %s\n", no_element_text(f));
+        return;
+    }
+    const char *expected = gbx_text_value(t, f->dtype, f->expected);
+    const char *found = gbx_text_value(t, f->dtype, f->found);
+    gbx_entry_index(&second->entry, f->element, index);
+    gbx_sink_print(sink, "  first element that differs: %s",
+                   gbx_text_numbers(t, index, second->entry.head->ndims));
+    if (f->kind == GBX_AUDIT_OVERLAPPING_WRITES)
+        gbx_sink_print(sink, ", task %" PRIu64 " left %s, task %" PRIu64 " %s\n", f->first.task,
+                       expected, f->second.task, found);
+    else
+        gbx_sink_print(sink, ", expected %s, found %s\n", expected, found);
+}
+
+/* "    task 7 (softmax), whose argument 0 x lies there" */
+static gbx_status print_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
+    gbx_texts *t = &r->sink->texts;
+    gbx_record_task task;
+    gbx_entry entry;
+    bool is_found = false;
+    bool is_before = suspect->reason == GBX_SUSPECT_ENDS_BEFORE;
+    GBX_TRY(gbx_reader_find_task(r->dump->reader, suspect->task, &task, &is_found));
+    const char *kernel = gbx_text_kernel(t, r->dump->reader, is_found ? &task : NULL);
+    gbx_sink_print(r->sink, "    task %" PRIu64 " (%s)", suspect->task, gbx_text_shown(t, kernel));
+    if (suspect->reason != GBX_SUSPECT_RAN) {
+        GBX_TRY(gbx_entries_at(r->dump->entries, suspect->entry, &entry));
+        gbx_sink_print(r->sink, ", whose %s ",
+                       argument_text(t, entry.head->arg_index, entry.arg_name));
+        if (suspect->reason == GBX_SUSPECT_HAS_IT)
+            gbx_sink_print(r->sink, "lies there");
+        else if (suspect->distance == 0)
+            gbx_sink_print(r->sink, is_before ? "ends right before" : "begins right after");
+        else
+            gbx_sink_print(r->sink, "%s %s %s", is_before ? "ends" : "begins",
+                           gbx_text_counted(t, suspect->distance, "byte"),
+                           is_before ? "before" : "after");
+    }
+    gbx_sink_print(r->sink, "\n");
+    return NULL;
+}
+
+/* Who may have written it, and what shows whether it was the likeliest one. */
+static gbx_status print_suspects(const reporting *r, const gbx_audit_finding *f) {
+    gbx_texts *t = &r->sink->texts;
+    char *line;
+    uint64_t shown = f->suspect_count < GBX_AUDIT_SUSPECTS ? f->suspect_count : GBX_AUDIT_SUSPECTS;
+    if (f->suspect_count == 0) {
+        gbx_sink_print(r->sink, "  %s\n",
+                       f->has_suspects
+                           ? "no task ran meanwhile: the orchestration may have written it"
+                           : "suspects were not searched: there are too many findings");
+        return NULL;
+    }
+    gbx_sink_print(r->sink, "  %s\n",
+                   shown > 1 ? "tasks that ran meanwhile, the likeliest writer first:"
+                             : "the only task that ran meanwhile:");
+    for (uint64_t i = 0; i < shown; ++i)
+        GBX_TRY(print_suspect(r, &f->suspects[i]));
+    if (f->suspect_count > shown)
+        gbx_sink_print(r->sink, "    and %s more\n", gbx_text_count(t, f->suspect_count - shown));
+    GBX_TRY(replay_line(r, f->suspects[0].task, &line));
+    gbx_sink_print(r->sink, "  a replay shows what %s writes outside its outputs:\n    %s\n",
+                   f->suspect_count > 1 ? "the first of them" : "it", gbx_text_shown(t, line));
+    free(line);
+    return NULL;
+}
+
+/* The entries of both are read one after the other: each lives until the next is read. */
+static gbx_status print_finding(const reporting *r, const gbx_audit_finding *f) {
+    party first, second;
+    uint64_t from, to;
+    GBX_TRY(find_party(r, &f->first, &first));
+    first.name = first.name ? gbx_text_format(&r->sink->texts, "%s", first.name) : NULL;
+    GBX_TRY(find_party(r, &f->second, &second));
+    print_claim(r->sink, f, &first, &second);
+    print_range(r->sink, f, &second);
+    print_element(r->sink, f, &second);
+    gbx_audit_missing_edge(f, &from, &to);
+    if (f->has_no_path) /* the user knows which way, where both write */
+        gbx_sink_print(r->sink,
+                       f->kind == GBX_AUDIT_OVERLAPPING_WRITES
+                           ? "  missing: an edge between task %" PRIu64 " and task %" PRIu64 "\n"
+                           : "  missing: an edge from task %" PRIu64 " to task %" PRIu64 "\n",
+                       from, to);
+    return f->kind == GBX_AUDIT_UNDECLARED_WRITE ? print_suspects(r, f) : NULL;
+}
+
+/* --- text: all of it --- */
+
+static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
+    static const char *const lacks[] = {
+        [GBX_AUDIT_LACKS_NOTHING] = "",
+        [GBX_AUDIT_LACKS_END] = "the dump is not complete",
+        [GBX_AUDIT_LACKS_ARGUMENTS] = "the dump may lack arguments of its tasks",
+        [GBX_AUDIT_LACKS_SOME_OUTPUTS] = "the dump lacks outputs of some tasks"};
+    gbx_texts *t = &sink->texts;
+    const gbx_audit_counts *counts = &audit->counts;
+    const char *missing = lacks[gbx_audit_find_lack(counts)];
+    uint64_t all = counts->records + counts->in_flight, left_out = gbx_audit_left_out(counts);
+    const char *records = gbx_text_counted(t, all, "record");
+    const char *tasks = gbx_text_counted(t, counts->tasks, "task");
+    if (audit->finding_count > 0)
+        gbx_sink_print(sink, "%s%s in %s of %s; the first:\n", counts->has_more ? "more than " : "",
+                       gbx_text_counted(t, audit->finding_count, "finding"),
+                       gbx_text_counted(t, counts->records, "record"), tasks);
+    else if (counts->records == 0)
+        gbx_sink_print(sink, "nothing was audited: the dump has no tensors of completed tasks\n");
+    else if (left_out > 0)
+        gbx_sink_print(sink, "no findings, but %s of %s of %s could not be audited%s%s\n",
+                       gbx_text_count(t, left_out), records, tasks, missing[0] ? ", and " : "",
+                       missing);
+    else
+        gbx_sink_print(sink, "no findings%s%s: %s of %s do not contradict each other\n",
+                       missing[0] ? ", but " : "", missing, records, tasks);
+}
+
+/* "KIND: 3 inputs, WHY"; nothing where there are none. */
+static void print_gap(gbx_sink *sink, const char *kind, uint64_t count, const char *noun,
+                      const char *why) {
+    if (count > 0)
+        gbx_sink_print(sink, "%s: %s%s\n", kind, gbx_text_counted(&sink->texts, count, noun), why);
+}
+
+static void print_missing(gbx_sink *sink, const gbx_audit_counts *counts) {
+    gbx_texts *t = &sink->texts;
+    uint64_t inputs = counts->not_compared[GBX_GAP_MISSING_OUTPUTS];
+    bool is_any = counts->missing_tasks == UINT64_MAX;
+    const char *tasks = gbx_text_counted(t, is_any ? 0 : counts->missing_tasks, "task");
+    print_gap(sink, "not audited", inputs, "input",
+              is_any ? ", because outputs that the dump lacks may have written them"
+                     : gbx_text_format(t, ", because the dump lacks outputs of %s", tasks));
+    if (!is_any && counts->missing_tasks > 0 && inputs == 0)
+        gbx_sink_print(sink, "left out: outputs of %s that the dump lacks\n", tasks);
+}
+
+/* What was not looked at, or less closely. */
+static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
+    static const char pieces[] = ", because their views lie in too many pieces";
+    gbx_texts *t = &sink->texts;
+    gbx_sink_print(sink,
+                   "inputs: %s; %s compared with what was known of their memory, %s the first to "
+                   "read it\n",
+                   gbx_text_count(t, counts->inputs), gbx_text_count(t, counts->compared),
+                   gbx_text_count(t, counts->first_reads));
+    print_gap(sink, "read too early", counts->raced, "input", ", which hold something else");
+    /* Nobody looked at what was written over them. */
+    if (counts->unread > 0)
+        gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
+                       gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
+                       gbx_text_verb(counts->unread, "it", "these"));
+    print_missing(sink, counts);
+    print_gap(sink, "not audited", counts->not_compared[GBX_GAP_NO_BYTES], "input",
+              ", because the dump lacks bytes of them or of what was there");
+    print_gap(sink, "not audited", counts->not_compared[GBX_GAP_PIECES], "input", pieces);
+    print_gap(sink, "not audited", counts->unfollowed, "output", pieces);
+    print_gap(sink, "left out", counts->in_flight, "record", " of tasks that did not complete");
+    print_gap(sink, "left out", counts->damaged, "record",
+              " whose hashes no longer match; run glassbox verify");
+    print_gap(sink, "left out", counts->bad_edges, "edge", " to no task or in a cycle");
+    if (!counts->has_edges)
+        gbx_sink_print(sink, "order: by the times of this run, because the dump lacks edges\n");
+}
+
+static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
+    size_t shown = audit->finding_count < SHOWN_MAX ? audit->finding_count : SHOWN_MAX;
+    bool is_missing = false;
+    print_verdict(r->sink, audit);
+    for (size_t i = 0; i < shown; ++i)
+        GBX_TRY(print_finding(r, &audit->findings[i]));
+    for (uint32_t kind = 0; kind < GBX_AUDIT_KIND_COUNT; ++kind) {
+        uint64_t more = 0;
+        for (size_t i = shown; i < audit->finding_count; ++i)
+            more += audit->findings[i].kind == (gbx_audit_kind)kind;
+        if (more > 0)
+            gbx_sink_print(r->sink, "and %s more %s (--json has %s)\n",
+                           gbx_text_count(&r->sink->texts, more),
+                           gbx_name_sentence(&gbx_audit_kinds, kind),
+                           audit->counts.has_more ? "these" : "all");
+    }
+    /* In a group without order not every pair is listed. */
+    for (size_t i = 0; i < audit->finding_count; ++i)
+        is_missing |= audit->findings[i].has_no_path;
+    if (is_missing && !audit->counts.has_more)
+        gbx_sink_print(r->sink, "with the missing edges that findings name, all that was audited "
+                                "has an order\n");
+    print_notes(r->sink, &audit->counts);
+    return NULL;
+}
+
+/* --- JSON --- */
+
+static gbx_status put_side(const reporting *r, const char *key, const gbx_audit_side *side) {
+    gbx_json_writer *json = &r->sink->json;
+    party p;
+    GBX_TRY(find_party(r, side, &p));
+    gbx_json_put_object(json, key, GBX_ROWS(party_fields, &p, 1));
+    return NULL;
+}
+
+static gbx_status put_element(const reporting *r, const gbx_audit_finding *f) {
+    gbx_json_writer *json = &r->sink->json;
+    gbx_entry entry;
+    int64_t index[GBX_MAX_DIMS];
+    gbx_json_key(json, "element");
+    if (!f->has_element) {
+        gbx_json_null(json);
+        return NULL;
+    }
+    GBX_TRY(gbx_entries_at(r->dump->entries, f->second.entry, &entry));
+    gbx_entry_index(&entry, f->element, index);
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_numbers(json, "index", index, entry.head->ndims);
+    gbx_json_put_string(json, "dtype", gbx_dtype_name(f->dtype));
+    gbx_json_put_value(json, "expected", f->dtype, f->expected);
+    gbx_json_put_value(json, "found", f->dtype, f->found);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static gbx_status put_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
+    gbx_json_writer *json = &r->sink->json;
+    gbx_record_task task;
+    gbx_entry entry;
+    bool is_found = false;
+    char *replay;
+    GBX_TRY(gbx_reader_find_task(r->dump->reader, suspect->task, &task, &is_found));
+    party p = {.task = suspect->task,
+               .has_task = is_found,
+               .task_id = is_found ? task.task_id : 0,
+               .kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, &task)};
+    gbx_json_begin_object_inline(json);
+    gbx_json_put_row(json, &(const gbx_rows){.fields = party_fields, .field_count = 3, .rows = &p});
+    gbx_json_put_string(json, "reason", gbx_name_of(&gbx_audit_reasons, suspect->reason));
+    if (suspect->reason != GBX_SUSPECT_RAN) {
+        GBX_TRY(gbx_entries_at(r->dump->entries, suspect->entry, &entry));
+        gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
+        gbx_json_put_string(json, "arg_name", entry.arg_name);
+        gbx_json_put_u64(json, "distance", suspect->distance);
+    }
+    GBX_TRY(replay_line(r, suspect->task, &replay));
+    gbx_json_put_string(json, "replay", replay);
+    free(replay);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+static const gbx_field range_fields[] = {
+    GBX_FIELD(gbx_audit_finding, address, HEX, "address", NULL),
+    GBX_FIELD(gbx_audit_finding, bytes, COUNT, "bytes", NULL),
+    GBX_FIELD(gbx_audit_finding, second.begin, I64, "begin", NULL),
+    GBX_FIELD(gbx_audit_finding, second.end, I64, "end", NULL)};
+
+static const gbx_field finding_fields[] = {
+    GBX_FIELD(gbx_audit_finding, is_compared, BOOL, "compared", NULL),
+    GBX_FIELD(gbx_audit_finding, is_concurrent, BOOL, "concurrent", NULL),
+    GBX_FIELD(gbx_audit_finding, has_no_path, BOOL, "no_path", NULL),
+    GBX_FIELD(gbx_audit_finding, is_seen, BOOL, "seen", NULL),
+    GBX_FIELD(gbx_audit_finding, is_read_first, BOOL, "read_first", NULL),
+    GBX_FIELD(gbx_audit_finding, is_read_late, BOOL, "read_late", NULL),
+    GBX_FIELD(gbx_audit_finding, suspect_count, COUNT, "suspect_count", NULL)};
+
+static gbx_status put_finding(const reporting *r, const gbx_audit_finding *f) {
+    gbx_json_writer *json = &r->sink->json;
+    gbx_json_begin_object(json);
+    gbx_json_put_string(json, "kind", gbx_name_of(&gbx_audit_kinds, f->kind));
+    GBX_TRY(put_side(r, "first", &f->first));
+    GBX_TRY(put_side(r, "second", &f->second));
+    gbx_json_put_object(json, "range", GBX_ROWS(range_fields, f, 1));
+    GBX_TRY(put_element(r, f));
+    gbx_json_put_row(json, GBX_ROWS(finding_fields, f, 1));
+    gbx_json_key(json, "suspects");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < f->suspect_count && i < GBX_AUDIT_SUSPECTS; ++i)
+        GBX_TRY(put_suspect(r, &f->suspects[i]));
+    gbx_json_end_array(json);
+    gbx_json_end_object(json);
+    return NULL;
+}
+
+#define COUNTED(member, key) GBX_FIELD(gbx_audit_counts, member, COUNT, key, NULL)
+static const gbx_field count_fields[] = {
+    COUNTED(tasks, "tasks"),       COUNTED(records, "records"),         COUNTED(inputs, "inputs"),
+    COUNTED(compared, "compared"), COUNTED(first_reads, "first_reads"), COUNTED(raced, "raced"),
+    COUNTED(outputs, "outputs"),   COUNTED(unread, "unread_outputs")};
+static const gbx_field gap_fields[] = {
+    COUNTED(not_compared[GBX_GAP_MISSING_OUTPUTS], "missing_outputs"),
+    COUNTED(not_compared[GBX_GAP_NO_BYTES], "no_bytes"),
+    COUNTED(not_compared[GBX_GAP_PIECES], "pieces"), COUNTED(unfollowed, "outputs_in_pieces")};
+static const gbx_field state_fields[] = {
+    COUNTED(in_flight, "in_flight"), COUNTED(damaged, "damaged"), COUNTED(bad_edges, "bad_edges"),
+    GBX_FIELD(gbx_audit_counts, is_complete, BOOL, "complete", NULL)};
+
+static void put_counts(gbx_json_writer *json, const gbx_audit_counts *counts) {
+    gbx_json_put_row(json, GBX_ROWS(count_fields, counts, 1));
+    gbx_json_put_object(json, "not_audited", GBX_ROWS(gap_fields, counts, 1));
+    if (counts->missing_tasks == UINT64_MAX) /* it may be any */
+        gbx_json_put_null(json, "tasks_missing_outputs");
+    else
+        gbx_json_put_u64(json, "tasks_missing_outputs", counts->missing_tasks);
+    gbx_json_put_row(json, GBX_ROWS(state_fields, counts, 1));
+    gbx_json_put_string(json, "order", counts->has_edges ? "edges" : "times");
+    gbx_json_put_bool(json, "more_findings", counts->has_more);
+}
+
+static gbx_status print_json(const reporting *r, const gbx_audit *audit) {
+    gbx_json_writer *json = gbx_sink_json_begin(r->sink);
+    gbx_status status = NULL;
+    gbx_json_put_string(json, "dump", r->dump->directory);
+    put_counts(json, &audit->counts);
+    gbx_json_key(json, "findings");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; i < audit->finding_count && !status && !gbx_json_has_failed(json); ++i)
+        status = put_finding(r, &audit->findings[i]);
+    if (!status)
+        gbx_json_end_array(json);
+    return gbx_sink_json_end(r->sink, status);
+}
+
+gbx_status gbx_audit_print(gbx_sink *sink, const gbx_opened_dump *dump, const char *given,
+                           const gbx_audit *audit, bool as_json) {
+    const reporting r = {sink, dump, given};
+    return as_json ? print_json(&r, audit) : print_text(&r, audit);
+}

@@ -1,0 +1,248 @@
+#include "report/dump.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glassbox/chip.h>
+#include <glassbox/orchestration.h>
+
+#include "base/memory.h"
+#include "report/ending.h"
+#include "report/table.h"
+#include "store/dump_path.h"
+
+enum { LINES_MAX = 20 };
+
+/* --- opening --- */
+
+static gbx_status check_extent(const gbx_opened_dump *dump) {
+    const gbx_reader_extent *extent = gbx_reader_get_extent(dump->reader);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(dump->reader);
+    uint64_t readable = totals->records + totals->in_flight;
+    gbx_texts texts = {0};
+    if (extent->stop == GBX_STOP_END)
+        return NULL;
+    if (!gbx_reader_stop_is_damage(extent->stop))
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the block has its "
+                        "checksum, so it was written like this: a newer glassbox may read it",
+                        gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
+                        extent->file_bytes, extent->stop_text);
+    return gbx_fail(GBX_BAD_FORMAT,
+                    "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the %s before it %s "
+                    "readable: glassbox recover %s keeps %s",
+                    gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
+                    extent->file_bytes, extent->stop_text,
+                    gbx_text_counted(&texts, readable, "record"),
+                    gbx_text_verb(readable, "is", "are"), dump->directory,
+                    gbx_text_verb(readable, "it", "them"));
+}
+
+static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
+    gbx_texts texts = {0};
+    GBX_TRY(gbx_dump_path_find(given, &dump->directory));
+    GBX_TRY(gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS | indexed, &dump->reader));
+    GBX_TRY(check_extent(dump));
+    GBX_TRY(gbx_reader_open_payload(dump->reader));
+    GBX_TRY(gbx_entries_create(dump->reader, &dump->entries));
+    uint64_t newer = gbx_reader_get_extent(dump->reader)->newer_count;
+    if (newer > 0)
+        fprintf(stderr, "glassbox: %s: skipped %s of types newer than this version\n",
+                gbx_text_shown(&texts, dump->directory), gbx_text_counted(&texts, newer, "record"));
+    return NULL;
+}
+
+gbx_status gbx_opened_dump_open(const char *given, unsigned indexed, gbx_opened_dump *out_dump) {
+    *out_dump = (gbx_opened_dump){0};
+    gbx_status status = open_all(given, indexed, out_dump);
+    if (status)
+        gbx_opened_dump_close(out_dump);
+    return status;
+}
+
+void gbx_opened_dump_close(gbx_opened_dump *dump) {
+    gbx_entries_destroy(dump->entries);
+    gbx_reader_close(dump->reader);
+    free(dump->directory);
+    *dump = (gbx_opened_dump){0};
+}
+
+/* --- the command that replays a task of it --- */
+
+/* Where a link called latest points to now: after the next run it points elsewhere. NULL where it
+ * is no such link. */
+static char *follow_latest(const char *directory) {
+    static const char latest[] = "latest";
+    char link[PATH_MAX], target[PATH_MAX];
+    char *path;
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/')
+        --length;
+    if (length < sizeof latest - 1 || length >= sizeof link)
+        return NULL;
+    size_t parent = length - (sizeof latest - 1);
+    if (strncmp(directory + parent, latest, length - parent) != 0)
+        return NULL;
+    snprintf(link, sizeof link, "%.*s", (int)length, directory);
+    ssize_t bytes = readlink(link, target, sizeof target - 1);
+    if (bytes <= 0 || (parent > 0 && directory[parent - 1] != '/'))
+        return NULL;
+    target[bytes] = '\0';
+    int kept = target[0] == '/' ? 0 : (int)parent;
+    return asprintf(&path, "%.*s%s", kept, directory, target) < 0 ? NULL : path;
+}
+
+/* As the user named it, so that the line is short and works in the same directory. */
+static char *dump_name(const gbx_opened_dump *dump, const char *given) {
+    const char *directory = dump->directory;
+    char *followed = follow_latest(directory);
+    if (followed)
+        return followed;
+    /* Around a tensor_dump that was named, the directory is known by its whole path. */
+    if (given && given[0] != '/' && directory[0] == '/')
+        directory = given;
+    char *name;
+    return asprintf(&name, "%s%s", directory[0] == '-' ? "./" : "", directory) < 0 ? NULL : name;
+}
+
+gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given, const char *task,
+                           char **out_text) {
+    char *name = dump_name(dump, given);
+    char *quoted = name ? gbx_shell_quote(name, true) : NULL;
+    int length = quoted ? asprintf(out_text, "glassbox replay %s --task %s", quoted, task) : -1;
+    free(name);
+    free(quoted);
+    if (length >= 0)
+        return NULL;
+    *out_text = NULL;
+    return gbx_fail_memory("printing results");
+}
+
+/* --- names --- */
+
+/* Longer names are cut. */
+static const char *cut_name(gbx_texts *texts, const char *name) {
+    return gbx_text_cut(texts, name, GBX_MAX_KERNEL_NAME);
+}
+
+const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
+                            const gbx_record_task *task) {
+    const gbx_run_info *run = gbx_reader_run(reader);
+    const char *text = NULL;
+    for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i) {
+        uint32_t func_id = task->func_ids[i];
+        if (func_id == GBX_NO_KERNEL)
+            continue;
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
+        const char *name = kernel ? cut_name(texts, kernel->name)
+                                  : gbx_text_format(texts, "func %" PRIu32, func_id);
+        text = text ? gbx_text_join(texts, text, "+", name) : name;
+    }
+    return text ? text : "unknown";
+}
+
+const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
+                          uint64_t task_id) {
+    if (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ)
+        return gbx_text_number(texts, task);
+    return gbx_text_format(texts, "0x%" PRIx64, task_id);
+}
+
+const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name) {
+    const char *number = gbx_text_number(texts, slot);
+    return name ? gbx_text_join(texts, number, " ", cut_name(texts, name)) : number;
+}
+
+const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
+    if (entry->scalar)
+        return gbx_text_join(texts, "= ",
+                             gbx_text_element(texts, entry->dtype, entry->scalar->bits), "");
+    return gbx_text_numbers(texts, gbx_record_shape(entry->tensor), entry->head->ndims);
+}
+
+/* --- what is in it --- */
+
+/* "; 3 lost", in a colour where it is more than none. */
+static void print_count(gbx_sink *sink, const char *what, uint64_t count, const char *colour) {
+    const char *text =
+        gbx_text_format(&sink->texts, "%s %s", gbx_text_count(&sink->texts, count), what);
+    gbx_sink_print(sink, "; %s", count > 0 ? gbx_sink_colour(sink, colour, text) : text);
+}
+
+void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
+    const gbx_reader *reader = dump->reader;
+    const gbx_run_info *run = gbx_reader_run(reader);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    const char *const parts[] = {run->platform, run->runtime, run->dump_level};
+    bool is_complete = gbx_reader_is_complete(reader);
+    gbx_texts *t = &sink->texts;
+    gbx_sink_print(sink, "%s", gbx_text_shown(t, run->scene ? run->scene : dump->directory));
+    if (run->scene && run->case_name)
+        gbx_sink_print(sink, " %s", gbx_text_shown(t, run->case_name));
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+        if (parts[i])
+            gbx_sink_print(sink, ", %s", gbx_text_shown(t, parts[i]));
+    gbx_sink_print(
+        sink, ": %s of %s, %s", gbx_text_counted(t, totals->records + totals->in_flight, "entry"),
+        gbx_text_counted(t, totals->tasks, "task"), gbx_text_bytes(t, totals->payload_bytes));
+    if (totals->stored_bytes != totals->payload_bytes)
+        gbx_sink_print(sink, " (%s stored)", gbx_text_bytes(t, totals->stored_bytes));
+    print_count(sink, "lost", totals->dropped, GBX_RED);
+    print_count(sink, "skipped", totals->skipped, GBX_YELLOW);
+    if (totals->truncated > 0)
+        print_count(sink, "truncated", totals->truncated, GBX_YELLOW);
+    if (totals->in_flight > 0)
+        print_count(sink, "in flight", totals->in_flight, GBX_RED);
+    if ((gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS) &&
+        !(is_complete && gbx_reader_has_ended_well(reader))) {
+        const char *end = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed";
+        const char *text =
+            gbx_text_format(t, "%s%s", is_complete ? "" : "not complete: ", gbx_text_shown(t, end));
+        gbx_sink_print(sink, "; %s", gbx_sink_colour(sink, GBX_RED, text));
+    }
+    gbx_sink_print(sink, "\n");
+}
+
+/* --- findings --- */
+
+static void print_finding(gbx_sink *sink, const gbx_finding *finding) {
+    gbx_texts *t = &sink->texts;
+    if (finding->has_place)
+        gbx_sink_print(sink, "  entry %" PRIu64 ": task %" PRIu64 ", kernel %s, arg %u, %s: ",
+                       finding->place.index, finding->place.task,
+                       gbx_text_shown(t, finding->kernel ? finding->kernel : "unknown"),
+                       finding->place.arg_index, gbx_name_of(&gbx_stages, finding->place.stage));
+    else
+        gbx_sink_print(sink, "  %s: ", gbx_name_of(&gbx_finding_kinds, finding->kind));
+    gbx_sink_print(sink, "%s", gbx_text_shown(t, finding->what));
+    if (finding->expected)
+        gbx_sink_print(sink, ": expected %s, got %s", gbx_text_shown(t, finding->expected),
+                       gbx_text_shown(t, finding->got));
+    gbx_sink_print(sink, "\n");
+}
+
+void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more) {
+    for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
+        print_finding(sink, &findings->items[i]);
+    if (findings->count > LINES_MAX)
+        gbx_sink_print(sink, "  and %s more%s\n",
+                       gbx_text_count(&sink->texts, findings->count - LINES_MAX), more);
+}
+
+static const gbx_field finding_fields[] = {
+    GBX_FIELD(gbx_finding, kind, NAME, "kind", NULL, .names = &gbx_finding_kinds),
+    GBX_FIELD_IF(gbx_finding, has_place, place.index, NUMBER, "index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.task, NUMBER, "task_seq", NULL),
+    GBX_FIELD(gbx_finding, kernel, STRING, "kernel", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.arg_index, NUMBER, "arg_index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.stage, NAME, "stage", NULL, .names = &gbx_stages),
+    GBX_FIELD(gbx_finding, what, STRING, "what", NULL),
+    GBX_FIELD(gbx_finding, expected, STRING, "expected", NULL),
+    GBX_FIELD(gbx_finding, got, STRING, "got", NULL)};
+
+void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings) {
+    gbx_json_put_rows(json, key, GBX_ROWS(finding_fields, findings->items, findings->count));
+}

@@ -1,0 +1,60 @@
+/* The dump that a report is about, and the names of what is in it. */
+#ifndef GBX_REPORT_DUMP_H
+#define GBX_REPORT_DUMP_H
+
+#include "analysis/entries.h"
+#include "report/sink.h"
+#include "store/reader.h"
+#include "store/verify/findings.h"
+
+typedef struct gbx_opened_dump {
+    char *directory;
+    gbx_reader *reader;
+    gbx_entries *entries;
+} gbx_opened_dump;
+
+/*
+ * `given` is what the user named, NULL for the latest; `indexed` is what the reader indexes beside
+ * arguments, GBX_INDEX_... Records and payload are open and checked to fit. A journal with a broken
+ * block fails with GBX_BAD_FORMAT: how many records are readable, and that `glassbox recover` keeps
+ * them; one that this version does not understand fails, too, without that advice. Records of newer
+ * types that were skipped are counted on stderr. Everything is NULL on failure.
+ */
+GBX_MUST_USE gbx_status gbx_opened_dump_open(const char *given, unsigned indexed,
+                                             gbx_opened_dump *out_dump);
+void gbx_opened_dump_close(gbx_opened_dump *dump);
+
+/*
+ * The command that replays a task, quoted for a shell in this directory; freed by the caller.
+ * `given` is how the user named the dump, NULL for the latest; `task` is what follows --task.
+ */
+GBX_MUST_USE gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given,
+                                        const char *task, char **out_text);
+
+/* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */
+void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
+
+/* Findings about a dump, one line each, indented; at most 20, then how many more there are and
+ * `more`, where they are. */
+void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);
+
+/* A key and an array of objects. */
+void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings);
+
+/* --- names; in the sink's texts, not escaped --- */
+
+/* "softmax", for a mix "matmul+add", "func 3" where the dump has no names. */
+const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
+                            const gbx_record_task *task);
+
+/* "42", or "0x2a" where the dump does not number its tasks: what --task takes. */
+const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
+                          uint64_t task_id);
+
+/* "2 scores", or only the slot. */
+const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name);
+
+/* "[4, 128, 64]"; of a scalar its value, "= 0.125". */
+const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry);
+
+#endif

@@ -1,0 +1,626 @@
+#include <inttypes.h>
+
+#include "report/reports.h"
+#include "report/table.h"
+
+/* What is said of a verdict. */
+typedef struct words {
+    const char *json;
+    const char *text;
+    const char *colour;
+    int exit_code;
+} words;
+
+static const words words_of[GBX_REPLAY_VERDICT_COUNT] = {
+    [GBX_REPLAY_EXACT] = {"bit_exact", "bit exact", GBX_GREEN, GBX_EXIT_OK},
+    [GBX_REPLAY_PARTLY] = {"equal_where_written", "equal where written", GBX_YELLOW, GBX_EXIT_OK},
+    [GBX_REPLAY_DIFFERS] = {"differs", "differs", GBX_RED, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOTHING_WRITTEN] = {"nothing_written", "writes nothing", GBX_RED, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOT_COMPARED] = {"not_compared", "not compared", GBX_YELLOW, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_FAULT] = {"fault", "fault", GBX_RED, GBX_EXIT_DEVICE},
+    [GBX_REPLAY_REFUSED] = {"not_replayed", "not replayed", GBX_RED, GBX_EXIT_USAGE}};
+
+/* Of another kernel. */
+static const gbx_name judgements[GBX_SWAP_JUDGEMENT_COUNT] = {
+    [GBX_SWAP_FIXED] = {"fixed", "fixed: right", NULL},
+    [GBX_SWAP_RIGHT] = {"right", "right", NULL},
+    [GBX_SWAP_STILL_WRONG] = {"still_wrong", "still wrong", NULL},
+    [GBX_SWAP_BROKEN] = {"broken", "wrong, but the old kernel was right", NULL},
+    [GBX_SWAP_WRONG] = {"wrong", "wrong", NULL},
+    [GBX_SWAP_NOT_JUDGED] = {"not_judged", "not judged", NULL}};
+
+int gbx_replay_exit_code(const gbx_replay_result *result) {
+    return gbx_exit_worse(words_of[result->verdict].exit_code,
+                          result->times.different > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK);
+}
+
+/* Without a judgement it counts whether something changed. What the new kernel of a task does not
+ * write, the old one may have written. */
+int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
+    gbx_replay_verdict verdict = swap->result.verdict;
+    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
+    if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
+        return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+    if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
+        return GBX_EXIT_DIFFERS;
+    return gbx_replay_exit_code(&swap->result);
+}
+
+/* --- rows: outputs --- */
+
+typedef struct output_row {
+    gbx_replay_compared of;
+    const char *verdict;
+    const char *note; /* of another kernel */
+    bool is_bad;      /* compared, and an element differs */
+} output_row;
+
+#define OUTPUT(member, kind, key, ...) GBX_FIELD(output_row, of.member, kind, key, __VA_ARGS__)
+#define OUTPUT_IF(known, member, kind, key, ...)                                                   \
+    GBX_FIELD_IF(output_row, known, of.member, kind, key, __VA_ARGS__)
+static const gbx_field output_fields[] = {
+    OUTPUT(slot, NUMBER, "arg_index", "ARG"),
+    OUTPUT(name, STRING, "name", "NAME", .narrowest = 6, .leaves = 6),
+    OUTPUT(tensor.dtype, DTYPE, "dtype", "DTYPE", .leaves = 1),
+    OUTPUT(tensor, SHAPE, "shape", "SHAPE", .narrowest = 6, .leaves = 2),
+    GBX_FIELD(output_row, verdict, STRING, NULL, "VERDICT"),
+    OUTPUT(is_compared, BOOL, "is_compared", NULL),
+    OUTPUT(is_exact, BOOL, "bit_exact", NULL),
+    OUTPUT(is_unchanged, BOOL, "is_unchanged", NULL),
+    OUTPUT(bits.elements, COUNT, "elements", NULL),
+    OUTPUT_IF(of.is_compared, bits.mismatches, COUNT, "mismatches", "MISMATCHES",
+              .hides_zero = true, .leaves = 5),
+    OUTPUT(bits.not_written, COUNT, "not_written", "NOT WRITTEN", .hides_zero = true, .leaves = 4),
+    OUTPUT(bits.unstable, COUNT, "unstable", NULL),
+    OUTPUT_IF(of.is_compared, bits.max_abs, F64, "max_abs", NULL),
+    OUTPUT_IF(is_bad, bits.max_abs, F64, NULL, "MAX ABS", .leaves = 3),
+    OUTPUT_IF(is_bad, bits.first_bad, INDEX, "first_bad", "FIRST",
+              .with = offsetof(output_row, of.tensor)),
+    OUTPUT_IF(is_bad, bits.dump_bits, ELEMENT, "dump", "DUMP",
+              .with = offsetof(output_row, of.tensor.dtype)),
+    OUTPUT_IF(is_bad, bits.replay_bits, ELEMENT, "replay", "REPLAY",
+              .with = offsetof(output_row, of.tensor.dtype)),
+    OUTPUT_IF(is_bad, bits.dump_bits, HEX, "dump_bits", NULL),
+    OUTPUT_IF(is_bad, bits.replay_bits, HEX, "replay_bits", NULL)};
+
+/* The table of another kernel; its JSON is that above. */
+static const gbx_field swap_fields[] = {
+    OUTPUT(slot, NUMBER, NULL, "ARG"),
+    OUTPUT(name, STRING, NULL, "NAME", .narrowest = 6, .leaves = 5),
+    OUTPUT(tensor.dtype, DTYPE, NULL, "DTYPE", .leaves = 1),
+    OUTPUT(tensor, SHAPE, NULL, "SHAPE", .narrowest = 6, .leaves = 2),
+    OUTPUT(bits.elements, COUNT, NULL, "ELEMENTS", .leaves = 3),
+    OUTPUT_IF(of.is_compared, bits.mismatches, COUNT, NULL, "CHANGED"),
+    OUTPUT_IF(is_bad, bits.max_abs, F64, NULL, "MAX ABS", .leaves = 4),
+    OUTPUT(bits.not_written, COUNT, NULL, "NOT WRITTEN", .hides_zero = true),
+    GBX_FIELD(output_row, note, STRING, NULL, "NOTE", .narrowest = 6)};
+
+static const char *output_verdict(const gbx_replay_compared *output) {
+    if (!output->is_compared)
+        return "not in the dump";
+    if (output->bits.mismatches > 0)
+        return words_of[GBX_REPLAY_DIFFERS].text;
+    if (output->is_exact)
+        return words_of[GBX_REPLAY_EXACT].text;
+    return output->bits.not_written == output->bits.elements ? "not written"
+                                                             : words_of[GBX_REPLAY_PARTLY].text;
+}
+
+static gbx_status make_output(const void *outputs, uint64_t number, void *out_row) {
+    const gbx_replay_compared *output = (const gbx_replay_compared *)outputs + number;
+    *(output_row *)out_row =
+        (output_row){.of = *output,
+                     .verdict = output_verdict(output),
+                     .note = output->is_compared ? "" : "the dump lacks what the old kernel left",
+                     .is_bad = output->is_compared && output->bits.mismatches > 0};
+    return NULL;
+}
+
+/* --- rows: elements of another kernel --- */
+
+typedef struct element_row {
+    gbx_swap_element of;
+    gbx_replay_compared output;
+} element_row;
+
+#define ELEMENT_IF(has, member, key, heading, ...)                                                 \
+    GBX_FIELD_IF(element_row, of.has, of.member, ELEMENT, key, heading,                            \
+                 .with = offsetof(element_row, output.tensor.dtype), __VA_ARGS__)
+static const gbx_field element_fields[] = {
+    GBX_FIELD(element_row, output.slot, NUMBER, "arg_index", "ARG"),
+    GBX_FIELD(element_row, output.name, STRING, NULL, "NAME", .narrowest = 6, .leaves = 1),
+    GBX_FIELD(element_row, of.number, INDEX, "index", "INDEX",
+              .with = offsetof(element_row, output.tensor)),
+    ELEMENT_IF(has_old, old_bits, "old", "OLD (DUMP)", ),
+    ELEMENT_IF(has_new, new_bits, "new", "NEW", .absent = "not written"),
+    ELEMENT_IF(has_expected, expected_bits, "expected", "EXPECTED", )};
+
+static gbx_status make_element(const void *context, uint64_t number, void *out_row) {
+    const gbx_replay_swap *swap = context;
+    const gbx_swap_element *element = &swap->elements[number];
+    *(element_row *)out_row = (element_row){*element, swap->result.outputs[element->output]};
+    return NULL;
+}
+
+/* --- rows: tasks --- */
+
+typedef struct task_row {
+    gbx_replay_result of;
+    gbx_replay_sums sums;
+    words verdict;
+    bool is_one_dispatch;
+    bool is_replayed;
+    bool has_returned;
+    bool has_times;
+    bool has_fault_run;
+    bool is_end_known;
+    bool is_stray_known;
+    bool has_stray;
+    bool has_stray_argument;
+    const char *note;
+} task_row;
+
+#define TASK(member, kind, key, ...) GBX_FIELD(task_row, member, kind, key, __VA_ARGS__)
+#define TASK_IF(known, member, kind, key, ...)                                                     \
+    GBX_FIELD_IF(task_row, known, member, kind, key, __VA_ARGS__)
+static const gbx_field task_fields[] = {
+    TASK(of.task, NUMBER, "task_seq", "TASK"),
+    TASK(of.task_id, HEX, "task_id", NULL),
+    TASK(of.kernel, TEXT, "kernel", "KERNEL", .narrowest = 6),
+    TASK_IF(is_one_dispatch, of.dispatch, I64, "dispatch", NULL),
+    TASK_IF(is_replayed, of.dispatch_count, COUNT, "dispatches", NULL),
+    TASK_IF(has_returned, sums.outputs, NUMBER, NULL, "OUTPUTS", .leaves = 2),
+    TASK_IF(has_returned, sums.elements, COUNT, NULL, "ELEMENTS", .leaves = 3),
+    TASK(verdict.json, STRING, "verdict", NULL),
+    TASK(verdict.text, STRING, NULL, "VERDICT"),
+    TASK(of.refusal.sentence, STRING, "reason", NULL),
+    TASK(sums.mismatches, COUNT, NULL, "MISMATCHES", .hides_zero = true, .leaves = 5),
+    TASK(sums.not_written, COUNT, NULL, "NOT WRITTEN", .hides_zero = true, .leaves = 4),
+    TASK_IF(has_returned, of.times.median_ns, NS, NULL, "TIME", .leaves = 1),
+    TASK(note, STRING, NULL, "NOTE", .narrowest = 6)};
+static const gbx_field fault_fields[] = {
+    TASK(of.outcome.fault.text, TEXT, "text", NULL),
+    TASK(of.outcome.fault.is_hang, BOOL, "is_hang", NULL),
+    TASK(of.outcome.fault.signal, NUMBER, "signal", NULL),
+    TASK_IF(of.outcome.fault.has_address, of.outcome.fault.address, HEX, "address", NULL),
+    TASK(of.outcome.fault.dispatch, NUMBER, "dispatch", NULL),
+    TASK_IF(has_fault_run, of.fault_run, NUMBER, "run", NULL),
+    TASK_IF(is_end_known, of.is_end_of_run, BOOL, "as_in_the_run", NULL),
+    TASK(of.is_other_poison, BOOL, "with_other_poison_only", NULL)};
+static const gbx_field call_fields[] = {
+    TASK_IF(has_times, of.times.median_ns, NS, "ns_per_call", NULL)};
+static const gbx_field repeat_fields[] = {
+    TASK(of.times.runs, COUNT, "runs", NULL), TASK(of.times.min_ns, NS, "min_ns", NULL),
+    TASK(of.times.median_ns, NS, "median_ns", NULL), TASK(of.times.max_ns, NS, "max_ns", NULL),
+    TASK(of.times.different, COUNT, "different", NULL)};
+static const gbx_field stray_fields[] = {
+    TASK_IF(is_stray_known, of.outcome.stray_bytes, COUNT, "stray_bytes", NULL),
+    TASK_IF(has_stray, of.outcome.stray_address, HEX, "stray_address", NULL),
+    TASK_IF(has_stray_argument, of.stray_argument, I64, "stray_argument", NULL),
+    TASK_IF(is_replayed, of.did_complete, BOOL, "did_complete", NULL),
+    TASK_IF(is_replayed, of.outcome.is_relocated, BOOL, "is_relocated", NULL),
+    TASK_IF(is_replayed, of.has_core_ids, BOOL, "has_core_ids", NULL)};
+
+/* The line says which task it is. */
+static const char *refusal_reason(const gbx_replay_result *result) {
+    return result->refusal.reason ? result->refusal.reason : "the host is out of memory";
+}
+
+static const char *task_note(gbx_texts *t, const gbx_replay_result *result,
+                             const gbx_replay_sums *sums) {
+    if (result->verdict == GBX_REPLAY_REFUSED)
+        return refusal_reason(result);
+    if (result->verdict == GBX_REPLAY_FAULT)
+        return result->outcome.fault.text;
+    if (result->outcome.stray_bytes > 0)
+        return gbx_text_format(t, "changed %s outside its outputs",
+                               gbx_text_counted(t, result->outcome.stray_bytes, "byte"));
+    if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
+        return gbx_text_format(t, "%s not compared",
+                               gbx_text_counted(t, sums->not_compared, "output"));
+    return sums->unstable > 0            ? "reads its output, or is not deterministic"
+           : result->times.different > 0 ? "not the same in all runs"
+           : sums->unchanged > 0         ? "output unchanged by the call"
+                                         : "";
+}
+
+typedef struct task_source {
+    gbx_sink *sink;
+    const gbx_replay_result *results;
+} task_source;
+
+static gbx_status make_task(const void *context, uint64_t number, void *out_row) {
+    const task_source *source = context;
+    const gbx_replay_result *result = &source->results[number];
+    const gbx_replay_outcome *outcome = &result->outcome;
+    bool is_replayed = result->verdict != GBX_REPLAY_REFUSED;
+    task_row *row = out_row;
+    *row =
+        (task_row){.of = *result,
+                   .sums = gbx_replay_result_sums(result),
+                   .verdict = words_of[result->verdict],
+                   .is_one_dispatch = result->dispatch >= 0,
+                   .is_replayed = is_replayed,
+                   .has_returned = is_replayed && result->verdict != GBX_REPLAY_FAULT,
+                   .has_times = result->times.runs > 0,
+                   .has_fault_run = result->fault_run > 0,
+                   .is_end_known = !result->is_end_unknown,
+                   .is_stray_known = is_replayed && !outcome->stray_is_unknown,
+                   .has_stray = outcome->stray_bytes > 0,
+                   .has_stray_argument = outcome->stray_bytes > 0 && result->stray_argument >= 0};
+    row->note = task_note(&source->sink->texts, result, &row->sums);
+    return NULL;
+}
+
+/* --- text: the first line --- */
+
+static const char *word(gbx_sink *sink, gbx_replay_verdict verdict, const char *text) {
+    return gbx_sink_colour(sink, words_of[verdict].colour, text);
+}
+
+static void print_differs(gbx_sink *sink, const gbx_replay_result *result,
+                          const gbx_replay_sums *sums) {
+    gbx_texts *t = &sink->texts;
+    size_t i = 0;
+    while (i + 1 < result->output_count && result->outputs[i].bits.mismatches == 0)
+        ++i;
+    const gbx_replay_compared *output = &result->outputs[i];
+    gbx_sink_print(sink, ": %s of %s %s not match the dump, the first in argument %s at %s",
+                   gbx_text_count(t, sums->mismatches),
+                   gbx_text_counted(t, sums->elements, "element"),
+                   gbx_text_verb(sums->mismatches, "does", "do"),
+                   gbx_text_shown(t, gbx_text_arg(t, output->slot, output->name)),
+                   gbx_text_index(t, &output->tensor, output->bits.first_bad));
+}
+
+static void print_not_compared(gbx_sink *sink, const gbx_replay_result *result,
+                               const char *run_end) {
+    bool has_end = !result->did_complete && run_end[0];
+    const char *what =
+        result->did_complete ? "ran, not compared" : "returned this time, not compared";
+    const char *why =
+        !result->did_complete
+            ? "it did not complete in the recorded run, and its outputs were in flight"
+        : result->output_count > 0 ? "the dump lacks its outputs"
+                                   : "it has no outputs";
+    gbx_sink_print(sink, "%s: %s%s%s%s", word(sink, GBX_REPLAY_NOT_COMPARED, what), why,
+                   has_end ? " (" : "", has_end ? gbx_text_shown(&sink->texts, run_end) : "",
+                   has_end ? ")" : "");
+}
+
+/* "kernel x crashed (...): SIGSEGV...; as in the recorded run: ..."; without a line's end. */
+static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const char *run_end) {
+    gbx_texts *t = &sink->texts;
+    gbx_sink_print(sink, "%s", gbx_text_shown(t, result->outcome.fault.text));
+    if (result->fault_run > 0)
+        gbx_sink_print(sink, ", in run %" PRIu64, result->fault_run);
+    if (result->is_other_poison)
+        gbx_sink_print(sink, "; result depends on initial output bytes: the kernel reads its "
+                             "outputs");
+    if (result->did_complete) {
+        gbx_sink_print(sink, "; in the recorded run it completed%s",
+                       result->dispatch >= 0 && result->outcome.fault.is_hang
+                           ? ": one dispatch may wait for others; replay without --dispatch"
+                           : "");
+        return;
+    }
+    gbx_sink_print(sink, "; %sin the recorded run%s%s%s%s", result->is_end_of_run ? "as " : "",
+                   result->is_end_of_run ? "" : " it did not complete", run_end[0] ? ": " : "",
+                   gbx_text_shown(t, run_end),
+                   result->is_end_unknown ? " (the dump does not record whether that was this task)"
+                                          : "");
+}
+
+/* The end of the first line: "; in 4 of 5 runs it left other bits than in the first" */
+static void print_runs(gbx_sink *sink, const gbx_replay_result *result) {
+    if (result->times.runs > 1 && result->times.different > 0)
+        gbx_sink_print(sink, "; in %s of %s runs it left other bits than in the first",
+                       gbx_text_count(&sink->texts, result->times.different),
+                       gbx_text_count(&sink->texts, result->times.runs));
+    gbx_sink_print(sink, "\n");
+}
+
+static void print_head(gbx_sink *sink, const gbx_replay_result *result, const gbx_replay_sums *sums,
+                       const char *run_end) {
+    gbx_texts *t = &sink->texts;
+    const char *elements = gbx_text_counted(t, sums->elements, "element");
+    uint64_t written = sums->elements - sums->not_written;
+    gbx_sink_print(sink, "%s: ", gbx_text_shown(t, result->title));
+    if (result->verdict == GBX_REPLAY_FAULT)
+        print_fault(sink, result, run_end);
+    else if (result->verdict == GBX_REPLAY_NOT_COMPARED)
+        print_not_compared(sink, result, run_end);
+    else
+        gbx_sink_print(sink, "%s", word(sink, result->verdict, words_of[result->verdict].text));
+    if (result->verdict == GBX_REPLAY_EXACT)
+        gbx_sink_print(sink, ": the replay matches the dump (%s, %s)",
+                       gbx_text_counted(t, sums->outputs, "output"), elements);
+    else if (result->verdict == GBX_REPLAY_PARTLY)
+        gbx_sink_print(sink, ": %s %s the dump; %s does not write the other %s",
+                       gbx_text_counted(t, written, "element"),
+                       gbx_text_verb(written, "matches", "match"),
+                       result->dispatch >= 0 ? "this dispatch" : "the kernel",
+                       gbx_text_count(t, sums->not_written));
+    else if (result->verdict == GBX_REPLAY_DIFFERS)
+        print_differs(sink, result, sums);
+    else if (result->verdict == GBX_REPLAY_NOTHING_WRITTEN)
+        gbx_sink_print(sink, ": its outputs have %s", elements);
+    if (result->verdict <= GBX_REPLAY_NOTHING_WRITTEN && sums->not_compared > 0)
+        gbx_sink_print(sink, "; %s not compared, because the dump lacks %s",
+                       gbx_text_counted(t, sums->not_compared, "output"),
+                       gbx_text_verb(sums->not_compared, "it", "them"));
+    if (result->verdict <= GBX_REPLAY_NOTHING_WRITTEN && sums->unchanged > 0)
+        gbx_sink_print(sink, "; %s unchanged by the call",
+                       gbx_text_counted(t, sums->unchanged, "output"));
+    print_runs(sink, result);
+}
+
+/* --- text: the lines below the table --- */
+
+static void print_times(gbx_sink *sink, const gbx_replay_times *times) {
+    gbx_texts *t = &sink->texts;
+    if (times->runs < 2)
+        return;
+    gbx_sink_print(sink, "%s runs: %s median, %s to %s; %s\n", gbx_text_count(t, times->runs),
+                   gbx_text_ns(t, times->median_ns), gbx_text_ns(t, times->min_ns),
+                   gbx_text_ns(t, times->max_ns),
+                   times->different == 0 ? "all left the same bits"
+                                         : gbx_text_format(t, "%s left other bits than the first",
+                                                           gbx_text_count(t, times->different)));
+}
+
+/* What depends on chance, what else it wrote, how long it took. */
+static void print_notes(gbx_sink *sink, const gbx_replay_result *result, uint64_t unstable) {
+    gbx_texts *t = &sink->texts;
+    uint64_t stray = result->outcome.stray_bytes;
+    if (unstable > 0)
+        gbx_sink_print(sink,
+                       "%s %s with the initial output bytes: the kernel reads its output before it "
+                       "writes it, keeps static variables between calls, or is not deterministic\n",
+                       gbx_text_counted(t, unstable, "element"),
+                       gbx_text_verb(unstable, "changes", "change"));
+    if (stray > 0)
+        gbx_sink_print(sink,
+                       "the kernel also changed %s outside its outputs, the first at 0x%" PRIx64
+                       "%s%s\n",
+                       gbx_text_counted(t, stray, "byte"), result->outcome.stray_address,
+                       result->stray_argument >= 0 ? ", in argument " : "",
+                       result->stray_argument < 0
+                           ? ""
+                           : gbx_text_shown(t, gbx_text_arg(t, (uint32_t)result->stray_argument,
+                                                            result->stray_name)));
+    print_times(sink, &result->times);
+    if (result->outcome.stray_is_unknown)
+        gbx_sink_print(sink, "not searched for writes outside its outputs: its tensors are too "
+                             "large\n");
+    if (result->outcome.is_relocated)
+        gbx_sink_print(sink, "tensors are at other addresses than in the run: the dump lacks the "
+                             "addresses, or no chip has them\n");
+}
+
+static gbx_status print_text(gbx_sink *sink, const gbx_replay_result *result, const char *run_end) {
+    gbx_replay_sums sums = gbx_replay_result_sums(result);
+    output_row row;
+    print_head(sink, result, &sums, run_end);
+    if (result->verdict != GBX_REPLAY_FAULT)
+        GBX_TRY(gbx_rows_print(
+            sink,
+            GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row),
+            1));
+    if (sums.not_written > 0 && result->dispatch < 0)
+        gbx_sink_print(sink,
+                       "not compared: %s that the kernel does not write; there the dump holds what "
+                       "was in memory before\n",
+                       gbx_text_counted(&sink->texts, sums.not_written, "element"));
+    /* Where the same bits come out whatever the outputs held before, but not those of the dump. */
+    if (result->verdict == GBX_REPLAY_DIFFERS && sums.unstable == 0)
+        gbx_sink_print(sink,
+                       "possible causes: the kernel reads what the dump lacks: memory outside its "
+                       "arguments, static variables, buffer_bytes of a tensor (0 here)%s; another "
+                       "task wrote to its tensors while it ran; the dump was changed (run glassbox "
+                       "verify)\n",
+                       result->has_core_ids
+                           ? ""
+                           : ", core_id (a guess, because the run was without --dump-args)");
+    print_notes(sink, result, sums.unstable);
+    return NULL;
+}
+
+/* --- text: several tasks --- */
+
+/* What the first line says of the first such task; NULL for nothing. */
+static const char *trouble(const gbx_replay_result *result) {
+    if (result->verdict == GBX_REPLAY_FAULT)
+        return "fails";
+    if (result->verdict == GBX_REPLAY_DIFFERS)
+        return "differs";
+    return result->times.different > 0 ? "is not the same in all runs" : NULL;
+}
+
+/* The table may be long: the first line says where to look. */
+static void print_first(gbx_sink *sink, const gbx_replay_results *results) {
+    const gbx_replay_result *refused = NULL;
+    for (uint64_t i = 0; i < results->count; ++i) {
+        const gbx_replay_result *result = &results->items[i];
+        if (result->verdict == GBX_REPLAY_REFUSED && !refused)
+            refused = result;
+        if (trouble(result)) {
+            gbx_sink_print(sink, "; the first that %s is task %" PRIu64, trouble(result),
+                           result->task);
+            return;
+        }
+    }
+    if (refused)
+        gbx_sink_print(sink, "; the first that is not replayed is task %" PRIu64 ": %s",
+                       refused->task, gbx_text_shown(&sink->texts, refusal_reason(refused)));
+}
+
+static gbx_status print_tasks(gbx_sink *sink, const gbx_replay_results *results,
+                              const uint64_t *counts, const char *run_end) {
+    gbx_texts *t = &sink->texts;
+    const task_source source = {sink, results->items};
+    task_row row;
+    const char *comma = "";
+    gbx_sink_print(sink, "%s: ", gbx_text_counted(t, results->count, "task"));
+    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
+        if (counts[verdict] == 0)
+            continue;
+        gbx_sink_print(sink, "%s%s %s", comma,
+                       counts[verdict] == results->count ? "all"
+                                                         : gbx_text_count(t, counts[verdict]),
+                       word(sink, verdict, words_of[verdict].text));
+        comma = ", ";
+    }
+    print_first(sink, results);
+    gbx_sink_print(sink, "\n");
+    GBX_TRY(gbx_rows_print(
+        sink, GBX_ROWS_MADE(task_fields, &source, results->count, make_task, &row), 1));
+    if (run_end[0])
+        gbx_sink_print(sink, "the recorded run ended with: %s\n", gbx_text_shown(t, run_end));
+    return NULL;
+}
+
+/* --- text: another kernel --- */
+
+static void print_judged(gbx_sink *sink, const gbx_replay_swap *swap) {
+    gbx_texts *t = &sink->texts;
+    bool is_right = swap->judgement <= GBX_SWAP_RIGHT;
+    gbx_sink_print(sink, "%s",
+                   word(sink, is_right ? GBX_REPLAY_EXACT : GBX_REPLAY_DIFFERS,
+                        judgements[swap->judgement].brief));
+    if (is_right)
+        gbx_sink_print(sink, " for its inputs according to the reference");
+    else
+        gbx_sink_print(sink, ": %s %s not match the reference",
+                       gbx_text_counted(t, swap->wrong, "element"),
+                       gbx_text_verb(swap->wrong, "does", "do"));
+    gbx_sink_print(sink, " (rtol %s, atol %s)", gbx_text_exact(t, swap->rtol),
+                   gbx_text_exact(t, swap->atol));
+}
+
+static gbx_status print_swap(gbx_sink *sink, const gbx_replay_swap *swap, const char *files,
+                             const char *run_end) {
+    const gbx_replay_result *result = &swap->result;
+    gbx_texts *t = &sink->texts;
+    output_row output;
+    element_row element;
+    gbx_sink_print(sink, "%s with %s: ", gbx_text_shown(t, result->title),
+                   gbx_text_shown(t, files));
+    if (result->verdict == GBX_REPLAY_FAULT)
+        print_fault(sink, result, run_end);
+    else if (swap->judgement == GBX_SWAP_NOT_JUDGED)
+        gbx_sink_print(sink, "not judged: %s", gbx_text_shown(t, swap->reason));
+    else
+        print_judged(sink, swap);
+    print_runs(sink, result);
+    if (result->verdict != GBX_REPLAY_FAULT) {
+        GBX_TRY(gbx_rows_print(
+            sink,
+            GBX_ROWS_MADE(swap_fields, result->outputs, result->output_count, make_output, &output),
+            1));
+        GBX_TRY(gbx_rows_print(
+            sink, GBX_ROWS_MADE(element_fields, swap, swap->element_count, make_element, &element),
+            1));
+    }
+    print_notes(sink, result, gbx_replay_result_sums(result).unstable);
+    return NULL;
+}
+
+/* --- JSON --- */
+
+static void put_members(gbx_sink *sink, const gbx_replay_result *result) {
+    gbx_json_writer *json = &sink->json;
+    output_row output;
+    task_row row;
+    bool has_fault = result->outcome.fault.is_there;
+    make_task(&(const task_source){sink, result}, 0, &row);
+    gbx_json_put_row(json, GBX_ROWS(task_fields, &row, 1));
+    gbx_json_key(json, "outputs");
+    gbx_json_begin_array(json);
+    for (size_t i = 0; row.is_replayed && !has_fault && i < result->output_count; ++i) {
+        make_output(result->outputs, i, &output);
+        gbx_json_begin_object(json);
+        gbx_json_put_row(json, GBX_ROWS(output_fields, &output, 1));
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    gbx_json_key(json, "fault");
+    if (has_fault) {
+        gbx_json_begin_object(json);
+        gbx_json_put_row(json, GBX_ROWS(fault_fields, &row, 1));
+        gbx_json_end_object(json);
+    } else {
+        gbx_json_null(json);
+    }
+    gbx_json_put_row(json, GBX_ROWS(call_fields, &row, 1));
+    if (result->times.runs > 1)
+        gbx_json_put_object(json, "repeat", GBX_ROWS(repeat_fields, &row, 1));
+    else
+        gbx_json_put_null(json, "repeat");
+    gbx_json_put_row(json, GBX_ROWS(stray_fields, &row, 1));
+}
+
+static gbx_status put_tasks(gbx_sink *sink, const gbx_replay_results *results,
+                            const uint64_t *counts) {
+    gbx_json_writer *json = gbx_sink_json_begin(sink);
+    gbx_json_key(json, "verdicts");
+    gbx_json_begin_object_inline(json);
+    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
+        gbx_json_put_u64(json, words_of[verdict].json, counts[verdict]);
+    gbx_json_end_object(json);
+    gbx_json_key(json, "tasks");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < results->count && !gbx_json_has_failed(json); ++i) {
+        gbx_json_begin_object(json);
+        put_members(sink, &results->items[i]);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    return gbx_sink_json_end(sink, NULL);
+}
+
+static gbx_status put_swap(gbx_sink *sink, const gbx_replay_swap *swap) {
+    bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
+    element_row element;
+    gbx_json_writer *json = gbx_sink_json_begin(sink);
+    put_members(sink, &swap->result);
+    gbx_json_put_string(json, "judgement", judgements[swap->judgement].name);
+    gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
+    if (is_judged) {
+        gbx_json_put_u64(json, "wrong", swap->wrong);
+        gbx_json_put_f64(json, "rtol", swap->rtol);
+        gbx_json_put_f64(json, "atol", swap->atol);
+    } else {
+        gbx_json_put_null(json, "wrong");
+        gbx_json_put_null(json, "rtol");
+        gbx_json_put_null(json, "atol");
+    }
+    gbx_json_put_rows(
+        json, "elements",
+        GBX_ROWS_MADE(element_fields, swap, swap->element_count, make_element, &element));
+    return gbx_sink_json_end(sink, NULL);
+}
+
+/* --- all of it --- */
+
+gbx_status gbx_replay_print(gbx_sink *sink, const gbx_replay_result *result, const char *run_end,
+                            bool as_json) {
+    if (!as_json)
+        return print_text(sink, result, run_end);
+    gbx_sink_json_begin(sink);
+    put_members(sink, result);
+    return gbx_sink_json_end(sink, NULL);
+}
+
+gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_results *results,
+                                const char *run_end, bool as_json) {
+    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
+    for (uint64_t i = 0; i < results->count; ++i)
+        counts[results->items[i].verdict]++;
+    return as_json ? put_tasks(sink, results, counts) : print_tasks(sink, results, counts, run_end);
+}
+
+gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap, const char *files,
+                                 const char *run_end, bool as_json) {
+    return as_json ? put_swap(sink, swap) : print_swap(sink, swap, files, run_end);
+}

@@ -1,0 +1,145 @@
+/*
+ * The reports of commands: for people, the line that matters first, and as one JSON document (the
+ * forms are in docs/). Each writes to a sink and fails only as reading and writing do.
+ */
+#ifndef GBX_REPORT_REPORTS_H
+#define GBX_REPORT_REPORTS_H
+
+#include "analysis/audit/audit.h"
+#include "analysis/diff/diff.h"
+#include "analysis/export/export.h"
+#include "analysis/selection.h"
+#include "replay/check/check_report.h"
+#include "replay/session.h"
+#include "replay/swap/swap.h"
+#include "report/dump.h"
+#include "report/sink.h"
+#include "scene/runner.h"
+#include "store/recover.h"
+#include "store/verify/verify.h"
+
+/* --- audit_report.c --- */
+
+/* `given` is how the user named the dump, NULL for the latest. */
+GBX_MUST_USE gbx_status gbx_audit_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                        const char *given, const gbx_audit *audit, bool as_json);
+
+/* --- check_report.c --- */
+
+/* `given` as above. */
+GBX_MUST_USE gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                        const char *given, const gbx_check_report *report,
+                                        bool as_json);
+
+/* --- replay_report.c --- */
+
+int gbx_replay_exit_code(const gbx_replay_result *result);
+int gbx_replay_swap_exit_code(const gbx_replay_swap *swap);
+
+/* One task; several, one line each; one with other kernels. `run_end` is what the recorded run
+ * ended with, "" where that was well; `files` are those kernels, for people. */
+GBX_MUST_USE gbx_status gbx_replay_print(gbx_sink *sink, const gbx_replay_result *result,
+                                         const char *run_end, bool as_json);
+GBX_MUST_USE gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_results *results,
+                                             const char *run_end, bool as_json);
+GBX_MUST_USE gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap,
+                                              const char *files, const char *run_end, bool as_json);
+
+/* --- diff_report.c --- */
+
+/* The two dumps, and the one whose names and numbers are shown: A, unless only B has names. */
+typedef struct gbx_diff_dumps {
+    gbx_opened_dump a;
+    gbx_opened_dump b;
+    bool shows_b;
+} gbx_diff_dumps;
+
+enum { GBX_DIFF_LINES_MAX = 20 };
+
+/* Their entries are NULL. */
+typedef struct gbx_diff_kept {
+    gbx_diff_record records[GBX_DIFF_LINES_MAX];
+    uint64_t count;
+} gbx_diff_kept;
+
+/* While records come, JSON is written, or the first of each verdict are kept for a text. */
+typedef struct gbx_diff_report {
+    gbx_sink *sink;
+    const gbx_diff_dumps *dumps;
+    bool as_json;
+    gbx_diff_kept kept[GBX_DIFF_VERDICT_COUNT];  /* those of B are with those of A */
+    gbx_diff_record gaps[GBX_DIFF_REASON_COUNT]; /* the first that was not compared of each */
+} gbx_diff_report;
+
+/* The report borrows sink and dumps, and needs no free. */
+void gbx_diff_report_begin(gbx_sink *sink, const gbx_diff_dumps *dumps, bool as_json,
+                           gbx_diff_report *out_report);
+
+/* For gbx_diff_observer.on_record. */
+void gbx_diff_report_add(gbx_diff_report *report, const gbx_diff_record *record);
+
+/* `status` is how the comparison ended: a failure is returned, and JSON ends where it is. */
+GBX_MUST_USE gbx_status gbx_diff_report_end(gbx_diff_report *report, const gbx_diff_result *result,
+                                            gbx_status status);
+
+/* --- verify_report.c --- */
+
+GBX_MUST_USE gbx_status gbx_verification_print(gbx_sink *sink, const gbx_verification *verification,
+                                               const char *directory, bool as_json);
+
+/* --- recover_report.c --- */
+
+void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char *directory);
+
+/* --- run_report.c --- */
+
+typedef struct gbx_run_report gbx_run_report;
+
+typedef struct gbx_run_layout {
+    const gbx_scene_case *const *cases; /* that will run; borrowed */
+    size_t case_count;
+    uint32_t rounds;
+    bool is_verbose; /* outputs that are right are printed, too */
+    bool as_json;    /* results are kept for the document */
+} gbx_run_layout;
+
+/* The layout and the sink are borrowed. */
+GBX_MUST_USE gbx_status gbx_run_report_create(gbx_sink *sink, const gbx_run_layout *layout,
+                                              gbx_run_report **out_report);
+void gbx_run_report_free(gbx_run_report *report); /* takes NULL */
+
+/* A result as it comes: a line, more for outputs that differ, and on stderr the sentence of a case
+ * that failed. For a document it is copied. */
+GBX_MUST_USE gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
+
+/* `options` have no defaults left open. */
+GBX_MUST_USE gbx_status gbx_run_report_print_json(gbx_run_report *report, const gbx_scene *scene,
+                                                  const gbx_scene_options *options);
+
+/* --- view_report.c --- */
+
+/* A row each of the first `limit` entries, in their order. `is_filtered`: a line below says how
+ * many match. */
+GBX_MUST_USE gbx_status gbx_view_print_list(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const gbx_selected *selected, uint64_t limit,
+                                            bool is_filtered, bool has_statistics);
+
+/* What it is, its values, their spread and statistics. `is_full`: all elements, however many; fails
+ * with GBX_OUT_OF_RANGE where more than 2^32 of them were cut off. */
+GBX_MUST_USE gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump,
+                                             uint64_t index, bool is_full);
+
+/* The manifest with the first `limit` entries; the dump is open with GBX_INDEX_EXECUTIONS. */
+GBX_MUST_USE gbx_status gbx_view_print_json(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const gbx_selected *selected, uint64_t limit,
+                                            bool has_statistics);
+
+/* --- export_report.c --- */
+
+/* How much of so many selected entries went to `place`, and what a user has to know of it. */
+void gbx_export_print(gbx_sink *sink, const gbx_export_notes *notes, uint64_t selected,
+                      gbx_export_format format, const char *place);
+void gbx_simpler_print(gbx_sink *sink, const gbx_simpler_report *report, const gbx_reader *reader,
+                       uint64_t selected, const char *place);
+
+#endif

@@ -1,0 +1,217 @@
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/reports.h"
+#include "report/table.h"
+
+enum { LINES_MAX = 20 };
+
+/* --- what a dump itself says is missing --- */
+
+/* A loss, or a task or argument that was skipped. */
+typedef struct gap {
+    uint64_t task; /* of a loss: the first */
+    bool has_task;
+    uint32_t slot;
+    bool has_slot;
+    uint32_t stage; /* of a loss, like the next two */
+    uint32_t cause;
+    uint64_t count;
+    const char *kernel; /* of what was skipped; NULL where it is unknown */
+    const char *reason; /* a sentence */
+} gap;
+
+static const gbx_field loss_fields[] = {
+    GBX_FIELD_IF(gap, has_task, task, NUMBER, "task_seq", NULL),
+    GBX_FIELD_IF(gap, has_slot, slot, NUMBER, "arg_index", NULL),
+    GBX_FIELD(gap, stage, NAME, "stage", NULL, .names = &gbx_stages),
+    GBX_FIELD(gap, cause, NAME, "cause", NULL, .names = &gbx_loss_causes),
+    GBX_FIELD(gap, count, COUNT, "count", NULL)};
+
+static const gbx_field skipped_fields[] = {
+    GBX_FIELD_IF(gap, has_task, task, NUMBER, "task_seq", NULL),
+    GBX_FIELD_IF(gap, has_slot, slot, NUMBER, "arg_index", NULL),
+    GBX_FIELD(gap, kernel, STRING, "kernel", NULL), GBX_FIELD(gap, reason, STRING, "reason", NULL)};
+
+static gbx_status read_gap(gbx_reader *reader, gbx_reader_list list, uint64_t position,
+                           gap *out_gap) {
+    const gbx_record *record;
+    GBX_TRY(gbx_reader_list_at(reader, list, position, &record));
+    *out_gap = (gap){.task = record->task,
+                     .has_task = true,
+                     .slot = record->arg_index,
+                     .has_slot = record->arg_index != GBX_ARG_NONE,
+                     .stage = record->stage};
+    if (list == GBX_LIST_LOSSES) {
+        const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+        out_gap->has_task = out_gap->has_slot || record->stage != GBX_STAGE_NONE;
+        out_gap->cause = loss->cause;
+        out_gap->count = loss->count;
+        out_gap->reason = gbx_name_sentence(&gbx_loss_causes, loss->cause);
+    } else {
+        const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
+        const gbx_run_kernel *kernel =
+            gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
+        out_gap->kernel = kernel ? kernel->name : NULL;
+        out_gap->reason = gbx_name_sentence(&gbx_skip_reasons, skipped->reason);
+    }
+    return NULL;
+}
+
+static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
+    const char *stage = is_loss ? gbx_name_of(&gbx_stages, g->stage) : NULL;
+    if (is_loss)
+        gbx_sink_print(sink, "lost: %s", gbx_text_counted(&sink->texts, g->count, "record"));
+    if (g->has_task)
+        gbx_sink_print(sink, is_loss ? ", the first of task %" PRIu64 : "skipped: task %" PRIu64,
+                       g->task);
+    if (!is_loss)
+        gbx_sink_print(sink, ", kernel %s",
+                       gbx_text_shown(&sink->texts, g->kernel ? g->kernel : "unknown"));
+    if (g->has_slot)
+        gbx_sink_print(sink, ", arg %" PRIu32, g->slot);
+    gbx_sink_print(sink, "%s%s: %s\n", stage ? ", " : "", stage ? stage : "", g->reason);
+}
+
+static gbx_status print_gaps(gbx_sink *sink, gbx_reader *reader, gbx_reader_list list) {
+    bool is_loss = list == GBX_LIST_LOSSES;
+    uint64_t count = gbx_reader_list_count(reader, list);
+    gap g;
+    for (uint64_t i = 0; i < count && i < LINES_MAX; ++i) {
+        GBX_TRY(read_gap(reader, list, i, &g));
+        print_gap(sink, is_loss, &g);
+    }
+    if (count > LINES_MAX)
+        gbx_sink_print(sink, "%s: and %s more lines; --json has all\n",
+                       is_loss ? "lost" : "skipped",
+                       gbx_text_count(&sink->texts, count - LINES_MAX));
+    return NULL;
+}
+
+/* --- text --- */
+
+static void print_verdict(gbx_sink *sink, const gbx_verification *v, const char *directory) {
+    gbx_texts *t = &sink->texts;
+    uint64_t dispatches = gbx_reader_get_totals(v->reader)->dispatches;
+    size_t wrong = v->findings.count;
+    if (wrong > 0)
+        gbx_sink_print(sink, "bad: %s in %s (", gbx_text_counted(t, wrong, "problem"),
+                       gbx_text_shown(t, directory));
+    else
+        gbx_sink_print(sink, "good: ");
+    gbx_sink_print(sink, "%s, %s of payload", gbx_text_counted(t, v->records, "entry"),
+                   gbx_text_bytes(t, v->payload_bytes));
+    if (dispatches > 0)
+        gbx_sink_print(sink, ", %s", gbx_text_counted(t, dispatches, "dispatch"));
+    if (wrong > 0)
+        gbx_sink_print(sink, ")\n");
+    else
+        gbx_sink_print(sink, ", every hash, size and count %sholds\n",
+                       gbx_reader_get_origin(v->reader)->is_journal ? "" : "in the manifest ");
+}
+
+/* A run that did not end well, and tensors without bytes. */
+static void print_state(gbx_sink *sink, const gbx_verification *v) {
+    gbx_texts *t = &sink->texts;
+    const gbx_reader *reader = v->reader;
+    if (!(gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS))
+        gbx_sink_print(sink, "the manifest does not say how the run ended\n");
+    else if (gbx_reader_end(reader) &&
+             !(gbx_reader_is_complete(reader) && gbx_reader_has_ended_well(reader)))
+        gbx_sink_print(sink, "%s: %s\n",
+                       gbx_reader_is_complete(reader) ? "the run failed" : "not complete",
+                       gbx_text_shown(t, gbx_reader_end_text(reader)));
+    if (v->unhashed_tensors > 0)
+        gbx_sink_print(sink, "no payload: the hashes of %s were not checked\n",
+                       gbx_text_counted(t, v->unhashed_tensors, "tensor"));
+}
+
+/* What a dump without journal leaves open. */
+static void print_unchecked(gbx_sink *sink, const gbx_verification *v) {
+    const char *manifest = gbx_reader_get_origin(v->reader)->records_path;
+    char beside[PATH_MAX];
+    const char *slash = strrchr(manifest, '/');
+    if (gbx_reader_get_origin(v->reader)->is_journal)
+        return;
+    if (!gbx_reader_end(v->reader))
+        gbx_sink_print(sink, "not complete: the run was killed\n");
+    gbx_sink_print(sink, "no journal: read from %s\n", gbx_text_shown(&sink->texts, manifest));
+    snprintf(beside, sizeof beside, "%.*s/kernel_args_dump.json",
+             slash ? (int)(slash - manifest) : 0, manifest);
+    if (slash && access(beside, F_OK) == 0)
+        gbx_sink_print(sink, "not checked: kernel_args_dump.json and args_dump.json, because there "
+                             "is no journal to compare them with\n");
+    if (v->unchecked_tensors > 0)
+        gbx_sink_print(sink, "no hashes: the bytes of %s were not checked\n",
+                       gbx_text_counted(&sink->texts, v->unchecked_tensors, "tensor"));
+}
+
+static gbx_status print_text(gbx_sink *sink, const gbx_verification *v, const char *directory) {
+    uint64_t newer = gbx_reader_get_extent(v->reader)->newer_count;
+    print_verdict(sink, v, directory);
+    gbx_findings_print(sink, &v->findings, "; --json has all");
+    print_state(sink, v);
+    print_unchecked(sink, v);
+    GBX_TRY(print_gaps(sink, v->reader, GBX_LIST_LOSSES));
+    GBX_TRY(print_gaps(sink, v->reader, GBX_LIST_SKIPPED));
+    if (newer > 0)
+        gbx_sink_print(sink, "not checked: %s of types newer than this version\n",
+                       gbx_text_counted(&sink->texts, newer, "record"));
+    if (v->can_be_recovered)
+        gbx_sink_print(sink,
+                       "glassbox recover %s keeps what is readable and writes what is missing\n",
+                       gbx_text_shown(&sink->texts, directory));
+    return NULL;
+}
+
+/* --- JSON --- */
+
+static gbx_status put_gaps(gbx_json_writer *json, gbx_reader *reader, gbx_reader_list list) {
+    gap g;
+    const gbx_rows *row =
+        list == GBX_LIST_LOSSES ? GBX_ROWS(loss_fields, &g, 1) : GBX_ROWS(skipped_fields, &g, 1);
+    gbx_json_key(json, list == GBX_LIST_LOSSES ? "losses" : "skipped");
+    gbx_json_begin_array(json);
+    for (uint64_t i = 0; i < gbx_reader_list_count(reader, list); ++i) {
+        GBX_TRY(read_gap(reader, list, i, &g));
+        gbx_json_begin_object_inline(json);
+        gbx_json_put_row(json, row);
+        gbx_json_end_object(json);
+    }
+    gbx_json_end_array(json);
+    return NULL;
+}
+
+static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const char *directory) {
+    gbx_json_writer *json = gbx_sink_json_begin(sink);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(v->reader);
+    gbx_json_put_string(json, "dump", directory);
+    gbx_json_put_bool(json, "good", v->findings.count == 0);
+    gbx_json_put_bool(json, "complete", gbx_reader_is_complete(v->reader));
+    gbx_json_put_string(json, "status",
+                        gbx_reader_end(v->reader) ? gbx_reader_end_text(v->reader) : NULL);
+    gbx_json_put_bool(json, "can_be_recovered", v->can_be_recovered);
+    gbx_json_put_u64(json, "records", v->records);
+    gbx_json_put_u64(json, "bytes", v->payload_bytes);
+    gbx_json_put_u64(json, "stored_bytes", totals->stored_bytes);
+    gbx_json_put_u64(json, "tasks", totals->tasks);
+    gbx_json_put_u64(json, "dispatches", totals->dispatches);
+    gbx_json_put_u64(json, "hashed_records", v->hashed_records);
+    gbx_json_put_u64(json, "tensors_without_payload", v->unhashed_tensors);
+    gbx_json_put_u64(json, "tensors_without_hash", v->unchecked_tensors);
+    gbx_json_put_u64(json, "newer_records", gbx_reader_get_extent(v->reader)->newer_count);
+    gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(v->reader)->is_journal);
+    gbx_findings_put_json(json, "bad", &v->findings);
+    gbx_status status = put_gaps(json, v->reader, GBX_LIST_LOSSES);
+    if (!status)
+        status = put_gaps(json, v->reader, GBX_LIST_SKIPPED);
+    return gbx_sink_json_end(sink, status);
+}
+
+gbx_status gbx_verification_print(gbx_sink *sink, const gbx_verification *verification,
+                                  const char *directory, bool as_json) {
+    return as_json ? print_json(sink, verification, directory)
+                   : print_text(sink, verification, directory);
+}
