@@ -134,7 +134,7 @@ class Sequences(unittest.TestCase):
         self.assertEqual(dump.task(layer.task_id).task_seq, 1)
         self.assertEqual([task.task_seq for task in dump.tasks[-2:]], [3, 4])
         for which, sentence in ((9, "no task 9"), ("0x99999", "no task '0x99999'"),
-                                ("x", "ids are such as")):
+                                ("x", "ids look like")):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 dump.task(which)
         with self.assertRaisesRegex(glassbox.DumpError,
