@@ -547,12 +547,6 @@ static void bool_is_zero_or_not(void **state) {
     free(values.block);
 }
 
-static void the_variant_in_use_has_a_name(void **state) {
-    (void)state;
-    const char *const names[] = {"plain", "avx2", "avx512"};
-    assert_string_equal(gbx_statistics_variant(), names[gbx_statistics_level_detect()]);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_a_small_array),
@@ -568,7 +562,6 @@ int main(void) {
         cmocka_unit_test(packed_rows_of_odd_length),
         cmocka_unit_test(values_of_the_mx_floats),
         cmocka_unit_test(bool_is_zero_or_not),
-        cmocka_unit_test(the_variant_in_use_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
