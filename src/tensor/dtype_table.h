@@ -163,7 +163,7 @@ static_assert(GBX_DTYPES(GBX_ONE_MORE) + 1 == GBX_DTYPE_COUNT,
 
 /* "float32, float16, ..." for messages */
 #define GBX_LISTED_NAME(dtype, name, ...) ", " name
-#define GBX_DTYPE_NAMES (GBX_DTYPES(GBX_LISTED_NAME) + 2)
+#define GBX_DTYPE_NAMES (&(GBX_DTYPES(GBX_LISTED_NAME))[2])
 
 /* Of any number: that of GBX_DTYPE_NONE where it is not a dtype. */
 static inline __attribute__((always_inline)) const gbx_dtype_info *
