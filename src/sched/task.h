@@ -5,6 +5,7 @@
 #ifndef GBX_SCHED_TASK_H
 #define GBX_SCHED_TASK_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,8 @@
 #define GBX_WORD_TENSOR 0x80u
 #define GBX_WORD_ROLE 0x03u  /* of a tensor: gbx_role */
 #define GBX_WORD_DTYPE 0x1fu /* of a scalar: gbx_dtype; GBX_DTYPE_NONE: undeclared */
+static_assert(GBX_DTYPE_COUNT <= GBX_WORD_DTYPE + 1,
+              "a dtype fits a word's kind and a 32-bit mask");
 
 /*
  * The arguments of a task, in global memory; written by the builder before the task can run. The
