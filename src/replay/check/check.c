@@ -39,16 +39,11 @@ static void not_checked(gbx_check_result *result, const char *format, ...) {
     result->verdict = GBX_CHECK_NOT_CHECKED;
 }
 
+/* Sets all but the outputs, which are many. */
 static void begin_result(gbx_check_result *result) {
+    memset(result, 0, offsetof(gbx_check_result, outputs));
     result->verdict = GBX_CHECK_RIGHT;
-    result->reason[0] = '\0';
-    result->output_count = 0;
-    result->worst_output = 0;
-    result->missing_outputs = 0;
     result->hung_func_id = GBX_NO_KERNEL;
-    result->stray_bytes = 0;
-    result->stray_address = 0;
-    result->stray_is_unknown = false;
 }
 
 /* --- references --- */
