@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "analysis/elements.h"
+#include "base/held_signals.h"
 #include "base/status.h"
 #include "store/reader.h"
 #include "tensor/statistics/statistics.h"
@@ -75,6 +77,15 @@ typedef struct gbx_entry_values {
 /* Fails with GBX_BAD_FORMAT if shape and payload size contradict each other. */
 GBX_MUST_USE gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_reader *reader,
                                               gbx_entry_values *out_values);
+
+/*
+ * Copies `bytes` of payload to a stream, up to its first write error, which the caller reports.
+ * `change` is applied to each piece. Fails once a signal has come. Both may be NULL.
+ */
+GBX_MUST_USE gbx_status gbx_payload_copy(const gbx_reader *reader, uint64_t offset, uint64_t bytes,
+                                         const gbx_held_signals *signals,
+                                         void (*change)(unsigned char *piece, size_t size),
+                                         FILE *to);
 
 /*
  * The statistics of a tensor or scalar: those in its record or, without these, computed from its

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glassbox/chip.h>
 #include <glassbox/dump.h>
 #include <glassbox/tensor.h>
 #include <jansson.h>
@@ -16,7 +15,7 @@
 #include "tensor/dtype_table.h"
 #include "text/names.h"
 
-enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
+enum { CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
 
@@ -92,18 +91,9 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
 }
 
 static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, FILE *bin) {
-    for (size_t i = 0; i < all->count && !ferror(bin); ++i) {
-        unsigned char bytes[PIECE_BYTES];
-        for (uint64_t at = 0; at < all->items[i].size && !ferror(bin);) {
-            uint64_t left = all->items[i].size - at;
-            size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
-            GBX_TRY(gbx_signals_check(dump->signals));
-            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries),
-                                            all->items[i].offset + at, bytes, piece));
-            fwrite(bytes, 1, piece, bin);
-            at += piece;
-        }
-    }
+    for (size_t i = 0; i < all->count && !ferror(bin); ++i)
+        GBX_TRY(gbx_payload_copy(gbx_entries_reader(dump->entries), all->items[i].offset,
+                                 all->items[i].size, dump->signals, NULL, bin));
     return NULL;
 }
 

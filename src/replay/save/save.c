@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "replay/save/internal.h"
@@ -15,8 +14,6 @@ extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_call_header[];
 extern const char gbx_embedded_call_source[];
 extern const char gbx_embedded_saved_program[];
-
-enum { PIECE_BYTES = 1 << 20 };
 
 /* --- names, files --- */
 
@@ -73,23 +70,6 @@ gbx_status gbx_save_text(const gbx_save_folder *folder, const char *path, const 
 
 /* --- data --- */
 
-static gbx_status copy_payload(const gbx_save_folder *folder, uint64_t offset, uint64_t bytes,
-                               gbx_output *output) {
-    const gbx_reader *reader = gbx_entries_reader(folder->saving->entries);
-    char *piece = malloc(PIECE_BYTES);
-    gbx_status status = piece ? NULL : gbx_fail_memory("saving a task");
-    while (!status && bytes > 0 && !ferror(output->stream)) {
-        size_t size = bytes < PIECE_BYTES ? (size_t)bytes : PIECE_BYTES;
-        status = gbx_reader_read_payload(reader, offset, piece, size);
-        if (!status)
-            fwrite(piece, 1, size, output->stream);
-        offset += size;
-        bytes -= size;
-    }
-    free(piece);
-    return status;
-}
-
 static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_argument *argument,
                              const char *stage, uint64_t index) {
     char path[GBX_SAVE_PATH_BYTES];
@@ -102,7 +82,9 @@ static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_arg
     uint64_t bytes = gbx_entry_stored_bytes(&entry);
     data_path(argument, stage, path);
     GBX_TRY(gbx_save_open(folder, path, &output));
-    return gbx_output_close(&output, path, copy_payload(folder, offset, bytes, &output));
+    gbx_status status = gbx_payload_copy(gbx_entries_reader(folder->saving->entries), offset, bytes,
+                                         NULL, NULL, output.stream);
+    return gbx_output_close(&output, path, status);
 }
 
 static gbx_status save_data(const gbx_save_folder *folder) {
