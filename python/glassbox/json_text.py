@@ -48,7 +48,7 @@ def _integer(text: str) -> Any:
 
 
 def parse(data: bytes | str) -> Any:
-    """ValueError or RecursionError where it is no JSON."""
+    """ValueError or RecursionError where it is not valid JSON."""
     text = data if isinstance(data, str) else data.decode("utf-8")
     options: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _constant}
     if not _MINUS_ZERO.search(text):
@@ -102,7 +102,7 @@ def _wrong(value: Any) -> str:
     if isinstance(value, str):
         return "" if is_text(value) else "a string in it is no text"
     if isinstance(value, Repeated):
-        return f"{min(value.names)!r} is there twice"
+        return f"{min(value.names)!r} appears twice"
     if type(value) in INTEGERS:
         return "" if -_WORD <= value < _WORD else "an integer in it has more than 64 bits"
     if isinstance(value, float) and not math.isfinite(value):

@@ -87,14 +87,14 @@ def _span(given: dict[str, Any]) -> dict[str, Any]:
     if end is not None and end < (start or 0):
         raise Faulty(".end_ns is before start_ns")
     if (start is not None) != bool(cores):
-        raise Faulty(".cores stand without start_ns" if cores else ".cores are missing beside start_ns")
+        raise Faulty(".cores are given without start_ns" if cores else ".cores are missing, but start_ns is given")
     return {"start_ns": start, "end_ns": end, "cores": sorted(set(cores)) if cores else None}
 
 
 def _check_repeated(members: Repeated, known: Any, place: str) -> None:
     for name in sorted(members.names):
         if name in known:
-            raise Faulty(f"{place}.{name} is there twice")
+            raise Faulty(f"{place}.{name} appears twice")
 
 
 def _task(given: dict[str, Any]) -> tuple[int | None, int | None]:
@@ -134,7 +134,7 @@ def _kernels(given: dict[str, Any], task_id: int | None) -> tuple[Any, Any]:
         if function != NO_FUNCTION:
             by_place[place], names_by_place[place] = function, name
     if task_id is None and by_place != [NO_FUNCTION] * 3:
-        raise Faulty(".func_id is told of a task without task_id")
+        raise Faulty(".func_id is given for a task without task_id")
     return tuple(by_place), tuple(names_by_place)
 
 

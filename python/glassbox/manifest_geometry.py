@@ -81,7 +81,7 @@ def _window(shape: _Numbers, raw_shape: _Numbers | None, offsets: _Numbers | Non
         raise Faulty(f".raw_shape is {shorten(list(raw_shape))}, which is larger than any tensor")
     for i, (offset, length, whole) in enumerate(zip(offsets, shape, raw_shape)):
         if offset + length > whole:
-            raise Faulty(f".offsets: dimension {i}: {length} from {offset} on do not lie inside of the {whole} of "
+            raise Faulty(f".offsets: dimension {i}: {length} from {offset} on lie outside the {whole} of "
                          "raw_shape")
     return strides, start
 

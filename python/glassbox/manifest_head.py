@@ -6,6 +6,7 @@ import json
 import unicodedata
 from typing import Any, Callable
 
+from .journal_entries import REASONS
 from .json_text import Repeated, is_text, wrong_inside
 from .manifest_entry import ARGUMENTS_MAX, STAGES, TASK_END
 from .manifest_fields import Faulty, choice, integer, refuse, shorten, text, truth
@@ -26,8 +27,8 @@ _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_forma
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
 _CAUSES = ("stall", "disk", "corrupt", "device", "not told")
-_REASONS = ("nobody told which words of the task are tensors",
-            "what was told of the argument is not what the kernel gets")
+_OLD_REASONS = ("nobody told which words of the task are tensors",  # of 0.1.0
+                "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _RUN_NUMBERS = ("rank", "round")
 # What one record of a journal holds: the command makes a journal of a manifest.
@@ -55,7 +56,7 @@ class Head:
     def _check_members(self, document: dict[str, Any]) -> None:
         for name in sorted(document.names if isinstance(document, Repeated) else ()):
             if name in _KNOWN:
-                raise Faulty(f": {name} is there twice")
+                raise Faulty(f": {name} appears twice")
         for name, value in document.items():
             if not is_text(name):
                 raise Faulty(f": the name {shorten(name)} of a member is no text")
@@ -208,10 +209,10 @@ def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
-    # Older manifests have the sentence alone.
+    # Manifests of 0.1.0 have only a sentence.
     if given.get("reason_code") is None:
-        reason = _REASONS.index(choice(given, "reason", _REASONS))
+        reason = _OLD_REASONS.index(choice(given, "reason", _OLD_REASONS))
     else:
         reason = _REASON_CODES.index(choice(given, "reason_code", _REASON_CODES))
-    return {**place, "kernel": text(given, "kernel"), "reason": _REASONS[reason],
+    return {**place, "kernel": text(given, "kernel"), "reason": REASONS[reason],
             "reason_code": _REASON_CODES[reason]}

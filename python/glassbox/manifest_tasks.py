@@ -20,7 +20,7 @@ class Task:
 
     def join(self, entry: Entry) -> None:
         if self.id != entry.task_id:
-            raise Faulty(f".task_id is not what an earlier entry of task_seq {self.number} says")
+            raise Faulty(f".task_id differs from an earlier entry of task_seq {self.number}")
         if self.block_num != (entry.block_num or 0):
             raise Faulty(f".block_num is {entry.block_num}, not the {self.block_num} of an earlier entry of the task")
         if entry.functions == self.functions or entry.functions == _NO_FUNCTIONS:
@@ -28,7 +28,7 @@ class Task:
         if self.functions == _NO_FUNCTIONS:
             self.functions, self.has_subtasks = entry.functions, entry.has_subtasks
         elif self.has_subtasks or entry.has_subtasks:
-            raise Faulty(".func_id is not what an earlier entry of the same task says")
+            raise Faulty(".func_id differs from an earlier entry of the same task")
         else:
             self._add(entry)
 

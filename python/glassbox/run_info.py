@@ -50,7 +50,7 @@ def parse(journal: Journal) -> RunInfo:
     try:
         document = json_text.parse(journal.text(int(journal.heads.at[0]), 4))
     except (ValueError, RecursionError) as error:
-        raise DumpError(f"{journal.path}: the record of the run is no JSON: {error}") from None
+        raise DumpError(f"{journal.path}: the record of the run is not valid JSON: {error}") from None
     wrong = json_text.wrong_inside(document) or _wrong_member(document)
     if wrong:
         raise DumpError(f"{journal.path}: the record of the run: {wrong}")
