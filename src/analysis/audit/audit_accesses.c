@@ -56,15 +56,6 @@ static bool is_empty(const gbx_tensor *view) {
     return false;
 }
 
-/* The view is valid; UINT64_MAX if the count overflows. */
-static uint64_t count_runs(const gbx_tensor *view) {
-    gbx_tensor folded = *view;
-    if (is_empty(view))
-        return 0;
-    fold(&folded);
-    return count_outer(&folded);
-}
-
 static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     *out_runs = (gbx_byte_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
     if (is_empty(view))
@@ -72,6 +63,13 @@ static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     out_runs->run_bits = (uint64_t)fold(&out_runs->view) * out_runs->bits;
     out_runs->left = count_outer(&out_runs->view);
     out_runs->position = view->start_offset * (int64_t)out_runs->bits;
+}
+
+/* The view is valid; UINT64_MAX if the count overflows. */
+static uint64_t count_runs(const gbx_tensor *view) {
+    gbx_byte_runs runs;
+    begin_runs(view, &runs);
+    return runs.left;
 }
 
 /* The next index, row-major. */
