@@ -289,7 +289,7 @@ gbx_status gbx_audit_run(gbx_entries *entries, const gbx_task_graph *graph,
     free(state.tasks);
     free(state.accesses);
     free(state.races);
-    free(state.races_by_second);
+    free(state.links);
     if (status)
         gbx_audit_free(out_audit);
     return status;

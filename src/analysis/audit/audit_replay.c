@@ -19,44 +19,20 @@ enum { PROGRESS_STEP = 256 };
 
 /* --- explaining a difference --- */
 
-/* The first or the second access of the n-th race, sorted by it. */
-static uint64_t race_key(const gbx_audit_state *state, bool is_by_second, uint64_t n) {
-    return is_by_second ? state->races[state->races_by_second[n]].second : state->races[n].first;
-}
-
-/* The first race of an access in that order. */
-static uint64_t find_race(const gbx_audit_state *state, bool is_by_second, uint64_t access) {
-    uint64_t low = 0;
-    uint64_t high = state->race_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (race_key(state, is_by_second, middle) < access)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint64_t access,
-                          const gbx_difference *difference) {
-    uint64_t i = find_race(state, is_by_second, access);
-    for (; i < state->race_count && race_key(state, is_by_second, i) == access; ++i) {
-        const gbx_race *race = &state->races[is_by_second ? state->races_by_second[i] : i];
-        const gbx_access *other = &state->accesses[is_by_second ? race->first : race->second];
+/* Whether a writer of these bytes ran while the access was read. */
+static bool has_writer(const gbx_audit_state *state, uint64_t access,
+                       const gbx_difference *difference) {
+    if (!state->accesses[access].has_race || state->are_races_cut)
+        return state->accesses[access].has_race;
+    uint64_t i = state->accesses[access].first_link;
+    for (; i < 2 * state->race_count && state->links[i].access == access; ++i) {
+        const gbx_race *race = &state->races[state->links[i].race];
+        const gbx_access *other =
+            &state->accesses[race->first == access ? race->second : race->first];
         if (race->is_concurrent && other->begin < difference->end && difference->begin < other->end)
             return true;
     }
     return false;
-}
-
-/* Whether a writer of these bytes ran while the access was read. */
-static bool has_writer(const gbx_audit_state *state, uint64_t access,
-                       const gbx_difference *difference) {
-    if (!state->accesses[access].has_race)
-        return false;
-    return state->are_races_cut || has_writer_in(state, false, access, difference) ||
-           has_writer_in(state, true, access, difference);
 }
 
 /* Whether a task ran since whose outputs are not all in the dump, or may not be. */

@@ -64,13 +64,14 @@ typedef struct gbx_access {
     uint64_t time_ns;
     uint64_t seen_ns;    /* when all of it was last seen unchanged */
     uint64_t difference; /* in the current comparison; see gbx_memory_difference_of */
+    uint64_t first_link; /* of its races, if it has any */
     uint8_t arg_index;
     bool is_write;
     bool is_contiguous; /* row-major from begin to end */
     bool has_bytes;     /* payload has its bytes as in memory */
     bool has_hash;      /* of all bytes, as in memory */
     bool is_followed;   /* its view has few enough pieces */
-    bool has_race;      /* one of `races` involves it */
+    bool has_race;      /* a race involves it, kept in `races` or not */
     bool is_read;       /* some of it was compared with what a task read */
     bool is_proven;     /* its bytes were compared with its hash */
 } gbx_access;
@@ -92,6 +93,12 @@ typedef struct gbx_race {
     bool has_no_path;
 } gbx_race;
 
+/* One of the two accesses of a race. */
+typedef struct gbx_race_link {
+    uint64_t access;
+    uint64_t race; /* index in `races` */
+} gbx_race_link;
+
 typedef struct gbx_audit_state {
     gbx_entries *entries;
     const gbx_task_graph *graph;
@@ -101,7 +108,7 @@ typedef struct gbx_audit_state {
     uint64_t access_count;
     gbx_race *races; /* sorted by first, second, once found */
     uint64_t race_count;
-    uint64_t *races_by_second; /* indices in `races`, sorted by second */
+    gbx_race_link *links; /* two for each race, sorted by access */
     uint64_t race_capacity;
     uint64_t finding_capacity;
     uint64_t pair_pieces; /* of all calls of gbx_access_map_pair */

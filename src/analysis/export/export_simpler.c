@@ -10,6 +10,7 @@
 #include "analysis/array_text.h"
 #include "analysis/export/export.h"
 #include "analysis/export/internal.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 #include "base/staging.h"
 #include "tensor/dtype_table.h"
@@ -31,14 +32,6 @@ typedef struct spans {
     span *items;
     size_t count;
 } spans;
-
-static int compare_spans(const void *a, const void *b) {
-    const span *left = a;
-    const span *right = b;
-    if (left->offset != right->offset)
-        return left->offset < right->offset ? -1 : 1;
-    return (left->size > right->size) - (left->size < right->size);
-}
 
 static bool is_exported(const gbx_entry *entry) {
     return !(entry->head->flags & GBX_FLAG_IN_FLIGHT);
@@ -69,10 +62,10 @@ static uint64_t place_spans(spans *all) {
     size_t kept = 0;
     uint64_t end = 0;
     if (all->count > 1)
-        qsort(all->items, all->count, sizeof *all->items, compare_spans);
+        qsort(all->items, all->count, sizeof *all->items, gbx_compare_pairs);
     for (size_t i = 0; i < all->count; ++i) {
         span *last = kept > 0 ? &all->items[kept - 1] : NULL;
-        if (last && compare_spans(last, &all->items[i]) == 0)
+        if (last && gbx_compare_pairs(last, &all->items[i]) == 0)
             continue;
         all->items[kept] = all->items[i];
         all->items[kept].moved = end;
@@ -86,7 +79,8 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
     if (gbx_entry_stored_bytes(entry) == 0)
         return 0;
     const span wanted = {entry->tensor->bin_offset, entry->tensor->bin_size, 0};
-    const span *found = bsearch(&wanted, all->items, all->count, sizeof *all->items, compare_spans);
+    const span *found =
+        bsearch(&wanted, all->items, all->count, sizeof *all->items, gbx_compare_pairs);
     return found ? found->moved : 0;
 }
 
