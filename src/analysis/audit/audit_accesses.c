@@ -134,7 +134,7 @@ gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx
 }
 
 gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
-                               const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
+                               const gbx_access *second, bool *out_is_made) {
     gbx_byte_runs runs, others;
     gbx_byte_run run;
     *out_is_made = false;
@@ -145,11 +145,11 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
     state->pair_pieces += runs.left + others.left;
     if (state->pair_pieces > PAIR_PIECES_MAX)
         return NULL;
-    gbx_memory_map_clear(map);
+    gbx_memory_map_clear(state->map);
     while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
                                   run.offset};
-        GBX_TRY(gbx_memory_map_set(map, &range));
+        GBX_TRY(gbx_memory_map_set(state->map, &range));
     }
     *out_is_made = true;
     return NULL;

@@ -17,8 +17,7 @@ enum { RUNNING_MAX = 4096 };
 
 typedef struct sweep {
     gbx_audit_state *state;
-    gbx_memory_map *map; /* of one access */
-    uint64_t *order;     /* tasks by the time of their dispatch */
+    uint64_t *order; /* tasks by the time of their dispatch */
     uint64_t *running;
     uint64_t running_count;
 } sweep;
@@ -51,13 +50,14 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
     GBX_TRY(gbx_access_view(s->state, b, &b_view));
     *out_do_overlap = gbx_tensor_overlaps(&a_view, &b_view);
     if (*out_do_overlap)
-        GBX_TRY(gbx_access_map_pair(s->state, a, b, s->map, &is_made));
+        GBX_TRY(gbx_access_map_pair(s->state, a, b, &is_made));
     if (!is_made)
         return NULL;
     GBX_TRY(gbx_access_runs(s->state, b, &runs));
     *out_do_overlap = false;
     while (!*out_do_overlap && gbx_byte_runs_next(&runs, &run))
-        *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
+        *out_do_overlap =
+            gbx_memory_map_find(s->state->map, run.begin, &found) && found.begin < run.end;
     return NULL;
 }
 
@@ -314,8 +314,6 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
     if (!s.order || !s.running)
         status = gbx_fail_memory("sorting %" PRIu64 " tasks", state->task_count);
     if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &s.map);
-    if (!status)
         status = sweep_tasks(&s);
     if (!status && state->audit->counts.has_edges)
         status = find_unordered(state);
@@ -323,7 +321,6 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
         unite_races(state);
         status = link_races(state);
     }
-    gbx_memory_map_destroy(s.map);
     free(s.order);
     free(s.running);
     return status;
