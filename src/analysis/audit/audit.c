@@ -7,6 +7,7 @@
 
 #include "analysis/audit/internal.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum {
     NEAR_BYTES = 65536,  /* an output further away is no reason for suspicion */
@@ -89,15 +90,14 @@ static gbx_audit_suspect suspect_task(const gbx_audit_state *state, const gbx_au
 
 /* Keeps the likeliest first; equal ones stay in order. */
 static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *suspect) {
-    uint64_t kept =
-        finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
+    uint64_t kept = gbx_min_u64(finding->suspect_count, GBX_AUDIT_SUSPECTS);
     uint64_t at = kept;
     while (at > 0 && is_likelier(suspect, &finding->suspects[at - 1]))
         --at;
     ++finding->suspect_count;
     if (at == GBX_AUDIT_SUSPECTS)
         return;
-    uint64_t moved = (kept == GBX_AUDIT_SUSPECTS ? kept - 1 : kept) - at;
+    uint64_t moved = gbx_min_u64(kept, GBX_AUDIT_SUSPECTS - 1) - at;
     memmove(&finding->suspects[at + 1], &finding->suspects[at], moved * sizeof *suspect);
     finding->suspects[at] = *suspect;
 }
