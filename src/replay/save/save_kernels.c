@@ -178,7 +178,7 @@ static gbx_status put_rule(FILE *to, const gbx_saved_kernel *kernel) {
                     kernel->name);
 }
 
-static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
+gbx_status gbx_save_put_makefile(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "CFLAGS = -O2 -g -Wall\n"
                 "# The flags that glassbox compiled the kernels with.\n"
                 "KERNEL_FLAGS = -std=gnu11 -O3 -march=native -ffp-contract=off -fPIC \\\n"
@@ -201,10 +201,4 @@ static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
             fprintf(to, " kernels/%s.so", folder->kernels->items[i].name);
     fprintf(to, "\n\n.PHONY: all run clean\n");
     return NULL;
-}
-
-gbx_status gbx_save_makefile(const gbx_save_folder *folder) {
-    gbx_output output;
-    GBX_TRY(gbx_save_open(folder, "Makefile", &output));
-    return gbx_output_close(&output, "Makefile", put_makefile(folder, output.stream));
 }
