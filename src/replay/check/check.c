@@ -143,17 +143,13 @@ static gbx_status note_missing(const checking *c, const gbx_replay_argument *arg
 /* --- running --- */
 
 static void note_fault(const checking *c, const gbx_replay_fault *fault) {
-    uint32_t subtask = fault->dispatch < c->task->dispatch_count
-                           ? c->task->dispatches[fault->dispatch].subtask
-                           : GBX_SUBTASK_COUNT;
-    const char *name = subtask < GBX_SUBTASK_COUNT ? c->task->kernel_names[subtask] : NULL;
+    uint32_t subtask = c->task->dispatches[fault->dispatch].subtask;
+    const char *name = c->task->kernel_names[subtask];
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
-    name = name ? name : "?";
     if (fault->is_hang) {
         not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
                     name);
-        c->result->hung_func_id =
-            subtask < GBX_SUBTASK_COUNT ? c->task->func_ids[subtask] : GBX_NO_KERNEL;
+        c->result->hung_func_id = c->task->func_ids[subtask];
     } else if (word) {
         not_checked(c->result, "the reference of kernel %s crashed with SIG%s", name, word);
     } else {
