@@ -228,13 +228,11 @@ static void put_title(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "static const unsigned char bits_of_dtypes[] = {");
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
         fprintf(to, dtype ? ", %" PRIu32 : "%" PRIu32, gbx_dtype_bits(dtype));
-    fprintf(to, "};\n");
-    fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
-            folder->saving->task->task);
     fprintf(to,
+            "};\nstatic const char title[] = \"task %" PRIu64 "\";\n\n"
             "/* Whether only one of several dispatches is called: the others may write elements of "
             "an inout that it leaves unchanged. */\nenum { IS_ONE_OF_SEVERAL = %d };\n\n",
-            folder->saving->dispatch >= 0);
+            folder->saving->task->task, folder->saving->dispatch >= 0);
 }
 
 static gbx_status put_tables(const gbx_save_folder *folder, FILE *to) {
@@ -245,10 +243,9 @@ static gbx_status put_tables(const gbx_save_folder *folder, FILE *to) {
     fprintf(to,
             "static gbx_kernel_call call = {\n"
             "    .gm_base = UINT64_C(0x%" PRIx64 "), .gm_bytes = UINT64_C(%" PRIu64 "),\n"
-            "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n",
+            "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n    .slots = {\n",
             call->gm_base, call->gm_bytes, call->chip_blocks, call->block_num);
     const gbx_replay_task *task = folder->saving->task;
-    fprintf(to, "    .slots = {\n");
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (argument->is_tensor) {
