@@ -283,8 +283,7 @@ void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index
 
 /* --- what a dump is sure to hold --- */
 
-/* Whether a filter of the run, such as "kernel=softmax*,stage=after", selects only complete tasks.
- */
+/* Whether a filter, such as "kernel=softmax*,stage=after", selects only complete tasks. */
 static bool picks_tasks(const char *filter) {
     static const char *const keys[] = {"kernel=", "func=", "task="};
     for (const char *at = filter; at; at = strchr(at, ',')) {

@@ -110,8 +110,7 @@ GBX_MUST_USE gbx_status gbx_entries_statistics(gbx_entries *entries, const uint6
 
 /* --- what a dump is sure to hold, by its own account --- */
 
-/* Whether the run recorded at least the form of every argument of every task, whatever the filters.
- */
+/* Whether the run recorded at least the form of every argument of all tasks, despite filters. */
 bool gbx_run_has_all_metadata(const gbx_run_info *run);
 
 /* Whether the dump has a record of every argument of each task that it has any record of. */

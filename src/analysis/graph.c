@@ -52,9 +52,7 @@ static gbx_status add_edges(gbx_task_graph *graph, const gbx_record *record) {
     return NULL;
 }
 
-/* Records are sorted by task: TASK, arguments, DONE, EDGES. The first of each counts, and all
- * edges.
- */
+/* Sorted by task: TASK, arguments, DONE, EDGES. The first of each kind counts, and all EDGES. */
 static gbx_status read_record(gbx_task_graph *graph, const gbx_record *record) {
     if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task) {
         GBX_TRY(

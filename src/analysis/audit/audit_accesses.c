@@ -12,8 +12,7 @@
 #include "tensor/view.h"
 #include "text/names.h"
 
-/* A view with more pieces, or one that ends further from the start of its buffer, is not followed.
- */
+/* A view with more pieces, or that ends further from the start of its buffer, is not followed. */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 

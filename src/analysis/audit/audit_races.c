@@ -168,8 +168,7 @@ typedef struct reader_node {
     uint64_t next; /* NOBODY for none */
 } reader_node;
 
-/* In the map, the owner of a range is its last writer or NOBODY, the offset its first reader_node.
- */
+/* In the map, a range has its last writer or NOBODY as owner, its first reader_node as offset. */
 typedef struct ordering {
     gbx_audit_state *state;
     gbx_memory_map *map;

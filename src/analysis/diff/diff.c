@@ -120,8 +120,7 @@ static unsigned entry_key(const gbx_entry *entry) {
     return (unsigned)entry->head->stage << 8 | entry->head->arg_index;
 }
 
-/* The next record, whose entries live until the next call; *out_is_there is false after the last.
- */
+/* The next record; its entries live until the next call. *out_is_there: false after the last. */
 static gbx_status next_record(diff_walk *walk, task_cursor *cursor, gbx_diff_record *out_record,
                               bool *out_is_there) {
     bool has_a = cursor->a < cursor->end_a;
@@ -208,8 +207,7 @@ static gbx_status judge(diff_walk *walk, gbx_diff_record *record) {
     return NULL;
 }
 
-/* Compares inputs that are not selected: the cause must not depend on what the user wants to see.
- */
+/* Compares inputs that are not selected: the cause must not depend on what the user selects. */
 static gbx_status compare_hidden(diff_walk *walk) {
     task_cursor cursor = open_task(walk, walk->place);
     gbx_diff_record record;

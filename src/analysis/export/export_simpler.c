@@ -99,8 +99,7 @@ static void write_numbers(FILE *json, const char *key, const int64_t *numbers, u
     fputc(']', json);
 }
 
-/* Numbers, also of 64 bits; a float has a point or an exponent, and is quoted if it is not finite.
- */
+/* Also numbers of 64 bits; a float has a point or an exponent, or is quoted if not finite. */
 static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
     char text[GBX_ELEMENT_TEXT_BYTES];
     uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));

@@ -79,8 +79,7 @@ GBX_MUST_USE gbx_status gbx_check_report_group(const gbx_check_report *report, b
 
 /* --- checking a dump --- */
 
-/* Which tasks; all zero for all. A task must match one of `kernels`, and one of `numbers` or `ids`.
- */
+/* All zero selects all tasks; else they match one of `kernels`, and one of `numbers` or `ids`. */
 typedef struct gbx_check_filter {
     gbx_selection_names kernels;
     gbx_selection_ranges numbers;

@@ -29,8 +29,7 @@ typedef struct hull {
 
 /* False if the range overflows. */
 static bool find_hull(const gbx_tensor *tensor, hull *out_hull) {
-    int64_t first;
-    int64_t end;
+    int64_t first, end;
     gbx_tensor_extent(tensor, &first, &end);
     bool overflows = __builtin_add_overflow(tensor->data, first, &out_hull->start);
     overflows |= __builtin_add_overflow(tensor->data, end, &out_hull->end);
@@ -145,8 +144,7 @@ static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uin
 
 /* In a view with large strides, each element takes a page. */
 static uint64_t touched_bytes(const gbx_tensor *tensor) {
-    int64_t first;
-    int64_t end;
+    int64_t first, end;
     gbx_tensor_extent(tensor, &first, &end);
     uint64_t whole = (uint64_t)(end - first);
     uint64_t apart;
@@ -390,8 +388,7 @@ void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
 }
 
-/* Adds the unused half byte at the end of rows of packed elements: a kernel writes complete bytes.
- */
+/* Adds the unused half byte at the end of packed rows: a kernel writes complete bytes. */
 static gbx_tensor with_padding(const gbx_tensor *tensor) {
     gbx_tensor padded = *tensor;
     uint32_t last = tensor->ndims - 1;

@@ -1,5 +1,4 @@
-/* The kernels of a saved program: their sources or, if these are incomplete, the compiled objects.
- */
+/* The kernels of a saved program: sources or, if these are incomplete, the compiled objects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -146,8 +145,7 @@ gbx_status gbx_save_kernels(gbx_save_folder *folder) {
 
 /* --- the Makefile --- */
 
-/* Writes flags in shell quotes; false if one has characters that are special to make or the shell.
- */
+/* Writes flags in shell quotes; false if one has characters special to make or the shell. */
 static bool put_flags(FILE *to, const char *flags) {
     static const char blanks[] = " \t\n";
     for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
