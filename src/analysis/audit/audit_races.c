@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 
 /* Tasks that run at a time: more than enough, a chip has 72 cores. */
@@ -16,8 +17,7 @@ enum { RUNNING_MAX = 4096 };
 
 typedef struct sweep {
     gbx_audit_state *state;
-    gbx_memory_map *map; /* of one access */
-    uint64_t *order;     /* tasks by the time of their dispatch */
+    uint64_t *order; /* tasks by the time of their dispatch */
     uint64_t *running;
     uint64_t running_count;
 } sweep;
@@ -50,13 +50,14 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
     GBX_TRY(gbx_access_view(s->state, b, &b_view));
     *out_do_overlap = gbx_tensor_overlaps(&a_view, &b_view);
     if (*out_do_overlap)
-        GBX_TRY(gbx_access_map_pair(s->state, a, b, s->map, &is_made));
+        GBX_TRY(gbx_access_map_pair(s->state, a, b, &is_made));
     if (!is_made)
         return NULL;
     GBX_TRY(gbx_access_runs(s->state, b, &runs));
     *out_do_overlap = false;
     while (!*out_do_overlap && gbx_byte_runs_next(&runs, &run))
-        *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
+        *out_do_overlap =
+            gbx_memory_map_find(s->state->map, run.begin, &found) && found.begin < run.end;
     return NULL;
 }
 
@@ -106,23 +107,15 @@ static int compare_begins(const void *a, const void *b, void *context) {
     return left < right ? -1 : left > right;
 }
 
-static int compare_races(const void *a, const void *b) {
-    const gbx_race *left = a;
-    const gbx_race *right = b;
-    if (left->first != right->first)
-        return left->first < right->first ? -1 : 1;
-    return left->second < right->second ? -1 : left->second > right->second;
-}
-
 /* Merges what was found of the same pair. */
 static void unite_races(gbx_audit_state *state) {
     uint64_t kept = 0;
     if (state->race_count == 0)
         return;
-    qsort(state->races, state->race_count, sizeof *state->races, compare_races);
+    qsort(state->races, state->race_count, sizeof *state->races, gbx_compare_pairs);
     for (uint64_t i = 1; i < state->race_count; ++i) {
         gbx_race *last = &state->races[kept];
-        if (compare_races(last, &state->races[i]) != 0) {
+        if (gbx_compare_pairs(last, &state->races[i]) != 0) {
             state->races[++kept] = state->races[i];
             continue;
         }
@@ -132,25 +125,19 @@ static void unite_races(gbx_audit_state *state) {
     state->race_count = kept + 1;
 }
 
-static int compare_seconds(const void *a, const void *b, void *context) {
-    const gbx_race *races = context;
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    if (races[left].second != races[right].second)
-        return races[left].second < races[right].second ? -1 : 1;
-    return left < right ? -1 : left > right;
-}
-
-static gbx_status sort_by_second(gbx_audit_state *state) {
+/* Lists the races of each access. */
+static gbx_status link_races(gbx_audit_state *state) {
     uint64_t count = state->race_count;
-    state->races_by_second = malloc((count + 1) * sizeof *state->races_by_second);
-    if (!state->races_by_second)
+    state->links = malloc((2 * count + 1) * sizeof *state->links);
+    if (!state->links)
         return gbx_fail_memory("sorting %" PRIu64 " pairs of tasks", count);
-    for (uint64_t i = 0; i < count; ++i)
-        state->races_by_second[i] = i;
-    if (count > 1)
-        qsort_r(state->races_by_second, count, sizeof *state->races_by_second, compare_seconds,
-                state->races);
+    for (uint64_t i = 0; i < count; ++i) {
+        state->links[2 * i] = (gbx_race_link){state->races[i].first, i};
+        state->links[2 * i + 1] = (gbx_race_link){state->races[i].second, i};
+    }
+    qsort(state->links, 2 * count, sizeof *state->links, gbx_compare_pairs);
+    for (uint64_t i = 2 * count; i-- > 0;)
+        state->accesses[state->links[i].access].first_link = i;
     return NULL;
 }
 
@@ -181,8 +168,7 @@ typedef struct reader_node {
     uint64_t next; /* NOBODY for none */
 } reader_node;
 
-/* In the map, the owner of a range is its last writer or NOBODY, the offset its first reader_node.
- */
+/* In the map, a range has its last writer or NOBODY as owner, its first reader_node as offset. */
 typedef struct ordering {
     gbx_audit_state *state;
     gbx_memory_map *map;
@@ -327,16 +313,13 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
     if (!s.order || !s.running)
         status = gbx_fail_memory("sorting %" PRIu64 " tasks", state->task_count);
     if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &s.map);
-    if (!status)
         status = sweep_tasks(&s);
     if (!status && state->audit->counts.has_edges)
         status = find_unordered(state);
     if (!status) {
         unite_races(state);
-        status = sort_by_second(state);
+        status = link_races(state);
     }
-    gbx_memory_map_destroy(s.map);
     free(s.order);
     free(s.running);
     return status;
