@@ -176,13 +176,8 @@ static void forget_groups(gbx_tensor_map *map, uint32_t number) {
     }
 }
 
-uint32_t gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
+bool gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
     return gbx_buffer_table_add(&map->table, base, bytes);
-}
-
-void gbx_tensor_map_drop_buffer(gbx_tensor_map *map, uint32_t number) {
-    if (gbx_buffer_table_drop(&map->table, number))
-        forget_groups(map, number);
 }
 
 void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
