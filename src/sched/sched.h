@@ -93,7 +93,6 @@ typedef struct gbx_sched {
 
     _Alignas(64) _Atomic(gbx_sched_task *) awaited; /* by the builder */
     gbx_doorbell builder_bell;
-    _Atomic uint64_t submitted; /* tasks released; the builder adds */
 
     gbx_sched_dispatch dispatches[GBX_SCHED_MAX_CORES]; /* of each core; args and local are given */
     gbx_sched_times times[GBX_SCHED_MAX_CORES];
