@@ -353,7 +353,7 @@ static void destroy_state(void *state) {
 }
 
 static void park_first(void *state, uint32_t worker) {
-    gbx_sched_park_first(&((gbx_graph *)state)->sched, worker);
+    gbx_sched_park(&((gbx_graph *)state)->sched, worker);
 }
 
 static bool is_parked(void *state, uint32_t worker) {

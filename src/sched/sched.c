@@ -1,5 +1,3 @@
-#include "sched/sched.h"
-
 #include <sched.h>
 
 #include "sched/internal.h"
