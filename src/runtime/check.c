@@ -15,9 +15,8 @@ uint32_t gbx_first_kernel(const gbx_task_kernels *kernels) {
 
 static bool fail(gbx_graph_error *error, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                  int64_t value, int64_t other) {
-    *error = (gbx_graph_error){.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    error->values[0] = value;
-    error->values[1] = other;
+    *error = (gbx_graph_error){
+        .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
     return false;
 }
 

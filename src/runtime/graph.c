@@ -26,9 +26,8 @@ void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
 
 void gbx_graph_fail(gbx_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                     int64_t value, int64_t other) {
-    gbx_graph_error error = {.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    error.values[0] = value;
-    error.values[1] = other;
+    gbx_graph_error error = {
+        .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
     gbx_graph_fail_with(graph, &error);
 }
 

@@ -74,7 +74,6 @@ struct gbx_graph {
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
-    void *builder_state;        /* in `memory` */
 };
 
 /* The programs of a chip that runs graphs. `source` makes the probes of dumps and outlives the
@@ -107,6 +106,17 @@ static inline bool gbx_graph_builds_on(gbx_graph *graph) {
     uint64_t calls = atomic_load_explicit(&graph->heartbeat, memory_order_relaxed);
     atomic_store_explicit(&graph->heartbeat, calls + 1, memory_order_relaxed);
     return true;
+}
+
+/* gbx_check_kernels and gbx_check_args of the next task; false, with the error, if it is wrong. */
+static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels *kernels,
+                                        const gbx_args *args) {
+    gbx_graph_error error;
+    if (gbx_check_kernels(&graph->limits, graph->task_count, kernels, &error) &&
+        gbx_check_args(&graph->limits, graph->task_count, kernels, args, &error))
+        return true;
+    gbx_graph_fail_with(graph, &error);
+    return false;
 }
 
 /* Takes memory out of the storage, rounded up to 64 bytes. 0, with an error, when too little is

@@ -17,11 +17,9 @@ static bool is_over(const gbx_host_graph *graph) {
 
 static void fail(gbx_host_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                  int64_t value, int64_t other) {
-    if (is_over(graph))
-        return;
-    graph->error = (gbx_graph_error){.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    graph->error.values[0] = value;
-    graph->error.values[1] = other;
+    if (!is_over(graph))
+        graph->error = (gbx_graph_error){
+            .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
 }
 
 static void fail_with_text(gbx_host_graph *graph, gbx_graph_error_kind kind, const char *text) {
