@@ -1,6 +1,5 @@
 /* A graph while it runs on the chip: the scheduler, the builder of the runtime, and their data.
- * This is the program of the chip for all runtimes; each adds a builder.
- */
+ * This is the program of the chip for all runtimes; each adds a builder. */
 #ifndef GBX_RUNTIME_GRAPH_H
 #define GBX_RUNTIME_GRAPH_H
 
@@ -76,9 +75,7 @@ struct gbx_graph {
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
 };
 
-/* The programs of a chip that runs graphs. `source` makes the probes of dumps and outlives the
- * chip.
- */
+/* The programs of a chip that runs graphs. `source`, of the probes of dumps, outlives the chip. */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {

@@ -1,7 +1,6 @@
 /* tensormap_and_ringbuffer: the orchestration runs on the chip and submits tasks; their edges
  * follow from what they read and write. Tasks, their arguments and the outputs that the runtime
- * allocates live in rings: memory does not grow with the graph.
- */
+ * allocates live in rings: memory does not grow with the graph. */
 #include <glassbox/tensor.h>
 
 #include "runtime/runtimes.h"
