@@ -31,8 +31,8 @@ static void release(gbx_tensor *tensor) {
 }
 
 static gbx_status fill(const gbx_scene_arg *arg, const gbx_tensor *tensor) {
-    gbx_status status = gbx_fill_tensor(&arg->fill, tensor, memory_of(tensor));
-    return status ? gbx_status_annotate(status, "filling argument %s", arg->name) : NULL;
+    return gbx_status_annotate(gbx_fill_tensor(&arg->fill, tensor, memory_of(tensor)),
+                               "filling argument %s", arg->name);
 }
 
 /*

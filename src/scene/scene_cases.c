@@ -232,11 +232,9 @@ static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
     gbx_tolerance tolerance = gbx_tolerance_default(arg->tensor.dtype);
     arg->rtol = tolerance.rtol;
     arg->atol = tolerance.atol;
-    bool is_compared = arg->role == GBX_SCENE_OUT || arg->role == GBX_SCENE_INOUT;
-    bool is_given = f->at[RTOL].value || f->at[ATOL].value;
-    if (!is_given)
+    if (!f->at[RTOL].value && !f->at[ATOL].value)
         return NULL;
-    if (!is_compared)
+    if (arg->role != GBX_SCENE_OUT && arg->role != GBX_SCENE_INOUT)
         return gbx_cursor_fail(f->at[RTOL].value ? &f->at[RTOL] : &f->at[ATOL],
                                "only outputs have a tolerance, but the role is \"%s\"",
                                gbx_name_brief(&gbx_parameters, arg->role));
