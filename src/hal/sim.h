@@ -37,8 +37,7 @@ GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address);
 
-/* Whether [address, address + bytes) lies inside one live allocation; `doing` begins the message.
- */
+/* Fails unless [address, address + bytes) is in one live allocation; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing,
                                                uint64_t address, uint64_t bytes);
 
