@@ -38,10 +38,7 @@ GBX_MUST_USE int gbx_sync_data(int fd);
 GBX_MUST_USE gbx_status gbx_read_file(const char *path, size_t max_bytes, char **out_bytes,
                                       size_t *out_size);
 
-/*
- * poll that signals do not prolong: the time is over when it is over. Returns what poll does, with
- * 0 for a time that is over.
- */
+/* poll that signals neither end nor prolong. Returns what poll does: 0 when the time is over. */
 int gbx_poll(struct pollfd *watched, nfds_t count, int64_t timeout_ns);
 
 /*

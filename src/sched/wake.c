@@ -191,10 +191,7 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
     return false;
 }
 
-/*
- * Whether a worker without work need not wait for any: there are too many workers, or no one else
- * is active who could make work.
- */
+/* No need to wait for work: there are too many workers, or no one else is active to make some. */
 static bool is_superfluous(gbx_sched *sched) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
     return gbx_sched_is_surplus(sched) ||

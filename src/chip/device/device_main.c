@@ -143,10 +143,7 @@ static bool hear_attention(const gbx_device *device) {
            errno == EAGAIN || errno == EINTR;
 }
 
-/*
- * Serves the host until it closes the link. During a launch the thread wakes up now and then to
- * show that the chip is alive; between launches it sleeps.
- */
+/* Serves the host until it closes the link. Wakes up in a launch, to show that it is alive. */
 static void serve(gbx_device *device) {
     struct pollfd watched[2] = {{.fd = device->link_socket, .events = POLLIN},
                                 {.fd = device->attention_fd, .events = POLLIN}};

@@ -15,10 +15,7 @@ static _Thread_local gbx_core *current_core;
 static _Thread_local gbx_device *current_orchestration;
 static _Thread_local const gbx_device *current_loader;
 
-/*
- * For handlers on threads that a kernel started itself. A process that catches signals holds one
- * chip; set once, before any kernel runs.
- */
+/* For handlers on threads that a kernel started: the process's only chip. Set before any runs. */
 static gbx_device *caught_device;
 static pid_t caught_pid;
 
