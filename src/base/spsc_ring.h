@@ -6,9 +6,9 @@
  * Capacity is a power of two, 1 or more, and `slots` has that many items. A full ring takes
  * nothing: the push returns false, and the caller counts a loss or waits.
  *
- * A peer that scribbles on the ring can make items wrong, lost or repeated, but no call indexes
- * outside the slots or loops on what it reads: each index is read once and masked, and a distance
- * that cannot be is taken for full (push) or empty (pop).
+ * A peer that overwrites the ring can make items wrong, lost or repeated, but no call indexes
+ * outside the slots or loops on what it reads: each index is read once and masked, and an
+ * impossible distance counts as full (push) or empty (pop).
  */
 #ifndef GBX_BASE_SPSC_RING_H
 #define GBX_BASE_SPSC_RING_H
