@@ -142,7 +142,8 @@ static size_t verify(const char *directory, const char *what) {
         const gbx_finding *finding = &verification.findings.items[i];
         if (finding->kind == GBX_FINDING_JOURNAL || finding->kind == GBX_FINDING_MANIFEST ||
             finding->kind == GBX_FINDING_FILE || finding->kind == GBX_FINDING_COUNT)
-            fail_msg("%s: %s: %s", what, gbx_name_of(&gbx_finding_kinds, finding->kind), finding->what);
+            fail_msg("%s: %s: %s", what, gbx_name_of(&gbx_finding_kinds, finding->kind),
+                     finding->what);
     }
     gbx_verification_free(&verification);
     return count;

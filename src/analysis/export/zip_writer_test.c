@@ -371,7 +371,8 @@ static void failed_writes_are_reported(void **state) {
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
     assert_ok(gbx_zip_writer_begin(zip, "small", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
-    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz", "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz",
+                 "No space");
     gbx_zip_writer_destroy(zip);
 
     zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);

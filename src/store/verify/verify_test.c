@@ -31,8 +31,8 @@ static void make(void (*change)(made_dump *), void (*harm)(made_dump *)) {
 static void print_findings(const gbx_findings *findings) {
     for (size_t i = 0; i < findings->count; ++i)
         print_message("%s: %s, expected %s, got %s\n",
-                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind), findings->items[i].what,
-                      findings->items[i].expected, findings->items[i].got);
+                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind),
+                      findings->items[i].what, findings->items[i].expected, findings->items[i].got);
 }
 
 static void check_text(const gbx_finding *finding, const char *text) {
