@@ -129,10 +129,9 @@ static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, cons
     return gbx_status_annotate(status, "%s", from->source);
 }
 
-static gbx_status register_kernels(session *s) {
-    for (size_t i = 0; i < s->scene->kernel_count; ++i)
-        GBX_TRY(register_kernel(s, &s->scene->kernels[i], s->kernel_paths[i]));
-    return NULL;
+static void close_chip(session *s) {
+    gbx_chip_close(s->chip);
+    s->chip = NULL;
 }
 
 static gbx_status open_chip(session *s) {
@@ -140,11 +139,11 @@ static gbx_status open_chip(session *s) {
         return NULL;
     tell_phase(s, NULL, "opening the chip");
     GBX_TRY(gbx_chip_open(&s->options->chip, &s->chip));
-    gbx_status status = register_kernels(s);
-    if (status) {
-        gbx_chip_close(s->chip);
-        s->chip = NULL;
-    }
+    gbx_status status = NULL;
+    for (size_t i = 0; i < s->scene->kernel_count && !status; ++i)
+        status = register_kernel(s, &s->scene->kernels[i], s->kernel_paths[i]);
+    if (status)
+        close_chip(s);
     return status;
 }
 
@@ -158,16 +157,6 @@ static void close_session(session *s) {
 }
 
 /* --- one run --- */
-
-static void on_progress(void *context, uint64_t tasks) {
-    const session *s = context;
-    if (s->observer->progress)
-        s->observer->progress(s->observer->context, tasks);
-}
-
-static bool has_dump(const session *s) {
-    return s->options->call.enable_dump_tensor != GBX_DUMP_OFF || s->options->call.enable_dump_args;
-}
 
 /* Only on host_build_graph does the orchestration run in this process. */
 static gbx_status call_chip(session *s, const gbx_run *run, const gbx_call_config *config,
@@ -191,8 +180,9 @@ static gbx_status make_output(const session *s, const gbx_round_result *result,
                               .round = s->options->rounds > 1 ? result->round : 0,
                               .is_only = s->run_count == 1,
                               .time = s->start_time};
+    bool has_dump = s->options->call.enable_dump_tensor || s->options->call.enable_dump_args;
     *out = (gbx_output_directory){0};
-    return has_dump(s) ? gbx_output_directory_create(&place, out) : NULL;
+    return has_dump ? gbx_output_directory_create(&place, out) : NULL;
 }
 
 /* Runs with a dump, if there is one; an empty directory is removed after a failure. */
@@ -201,8 +191,8 @@ static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_res
     gbx_call_result counts = {0};
     gbx_call_config config = s->options->call;
     GBX_TRY(make_output(s, result, output));
-    config.progress = on_progress;
-    config.progress_context = s;
+    config.progress = s->observer->progress;
+    config.progress_context = s->observer->context;
     config.dump.directory = output->path;
     config.dump.about.scene = s->scene->name;
     config.dump.about.scene_path = s->scene->directory;
@@ -312,10 +302,8 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
     result->error = error ? gbx_status_message(error) : NULL;
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
-    if (s->chip && gbx_chip_has_failed(s->chip)) {
-        gbx_chip_close(s->chip);
-        s->chip = NULL;
-    }
+    if (s->chip && gbx_chip_has_failed(s->chip))
+        close_chip(s);
     gbx_status_free(error);
 }
 

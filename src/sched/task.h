@@ -38,12 +38,14 @@ typedef struct gbx_task_arguments {
     uint64_t words[];
 } gbx_task_arguments;
 _Static_assert(offsetof(gbx_task_arguments, words) == 96, "layout of a task's arguments");
+_Static_assert(sizeof(gbx_tensor) % 64 == 0, "arguments that follow others are aligned");
 
 static inline uint64_t gbx_task_arguments_tensors_offset(uint32_t word_count) {
     uint64_t end = offsetof(gbx_task_arguments, words) + (uint64_t)word_count * sizeof(uint64_t);
     return (end + 63) & ~UINT64_C(63);
 }
 
+/* A multiple of 64. */
 static inline uint64_t gbx_task_arguments_bytes(uint32_t word_count, uint32_t tensor_count) {
     return gbx_task_arguments_tensors_offset(word_count) + tensor_count * sizeof(gbx_tensor);
 }
