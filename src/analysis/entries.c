@@ -260,13 +260,6 @@ gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_reader *reade
     return NULL;
 }
 
-void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]) {
-    gbx_tensor view = {0};
-    if (entry->tensor)
-        gbx_record_view(entry->tensor, &view);
-    gbx_compare_index(&view, element, out_index);
-}
-
 /* --- what a dump is sure to hold --- */
 
 /* Whether a filter of the run, such as "kernel=softmax*,stage=after", selects only complete tasks.

@@ -37,8 +37,7 @@ gbx_status gbx_export_selected(gbx_invocation *invocation, const gbx_opened_dump
     gbx_simpler_report report = {0};
     gbx_status status;
     gbx_signals_hold(&signals); /* before the thread of the progress is there */
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "exporting");
+    gbx_progress *progress = gbx_progress_start("exporting");
     const gbx_export_job job = {.entries = dump->entries,
                                 .indices = selected->indices,
                                 .count = selected->count,

@@ -202,8 +202,7 @@ static char *command_text(int argc, char **argv) {
 /* What the observer gets. */
 typedef struct run_output {
     gbx_progress *progress;
-    gbx_run_report *report;
-    gbx_status failure; /* of keeping a result */
+    gbx_run_report report;
 } run_output;
 
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
@@ -219,7 +218,7 @@ static void on_progress(void *context, uint64_t tasks) {
 static void on_result(void *context, const gbx_round_result *result) {
     run_output *output = context;
     gbx_progress_hide(output->progress);
-    output->failure = gbx_status_first(output->failure, gbx_run_report_add(output->report, result));
+    gbx_run_report_add(&output->report, result);
 }
 
 /* "all" is every case, unless one has this name. */
@@ -251,22 +250,19 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
         chosen[count++] = &scene->cases[0];
     for (size_t i = 0; i < line->case_name_count; ++i)
         GBX_TRY(add_cases(scene, line->case_names[i], chosen, &count));
-    const gbx_run_layout layout = {.cases = chosen,
+    const gbx_run_layout layout = {.scene = scene,
+                                   .options = &line->run,
+                                   .cases = chosen,
                                    .case_count = count,
-                                   .rounds = line->run.rounds,
                                    .is_verbose = line->is_verbose,
                                    .as_json = line->as_json};
-    GBX_TRY(gbx_run_report_create(invocation->sink, &layout, &output.report));
-    output.progress = gbx_progress_start();
+    gbx_run_report_begin(invocation->sink, &layout, &output.report);
+    output.progress = gbx_progress_start(NULL);
     gbx_scene_observer observer = {&output, on_phase, on_progress, on_result};
     gbx_status status =
         gbx_scene_run(scene, chosen, count, &line->run, &observer, &invocation->exit_code);
     gbx_progress_stop(output.progress);
-    status = gbx_status_first(status, output.failure);
-    if (!status && line->as_json)
-        status = gbx_run_report_print_json(output.report, scene, &line->run);
-    gbx_run_report_free(output.report);
-    return status;
+    return gbx_run_report_end(&output.report, status);
 }
 
 static gbx_status run(void *context, gbx_invocation *invocation) {

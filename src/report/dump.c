@@ -74,51 +74,43 @@ void gbx_opened_dump_close(gbx_opened_dump *dump) {
 
 /* Where a link called latest points to now: after the next run it points elsewhere. NULL where it
  * is no such link. */
-static char *follow_latest(const char *directory) {
-    static const char latest[] = "latest";
+static const char *follow_latest(gbx_texts *texts, const char *directory) {
     char link[PATH_MAX], target[PATH_MAX];
-    char *path;
     size_t length = strlen(directory);
     while (length > 1 && directory[length - 1] == '/')
         --length;
-    if (length < sizeof latest - 1 || length >= sizeof link)
+    if (length >= sizeof link)
         return NULL;
-    size_t parent = length - (sizeof latest - 1);
-    if (strncmp(directory + parent, latest, length - parent) != 0)
-        return NULL;
-    snprintf(link, sizeof link, "%.*s", (int)length, directory);
-    ssize_t bytes = readlink(link, target, sizeof target - 1);
-    if (bytes <= 0 || (parent > 0 && directory[parent - 1] != '/'))
+    *(char *)mempcpy(link, directory, length) = '\0';
+    char *slash = strrchr(link, '/'), *name = slash ? slash + 1 : link;
+    ssize_t bytes = strcmp(name, "latest") == 0 ? readlink(link, target, sizeof target - 1) : -1;
+    if (bytes <= 0)
         return NULL;
     target[bytes] = '\0';
-    int kept = target[0] == '/' ? 0 : (int)parent;
-    return asprintf(&path, "%.*s%s", kept, directory, target) < 0 ? NULL : path;
+    *name = '\0';
+    return gbx_text_join(texts, target[0] == '/' ? "" : link, target, "");
 }
 
 /* As the user named it, so that the line is short and works in the same directory. */
-static char *dump_name(const gbx_opened_dump *dump, const char *given) {
+static const char *dump_name(gbx_texts *texts, const gbx_opened_dump *dump, const char *given) {
     const char *directory = dump->directory;
-    char *followed = follow_latest(directory);
+    const char *followed = follow_latest(texts, directory);
     if (followed)
         return followed;
     /* Around a tensor_dump that was named, the directory is known by its whole path. */
     if (given && given[0] != '/' && directory[0] == '/')
         directory = given;
-    char *name;
-    return asprintf(&name, "%s%s", directory[0] == '-' ? "./" : "", directory) < 0 ? NULL : name;
+    return gbx_text_join(texts, directory[0] == '-' ? "./" : "", directory, "");
 }
 
-gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given, const char *task,
-                           char **out_text) {
-    char *name = dump_name(dump, given);
-    char *quoted = name ? gbx_shell_quote(name, true) : NULL;
-    int length = quoted ? asprintf(out_text, "glassbox replay %s --task %s", quoted, task) : -1;
-    free(name);
+const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                            const char *task) {
+    const char *name = dump_name(texts, dump, given);
+    char *quoted = gbx_shell_quote(name, true);
+    const char *text =
+        gbx_text_format(texts, "glassbox replay %s --task %s", quoted ? quoted : name, task);
     free(quoted);
-    if (length >= 0)
-        return NULL;
-    *out_text = NULL;
-    return gbx_fail_memory("printing results");
+    return text;
 }
 
 /* --- names --- */
@@ -227,9 +219,7 @@ static void print_finding(gbx_sink *sink, const gbx_finding *finding) {
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more) {
     for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
         print_finding(sink, &findings->items[i]);
-    if (findings->count > LINES_MAX)
-        gbx_sink_print(sink, "  and %s more%s\n",
-                       gbx_text_count(&sink->texts, findings->count - LINES_MAX), more);
+    gbx_sink_more(sink, "  ", findings->count, LINES_MAX, more);
 }
 
 static const gbx_field finding_fields[] = {

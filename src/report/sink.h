@@ -113,6 +113,14 @@ void gbx_sink_open(gbx_sink *sink, FILE *stream);
 /* As printf. */
 void gbx_sink_print(gbx_sink *sink, const char *format, ...) GBX_PRINTF(2, 3);
 
+/* A line with "3 records" between two texts; nothing where there are none. */
+void gbx_sink_count(gbx_sink *sink, const char *before, uint64_t count, const char *noun,
+                    const char *after);
+
+/* "and 1,024 more" between two texts, where not all are shown. */
+void gbx_sink_more(gbx_sink *sink, const char *before, uint64_t all, uint64_t shown,
+                   const char *after);
+
 /* A text in a colour, where the sink has colours. */
 #define GBX_RED "\x1b[31m"
 #define GBX_GREEN "\x1b[32m"

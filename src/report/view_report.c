@@ -53,28 +53,53 @@ static const char *extreme_text(gbx_texts *t, uint32_t dtype, uint64_t bits) {
 
 /* --- the list --- */
 
-enum { BATCH_MAX = 4096, HASH_SHOWN = 8, STATISTICS_AT = 10, STATISTICS_COUNT = 5 };
+enum { BATCH_MAX = 4096, HASH_SHOWN = 8 };
 
-static const gbx_column columns[] = {
-    {"INDEX", .is_right = true},
-    {"TASK", .is_right = true, .leaves = 8},
-    {"KERNEL", .narrowest = 8, .leaves = 7},
-    {"STAGE", .leaves = 5},
-    {"ROLE", .leaves = 2},
-    {"ARG", .narrowest = 6, .leaves = 6},
-    {"DTYPE", .leaves = 4},
-    {"SHAPE", .narrowest = 8, .leaves = 10},
-    {"BYTES", .is_right = true, .leaves = 3},
-    {"HASH", .leaves = 1},
-    {"MIN", .is_right = true, .width = GBX_SHORT_WIDTH},
-    {"MAX", .is_right = true, .width = GBX_SHORT_WIDTH},
-    {"MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH},
-    {"NAN", .is_right = true},
-    {"INF", .is_right = true, .leaves = 12},
-    {"NOTE", .narrowest = 6, .leaves = 9},
-};
+/* The texts of statistics; "-" where there are none. */
+typedef struct list_row {
+    uint64_t index;
+    const char *task;
+    const char *kernel;
+    uint32_t stage;
+    uint32_t role;
+    const char *arg;
+    uint32_t dtype;
+    const char *shape;
+    bool has_payload;
+    uint64_t bytes;
+    char hash[GBX_VALUE_TEXT_BYTES];
+    const char *min;
+    const char *max;
+    const char *mean;
+    const char *nan;
+    const char *inf;
+    const char *note;
+} list_row;
 
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+#define COLUMN(member, kind, heading, ...)                                                         \
+    GBX_FIELD(list_row, member, kind, NULL, heading, __VA_ARGS__)
+#define FIRST_COLUMNS                                                                              \
+    COLUMN(index, NUMBER, "INDEX"), COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),   \
+        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
+        COLUMN(stage, NAME, "STAGE", .names = &gbx_stages, .leaves = 5),                           \
+        COLUMN(role, NAME, "ROLE", .names = &gbx_roles, .leaves = 2),                              \
+        COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
+        COLUMN(dtype, DTYPE, "DTYPE", .leaves = 4),                                                \
+        COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
+        GBX_FIELD_IF(list_row, has_payload, bytes, NUMBER, NULL, "BYTES", .absent = "-",           \
+                     .leaves = 3),                                                                 \
+        COLUMN(hash, TEXT, "HASH", .leaves = 1)
+#define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 9)
+
+static const gbx_field columns[] = {FIRST_COLUMNS, LAST_COLUMN};
+static const gbx_field columns_with_statistics[] = {
+    FIRST_COLUMNS,
+    COLUMN(min, STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(max, STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(mean, STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
+    COLUMN(nan, STRING, "NAN", .is_right = true),
+    COLUMN(inf, STRING, "INF", .is_right = true, .leaves = 12),
+    LAST_COLUMN};
 
 typedef struct listing {
     gbx_texts *texts;
@@ -86,7 +111,6 @@ typedef struct listing {
     uint64_t end;
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* of `kernel` */
     char kernel[GBX_TEXT_BYTES_MAX];      /* "" before the first */
-    char hash[GBX_VALUE_TEXT_BYTES];
 } listing;
 
 /* Rows of one task follow each other: the last text is nearly always the next. */
@@ -101,30 +125,6 @@ static const char *kernel_text(listing *l, const gbx_record_task *task) {
     return l->kernel;
 }
 
-/* The text of a hash begins with its high word. */
-static const char *hash_text(listing *l, const gbx_entry *entry) {
-    if (!entry->tensor || !has_flag(entry, GBX_FLAG_HAS_HASH))
-        return "-";
-    gbx_put_hex_digits(l->hash, entry->tensor->hash_high);
-    l->hash[HASH_SHOWN] = '\0';
-    return l->hash;
-}
-
-/* While measuring nothing is known of a tensor but that no count is above that of its elements. */
-static void fill_statistics(gbx_texts *t, const gbx_entry *entry, const gbx_entry_summary *summary,
-                            const char **cells) {
-    const char *most = summary ? "-" : gbx_text_number(t, gbx_entry_numel(entry));
-    for (size_t i = 0; i < STATISTICS_COUNT; ++i)
-        cells[i] = i < 3 && !summary ? "" : most;
-    if (!summary || !summary->is_there)
-        return;
-    cells[0] = extreme_text(t, entry->dtype, summary->statistics.min_bits);
-    cells[1] = extreme_text(t, entry->dtype, summary->statistics.max_bits);
-    cells[2] = gbx_text_short(t, summary->statistics.mean);
-    cells[3] = gbx_text_number(t, summary->statistics.nan_count);
-    cells[4] = gbx_text_number(t, summary->statistics.inf_count);
-}
-
 static gbx_status read_batch(listing *l, uint64_t row) {
     uint64_t left = l->count - row;
     size_t count = 0;
@@ -136,29 +136,58 @@ static gbx_status read_batch(listing *l, uint64_t row) {
     return NULL;
 }
 
-static gbx_status fill_row(void *context, uint64_t row, bool is_measured, const char **cells) {
-    listing *l = context;
+static gbx_status fill_row(listing *l, uint64_t number, gbx_entry *out_entry, list_row *out_row) {
     gbx_texts *t = l->texts;
+    gbx_entry *entry = out_entry;
+    GBX_TRY(gbx_entries_at(l->entries, l->indices[number], entry));
+    out_row->index = entry->index;
+    out_row->task = task_text(t, gbx_entries_reader(l->entries), entry);
+    out_row->kernel = kernel_text(l, entry->task);
+    out_row->stage = entry->head->stage;
+    out_row->role = entry->head->role;
+    out_row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
+    out_row->dtype = entry->dtype;
+    out_row->shape = gbx_text_shape(t, entry);
+    out_row->has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
+    out_row->bytes = out_row->has_payload ? entry->tensor->bin_size : 0;
+    out_row->note = note_text(t, entry);
+    out_row->min = out_row->max = out_row->mean = out_row->nan = out_row->inf = "-";
+    /* The text of a hash begins with its high word. */
+    if (entry->tensor && has_flag(entry, GBX_FLAG_HAS_HASH))
+        gbx_put_hex_digits(out_row->hash, entry->tensor->hash_high);
+    else
+        memcpy(out_row->hash, "-", sizeof "-");
+    out_row->hash[HASH_SHOWN] = '\0';
+    return NULL;
+}
+
+/* Nothing is known of a tensor but that no count is above that of its elements. */
+static gbx_status measure_row(const void *context, uint64_t number, void *out_row) {
+    listing *l = *(listing *const *)context;
+    list_row *row = out_row;
     gbx_entry entry;
-    if (l->summaries && !is_measured && row >= l->end)
-        GBX_TRY(read_batch(l, row));
-    GBX_TRY(gbx_entries_at(l->entries, l->indices[row], &entry));
-    bool has_payload = entry.tensor && has_flag(&entry, GBX_FLAG_HAS_PAYLOAD);
-    *cells++ = gbx_text_number(t, entry.index);
-    *cells++ = task_text(t, gbx_entries_reader(l->entries), &entry);
-    *cells++ = kernel_text(l, entry.task);
-    *cells++ = gbx_name_brief(&gbx_stages, entry.head->stage);
-    *cells++ = gbx_name_brief(&gbx_roles, entry.head->role);
-    *cells++ = gbx_text_arg(t, entry.head->arg_index, entry.arg_name);
-    *cells++ = gbx_dtype_name(entry.dtype);
-    *cells++ = gbx_text_shape(t, &entry);
-    *cells++ = has_payload ? gbx_text_number(t, entry.tensor->bin_size) : "-";
-    *cells++ = hash_text(l, &entry);
-    if (l->summaries) {
-        fill_statistics(t, &entry, is_measured ? NULL : &l->summaries[row - l->begin], cells);
-        cells += STATISTICS_COUNT;
-    }
-    *cells = note_text(t, &entry);
+    GBX_TRY(fill_row(l, number, &entry, row));
+    row->min = row->max = row->mean = "";
+    row->nan = row->inf = gbx_text_number(l->texts, gbx_entry_numel(&entry));
+    return NULL;
+}
+
+static gbx_status make_row(const void *context, uint64_t number, void *out_row) {
+    listing *l = *(listing *const *)context;
+    gbx_texts *t = l->texts;
+    list_row *row = out_row;
+    gbx_entry entry;
+    if (l->summaries && number >= l->end)
+        GBX_TRY(read_batch(l, number));
+    GBX_TRY(fill_row(l, number, &entry, row));
+    const gbx_entry_summary *summary = l->summaries ? &l->summaries[number - l->begin] : NULL;
+    if (!summary || !summary->is_there)
+        return NULL;
+    row->min = extreme_text(t, entry.dtype, summary->statistics.min_bits);
+    row->max = extreme_text(t, entry.dtype, summary->statistics.max_bits);
+    row->mean = gbx_text_short(t, summary->statistics.mean);
+    row->nan = gbx_text_number(t, summary->statistics.nan_count);
+    row->inf = gbx_text_number(t, summary->statistics.inf_count);
     return NULL;
 }
 
@@ -166,20 +195,15 @@ static gbx_status print_table(gbx_sink *sink, const gbx_opened_dump *dump, const
                               uint64_t count, bool has_statistics) {
     listing l = {
         .texts = &sink->texts, .entries = dump->entries, .indices = indices, .count = count};
-    gbx_column shown[COLUMN_COUNT];
-    memcpy(shown, columns, sizeof shown);
-    if (has_statistics && !(l.summaries = malloc(BATCH_MAX * sizeof *l.summaries)))
-        return gbx_fail_memory("printing the list");
+    listing *const context = &l;
+    list_row row;
     if (!has_statistics)
-        shown[STATISTICS_AT] = columns[COLUMN_COUNT - 1];
-    gbx_status status = gbx_table_print(
-        sink, &(const gbx_table){.columns = shown,
-                                 .column_count = has_statistics ? COLUMN_COUNT
-                                                                : COLUMN_COUNT - STATISTICS_COUNT,
-                                 .gap = 1,
-                                 .row_count = count,
-                                 .context = &l,
-                                 .fill = fill_row});
+        return gbx_rows_print(sink, GBX_ROWS_MADE(columns, &context, count, make_row, &row), 1);
+    if (!(l.summaries = malloc(BATCH_MAX * sizeof *l.summaries)))
+        return gbx_fail_memory("printing the list");
+    gbx_rows rows = *GBX_ROWS_MADE(columns_with_statistics, &context, count, make_row, &row);
+    rows.measure = measure_row;
+    gbx_status status = gbx_rows_print(sink, &rows, 1);
     free(l.summaries);
     return status;
 }
