@@ -73,7 +73,7 @@ static double want_of(uint32_t dtype, uint64_t i) {
         return (double)(i >> 2 & 1);
     if (gbx_dtype_is_float(dtype))
         return (1.0 + unit_of(i)) * (i & 4 ? -1.0 : 1.0);
-    return floor(unit_of(i) * (dtype == GBX_INT4 ? 3.0 : 100.0));
+    return floor(unit_of(i) * (gbx_dtype_is_packed(dtype) ? 3.0 : 100.0));
 }
 
 /* Noise of half of what is near for the dtype, or of more than ten times that. Of integers, which

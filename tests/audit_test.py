@@ -280,8 +280,8 @@ def test_wild_write(root):
     replayed = suspects_of(got)[0][0]
     check("text: suspects", sorted(line[:17] for line in text[5:7]), ["    task 1 (plus)", "    task 2 (poke)"])
     check("text: replay", text[4:9:3],
-          ["  tasks that ran meanwhile, the likeliest to have written it first:",
-           "  a replay shows what the first of them writes outside of its outputs:"])
+          ["  tasks that ran meanwhile, the likeliest writer first:",
+           "  a replay shows what the first of them writes outside its outputs:"])
     check("text: the line", text[8], f"    glassbox replay {directory} --task {replayed}")
 
 
@@ -344,7 +344,7 @@ def test_missing_edges(root):
                     no_path=True, compared=True, read_first=False)
     check("text: edge", audit_text(directory, 1)[3:6],
           ["  this time it read what was written in the end", "  missing: an edge from task 0 to task 2",
-           "the missing edges that findings name are enough: with them all that was audited has an order"])
+           "with the missing edges that findings name, all that was audited has an order"])
     ordered = write_scene(root, "ordered", tasks, [(0, 2), (1, 2)])
     for runtime, platform in combinations([host], EXPLICIT):
         directory = root / f"ordered_{runtime}_{platform}"

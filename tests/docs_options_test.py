@@ -71,7 +71,7 @@ def main():
     commands = re.findall(r"^  (\w+)  ", run(glassbox, "help").stdout, re.MULTILINE)
     helps = {command: taken(run(glassbox, command, "--help").stdout) for command in commands}
     wrong = []
-    paths = sorted([*root.glob("*.md"), *root.glob("docs/*.md")])
+    paths = sorted([root / "README.md", root / "CHANGELOG.md", *root.glob("docs/*.md")])
     counts = {str(path.relative_to(root)): check_document(path, str(path.relative_to(root)), helps, wrong) for path in paths}
     wrong += [f"{name}: no such document" for name in ABOUT if name not in counts]
     wrong += [f"{name}: names no option of {' or '.join(ABOUT[name])}" for name in ABOUT if counts.get(name) == 0]

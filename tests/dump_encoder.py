@@ -11,11 +11,14 @@ import numpy as np
 DTYPES = ("none", "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32",
           "int64", "uint64", "bool", "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1", "float8_e8m0")
 PACKED = ("int4", "float4_e2m1")
+# Values by code, as OCP MX defines them; all are float32.
+MX_VALUES = {"float4_e2m1": np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32),
+             "float8_e8m0": np.array([2.0**(code - 127) for code in range(255)] + [np.nan], np.float32)}
 ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
 SUBTASKS = ("aic", "aiv0", "aiv1")
 CAUSES = ("stall", "disk", "corrupt", "device")
-REASONS = ("nobody told which words of the task are tensors", "what was told of the argument is not what the kernel gets")
+REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets")
 REASON_CODES = ("undescribed", "misdescribed")
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))

@@ -193,7 +193,7 @@ class Journal:
             rest = body[at + 32:at + 8 * words]
             key = (task, stage, arg)
             if kind in (6, 7) and key in self.arguments:
-                expect("an argument", f"{key} is there twice", "is there once")
+                expect("an argument", f"{key} appears twice", "is there once")
             if kind == 6:
                 self.arguments[key] = (role, dtype, flags & IN_FLIGHT, struct.unpack_from("<Q", rest)[0])
             elif kind == 7:
@@ -619,7 +619,7 @@ def test_two_at_once(scene, reference):
     processes = [start(scene, VARIANTS[0], directory, "--case", "quick") for _ in range(2)]
     errors = [p.communicate()[1] for p in processes]
     expect("two at once: exit codes", sorted(p.returncode for p in processes), [0, 2])
-    expect("two at once: says so", sum("holds a dump already" in e for e in errors), 1)
+    expect("two at once: says so", sum("already holds a dump" in e for e in errors), 1)
     journal = check_dump("two at once", directory, reference, "quick")
     expect("two at once: all arguments", len(journal.arguments), 240)
 

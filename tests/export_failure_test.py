@@ -74,17 +74,17 @@ def usage(root, dump):
                             (["--format", "zip", "-o", archive], '--format: unknown value "zip"; expected npz or simpler'),
                             (["--format", "npz", "-o", archive, "--as", "bfloat16"], '--as: "bfloat16" is not a dtype of numpy; expected float16'),
                             (["--format", "simpler", "-o", root / "x", "--as", "int8"], "--as cannot be combined with --format simpler, which keeps every dtype"),
-                            (["--format", "npz", "-o", root], "a directory is there already"),
-                            (["--format", "simpler", "-o", dump.directory], "a directory with files in it"),
-                            (["--format", "npz", "-o", "/proc/x.npz"], "cannot make /proc/x.npz"),
+                            (["--format", "npz", "-o", root], "a directory is already there"),
+                            (["--format", "simpler", "-o", dump.directory], "a directory with files is already there"),
+                            (["--format", "npz", "-o", "/proc/x.npz"], "cannot create /proc/x.npz"),
                             (["--format", "npz", "-o", root / "no/such/x.npz"], "No such file or directory"),
-                            (["--format", "simpler", "-o", "/proc/x"], "cannot make /proc/x")):
+                            (["--format", "simpler", "-o", "/proc/x"], "cannot create /proc/x")):
         result = glassbox("export", dump.directory, *arguments, code=2)
         check(f"one sentence with {text!r}", text in result.stderr and result.stdout == "", result.stderr)
     check("usage errors leave nothing", not archive.exists() and not leftovers(root))
     (dump.directory / "csv").write_text("a file")
     result = glassbox("view", dump.directory, "--export", "--format", "csv", code=2)
-    check("a file in the place of the directory", "something else is there" in result.stderr, result.stderr)
+    check("a file in the place of the directory", "something else has that name" in result.stderr, result.stderr)
     (dump.directory / "csv").unlink()
     if os.getuid() == 0 and is_for_others():
         os.chmod(root, 0o755)

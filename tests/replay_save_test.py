@@ -248,7 +248,7 @@ def check_refused():
     taken = root / "taken"
     taken.mkdir()
     (taken / "file").write_text("mine")
-    check_in("taken", "there is a directory with files in it already", refuse("taken", 2, dump, "--task", 0, "--save", taken))
+    check_in("taken", "a directory with files is already there", refuse("taken", 2, dump, "--task", 0, "--save", taken))
     check("taken: untouched", [path.name for path in taken.iterdir()], ["file"])
     for flags in ("-DX=$(shell)", "-DX='a'", "-DX=a#b", "-DX=\\"):
         copy = root / "flags"

@@ -79,7 +79,7 @@ def test_dumps():
         kept = list((where / "kernels").rglob("*"))
         check("kernels", [any(k.read_bytes() == ADD.encode() for k in kept if k.is_file())], [True])
     out, err = run(directory, "--dump-tensor", "-o", str(root / "text"))
-    check("dump line", out.splitlines()[-1], f"dump  {root}/text: 3 records, 256 bytes")
+    check("dump line", out.splitlines()[-1], f"dump  {root}/text: 3 entries, 256 bytes")
     check("dump stderr", err, "")
     out, err = run(directory, "--dump-tensor", "-o", str(root / "text"), code=2)
     check_in("a dump is not written over", str(root / "text"), err)
@@ -109,11 +109,11 @@ def test_dump_options():
     check("args alone", line("args_alone", "--dump-args"), "3 dispatches")
     check("args alone: files", sorted(p.name for p in (root / "args_alone/tensor_dump").glob("*.json")),
            ["args_dump.json", "kernel_args_dump.json"])
-    check("both", line("both", "--dump-args", "--dump-tensor=stats"), "9 records, 0 bytes, 3 dispatches")
-    check("stored once", line("once", "--dump-tensor"), "9 records, 768 bytes (256 bytes stored)")
-    check("stored each time", line("each", "--dump-tensor", "--no-dedup"), "9 records, 768 bytes")
+    check("both", line("both", "--dump-args", "--dump-tensor=stats"), "9 entries, 0 bytes, 3 dispatches")
+    check("stored once", line("once", "--dump-tensor"), "9 entries, 768 bytes (256 bytes stored)")
+    check("stored each time", line("each", "--dump-tensor", "--no-dedup"), "9 entries, 768 bytes")
     check("cut off", line("cut", "--dump-tensor", "--dump-max-tensor", "40", "--no-dedup"),
-           "9 records, 240 bytes; 6 tensors cut off")
+           "9 entries, 240 bytes; 6 tensors truncated")
     check("cut off: bytes", dump_of(root / "cut")[1]["x", "before_dispatch"], x.tobytes()[:40])
     line("little_room", "--dump-tensor", "--dump-arena", "64K", "--dump-buffers", "2", "--dump-stall-timeout", "600")
     check("little room", dump_of(root / "little_room")[1], dump_of(root / "once")[1])
@@ -207,7 +207,7 @@ def test_dump_selection():
         check_in("unmatched, and compared", " ok\n", out)
     for level in ("partial", "hybrid"):
         _, err = run(make("unmarked"), f"--dump-tensor={level}", "-o", str(root / f"unmarked_{level}"))
-        check_in("nothing is marked", "no tensor that a task has is marked to be dumped", err)
+        check_in("nothing is marked", "no tensor of any task is marked for the dump", err)
         check("nothing is marked, once", err.count("\n"), 1)
     host = ORCHESTRATION_ON_HOST
     directory = make("marked_host", changed((["orchestrations"], {"host_build_graph": {"source": "orchestration.c"}})),

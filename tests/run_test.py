@@ -97,7 +97,7 @@ def test_cases_and_rounds():
     check("chosen cases", [(c["name"], c["status"]) for c in document["cases"]], [("large", "ok"), ("small", "ok")])
     check("all", [c["name"] for c in run_json(directory, "--case", "all")["cases"]], ["small", "large", "exact"])
     _, err = run(directory, "--case", "huge", code=2)
-    check("no case", err, f'glassbox run: {directory}/scene.json: there is no case "huge"; there are small, large, exact\n')
+    check("no case", err, f'glassbox run: {directory}/scene.json: unknown case "huge"; the scene has small, large, exact\n')
 
 
 def to_bfloat16(values):

@@ -149,7 +149,7 @@ def good_dump(root):
 
 
 def default_dump(root, dump):
-    check(["verify"], 2, "", ["there is no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
+    check(["verify"], 2, "", ["no dump at outputs/latest", "glassbox run SCENE --dump-tensor"], cwd=root)
     (root / "outputs").mkdir()
     os.symlink(dump.directory, root / "outputs" / "latest")
     check(["verify"], 0, GOOD, cwd=root)
@@ -198,7 +198,7 @@ def told_losses(root):
     check(["recover", dump.directory], 0, ["wrote tensor_dump.json"])
     check(["verify", dump.directory], 0, GOOD + "lost: 5 records, the first of task 2, arg 3, after_completion: "
           "there was no room within the stall timeout\n"
-          "skipped: task 4, kernel softmax: nobody told which words of the task are tensors\n")
+          "skipped: task 4, kernel softmax: the tensors of the task were never described\n")
     document = json.loads(check(["verify", dump.directory, "--json"], 0))
     check_that("losses are in the JSON", document["losses"] == [
         {"task_seq": 2, "arg_index": 3, "stage": "after_completion", "cause": "stall", "count": 5}])
@@ -270,9 +270,9 @@ def other_tools(root):
     (copy / "args_dump.json").write_text(text.replace('"before_dispatch": 13', '"before_dispatch": 12')
                                          .replace('"dropped_records": 0', '"dropped_records": 3'))
     check(["verify", copy], 1, ["bad: 2 problems in", "  count: before_dispatch: expected 13, got 12\n",
-                                "entry 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside of "
+                                "entry 17: task 4, kernel #0, arg 2, after_completion: payload: expected inside the "
                                 "851964 bytes of args.bin, got 65536 bytes at byte 786432\n",
-                                "lost: 3 records: the dump does not tell why\n"])
+                                "lost: 3 records: the dump does not say why\n"])
     losses = json.loads(check(["verify", copy, "--json"], 1))["losses"]
     check_that("a loss of no task", losses == [
         {"task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 3}])
@@ -331,7 +331,7 @@ def odd_names(root):
         "complete": False, "status": "bad\x1b[2J\nend", "kernels": [{"func_id": 1, "name": name}], "tensors": [],
         "skipped": [{"task_seq": 0, "arg_index": None, "kernel": name,
                      "reason": "nobody told which words of the task are tensors"}]}))
-    check(["verify", directory], 0, ["not complete: bad\\x1b[2J\\x0aend\n", "kernel k\\x1b[31m\\xc2\\x9b\u00e9: nobody"])
+    check(["verify", directory], 0, ["not complete: bad\\x1b[2J\\x0aend\n", "kernel k\\x1b[31m\\xc2\\x9b\u00e9: the tensors"])
 
 
 def many_kernels(root):
@@ -347,18 +347,18 @@ def many_kernels(root):
     check(["verify", directory], 2, "", [f"{source}: kernels: has 60000 kernels, more than 1024"])
     manifest["kernels"] = manifest["kernels"][:1024]
     source.write_text(json.dumps(manifest))
-    check(["verify", directory], 0, [f"skipped: task 0, kernel {names[1]}: {reason}\n", "skipped: and 59,980 more lines; --json has all\n"])
+    check(["verify", directory], 0, [f"skipped: task 0, kernel {names[1]}: the tensors of the task were never described\n", "skipped: and 59,980 more lines; --json has all\n"])
 
 
 def refused(root, dump):
     with open(dump.inner / "tensor_dump.rec", "rb") as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
-        check(["verify", dump.directory], 2, "", ["is being written: the run is going on"])
-        check(["recover", dump.directory], 2, "", ["is in use: the run is going on"])
+        check(["verify", dump.directory], 2, "", ["is being written: the run is still going on"])
+        check(["recover", dump.directory], 2, "", ["is in use: the run is still going on"])
         check(["verify", "--json", dump.directory], 2, "", ["is being written"])
     empty = Dump(root / "more", "empty").write(64)
-    check(["verify", empty.directory], 2, "", ["no block that can be read"])
-    check(["recover", empty.directory], 2, "", ["there is no record to keep"])
+    check(["verify", empty.directory], 2, "", ["no readable block"])
+    check(["recover", empty.directory], 2, "", ["no record can be kept"])
     (empty.inner / "tensor_dump.rec").unlink()
     check(["verify", empty.directory], 2, "", ["tensor_dump.rec is missing"])
     check(["verify", root / "nowhere"], 2, "", ["nowhere: No such file or directory", "--dump-tensor"])

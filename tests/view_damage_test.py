@@ -56,18 +56,18 @@ def test_no_dump(root):
     empty = root / "nothing"
     empty.mkdir()
     refused([root / "nowhere"], "looking for a dump at", "nowhere: No such file", "glassbox run SCENE --dump-tensor")
-    refused([empty], "nothing: there is no dump", "glassbox run SCENE --dump-tensor")
-    refused([], "there is no dump at outputs/latest", cwd=empty)
+    refused([empty], "nothing: no dump found", "glassbox run SCENE --dump-tensor")
+    refused([], "no dump at outputs/latest", cwd=empty)
     (empty / "tensor_dump").mkdir()
-    refused([empty], empty / "tensor_dump", "there is none, nor is there a manifest")
+    refused([empty], empty / "tensor_dump", "it does not exist, and there is no manifest")
     (empty / "tensor_dump" / "tensor_dump.bin").write_bytes(b"1234")
-    refused([empty], empty / "tensor_dump", "there is none, nor is there a manifest")
+    refused([empty], empty / "tensor_dump", "it does not exist, and there is no manifest")
     text = root / "text"
     text.write_text("no dump")
-    refused([text], "text: it is no directory")
+    refused([text], "text: it is not a directory")
     (root / "two" / "a" / "tensor_dump").mkdir(parents=True)
     (root / "two" / "b" / "tensor_dump").mkdir(parents=True)
-    refused([root / "two"], "2 dumps are inside (a, b)", "name one of them")
+    refused([root / "two"], "holds 2 dumps (a, b) but no latest", "name one of them")
 
 
 def test_controls(root):
@@ -79,8 +79,8 @@ def test_controls(root):
                            ["recover"], ["replay", "--task", "0"], ["verify"], ["view"]):
         result = glassbox(command, parent, *more)
         check(f"{command}: exit code, stdout, lines", (result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
-        check(f"{command}: names", result.stderr.split(" and no latest")[0],
-              f"glassbox {command}: {parent}: 2 dumps are inside (c\\x1b[31m\\x0a\\xc2\\x9b\u00e9, d)")
+        check(f"{command}: names", result.stderr.split(" but no latest")[0],
+              f"glassbox {command}: {parent} holds 2 dumps (c\\x1b[31m\\x0a\\xc2\\x9b\u00e9, d)")
 
 
 def test_latest(root, dump):
@@ -92,7 +92,7 @@ def test_latest(root, dump):
     check("its inside", view(dump.inner), whole)
     os.remove(root / "work" / "outputs" / "latest")
     os.symlink(root / "gone", root / "work" / "outputs" / "latest")
-    refused([], "there is no dump at outputs/latest", cwd=root / "work")
+    refused([], "no dump at outputs/latest", cwd=root / "work")
 
 
 def test_files(root, dump):
@@ -110,7 +110,7 @@ def test_files(root, dump):
             os.chmod(directory / "tensor_dump" / name, 0)
             refused([directory], name, "Permission denied")
         (directory / "tensor_dump" / name).unlink()
-        refused([directory], name, "there is none" if name == "tensor_dump.rec" else "No such file or directory")
+        refused([directory], name, "it does not exist" if name == "tensor_dump.rec" else "No such file or directory")
     path = root / "directory_tensor_dump.bin" / "tensor_dump" / "tensor_dump.bin"
     for size in (0, 1, 64, len(dump.payload) - 1):
         path.write_bytes(dump.payload[:size])
@@ -249,7 +249,7 @@ def test_wrong_records(root):
     huge = 2**62
     for name, arguments, part in (
             ("negative", {"shape": (-1,)}, "a dimension of its shape is negative"),
-            ("dtype", {"dtype": 99}, "its dtype is none"), ("no_dtype", {"dtype": 0}, "its dtype is none"),
+            ("dtype", {"dtype": 99}, "its dtype is unknown"), ("no_dtype", {"dtype": 0}, "its dtype is unknown"),
             ("nine", {"shape": (1,) * 9}, "its shape has more than 8 dimensions"),
             ("short", {"shape": (1,), "ndims": 4}, "it is too short for its shape"),
             ("stage", {"stage": 2}, "its stage"), ("role", {"role": 3}, "its role"), ("arg", {"arg": 64}, "its arg_index"),

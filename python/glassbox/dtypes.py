@@ -86,7 +86,7 @@ _ROWS = (
     ("float8_e5m2", 8, "float", "u1", Format(1, 5, 2, 15, "ieee"), "float8e5m2 fp8_e5m2 fp8e5m2 f8_e5m2 f8e5m2 e5m2"),
     ("int4", 4, "int", "u1", None, "i4 s4 int4_t"),
     ("float4_e2m1", 4, "float", "u1", Format(1, 2, 1, 1, "finite"),
-     "float4_e2m1fn float4e2m1fn float4e2m1 fp4_e2m1fn fp4_e2m1 fp4e2m1fn fp4e2m1 f4_e2m1fn f4_e2m1 f4e2m1fn f4e2m1 e2m1fn "
+     "float4_e2m1fn float4e2m1fn float4e2m1 fp4_e2m1fn fp4_e2m1 fp4e2m1fn f4_e2m1fn f4_e2m1 f4e2m1fn f4e2m1 e2m1fn "
      "e2m1"),
     ("float8_e8m0", 8, "float", "u1", Format(0, 8, 0, 127, "scale"),
      "float8_e8m0fnu float8e8m0fnu float8e8m0 fp8_e8m0fnu fp8_e8m0 fp8e8m0fnu fp8e8m0 f8_e8m0fnu f8_e8m0 f8e8m0fnu f8e8m0 "

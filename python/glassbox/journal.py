@@ -91,8 +91,8 @@ def _refuse_newer(path: pathlib.Path, heads: Heads) -> None:
     """One record that has to be understood and is not is enough."""
     which = np.flatnonzero(~is_known(heads.type) & (heads.type & MUST_UNDERSTAND != 0))
     if len(which):
-        raise DumpError(f"{path}: at byte {int(heads.at[which[0]]) * 8}: a record has type {heads.type[which[0]]}, which a "
-                        "reader has to understand: reading this dump needs a newer reader")
+        raise DumpError(f"{path}: at byte {int(heads.at[which[0]]) * 8}: a record has type {heads.type[which[0]]}, which this "
+                        "version does not know and must not skip: reading this dump needs a newer reader")
 
 
 def _check_header(path: pathlib.Path, data: np.ndarray) -> int:
@@ -103,7 +103,7 @@ def _check_header(path: pathlib.Path, data: np.ndarray) -> int:
     if version not in (1, 2):
         raise DumpError(f"{path} is a journal of version {version}; this reader knows versions 1 and 2: use a newer one")
     if length != _HEADER_BYTES and (version == 1 or length % 8 or not _HEADER_BYTES < length <= _HEADER_LIMIT):
-        raise DumpError(f"{path}: the header says that it has {length} bytes; version 1 has 64, version 2 a multiple of 8 "
+        raise DumpError(f"{path}: the header claims to have {length} bytes; version 1 has 64, version 2 a multiple of 8 "
                         f"from there to {_HEADER_LIMIT}")
     return length
 
@@ -141,11 +141,11 @@ def _check_head(head: np.ndarray, sequence: int, rest: np.ndarray) -> tuple[int,
     if hashing.is_available() and hashing.xxh3_64(head[:24]) != head_checksum:
         return 0, f"the head of block {sequence} does not have its checksum", True
     if number != sequence:
-        return 0, f"block {number} comes where block {sequence} has to", True
+        return 0, f"block {number} is where block {sequence} should be", True
     if record_bytes < 8 or record_bytes % 8 or record_bytes > _BLOCK_LIMIT:
-        return 0, f"block {sequence} says that it has {record_bytes} bytes of records", False
+        return 0, f"block {sequence} claims to have {record_bytes} bytes of records", False
     if record_bytes > len(rest):
-        return 0, f"block {sequence} is cut off: {len(rest)} of its {record_bytes} bytes of records are there", True
+        return 0, f"block {sequence} is cut off after {len(rest)} of its {record_bytes} bytes of records", True
     if hashing.is_available() and hashing.xxh3_64(rest[:record_bytes]) != checksum:
         return 0, f"the records of block {sequence} do not have their checksum", True
     return record_bytes, "", False

@@ -19,8 +19,8 @@ from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EX
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
 _CAUSES = ("stall", "disk", "corrupt", "device")
-_REASONS = ("nobody told which words of the task are tensors",
-            "what was told of the argument is not what the kernel gets")
+REASONS = ("the tensors of the task were never described",
+           "the description of the argument does not match what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _CHUNK = 16384
 _ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
@@ -232,7 +232,7 @@ class JournalEntries:
             word = int(self.journal.words[at + 4])
             skipped.append({"task_id": self.tasks.id_of(task), "task_seq": task,
                             "arg_index": None if arg == NONE else arg,
-                            "kernel": self.run.kernel_name(word >> 32), "reason": _REASONS[word & 0xFFFFFFFF],
+                            "kernel": self.run.kernel_name(word >> 32), "reason": REASONS[word & 0xFFFFFFFF],
                             "reason_code": _REASON_CODES[word & 0xFFFFFFFF]})
         return skipped
 

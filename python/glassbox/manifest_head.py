@@ -6,6 +6,7 @@ import json
 import unicodedata
 from typing import Any, Callable
 
+from .journal_entries import REASONS
 from .json_text import Repeated, is_text, wrong_inside
 from .manifest_entry import ARGUMENTS_MAX, STAGES, TASK_END
 from .manifest_fields import Faulty, choice, integer, refuse, shorten, text, truth
@@ -26,8 +27,8 @@ _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_forma
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
 _CAUSES = ("stall", "disk", "corrupt", "device", "not told")
-_REASONS = ("nobody told which words of the task are tensors",
-            "what was told of the argument is not what the kernel gets")
+_OLD_REASONS = ("nobody told which words of the task are tensors",  # of 0.1.0
+                "what was told of the argument is not what the kernel gets")
 _REASON_CODES = ("undescribed", "misdescribed")
 _RUN_NUMBERS = ("rank", "round")
 # What one record of a journal holds: the command makes a journal of a manifest.
@@ -36,7 +37,7 @@ _STATUS_BYTES_MAX = (1 << 20) - 104
 
 
 class Head:
-    """Raises Faulty where a member is none that it can be."""
+    """Raises Faulty if a member is not valid."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._check_members(document)
@@ -55,10 +56,10 @@ class Head:
     def _check_members(self, document: dict[str, Any]) -> None:
         for name in sorted(document.names if isinstance(document, Repeated) else ()):
             if name in _KNOWN:
-                raise Faulty(f": {name} is there twice")
+                raise Faulty(f": {name} appears twice")
         for name, value in document.items():
             if not is_text(name):
-                raise Faulty(f": the name {shorten(name)} of a member is no text")
+                raise Faulty(f": the name {shorten(name)} of a member is not text")
             wrong = wrong_inside(value) if name in _KNOWN and name not in ("tensors", "args") else ""
             if wrong:
                 raise Faulty(f": {name}: {wrong}")
@@ -72,8 +73,8 @@ class Head:
     def _find_array(self) -> str:
         found = [name for name in ("tensors", "args") if name in self._document]
         if len(found) != 1 or not isinstance(self._document[found[0]], list):
-            what = "has both of them" if len(found) == 2 else "has neither" if not found else "its one is no array"
-            raise Faulty(f': it is no manifest of a dump: expected is an array "tensors" or "args", and it {what}')
+            what = "has both of them" if len(found) == 2 else "has neither" if not found else "it is not an array"
+            raise Faulty(f': not the manifest of a dump: expected an array "tensors" or "args", and it {what}')
         return found[0]
 
     def _check_form(self) -> None:
@@ -86,13 +87,13 @@ class Head:
     def _object(self, name: str) -> dict[str, Any]:
         value = self._document.get(name)
         if value is not None and not isinstance(value, dict):
-            raise Faulty(f": {name} is {shorten(value)}; expected is an object")
+            raise Faulty(f": {name} is {shorten(value)}; expected an object")
         return value or {}
 
     def _list(self, name: str) -> list[Any] | None:
         value = self._document.get(name)
         if value is not None and not isinstance(value, list):
-            raise Faulty(f": {name} is {shorten(value)}; expected is an array")
+            raise Faulty(f": {name} is {shorten(value)}; expected an array")
         return value
 
     def _bin_file(self) -> str | None:
@@ -129,7 +130,7 @@ class Head:
         return status
 
     def _totals(self) -> dict[str, int]:
-        """Those that are told, by the names of glassbox."""
+        """The totals that are given, by the names of glassbox."""
         told = {}
         for name, other in _TOTALS.items():
             values = [(given, self._get(integer, given)) for given in (name, other) if given]
@@ -141,7 +142,7 @@ class Head:
         return told
 
     def wrong_totals(self, counted: dict[str, Any]) -> list[str]:
-        """What the manifest tells otherwise than its entries have it."""
+        """Totals of the manifest that its entries do not add up to."""
         told = {name: value for name, value in self.totals.items() if name not in _ONLY_TOLD}
         if self._losses is not None and "dropped_records" in self.totals:
             told["dropped_records"] = self.totals["dropped_records"]
@@ -157,7 +158,7 @@ class Head:
         return is_complete and (self.complete is not None or status == "ok"), status
 
     def kernels(self, kernels: Kernels) -> None:
-        """Merges the table of kernels into what entries told of them."""
+        """Merges the table of kernels with what entries say of them."""
         merged = kernels.merge(self._list("kernels") or [])
         whole = {"generator": self.generator, "run": self._object("run"), "dump_level": self.level, "has_args": False,
                  "kernels": merged}
@@ -208,10 +209,10 @@ def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
-    # Older manifests have the sentence alone.
+    # Manifests of 0.1.0 have only a sentence.
     if given.get("reason_code") is None:
-        reason = _REASONS.index(choice(given, "reason", _REASONS))
+        reason = _OLD_REASONS.index(choice(given, "reason", _OLD_REASONS))
     else:
         reason = _REASON_CODES.index(choice(given, "reason_code", _REASON_CODES))
-    return {**place, "kernel": text(given, "kernel"), "reason": _REASONS[reason],
+    return {**place, "kernel": text(given, "kernel"), "reason": REASONS[reason],
             "reason_code": _REASON_CODES[reason]}

@@ -1,4 +1,4 @@
-"""Tasks of a manifest: what their entries tell of them, which has to agree."""
+"""Tasks of a manifest: what their entries say of them must agree."""
 from __future__ import annotations
 
 from .manifest_entry import NO_FUNCTION, Entry
@@ -20,7 +20,7 @@ class Task:
 
     def join(self, entry: Entry) -> None:
         if self.id != entry.task_id:
-            raise Faulty(f".task_id is not what an earlier entry of task_seq {self.number} says")
+            raise Faulty(f".task_id differs from an earlier entry of task_seq {self.number}")
         if self.block_num != (entry.block_num or 0):
             raise Faulty(f".block_num is {entry.block_num}, not the {self.block_num} of an earlier entry of the task")
         if entry.functions == self.functions or entry.functions == _NO_FUNCTIONS:
@@ -28,12 +28,12 @@ class Task:
         if self.functions == _NO_FUNCTIONS:
             self.functions, self.has_subtasks = entry.functions, entry.has_subtasks
         elif self.has_subtasks or entry.has_subtasks:
-            raise Faulty(".func_id is not what an earlier entry of the same task says")
+            raise Faulty(".func_id differs from an earlier entry of the same task")
         else:
             self._add(entry)
 
     def _add(self, entry: Entry) -> None:
-        """Entries that do not tell subtasks may each name some of the kernels."""
+        """Entries without subtasks may each name some of the kernels."""
         joined = list(self.functions)
         for function in entry.functions:
             if function == NO_FUNCTION:
@@ -46,7 +46,7 @@ class Task:
 
 
 class Tasks:
-    """By task_seq where entries have it, which all or none do; else by task_id, numbered as they first appear."""
+    """By task_seq, which all entries have or none; else by task_id, numbered as they first appear."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, Task] = {}

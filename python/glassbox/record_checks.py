@@ -1,4 +1,4 @@
-"""Whether every record of a journal makes sense. A block is taken whole or not at all, so one bad record is enough."""
+"""Whether every record of a journal makes sense. One bad record is enough to refuse its block."""
 from __future__ import annotations
 
 from typing import Iterator
@@ -27,7 +27,7 @@ def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
         for mask, text in group(words, heads.take(slice(0, bad))):
             position = int(np.argmax(mask)) if mask.any() else bad
             if position < bad:
-                bad, reason = position, f"a record makes no sense: {text}"
+                bad, reason = position, f"a record is invalid: {text}"
     return bad, reason
 
 
@@ -52,7 +52,7 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask = np.zeros(len(heads.at), bool)
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
-    yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
+    yield _bad_slots(words, heads), "its block, subtask or slots are not valid for a dispatch"
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ def _of_run_arguments(words: np.ndarray, heads: Heads, ndims: np.ndarray) -> Ite
     is_tensor[which] = words[heads.at[which] + 4]
     yield is_tensor > 1, "it is neither a tensor nor a scalar"
     yield (is_tensor == 1) & (ndims > 8), "its shape has more than 8 dimensions"
-    yield (is_tensor == 1) & (heads.dtype == 0), "its dtype is none"
+    yield (is_tensor == 1) & (heads.dtype == 0), "its dtype is unknown"
     yield (is_tensor == 1) & (heads.words < 6 + ndims), "it is too short for its shape"
 
 
@@ -98,21 +98,21 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     position = np.arange(len(heads.at))
     yield (heads.type == RUN) != (position == 0), "the record of the run is the first one, and no other"
     ends = np.flatnonzero(heads.type == END)
-    yield position > (ends[0] if len(ends) else len(position)), "a record follows the last one"
+    yield position > (ends[0] if len(ends) else len(position)), "a record follows END"
     yield is_known(heads.type) & (heads.task >= _TASK_LIMIT), "its task number is too large"
     is_entry = (heads.type == TENSOR) | (heads.type == SCALAR)
     yield is_entry & (heads.stage > 1), "its stage is neither before nor after"
-    yield is_entry & (heads.role > 2), "its role is none"
-    yield is_entry & (heads.arg > 63), "its arg_index is not that of an argument"
+    yield is_entry & (heads.role > 2), "its role is unknown"
+    yield is_entry & (heads.arg > 63), "its arg_index is too large"
     has_dtype = is_entry | (heads.type == RUN_ARG)
-    yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is none"
-    yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is none"
+    yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is unknown"
+    yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is unknown"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
-    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have, or its core"
-    yield _bad_samples(words, heads), "more than its arena is used"
-    yield _numbers_from(words, heads, LOSS, 4), "its cause is none"
-    yield _numbers_from(words, heads, SKIPPED, 2), "its reason is none"
-    yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is none"
+    yield _bad_executions(words, heads), "its block, subtask, end or core is not valid for an execution"
+    yield _bad_samples(words, heads), "it uses more than its arena holds"
+    yield _numbers_from(words, heads, LOSS, 4), "its cause is unknown"
+    yield _numbers_from(words, heads, SKIPPED, 2), "its reason is unknown"
+    yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is unknown"
 
 
 def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:

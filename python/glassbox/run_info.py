@@ -50,7 +50,7 @@ def parse(journal: Journal) -> RunInfo:
     try:
         document = json_text.parse(journal.text(int(journal.heads.at[0]), 4))
     except (ValueError, RecursionError) as error:
-        raise DumpError(f"{journal.path}: the record of the run is no JSON: {error}") from None
+        raise DumpError(f"{journal.path}: the record of the run is not valid JSON: {error}") from None
     wrong = json_text.wrong_inside(document) or _wrong_member(document)
     if wrong:
         raise DumpError(f"{journal.path}: the record of the run: {wrong}")
@@ -81,7 +81,7 @@ def _wrong_kernel(kernel: dict[str, Any]) -> str:
     if not isinstance(kernel.get("name"), str):
         return "name is not a string"
     if kernel.get("core_type") not in ("aic", "aiv"):
-        return "core_type is none of aic, aiv"
+        return "core_type is neither aic nor aiv"
     if not _is_list_of(kernel.get("signature"), str):
         return "signature is not an array of strings"
     if not _is_list_of(kernel.get("arg_names"), (str, type(None))):

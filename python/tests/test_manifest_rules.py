@@ -11,7 +11,8 @@ TENSOR = {"task_id": "0x11", "func_id": [3], "arg_index": 0, "role": "input", "s
 SCALAR = {"task_id": "0x11", "func_id": [3], "arg_index": 0, "role": "input", "stage": "before_dispatch",
           "kind": "scalar", "dtype": "FLOAT32", "value": 1.5}
 STATS = {"min": -1, "max": 2.5, "mean": 0.1, "nan": 1, "inf": 2, "zero": 3}
-WORDS = "nobody told which words of the task are tensors"
+WORDS = "the tensors of the task were never described"
+OLD_WORDS = "nobody told which words of the task are tensors"
 ABSENT = ...
 
 
@@ -267,9 +268,9 @@ ENTRIES = [
 
 KERNEL = {"func_id": 3, "name": "k"}
 LOSS = {"task_seq": 0, "arg_index": 0, "stage": None, "cause": "stall", "count": 2}
-SKIPPED = {"task_seq": 0, "arg_index": None, "kernel": "k", "reason": WORDS}
-READ_SKIPPED = {"task_id": "0x0000000000000011", **SKIPPED, "reason_code": "undescribed"}
-OTHER_WORDS = "what was told of the argument is not what the kernel gets"
+SKIPPED = {"task_seq": 0, "arg_index": None, "kernel": "k", "reason": OLD_WORDS}
+READ_SKIPPED = {"task_id": "0x0000000000000011", **SKIPPED, "reason": WORDS, "reason_code": "undescribed"}
+OTHER_WORDS = "the description of the argument does not match what the kernel gets"
 # Members of the top, or its whole text; and a word of the sentence, or the members that come of it.
 HEADS = [
     ("nothing but entries", {}, {"losses": [], "skipped": [], "kernels": [], "total_tensors": 1}),

@@ -1,4 +1,4 @@
-/* Size arithmetic that says when it overflows: for every size that comes from outside. */
+/* Size arithmetic that reports overflow, for every size that comes from outside. */
 #ifndef GBX_BASE_CHECKED_H
 #define GBX_BASE_CHECKED_H
 

@@ -34,7 +34,7 @@ bool gbx_doorbell_wait(gbx_doorbell *bell, uint32_t seen, int64_t timeout_ns) {
     int64_t deadline_ns;
     if (timeout_ns < 0)
         timeout_ns = 0;
-    /* A deadline that no clock reaches is none. */
+    /* A deadline that overflows the clock is no deadline. */
     if (!__builtin_add_overflow(gbx_clock_ns(), timeout_ns, &deadline_ns)) {
         deadline = gbx_timespec_of_ns(deadline_ns);
         limit = &deadline;

@@ -1,7 +1,6 @@
 /*
- * A doorbell that sleeps: one side rings after it changed something, the other looks, and sleeps
- * when there was nothing. Built on a futex of one process; a ring that nobody sleeps for is one
- * atomic addition.
+ * A doorbell: one side rings after a change; the other looks for work and sleeps when there is
+ * none. Built on a futex within one process; a ring is one atomic addition when no one sleeps.
  *
  *     for (;;) {
  *         uint32_t seen = gbx_doorbell_read(&bell);
@@ -23,7 +22,7 @@ typedef struct gbx_doorbell {
     _Atomic uint32_t sleepers; /* waiters add and take one */
 } gbx_doorbell;
 
-/* Pairs with gbx_doorbell_ring: what was written before a ring that is counted here is visible. */
+/* Pairs with gbx_doorbell_ring: everything written before a ring counted here is visible. */
 static inline uint32_t gbx_doorbell_read(gbx_doorbell *bell) {
     return atomic_load_explicit(&bell->rings, memory_order_acquire);
 }
@@ -31,7 +30,7 @@ static inline uint32_t gbx_doorbell_read(gbx_doorbell *bell) {
 /* Wakes everyone who sleeps. Any thread, signal handlers too. */
 void gbx_doorbell_ring(gbx_doorbell *bell);
 
-/* Returns at once when the bell was rung since `seen`, else sleeps; false when the time is over. */
+/* Returns at once when the bell was rung since `seen`, else sleeps; false on a timeout. */
 bool gbx_doorbell_wait(gbx_doorbell *bell, uint32_t seen, int64_t timeout_ns);
 
 #endif

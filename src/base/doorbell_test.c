@@ -80,7 +80,7 @@ static void no_time_left_only_looks(void **state) {
 }
 
 /*
- * The values are plain on purpose: thread sanitizer, and a wrong value, tell when a ring does not
+ * The values are plain on purpose: thread sanitizer, or a wrong value, shows when a ring does not
  * make visible what was written before it.
  */
 typedef struct table {

@@ -8,7 +8,7 @@ static const int ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGXCPU,
 
 enum { ENDING_COUNT = sizeof ending / sizeof ending[0] };
 
-/* One that is blocked is kept even if it is ignored, so that has to be asked. */
+/* A blocked signal stays pending even if it is ignored, so ask. */
 static bool is_ignored(int number) {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&

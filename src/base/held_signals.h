@@ -1,8 +1,8 @@
 /*
  * The signals that end a program from outside (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE,
- * SIGALRM, SIGUSR1, SIGUSR2), held back while something is made that must not be left half done.
- * They are blocked, not handled: work asks at its own pace whether one has come, cleans up, and
- * lets it through, which then ends the program as it would have.
+ * SIGALRM, SIGUSR1, SIGUSR2), held back during work that must not be left half done. They are
+ * blocked, not handled: the work asks now and then whether one has come, cleans up, and releases
+ * it; then it ends the program as usual.
  */
 #ifndef GBX_BASE_HELD_SIGNALS_H
 #define GBX_BASE_HELD_SIGNALS_H
@@ -13,20 +13,20 @@
 #include "base/status.h"
 
 typedef struct gbx_held_signals {
-    sigset_t held;   /* without those that the program ignores */
-    sigset_t before; /* what was blocked already */
+    sigset_t held;   /* without those the program ignores */
+    sigset_t before; /* what was already blocked */
 } gbx_held_signals;
 
-/* Of the calling thread and those that it starts from here on; others, started before, would still
- * take them. */
+/* For the calling thread and the threads it starts from here on. Threads started earlier still take
+ * them. */
 void gbx_signals_hold(gbx_held_signals *out_signals);
 
-/* Lets those that have come through. */
+/* Lets pending signals through. */
 void gbx_signals_release(const gbx_held_signals *signals);
 
 bool gbx_signals_have_come(const gbx_held_signals *signals);
 
-/* Fails with GBX_IO once one has come. Takes NULL, for which none comes. */
+/* Fails with GBX_IO once one has come. NULL: none is held, never fails. */
 GBX_MUST_USE gbx_status gbx_signals_check(const gbx_held_signals *signals);
 
 #endif

@@ -25,7 +25,7 @@ static int handle_all(void **state) {
     return 0;
 }
 
-static void one_that_came_is_told_and_acts_at_the_release(void **state) {
+static void one_that_came_is_seen_and_acts_at_the_release(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT; ++i) {
         gbx_held_signals signals;
@@ -92,7 +92,7 @@ static void threads_that_are_started_later_hold_them_too(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(one_that_came_is_told_and_acts_at_the_release, handle_all),
+        cmocka_unit_test_setup(one_that_came_is_seen_and_acts_at_the_release, handle_all),
         cmocka_unit_test_setup(one_that_is_ignored_never_comes, handle_all),
         cmocka_unit_test_setup(one_that_was_blocked_stays_blocked, handle_all),
         cmocka_unit_test_setup(threads_that_are_started_later_hold_them_too, handle_all),

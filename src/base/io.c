@@ -81,8 +81,8 @@ static gbx_status read_open_file(int fd, const char *path, size_t max_bytes, cha
         return gbx_fail(GBX_IO, "cannot read %s: it is %s", path,
                         S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
     if ((uint64_t)about.st_size > max_bytes)
-        return gbx_fail(GBX_OUT_OF_RANGE, "%s has %jd bytes, more than the %zu that it may have",
-                        path, (intmax_t)about.st_size, max_bytes);
+        return gbx_fail(GBX_OUT_OF_RANGE, "%s has %jd bytes; at most %zu are allowed", path,
+                        (intmax_t)about.st_size, max_bytes);
     size_t capacity = (size_t)about.st_size;
     char *bytes = malloc(capacity + 1);
     if (!bytes)

@@ -89,7 +89,7 @@ static void offsets_are_kept(void **state) {
     unlink(path);
 }
 
-static void failures_are_told_apart(void **state) {
+static void failures_are_distinguished(void **state) {
     (void)state;
     size_t count = 0;
     char byte = 0;
@@ -120,7 +120,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pipe_is_read_whole_in_spite_of_signals),
         cmocka_unit_test(offsets_are_kept),
-        cmocka_unit_test(failures_are_told_apart),
+        cmocka_unit_test(failures_are_distinguished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

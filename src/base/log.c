@@ -40,8 +40,9 @@ gbx_log_level gbx_log_get_level(void) {
     bool is_known = !wanted || gbx_log_parse_level(wanted, &chosen);
     gbx_log_set_level(chosen);
     if (!is_known)
-        gbx_log_warning("GLASSBOX_LOG=%s is none of error, warning, info, debug; using warning",
-                        wanted);
+        gbx_log_warning(
+            "GLASSBOX_LOG=%s is unknown; expected error, warning, info or debug; using warning",
+            wanted);
     return chosen;
 }
 

@@ -20,10 +20,10 @@ typedef enum gbx_log_level {
 void gbx_log_set_level(gbx_log_level level);
 gbx_log_level gbx_log_get_level(void);
 
-/* False, and nothing changed, when the name is no level. */
+/* False, and nothing changed, when no level has that name. */
 bool gbx_log_parse_level(const char *name, gbx_log_level *out_level);
 
-/* One line, written with one call, so that lines of threads and processes do not mix. */
+/* One line, written with one call so that lines of different threads and processes do not mix. */
 void gbx_log_write(gbx_log_level level, const char *format, ...) GBX_PRINTF(2, 3);
 
 #define gbx_log_error(...) gbx_log_write(GBX_LOG_ERROR, __VA_ARGS__)

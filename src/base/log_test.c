@@ -80,12 +80,13 @@ static void level_starts_from_the_environment(void **state) {
     }
 }
 
-static void unknown_level_in_the_environment_is_said_once(void **state) {
+static void unknown_level_in_the_environment_is_reported_once(void **state) {
     (void)state;
     capture captured;
     assert_int_equal(level_of_fresh_process("loud", &captured), GBX_LOG_WARNING);
-    assert_string_equal(captured.text, "glassbox: warning: GLASSBOX_LOG=loud is none of error, "
-                                       "warning, info, debug; using warning\n");
+    assert_string_equal(captured.text, "glassbox: warning: GLASSBOX_LOG=loud is unknown; "
+                                       "expected error, "
+                                       "warning, info or debug; using warning\n");
 }
 
 static void level_names_are_parsed_exactly(void **state) {
@@ -155,7 +156,7 @@ static void over_long_line_ends_with_dots(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(level_starts_from_the_environment),
-        cmocka_unit_test(unknown_level_in_the_environment_is_said_once),
+        cmocka_unit_test(unknown_level_in_the_environment_is_reported_once),
         cmocka_unit_test(level_names_are_parsed_exactly),
         cmocka_unit_test(only_lines_up_to_the_level_are_written),
         cmocka_unit_test(over_long_line_ends_with_dots),

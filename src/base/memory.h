@@ -1,4 +1,4 @@
-/* Heap memory of the host: arrays that grow, and the one sentence for when there is none left. */
+/* Heap memory on the host: arrays that grow, and the message for running out of memory. */
 #ifndef GBX_BASE_MEMORY_H
 #define GBX_BASE_MEMORY_H
 
@@ -19,7 +19,8 @@ GBX_MUST_USE gbx_status gbx_status_make_memory(const char *file, int line, const
 /*
  * Makes room for `needed` items in an array from malloc, which at least doubles when it grows.
  * `array` is the address of the pointer to its first item; that pointer and *capacity change
- * together. False, with everything as it was, when memory is out or the size does not fit 64 bits.
+ * together. False, with everything as it was, when out of memory or when the size does not fit in
+ * 64 bits.
  */
 GBX_MUST_USE bool gbx_array_grow(void *array, uint64_t *capacity, uint64_t needed,
                                  size_t item_bytes);

@@ -53,7 +53,7 @@ static gbx_status drain(int out_fd, int err_fd, text *out, text *err) {
     return NULL;
 }
 
-/* Signals are to a child as to any program, whatever is blocked or ignored here. */
+/* A child has default signal handling, whatever is blocked or ignored here. */
 static void init_attributes(posix_spawnattr_t *attributes, int flags) {
     sigset_t none;
     sigset_t all;
@@ -85,10 +85,11 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
     int status;
     pid_t ended = (pid_t)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     if (ended < 0 && errno == ECHILD)
-        return gbx_fail(GBX_IO,
-                        "waiting for %s: this program ignores SIGCHLD or reaps all children, so "
-                        "how it ended is not known; set SIGCHLD to its default meanwhile",
-                        program);
+        return gbx_fail(
+            GBX_IO,
+            "waiting for %s: this program ignores SIGCHLD or reaps all children, so its exit "
+            "status is unknown; set SIGCHLD to its default meanwhile",
+            program);
     if (ended < 0)
         return gbx_fail(GBX_IO, "waiting for %s: %s", program, strerror(errno));
     out_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -111,7 +112,7 @@ static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
     text out = {0};
     text err = {0};
     gbx_status status = drain(out_pipe[0], err_pipe[0], &out, &err);
-    close(out_pipe[0]); /* before waiting: a program must not be held up by a pipe nobody reads */
+    close(out_pipe[0]); /* before waiting: a program must not block on a pipe that nobody reads */
     close(err_pipe[0]);
     out_result->out_text = out.bytes;
     out_result->out_size = out.size;
@@ -157,9 +158,9 @@ void gbx_process_result_free(gbx_process_result *result) {
     *result = (gbx_process_result){.exit_code = -1};
 }
 
-/* --- programs of ours --- */
+/* --- our own programs --- */
 
-/* `descriptors` lie beyond all places that they get. */
+/* `descriptors` are above all the numbers they get in the child. */
 static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -183,7 +184,7 @@ static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *ou
     return error;
 }
 
-/* Copies, so that no descriptor lies where another one, or a stream, goes before its turn. */
+/* Copies first, so that no descriptor sits on a number that another one is about to get. */
 int gbx_spawn(const gbx_spawn_order *order, pid_t *out_pid) {
     int copies[GBX_SPAWN_MAX_DESCRIPTORS];
     size_t count = 0;

@@ -1,5 +1,5 @@
-/* Running another program and reading what it says, and starting a program of ours that kernels run
- * in. No shell is involved. */
+/* Running another program and reading its output, and starting one of our programs that runs
+ * kernels. No shell is involved. */
 #ifndef GBX_BASE_PROCESS_H
 #define GBX_BASE_PROCESS_H
 
@@ -18,9 +18,9 @@ typedef struct gbx_process_result {
 } gbx_process_result;
 
 /*
- * Runs `arguments` (the program, found on PATH, first; NULL last) to its end, without standard
- * input. A program that ends badly is a success with its exit code; one that cannot be started is a
- * failure.
+ * Runs `arguments` (first the program, found on PATH; last NULL) until it ends, without standard
+ * input. A program that exits with an error is still a success here, with its exit code; one that
+ * cannot be started is a failure.
  */
 GBX_MUST_USE gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result);
 void gbx_process_result_free(gbx_process_result *result);
@@ -29,17 +29,17 @@ enum { GBX_SPAWN_FIRST_FD = 3, GBX_SPAWN_MAX_DESCRIPTORS = 8 };
 
 typedef struct gbx_spawn_order {
     const char *path;
-    char *const *arguments; /* its name first, NULL last */
-    const int *descriptors; /* open here, whatever their numbers; there GBX_SPAWN_FIRST_FD, ... */
+    char *const *arguments; /* first its name, last NULL */
+    const int *descriptors; /* open here under any number; in the child GBX_SPAWN_FIRST_FD, ... */
     size_t descriptor_count;
-    bool is_output_ours; /* our standard output is not for it: what it prints goes to our standard
+    bool is_output_ours; /* it may not use our standard output: what it prints goes to our standard
                             error, and its input is empty; else it has our standard streams */
 } gbx_spawn_order;
 
 /*
- * The child gets the standard streams and the descriptors of the order, and nothing else of this
- * process: no descriptors, no blocked or ignored signals. A process group of its own keeps Ctrl-C
- * for us. Returns 0, or the number of the error.
+ * The child gets the standard streams and the descriptors of the order, and nothing else from this
+ * process: no other descriptors, no blocked or ignored signals. It has its own process group, so
+ * Ctrl-C reaches only us. Returns 0 or an errno.
  */
 int gbx_spawn(const gbx_spawn_order *order, pid_t *out_pid);
 

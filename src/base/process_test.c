@@ -69,7 +69,8 @@ static void zero_bytes_of_the_output_are_kept(void **state) {
     gbx_process_result_free(&result);
 }
 
-/* One after the other fills a pipe that nobody reads, unless both are read at the same time. */
+/* Reading them one after the other would fill the unread pipe: both must be read at the same
+ * time. */
 static void large_outputs_do_not_lock_up(void **state) {
     (void)state;
     static const char *const orders[] = {"out; err", "err; out", "out & err & wait"};

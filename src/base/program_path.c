@@ -18,7 +18,8 @@ static bool own_directory(char out_path[PATH_MAX]) {
     Dl_info info;
     char file[PATH_MAX];
     bool is_known = dladdr((const void *)(uintptr_t)&own_directory, &info) && info.dli_fname;
-    /* Of the program itself the name is argv[0], which may have meant another working directory. */
+    /* For the program itself the name is argv[0], which may be relative to an earlier working
+     * directory. */
     if (!(is_known && strchr(info.dli_fname, '/') && realpath(info.dli_fname, file)) &&
         !realpath("/proc/self/exe", file))
         return false;
@@ -27,7 +28,7 @@ static bool own_directory(char out_path[PATH_MAX]) {
     return true;
 }
 
-/* False, with the path unspecified, where it is too long or no program. */
+/* False, with the path unspecified, when it is too long or not a program. */
 static bool is_program_at(const char *directory, const char *place, const char *program,
                           char out_path[PATH_MAX]) {
     int length = snprintf(out_path, PATH_MAX, "%s%s%s", directory, place, program);
@@ -52,6 +53,6 @@ gbx_status gbx_program_path_find(const gbx_program_path_query *name, char out_pa
                 return NULL;
     if (is_program_at(GBX_LIBEXEC_DIR, "/", name->program, out_path))
         return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "%s: there is no %s beside %s nor in %s; set %s to its path",
-                    name->doing, name->program, directory, GBX_LIBEXEC_DIR, name->variable);
+    return gbx_fail(GBX_NOT_FOUND, "%s: no %s beside %s or in %s; set %s to its path", name->doing,
+                    name->program, directory, GBX_LIBEXEC_DIR, name->variable);
 }

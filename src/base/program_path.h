@@ -1,4 +1,4 @@
-/* Where the programs are that glassbox starts: glassbox-chip, glassbox-call. */
+/* Finds the programs that glassbox starts: glassbox-chip, glassbox-call. */
 #ifndef GBX_BASE_PROGRAM_PATH_H
 #define GBX_BASE_PROGRAM_PATH_H
 
@@ -8,15 +8,14 @@
 
 typedef struct gbx_program_path_query {
     const char *program;    /* "glassbox-chip" */
-    const char *variable;   /* of the environment, that may name its path: "GLASSBOX_CHIP" */
+    const char *variable;   /* environment variable that may give its path: "GLASSBOX_CHIP" */
     const char *doing;      /* what failures begin with: "starting the chip" */
-    const char *configured; /* the path that the caller was given; NULL for none */
+    const char *configured; /* a path given to the caller; NULL for none */
 } gbx_program_path_query;
 
 /*
- * What is configured counts, then the variable; else it lies beside the library or program that
- * holds this code (a build tree), or in libexec (installed, wherever the prefix is). Fails with
- * GBX_NOT_FOUND.
+ * Uses the configured path, then the variable; else looks beside the library or program that holds
+ * this code (a build tree) and in libexec (installed, under any prefix). Fails with GBX_NOT_FOUND.
  */
 GBX_MUST_USE gbx_status gbx_program_path_find(const gbx_program_path_query *name,
                                               char out_path[PATH_MAX]);

@@ -56,15 +56,15 @@ static void what_is_named_has_to_be_a_program(void **state) {
                  "./plain, named by GLASSBOX_TEST_PROGRAM, cannot be run: Permission denied");
 }
 
-static void what_is_nowhere_is_told(void **state) {
+static void a_missing_program_is_reported(void **state) {
     (void)state;
     char path[PATH_MAX];
     assert_fails(gbx_program_path_find(&query, path), GBX_NOT_FOUND,
-                 "starting it: there is no no-such-program beside ",
+                 "starting it: no no-such-program beside ",
                  "; set GLASSBOX_TEST_PROGRAM to its path");
 }
 
-/* This test is a program, so it lies beside itself. */
+/* This test is a program, so it is found beside itself. */
 static void a_program_beside_us_is_found(void **state) {
     (void)state;
     char own[PATH_MAX];
@@ -84,7 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_configured_counts_first, enter, leave),
         cmocka_unit_test_setup_teardown(what_is_named_has_to_be_a_program, enter, leave),
-        cmocka_unit_test_setup_teardown(what_is_nowhere_is_told, enter, leave),
+        cmocka_unit_test_setup_teardown(a_missing_program_is_reported, enter, leave),
         cmocka_unit_test_setup_teardown(a_program_beside_us_is_found, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

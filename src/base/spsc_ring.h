@@ -6,10 +6,10 @@
  * Capacity is a power of two, 1 or more, and `slots` has that many items. A full ring takes
  * nothing: the push returns false (or fewer than asked), and the caller counts a loss or waits.
  *
- * A peer that scribbles on the ring can make items wrong, lost or repeated, but no call indexes
+ * A peer that overwrites the ring can make items wrong, lost or repeated, but no call indexes
  * outside the slots, copies more than the capacity, or loops on what it reads: each index is read
- * once and masked, and a distance that cannot be is taken for full (push) or empty (pop). A reader
- * who wants to know asks gbx_spsc_count.
+ * once and masked, and an impossible distance counts as full (push) or empty (pop). gbx_spsc_count
+ * reveals such damage.
  */
 #ifndef GBX_BASE_SPSC_RING_H
 #define GBX_BASE_SPSC_RING_H
@@ -53,8 +53,8 @@ static inline void gbx_spsc_init(gbx_spsc_ring *ring) {
 }
 
 /*
- * Items in the ring: for the consumer at least, for the producer at most so many. Not clamped:
- * more than the capacity means that someone scribbled on the ring.
+ * Items in the ring: a lower bound for the consumer, an upper bound for the producer. Not clamped:
+ * more than the capacity means that someone overwrote the ring.
  */
 static inline uint64_t gbx_spsc_count(const gbx_spsc_ring *ring) {
     /* Acquire pairs with the release of `head` and `tail` in the pops and pushes. */
@@ -116,7 +116,7 @@ static inline bool gbx_spsc_try_pop(gbx_spsc_ring *ring, const uint64_t *slots, 
     return true;
 }
 
-/* Items from `position` to the end of the slots, where a copy has to turn to the start. */
+/* Items from `position` to the end of the slots, where a copy must wrap around. */
 static inline uint64_t gbx_spsc_until_turn(uint64_t capacity, uint64_t position, uint64_t count) {
     uint64_t left = capacity - (position & (capacity - 1));
     return left < count ? left : count;

@@ -45,9 +45,12 @@ gbx_status gbx_output_open(gbx_output *output, int fd, const gbx_held_signals *s
 }
 
 gbx_status gbx_output_fail(const char *name, int error) {
-    const char *advice = error == ENOSPC || error == EDQUOT ? "; free some room and try again"
-                         : error == EFBIG ? "; a limit (ulimit -f) or the file system stops it"
-                                          : "";
+    const char *advice =
+        error == ENOSPC || error == EDQUOT ? "; free some space and try again"
+        : error == EFBIG
+            ? "; raise the file size limit (ulimit -f), or use a file system that allows larger "
+              "files"
+            : "";
     return gbx_fail(GBX_LOST, "cannot write %s: %s%s", name, strerror(error), advice);
 }
 
@@ -65,13 +68,13 @@ gbx_status gbx_output_close(gbx_output *output, const char *name, gbx_status sta
 
 /* --- making --- */
 
-static const char has_files[] = "there is a directory with files in it already";
+static const char has_files[] = "a directory with files is already there";
 
 static bool is_own_link(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* `path`, or what it is a link to, without slashes at its end. */
+/* `path`, or the target of the link there, without trailing slashes. */
 static char *final_path(const char *path) {
     struct stat about;
     char *final = lstat(path, &about) == 0 && S_ISLNK(about.st_mode) ? realpath(path, NULL) : NULL;
@@ -123,7 +126,7 @@ static gbx_status create(const char *path, int (*make)(const char *path), gbx_st
     if (!staging->path || asprintf(&staging->temporary, "%s.partial-XXXXXX", staging->path) < 0) {
         staging->temporary = NULL;
         free_staging(staging);
-        return gbx_fail_memory("making %s", path);
+        return gbx_fail_memory("creating %s", path);
     }
     char *suffix = staging->temporary + strlen(staging->temporary) - SUFFIX_LETTERS;
     *out_fd = -1;
@@ -138,15 +141,15 @@ static gbx_status create(const char *path, int (*make)(const char *path), gbx_st
         return NULL;
     int error = errno;
     free_staging(staging);
-    return gbx_fail(GBX_IO, "cannot make %s: %s", path, strerror(error));
+    return gbx_fail(GBX_IO, "cannot create %s: %s", path, strerror(error));
 }
 
 gbx_status gbx_staging_create_file(const char *path, gbx_staging *out_staging, int *out_fd) {
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-        return gbx_fail(GBX_IO, "cannot make %s: %s there already; the name of a file is expected",
-                        path,
-                        S_ISDIR(about.st_mode) ? "a directory is" : "something that is no file is");
+        return gbx_fail(
+            GBX_IO, "cannot create %s: %s already there; expected the name of a file", path,
+            S_ISDIR(about.st_mode) ? "a directory is" : "something other than a file is");
     return create(path, open_file, out_staging, out_fd);
 }
 
@@ -155,7 +158,8 @@ gbx_status gbx_staging_create_directory(const char *path, gbx_staging *out_stagi
     int fd;
     bool is_there = stat(path, &about) == 0;
     if (is_there && !S_ISDIR(about.st_mode))
-        return gbx_fail(GBX_IO, "cannot make the directory %s: something else is there", path);
+        return gbx_fail(GBX_IO, "cannot create the directory %s: something else has that name",
+                        path);
     if (is_there && access(path, W_OK | X_OK) != 0)
         return gbx_fail(GBX_IO, "cannot write to the directory %s: %s", path, strerror(errno));
     GBX_TRY(create(path, make_directory, out_staging, &fd));
@@ -167,8 +171,7 @@ gbx_status gbx_staging_check_free(const char *path) {
     struct stat about;
     DIR *files = opendir(path);
     if (!files && stat(path, &about) == 0)
-        return gbx_fail(GBX_IO,
-                        "cannot make %s: it is there already, and is no directory that can be read",
+        return gbx_fail(GBX_IO, "cannot create %s: it exists and is not a readable directory",
                         path);
     bool is_empty = true;
     for (const struct dirent *file; files && is_empty && (file = readdir(files)) != NULL;)
@@ -177,7 +180,7 @@ gbx_status gbx_staging_check_free(const char *path) {
         closedir(files);
     if (is_empty)
         return NULL;
-    return gbx_fail(GBX_IO, "cannot make %s: %s; name a new one, or remove it", path, has_files);
+    return gbx_fail(GBX_IO, "cannot create %s: %s; name a new one, or remove it", path, has_files);
 }
 
 gbx_status gbx_staging_open(const gbx_staging *staging, const char *name, int *out_fd) {
@@ -185,12 +188,12 @@ gbx_status gbx_staging_open(const gbx_staging *staging, const char *name, int *o
         openat(staging->directory, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
     if (*out_fd >= 0)
         return NULL;
-    return gbx_fail(GBX_LOST, "cannot make %s/%s: %s", staging->path, name, strerror(errno));
+    return gbx_fail(GBX_LOST, "cannot create %s/%s: %s", staging->path, name, strerror(errno));
 }
 
 /* --- finishing --- */
 
-/* Until none is left: one that goes away while its directory is read may hide another. */
+/* Repeats until none is left: moving one while the directory is read may hide another. */
 static int move_files(int directory, int to) {
     int fd = dup(directory);
     DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
@@ -223,7 +226,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
     return 0;
 }
 
-/* With folders of its own. Again where something is left, for the same reason. */
+/* With its folders. Repeats while something is left, for the same reason. */
 static void remove_staging(const gbx_staging *staging) {
     struct stat about;
     for (int i = 0; i < ATTEMPTS && lstat(staging->temporary, &about) == 0; ++i)
@@ -234,17 +237,18 @@ static gbx_status publish(const gbx_staging *staging, gbx_publishing how) {
     if (rename(staging->temporary, staging->path) == 0)
         return NULL;
     if (how == GBX_PUBLISH_WHOLE && (errno == ENOTEMPTY || errno == EEXIST))
-        return gbx_fail(GBX_IO, "cannot make %s: %s", staging->path, has_files);
+        return gbx_fail(GBX_IO, "cannot create %s: %s", staging->path, has_files);
     if (how == GBX_PUBLISH_WHOLE)
         return gbx_output_fail(staging->path, errno);
-    /* Links were followed when it was begun: one that is there now is not what was looked at. */
+    /* Links were resolved at the start: a link there now is not what was checked. */
     int to = open(staging->path, O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return gbx_fail(GBX_IO, "cannot open the directory %s: %s", staging->path, strerror(errno));
     int error = move_files(staging->directory, to);
     close(to);
     if (error)
-        return gbx_fail(GBX_IO, "cannot move all files into %s: %s; those that are there are whole",
+        return gbx_fail(GBX_IO,
+                        "cannot move all files into %s: %s; those already moved are complete",
                         staging->path, strerror(error));
     rmdir(staging->temporary);
     return NULL;

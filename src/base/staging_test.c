@@ -133,14 +133,21 @@ static void places_that_cannot_be_are_refused(void **state) {
     gbx_staging staging;
     int fd;
     put(at("file"), "x");
-    assert_fails(gbx_staging_create_file(root, &staging, &fd), GBX_IO, "a directory is there");
-    assert_fails(gbx_staging_create_file("/dev/null", &staging, &fd), GBX_IO, "that is no file");
+    assert_fails(gbx_staging_create_file(root, &staging, &fd), GBX_IO,
+                 "a directory is already "
+                 "there");
+    assert_fails(gbx_staging_create_file("/dev/null", &staging, &fd), GBX_IO,
+                 "something other "
+                 "than a file is already there");
     assert_fails(gbx_staging_create_file(at("no/name"), &staging, &fd), GBX_IO, "No such file");
-    assert_fails(gbx_staging_create_directory(at("file"), &staging), GBX_IO, "something else is");
+    assert_fails(gbx_staging_create_directory(at("file"), &staging), GBX_IO,
+                 "something else has "
+                 "that name");
     assert_fails(gbx_staging_create_directory(at("file/name"), &staging), GBX_IO,
                  "Not a directory");
-    assert_fails(gbx_staging_check_free(root), GBX_IO, "with files in it");
-    assert_fails(gbx_staging_check_free(at("file")), GBX_IO, "no directory");
+    assert_fails(gbx_staging_check_free(root), GBX_IO, "a directory with files is already there");
+    assert_fails(gbx_staging_check_free(at("file")), GBX_IO,
+                 "it exists and is not a readable directory");
     assert_ok(gbx_staging_check_free(at("new")));
     assert_int_equal(count_names(root, ""), 1);
 }
@@ -174,7 +181,9 @@ static void a_directory_with_files_is_not_replaced(void **state) {
     fill_folder(&staging);
     assert_int_equal(mkdir(at("out"), 0777), 0); /* somebody was quicker */
     put(at("out/mine"), "kept");
-    assert_fails(gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, NULL), GBX_IO, "with files in it");
+    assert_fails(gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, NULL), GBX_IO,
+                 "a directory "
+                 "with files is already there");
     check_file(at("out/mine"), "kept");
     assert_int_equal(count_names(root, ""), 1);
 }
@@ -244,8 +253,8 @@ static void fill(FILE *stream) {
     fwrite(bytes, 1, sizeof bytes, stream);
 }
 
-/* A write that fails is told at the close, whatever failed for it in the meantime. */
-static void a_failed_write_is_told(void **state) {
+/* A write that fails is reported at the close, whatever else failed because of it. */
+static void a_failed_write_is_reported(void **state) {
     (void)state;
     gbx_staging staging;
     gbx_output output;
@@ -306,7 +315,7 @@ int main(void) {
         TEST(a_merge_that_fails_tells_so),
         TEST(a_link_that_came_meanwhile_is_not_followed),
         TEST(what_is_discarded_is_gone),
-        TEST(a_failed_write_is_told),
+        TEST(a_failed_write_is_reported),
         TEST(a_signal_stops_the_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,24 +19,24 @@
     gbx_status_never_null(gbx_status_make(__FILE__, __LINE__, (code), __VA_ARGS__))
 
 /*
- * Never NULL: when memory is out, a constant status that says so. `file` must be a string literal.
+ * Never NULL: when out of memory, a constant status that says so. `file` must be a string literal.
  * `code` is not GBX_OK.
  */
 GBX_MUST_USE gbx_status gbx_status_make(const char *file, int line, gbx_code code,
                                         const char *format, ...) GBX_PRINTF(4, 5);
 
-/* Tells compilers and analyzers what is so: a failure is never NULL. */
+/* Lets compilers and analyzers know that a failure is never NULL. */
 static inline gbx_status gbx_status_never_null(gbx_status status) {
     if (!status)
         __builtin_unreachable();
     return status;
 }
 
-/* Consumes `status` and gives it back with a sentence in front: "opening chip: no such file". */
+/* Consumes `status` and returns it with a sentence in front: "opening chip: no such file". */
 GBX_MUST_USE gbx_status gbx_status_annotate(gbx_status status, const char *format, ...)
     GBX_PRINTF(2, 3);
 
-/* Keeps the first failure of two and frees the other: for cleaning up on the way out. */
+/* Keeps the first of two failures and frees the other, for cleanup on the way out. */
 GBX_MUST_USE gbx_status gbx_status_first(gbx_status first, gbx_status second);
 
 /* The exit codes of every command. Where several hold: 2, then 3, then 4, then 1. */

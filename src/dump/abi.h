@@ -6,8 +6,8 @@
  *
  * Each AICPU thread has a lane: a ring of metadata buffers, which the device fills with lines and
  * the host empties, and a circular arena for payload. Positions in an arena count up and never
- * wrap; the place of one is its remainder by arena_bytes. The host trusts nothing that it reads
- * here, and the device nothing but the setup as it was when the run began.
+ * wrap; a position modulo arena_bytes is its place. The host trusts nothing it reads here, and the
+ * device only its copy of the setup from the start of the run.
  */
 #ifndef GBX_DUMP_ABI_H
 #define GBX_DUMP_ABI_H
@@ -30,7 +30,7 @@
 #define GBX_DUMP_LINE_WORDS 8u
 #define GBX_DUMP_BUFFER_LINES 1024u
 
-enum { GBX_DUMP_CAUSES = GBX_LOSS_UNKNOWN }; /* of loss, that a run of ours can have */
+enum { GBX_DUMP_CAUSES = GBX_LOSS_UNKNOWN }; /* causes of loss that a run can have */
 
 /* Flags of the setup. */
 enum {
@@ -40,10 +40,10 @@ enum {
     GBX_DUMP_BY_BATCH = 1u << 3 /* the host reads only while the device does not write */
 };
 
-/* What the signature of a kernel says of its scalars; GBX_DTYPE_NONE where it says nothing. */
+/* The dtypes of a kernel's scalars from its signature; GBX_DTYPE_NONE where it has none. */
 typedef uint8_t gbx_dump_scalar_dtypes[GBX_MAX_SCALAR_ARGS];
 
-/* Host, before the launch, all of it. */
+/* Written by the host before the launch; `asked` and `done` change during the run. */
 typedef struct gbx_dump_setup {
     uint64_t magic;
     uint32_t flags;
@@ -60,8 +60,8 @@ typedef struct gbx_dump_setup {
     uint32_t filter_count;
     uint32_t reserved;
     gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
-    /* BY_BATCH: the device asks for a copy by counting `asked` up, and rings; the host copies and
-     * then sets `done` to what it saw. */
+    /* BY_BATCH: the device asks for a copy by incrementing `asked`, and rings; the host copies and
+     * then sets `done` to the value it saw. */
     _Alignas(64) _Atomic uint64_t asked; /* device */
     _Alignas(64) _Atomic uint64_t done;  /* host */
 } gbx_dump_setup;
@@ -70,8 +70,8 @@ static_assert(offsetof(gbx_dump_setup, filters) == 88, "layout shared by host an
 static_assert(offsetof(gbx_dump_setup, asked) == 13184, "layout shared by host and device");
 static_assert(sizeof(gbx_dump_setup) == 13312, "layout shared by host and device");
 
-/* A buffer as the queues hold it: its number, how many lines it has, and which of all the buffers
- * that the lane ever filled it is. */
+/* A buffer in a queue: its number, how many lines it has, and its place among all buffers
+ * that the lane ever filled. */
 static inline uint64_t gbx_dump_item(uint32_t buffer, uint32_t lines, uint32_t turn) {
     return (uint64_t)turn << 32 | (uint64_t)lines << 16 | buffer;
 }
@@ -90,14 +90,14 @@ static inline uint32_t gbx_dump_item_turn(uint64_t item) {
 
 #define GBX_DUMP_NO_ITEM UINT64_MAX
 
-/* How much of a payload is kept: whole elements of any dtype. */
+/* How much of a payload is kept: complete elements of any dtype. */
 static inline uint64_t gbx_dump_kept_bytes(uint64_t payload_bytes, uint64_t max_tensor_bytes) {
     if (max_tensor_bytes == 0 || payload_bytes <= max_tensor_bytes)
         return payload_bytes;
     return max_tensor_bytes & ~UINT64_C(7);
 }
 
-/* The most that goes through an arena in one piece. */
+/* The most bytes that go through an arena in one piece. */
 static inline uint64_t gbx_dump_piece_bytes(uint64_t arena_bytes) {
     return (arena_bytes / 4) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
 }
@@ -107,21 +107,22 @@ typedef struct gbx_dump_lane {
     gbx_spsc_ring ready; /* device to host: gbx_dump_item */
     uint64_t free_slots[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
-    /* Of each ready buffer: the low half of the hash of its lines, and where in the arena its
-     * payload ends, so that the room is known though a kernel wrote over the lines. */
+    /* For each ready buffer: the low half of the hash of its lines, and where its payload ends in
+     * the arena, so that the room can be given back even if a kernel wrote over the lines. */
     uint64_t ready_checks[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_ends[GBX_MAX_DUMP_BUFFERS];
-    /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, so that a chip that died leaves it. */
+    /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, for the host to find if the chip
+     * dies. */
     _Alignas(64) _Atomic uint64_t open_item;
-    /* Device, with each buffer that it hands over, and at the end of the thread... */
+    /* Device, with each buffer it hands over and at the end of the thread... */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
     uint64_t lost[GBX_DUMP_CAUSES]; /* records, by cause */
-    uint64_t committed;             /* records, of all kinds, in buffers that were handed over */
-    /* ...and these at the end alone. */
+    uint64_t committed;             /* records of all kinds in buffers that were handed over */
+    /* ...and this only at the end. */
     uint64_t has_ended; /* 1 when the thread has flushed */
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
-    /* Host: positions below it are free to be used again. */
+    /* Host: positions below it are free again. */
     _Alignas(64) _Atomic uint64_t arena_head;
 } gbx_dump_lane;
 static_assert(offsetof(gbx_dump_lane, ready) == 256, "layout shared by host and device");
@@ -138,7 +139,7 @@ typedef enum gbx_dump_kind {
     GBX_DUMP_DONE = 3,
     GBX_DUMP_SCALAR = 4,
     GBX_DUMP_TENSOR = 5,
-    GBX_DUMP_PIECE = 6, /* bytes of a tensor that is too large for the arena; its TENSOR follows */
+    GBX_DUMP_PIECE = 6, /* bytes of a tensor too large for the arena; its TENSOR follows */
     GBX_DUMP_DISPATCH = 7,
     GBX_DUMP_LOSS = 8,
     GBX_DUMP_SKIPPED = 9,
@@ -163,7 +164,7 @@ static inline uint32_t gbx_dump_tensor_words(uint32_t ndims, uint32_t flags) {
     return 2 * ndims + (flags & GBX_DUMP_STATISTICS ? GBX_DUMP_STATISTICS_WORDS : 0);
 }
 
-/* A slot of a dispatch: gbx_dump_slot, and of a tensor data, start_offset, shape, strides. */
+/* A slot of a dispatch: gbx_dump_slot, and for a tensor also data, start_offset, shape, strides. */
 enum { GBX_DUMP_SLOT_WORDS = 2 };
 
 static inline uint32_t gbx_dump_slot_words(uint32_t is_tensor, uint32_t ndims) {
@@ -176,7 +177,7 @@ static inline uint32_t gbx_dump_lines_of(uint32_t words) {
 
 typedef struct gbx_dump_record {
     uint8_t kind;  /* gbx_dump_kind */
-    uint8_t lines; /* of the whole record */
+    uint8_t lines; /* of the complete record */
     uint8_t stage; /* GBX_STAGE_... */
     uint8_t role;
     uint8_t arg_index;
@@ -204,7 +205,7 @@ typedef struct gbx_dump_edges {
 } gbx_dump_edges;
 static_assert(sizeof(gbx_dump_edges) == 64, "layout shared by host and device");
 
-/* DONE is the head alone. */
+/* DONE is only the head. */
 typedef struct gbx_dump_scalar {
     gbx_dump_record head; /* dtype: GBX_DTYPE_NONE where the call did not say */
     uint64_t bits;
@@ -212,7 +213,7 @@ typedef struct gbx_dump_scalar {
 } gbx_dump_scalar;
 static_assert(sizeof(gbx_dump_scalar) == 64, "layout shared by host and device");
 
-/* `words` go on over further lines: shape, strides, then with STATISTICS seven words. */
+/* `words` continue over further lines: shape, strides, then with STATISTICS seven words. */
 typedef struct gbx_dump_tensor {
     gbx_dump_record head;
     uint64_t data;
@@ -227,15 +228,15 @@ static_assert(sizeof(gbx_dump_tensor) == 64, "layout shared by host and device")
 typedef struct gbx_dump_piece {
     gbx_dump_record head;
     uint64_t position; /* a multiple of pages */
-    uint64_t bytes;    /* a multiple of pages, but for the last */
+    uint64_t bytes;    /* a multiple of pages, except for the last piece */
     uint64_t offset;   /* in the payload of the tensor */
     uint64_t total_bytes;
     uint64_t reserved;
 } gbx_dump_piece;
 static_assert(sizeof(gbx_dump_piece) == 64, "layout shared by host and device");
 
-/* `words` go on over further lines: for each of word_count slots a gbx_dump_slot, and after that
- * of a tensor data, start_offset, shape, strides. */
+/* `words` continue over further lines: a gbx_dump_slot for each slot, and after that of a tensor
+ * data, start_offset, shape, strides. */
 typedef struct gbx_dump_dispatch {
     gbx_dump_record head; /* arg_index: how many slots */
     uint32_t func_id;
@@ -262,10 +263,11 @@ static_assert(sizeof(gbx_dump_slot) == 16, "layout shared by host and device");
 
 #define GBX_DUMP_NO_END UINT64_MAX
 
-/* A dispatch ran, with arguments captured or not. Its time is when the kernel was called. */
+/* A dispatch ran, whether its arguments were captured or not. Its time is when the kernel was
+ * called. */
 typedef struct gbx_dump_execution {
     gbx_dump_record head;
-    uint64_t end_ns; /* GBX_DUMP_NO_END: it crashed, or did not come to an end */
+    uint64_t end_ns; /* GBX_DUMP_NO_END: it crashed or did not end */
     uint32_t core_id;
     uint32_t block_idx;
     uint32_t subtask;
@@ -274,11 +276,12 @@ typedef struct gbx_dump_execution {
 } gbx_dump_execution;
 static_assert(sizeof(gbx_dump_execution) == 64, "layout shared by host and device");
 
-/* The waits of one call of the device writer, from its first; and one at the end of a thread. */
+/* The waits of one call of the device writer, from the first one on; and one sample at the end of a
+ * thread. */
 typedef struct gbx_dump_sample {
     gbx_dump_record head;
     uint64_t waited_ns; /* in all */
-    uint64_t used; /* bytes of the arena when the first began; at the end: the most there was */
+    uint64_t used;      /* bytes of the arena when the first wait began; at the end: the maximum */
     uint32_t wait_count;
     uint32_t causes; /* GBX_WAITED_...; 0: the end of the thread */
     uint64_t reserved[2];
@@ -286,7 +289,7 @@ typedef struct gbx_dump_sample {
 static_assert(sizeof(gbx_dump_sample) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_loss {
-    gbx_dump_record head; /* of the first */
+    gbx_dump_record head; /* of the first lost record */
     uint64_t cause;       /* gbx_loss_cause, below GBX_DUMP_CAUSES */
     uint64_t count;
     uint64_t reserved[3];
@@ -294,7 +297,7 @@ typedef struct gbx_dump_loss {
 static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_skipped {
-    gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the whole task */
+    gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the complete task */
     uint64_t reason;      /* gbx_skip_reason */
     uint64_t func_id;
     uint64_t reserved[3];

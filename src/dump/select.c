@@ -22,7 +22,7 @@ bool gbx_dump_filter_matches_task(const gbx_dump_filter *filter, uint64_t task,
 bool gbx_dump_filter_matches_argument(const gbx_dump_filter *filter,
                                       const gbx_dump_candidate *candidate) {
     uint32_t keys = filter->keys;
-    /* A scalar that nobody declared is a uint64. */
+    /* An undeclared scalar is a uint64. */
     uint32_t dtype = candidate->dtype == GBX_DTYPE_NONE ? GBX_UINT64 : candidate->dtype;
     return (!(keys & GBX_FILTER_ARG) || has_bit(filter->args, candidate->arg_index)) &&
            (!(keys & GBX_FILTER_ROLE) || has_bit(filter->roles, candidate->role)) &&

@@ -1,7 +1,7 @@
 /*
- * Which arguments of which tasks are captured, decided before a byte is copied. Filters are parsed
- * on the host (dump/host/filter.h) into a form without pointers that travels through global memory;
- * matching is device code.
+ * Which arguments of which tasks are captured, decided before any byte is copied. Filters are
+ * parsed on the host (dump/host/filter.h) into a form without pointers that travels through global
+ * memory; matching is device code.
  */
 #ifndef GBX_DUMP_SELECT_H
 #define GBX_DUMP_SELECT_H
@@ -45,7 +45,7 @@ typedef struct gbx_dump_filter {
 } gbx_dump_filter;
 static_assert(sizeof(gbx_dump_filter) == 408, "layout shared by host and device");
 
-/* One argument at one stage, as filters see it. A scalar's dtype is the declared one. */
+/* One argument at one stage, as a filter sees it. A scalar's dtype is the declared one. */
 typedef struct gbx_dump_candidate {
     uint8_t arg_index;
     uint8_t kind; /* GBX_KIND_... */
@@ -55,7 +55,7 @@ typedef struct gbx_dump_candidate {
 } gbx_dump_candidate;
 
 /* Whether `func` and `task` of a filter match a task; `func_ids` has GBX_SUBTASK_COUNT entries,
- * GBX_NO_KERNEL for none, of which any may match. */
+ * GBX_NO_KERNEL for none; any of them may match. */
 bool gbx_dump_filter_matches_task(const gbx_dump_filter *filter, uint64_t task,
                                   const uint32_t *func_ids);
 

@@ -146,7 +146,8 @@ static void failure_leaves_nothing(void **state) {
     gbx_status status = gbx_scene_load(directory, &scene);
     char expected[192];
     snprintf(expected, sizeof expected,
-             "%s/scene.json: kernels[0].signature[0]: \"inn\" is none of in, out, inout, scalar",
+             "%s/scene.json: kernels[0].signature[0]: unknown value \"inn\"; expected in, out, "
+             "inout or scalar",
              directory);
     assert_string_equal(gbx_status_message(status), expected);
     assert_int_equal(gbx_status_code(status), GBX_BAD_FORMAT);

@@ -27,7 +27,7 @@ static gbx_status copy_path(const char *path, char **out_path) {
     return *out_path ? NULL : gbx_fail_memory("looking for a dump");
 }
 
-/* Whether DIRECTORY/NAME is there and is of the kind (S_IFDIR, S_IFREG). */
+/* Whether DIRECTORY/NAME exists and is of the kind (S_IFDIR, S_IFREG). */
 static gbx_status look(const char *directory, const char *name, mode_t kind, bool *out_is_there) {
     struct stat about;
     char *path = gbx_dump_path_join(directory, name);
@@ -98,7 +98,7 @@ static gbx_status look_inside(const char *given, struct dirent **entries, int en
         char *path = gbx_dump_path_join(given, name);
         if (!path)
             return gbx_fail_memory("looking for a dump");
-        /* What may not be looked into is not taken for a dump. */
+        /* A directory that cannot be read does not count as a dump. */
         gbx_status_free(is_dump(path, &is_there));
         free(path);
         if (is_there && found->count < 2)
@@ -114,16 +114,16 @@ static int is_no_dot(const struct dirent *entry) {
 
 static gbx_status choose_inside(const char *given, const inside *found, char **out_directory) {
     if (found->count == 0)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "%s: there is no dump: neither tensor_dump/ nor latest nor a directory "
-                        "with tensor_dump/ is inside, nor the manifest of another tool "
-                        "(tensor_dump.json, or args_dump.json with bin_file); " HOW_TO_MAKE,
-                        given);
+        return gbx_fail(
+            GBX_NOT_FOUND,
+            "%s: no dump found: it has no tensor_dump/, no latest, no directory with a "
+            "tensor_dump/ and no manifest of another tool (tensor_dump.json, or args_dump.json "
+            "with bin_file); " HOW_TO_MAKE,
+            given);
     if (found->count > 1)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "%s: %zu dumps are inside (%s, %s%s) and no latest; name one of them",
-                        given, found->count, found->names[0], found->names[1],
-                        found->count > 2 ? "..." : "");
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT, "%s holds %zu dumps (%s, %s%s) but no latest; name one of them",
+            given, found->count, found->names[0], found->names[1], found->count > 2 ? "..." : "");
     *out_directory = gbx_dump_path_join(given, found->names[0]);
     return *out_directory ? NULL : gbx_fail_memory("looking for a dump");
 }
@@ -160,17 +160,18 @@ gbx_status gbx_dump_path_find(const char *given, char **out_directory) {
         GBX_TRY(is_dump(GBX_DUMP_PATH_DEFAULT, &is_there));
         if (is_there)
             return copy_path(GBX_DUMP_PATH_DEFAULT, out_directory);
-        return gbx_fail(GBX_NOT_FOUND, "there is no dump at " GBX_DUMP_PATH_DEFAULT
+        return gbx_fail(GBX_NOT_FOUND, "no dump at " GBX_DUMP_PATH_DEFAULT
                                        " below the current directory; name one, or " HOW_TO_MAKE);
     }
     if (stat(given, &about) != 0)
         return gbx_fail(errno == ENOENT ? GBX_NOT_FOUND : GBX_IO,
                         "looking for a dump at %s: %s; " HOW_TO_MAKE, given, strerror(errno));
     if (!S_ISDIR(about.st_mode))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "looking for a dump at %s: it is no directory; a dump is a directory with "
-                        "tensor_dump/ or a manifest inside",
-                        given);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "looking for a dump at %s: it is not a directory; a dump is a directory that "
+            "contains tensor_dump/ or a manifest",
+            given);
     GBX_TRY(is_outer(given, &is_there));
     if (!is_there)
         GBX_TRY(find_around(given, out_directory));

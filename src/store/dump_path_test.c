@@ -56,7 +56,7 @@ static void check_found(const char *given, const char *expected) {
     free(found);
 }
 
-/* In the root of the test, which is a path without links. */
+/* In the root of the test: a path without links. */
 static void check_found_below_root(const char *given, const char *name) {
     char *resolved = realpath(root, NULL);
     char *expected = gbx_dump_path_join(resolved, name);
@@ -85,7 +85,7 @@ static void a_dump_is_found_from_around_it_and_inside_it(void **state) {
     make_dump("many/two");
     make_dump("many/three");
     assert_fails(gbx_dump_path_find("many", &found), GBX_INVALID_ARGUMENT,
-                 "3 dumps are inside (one, three...)", "name one");
+                 "holds 3 dumps (one, three...) but no latest", "name one");
     assert_null(found);
     assert_int_equal(symlink("two", "many/latest"), 0);
     check_found("many", "many/latest");
@@ -104,7 +104,7 @@ static void the_latest_is_found_without_a_name(void **state) {
     check_found(NULL, "outputs/latest");
 }
 
-static void what_is_no_dump_is_told(void **state) {
+static void what_is_not_a_dump_is_reported(void **state) {
     (void)state;
     char *found;
     make_directory("empty");
@@ -114,11 +114,13 @@ static void what_is_no_dump_is_told(void **state) {
     assert_int_equal(symlink("nowhere", "holder/latest"), 0);
     assert_fails(gbx_dump_path_find("gone", &found), GBX_NOT_FOUND, "at gone: No such file",
                  "glassbox run SCENE --dump-tensor");
-    assert_fails(gbx_dump_path_find("file", &found), GBX_INVALID_ARGUMENT, "file", "no directory");
-    assert_fails(gbx_dump_path_find("empty", &found), GBX_NOT_FOUND, "empty: there is no dump",
-                 "neither tensor_dump/ nor latest", "glassbox run SCENE --dump-tensor");
-    assert_fails(gbx_dump_path_find("holder", &found), GBX_NOT_FOUND, "holder: there is no dump");
-    assert_fails(gbx_dump_path_find("tensor_dump", &found), GBX_NOT_FOUND, "there is no dump");
+    assert_fails(gbx_dump_path_find("file", &found), GBX_INVALID_ARGUMENT,
+                 "at file: it is not a "
+                 "directory");
+    assert_fails(gbx_dump_path_find("empty", &found), GBX_NOT_FOUND, "empty: no dump found",
+                 "it has no tensor_dump/, no latest", "glassbox run SCENE --dump-tensor");
+    assert_fails(gbx_dump_path_find("holder", &found), GBX_NOT_FOUND, "holder: no dump found");
+    assert_fails(gbx_dump_path_find("tensor_dump", &found), GBX_NOT_FOUND, "no dump found");
     assert_fails(gbx_dump_path_find("", &found), GBX_NOT_FOUND, "looking for a dump at");
     assert_null(found);
 }
@@ -131,9 +133,9 @@ static void dumps_of_other_tools_are_found(void **state) {
     make_directory("many/args_dump");
     write_file("many/args_dump/args_dump.json",
                "{\"args\": [{\"name\": \"bin_file\", \"type\": \"tensor\"}]}");
-    assert_fails(gbx_dump_path_find("many/args_dump", &found), GBX_NOT_FOUND, "there is no dump",
+    assert_fails(gbx_dump_path_find("many/args_dump", &found), GBX_NOT_FOUND, "no dump found",
                  "args_dump.json with bin_file");
-    assert_fails(gbx_dump_path_find("many", &found), GBX_NOT_FOUND, "there is no dump");
+    assert_fails(gbx_dump_path_find("many", &found), GBX_NOT_FOUND, "no dump found");
     write_file("many/args_dump/args_dump.json", "{\"args\": [], \"bin_file\"\n: null}");
     check_found("many/args_dump", "many/args_dump");
     check_found("many", "many/args_dump");
@@ -141,7 +143,7 @@ static void dumps_of_other_tools_are_found(void **state) {
     write_file("many/older/tensor_dump.json", "{}");
     check_found("many/older", "many/older");
     assert_fails(gbx_dump_path_find("many", &found), GBX_INVALID_ARGUMENT,
-                 "2 dumps are inside (args_dump, older)");
+                 "holds 2 dumps (args_dump, older) but no latest");
     make_dump("ours");
     write_file("ours/tensor_dump/tensor_dump.json", "{}");
     check_found_below_root("ours/tensor_dump", "ours");
@@ -181,7 +183,8 @@ int main(void) {
                                         enter_directory, leave_directory),
         cmocka_unit_test_setup_teardown(the_latest_is_found_without_a_name, enter_directory,
                                         leave_directory),
-        cmocka_unit_test_setup_teardown(what_is_no_dump_is_told, enter_directory, leave_directory),
+        cmocka_unit_test_setup_teardown(what_is_not_a_dump_is_reported, enter_directory,
+                                        leave_directory),
         cmocka_unit_test_setup_teardown(dumps_of_other_tools_are_found, enter_directory,
                                         leave_directory),
         cmocka_unit_test_setup_teardown(the_end_of_a_large_manifest_is_looked_at, enter_directory,

@@ -30,8 +30,8 @@ struct gbx_reader {
     gbx_reader_totals totals;
     bool has_run;
     gbx_run_info run;
-    gbx_record_end *end;        /* with its text and a zero after it; NULL for none */
-    gbx_record_outcome outcome; /* of it; `ending` is 0 where it has none */
+    gbx_record_end *end;        /* with its text, zero terminated; NULL for none */
+    gbx_record_outcome outcome; /* from END; `ending` is 0 when it has none */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
     gbx_journal_block block; /* the one that gbx_reader_next is in */
@@ -148,7 +148,7 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     const uint64_t *tail = gbx_record_tail(&record->head, &tail_words);
     if (tail_words >= sizeof reader->outcome / 8)
         memcpy(&reader->outcome, tail, sizeof reader->outcome);
-    ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may lie in what was the tail */
+    ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may overwrite the start of the tail */
     return NULL;
 }
 
@@ -195,7 +195,7 @@ static gbx_status take_block(gbx_reader *reader) {
     return NULL;
 }
 
-/* RUN comes first and once, END last: what else is wrong with a block that is whole by itself. */
+/* RUN comes first and once, END last: the check across blocks. */
 static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
     const gbx_journal_block *block = &reader->block;
     bool has_end = reader->end != NULL;
@@ -206,13 +206,12 @@ static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
         if ((record->type == GBX_RECORD_RUN) != is_first) {
             problem->stop = GBX_STOP_BAD_RECORD;
             snprintf(problem->text, sizeof problem->text, "%s",
-                     is_first ? "the first record is not that of the run"
-                              : "the record of the run comes once more");
+                     is_first ? "the first record is not RUN" : "there is a second RUN record");
             return false;
         }
         if (has_end) {
             problem->stop = GBX_STOP_AFTER_END;
-            snprintf(problem->text, sizeof problem->text, "a record follows the last one");
+            snprintf(problem->text, sizeof problem->text, "a record follows END");
             return false;
         }
         has_end = record->type == GBX_RECORD_END;
@@ -223,7 +222,7 @@ static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
 
 /* --- opening --- */
 
-/* The block after the current one. *out_is_whole false at the end, or where something is wrong. */
+/* Loads the next block. *out_is_whole is false at the end or when something is wrong. */
 static gbx_status load_next(gbx_reader *reader, uint64_t end, bool *out_is_whole,
                             gbx_block_problem *out_problem) {
     GBX_TRY(gbx_journal_read_block(reader->fd, reader->path, reader->block_next, end,
@@ -268,11 +267,11 @@ static gbx_status set_path(char out_path[PATH_MAX], const char *directory, const
     return NULL;
 }
 
-/* *out_is_there false, and nothing is open, where the dump has no journal. */
+/* *out_is_there is false, and nothing is open, when the dump has no journal. */
 static gbx_status open_file(gbx_reader *reader, const char *directory, bool *out_is_there) {
     GBX_TRY(set_path(reader->path, directory, "tensor_dump/tensor_dump.rec"));
     GBX_TRY(set_path(reader->payload_path, directory, "tensor_dump/tensor_dump.bin"));
-    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    /* Not blocking: a pipe without a writer is refused, not waited for. */
     reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *out_is_there = reader->fd >= 0;
     if (reader->fd < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -288,14 +287,14 @@ static gbx_status open_file(gbx_reader *reader, const char *directory, bool *out
     return gbx_journal_check_header(reader->fd, reader->path, &reader->header_bytes);
 }
 
-/* The journal that a manifest is made into. */
+/* Converts a manifest into a journal and opens that. */
 static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
     gbx_import import = {.fd = -1};
     bool is_there = false;
     GBX_TRY(gbx_import_find(directory, import.path, &is_there));
     if (!is_there)
         return gbx_fail(GBX_NOT_FOUND,
-                        "cannot open the journal %s: there is none, nor is there a manifest "
+                        "cannot open the journal %s: it does not exist, and there is no manifest "
                         "(tensor_dump.json, or args_dump.json with bin_file) to read instead",
                         reader->path);
     GBX_TRY(gbx_import_read(&import));
@@ -321,10 +320,10 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
         return gbx_fail_memory("reading %s", reader->path);
     GBX_TRY(scan(reader));
     if (!reader->has_run)
-        return gbx_fail(
-            GBX_BAD_FORMAT, "%s has no block that can be read: at offset %" PRIu64 ", %s",
-            reader->path, reader->extent.stop_offset,
-            reader->extent.stop == GBX_STOP_END ? "the file ends" : reader->extent.stop_text);
+        return gbx_fail(GBX_BAD_FORMAT, "%s has no readable block: at offset %" PRIu64 ", %s",
+                        reader->path, reader->extent.stop_offset,
+                        reader->extent.stop == GBX_STOP_END ? "the file ends"
+                                                            : reader->extent.stop_text);
     GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path,
                                      reader->extent.good_bytes));
     gbx_record_index_sort(&reader->index);
@@ -369,7 +368,7 @@ void gbx_reader_close(gbx_reader *reader) {
     free(reader);
 }
 
-/* --- what is known of the whole --- */
+/* --- the dump as a whole --- */
 
 const gbx_reader_origin *gbx_reader_get_origin(const gbx_reader *reader) {
     return &reader->origin;
@@ -405,9 +404,9 @@ gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
         return reader->outcome.ending <= GBX_ENDING_FAILED ? (gbx_run_ending)reader->outcome.ending
                                                            : GBX_ENDING_UNKNOWN;
     /*
-     * Dumps without an outcome (of glassbox 0.1.0, of other tools, manifests without a journal)
-     * have the text of END alone. This is the one place that takes it for more than a text: these
-     * two are what 0.1.0 wrote for a run that was done.
+     * Dumps without an outcome (glassbox 0.1.0, other tools, manifests without a journal) have only
+     * the text of END. This is the only place that interprets it: these two are what 0.1.0 wrote
+     * for a run that finished.
      */
     const char *sentence = gbx_reader_end_text(reader);
     if (strcmp(sentence, "ok") == 0)
@@ -437,8 +436,8 @@ const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader) 
 
 static gbx_status fail_changed(const gbx_reader *reader, uint64_t offset) {
     return gbx_fail(GBX_BAD_FORMAT,
-                    "%s was changed while it was read: at offset %" PRIu64
-                    " lies another record than before",
+                    "%s changed while it was being read: at offset %" PRIu64
+                    ", there is a different record now",
                     reader->path, offset);
 }
 
@@ -471,7 +470,7 @@ gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
     return NULL;
 }
 
-/* Reads a record once more, and checks it once more: the file may have changed. */
+/* Reads and checks a record again: the file may have changed. */
 static gbx_status read_record(gbx_reader *reader, uint64_t offset, const gbx_record **out_record) {
     const void *bytes = NULL;
     GBX_TRY(gbx_journal_pages_get(&reader->pages, offset, sizeof(gbx_record), &bytes));
@@ -514,7 +513,7 @@ uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task) {
     return gbx_record_index_find(&reader->index, task << GBX_TASK_SHIFT);
 }
 
-/* The first `bytes` of the record at `position`, if that has the key. */
+/* Copies the first `bytes` of the record at `position`, if it has the key. */
 static gbx_status copy_found(gbx_reader *reader, uint64_t position, uint64_t key, uint8_t type,
                              void *to, size_t bytes, bool *out_is_found) {
     const gbx_record *record = NULL;
@@ -577,9 +576,9 @@ static gbx_status fail_beyond(gbx_reader *reader) {
                             tensor->bin_offset, reader->payload_path, reader->payload.bytes);
         ++entry;
     }
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "%s: its payload goes on to %" PRIu64 ", but %s ends at %" PRIu64, reader->path,
-                    reader->totals.payload_end, reader->payload_path, reader->payload.bytes);
+    return gbx_fail(
+        GBX_BAD_FORMAT, "%s: the payload should end at %" PRIu64 ", but %s ends at %" PRIu64,
+        reader->path, reader->totals.payload_end, reader->payload_path, reader->payload.bytes);
 }
 
 gbx_status gbx_reader_open_payload(gbx_reader *reader) {

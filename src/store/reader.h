@@ -1,20 +1,19 @@
 /*
  * Reads a dump: its records and their payload.
  *
- * Records come from the journal, DIR/tensor_dump/tensor_dump.rec, the form of which is in format.h;
- * where there is none, from a manifest, ours or one of another tool that writes the same JSON,
- * which is made into a journal in memory (store/import.h) and then read like one.
+ * Records come from the journal, DIR/tensor_dump/tensor_dump.rec (format.h). Without a journal they
+ * come from a manifest, ours or that of another tool that writes the same JSON: it is converted
+ * into a journal in memory (store/import/import.h) and then read like one.
  *
- * All of it is untrusted input. Opening a journal walks over all of it once: every block has its
- * checksum recomputed and every record its sizes checked, up to the first place that does not hold.
- * Records of types that this version does not know are counted, and skipped everywhere below.
- * What lies before that place can be read; what is wrong there is told by gbx_reader_get_extent. A
- * reader keeps 16 bytes for each record that it indexes and a few MiB besides, whatever the
- * journal's size.
+ * All of it is untrusted input. Opening a journal walks over it once and checks the checksum of
+ * every block and the sizes of every record, up to the first place that is wrong. Everything before
+ * that place can be read; gbx_reader_get_extent says what is wrong there. Records of unknown types
+ * are counted, and skipped by all functions below. A reader keeps 16 bytes for each indexed record
+ * and a few MiB besides, whatever the journal's size.
  *
- * One thread uses a reader. Records handed out are whole and checked: the fixed part of their type
- * and all words that ndims, flags and counts announce lie inside of `words`. They live in the
- * reader's memory until its next call.
+ * One thread uses a reader. Records handed out are complete and checked: the fixed part of their
+ * type and all words that ndims, flags and counts announce lie inside `words`. They stay in the
+ * reader's memory until the next call.
  */
 #ifndef GBX_STORE_READER_H
 #define GBX_STORE_READER_H
@@ -32,7 +31,7 @@
 
 typedef struct gbx_reader gbx_reader;
 
-/* What goes into the index of gbx_reader_at, with TASK records wherever it is not empty. */
+/* What the index of gbx_reader_at holds; TASK records are in it unless it is empty. */
 enum {
     GBX_INDEX_NOTHING = 0,
     GBX_INDEX_ARGUMENTS = 1u << 0,  /* SCALAR, TENSOR */
@@ -43,11 +42,11 @@ enum {
 };
 
 /*
- * `directory` is what gbx_dump_path_find gives. Fails with GBX_NOT_FOUND when it holds neither
- * journal nor manifest, GBX_IO when the system refuses, GBX_UNSUPPORTED when it takes a newer
- * version to read it (that of the journal, or a record that has to be understood and is not known),
- * and GBX_BAD_FORMAT when it is no journal or not even its first block, with the RUN record, can be
- * read; of a manifest, when any of it is wrong, with entry and field.
+ * `directory` is what gbx_dump_path_find returns. Fails with GBX_NOT_FOUND when it holds neither
+ * journal nor manifest, GBX_IO when the system refuses, GBX_UNSUPPORTED when only a newer version
+ * can read it (a newer journal, or an unknown record that must not be skipped), and GBX_BAD_FORMAT
+ * when it is not a journal or its first block, with the RUN record, cannot be read; for a manifest,
+ * when anything in it is wrong, naming entry and field.
  */
 GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
                                         gbx_reader **out_reader);
@@ -55,54 +54,51 @@ void gbx_reader_close(gbx_reader *reader); /* takes NULL */
 
 /* --- where it comes from --- */
 
-/* What the dump tells of its records; a journal tells all of it, a manifest what every entry has.
- */
+/* What is known about the records: of a journal everything, of a manifest what every entry has. */
 enum {
     GBX_KNOWN_TASK_SEQ = 1u << 0,   /* if not, tasks are numbered as they first appear */
     GBX_KNOWN_ADDRESSES = 1u << 1,  /* buffer_addr */
     GBX_KNOWN_TIMES = 1u << 2,      /* time_ns and thread */
     GBX_KNOWN_SUBTASKS = 1u << 3,   /* block_num, and which of func_ids is AIC, AIV0, AIV1; if not,
                                       they are the first of three */
-    GBX_KNOWN_STATUS = 1u << 4,     /* how the run ended; if not, END says "ok", and complete where
-                                      nothing is missing */
+    GBX_KNOWN_STATUS = 1u << 4,     /* how the run ended; if not, it counts as "ok" */
     GBX_KNOWN_SPANS = 1u << 5,      /* where and when each task ran, if it did */
     GBX_KNOWN_EXECUTIONS = 1u << 6, /* and each dispatch; if not, a task has an EXECUTION for each
-                                      core it ran on, which all have its start and its end */
+                                       core it ran on, all with the task's start and end */
     GBX_KNOWN_ALL = 0x7f
 };
 
 typedef struct gbx_reader_origin {
     const char *records_path; /* of the journal or the manifest */
-    const char *payload_path; /* of the file that bin_offset is an offset in; "" where a manifest
-                                 has no payload and names none */
+    const char *payload_path; /* of the file that bin_offset refers to; "" when a manifest has no
+                                 payload and names no file */
     bool is_journal;
     unsigned known; /* GBX_KNOWN_... */
 } gbx_reader_origin;
 
-/* Borrowed, like all that follows, until gbx_reader_close. */
+/* Borrowed until gbx_reader_close, like everything below. */
 const gbx_reader_origin *gbx_reader_get_origin(const gbx_reader *reader);
 
 /* --- how much of it is good --- */
 
 typedef enum gbx_reader_stop {
-    GBX_STOP_END = 0,          /* the file ends after a whole block: nothing is wrong */
-    GBX_STOP_CUT = 1,          /* the file ends inside of a block, or zeros follow */
-    GBX_STOP_BAD_MAGIC = 2,    /* no block begins where one has to */
+    GBX_STOP_END = 0,          /* the file ends after a complete block: nothing is wrong */
+    GBX_STOP_CUT = 1,          /* the file ends inside a block, or zeros follow */
+    GBX_STOP_BAD_MAGIC = 2,    /* no block begins where one must */
     GBX_STOP_BAD_CHECKSUM = 3, /* a block's head or records are not what was written */
-    GBX_STOP_BAD_BLOCK = 4,    /* checksums hold, but sizes or counts make no sense */
-    GBX_STOP_BAD_RECORD = 5,   /* checksums hold, but a record makes no sense */
+    GBX_STOP_BAD_BLOCK = 4,    /* checksums match, but sizes or counts are invalid */
+    GBX_STOP_BAD_RECORD = 5,   /* checksums match, but a record is invalid */
     GBX_STOP_AFTER_END = 6,    /* records follow the END record */
-    GBX_STOP_NEWER = 7,        /* a record that has to be understood is of a type that is not known;
-                                  no reader is opened then */
-    GBX_STOP_BAD_SEQUENCE = 8  /* a block is missing or there twice */
+    GBX_STOP_NEWER = 7, /* a record of unknown type must not be skipped; no reader is opened then */
+    GBX_STOP_BAD_SEQUENCE = 8 /* a block is missing or repeated */
 } gbx_reader_stop;
 
 enum { GBX_STOP_TEXT_BYTES = 160 };
 
 typedef struct gbx_reader_extent {
-    uint64_t block_count;  /* whole blocks that can be read */
-    uint64_t record_count; /* in them, of all types that are known */
-    uint64_t newer_count;  /* in them, of types that are not: newer than this version */
+    uint64_t block_count;  /* complete blocks that can be read */
+    uint64_t record_count; /* records in them, of all known types */
+    uint64_t newer_count;  /* records in them of unknown types, from a newer version */
     uint64_t good_bytes;   /* of the file: its header and these blocks */
     uint64_t file_bytes;   /* when it was opened */
     gbx_reader_stop stop;
@@ -114,9 +110,9 @@ typedef struct gbx_reader_extent {
 const gbx_reader_extent *gbx_reader_get_extent(const gbx_reader *reader);
 
 /*
- * Whether what lies there was not written so: the journal was torn or damaged, and everything from
- * there on can be cut off. Else its checksums hold, and this version only does not understand it: a
- * newer one may, and all of it has to stay. False for GBX_STOP_END.
+ * Whether the journal is torn or damaged there, so that everything from there on can be cut off. If
+ * not, the checksums match and only this version cannot read it: a newer one may, so all of it must
+ * stay. False for GBX_STOP_END.
  */
 bool gbx_reader_stop_is_damage(gbx_reader_stop stop);
 
@@ -124,25 +120,25 @@ bool gbx_reader_stop_is_damage(gbx_reader_stop stop);
 
 const gbx_run_info *gbx_reader_run(const gbx_reader *reader);
 
-/* NULL when there is none: the run was killed. The text is zero terminated. */
+/* NULL when there is no END: the run was killed. The text is zero terminated. */
 const gbx_record_end *gbx_reader_end(const gbx_reader *reader);
 const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is no END */
 
-/* How the run ended, and in which kernel; NULL where END does not tell (older dumps, other tools)
- * or is not there. */
+/* How the run ended, and in which kernel; NULL when END does not record it (older dumps, other
+ * tools) or is missing. */
 const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader);
 
-/* The same where only that is asked: known of older dumps, too. GBX_ENDING_UNKNOWN without END. */
+/* Only how it ended, which is known for older dumps, too. GBX_ENDING_UNKNOWN without END. */
 gbx_run_ending gbx_reader_ending(const gbx_reader *reader);
 bool gbx_reader_has_ended_well(const gbx_reader *reader);
 
-/* The END record is there, says so, and no block is broken. */
+/* The END record exists and says so, and no block is broken. */
 bool gbx_reader_is_complete(const gbx_reader *reader);
 
 /* --- totals, counted from the records --- */
 
-/* Those of the first group leave out in-flight records, which `in_flight` counts. Byte totals have
- * all records. Sums that do not fit stay at UINT64_MAX. */
+/* The first group leaves out in-flight records, which `in_flight` counts. Byte totals include all
+ * records. Sums that overflow stay at UINT64_MAX. */
 typedef struct gbx_reader_totals {
     uint64_t records; /* SCALAR and TENSOR */
     uint64_t tensors; /* of them, TENSOR */
@@ -171,10 +167,10 @@ typedef struct gbx_reader_totals {
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
 
-/* Counts a record that has been checked: for who makes records that a reader will count. */
+/* Counts a checked record, for code that makes records for a reader. */
 void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record);
 
-/* Those that a manifest tells, whether they are right or not; NULL for a journal. */
+/* The totals that a manifest states, right or not; NULL for a journal. */
 const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader);
 
 /* --- records in the order of the journal --- */
@@ -183,8 +179,8 @@ const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader);
 void gbx_reader_rewind(gbx_reader *reader);
 
 /*
- * The next record of the good blocks, of whatever known type, and where it lies in the file; NULL
- * after the last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
+ * The next record of any known type in the good blocks, and its offset in the file; NULL after the
+ * last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
  */
 GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
                                         uint64_t *out_offset);
@@ -193,36 +189,36 @@ GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **o
 
 /*
  * The index, sorted by task, then TASK, then executions by block and subtask, then arguments by
- * stage and arg_index, then dispatches by block and subtask, then DONE, then EDGES; what is equal
- * in all of it, in the journal's order.
+ * stage and arg_index, then dispatches by block and subtask, then DONE, then EDGES; ties in the
+ * journal's order.
  */
 uint64_t gbx_reader_count(const gbx_reader *reader);
 GBX_MUST_USE gbx_status gbx_reader_at(gbx_reader *reader, uint64_t position,
                                       const gbx_record **out_record);
 
-/* Of a record of the index, without reading it: GBX_INDEX_..., 0 for TASK. */
+/* The kind of a record in the index, without reading it: GBX_INDEX_..., 0 for TASK. */
 unsigned gbx_reader_kind(const gbx_reader *reader, uint64_t position);
 
-/* The place in the index of the first record of a task, or of the first one after it. */
+/* The position in the index of the first record of a task or, if it has none, of the next task. */
 uint64_t gbx_reader_find(const gbx_reader *reader, uint64_t task);
 
 /*
- * What the TASK record says of a task; *out_is_found false, and the task untouched, where it has
- * none (it was lost) or nothing is indexed. Does not disturb gbx_reader_next.
+ * The TASK record of a task; *out_is_found is false, and the task untouched, when it was lost or
+ * nothing is indexed. Does not disturb gbx_reader_next.
  */
 GBX_MUST_USE gbx_status gbx_reader_find_task(gbx_reader *reader, uint64_t task,
                                              gbx_record_task *out_task, bool *out_is_found);
 
 /*
- * The EXECUTION record of the dispatch at a place in the index; *out_is_found false, and the record
- * untouched, where it has none or GBX_INDEX_EXECUTIONS was not asked for. Does not disturb
+ * The EXECUTION record of the dispatch at a position in the index; *out_is_found is false, and the
+ * record untouched, when it has none or GBX_INDEX_EXECUTIONS was not asked for. Does not disturb
  * gbx_reader_next.
  */
 GBX_MUST_USE gbx_status gbx_reader_find_execution(gbx_reader *reader, uint64_t position,
                                                   gbx_record_execution *out_execution,
                                                   bool *out_is_found);
 
-/* --- the few that are about no argument, in the order of the journal --- */
+/* --- the few records that are not about an argument, in the order of the journal --- */
 
 typedef enum gbx_reader_list {
     GBX_LIST_RUN_ARGS = 0, /* gbx_record_run_arg, sorted by arg_index */
@@ -239,22 +235,22 @@ GBX_MUST_USE gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list l
 /* --- payload --- */
 
 /*
- * Opens the file of the payload and checks that it holds what the records say; needs
- * GBX_INDEX_ARGUMENTS. Where no record has payload there needs to be no file. Fails with
- * GBX_NOT_FOUND, GBX_IO, and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the
- * file's end. Called once at most.
+ * Opens the payload file and checks that it is as long as the records say; needs
+ * GBX_INDEX_ARGUMENTS. Needs no file when no record has payload. Fails with GBX_NOT_FOUND, GBX_IO,
+ * and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the file's end. Call it at most
+ * once.
  */
 GBX_MUST_USE gbx_status gbx_reader_open_payload(gbx_reader *reader);
 
 /*
- * `size` bytes from `offset` of the payload's file on, after gbx_reader_open_payload. Any thread.
- * Fails with GBX_IO when the system refuses or the file has become shorter.
+ * Reads `size` bytes of the payload file from `offset` on, after gbx_reader_open_payload. Any
+ * thread. Fails with GBX_IO when the system refuses or the file became shorter.
  */
 GBX_MUST_USE gbx_status gbx_reader_read_payload(const gbx_reader *reader, uint64_t offset,
                                                 void *bytes, size_t size);
 
-/* The same without a copy, released by gbx_payload_map_release. Whoever uses it answers SIGBUS,
- * which comes where reading would fail. False where it cannot be mapped, and can be read. */
+/* The same without a copy; release it with gbx_payload_map_release. The caller must handle SIGBUS,
+ * which comes where a read would fail. False when it cannot be mapped; then read it. */
 bool gbx_reader_map_payload(const gbx_reader *reader, uint64_t offset, size_t size,
                             gbx_payload_map *out_map);
 

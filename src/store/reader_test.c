@@ -398,7 +398,7 @@ static void every_flipped_bit_is_found(void **state) {
     }
 }
 
-static void what_follows_is_told_apart(void **state) {
+static void what_follows_is_distinguished(void **state) {
     fixture *f = *state;
     size_t ends[16];
     block_ends(&f->b, ends);
@@ -487,7 +487,7 @@ static void records_without_sense_are_refused(void **state) {
     begin_with_run(&b);
     add_scalar(&b, (head){.dtype = 1}, 1);
     add_run(&b, run_json);
-    check_refused(&f->d, &b, "once more");
+    check_refused(&f->d, &b, "there is a second RUN record");
 }
 
 static void add_execution(builder *b, uint64_t task, uint64_t start_ns, uint64_t end_ns,
@@ -601,7 +601,7 @@ static void a_journal_without_a_run_is_refused(void **state) {
     begin_journal(&b);
     add_scalar(&b, (head){.dtype = 1}, 1);
     finish_journal(&b, &f->d);
-    check_fails(&f->d, GBX_BAD_FORMAT, "not that of the run");
+    check_fails(&f->d, GBX_BAD_FORMAT, "the first record is not RUN");
     free(b.bytes);
     begin_journal(&b);
     add_run(&b, "{\"generator\": 1}");
@@ -624,8 +624,8 @@ static void a_journal_without_a_run_is_refused(void **state) {
     check_fails(&f->d, GBX_NOT_FOUND, "tensor_dump.rec");
 }
 
-/* Random bytes in a journal whose checksums are made to hold: whatever comes of it, no read goes
- * out of bounds (this runs under the address sanitizer), and a second reading agrees. */
+/* Random bytes in a journal with valid checksums: no read goes out of bounds (this runs under the
+ * address sanitizer), and a second reading agrees. */
 static void no_byte_harms(void **state) {
     fixture *f = *state;
     size_t ends[16];
@@ -793,7 +793,7 @@ static void journals_of_newer_versions_are_read(void **state) {
     remove_dump(&later);
 }
 
-/* Whatever the type is, wherever the record lies. */
+/* For any type, anywhere in the journal. */
 static void a_record_that_has_to_be_understood_is_refused(void **state) {
     fixture *f = *state;
     static const unsigned types[] = {0x80, 0x80 | GBX_RECORD_TENSOR, 0x80 | 12, 0xff};
@@ -802,7 +802,8 @@ static void a_record_that_has_to_be_understood_is_refused(void **state) {
         char expected[64];
         build_newer(&f->b, &b, types[i]);
         finish_journal(&b, &f->d);
-        snprintf(expected, sizeof expected, "type %u, which a reader has to understand", types[i]);
+        snprintf(expected, sizeof expected,
+                 "type %u, which this version does not know and must not skip", types[i]);
         check_fails(&f->d, GBX_UNSUPPORTED, expected);
         check_fails(&f->d, GBX_UNSUPPORTED, "needs a newer glassbox");
         free(b.bytes);
@@ -820,7 +821,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_truncation_leaves_the_whole_blocks, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_follows_is_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_follows_is_distinguished, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_without_sense_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(executions_and_samples_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, set_up, tear_down),

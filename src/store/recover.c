@@ -49,7 +49,7 @@ static bool is_there(const repair_work *repair, const char *name) {
 
 /* --- the broken end of the journal --- */
 
-/* A file of a name that no earlier recovery took. */
+/* A file with a name that no earlier recovery used. */
 static gbx_status create_tail(const repair_work *repair, char *name, size_t capacity, int *out_fd) {
     for (int i = 1; i <= TAIL_FILES_MAX; ++i) {
         if (i == 1)
@@ -84,7 +84,7 @@ static gbx_status copy_tail(const repair_work *repair, int to, const char *name)
     return error ? fail_io(repair, "writing", name, error) : NULL;
 }
 
-/* The copy is on the disk, and so is its name, before a byte is cut off. */
+/* The copy and its name are on disk before a byte is cut off. */
 static gbx_status cut_tail(repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     if (extent->file_bytes <= extent->good_bytes)
@@ -112,7 +112,7 @@ static gbx_status cut_tail(repair_work *repair) {
 
 enum { END_TEXT_BYTES = 64 };
 
-/* As much of the text is written as it needs: what follows it in a record would be its tail. */
+/* Written only as long as the text needs: what follows the text would be the record's tail. */
 typedef struct end_block {
     gbx_block_header header;
     gbx_record_end record;
@@ -145,7 +145,7 @@ static size_t fill_end(const repair_work *repair, const char *text, end_block *b
     return sizeof block->header + record_bytes;
 }
 
-/* What is counted now, so that nothing can get lost unseen later. */
+/* Records the counts of now, so that a later loss is noticed. */
 static gbx_status append_end(repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     bool is_killed = extent->stop == GBX_STOP_END || extent->stop == GBX_STOP_CUT;
@@ -174,7 +174,7 @@ static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *te
                                .task = tensor->head.task,
                                .arg_index = tensor->head.arg_index,
                                .stage = tensor->head.stage};
-    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of tensor_dump.bin",
+    snprintf(expected, sizeof expected, "inside the %" PRIu64 " bytes of tensor_dump.bin",
              file_bytes);
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, tensor->bin_size,
              tensor->bin_offset);
@@ -208,7 +208,7 @@ static gbx_status walk_records(repair_work *repair) {
 
 /* --- manifests and what was left behind --- */
 
-/* What gbx_manifest_write leaves behind when it is killed. */
+/* Removes what gbx_manifest_write leaves behind when it is killed. */
 static gbx_status remove_temporary(repair_work *repair) {
     static const char *const names[] = {"tensor_dump.json.tmp", "args_dump.json.tmp",
                                         "kernel_args_dump.json.tmp"};
@@ -244,7 +244,7 @@ static gbx_status count_elements(gbx_json_file *file, const char *array, uint64_
     }
 }
 
-/* Elements of `array` in a manifest; 0 where there is none that is JSON. */
+/* Elements of `array` in a manifest; 0 when there is no manifest or it is not JSON. */
 static gbx_status count_entries(const repair_work *repair, const char *name, const char *array,
                                 uint64_t *out_count) {
     *out_count = 0;
@@ -266,14 +266,15 @@ static gbx_status count_entries(const repair_work *repair, const char *name, con
     return NULL;
 }
 
-/* One that has more entries than the journal now, or was made by who knew all of its records. */
+/* Whether a manifest has more entries than the journal, or its writer knew newer record types. */
 static bool is_richer(const repair_work *repair, uint64_t entries, uint64_t in_journal) {
     return entries > in_journal || (entries > 0 && repair->out->newer_records > 0);
 }
 
 /*
- * Those that the run was asked for and that are missing, or older than the journal is now and not
- * richer. Before anything is changed: what the journal will have by then is known.
+ * Chooses the manifests that the run was asked for and that are missing, or out of date and not
+ * richer than the journal. Called before anything is changed: what the journal will hold is known
+ * by now.
  */
 static gbx_status choose_manifests(repair_work *repair) {
     const gbx_run_info *run = gbx_reader_run(repair->reader);
@@ -302,16 +303,17 @@ static gbx_status choose_manifests(repair_work *repair) {
 
 /* --- all of it --- */
 
-/* Blocks whose checksums hold are not damage: a newer version may understand them. */
+/* Blocks whose checksums match are not damage: a newer version may read them. */
 static gbx_status refuse_newer(const repair_work *repair) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(repair->reader);
     if (extent->stop == GBX_STOP_END || gbx_reader_stop_is_damage(extent->stop))
         return NULL;
-    return gbx_fail(GBX_UNSUPPORTED,
-                    "recovering %s: at offset %" PRIu64 " of the journal, %s; the block has its "
-                    "checksum, so this is not damage, and cutting it off could lose what a newer "
-                    "glassbox reads; nothing was changed",
-                    repair->directory, extent->stop_offset, extent->stop_text);
+    return gbx_fail(
+        GBX_UNSUPPORTED,
+        "recovering %s: at offset %" PRIu64
+        " of the journal, %s; the block has its checksum, so this is not damage: a newer "
+        "glassbox may be able to read it; nothing was changed",
+        repair->directory, extent->stop_offset, extent->stop_text);
 }
 
 static gbx_status repair_journal(repair_work *repair) {
@@ -350,7 +352,7 @@ static gbx_status recover_locked(repair_work *repair) {
     if (status && gbx_status_code(status) == GBX_UNSUPPORTED)
         return gbx_status_annotate(status, "recovering %s: nothing was changed", repair->directory);
     if (status)
-        return gbx_status_annotate(status, "recovering %s: there is no record to keep",
+        return gbx_status_annotate(status, "recovering %s: no record can be kept",
                                    repair->directory);
     status = repair_journal(repair);
     if (!status && repair->out->findings.has_failed)

@@ -72,7 +72,7 @@ static void a_whole_dump_is_left_alone(void **state) {
     made_remove(&dump);
 }
 
-/* Records, and arguments among them, of the blocks that lie whole before a length. */
+/* Counts the records, and the arguments among them, of the complete blocks before a length. */
 static uint64_t arguments_before(uint64_t bytes) {
     static const uint64_t arguments[] = {0, 2, 6, 7};
     size_t blocks = 0;
@@ -143,7 +143,7 @@ static void zeros_at_the_end_are_cut_off(void **state) {
     made_remove(&dump);
 }
 
-/* All from the damage on is kept beside the journal, whole blocks as well. */
+/* Everything from the damage on is kept beside the journal, complete blocks, too. */
 static void a_damaged_journal_is_recovered_up_to_the_damage(void **state) {
     (void)state;
     static unsigned char journal[1 << 16], tail[1 << 16];
@@ -180,7 +180,7 @@ static void every_tail_is_kept(void **state) {
     made_remove(&dump);
 }
 
-/* Killed after the journal was whole: the run had ended by itself. */
+/* Killed after the journal was complete: the run had ended by itself. */
 static void missing_manifests_are_written(void **state) {
     (void)state;
     gbx_recovery recovery;
@@ -221,7 +221,7 @@ static void only_manifests_that_were_wanted_are_written(void **state) {
     made_remove(&dump);
 }
 
-static void payload_that_is_missing_is_told(void **state) {
+static void missing_payload_is_reported(void **state) {
     (void)state;
     gbx_recovery recovery;
     gbx_verification found;
@@ -251,7 +251,7 @@ static void a_run_that_goes_on_is_refused(void **state) {
     int writer = open(path, O_WRONLY);
     assert_int_equal(flock(writer, LOCK_EX), 0);
     assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_UNSUPPORTED, "is in use",
-                 "the run is going on", "wait until it has ended");
+                 "the run is still going on", "wait until it ends");
     assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), dump.block_starts[2] + 7);
     assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
     close(writer);
@@ -269,7 +269,7 @@ static void without_a_record_nothing_is_touched(void **state) {
         make();
         made_cut(&dump, "tensor_dump.rec", lengths[i]);
         assert_fails(gbx_dump_recover(dump.directory, &recovery), GBX_BAD_FORMAT,
-                     "there is no record to keep", dump.directory);
+                     "no record can be kept", dump.directory);
         assert_int_equal(made_file_bytes(&dump, "tensor_dump.rec"), lengths[i]);
         assert_false(is_there("tensor_dump.rec.broken") || is_there("tensor_dump.json"));
         made_remove(&dump);
@@ -398,7 +398,7 @@ int main(void) {
         cmocka_unit_test(every_tail_is_kept),
         cmocka_unit_test(missing_manifests_are_written),
         cmocka_unit_test(only_manifests_that_were_wanted_are_written),
-        cmocka_unit_test(payload_that_is_missing_is_told),
+        cmocka_unit_test(missing_payload_is_reported),
         cmocka_unit_test(a_run_that_goes_on_is_refused),
         cmocka_unit_test(without_a_record_nothing_is_touched),
         cmocka_unit_test(what_is_not_understood_is_left_alone),

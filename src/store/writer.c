@@ -44,11 +44,11 @@ static gbx_status make_directory(const char *path) {
     struct stat found;
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
         return NULL;
-    return gbx_fail(GBX_IO, "making the directory %s: %s; choose another directory", path,
-                    error == EEXIST ? "a file of that name is there" : strerror(error));
+    return gbx_fail(GBX_IO, "creating the directory %s: %s; choose another directory", path,
+                    error == EEXIST ? "a file has that name" : strerror(error));
 }
 
-/* `path` is changed for the time of the call. */
+/* `path` is modified during the call. */
 static gbx_status make_directories(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -59,25 +59,25 @@ static gbx_status make_directories(char *path) {
     return make_directory(path);
 }
 
-/* Files of ours, and of other tools that write the same names. */
+/* Our files, and those of other tools that use the same names. */
 static gbx_status check_is_free(const gbx_store *store) {
     static const char *const names[] = {GBX_JOURNAL_FILE, "tensor_dump.json", GBX_PAYLOAD_FILE,
                                         "args_dump.json", "kernel_args_dump.json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         struct stat found;
         if (fstatat(store->folder_fd, names[i], &found, AT_SYMLINK_NOFOLLOW) == 0)
-            return gbx_fail(GBX_INVALID_ARGUMENT,
-                            "creating a dump: %s/%s is there, so %s holds a dump already; choose "
-                            "another directory",
-                            store->folder, names[i], store->directory);
+            return gbx_fail(
+                GBX_INVALID_ARGUMENT,
+                "creating a dump: %s/%s exists, so %s already holds a dump; choose another "
+                "directory",
+                store->folder, names[i], store->directory);
     }
     return NULL;
 }
 
 static gbx_status open_folder(gbx_store *store, const char *directory) {
     if (!directory || directory[0] == '\0')
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "creating a dump: no directory is named; name one for it");
+        return gbx_fail(GBX_INVALID_ARGUMENT, "creating a dump: no directory is given");
     store->directory = strdup(directory);
     if (!store->directory || asprintf(&store->folder, "%s/" FOLDER, directory) < 0) {
         store->folder = NULL;
@@ -96,14 +96,15 @@ static uint32_t words_with_text(size_t fixed_bytes, size_t text_bytes) {
     return (uint32_t)((fixed_bytes + text_bytes + 7) / 8);
 }
 
-/* In a block of its own, at once: a run that is killed early can be told by it. */
+/* In its own block, at once, so that the dump of a run killed early can be identified. */
 static gbx_status append_run(gbx_store *store, const char *json) {
     size_t bytes = json ? strlen(json) : 0;
     if (bytes > GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "creating a dump: the description of the run has %zu bytes, and the "
-                        "journal takes %zu; shorten names and signatures of kernels",
-                        bytes, GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run));
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "creating a dump: the description of the run has %zu bytes, but the journal takes at "
+            "most %zu; shorten the names and signatures of kernels",
+            bytes, GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run));
     gbx_record_run *run =
         gbx_store_append(store, GBX_RECORD_RUN, words_with_text(sizeof *run, bytes));
     if (run) {
@@ -125,10 +126,10 @@ static void remove_files(const gbx_store *store) {
     if (store->payload.fd >= 0)
         unlinkat(store->folder_fd, GBX_PAYLOAD_FILE, 0);
     unlinkat(store->folder_fd, GBX_JOURNAL_FILE, 0);
-    rmdir(store->folder); /* where nothing else lies in it */
+    rmdir(store->folder); /* if it is empty */
 }
 
-/* Takes away again what was made before the failure. */
+/* Removes what was created before a failure. */
 static gbx_status open_files(gbx_store *store, const gbx_store_config *config) {
     gbx_status status = gbx_journal_writer_open(&store->journal, store->folder_fd, store->folder);
     if (status)
@@ -184,7 +185,7 @@ void gbx_store_destroy(gbx_store *store) {
 
 /* --- failures --- */
 
-/* Keeps a copy, when it is the first. */
+/* Keeps a copy if it is the first. */
 static void keep_failure(gbx_store *store, gbx_status failure) {
     if (failure && !store->failure)
         store->failure = gbx_fail(gbx_status_code(failure), "%s", gbx_status_message(failure));
@@ -209,7 +210,7 @@ gbx_status gbx_store_write(gbx_store *store, uint64_t offset, const void *pages,
     else
         status = gbx_fail(GBX_INTERNAL,
                           "writing payload, %" PRIu64 " bytes at offset %" PRIu64 " from %p: "
-                          "no whole pages of a reserved range of %s; report this",
+                          "not whole pages of a reserved range of %s; report this",
                           bytes, offset, pages, store->folder);
     keep_failure(store, status);
     return status;
@@ -247,7 +248,7 @@ gbx_status gbx_store_flush(gbx_store *store) {
 
 /* --- the end --- */
 
-/* Where it fails, the sync of the journal tells. */
+/* If it fails, the sync of the journal reports it. */
 static void append_end(gbx_store *store, const gbx_record_end *end, const char *text,
                        const gbx_record_outcome *outcome, bool is_durable) {
     const size_t tail_bytes = outcome ? sizeof *outcome : 0;
@@ -271,7 +272,7 @@ static void append_end(gbx_store *store, const gbx_record_end *end, const char *
         memcpy((uint64_t *)(void *)record + text_end, outcome, sizeof *outcome);
 }
 
-/* A directory that cannot be opened or synced on this file system is left. */
+/* Ignores a directory that cannot be opened or synced on this file system. */
 static gbx_status sync_directory(const gbx_store *store, const char *relative) {
     int fd = openat(store->folder_fd, relative, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -280,11 +281,11 @@ static gbx_status sync_directory(const gbx_store *store, const char *relative) {
     close(fd);
     if (error == 0 || error == EINVAL || error == EROFS || error == EOPNOTSUPP)
         return NULL;
-    return gbx_fail(GBX_LOST, "making the directory %s/%s durable: %s; %s", store->folder, relative,
-                    strerror(error), gbx_disk_advice(error));
+    return gbx_fail(GBX_LOST, "flushing the directory %s/%s to disk: %s; %s", store->folder,
+                    relative, strerror(error), gbx_disk_advice(error));
 }
 
-/* Its memory is not needed any more when the manifests are made, which take some. */
+/* Frees the dedup table first, because the manifests need memory. */
 static gbx_status write_manifests(gbx_store *store) {
     gbx_dedup_close(&store->dedup);
     gbx_status status = gbx_manifest_write(store->directory, store->has_tensors, store->has_args);
@@ -293,7 +294,7 @@ static gbx_status write_manifests(gbx_store *store) {
     gbx_code code = gbx_status_code(status);
     gbx_status lasting = gbx_fail(code == GBX_IO ? GBX_LOST : code,
                                   "%s; the records are kept in %s/" GBX_JOURNAL_FILE
-                                  ": run glassbox recover %s when that is mended",
+                                  ": run glassbox recover %s when that is fixed",
                                   gbx_status_message(status), store->folder, store->directory);
     gbx_status_free(status);
     return lasting;
@@ -302,13 +303,13 @@ static gbx_status write_manifests(gbx_store *store) {
 gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text,
                             const gbx_record_outcome *outcome) {
     if (store->is_finished)
-        return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is finished; report this",
+        return gbx_fail(GBX_INTERNAL, "finishing the dump %s: it is already finished; report this",
                         store->directory);
     store->is_finished = true;
     gbx_status status = gbx_payload_sync(&store->payload);
     append_end(store, end, status_text, outcome, status == NULL);
     status = gbx_status_first(status, gbx_journal_writer_sync(&store->journal));
-    /* The folder, the dump's directory and the entry of that one: all three may be new. */
+    /* The folder, the dump's directory and its entry in the parent: all three may be new. */
     status = gbx_status_first(status, sync_directory(store, "."));
     status = gbx_status_first(status, sync_directory(store, ".."));
     status = gbx_status_first(status, sync_directory(store, "../.."));

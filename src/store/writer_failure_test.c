@@ -87,7 +87,7 @@ static void full_disk_keeps_room_for_the_journal(void **state) {
 }
 
 /* A limit on files that the journal reaches while payload has long hit it. */
-static void failed_journal_is_told_and_what_it_holds_is_good(void **state) {
+static void failed_journal_is_reported_and_its_records_are_good(void **state) {
     (void)state;
     enum { LIMIT = 600 << 10 };
     gbx_store *store = create_sample("dump");
@@ -118,7 +118,7 @@ static void failed_journal_is_told_and_what_it_holds_is_good(void **state) {
     journal_parse_free(&journal);
 }
 
-static void disk_that_is_full_from_the_start_is_told(void **state) {
+static void disk_that_is_full_from_the_start_is_reported(void **state) {
     (void)state;
     gbx_store_config config = {
         .directory = "dump", .run_json = sample_run_json, .has_tensors = true};
@@ -133,7 +133,7 @@ static void disk_that_is_full_from_the_start_is_told(void **state) {
 /* --- killed --- */
 
 /* Tells how many tasks are flushed, until it is killed; it does not fill the disk before. */
-static void run_until_killed(int told_fd, uint64_t flush_every) {
+static void run_until_killed(int report_fd, uint64_t flush_every) {
     enum { MOST_TASKS = 2000 };
     gbx_store *store = create_sample("dump");
     for (uint64_t task = 0;; ++task) {
@@ -145,7 +145,7 @@ static void run_until_killed(int told_fd, uint64_t flush_every) {
             continue;
         gbx_status status = gbx_store_flush(store);
         uint64_t flushed = task + 1;
-        if (status || write(told_fd, &flushed, sizeof flushed) != sizeof flushed)
+        if (status || write(report_fd, &flushed, sizeof flushed) != sizeof flushed)
             _exit(1);
     }
 }
@@ -160,15 +160,15 @@ static uint64_t run_and_kill(uint64_t flush_every, int64_t after_ns) {
         run_until_killed(pipe_fds[1], flush_every);
     close(pipe_fds[1]);
     struct timespec pause = gbx_timespec_of_ns(after_ns);
-    uint64_t flushed = 0, told;
+    uint64_t flushed = 0, count;
     assert_int_equal(read(pipe_fds[0], &flushed, sizeof flushed), sizeof flushed);
     nanosleep(&pause, NULL);
     assert_int_equal(kill(child, SIGKILL), 0);
     int result;
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
-    while (read(pipe_fds[0], &told, sizeof told) == sizeof told)
-        flushed = told;
+    while (read(pipe_fds[0], &count, sizeof count) == sizeof count)
+        flushed = count;
     close(pipe_fds[0]);
     return flushed;
 }
@@ -246,9 +246,9 @@ static void memory_does_not_grow_with_the_dump(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(full_disk_keeps_room_for_the_journal, enter, leave),
-        cmocka_unit_test_setup_teardown(failed_journal_is_told_and_what_it_holds_is_good, enter,
+        cmocka_unit_test_setup_teardown(failed_journal_is_reported_and_its_records_are_good, enter,
                                         leave),
-        cmocka_unit_test_setup_teardown(disk_that_is_full_from_the_start_is_told, enter, leave),
+        cmocka_unit_test_setup_teardown(disk_that_is_full_from_the_start_is_reported, enter, leave),
         cmocka_unit_test_setup_teardown(killed_run_leaves_whole_blocks, enter, leave),
         cmocka_unit_test_setup_teardown(memory_does_not_grow_with_the_dump, enter, leave),
     };

@@ -186,7 +186,7 @@ static void dump_that_is_there_is_not_touched(void **state) {
         gbx_store_config config = sample_config(directory);
         gbx_store *store;
         assert_fails(gbx_store_create(&config, &store), GBX_INVALID_ARGUMENT, path,
-                     "holds a dump already; choose another directory");
+                     "already holds a dump; choose another directory");
         assert_null(store);
         size_t size;
         unsigned char *file = scratch_read(path, &size);
@@ -201,15 +201,15 @@ static void dump_that_is_there_is_not_touched(void **state) {
     assert_int_equal(count_open_files(), open_files);
 }
 
-static void directory_that_cannot_be_made_is_told(void **state) {
+static void directory_that_cannot_be_created_is_reported(void **state) {
     (void)state;
     gbx_store *store;
     scratch_write("file", "x", 1);
     gbx_store_config config = sample_config("file/dump");
     assert_fails(gbx_store_create(&config, &store), GBX_IO, "file", "choose another directory");
     config.directory = "file";
-    assert_fails(gbx_store_create(&config, &store), GBX_IO, "making the directory file",
-                 "a file of that name is there");
+    assert_fails(gbx_store_create(&config, &store), GBX_IO, "creating the directory file",
+                 "a file has that name");
     config.directory = "";
     assert_fails(gbx_store_create(&config, &store), GBX_INVALID_ARGUMENT, "no directory");
     config.directory = NULL;
@@ -340,7 +340,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(only_the_files_that_are_wanted_are_made, enter, leave),
         cmocka_unit_test_setup_teardown(parents_are_made, enter, leave),
         cmocka_unit_test_setup_teardown(dump_that_is_there_is_not_touched, enter, leave),
-        cmocka_unit_test_setup_teardown(directory_that_cannot_be_made_is_told, enter, leave),
+        cmocka_unit_test_setup_teardown(directory_that_cannot_be_created_is_reported, enter, leave),
         cmocka_unit_test_setup_teardown(description_of_the_run_may_fill_a_block, enter, leave),
         cmocka_unit_test_setup_teardown(misuse_is_refused, enter, leave),
         cmocka_unit_test_setup_teardown(without_tensors_no_payload_is_taken, enter, leave),

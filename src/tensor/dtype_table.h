@@ -20,7 +20,8 @@
  *     aliases     further names, as numpy, torch, ml_dtypes, ONNX, safetensors, MLIR and C use
  *                 them. A number counts bits: numpy's codes, which count bytes ("i8" is its int64),
  * are not known. Nor are names that tools disagree on ("int", "long", "byte", "fp8"), names of
- * other formats ("fnuz"), nor "float4_e2m1fn_x2", whose element is two values.
+ * other formats ("fnuz"), nor "float4_e2m1fn_x2" and simpler's
+ *                 "FP4E2M1", whose element is two values.
  */
 #ifndef GBX_TENSOR_DTYPE_TABLE_H
 #define GBX_TENSOR_DTYPE_TABLE_H
@@ -64,7 +65,7 @@
     X(INT4, "int4", 4, SIGNED, GBX_NO_FLOAT, UINT8, "INT4", false, 0, 0, INTEGERS, BYTES, "i4 s4 int4_t")       \
     X(FLOAT4_E2M1, "float4_e2m1", 4, FLOAT, (1, 2, 1, 1, FINITE), UINT8, "FLOAT4E2M1", false, 0.25, 0.25,       \
       CODES, PLAIN,                                                                                             \
-      "float4_e2m1fn float4e2m1fn float4e2m1 fp4_e2m1fn fp4_e2m1 fp4e2m1fn fp4e2m1 "                            \
+      "float4_e2m1fn float4e2m1fn float4e2m1 fp4_e2m1fn fp4_e2m1 fp4e2m1fn "                                    \
       "f4_e2m1fn f4_e2m1 f4e2m1fn f4e2m1 e2m1fn e2m1")                                                          \
     X(FLOAT8_E8M0, "float8_e8m0", 8, FLOAT, (0, 8, 0, 127, SCALE), UINT8, "FP8E8M0", true, 0, 0,                \
       CODES, PLAIN,                                                                                             \

@@ -723,7 +723,8 @@ static void other_names_are_no_dtype(void **state) {
                                         "i8 s8",
                                         "fp4",
                                         "mxfp4",
-                                        "float4_e2m1fn_x2"};
+                                        "float4_e2m1fn_x2",
+                                        "FP4E2M1"};
     for (size_t i = 0; i < COUNT_OF(names); ++i)
         assert_int_equal(gbx_dtype_parse(names[i]), GBX_DTYPE_NONE);
     assert_int_equal(gbx_dtype_parse(NULL), GBX_DTYPE_NONE);

@@ -1,7 +1,7 @@
 /*
- * In whole numbers of 128 bits: the value, and the two points half way to its neighbours, are
- * multiplied by a power of ten so that the value has as many digits as are looked for. Where that
- * does not fit, far from 1, the conversions of the C library find the same, which takes longer.
+ * With 128-bit integers: the value, and the two points half way to its neighbours, are multiplied
+ * by a power of ten so that the value has the wanted number of digits. Where that does not fit, far
+ * from 1, the C library's conversions find the same result more slowly.
  */
 #include "text/decimal.h"
 
@@ -73,13 +73,13 @@ static int estimate_exponent(const gbx_binary *value) {
     return binary * 315653 >> 20; /* log10(2): the floor of the product for all exponents */
 }
 
-/* By the length in bits, exact or one too many digits less. */
+/* From the length in bits: exact, or one less. */
 int gbx_digits_count(uint64_t number) {
     const int least = bit_length(number | 1) * 1233 >> 12; /* log10(2) is 1233 / 4096 */
     return least + (number >= powers_of_five[least] << least || least == 0);
 }
 
-/* --- in whole numbers --- */
+/* --- with integers --- */
 
 /* value * 10^power is number / divisor, and divisor is factor << shift. */
 typedef struct scaled {
@@ -127,8 +127,8 @@ static ALWAYS_INLINE u128 divide(const scaled *by, u128 number, u128 *out_rest) 
     return number / divisor;
 }
 
-/* Rounds the scaled value, whole + rest / divisor, to units, of which it has `number` and a part:
- * half way between two to the even one. */
+/* Rounds the scaled value, whole + rest / divisor, to units, of which it has `number` and a part;
+ * ties go to the even one. */
 static ALWAYS_INLINE uint64_t nearest(const scaled *value, uint64_t whole, u128 rest,
                                       uint64_t number, uint64_t unit) {
     const u128 behind = (((whole - number * unit) * value->factor) << value->shift) + rest;
@@ -180,15 +180,15 @@ static bool find_common(const gbx_binary *value, gbx_decimal *out) {
     const u128 rest = number & (((u128)1 << shift) - 1);
     const u128 behind = (u128)(whole - left * unit) << shift | rest;
     const u128 half = (u128)unit << (shift - 1);
-    left += (behind > half) | ((behind == half) & (left % 2)); /* as likely as not: no branches */
+    left += (behind > half) | ((behind == half) & (left % 2)); /* unpredictable: no branches */
     *out = make_decimal(left, power);
     return true;
 }
 
 /*
- * Digits are dropped while a number is left between the limits, and the value has another digit:
- * 0.09 and 0.1 have one each. The nearest number is the wanted one, but where the next float below
- * is half as far: there it may lie below the limits.
+ * Drops digits while a number is left between the limits and the value has another digit: 0.09 and
+ * 0.1 have one each. The nearest number is the result, except where the next float below is half as
+ * far away: there it may lie below the limits.
  */
 static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
     const int digits = value->is_f64 ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;
@@ -214,8 +214,7 @@ static bool find_shortest(const gbx_binary *value, gbx_decimal *out) {
     return true;
 }
 
-/* As many digits as the estimate of the exponent gives, or one more: then once more with one less.
- */
+/* The estimated exponent gives `count` digits or one more; then again with one less. */
 static bool find_rounded(const gbx_binary *value, int count, gbx_decimal *out) {
     int power = count - 1 - estimate_exponent(value);
     scaled by;
@@ -244,7 +243,7 @@ static bool find_rounded(const gbx_binary *value, int count, gbx_decimal *out) {
 
 /* --- by the C library --- */
 
-/* Made from bits, so that a host that takes subnormals for zero does not make it zero. */
+/* Made from bits, so that a host that flushes subnormals to zero keeps it. */
 static double value_of(const gbx_binary *value) {
     const int shift = F64_FRACTION_BITS + 1 - bit_length(value->fraction);
     const int biased = value->exponent - shift + F64_BIAS;
@@ -255,7 +254,7 @@ static double value_of(const gbx_binary *value) {
                            ((value->fraction << shift) & below_hidden));
 }
 
-/* Reads the digits past whatever the locale takes for a decimal point. */
+/* Reads the digits around the locale's decimal point. */
 static gbx_decimal print_rounded(const gbx_binary *value, int count) {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "%.*e", count - 1, value_of(value));
@@ -338,7 +337,7 @@ static void put_four(char *at, uint32_t number) {
     memcpy(at + 2, pairs + number % 100 * 2, 2);
 }
 
-/* Eight at a time, which do not wait for each other. */
+/* Eight digits at a time, independent of each other. */
 char *gbx_digits_before(char *end, uint64_t number) {
     for (; number >= 100000000; number /= 100000000) {
         const uint32_t eight = (uint32_t)(number % 100000000);

@@ -1,7 +1,6 @@
 /*
  * The decimal digits of a binary float, rounded correctly: the fewest that read back as the same
- * float, or as many as the caller wants. Any thread; the decimal point of the locale plays no part;
- * errno is kept.
+ * float, or as many as the caller wants. Any thread; independent of the locale; errno is kept.
  */
 #ifndef GBX_TEXT_DECIMAL_H
 #define GBX_TEXT_DECIMAL_H
@@ -16,12 +15,11 @@ typedef struct gbx_decimal {
     int exponent;
 } gbx_decimal;
 
-/* A finite float above zero: fraction * 2^exponent, where the format's next float above it is that
- * of fraction + 1. */
+/* A finite float above zero: fraction * 2^exponent; the next float above it has fraction + 1. */
 typedef struct gbx_binary {
     uint64_t fraction;
     int exponent;
-    bool is_below_near; /* the next float below is half as far: powers of two, as a rule */
+    bool is_below_near; /* the next float below is half as far away: usually a power of two */
     bool is_f64;        /* else it has the range of float32, or less, and 24 bits or fewer */
 } gbx_binary;
 
@@ -29,14 +27,14 @@ typedef struct gbx_binary {
 gbx_binary gbx_binary_of_f32(uint32_t bits);
 gbx_binary gbx_binary_of_f64(uint64_t bits);
 
-/* The decimal of the fewest digits that reads back as the float; of several the nearest, half way
- * between two the even one. Takes 0.05 us, and up to 3 us far from 1. */
+/* The decimal with the fewest digits that reads back as the float; of several, the nearest; on a
+ * tie, the even one. Takes 0.05 us, and up to 3 us far from 1. */
 gbx_decimal gbx_decimal_shortest(const gbx_binary *value);
 
 /*
  * The decimal of `count` digits (1 to 17) nearest to the value, ties to the even digit. Where the
- * next float below is half as far, the nearest decimal may miss from below where the next one up
- * reads back: then that one.
+ * next float below is half as far away, the nearest decimal may lie too low to read back while the
+ * next one up does: then it is that one.
  */
 gbx_decimal gbx_decimal_round(const gbx_binary *value, int count);
 

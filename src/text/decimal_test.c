@@ -41,8 +41,8 @@ static bool reads_back(gbx_decimal decimal, double value, bool is_f64) {
     return is_f64 ? strtod(text, NULL) == value : (double)strtof(text, NULL) == value;
 }
 
-/* Of `count` digits, by the C library: the nearest one, or the one above it where that alone reads
- * back. Floats just above a power of two lie twice as far apart as below it. */
+/* `count` digits by the C library: the nearest decimal, or the one above it if only that reads
+ * back. Floats just above a power of two are twice as far apart as below it. */
 static gbx_decimal round_slowly(double value, int count, bool is_f64) {
     gbx_decimal nearest = print(value, count);
     if (reads_back(nearest, value, is_f64))

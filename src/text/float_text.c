@@ -56,13 +56,13 @@ static char *put_fixed(char *at, const gbx_decimal *number) {
     return at + whole + 2;
 }
 
-/* Of a value without its sign, which is `binary` if it is finite and not 0. Integers below
- * `whole_end`, which the format holds with all their neighbours, are their own shortest text. */
+/* Formats a value whose magnitude is `binary` if it is finite and not 0. Integers below
+ * `whole_end`, whose neighbours are all floats, too, are their own shortest text. */
 static size_t format(bool is_negative, double value, double whole_end, const gbx_binary *binary,
                      char *out_text) {
     char *at = out_text;
     *at = '-';
-    at += is_negative & !isnan(value); /* signs are as likely as not: no branch */
+    at += is_negative & !isnan(value); /* signs are unpredictable: no branch */
     if (!isfinite(value)) {
         memcpy(at, isnan(value) ? "nan" : "inf", 3);
         at += 3;

@@ -1,8 +1,8 @@
 /*
- * The shortest decimal text that reads back as the same float. Of several such texts of that
- * length, the one nearest to the value; laid out as Python's repr(float) prints it: "1.0", "0.1",
- * "1e+300", "5e-324", "-0.0". Finite values give valid JSON numbers; the rest gives "nan" (of any
- * sign), "inf" and "-inf", which the caller has to quote in JSON.
+ * The shortest decimal text that reads back as the same float. Of several texts of that length, the
+ * nearest to the value; formatted like Python's repr(float): "1.0", "0.1", "1e+300", "5e-324",
+ * "-0.0". Finite values give valid JSON numbers; the rest gives "nan" (of any sign), "inf" and
+ * "-inf", which the caller must quote in JSON.
  */
 #ifndef GBX_TEXT_FLOAT_TEXT_H
 #define GBX_TEXT_FLOAT_TEXT_H

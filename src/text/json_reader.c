@@ -30,7 +30,7 @@ static GBX_PRINTF(2, 3) void line_add(line *text, const char *format, ...) {
         text->used += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* "scene.json: kernels[2].name"; the root is the file alone. */
+/* "scene.json: kernels[2].name"; the root is only the file. */
 static void line_add_path(line *text, const gbx_cursor *cursor) {
     const gbx_cursor *parent = cursor->parent;
     if (!parent) {
@@ -136,7 +136,7 @@ gbx_status gbx_cursor_element(const gbx_cursor *array, size_t index, gbx_cursor 
     size_t count = 0;
     GBX_TRY(gbx_cursor_count(array, &count));
     if (index >= count)
-        return gbx_cursor_fail(array, "has %zu elements, and none at index %zu", count, index);
+        return gbx_cursor_fail(array, "has %zu elements; index %zu does not exist", count, index);
     gbx_cursor element = {json_array_get(array->value, index), array, NULL, index};
     *out_element = element;
     return NULL;
@@ -149,15 +149,15 @@ gbx_status gbx_cursor_string(const gbx_cursor *cursor, const char **out_text) {
     return NULL;
 }
 
-/* "in, out, inout" */
+/* "in, out or inout" */
 static void join(const char *const *names, size_t count, char out_text[KNOWN_BYTES]) {
     out_text[0] = '\0';
     line list = {out_text, KNOWN_BYTES, 0};
     for (size_t i = 0; i < count; ++i)
-        line_add(&list, "%s%s", i ? ", " : "", names[i]);
+        line_add(&list, "%s%s", !i ? "" : i + 1 < count ? ", " : " or ", names[i]);
 }
 
-/* `count` where it is not among them. */
+/* `count` when it is not in `names`. */
 static size_t index_of(const char *text, const char *const *names, size_t count) {
     size_t index = 0;
     while (index < count && strcmp(text, names[index]) != 0)
@@ -175,8 +175,8 @@ gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names, s
             continue;
         char known[KNOWN_BYTES];
         join(names, count, known);
-        return gbx_cursor_fail(object, "\"%.*s\" is no member here; possible are %s", SHOWN_BYTES,
-                               name, known);
+        return gbx_cursor_fail(object, "unknown member \"%.*s\"; expected %s", SHOWN_BYTES, name,
+                               known);
     }
     return NULL;
 }
@@ -194,7 +194,7 @@ gbx_status gbx_cursor_choice(const gbx_cursor *cursor, const char *const *names,
     show(cursor->value, shown);
     char known[KNOWN_BYTES];
     join(names, count, known);
-    return gbx_cursor_fail(cursor, "%s is none of %s", shown, known);
+    return gbx_cursor_fail(cursor, "unknown value %s; expected %s", shown, known);
 }
 
 gbx_status gbx_cursor_hex(const gbx_cursor *cursor, uint64_t *out_value) {
@@ -214,8 +214,8 @@ gbx_status gbx_cursor_integer(const gbx_cursor *cursor, int64_t min, int64_t max
         return fail_expected(cursor, "an integer");
     int64_t value = json_integer_value(cursor->value);
     if (value < min || value > max)
-        return gbx_cursor_fail(cursor, "%" PRId64 " is not within %" PRId64 " to %" PRId64, value,
-                               min, max);
+        return gbx_cursor_fail(cursor, "%" PRId64 " is outside %" PRId64 " to %" PRId64, value, min,
+                               max);
     *out_value = value;
     return NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * Reading JSON files, on jansson, with errors that name the file, the field and what was expected:
- * `scene.json: kernels[2].signature[1]: "inn" is none of in, out, inout, scalar`.
+ * `scene.json: kernels[2].signature[1]: unknown value "inn"; expected in, out, inout or scalar`.
  *
- * A cursor is a value and the way to it. It borrows the document, the names it was made with and
+ * A cursor is a value and the path to it. It borrows the document, the names it was made with and
  * the cursor it was made from: all of them must outlive it. Every getter fails with GBX_BAD_FORMAT,
  * and leaves its `out_` parameters untouched, when the value is not what was asked for.
  */
@@ -18,7 +18,7 @@
 #include "base/status.h"
 
 typedef struct gbx_cursor {
-    json_t *value; /* NULL for an optional member that is not there */
+    json_t *value; /* NULL for an optional member that is absent */
     const struct gbx_cursor *parent;
     const char *name; /* of the member; of the file at the root; NULL for an array's element */
     size_t index;     /* of the element */
@@ -27,8 +27,8 @@ typedef struct gbx_cursor {
 /*
  * Reads a file of at most `max_bytes`, one JSON object or array; the caller json_decrefs the
  * document. GBX_NOT_FOUND when there is no such file, GBX_IO when it cannot be read,
- * GBX_OUT_OF_RANGE when it is larger, GBX_BAD_FORMAT with line and column when it is no JSON or has
- * a key twice.
+ * GBX_OUT_OF_RANGE when it is larger, GBX_BAD_FORMAT with line and column when it is not JSON or
+ * repeats a key.
  */
 GBX_MUST_USE gbx_status gbx_json_load(const char *path, size_t max_bytes, json_t **out_document);
 
@@ -38,7 +38,7 @@ GBX_MUST_USE gbx_status gbx_json_parse(const char *name, const char *text, size_
 
 gbx_cursor gbx_cursor_root(json_t *document, const char *name);
 
-/* A member that has to be there. */
+/* A member that must be there. */
 GBX_MUST_USE gbx_status gbx_cursor_member(const gbx_cursor *object, const char *name,
                                           gbx_cursor *out_member);
 
@@ -46,7 +46,7 @@ GBX_MUST_USE gbx_status gbx_cursor_member(const gbx_cursor *object, const char *
 GBX_MUST_USE gbx_status gbx_cursor_optional(const gbx_cursor *object, const char *name,
                                             gbx_cursor *out_member);
 
-/* Fails at the first member that is none of `names`, and lists them. */
+/* Fails at the first member that is not in `names`, and lists them. */
 GBX_MUST_USE gbx_status gbx_cursor_only(const gbx_cursor *object, const char *const *names,
                                         size_t count);
 
@@ -73,7 +73,7 @@ GBX_MUST_USE gbx_status gbx_cursor_number(const gbx_cursor *cursor, double *out_
 
 GBX_MUST_USE gbx_status gbx_cursor_bool(const gbx_cursor *cursor, bool *out_value);
 
-/* A GBX_BAD_FORMAT at the cursor's place, for checks of the caller's own: "file: path: ...". */
+/* A GBX_BAD_FORMAT at the cursor's place, for the caller's own checks: "file: path: ...". */
 GBX_MUST_USE gbx_status gbx_cursor_fail(const gbx_cursor *cursor, const char *format, ...)
     GBX_PRINTF(2, 3);
 

@@ -95,13 +95,14 @@ static void choice_names_the_place_and_what_is_known(void **state) {
     assert_int_equal(index, 2);
     check_ok(gbx_cursor_element(&signature, 1, &role));
     check_bad(gbx_cursor_choice(&role, roles, 4, &index),
-              "scene.json: kernels[2].signature[1]: \"inn\" is none of in, out, inout, scalar");
+              "scene.json: kernels[2].signature[1]: unknown value \"inn\"; expected in, out, "
+              "inout or scalar");
     check_ok(gbx_cursor_element(&signature, 2, &role));
     check_bad(gbx_cursor_choice(&role, roles, 4, &index),
               "scene.json: kernels[2].signature[2]: expected a string, got 5");
     assert_int_equal(index, 2);
     check_bad(gbx_cursor_element(&signature, 3, &role),
-              "scene.json: kernels[2].signature: has 3 elements, and none at index 3");
+              "scene.json: kernels[2].signature: has 3 elements; index 3 does not exist");
     check_bad(gbx_cursor_member(&kernel, "name", &role),
               "scene.json: kernels[2]: \"name\" is missing");
     check_bad(gbx_cursor_fail(&kernel, "func_id %d twice", 4),
@@ -169,9 +170,9 @@ static void integer_is_held_to_its_range(void **state) {
     int64_t integer = 0;
     check_ok(gbx_cursor_member(&root, "blocks", &at));
     check_bad(gbx_cursor_integer(&at, 1, 24, &integer),
-              "scene.json: blocks: 25 is not within 1 to 24");
+              "scene.json: blocks: 25 is outside 1 to 24");
     check_bad(gbx_cursor_integer(&at, 26, 30, &integer),
-              "scene.json: blocks: 25 is not within 26 to 30");
+              "scene.json: blocks: 25 is outside 26 to 30");
     check_ok(gbx_cursor_integer(&at, 25, 25, &integer));
     check_ok(gbx_cursor_member(&root, "big", &at));
     check_ok(gbx_cursor_integer(&at, INT64_MIN, INT64_MAX, &integer));
@@ -305,8 +306,8 @@ static void file_is_loaded_up_to_its_limit(void **state) {
     assert_int_equal(json_integer_value(json_object_get(document, "a")), 5);
     json_decref(document);
     document = NULL;
-    snprintf(made->message, sizeof made->message,
-             "%s has 8 bytes, more than the 7 that it may have", made->file);
+    snprintf(made->message, sizeof made->message, "%s has 8 bytes; at most 7 are allowed",
+             made->file);
     check_status(gbx_json_load(made->file, 7, &document), GBX_OUT_OF_RANGE, made->message);
     assert_null(document);
     write_file(made, "[1,\n2");
@@ -338,9 +339,9 @@ static void unknown_members_are_named(void **state) {
     gbx_cursor at;
     check_ok(gbx_cursor_member(&root, "golden", &at));
     check_bad(gbx_cursor_only(&at, names, 2),
-              "scene.json: golden: \"sorce\" is no member here; possible are name, source");
+              "scene.json: golden: unknown member \"sorce\"; expected name or source");
     check_bad(gbx_cursor_only(&root, names, 2),
-              "scene.json: \"golden\" is no member here; possible are name, source");
+              "scene.json: unknown member \"golden\"; expected name or source");
     check_ok(gbx_cursor_member(&root, "list", &at));
     check_bad(gbx_cursor_only(&at, names, 2), "scene.json: list: expected an object, got an array");
     json_decref(document);
@@ -357,13 +358,13 @@ static void messages_are_one_plain_line(void **state) {
     json_t *document = NULL;
     gbx_cursor root = parse("{\"a\\n\\u001b[31m\": 1}", &document);
     check_bad(gbx_cursor_only(&root, names, 1),
-              "scene.json: \"a??[31m\" is no member here; possible are name");
+              "scene.json: unknown member \"a??[31m\"; expected name");
     json_decref(document);
     root = parse("{\"aa\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603"
                  "\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\": 1}",
                  &document);
     gbx_status status = gbx_cursor_only(&root, names, 1);
-    assert_non_null(strstr(gbx_status_message(status), "\u2603??\" is no member here"));
+    assert_non_null(strstr(gbx_status_message(status), "\u2603??\"; expected "));
     gbx_status_free(status);
     json_decref(document);
     document = NULL;

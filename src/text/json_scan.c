@@ -26,7 +26,7 @@ static inline bool is_space(char byte) {
     return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-/* The next byte that is no space; 0 at the end. */
+/* The next byte that is not white space; 0 at the end. */
 static inline char peek(gbx_scan *scan) {
     while (scan->at < scan->end && is_space(*scan->at))
         ++scan->at;
@@ -52,7 +52,7 @@ static bool fail(gbx_scan *scan, const char *expected) {
 
 /* --- taking values --- */
 
-/* Behind a backslash. */
+/* After a backslash. */
 static bool take_escape(gbx_scan *scan) {
     if (scan->at == scan->end)
         return fail(scan, "an escape");
@@ -65,14 +65,14 @@ static bool take_escape(gbx_scan *scan) {
     return true;
 }
 
-/* What is no plain ASCII: no control character, and more bytes of UTF-8, the first of which was
- * taken. */
+/* A byte that is not plain ASCII: refuses control characters, and takes the rest of a UTF-8
+ * sequence whose first byte was taken. */
 static bool take_wide(gbx_scan *scan) {
     const char *first = scan->at - 1;
     size_t bytes =
         gbx_utf8_sequence_bytes((const unsigned char *)first, (size_t)(scan->end - first));
     scan->at = first + bytes;
-    return bytes > 0 || fail(scan, "a character in UTF-8");
+    return bytes > 0 || fail(scan, "a UTF-8 character");
 }
 
 /* From the quote on. */
@@ -161,7 +161,7 @@ static inline bool take_key(gbx_scan *scan, gbx_scan_value *out_key) {
     return true;
 }
 
-/* All of an object or array, each value of which is checked as well. */
+/* A complete object or array; each value in it is checked, too. */
 static bool take_nested(gbx_scan *scan, int depth, gbx_scan_kind kind, gbx_scan_value *out_value) {
     const char *first = scan->at++;
     char closing = kind == GBX_SCAN_ARRAY ? ']' : '}';
@@ -184,7 +184,7 @@ static bool take_nested(gbx_scan *scan, int depth, gbx_scan_kind kind, gbx_scan_
 
 static bool take_value(gbx_scan *scan, int depth, gbx_scan_value *out_value) {
     if (depth == 0)
-        return fail(scan, "JSON that is less deep");
+        return fail(scan, "JSON that is less deeply nested");
     switch (peek(scan)) {
     case '"':
         return take_string(scan, out_value);
@@ -270,7 +270,7 @@ bool gbx_scan_hex(const gbx_scan_value *value, uint64_t *out_value) {
 char *gbx_scan_decode(const gbx_scan_value *value) {
     if (!value->has_escape)
         return strndup(value->text, value->size);
-    /* With its quotes, which lie around it. */
+    /* Including the quotes around it. */
     json_t *string = json_loadb(value->text - 1, value->size + 2, JSON_DECODE_ANY, NULL);
     char *text = string ? strdup(json_string_value(string)) : NULL;
     json_decref(string);
@@ -290,7 +290,7 @@ static gbx_status fail_read(const gbx_json_file *file, int error) {
     return gbx_fail(GBX_IO, "reading %s: %s", file->name, strerror(error));
 }
 
-/* Lines are counted when somebody wants to know. */
+/* Lines are counted only for a message. */
 static gbx_status count_lines(const gbx_json_file *file, uint64_t offset, uint64_t *out_line) {
     char text[4096];
     *out_line = 1;
@@ -312,11 +312,11 @@ static gbx_status fail_at(const gbx_json_file *file, size_t at, const char *expe
     uint64_t line = 0;
     uint64_t offset = file->start + at;
     GBX_TRY(count_lines(file, offset, &line));
-    return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s is expected",
+    return gbx_fail(GBX_BAD_FORMAT, "%s: line %" PRIu64 ", byte %" PRIu64 ": expected %s",
                     file->name, line, offset, expected);
 }
 
-/* More bytes behind those that are not taken yet, which move to the front. */
+/* Reads more bytes; those not yet taken move to the front. */
 static gbx_status read_more(gbx_json_file *file) {
     size_t kept = file->end - file->at;
     memmove(file->buffer, file->buffer + file->at, kept);
@@ -337,7 +337,7 @@ static gbx_status read_more(gbx_json_file *file) {
     return NULL;
 }
 
-/* The next byte that is no space; 0 at the end of the file. It is not taken. */
+/* The next byte that is not white space, without taking it; 0 at the end of the file. */
 static inline gbx_status see(gbx_json_file *file, char *out_byte) {
     for (;;) {
         while (file->at < file->end && is_space(file->buffer[file->at]))
@@ -356,14 +356,14 @@ gbx_status gbx_json_file_open(gbx_json_file *file, const char *path, const char 
     gbx_status status;
     *file = (gbx_json_file){.fd = -1, .name = name};
     *out_is_there = false;
-    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    /* Not blocking: a pipe without a writer is refused, not waited for. */
     int fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd < 0)
         return errno == ENOENT ? NULL : gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
     if (fstat(fd, &about) != 0)
         status = gbx_fail(GBX_IO, "reading %s: %s", path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file, as JSON of a dump is", path);
+        status = gbx_fail(GBX_BAD_FORMAT, "%s is not a regular file", path);
     else
         status = gbx_array_reserve(&file->buffer, &file->capacity, BUFFER_BYTES, "reading JSON");
     if (status) {
@@ -454,7 +454,7 @@ gbx_status gbx_json_file_next_key(gbx_json_file *file, char out_key[GBX_JSON_KEY
     GBX_TRY(gbx_json_file_take(file, &key));
     char *text = gbx_scan_decode(&key);
     if (!text)
-        return fail_at(file, file->at, "a key without zero bytes and half characters before it");
+        return fail_at(file, file->at, "a key without zero bytes or half characters before this");
     snprintf(out_key, GBX_JSON_KEY_BYTES, "%s", text);
     free(text);
     GBX_TRY(see(file, &byte));
@@ -468,7 +468,7 @@ gbx_status gbx_json_file_document(gbx_json_file *file, json_t **out_value) {
     gbx_scan_value value;
     json_error_t error;
     GBX_TRY(gbx_json_file_take(file, &value));
-    bool is_string = value.kind == GBX_SCAN_STRING; /* with its quotes, which lie around it */
+    bool is_string = value.kind == GBX_SCAN_STRING; /* including the quotes around it */
     *out_value = json_loadb(value.text - is_string, value.size + (is_string ? 2 : 0),
                             JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
     if (*out_value)

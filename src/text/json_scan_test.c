@@ -109,7 +109,7 @@ static void members_come_one_by_one(void **state) {
 
 /* --- files --- */
 
-/* Entries of every length, so that every part of one meets the end of what was read. */
+/* Entries of every length, so that every part of one meets the end of the buffer. */
 static void a_file_is_read_over_the_ends_of_its_buffer(void **state) {
     (void)state;
     enum { ENTRIES = 3000, LONGEST = 400 };
@@ -207,18 +207,18 @@ static void a_value_may_be_larger_than_the_buffer(void **state) {
     free(text);
 }
 
-static void what_is_wrong_is_told_with_its_place(void **state) {
+static void errors_name_their_place(void **state) {
     (void)state;
     static const struct {
         const char *text;
         const char *message;
     } cases[] = {
-        {"[1,\n 2,\n tru]", "x.json: line 3, byte 9: a value is expected"},
-        {"[\"a\n\"]", "x.json: line 1, byte 3: a character in UTF-8 is expected"},
-        {"[1 2]", "x.json: line 1, byte 3: \",\" or \"]\" is expected"},
-        {"{\"a\" 1}", "x.json: line 1, byte 5: \":\" is expected"},
-        {"[[1, 2", "x.json: line 1, byte 6: \",\" or \"]\" is expected"},
-        {"", "x.json: line 1, byte 0: a value is expected"},
+        {"[1,\n 2,\n tru]", "x.json: line 3, byte 9: expected a value"},
+        {"[\"a\n\"]", "x.json: line 1, byte 3: expected a UTF-8 character"},
+        {"[1 2]", "x.json: line 1, byte 3: expected \",\" or \"]\""},
+        {"{\"a\" 1}", "x.json: line 1, byte 5: expected \":\""},
+        {"[[1, 2", "x.json: line 1, byte 6: expected \",\" or \"]\""},
+        {"", "x.json: line 1, byte 0: expected a value"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         gbx_json_file file;
@@ -244,7 +244,7 @@ static void a_member_twice_is_refused_in_documents(void **state) {
     close_text(&file);
 }
 
-static void what_is_not_there_or_no_file_is_told(void **state) {
+static void missing_and_irregular_files_are_reported(void **state) {
     (void)state;
     gbx_json_file file = {0};
     bool is_there = true;
@@ -264,9 +264,9 @@ int main(void) {
         cmocka_unit_test(a_file_is_read_over_the_ends_of_its_buffer),
         cmocka_unit_test(a_number_is_not_cut),
         cmocka_unit_test(a_value_may_be_larger_than_the_buffer),
-        cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(errors_name_their_place),
         cmocka_unit_test(a_member_twice_is_refused_in_documents),
-        cmocka_unit_test(what_is_not_there_or_no_file_is_told),
+        cmocka_unit_test(missing_and_irregular_files_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void flush(gbx_json_writer *json) {
     json->used = 0;
 }
 
-/* After a failure this still fills the buffer, within its bounds, and nothing leaves it. */
+/* After a failure this still fills the buffer, within bounds, but nothing leaves it. */
 static void put_across(gbx_json_writer *json, const char *bytes, size_t size) {
     while (size > 0) {
         size_t room = sizeof json->buffer - json->used;
@@ -106,7 +106,7 @@ static void begin_level(gbx_json_writer *json, char bracket, uint8_t flags) {
     if (!begin_value(json))
         return;
     if (json->depth == GBX_JSON_DEPTH_MAX) {
-        misuse(json, "nested too deep");
+        misuse(json, "nested too deeply");
         return;
     }
     uint8_t inherited = json->levels[json->depth] & LEVEL_INLINE;
@@ -119,7 +119,8 @@ static void end_level(gbx_json_writer *json, char bracket, uint8_t kind) {
         return;
     uint8_t level = json->levels[json->depth];
     if (json->depth == 0 || (level & LEVEL_OBJECT) != kind) {
-        misuse(json, kind ? "the end of no object" : "the end of no array");
+        misuse(json, kind ? "the end of an object that was not begun"
+                          : "the end of an array that was not begun");
         return;
     }
     if (json->has_key) {
@@ -195,7 +196,7 @@ static void put_number(gbx_json_writer *json, bool is_negative, uint64_t magnitu
         return;
     if (magnitude >= exact_end) {
         json->status = gbx_fail(GBX_OUT_OF_RANGE,
-                                "writing JSON: %s%" PRIu64 " is not under 2^53, last key \"%s\"",
+                                "writing JSON: %s%" PRIu64 " is not below 2^53, last key \"%s\"",
                                 is_negative ? "-" : "", magnitude, json->last_key);
         return;
     }

@@ -1,10 +1,10 @@
 /*
- * Streaming JSON: values go out in the order of the calls, through a buffer of the writer's own to
- * a callback; nothing is allocated. One thread at a time.
+ * Streaming JSON: values go out in the order of the calls, through the writer's own buffer to a
+ * callback; nothing is allocated. One thread at a time.
  *
  * The first failure sticks: calls after it do nothing, and gbx_json_finish returns it. Failures are
- * the sink's own, misuse (a key inside an array, an end that matches no begin: GBX_INTERNAL) and a
- * number that a reader could not hold exactly (GBX_OUT_OF_RANGE). Every start needs its finish.
+ * those of the sink, misuse (a key inside an array, an end without its begin: GBX_INTERNAL) and a
+ * number that readers could not hold exactly (GBX_OUT_OF_RANGE). Every start needs a finish.
  */
 #ifndef GBX_TEXT_JSON_WRITER_H
 #define GBX_TEXT_JSON_WRITER_H
@@ -24,7 +24,7 @@ typedef gbx_status (*gbx_json_sink)(void *context, const void *bytes, size_t siz
 GBX_MUST_USE gbx_status gbx_json_to_stream(void *stream, const void *bytes, size_t size);
 
 typedef enum gbx_json_style {
-    GBX_JSON_PRETTY,  /* two spaces a level, one member a line, but for what is begun inline */
+    GBX_JSON_PRETTY,  /* two spaces per level, one member per line, except what is begun inline */
     GBX_JSON_ONE_LINE /* no white space at all */
 } gbx_json_style;
 
@@ -42,7 +42,7 @@ typedef struct gbx_json_writer {
     char buffer[GBX_JSON_BUFFER_BYTES];
 } gbx_json_writer;
 
-/* `context` goes to `write` with every call and stays the caller's. */
+/* `context` is passed to `write` with every call; the caller owns it. */
 void gbx_json_start(gbx_json_writer *json, gbx_json_sink write, void *context,
                     gbx_json_style style);
 
@@ -76,7 +76,7 @@ void gbx_json_string_of(gbx_json_writer *json, const char *text, size_t size);
 void gbx_json_null(gbx_json_writer *json);
 void gbx_json_bool(gbx_json_writer *json, bool value);
 
-/* Numbers of magnitude under 2^53; more is a failure, for readers hold numbers as doubles. */
+/* Numbers of magnitude below 2^53; more is a failure, because readers hold numbers as doubles. */
 void gbx_json_i64(gbx_json_writer *json, int64_t value);
 void gbx_json_u64(gbx_json_writer *json, uint64_t value);
 

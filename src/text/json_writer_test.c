@@ -271,11 +271,11 @@ static void number_from_two_to_the_53_on_is_a_failure(void **state) {
     gbx_json_key(&test->json, "bin_offset");
     gbx_json_u64(&test->json, UINT64_C(1) << 53);
     check_failure(test, GBX_OUT_OF_RANGE,
-                  "writing JSON: 9007199254740992 is not under 2^53, last key \"bin_offset\"");
+                  "writing JSON: 9007199254740992 is not below 2^53, last key \"bin_offset\"");
     gbx_json_start(&test->json, sink_write, &test->sink, GBX_JSON_PRETTY);
     gbx_json_i64(&test->json, INT64_MIN);
     check_failure(test, GBX_OUT_OF_RANGE,
-                  "writing JSON: -9223372036854775808 is not under 2^53, last key \"\"");
+                  "writing JSON: -9223372036854775808 is not below 2^53, last key \"\"");
 }
 
 static void key_without_place(gbx_json_writer *json) {
@@ -334,11 +334,13 @@ static void misuse_is_an_internal_failure(void **state) {
         {value_without_key, "writing JSON: a value without a key in an object, last key \"\""},
         {end_after_key,
          "writing JSON: the end of an object after a key without a value, last key \"k\""},
-        {end_of_the_other_kind, "writing JSON: the end of no array, last key \"\""},
-        {end_of_nothing, "writing JSON: the end of no object, last key \"\""},
-        {array_end_of_nothing, "writing JSON: the end of no array, last key \"\""},
+        {end_of_the_other_kind,
+         "writing JSON: the end of an array that was not begun, last key \"\""},
+        {end_of_nothing, "writing JSON: the end of an object that was not begun, last key \"\""},
+        {array_end_of_nothing,
+         "writing JSON: the end of an array that was not begun, last key \"\""},
         {second_value, "writing JSON: a second value at the top, last key \"\""},
-        {too_deep, "writing JSON: nested too deep, last key \"\""},
+        {too_deep, "writing JSON: nested too deeply, last key \"\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         gbx_json_start(&test->json, sink_write, &test->sink, GBX_JSON_PRETTY);

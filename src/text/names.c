@@ -61,16 +61,15 @@ static const gbx_name loss_causes[] = {
     [GBX_LOSS_DISK] = {"disk", "disk", "the disk failed or was full"},
     [GBX_LOSS_CORRUPT] = {"corrupt", "corrupt", "a kernel wrote over the memory of the dump"},
     [GBX_LOSS_DEVICE] = {"device", "device", "the chip ended before the records were handed over"},
-    [GBX_LOSS_UNKNOWN] = {"not told", "not told", "the dump does not tell why"},
+    [GBX_LOSS_UNKNOWN] = {"not told", "not told", "the dump does not say why"},
 };
 const gbx_name_set gbx_loss_causes = SET(loss_causes, GBX_LOSS_STALL, GBX_LOSS_CAUSE_COUNT);
 
-/* The sentences are values of manifests that have no reason_code: they are read back. */
 static const gbx_name skip_reasons[] = {
     [GBX_SKIP_NOT_DESCRIBED] = {"undescribed", "undescribed",
-                                "nobody told which words of the task are tensors"},
+                                "the tensors of the task were never described"},
     [GBX_SKIP_MISMATCH] = {"misdescribed", "misdescribed",
-                           "what was told of the argument is not what the kernel gets"},
+                           "the description of the argument does not match what the kernel gets"},
 };
 const gbx_name_set gbx_skip_reasons =
     SET(skip_reasons, GBX_SKIP_NOT_DESCRIBED, GBX_SKIP_REASON_COUNT);

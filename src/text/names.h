@@ -1,8 +1,8 @@
 /*
- * Small sets that have names: roles, stages, kinds, subtasks, levels, causes of loss, reasons to
- * skip. Code works with the numbers; names are for files and people, and each stands in one row of
- * one table here. The numbers are those of the journal: a row keeps its number for ever, a new one
- * goes to the end.
+ * Small sets with names: roles, stages, kinds, subtasks, levels, causes of loss, reasons to skip.
+ * Code works with the numbers; names are for files and people, and each is in one row of one table
+ * here. The numbers are those of the journal: a row keeps its number for ever, a new one goes to
+ * the end.
  */
 #ifndef GBX_TEXT_NAMES_H
 #define GBX_TEXT_NAMES_H
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* When an argument was captured; GBX_STAGE_NONE where there is no stage. */
+/* When an argument was captured; GBX_STAGE_NONE when there is no stage. */
 enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_COUNT = 2, GBX_STAGE_NONE = 0xff };
 
-enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record that is about a whole task */
+enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record about a complete task */
 
 enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1, GBX_KIND_COUNT = 2 };
 
@@ -76,8 +76,8 @@ const char *gbx_name_sentence(const gbx_name_set *set, uint32_t number);
 bool gbx_name_find(const gbx_name_set *set, const char *text, uint32_t *out_number);
 
 /*
- * A word of a signature, `length` bytes: "in", "out", "inout", "scalar" or "scalar:DTYPE". Of the
- * last *out_dtype is where its dtype begins, which is not looked at; else NULL.
+ * A word of a signature, `length` bytes: "in", "out", "inout", "scalar" or "scalar:DTYPE". For the
+ * last, *out_dtype points to DTYPE, which is not checked; else it is NULL.
  */
 bool gbx_parameter_read(const char *word, size_t length, uint32_t *out_parameter,
                         const char **out_dtype);

@@ -21,12 +21,12 @@ size_t gbx_utf8_sequence_bytes(const unsigned char *bytes, size_t left) {
     return is_overlong || is_surrogate || is_beyond ? 0 : size;
 }
 
-/* U+0080 to U+009F are controls too. */
+/* U+0080 to U+009F are controls, too. */
 static bool is_control(const unsigned char *bytes, size_t size) {
     return size == 1 ? bytes[0] < 0x20 || bytes[0] == 0x7f : bytes[0] == 0xc2 && bytes[1] < 0xa0;
 }
 
-/* Bytes of the plain character at `bytes`; 0 where it is none. */
+/* Bytes of the plain character at `bytes`; 0 when there is none. */
 static size_t plain_bytes(const unsigned char *bytes, size_t left) {
     size_t size = bytes[0] < 0x80 ? 1 : gbx_utf8_sequence_bytes(bytes, left);
     return size && !is_control(bytes, size) ? size : 0;
@@ -41,7 +41,7 @@ static size_t plain_length(const char *text) {
 }
 
 void gbx_text_make_plain(char *text) {
-    /* The bytes that may follow one that is not plain are not by themselves either. */
+    /* Continuation bytes after a byte that is not plain are not plain either. */
     for (text += plain_length(text); *text; text += plain_length(text))
         *text = '?';
 }

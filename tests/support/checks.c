@@ -18,7 +18,7 @@ void check_ok(gbx_status status, const char *file, int line) {
 void check_fails(gbx_status status, gbx_code code, const char *const *texts, const char *file,
                  int line) {
     bool is_expected = gbx_status_code(status) == code;
-    for (; is_expected && *texts; ++texts)
+    for (; is_expected && *texts; texts += is_expected)
         is_expected = strstr(gbx_status_message(status), *texts) != NULL;
     if (is_expected) {
         gbx_status_free(status);

@@ -9,34 +9,34 @@
 #include "tensor/statistics/statistics.h"
 #include "tensor/view.h"
 
-/* Shorter captures are not worth the time it takes to measure them. */
+/* Shorter captures are not worth measuring. */
 enum { TIMED_BYTES = 65536 };
 _Static_assert(sizeof(gbx_statistics) == GBX_DUMP_STATISTICS_WORDS * sizeof(uint64_t),
                "layout of a record");
 
-/* One tensor on its way. */
+/* One tensor being captured. */
 typedef struct capture {
     gbx_lane *lane;
     gbx_dump_record head;
     const gbx_tensor *tensor;
-    const void *buffer; /* where its data lies */
+    const void *buffer; /* its data */
     bool is_contiguous;
-    bool is_in_place; /* the payload is what lies in the buffer, byte for byte */
+    bool is_in_place; /* the payload is the bytes of the buffer, unchanged */
     bool has_statistics;
     bool has_hash;
-    bool is_hash_known; /* it was all in one step */
-    uint64_t bytes;     /* that count: all, or those that are kept */
+    bool is_hash_known; /* all of it was hashed in one step */
+    uint64_t bytes;     /* all, or those that are kept */
     uint64_t position;
-    uint64_t unseen_bytes; /* since it showed life */
+    uint64_t unseen_bytes; /* since the last sign of life */
     gbx_hash128 hash;
     gbx_hash_state hashing;
     gbx_statistics_state counting;
 } capture;
 
 /*
- * Kernels can write to the descriptions of tensors: what they say is checked at every look. What
- * lies in the dump's own memory is no tensor, and a view that repeats elements until they are more
- * than global memory holds cannot be meant.
+ * Kernels can overwrite the descriptions of tensors, so they are checked at every use. A tensor
+ * does not lie in the dump's own memory, and a view does not repeat elements until they exceed
+ * global memory.
  */
 static bool is_sound(const gbx_lane *lane, const gbx_tensor *tensor) {
     const gbx_probe_request *request = &lane->writer->request;
@@ -58,7 +58,7 @@ static bool is_sound(const gbx_lane *lane, const gbx_tensor *tensor) {
 
 /* --- reading --- */
 
-/* The bytes from `first` on, where they lie or gathered. */
+/* The bytes from `first` on, in place or gathered. */
 static const void *fetch(const capture *c, uint64_t first, uint64_t bytes) {
     if (c->is_in_place) {
         uint64_t start = (uint64_t)c->tensor->start_offset * gbx_dtype_bits(c->tensor->dtype) / 8;
@@ -96,7 +96,7 @@ static void show_life(capture *c, uint64_t count) {
     gbx_lane_show_life(c->lane);
 }
 
-/* Bytes `first` to `end`, looked at where they lie. */
+/* Reads bytes `first` to `end` in place. */
 static void sweep(capture *c, uint64_t first, uint64_t end) {
     for (uint64_t at = first; at < end; at += GBX_WRITER_VIEW_STEP_BYTES) {
         uint64_t left = end - at;
@@ -106,8 +106,8 @@ static void sweep(capture *c, uint64_t first, uint64_t end) {
     }
 }
 
-/* The same to `to`: contiguous ones copied and looked at in steps that stay in the cache, others
- * gathered in large ones, for whole tiles are several times as fast. */
+/* The same, copied to `to`: contiguous bytes in steps that stay in the cache, others gathered in
+ * large steps, because complete tiles are several times as fast. */
 static void copy_out(capture *c, uint64_t first, uint64_t end, unsigned char *to) {
     uint64_t step = c->is_contiguous ? GBX_WRITER_STEP_BYTES : GBX_WRITER_GATHER_BYTES;
     for (uint64_t at = first; at < end; at += step) {
@@ -187,7 +187,7 @@ static void describe(capture *c, gbx_capture_wish wish) {
     c->head.ndims = (uint8_t)tensor->ndims;
     c->buffer = (const void *)(uintptr_t)tensor->data;
     c->is_contiguous = gbx_tensor_is_contiguous(tensor);
-    /* The half that fills up a row of packed elements is 0 in a payload and anything in a buffer. */
+    /* The half byte that pads a row of packed elements is 0 in a payload, anything in a buffer. */
     c->is_in_place = c->is_contiguous && !gbx_dtype_is_packed(tensor->dtype);
     c->has_statistics = wish.statistics;
     c->has_hash = wish.statistics || wish.payload;
@@ -206,7 +206,7 @@ static void describe(capture *c, gbx_capture_wish wish) {
 
 void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_tensor *tensor,
                         gbx_capture_wish wish) {
-    gbx_tensor seen = *tensor; /* as it is now: what is checked is what is used */
+    gbx_tensor seen = *tensor; /* a copy: what is checked is what is used */
     capture c;
     c.lane = lane;
     c.head = *head;

@@ -18,7 +18,7 @@ static bool has_buffer(gbx_lane *lane) {
     uint64_t number;
     if (lane->lines)
         return true;
-    /* Numbers come through global memory, where kernels can write. */
+    /* Numbers come through global memory, which kernels can overwrite. */
     if (!gbx_spsc_try_pop(&lane->shared->free, lane->shared->free_slots,
                           lane->writer->setup.buffer_count, &number) ||
         number >= lane->writer->setup.buffer_count)
@@ -33,8 +33,8 @@ static bool has_buffer(gbx_lane *lane) {
 static void show_open(gbx_lane *lane) {
     uint64_t item =
         lane->lines ? gbx_dump_item(lane->buffer, lane->used, lane->turn) : GBX_DUMP_NO_ITEM;
-    /* Release: the lines are there before they are counted, also for a host that looks at what a
-     * dead chip left. */
+    /* Release: the lines are there before they are counted, also for a host that reads what a dead
+     * chip left. */
     atomic_store_explicit(&lane->shared->open_item, item, memory_order_release);
 }
 
@@ -45,7 +45,7 @@ void gbx_lane_publish(gbx_lane *lane) {
         lane->most_used = used;
     lane->published = lane->tail;
     lane->published_ns = lane->hook_ns;
-    /* The counts now and then, so that they are known of a chip that dies too. */
+    /* The counts with each buffer, so that they are known even if the chip dies. */
     shared->stall_ns = lane->stall_ns;
     shared->longest_capture_ns = lane->longest_capture_ns;
     memcpy(shared->lost, lane->lost, sizeof shared->lost);
@@ -57,7 +57,7 @@ void gbx_lane_publish(gbx_lane *lane) {
     shared->ready_checks[cell] =
         gbx_hash_bytes(lane->lines, (size_t)lane->used * GBX_DUMP_LINE_BYTES).low;
     shared->ready_ends[cell] = lane->tail;
-    /* There are as many cells as buffers: the queue is never full. */
+    /* The queue has as many cells as there are buffers: it is never full. */
     gbx_spsc_try_push(&shared->ready, shared->ready_slots, lane->writer->setup.buffer_count,
                       gbx_dump_item(lane->buffer, lane->used, lane->turn));
     lane->lines = NULL;
@@ -70,11 +70,11 @@ static void *take_lines(gbx_lane *lane, uint32_t count) {
     return gbx_lane_await(lane, GBX_ROOM_LINES, 0) ? next_line(lane) : NULL;
 }
 
-/* The losses so far, now that there is a buffer; those that find no room wait on. */
-static void tell_losses(gbx_lane *lane) {
-    uint32_t told = 0;
-    while (told < lane->loss_count && lane->lines && lane->used < GBX_DUMP_BUFFER_LINES) {
-        const gbx_writer_loss *loss = &lane->losses[told++];
+/* Records the losses so far, now that there is a buffer; those without room keep waiting. */
+static void record_losses(gbx_lane *lane) {
+    uint32_t recorded = 0;
+    while (recorded < lane->loss_count && lane->lines && lane->used < GBX_DUMP_BUFFER_LINES) {
+        const gbx_writer_loss *loss = &lane->losses[recorded++];
         gbx_dump_loss *line = next_line(lane);
         *line = (gbx_dump_loss){.head = loss->first, .cause = loss->cause, .count = loss->count};
         line->head.kind = GBX_DUMP_LOSS;
@@ -82,8 +82,8 @@ static void tell_losses(gbx_lane *lane) {
         ++lane->used;
         ++lane->committed;
     }
-    lane->loss_count -= told;
-    memmove(lane->losses, lane->losses + told, lane->loss_count * sizeof lane->losses[0]);
+    lane->loss_count -= recorded;
+    memmove(lane->losses, lane->losses + recorded, lane->loss_count * sizeof lane->losses[0]);
 }
 
 void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
@@ -96,7 +96,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
         return NULL;
     }
     if (lane->loss_count) {
-        tell_losses(lane);
+        record_losses(lane);
         record = next_line(lane);
     }
     *record = *head;
@@ -116,8 +116,8 @@ void gbx_lane_commit(gbx_lane *lane) {
 /* --- payload --- */
 
 uint64_t gbx_lane_arena_used(gbx_lane *lane) {
-    /* Acquire pairs with the host's release: it has read what lay below. One that is beyond what
-     * was written is no head. */
+    /* Acquire pairs with the host's release: it has read everything below. A head beyond what was
+     * written is invalid. */
     uint64_t head = atomic_load_explicit(&lane->shared->arena_head, memory_order_acquire);
     if (head > lane->seen_head && head <= lane->tail)
         lane->seen_head = head;
@@ -133,8 +133,8 @@ bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
     return end - lane->seen_head <= arena_bytes;
 }
 
-/* Memory that is touched for the first time comes page by page, and slowly: so it is asked for in
- * larger pieces before the copy. */
+/* The first touch of memory is slow and comes page by page, so ask for larger pieces before the
+ * copy. */
 static void touch_ahead(gbx_lane *lane, uint64_t end) {
     uint64_t arena_bytes = lane->writer->setup.arena_bytes;
     uint64_t wanted =
@@ -143,7 +143,7 @@ static void touch_ahead(gbx_lane *lane, uint64_t end) {
         wanted = arena_bytes;
     if (lane->touched >= wanted)
         return;
-    /* A system that cannot does without. */
+    /* Best effort. */
     (void)madvise(lane->arena + lane->touched, wanted - lane->touched, MADV_POPULATE_WRITE);
     lane->touched = wanted;
 }
@@ -152,8 +152,8 @@ bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64
     uint64_t arena_bytes = lane->writer->setup.arena_bytes;
     uint64_t position = (lane->tail + alignment - 1) & ~(alignment - 1);
     uint64_t at = position % arena_bytes;
-    /* Payload lies in one piece: what does not fit before the end of the arena goes to its start.
-     */
+    /* Payload stays in one piece: if it does not fit before the end of the arena, it goes to the
+     * start. */
     *out_position = at + bytes > arena_bytes ? position + (arena_bytes - at) : position;
     touch_ahead(lane, *out_position + bytes);
     return gbx_lane_await(lane, GBX_ROOM_ARENA, *out_position + bytes);
@@ -183,13 +183,13 @@ void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) 
             (gbx_writer_loss){.first = *head, .cause = cause, .count = 1};
         lane->losses[lane->loss_count++].first.time_ns = lane->time_ns;
     }
-    /* Else the host finds the difference between what it was told and lost[]. */
+    /* Else the host finds the difference between the recorded losses and lost[]. */
 }
 
 /* --- samples --- */
 
-/* Without waiting for room: what finds none is told with the next. */
-static void tell_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
+/* Does not wait for room: without room, it is merged into the next sample. */
+static void record_sample(gbx_lane *lane, const gbx_dump_sample *sample) {
     if (lane->lines && lane->used == GBX_DUMP_BUFFER_LINES)
         gbx_lane_publish(lane);
     if (!has_buffer(lane))
@@ -224,7 +224,7 @@ bool gbx_lane_enter(gbx_lane *lane) {
 bool gbx_lane_enter_at(gbx_lane *lane, uint64_t start_ticks, uint64_t now_ticks) {
     if (!go_in(lane))
         return false;
-    /* First, so that both are reckoned from one anchor. */
+    /* First, so that both times use one anchor. */
     lane->hook_ns = lane->writer->start_ns + (int64_t)gbx_ticks_to_time(lane, now_ticks);
     lane->time_ns = gbx_ticks_to_time(lane, start_ticks);
     return true;
@@ -232,7 +232,7 @@ bool gbx_lane_enter_at(gbx_lane *lane, uint64_t start_ticks, uint64_t now_ticks)
 
 void gbx_lane_leave(gbx_lane *lane) {
     if (lane->waits.wait_count)
-        tell_sample(lane, &lane->waits);
+        record_sample(lane, &lane->waits);
     if (lane->lines && lane->hook_ns - lane->published_ns > PUBLISH_NS)
         gbx_lane_publish(lane);
     if (lane->writer->setup.flags & GBX_DUMP_BY_BATCH)
@@ -244,14 +244,14 @@ void gbx_lane_end(gbx_lane *lane) {
     /* Losses are worth one more wait. */
     lane->is_dropping[GBX_ROOM_LINES] = false;
     if (lane->loss_count && take_lines(lane, lane->loss_count))
-        tell_losses(lane);
+        record_losses(lane);
     if (lane->waits.wait_count)
-        tell_sample(lane, &lane->waits);
+        record_sample(lane, &lane->waits);
     if (lane->committed) {
         gbx_dump_sample last = {.head.time_ns = lane->time_ns, .used = lane->most_used};
         uint64_t used = gbx_lane_arena_used(lane);
         last.used = used > last.used ? used : last.used;
-        tell_sample(lane, &last);
+        record_sample(lane, &last);
     }
     gbx_lane_publish(lane);
     memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);

@@ -41,7 +41,7 @@ static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candi
 
 /* --- a task's arguments --- */
 
-/* What the call said, else the signature of the first kernel that says it, else plain bits. */
+/* The dtype from the call, else from the first kernel whose signature has it, else uint64. */
 static uint8_t scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
                             uint32_t scalar) {
     const gbx_dump_scalar_dtypes *dtypes =
@@ -60,7 +60,8 @@ static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
            !memcmp(a->strides, b->strides, dims_bytes);
 }
 
-/* The description that the kernel finds behind a word; NULL where a word can be none. */
+/* The description that the kernel finds at the address in a word; NULL when the word cannot be an
+ * address. */
 static const gbx_tensor *described_tensor(const gbx_lane *lane, uint64_t word) {
     const gbx_probe_request *request = &lane->writer->request;
     uint64_t offset = word - request->gm_base;
@@ -81,7 +82,7 @@ static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index,
     gbx_lane_commit(lane);
 }
 
-/* An inout is looked at twice; a kernel may have written over its description in between. */
+/* An inout is captured twice; a kernel may have overwritten its description in between. */
 static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_dump_record *head) {
     uint64_t key = (task->id << 8 | head->arg_index) + 1;
     _Atomic uint64_t *cell = &lane->writer->skipped[key % GBX_WRITER_SKIPPED];
@@ -91,7 +92,7 @@ static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_du
     skip(lane, task, head->arg_index, GBX_SKIP_MISMATCH);
 }
 
-/* A record of `bits` alone: SCALAR, or DONE with 0. */
+/* A record with only `bits`: SCALAR, or DONE with 0. */
 static void record_bits(gbx_lane *lane, gbx_dump_kind kind, const gbx_dump_record *head,
                         uint64_t bits) {
     gbx_dump_scalar *to = gbx_lane_begin(lane, kind, 0, head);
@@ -106,12 +107,12 @@ static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_r
                           const gbx_tensor *tensor, bool is_wanted) {
     const gbx_dump_setup *setup = &lane->writer->setup;
     uint64_t word = task->words[head->arg_index];
-    bool is_as_told = word == (uint64_t)(uintptr_t)tensor;
-    if (!is_as_told) {
+    bool is_same = word == (uint64_t)(uintptr_t)tensor;
+    if (!is_same) {
         const gbx_tensor *got = described_tensor(lane, word);
-        is_as_told = got && are_alike(got, tensor);
+        is_same = got && are_alike(got, tensor);
     }
-    if (!is_as_told) {
+    if (!is_same) {
         skip_tensor(lane, task, head);
         return;
     }
@@ -123,11 +124,11 @@ static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_r
     gbx_capture_tensor(lane, head, tensor, wish);
 }
 
-/* All that is to be captured of a task at a stage. */
+/* Records all selected arguments of a task at a stage. */
 static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_t stage,
                              uint32_t flags) {
     const gbx_task_arguments *arguments = task->arguments;
-    /* By the task's own count: a kernel can write to the one in global memory. */
+    /* Uses the task's own count: a kernel can overwrite the one in global memory. */
     const gbx_tensor *tensor =
         (const gbx_tensor *)((uintptr_t)arguments +
                              gbx_task_arguments_tensors_offset(task->word_count));
@@ -198,7 +199,7 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
 
 /* --- a dispatch --- */
 
-/* What stands in a slot, as the kernel finds it. */
+/* The contents of a slot, as the kernel finds them. */
 static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
                              uint32_t *scalar) {
     const gbx_task_arguments *arguments = dispatch->task->arguments;
@@ -230,7 +231,7 @@ static uint32_t put_slot(uint64_t *words, const gbx_dump_slot *slot) {
     return count;
 }
 
-/* What a kernel is called with. */
+/* Records the arguments of a kernel call. */
 static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
     const gbx_sched_task *task = dispatch->task;
     gbx_dump_slot slots[GBX_MAX_WORDS];
@@ -265,7 +266,7 @@ static gbx_lane *lane_of(void *context, uint32_t thread) {
     return &((gbx_writer *)context)->lanes[thread];
 }
 
-/* Whether its arguments are to be captured, and known. */
+/* Whether to capture its arguments: only when they are described. */
 static bool captures_arguments(const gbx_lane *lane, const gbx_sched_task *task) {
     return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS && task->arguments->is_described;
 }
@@ -302,8 +303,7 @@ static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispa
     gbx_dump_execution *to = gbx_lane_begin(lane, GBX_DUMP_EXECUTION, 0, &head);
     if (to) {
         uint64_t end_ns = (uint64_t)(lane->hook_ns - lane->writer->start_ns);
-        /* A thread that moved between processors whose counters differ has not gone back in time.
-         */
+        /* A thread that moved to a processor with a different counter has not gone back in time. */
         to->end_ns = !has_end ? GBX_DUMP_NO_END : end_ns > lane->time_ns ? end_ns : lane->time_ns;
         to->core_id = dispatch->core_id;
         to->block_idx = dispatch->block_idx;

@@ -9,7 +9,7 @@ static void nap(gbx_lane *lane) {
     nanosleep(&duration, NULL);
 }
 
-/* A wait that has ended. All of a hook are one sample. */
+/* Notes a wait that ended. All waits of a hook make one sample. */
 static void note_wait(gbx_lane *lane, uint32_t cause, int64_t start_ns, uint64_t used) {
     int64_t duration_ns = gbx_clock_ns() - start_ns;
     if (lane->waits.wait_count++ == 0) {
@@ -34,8 +34,8 @@ static bool is_pausing(gbx_writer *writer) {
     return atomic_load_explicit(&writer->is_pausing, memory_order_seq_cst);
 }
 
-/* A lane first says that it is inside, then looks whether another wants all to stay out; that one
- * first says so, then looks who is inside: one of them sees the other. */
+/* A lane first sets `inside`, then checks whether another lane wants all to stay out. That lane
+ * first sets is_pausing, then checks who is inside. So at least one of them sees the other. */
 static bool try_go_inside(gbx_lane *lane) {
     atomic_store_explicit(&lane->inside, GBX_LANE_INSIDE, memory_order_seq_cst);
     if (!is_pausing(lane->writer))
@@ -82,10 +82,10 @@ static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
     }
     while (is_another_inside(lane) && !is_past(deadline_ns))
         nap(lane);
-    /* Release: all that was published before is visible to the host that sees the count. */
+    /* Release: everything published before is visible to the host that sees the count. */
     uint64_t asked = atomic_fetch_add_explicit(&writer->shared->asked, 1, memory_order_release) + 1;
     writer->request.ring(writer->request.machine);
-    /* Acquire pairs with the host's write: what it gave back can be taken. */
+    /* Acquire pairs with the host's write: what it gave back can be used. */
     while (atomic_load_explicit(&writer->shared->done, memory_order_acquire) < asked &&
            !is_past(deadline_ns))
         nap(lane);
@@ -94,7 +94,7 @@ static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
 
 /* --- all platforms --- */
 
-/* Counts up with what the host gives back. */
+/* Grows with what the host gives back. */
 static uint64_t given_back(gbx_lane *lane, gbx_lane_room room) {
     return room == GBX_ROOM_LINES
                ? atomic_load_explicit(&lane->shared->free.tail, memory_order_relaxed)
@@ -106,7 +106,7 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
         return true;
     if (lane->is_dropping[room] && given_back(lane, room) == lane->dropped_at[room])
         return false;
-    /* What this lane holds back may be all that the host waits for. */
+    /* The host may be waiting only for what this lane holds. */
     gbx_lane_publish(lane);
     uint64_t used = gbx_lane_arena_used(lane);
     int64_t start_ns = gbx_clock_ns();

@@ -6,9 +6,10 @@
 #    include <x86intrin.h>
 #endif
 
-/* A pair whose two clocks were read further apart than this is read again: the thread was away. */
+/* A pair whose two clocks were read further apart than this is read again: the thread was
+ * preempted. */
 enum { CLOSE_TICKS = 2000, MAX_READS = 8 };
-/* For how many ticks, some milliseconds, a rate is trusted beyond the pair it comes from. */
+/* For how many ticks (some milliseconds) a rate is trusted beyond the pair it comes from. */
 enum { MAX_REACH_TICKS = 1 << 22 };
 
 static uint64_t read_clock(void) {
@@ -20,7 +21,7 @@ static uint64_t read_counter(void) {
     return __rdtsc();
 }
 
-/* Counts at one rate, whatever the processor does to save power, on all of them alike. */
+/* Whether the counter runs at one rate on all processors, whatever they do to save power. */
 static bool has_invariant_counter(void) {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
@@ -50,8 +51,9 @@ gbx_ticks_pair gbx_ticks_pair_read(uint64_t (*ticks)(void)) {
     return best;
 }
 
-/* Times between the start and the anchor are interpolated. Those after it go no further than the
- * rate was measured over: what the two clocks were read apart is not multiplied. */
+/* Times between the start and the anchor are interpolated. Times after the anchor reach no further
+ * than the span over which the rate was measured, so that the error of reading two clocks does not
+ * grow. */
 uint64_t gbx_ticks_to_time(gbx_lane *lane, uint64_t ticks) {
     const gbx_writer *writer = lane->writer;
     if ((int64_t)(ticks - lane->anchor.ticks) > (int64_t)lane->reach) {

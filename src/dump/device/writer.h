@@ -1,6 +1,6 @@
 /*
- * The device writer: what listens to the scheduler and writes into the memory of dump/abi.h. Device
- * code: no malloc, no stdio, no locks. All of this is private to the chip.
+ * The device writer: listens to the scheduler and writes into the memory of dump/abi.h. Device
+ * code: no malloc, no stdio, no locks. Private to the chip.
  */
 #ifndef GBX_DUMP_DEVICE_WRITER_H
 #define GBX_DUMP_DEVICE_WRITER_H
@@ -11,19 +11,19 @@
 #include "sched/probe.h"
 
 enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS, GBX_WRITER_SKIPPED = 1024 };
-/* Copies and hashes go in steps that stay in the cache; views that are gathered only to be looked
- * at in larger ones, for whole tiles are faster to gather. */
+/* Copies and hashes go in steps that stay in the cache. Views that are gathered only to be hashed
+ * or counted go in larger steps, because complete tiles are faster to gather. */
 enum {
     GBX_WRITER_STEP_BYTES = 16 << 10,
     GBX_WRITER_VIEW_STEP_BYTES = 256 << 10,
-    GBX_WRITER_GATHER_BYTES = 4 << 20, /* views that are gathered into the arena, at a time */
-    GBX_WRITER_LIFE_BYTES = 1 << 20,   /* how much is copied between two signs of life */
-    GBX_WRITER_TOUCHED_BYTES = 1 << 20 /* of the arena, that are taken from the system at a time */
+    GBX_WRITER_GATHER_BYTES = 4 << 20, /* views gathered into the arena at a time */
+    GBX_WRITER_LIFE_BYTES = 1 << 20,   /* bytes copied between two signs of life */
+    GBX_WRITER_TOUCHED_BYTES = 1 << 20 /* bytes of the arena taken from the system at a time */
 };
 
 typedef struct gbx_writer gbx_writer;
 
-/* Where a lane is with a batch platform, which copies only while no lane writes. */
+/* State of a lane on a batch platform, which copies only while no lane writes. */
 enum { GBX_LANE_OUTSIDE = 0, GBX_LANE_INSIDE = 1, GBX_LANE_PARKED = 2 };
 
 /* The clock of dispatches and the system's, read together. */
@@ -32,7 +32,7 @@ typedef struct gbx_ticks_pair {
     int64_t ns;
 } gbx_ticks_pair;
 
-/* A loss that waits for room to be told. */
+/* A loss that waits for room to be recorded. */
 typedef struct gbx_writer_loss {
     gbx_dump_record first;
     uint32_t cause;
@@ -56,7 +56,7 @@ struct gbx_lane {
     gbx_dump_lane *shared;
     unsigned char *buffers;
     unsigned char *arena;
-    /* The buffer that is being filled; NULL for none. */
+    /* The buffer being filled; NULL for none. */
     unsigned char *lines;
     uint32_t buffer;
     uint32_t used; /* lines */
@@ -67,17 +67,17 @@ struct gbx_lane {
     uint64_t published;
     uint64_t touched; /* of the arena, from its start */
     int64_t published_ns;
-    /* Of the hook under way. */
+    /* Of the current hook. */
     int64_t hook_ns;
     uint64_t time_ns;
-    /* What turns ticks into time: a pair not long ago, and the rate since the start. */
+    /* Turns ticks into time: a recent pair, and the rate since the start. */
     gbx_ticks_pair anchor;
-    uint64_t reach; /* ticks after the anchor for which it is good */
+    uint64_t reach; /* ticks after the anchor for which the rate is valid */
     double ns_per_tick;
-    /* Its waits that were not told yet, and the most that the arena held. */
+    /* Waits not recorded yet, and the most bytes the arena held. */
     gbx_dump_sample waits;
     uint64_t most_used;
-    /* What is told at the end. */
+    /* Recorded at the end. */
     uint64_t stall_ns;
     uint64_t longest_capture_ns;
     uint64_t lost[GBX_DUMP_CAUSES];
@@ -85,11 +85,11 @@ struct gbx_lane {
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     gbx_writer_loss losses[GBX_WRITER_LOSSES];
     uint32_t loss_count;
-    /* A wait timed out: not again before the host has given something back. */
+    /* A wait timed out: no further wait until the host has given something back. */
     bool is_dropping[GBX_ROOM_COUNT];
-    uint64_t dropped_at[GBX_ROOM_COUNT]; /* what it had given back then */
+    uint64_t dropped_at[GBX_ROOM_COUNT]; /* how much it had given back by then */
     _Atomic bool
-        has_ended; /* hooks do nothing any more; the holder of a role may find it so late */
+        has_ended; /* hooks do nothing any more; the holder of a role may notice this late */
     _Alignas(64) _Atomic uint64_t heartbeat;
     _Atomic uint32_t inside; /* GBX_LANE_... */
     unsigned char *scratch;  /* GBX_WRITER_VIEW_STEP_BYTES */
@@ -99,12 +99,12 @@ struct gbx_writer {
     gbx_probe probe;
     gbx_probe_request request;
     gbx_dump_setup *shared; /* in global memory */
-    gbx_dump_setup setup;   /* as it was at the start */
+    gbx_dump_setup setup;   /* copied at the start */
     int64_t start_ns;
     gbx_ticks_pair start;                     /* the same, with ticks */
-    _Alignas(64) _Atomic uint32_t is_pausing; /* a lane waits for the host to copy */
-    /* Arguments that were skipped before dispatch, as far as they can be remembered: an inout is
-     * not told twice. */
+    _Alignas(64) _Atomic uint32_t is_pausing; /* a lane is waiting for the host to copy */
+    /* Arguments skipped before dispatch, as far as they fit, so that an inout is not recorded as
+     * skipped twice. */
     _Atomic uint64_t skipped[GBX_WRITER_SKIPPED];
     gbx_lane lanes[GBX_WRITER_MAX_LANES];
     _Alignas(64) unsigned char scratch[GBX_WRITER_MAX_LANES][GBX_WRITER_VIEW_STEP_BYTES];
@@ -112,17 +112,17 @@ struct gbx_writer {
 
 /* --- lane.c --- */
 
-/* Around every hook: one timestamp, and a wait while the host copies. False when the lane has
- * ended, and nothing is to be told. */
+/* Around every hook: one timestamp, and a wait while the host copies. False when the lane has ended
+ * and nothing must be recorded. */
 bool gbx_lane_enter(gbx_lane *lane);
 void gbx_lane_leave(gbx_lane *lane);
 
-/* The same for a hook whose time is that of a dispatch: without a timestamp of its own. */
+/* The same for a hook that uses the time of a dispatch and takes no timestamp itself. */
 bool gbx_lane_enter_at(gbx_lane *lane, uint64_t start_ticks, uint64_t now_ticks);
 
 /*
- * Room for a record of `words` beyond its first line; NULL when there is none, and the record is
- * lost. `head` has all but kind, lines and time. It counts once it is committed.
+ * Room for a record with `words` words beyond its first line; NULL when there is no room and the
+ * record is lost. `head` has everything but kind, lines and time. The record counts once committed.
  */
 void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
                      const gbx_dump_record *head);
@@ -132,7 +132,7 @@ void gbx_lane_commit(gbx_lane *lane);
 void gbx_lane_publish(gbx_lane *lane);
 
 /* A place for `bytes` (at most gbx_dump_piece_bytes) in the arena, a multiple of `alignment`; false
- * when there was no room in time. It counts once gbx_lane_use has taken it. */
+ * when there was no room in time. It is taken only by gbx_lane_use. */
 bool gbx_lane_reserve(gbx_lane *lane, uint64_t bytes, uint64_t alignment, uint64_t *out_position);
 void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes);
 
@@ -140,13 +140,13 @@ static inline unsigned char *gbx_lane_at(const gbx_lane *lane, uint64_t position
     return lane->arena + position % lane->writer->setup.arena_bytes;
 }
 
-/* A record that cannot be told: counted, and told when there is room. */
+/* A record that cannot be kept: counted, and recorded as a loss when there is room. */
 void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause);
 
 /* Nothing more will come. */
 void gbx_lane_end(gbx_lane *lane);
 
-/* It waits, or is at something long. */
+/* For waits and long copies. */
 static inline void gbx_lane_show_life(gbx_lane *lane) {
     atomic_store_explicit(&lane->heartbeat,
                           atomic_load_explicit(&lane->heartbeat, memory_order_relaxed) + 1,
@@ -159,7 +159,7 @@ static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
         lane->longest_capture_ns = (uint64_t)duration_ns;
 }
 
-/* Whether there is room; lines: takes a buffer where the lane has none. */
+/* Whether there is room; for lines, takes a buffer if the lane has none. */
 bool gbx_lane_has_room(gbx_lane *lane, gbx_lane_room room, uint64_t end);
 
 /* Bytes of the arena that the host has not given back. */
@@ -174,12 +174,12 @@ uint64_t (*gbx_ticks_source(void))(void);
 /* Reads both clocks. */
 gbx_ticks_pair gbx_ticks_pair_read(uint64_t (*ticks)(void));
 
-/* Nanoseconds since the start of the run, within some 100 of those of CLOCK_MONOTONIC. */
+/* Nanoseconds since the start of the run, within about 100 ns of CLOCK_MONOTONIC. */
 uint64_t gbx_ticks_to_time(gbx_lane *lane, uint64_t ticks);
 
 /* --- room.c --- */
 
-/* Waits until there is room (of the arena: up to `end`), at most for the stall timeout; false when
+/* Waits until there is room (in the arena: up to `end`), at most for the stall timeout; false when
  * there is none. */
 bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end);
 
@@ -188,7 +188,7 @@ void gbx_lane_go_inside(gbx_lane *lane);
 
 /* --- capture.c --- */
 
-/* What is wanted of a tensor beside its description. */
+/* What to capture of a tensor besides its description. */
 typedef struct gbx_capture_wish {
     bool payload;
     bool statistics;

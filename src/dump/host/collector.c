@@ -25,7 +25,7 @@ static uint64_t read_word(const gbx_collector *c, uint64_t address) {
     return read_at(c, address, &word, sizeof word) ? word : 0;
 }
 
-/* A release where the host maps; elsewhere one call, after all that came before it. */
+/* A release where the host maps; elsewhere one call, after all earlier ones. */
 static void write_word(const gbx_collector *c, uint64_t address, uint64_t word) {
     gbx_status status = c->hal->ops->copy_in(c->hal, address, &word, sizeof word);
     if (status)
@@ -46,9 +46,10 @@ static gbx_status map_arena(gbx_collector *c, gbx_lane_source *lane) {
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-        return gbx_fail(GBX_EXHAUSTED,
-                        "preparing a dump: the host is out of memory for copies of an arena; take "
-                        "a smaller one (--dump-arena)");
+        return gbx_fail(
+            GBX_EXHAUSTED,
+            "preparing a dump: the host is out of memory for copies of an arena; use a smaller "
+            "one (--dump-arena)");
     lane->payload = memory;
     return NULL;
 }
@@ -111,7 +112,7 @@ void gbx_collector_destroy(gbx_collector *c) {
 
 enum { TOUCHED_BYTES = 1 << 20 };
 
-/* The arenas in turn: all of them are used from their start on. */
+/* Goes round the arenas: each is used from its start. */
 bool gbx_collector_touch_ahead(gbx_collector *c) {
     uint32_t lane_count = c->setup->lane_count;
     uint64_t at = c->touched / lane_count / TOUCHED_BYTES * TOUCHED_BYTES;
@@ -119,7 +120,7 @@ bool gbx_collector_touch_ahead(gbx_collector *c) {
         return false;
     uint64_t left = c->setup->arena_bytes - at;
     unsigned char *payload = c->lanes[c->touched / TOUCHED_BYTES % lane_count].payload;
-    /* A system that cannot does without: pages come as they are touched. */
+    /* Best effort: otherwise pages come as they are touched. */
     (void)madvise(payload + at, left < TOUCHED_BYTES ? left : TOUCHED_BYTES, MADV_POPULATE_WRITE);
     c->touched += TOUCHED_BYTES;
     return true;
@@ -129,13 +130,13 @@ bool gbx_collector_touch_ahead(gbx_collector *c) {
 
 static void break_lane(gbx_lane_source *lane) {
     if (!lane->is_broken)
-        gbx_log_warning("dumping: what thread %" PRIu32
-                        " of the chip hands over makes no sense; the rest of it is lost",
+        gbx_log_warning("dumping: thread %" PRIu32
+                        " of the chip hands over invalid data; the rest of its data is lost",
                         lane->index);
     lane->is_broken = true;
 }
 
-/* Copies the lines first: what is checked is what is used. False when they are not to be had. */
+/* Copies the lines first: what is checked is what is used. False when they cannot be read. */
 static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, gbx_plan *plan) {
     uint32_t turn = gbx_dump_item_turn(item);
     plan->lane = lane;
@@ -174,7 +175,7 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
     if (!copy_lines(c, lane, item, plan))
         return true;
     ++lane->last_turn;
-    /* Lines that somebody wrote over are none; how many there were is told at the end. */
+    /* Overwritten lines are dropped; the device reports at the end how many there were. */
     if (gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low != check)
         plan->lines = plan->first_line = 0;
     plan->is_open = false;
@@ -185,8 +186,8 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
     return true;
 }
 
-/* Plans what there is of the buffer that the device is filling: it counts lines when they are
- * whole. False when there is nothing new. */
+/* Plans what there is of the buffer that the device is filling: it counts only complete lines.
+ * False when there is nothing new. */
 static bool take_open(gbx_collector *c, gbx_lane_source *lane) {
     uint64_t item = read_word(c, LANE_FIELD(lane, open_item));
     uint32_t turn = gbx_dump_item_turn(item);
@@ -252,7 +253,7 @@ bool gbx_collector_is_asked(const gbx_collector *c) {
            read_word(c, c->address + offsetof(gbx_dump_setup, done));
 }
 
-/* Payloads that lie this close together are copied with what is between them. */
+/* Payloads this close together are copied with the gap between them. */
 enum { FETCHED_GAP_BYTES = 64 << 10 };
 
 static bool fetch_pages(gbx_collector *c, gbx_lane_source *lane, uint64_t first, uint64_t end) {
@@ -293,7 +294,7 @@ static void fetch_payload(gbx_collector *c, gbx_plan *plan) {
         if (entry->fate != GBX_FATE_STORE && entry->fate != GBX_FATE_REPEATED &&
             entry->fate != GBX_FATE_PIECED)
             continue;
-        /* What is found to be equal to it has no bytes either. */
+        /* Payload found equal to it has no bytes either. */
         gbx_collector_note_failure(c, entry->bin_offset, entry->bin_offset + entry->bytes);
         entry->fate = GBX_FATE_LOST;
     }
@@ -309,7 +310,7 @@ void gbx_collector_copy(gbx_collector *c) {
         give_back(c, &c->plans[i]);
     }
     write_word(c, c->address + offsetof(gbx_dump_setup, done), asked);
-    /* The device goes on while this goes to the disk. */
+    /* The device continues while this goes to disk. */
     for (uint32_t i = 0; i < c->plan_count; ++i)
         gbx_plan_settle(c, &c->plans[i]);
     c->plan_count = 0;
@@ -317,21 +318,23 @@ void gbx_collector_copy(gbx_collector *c) {
 
 /* --- the end --- */
 
-/* A count that no lane can reach, beyond 32 bits, was written over. */
-static void lose_untold(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause,
-                        uint64_t counted, uint64_t told) {
-    if (counted <= UINT32_MAX && counted > told)
-        gbx_collector_lose(c, &gbx_no_record, lane->index, cause, counted - told);
+/* A count beyond 32 bits, which no lane can reach, was overwritten. */
+static void lose_rest(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause,
+                      uint64_t counted, uint64_t recorded) {
+    if (counted <= UINT32_MAX && counted > recorded)
+        gbx_collector_lose(c, &gbx_no_record, lane->index, cause, counted - recorded);
 }
 
-/* What a lane counted as lost, and had no room to tell; what it handed over and did not arrive. */
-static void tell_untold(gbx_collector *c, const gbx_lane_source *lane, const gbx_dump_lane *end) {
+/* Losses that a lane counted but had no room to record, and records it handed over that did not
+ * arrive. */
+static void lose_unrecorded(gbx_collector *c, const gbx_lane_source *lane,
+                            const gbx_dump_lane *end) {
     for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
-        lose_untold(c, lane, cause, end->lost[cause], lane->told_losses[cause]);
-    lose_untold(c, lane, GBX_LOSS_CORRUPT, end->committed, lane->taken);
+        lose_rest(c, lane, cause, end->lost[cause], lane->recorded_losses[cause]);
+    lose_rest(c, lane, GBX_LOSS_CORRUPT, end->committed, lane->taken);
     if (lane->is_broken || end->committed > UINT32_MAX)
         gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_CORRUPT, 1);
-    /* A thread that never told its end: how much it had not handed over, nobody knows. */
+    /* A thread that never reported its end: how much it had not handed over is unknown. */
     if (end->has_ended != 1 && (lane->last_turn > 0 || lane->open_turn > 0))
         gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_DEVICE, 1);
 }
@@ -341,7 +344,7 @@ static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
     gbx_dump_lane end;
     if (!read_at(c, lane->address, &end, sizeof end))
         return;
-    tell_untold(c, lane, &end);
+    lose_unrecorded(c, lane, &end);
     if (end.has_ended != 1)
         c->totals.has_ended = false;
     if (!(end.stall_ns >> (GBX_EXACT_BITS - 4)))

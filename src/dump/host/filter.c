@@ -22,7 +22,7 @@ typedef struct kernel_set {
 } kernel_set;
 
 typedef struct parse_state {
-    const char *text; /* the whole filter, for messages */
+    const char *text; /* the complete filter, for messages */
     const gbx_kernel *kernels;
     size_t kernel_count;
     gbx_dump_filter *filter;
@@ -48,7 +48,9 @@ static gbx_status parse_name(const parse_state *state, const filter_key *key, co
     uint32_t number = 0;
     if (!gbx_name_find(key->names, value, &number)) {
         gbx_name_list(key->names, known, sizeof known);
-        return gbx_fail(GBX_INVALID_ARGUMENT, "dump filter \"%s\": %s \"%s\" is none of %s",
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "dump filter \"%s\": unknown %s \"%s\"; expected "
+                        "one of %s",
                         state->text, key->name, value, known);
     }
     *bits |= (uint8_t)(1u << number);
@@ -69,10 +71,10 @@ static gbx_status parse_arg(parse_state *state, const char *value) {
     uint64_t first;
     uint64_t last;
     if (!gbx_filter_read_range(value, ARGS_MAX - 1, &first, &last))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": arg \"%s\" is neither a slot from 0 to %d nor a range "
-                        "of them such as 0..3",
-                        state->text, value, ARGS_MAX - 1);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dump filter \"%s\": arg \"%s\" is not a slot from 0 to %d or a range such as 0..3",
+            state->text, value, ARGS_MAX - 1);
     for (uint64_t i = first; i <= last; ++i)
         state->filter->args |= UINT64_C(1) << i;
     return NULL;
@@ -83,15 +85,16 @@ static gbx_status parse_task(parse_state *state, const char *value) {
     uint64_t first;
     uint64_t last;
     if (!gbx_filter_read_range(value, UINT64_MAX, &first, &last))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": task \"%s\" is neither a number such as 17 or 0x11 "
-                        "nor a range of them such as 10..20",
-                        state->text, value);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dump filter \"%s\": task \"%s\" is not a number such as 17 or 0x11, or a range such "
+            "as 10..20",
+            state->text, value);
     if (filter->range_count == GBX_FILTER_RANGES)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": it has more than %d values of task; take ranges, or "
-                        "a second filter",
-                        state->text, GBX_FILTER_RANGES);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dump filter \"%s\": more than %d values of task; use ranges, or a second filter",
+            state->text, GBX_FILTER_RANGES);
     filter->tasks[filter->range_count].first = first;
     filter->tasks[filter->range_count++].last = last;
     return NULL;
@@ -103,23 +106,24 @@ static gbx_status parse_task(parse_state *state, const char *value) {
 static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
     char known[512] = "";
     size_t used = 0;
-    size_t told = 0;
-    for (; told < state->kernel_count && used + GBX_MAX_KERNEL_NAME + 16 < sizeof known; ++told)
+    size_t count = 0;
+    for (; count < state->kernel_count && used + GBX_MAX_KERNEL_NAME + 16 < sizeof known; ++count)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%" PRIu32 " %s",
-                                 told ? ", " : "", state->kernels[told].func_id,
-                                 state->kernels[told].name);
+                                 count ? ", " : "", state->kernels[count].func_id,
+                                 state->kernels[count].name);
     char rest[48] = "";
-    if (told < state->kernel_count)
-        snprintf(rest, sizeof rest, " and %zu more", state->kernel_count - told);
-    if (told == 0)
+    if (count < state->kernel_count)
+        snprintf(rest, sizeof rest, " and %zu more", state->kernel_count - count);
+    if (count == 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": %s no kernel; none is registered", state->text, what);
-    return gbx_fail(GBX_INVALID_ARGUMENT,
-                    "dump filter \"%s\": %s no kernel; registered are (func and name) %s%s",
-                    state->text, what, known, rest);
+                        "dump filter \"%s\": %s no kernel: none is registered", state->text, what);
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT,
+        "dump filter \"%s\": %s no kernel; the registered kernels are (func and name) %s%s",
+        state->text, what, known, rest);
 }
 
-/* By name, or by func_ids where `pattern` is NULL; false where no kernel is meant. */
+/* By name, or by func_ids when `pattern` is NULL; false when no kernel matches. */
 static bool add_kernels(const parse_state *state, kernel_set *set, const char *pattern,
                         uint64_t first, uint64_t last) {
     bool is_found = false;
@@ -147,14 +151,14 @@ static gbx_status parse_func(parse_state *state, const char *value) {
     uint64_t first;
     uint64_t last;
     if (!gbx_filter_read_range(value, UINT64_MAX, &first, &last))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": func \"%s\" is neither a func_id such as 3 nor a "
-                        "range of them such as 0..3",
-                        state->text, value);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dump filter \"%s\": func \"%s\" is not a func_id such as 3 or a range such as 0..3",
+            state->text, value);
     if (add_kernels(state, &state->by_func, NULL, first, last))
         return NULL;
     char what[128];
-    snprintf(what, sizeof what, "func \"%.80s\" is of", value);
+    snprintf(what, sizeof what, "func \"%.80s\" matches", value);
     return fail_no_kernel(state, what);
 }
 
@@ -186,10 +190,11 @@ static gbx_status parse_pair(parse_state *state, char *pair) {
     char *key = trim(pair);
     value = value ? trim(value) : NULL;
     if (!value || !*value)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": \"%s\" has no value; KEY=VALUE[,KEY=VALUE...] is "
-                        "expected, such as kernel=softmax*,stage=after_completion",
-                        state->text, key);
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dump filter \"%s\": \"%s\" has no value; expected KEY=VALUE[,KEY=VALUE...], such as "
+            "kernel=softmax*,stage=after_completion",
+            state->text, key);
     for (size_t i = 0; i < sizeof filter_keys / sizeof filter_keys[0]; ++i) {
         const filter_key *known = &filter_keys[i];
         if (strcmp(known->name, key) != 0)
@@ -197,10 +202,11 @@ static gbx_status parse_pair(parse_state *state, char *pair) {
         state->filter->keys |= known->bit;
         return known->parse ? known->parse(state, value) : parse_name(state, known, value);
     }
-    return gbx_fail(GBX_INVALID_ARGUMENT,
-                    "dump filter \"%s\": \"%s\" is none of the keys kernel, func, task, arg, role, "
-                    "stage, kind, dtype",
-                    state->text, key);
+    return gbx_fail(
+        GBX_INVALID_ARGUMENT,
+        "dump filter \"%s\": unknown key \"%s\"; expected kernel, func, task, arg, role, stage, "
+        "kind or dtype",
+        state->text, key);
 }
 
 gbx_status gbx_dump_filter_parse(const char *text, const gbx_kernel *kernels, size_t kernel_count,

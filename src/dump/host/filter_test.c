@@ -115,7 +115,7 @@ static void arguments_by_slot_role_stage_kind_and_dtype(void **state) {
     assert_int_equal(parse("dtype=BF16,dtype=int4").dtypes, 1 << GBX_BFLOAT16 | 1 << GBX_INT4);
 }
 
-/* The key of each text alone is set, so that no other decides. */
+/* Only the key of each text is set, so that no other decides. */
 static void only_keys_that_are_given_decide(void **state) {
     (void)state;
     assert_int_equal(parse("kernel=add").keys, GBX_FILTER_FUNC);
@@ -130,7 +130,7 @@ static void only_keys_that_are_given_decide(void **state) {
                      GBX_FILTER_FUNC | GBX_FILTER_STAGE);
 }
 
-static void wrong_forms_are_told(void **state) {
+static void wrong_forms_are_refused(void **state) {
     (void)state;
     check_refused("", "KEY=VALUE");
     check_refused("kernel", "KEY=VALUE");
@@ -138,17 +138,19 @@ static void wrong_forms_are_told(void **state) {
     check_refused("role=in,", "KEY=VALUE");
     check_refused("role=in,,stage=after", "KEY=VALUE");
     check_refused("kernl=add",
-                  "\"kernl\" is none of the keys kernel, func, task, arg, role, stage, "
-                  "kind, dtype");
-    check_refused("=add", "none of the keys");
-    check_refused("Kernel=add", "none of the keys");
+                  "unknown key \"kernl\"; expected kernel, func, task, arg, role, stage, "
+                  "kind or dtype");
+    check_refused("=add", "unknown key");
+    check_refused("Kernel=add", "unknown key");
 }
 
-static void wrong_values_are_told(void **state) {
+static void wrong_values_are_refused(void **state) {
     (void)state;
-    check_refused("role=both", "\"both\" is none of input, output, inout, in, out");
-    check_refused("stage=middle", "none of before_dispatch, after_completion, before, after");
-    check_refused("kind=vector", "none of tensor, scalar");
+    check_refused("role=both", "unknown role \"both\"; expected one of input, output, inout, in, "
+                               "out");
+    check_refused("stage=middle", "unknown stage \"middle\"; expected one of before_dispatch, "
+                                  "after_completion, before, after");
+    check_refused("kind=vector", "unknown kind \"vector\"; expected one of tensor, scalar");
     check_refused("dtype=float33", "\"float33\"");
     check_refused("dtype=none", "\"none\"");
     check_refused("arg=64", "from 0 to 63");
@@ -167,10 +169,10 @@ static void wrong_values_are_told(void **state) {
     check_refused("func=one", "func_id");
 }
 
-static void kernels_that_are_not_there_are_told_with_those_that_are(void **state) {
+static void missing_kernels_are_named_with_the_registered_ones(void **state) {
     (void)state;
     check_refused("kernel=sofmax",
-                  "kernel \"sofmax\" matches no kernel; registered are (func and "
+                  "kernel \"sofmax\" matches no kernel; the registered kernels are (func and "
                   "name) 0 add, 1 softmax_rows, 2 softmax_sum, 64 matmul, 1023 copy");
     check_refused("kernel=add,kernel=ADD", "\"ADD\"");
     check_refused("func=3..63", "0 add");
@@ -196,7 +198,7 @@ static void all_filters_of_a_dump_are_checked(void **state) {
 }
 
 /* The list of many kernels ends somewhere, and says how many it leaves out. */
-static void of_many_kernels_the_first_are_told(void **state) {
+static void of_many_kernels_the_first_are_listed(void **state) {
     (void)state;
     static gbx_kernel many[1000];
     static const char name[] = "a_kernel_whose_name_takes_all_the_room_that_there_is_for_a_name";
@@ -233,11 +235,11 @@ int main(void) {
         cmocka_unit_test(tasks_by_number_range_and_id),
         cmocka_unit_test(arguments_by_slot_role_stage_kind_and_dtype),
         cmocka_unit_test(only_keys_that_are_given_decide),
-        cmocka_unit_test(wrong_forms_are_told),
-        cmocka_unit_test(wrong_values_are_told),
-        cmocka_unit_test(kernels_that_are_not_there_are_told_with_those_that_are),
+        cmocka_unit_test(wrong_forms_are_refused),
+        cmocka_unit_test(wrong_values_are_refused),
+        cmocka_unit_test(missing_kernels_are_named_with_the_registered_ones),
         cmocka_unit_test(all_filters_of_a_dump_are_checked),
-        cmocka_unit_test(of_many_kernels_the_first_are_told),
+        cmocka_unit_test(of_many_kernels_the_first_are_listed),
         cmocka_unit_test(as_many_tasks_as_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

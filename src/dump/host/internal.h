@@ -1,4 +1,4 @@
-/* What the parts of the host's side of a dump share. */
+/* Shared by the parts of the host's side of a dump. */
 #ifndef GBX_DUMP_HOST_INTERNAL_H
 #define GBX_DUMP_HOST_INTERNAL_H
 
@@ -14,7 +14,7 @@
 typedef struct gbx_dump_region {
     gbx_hal *hal;
     uint64_t address;     /* of the setup; 0: there is none */
-    gbx_dump_setup setup; /* as it was written */
+    gbx_dump_setup setup; /* as written */
 } gbx_dump_region;
 
 /* --- what a collector is --- */
@@ -24,28 +24,28 @@ typedef struct gbx_collector_totals {
     gbx_dump_totals dump;
     uint64_t tasks;
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
-    bool has_ended; /* every lane told its end */
+    bool has_ended; /* every lane reported its end */
 } gbx_collector_totals;
 
 enum {
     GBX_COLLECTED_BYTES = GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES,
-    /* Numbers of tasks that the journal can sort. */
+    /* Task numbers that the journal can sort. */
     GBX_COLLECTED_TASK_BITS = 44,
     GBX_MAX_ARGS = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS,
-    /* Manifests hold numbers below 2^53, beyond which readers of JSON are not exact. */
+    /* Manifests hold numbers below 2^53, the limit for exact JSON readers. */
     GBX_EXACT_BITS = 53,
     GBX_FAILED_RANGES = 64
 };
 
-/* What becomes of one record. */
+/* What happens to one record. */
 typedef enum gbx_plan_fate {
-    GBX_FATE_JOURNAL,   /* nothing but its lines */
+    GBX_FATE_JOURNAL,   /* only its lines */
     GBX_FATE_STORE,     /* with payload in a run of its buffer */
-    GBX_FATE_DUPLICATE, /* with payload that is stored already */
+    GBX_FATE_DUPLICATE, /* with payload that is already stored */
     GBX_FATE_REPEATED,  /* ...that an earlier entry of the same buffer stores */
     GBX_FATE_PIECED,    /* ...that came in pieces */
-    GBX_FATE_PIECE,     /* one of those: no record of its own */
-    GBX_FATE_LOST       /* it makes no sense: GBX_LOSS_CORRUPT */
+    GBX_FATE_PIECE,     /* one of those pieces: not a record itself */
+    GBX_FATE_LOST       /* it is invalid: GBX_LOSS_CORRUPT */
 } gbx_plan_fate;
 
 typedef struct gbx_plan_entry {
@@ -57,25 +57,25 @@ typedef struct gbx_plan_entry {
     uint64_t bytes; /* of payload */
 } gbx_plan_entry;
 
-#define GBX_NOT_PLACED UINT64_MAX /* a run that is too short: its payloads are packed */
+#define GBX_NOT_PLACED UINT64_MAX /* the run is too short: its payloads are packed */
 
-/* Payload that is written with one call: it lies together in the arena and in the file. */
+/* Payload written with one call: contiguous in the arena and in the file. */
 typedef struct gbx_plan_run {
     uint64_t first; /* positions in the arena */
     uint64_t end;
-    uint64_t file_offset; /* of the page that `first` lies in */
+    uint64_t file_offset; /* of the page that contains `first` */
 } gbx_plan_run;
 
 struct gbx_lane_source;
 
-/* One buffer on its way. */
+/* One buffer being processed. */
 typedef struct gbx_plan {
     struct gbx_lane_source *lane;
     uint32_t buffer;
     uint32_t entry_count;
     uint32_t run_count;
     uint64_t position;   /* the arena is free up to here once it is settled */
-    uint32_t first_line; /* those before it were taken while the device still filled the buffer */
+    uint32_t first_line; /* earlier lines were taken while the device still filled the buffer */
     uint32_t lines;
     bool is_open; /* the device is still filling it */
     _Alignas(64) unsigned char copy[GBX_COLLECTED_BYTES];
@@ -101,26 +101,26 @@ typedef struct gbx_lane_source {
     unsigned char *payload; /* the arena as the host sees it: mapped, or copies */
     uint64_t ready_head;
     uint64_t free_tail;
-    uint64_t position; /* end of the payload that was planned */
-    uint64_t given;    /* ...and that was given back */
+    uint64_t position; /* end of the planned payload */
+    uint64_t given;    /* ...and of the payload given back */
     uint32_t last_turn;
-    uint32_t open_turn; /* of a buffer that was taken in part, and how much of it was */
+    uint32_t open_turn; /* of a buffer taken in part, and how much of it was */
     uint32_t open_lines;
-    bool is_broken; /* its rings make no sense any more */
+    bool is_broken; /* its rings are no longer valid */
     gbx_piece_series pieces;
-    uint64_t told_losses[GBX_DUMP_CAUSES];
-    uint64_t taken; /* records that were seen, whatever became of them */
+    uint64_t recorded_losses[GBX_DUMP_CAUSES];
+    uint64_t taken; /* records seen, whatever happened to them */
 } gbx_lane_source;
 
 /*
- * Payloads that lie alone or between duplicates are copied together before they are written: many
- * small writes would be slower than the copies. Places are given out when a buffer is planned,
+ * Isolated payloads, alone or between duplicates, are copied together before they are written: many
+ * small writes would be slower than the copies. Places are assigned when a buffer is planned; the
  * bytes follow in the same order when it is settled.
  */
 typedef struct gbx_pack {
-    uint64_t cursor; /* in the file: the next place, and the end of what is reserved */
+    uint64_t cursor; /* in the file: the next place, and the end of the reserved range */
     uint64_t limit;
-    uint64_t base; /* of the file, where the buffer lies; a multiple of pages */
+    uint64_t base; /* offset in the file of the first byte of the buffer; a multiple of pages */
     uint64_t written;
     uint64_t end;
     unsigned char *bytes; /* GBX_PACK_BYTES, aligned to pages */
@@ -136,11 +136,11 @@ typedef struct gbx_collector {
     gbx_store *store;
     bool is_mapped;
     bool is_deduplicated;
-    bool has_disk_failed; /* equal payload is not looked for any more */
+    bool has_disk_failed; /* equal payload is no longer looked for */
     struct {
         uint64_t first;
         uint64_t end;
-    } failed[GBX_FAILED_RANGES]; /* of the file; the last grows when there are more */
+    } failed[GBX_FAILED_RANGES]; /* ranges of the file; the last one grows when there are more */
     uint32_t failed_count;
     gbx_lane_source lanes[GBX_MAX_AICPU_THREADS];
     uint64_t touched; /* of all arenas */
@@ -157,7 +157,7 @@ static inline gbx_dump_record gbx_plan_record(const gbx_plan *plan, uint32_t lin
 
 /* --- plan.c --- */
 
-/* Checks every record of a buffer whose lines were copied, and finds places for the payload. */
+/* Checks every record of a buffer whose lines were copied, and assigns places to the payload. */
 void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
 
 /* --- settle.c --- */
@@ -168,7 +168,7 @@ void gbx_plan_settle(gbx_collector *collector, gbx_plan *plan);
 /* Bytes `first` to `end` of the file do not hold what was planned for them. */
 void gbx_collector_note_failure(gbx_collector *collector, uint64_t first, uint64_t end);
 
-/* Stands for what is lost where nothing is known of it. */
+/* Stands for lost records of which nothing is known. */
 extern const gbx_dump_record gbx_no_record;
 
 /* Journals a loss, and counts it. */
@@ -179,12 +179,12 @@ void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, 
 
 /*
  * Takes what the device wrote (dump/abi.h) and hands it to the store. Nothing read from global
- * memory is trusted: what does not hold is a loss. One thread.
+ * memory is trusted: what is invalid is a loss. One thread.
  *
  * A buffer is planned (its records checked, its payload given places in the file), then settled
- * (payload written, records journaled). Where the host maps global memory payload goes out of the
- * arena as it lies and the room is given back once it is written; elsewhere it is copied first and
- * the room given back at once.
+ * (payload written, records journaled). Where the host maps global memory, payload is written
+ * directly from the arena, and the room is given back after the write; elsewhere it is copied first
+ * and the room is given back at once.
  */
 
 /* `region` and `store` are borrowed. */
@@ -193,24 +193,24 @@ GBX_MUST_USE gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_
 void gbx_collector_destroy(gbx_collector *collector);
 
 /*
- * Takes a piece of memory from the system that payload will lie in, so that it need not wait for it
- * then: first touch is slow. False when all of it is there. For times when nothing else is to do.
+ * Takes a piece of the arena's memory from the system ahead of time, because the first touch is
+ * slow. False when all of it is there. For idle times.
  */
 bool gbx_collector_touch_ahead(gbx_collector *collector);
 
 /* Where the host maps: one buffer of each lane that has one; false when there was none. */
 bool gbx_collector_drain(gbx_collector *collector);
 
-/* ...and what there is of the buffers that the device is filling, for times when nothing else
- * comes; false when there was nothing new. */
+/* ...and what there is of the buffers that the device is filling, for idle times; false when there
+ * was nothing new. */
 bool gbx_collector_drain_open(gbx_collector *collector);
 
-/* Where it does not map: whether the device waits for a copy (any thread), and the copy. */
+/* Where the host does not map: whether the device waits for a copy (any thread), and the copy. */
 bool gbx_collector_is_asked(const gbx_collector *collector);
 void gbx_collector_copy(gbx_collector *collector);
 
-/* The device has ended, one way or another: everything that is left, also in buffers that it had
- * not handed over, and what its lanes counted. */
+/* After the device has ended in any way: takes everything that is left, also in buffers not handed
+ * over, and what the lanes counted. */
 void gbx_collector_finish(gbx_collector *collector);
 
 /* --- manager.c --- */
@@ -222,11 +222,11 @@ void gbx_collector_finish(gbx_collector *collector);
 
 typedef struct gbx_dump_manager gbx_dump_manager;
 
-/* Starts it; the collector and its store are its own until it is stopped. */
+/* Starts the thread; it owns the collector and its store until it is stopped. */
 GBX_MUST_USE gbx_status gbx_dump_manager_start(gbx_collector *collector,
                                                gbx_dump_manager **out_manager);
 
-/* Looks whether the device asks for a copy. Any thread. */
+/* Checks whether the device asks for a copy. Any thread. */
 void gbx_dump_manager_attend(gbx_dump_manager *manager);
 
 /* The device has ended: takes everything that is left, and ends the thread. */

@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-/* How long it sleeps when there was nothing: ever longer, while nothing comes. */
+/* How long it sleeps when there was nothing: longer each time while nothing comes. */
 #define SHORTEST_NAP_NS 50000
 #define LONGEST_NAP_NS GBX_NS_PER_MS
-/* After so many of the longest it takes what the device has not handed over: a kernel may hang, and
- * somebody kill the host for it. */
+/* After so many of the longest naps it also takes what the device has not handed over: a kernel may
+ * hang, and the user may kill the host. */
 enum { IDLE_NAPS = 50 };
 
 struct gbx_dump_manager {
@@ -24,7 +24,7 @@ struct gbx_dump_manager {
     pthread_t thread;
 };
 
-/* What was taken outlives this process from here on. The first failure is told at the end. */
+/* From here on, what was taken survives this process. The first failure is reported at the end. */
 static void flush(gbx_dump_manager *manager) {
     gbx_status_free(gbx_store_flush(manager->collector->store));
 }
@@ -82,7 +82,7 @@ gbx_status gbx_dump_manager_start(gbx_collector *collector, gbx_dump_manager **o
     if (!manager)
         return gbx_fail_memory("starting a dump");
     manager->collector = collector;
-    /* Signals of the program go to its own threads. */
+    /* The program's signals go to its own threads. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -103,7 +103,7 @@ void gbx_dump_manager_attend(gbx_dump_manager *manager) {
 }
 
 void gbx_dump_manager_stop(gbx_dump_manager *manager) {
-    /* Release: the device has ended before. */
+    /* Release: the device has ended before this. */
     atomic_store_explicit(&manager->is_stopping, true, memory_order_release);
     gbx_doorbell_ring(&manager->bell);
     pthread_join(manager->thread, NULL);

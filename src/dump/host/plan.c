@@ -5,7 +5,7 @@
 #include "dump/host/internal.h"
 #include "tensor/view.h"
 
-/* Two payloads with so little between them that is not stored go out in one piece. */
+/* Two payloads with a smaller gap of unstored bytes between them are written as one. */
 enum { MERGED_GAP_BYTES = 512 };
 
 /* --- is it what a device writer writes? --- */
@@ -29,7 +29,7 @@ static bool is_geometry_sound(uint32_t dtype, uint32_t ndims, int64_t start_offs
     return is_exact && gbx_tensor_is_valid(out_tensor, &first, &end);
 }
 
-/* An extreme of integers is one of their values. */
+/* The minimum or maximum of integers is one of their values. */
 static bool is_extreme_sound(uint32_t dtype, uint64_t bits) {
     uint32_t width = gbx_dtype_bits(dtype);
     if (gbx_dtype_is_float(dtype) || width == 64)
@@ -59,7 +59,7 @@ static bool is_tensor_sound(const gbx_dump_tensor *record) {
            (!(head->flags & GBX_DUMP_STATISTICS) || are_statistics_sound(&tensor, record->words));
 }
 
-/* The words of one slot; 0 when it is none. */
+/* The number of words of one slot; 0 when it is invalid. */
 static uint32_t sound_slot_words(const uint64_t *words, uint64_t left) {
     gbx_dump_slot slot;
     gbx_tensor tensor;
@@ -152,7 +152,7 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
 
 /* --- where its payload goes --- */
 
-/* Positions only grow, and reach no further than the arena does. */
+/* Positions only grow, and stay within the arena. */
 static bool is_place_sound(const gbx_collector *c, const gbx_lane_source *lane, uint64_t position,
                            uint64_t bytes) {
     uint64_t arena_bytes = c->setup->arena_bytes;
@@ -162,7 +162,8 @@ static bool is_place_sound(const gbx_collector *c, const gbx_lane_source *lane, 
            position % arena_bytes + bytes <= arena_bytes;
 }
 
-/* The last run goes on where payload lies close behind it in the arena, but for its end. */
+/* Extends the last run when the payload follows closely in the arena and does not wrap at its
+ * end. */
 static gbx_plan_run *run_for(const gbx_collector *c, gbx_plan *plan, uint64_t position,
                              uint64_t bytes) {
     gbx_plan_run *last = plan->run_count ? &plan->runs[plan->run_count - 1] : NULL;
@@ -221,7 +222,7 @@ static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
     }
     if (cell)
         *cell = (uint16_t)(entry - plan->entries + 1);
-    /* Where in the file is known when the run is whole. */
+    /* Its place in the file is known when the run is complete. */
     gbx_plan_run *run = run_for(c, plan, record->position, entry->bytes);
     entry->fate = GBX_FATE_STORE;
     entry->run = (uint16_t)(run - plan->runs);
@@ -262,7 +263,7 @@ static void plan_piece(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,
                                      .total_bytes = piece->total_bytes};
     if (!is_sound || !is_of_series(pieces, &piece->head) || pieces->next != piece->offset ||
         pieces->total_bytes != piece->total_bytes) {
-        pieces->is_open = false; /* its tensor finds out */
+        pieces->is_open = false; /* its tensor is then lost */
         return;
     }
     gbx_plan_run *run = &plan->runs[plan->run_count];
@@ -328,7 +329,7 @@ static void place_payload(gbx_collector *c, gbx_plan *plan) {
     uint64_t page = GBX_DUMP_PAGE_BYTES;
     for (uint32_t i = 0; i < plan->run_count; ++i) {
         gbx_plan_run *run = &plan->runs[i];
-        /* Congruent with the arena, so that pages go out as they lie. */
+        /* Congruent with the arena, so that pages are written unchanged. */
         if (run->file_offset == GBX_NOT_PLACED && run->end - run->first >= GBX_PACKED_BELOW_BYTES)
             run->file_offset = gbx_store_reserve(c->store, run->end - run->first / page * page);
     }
@@ -347,8 +348,8 @@ void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
     for (uint32_t line = plan->first_line; line < plan->lines;) {
         gbx_dump_record head = gbx_plan_record(plan, line);
         ++plan->lane->taken;
-        /* A record that makes no sense ends the buffer: where the next begins is not known. How
-         * many there were the device tells at its end. */
+        /* An invalid record ends the buffer: where the next one begins is unknown. The device
+         * reports at its end how many there were. */
         if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(c, plan, line)) {
             plan->entries[plan->entry_count++] =
                 (gbx_plan_entry){.line = (uint16_t)line, .fate = GBX_FATE_LOST};

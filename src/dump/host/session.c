@@ -30,27 +30,25 @@ struct gbx_dump_session {
 static gbx_status check_options(const gbx_dump_session_config *config) {
     const gbx_dump_options *options = config->options;
     if (config->level < GBX_DUMP_OFF || config->level > GBX_DUMP_STATS)
-        return gbx_fail(GBX_INVALID_ARGUMENT, "dumping: %d is no level of a dump",
-                        (int)config->level);
+        return gbx_fail(GBX_INVALID_ARGUMENT, "dumping: unknown level %d", (int)config->level);
     if (!options->directory || !options->directory[0])
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "dumping: no directory is given; set gbx_call_config.dump.directory");
     if (options->filter_count > GBX_MAX_DUMP_FILTERS)
-        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %zu filters; at most %d are possible",
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %zu filters, but at most %d are possible",
                         options->filter_count, GBX_MAX_DUMP_FILTERS);
     if (options->filter_count && config->level == GBX_DUMP_OFF)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dumping: filters choose among tensors, and no tensors are dumped; set "
-                        "enable_dump_tensor (--dump-tensor)");
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "dumping: filters need a tensor dump; set enable_dump_tensor (--dump-tensor)");
     if (options->arena_bytes && (options->arena_bytes < GBX_MIN_DUMP_ARENA_BYTES ||
                                  options->arena_bytes > GBX_MAX_DUMP_ARENA_BYTES))
         return gbx_fail(GBX_OUT_OF_RANGE,
-                        "dumping: an arena of %" PRIu64 " bytes is not within %" PRIu64
-                        " to %" PRIu64,
+                        "dumping: an arena of %" PRIu64 " bytes is outside %" PRIu64 " to %" PRIu64,
                         options->arena_bytes, GBX_MIN_DUMP_ARENA_BYTES, GBX_MAX_DUMP_ARENA_BYTES);
     if (options->buffer_count && (options->buffer_count < GBX_MIN_DUMP_BUFFERS ||
                                   options->buffer_count > GBX_MAX_DUMP_BUFFERS))
-        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %" PRIu32 " buffers are not within %d to %d",
+        return gbx_fail(GBX_OUT_OF_RANGE, "dumping: %" PRIu32 " buffers are outside %d to %d",
                         options->buffer_count, GBX_MIN_DUMP_BUFFERS, GBX_MAX_DUMP_BUFFERS);
     return NULL;
 }
@@ -71,7 +69,7 @@ static gbx_status parse_filters(gbx_dump_session *session) {
     return status;
 }
 
-/* The dtypes of scalars that signatures tell, by their place among the scalars. */
+/* The dtypes of scalars from the signatures, by position among the scalars. */
 static void note_scalar_dtypes(gbx_dump_session *session) {
     for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
         const gbx_run_kernel *kernel = &session->config.run.kernels[i];
@@ -128,7 +126,7 @@ static uint64_t to_pages(uint64_t bytes) {
     return (bytes + GBX_DUMP_PAGE_BYTES - 1) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
 }
 
-/* All but the addresses and the filters, which are there already. */
+/* Everything but the addresses and the filters, which are already set. */
 static void fill_setup(const gbx_dump_session_config *config, gbx_dump_setup *setup) {
     const gbx_dump_options *options = config->options;
     uint32_t stall_ms =
@@ -152,7 +150,7 @@ static void fill_setup(const gbx_dump_session_config *config, gbx_dump_setup *se
     setup->filter_count = (uint32_t)options->filter_count;
 }
 
-/* All buffers are free; the rings are empty but for that. */
+/* All buffers are free; the rings are otherwise empty. */
 static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t index) {
     gbx_dump_lane *lane = calloc(1, sizeof *lane);
     if (!lane)
@@ -168,7 +166,7 @@ static gbx_status write_lane(gbx_hal *hal, const gbx_dump_setup *setup, uint32_t
     return status;
 }
 
-/* Lays the memory of dump/abi.h out in the chip's. */
+/* Lays out the memory of dump/abi.h on the chip. */
 static gbx_status create_region(gbx_dump_session *session) {
     gbx_hal *hal = session->region.hal = session->config.hal;
     gbx_dump_setup *setup = &session->region.setup;
@@ -184,12 +182,11 @@ static gbx_status create_region(gbx_dump_session *session) {
     gbx_status status = hal->ops->alloc(hal, arenas + setup->lane_count * setup->arena_bytes,
                                         GBX_DUMP_PAGE_BYTES, &base);
     if (status)
-        return gbx_status_annotate(status,
-                                   "making room for a dump on the chip: %" PRIu32
-                                   " threads with arenas of %" PRIu64
-                                   " bytes; take less (--dump-arena) or open the chip with more "
-                                   "memory (--gm)",
-                                   setup->lane_count, setup->arena_bytes);
+        return gbx_status_annotate(
+            status,
+            "reserving memory for a dump on the chip: %" PRIu32 " threads with arenas of %" PRIu64
+            " bytes; use smaller arenas (--dump-arena) or open the chip with more memory (--gm)",
+            setup->lane_count, setup->arena_bytes);
     session->region.address = base;
     setup->scalar_dtypes = base + dtypes;
     setup->lanes = base + lanes;
@@ -256,7 +253,7 @@ gbx_status gbx_dump_session_begin(const gbx_dump_session_config *config,
     session->config = *config;
     gbx_status status = begin(session);
     if (status) {
-        /* What could not begin leaves no dump behind. */
+        /* A session that could not begin leaves no dump behind. */
         if (session->store)
             gbx_store_discard(session->store);
         session->store = NULL;
@@ -340,25 +337,25 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
     return gbx_store_finish(session->store, &end, ending->error ? ending->error : text, &outcome);
 }
 
-/* Levels that keep what is marked, and nothing was. */
+/* For levels that keep marked tensors, when none was marked. */
 static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector_totals *totals) {
     const gbx_dump_session_config *config = &session->config;
     bool is_empty = (config->level == GBX_DUMP_PARTIAL && totals->dump.records == 0) ||
                     (config->level == GBX_DUMP_HYBRID && totals->dump.payload_bytes == 0 &&
                      !config->options->has_stats);
     if (is_empty && totals->tasks > 0 && config->options->filter_count == 0)
-        gbx_log_warning(
-            "dumping to %s: no tensor that a task has is marked to be dumped; mark some "
-            "(gbx_args_dump) or give a filter (--dump-filter)",
-            config->options->directory);
+        gbx_log_warning("dumping to %s: no tensor of any task is marked for the dump; mark some "
+                        "(gbx_args_dump) or give a filter (--dump-filter)",
+                        config->options->directory);
 }
 
 static gbx_status describe_losses(const char *directory, const gbx_dump_totals *totals) {
     if (totals->skipped)
-        gbx_log_warning("dumping to %s: %" PRIu64
-                        " tasks or arguments were skipped, for nobody told which tensors they "
-                        "have, or not truly; \"skipped\" in tensor_dump.json lists them",
-                        directory, totals->skipped);
+        gbx_log_warning(
+            "dumping to %s: %" PRIu64
+            " tasks or arguments were skipped: their tensors are undescribed or misdescribed; "
+            "\"skipped\" in tensor_dump.json lists them",
+            directory, totals->skipped);
     if (!totals->dropped)
         return NULL;
     return gbx_fail(GBX_LOST,
@@ -375,11 +372,11 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     else
         gbx_collector_finish(session->collector);
     gbx_collector_totals totals = session->collector->totals;
-    /* Its memory is not needed for the manifests, which need some of their own. */
+    /* Frees its memory before the manifests need some. */
     gbx_collector_destroy(session->collector);
     session->collector = NULL;
     *out_totals = totals.dump;
-    /* A run that failed need not have come to what a filter names. */
+    /* A failed run may not have reached what a filter names. */
     for (size_t i = 0; i < options->filter_count && totals.has_ended && !ending->error; ++i)
         out_totals->unmatched_filters += totals.filter_hits[i] == 0;
     warn_of_nothing(session, &totals);
@@ -394,7 +391,7 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
     status = gbx_status_first(status, gbx_run_file_write(&session->config.run, options->directory));
     if (status && gbx_status_code(status) != GBX_LOST) {
-        /* The run is done all the same: it is the dump that lacks something. */
+        /* The run itself succeeded: only the dump is incomplete. */
         gbx_status cause = status;
         status = gbx_fail(GBX_LOST,
                           "finishing the dump in %s: %s; `glassbox recover %s` keeps what was "

@@ -38,7 +38,7 @@ static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, ui
     gbx_status_free(status);
 }
 
-/* The last page is written again when more comes to lie in it. */
+/* The last page is written again when more payload goes into it. */
 static void write_pack(gbx_collector *c) {
     gbx_pack *pack = &c->pack;
     uint64_t page = GBX_DUMP_PAGE_BYTES;
@@ -56,7 +56,7 @@ static void pack_payload(gbx_collector *c, const gbx_plan *plan, const gbx_plan_
     if (entry->bin_offset < pack->end || entry->bin_offset >= pack->base + GBX_PACK_BYTES ||
         entry->bin_offset + entry->bytes > pack->base + GBX_PACK_BYTES) {
         write_pack(c);
-        /* A region of the pack's own begins there; what comes before it in the page was lost. */
+        /* A new region of the pack begins there; what comes before it in the page was lost. */
         pack->base = entry->bin_offset / GBX_DUMP_PAGE_BYTES * GBX_DUMP_PAGE_BYTES;
         pack->written = pack->end = entry->bin_offset;
         memset(pack->bytes, 0, GBX_PACK_BYTES);
@@ -311,7 +311,7 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
         break;
     case GBX_DUMP_LOSS: {
         const gbx_dump_loss *loss = at;
-        plan->lane->told_losses[loss->cause] += loss->count;
+        plan->lane->recorded_losses[loss->cause] += loss->count;
         gbx_collector_lose(c, &loss->head, thread, (uint32_t)loss->cause, loss->count);
         break;
     }
@@ -320,7 +320,7 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
     }
 }
 
-/* Whether bytes of an entry did not get to the file, now or when an equal one was stored. */
+/* Whether bytes of an entry did not reach the file, now or when an equal one was stored. */
 static bool is_unwritten(const gbx_collector *c, const gbx_plan_entry *entry) {
     if (entry->fate == GBX_FATE_JOURNAL)
         return false;

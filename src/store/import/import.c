@@ -15,7 +15,7 @@
 
 enum { LOOK_BYTES = 64 << 10 };
 
-/* A manifest while it is read. */
+/* A manifest being read. */
 typedef struct reading {
     gbx_import *import;
     gbx_json_file file;
@@ -26,7 +26,7 @@ typedef struct reading {
     gbx_import_map extents; /* of payload: offset and bytes */
     gbx_import_journal journal;
     bool has_array;
-    bool has_task_seq;  /* as the first entry has it */
+    bool has_task_seq;  /* in the first entry */
     uint64_t ambiguous; /* entries */
     unsigned known;
 } reading;
@@ -42,15 +42,15 @@ static gbx_status check_numbered(reading *all, const gbx_import_entry *entry) {
         all->has_task_seq = entry->has_task_seq;
     if (entry->has_task_seq == all->has_task_seq)
         return NULL;
-    return gbx_import_fail(&all->fields, GBX_FIELD_task_seq, "is %s, unlike in entries before",
-                           entry->has_task_seq ? "there" : "missing");
+    return gbx_import_fail(&all->fields, GBX_FIELD_task_seq, "is %s, unlike in earlier entries",
+                           entry->has_task_seq ? "given" : "missing");
 }
 
 static bool has_kernels(const uint32_t func_ids[GBX_IMPORT_KERNELS_MAX]) {
     return func_ids[0] != UINT32_MAX || func_ids[1] != UINT32_MAX || func_ids[2] != UINT32_MAX;
 }
 
-/* Entries that do not tell subtasks may each name some of the kernels. */
+/* Entries without subtasks may each name some of the kernels. */
 static gbx_status add_kernel(const gbx_import_fields *fields, gbx_import_task *task,
                              uint32_t func_id) {
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i) {
@@ -60,8 +60,8 @@ static gbx_status add_kernel(const gbx_import_fields *fields, gbx_import_task *t
             return NULL;
     }
     return gbx_import_fail(fields, GBX_FIELD_func_id,
-                           "with %u, the entries of the task have more than %d kernels", func_id,
-                           GBX_IMPORT_KERNELS_MAX);
+                           "%u is one too many: the entries of the task name more than %d kernels",
+                           func_id, GBX_IMPORT_KERNELS_MAX);
 }
 
 static gbx_status join_kernels(const gbx_import_fields *fields, gbx_import_task *task,
@@ -77,7 +77,7 @@ static gbx_status join_kernels(const gbx_import_fields *fields, gbx_import_task 
         return NULL;
     if (task->has_subtasks || entry->has_subtasks)
         return gbx_import_fail(fields, GBX_FIELD_func_id,
-                               "is not what an earlier entry of the same task says");
+                               "differs from an earlier entry of the same task");
     for (size_t i = 0; i < GBX_IMPORT_KERNELS_MAX; ++i)
         if (entry->func_ids[i] != UINT32_MAX)
             GBX_TRY(add_kernel(fields, task, entry->func_ids[i]));
@@ -93,11 +93,11 @@ static gbx_status join_task(const gbx_import_fields *fields, gbx_import_task *ta
     }
     if (task->has_id != entry->has_task_id || task->id != entry->task_id)
         return gbx_import_fail(fields, GBX_FIELD_task_id,
-                               "is not what an earlier entry of task_seq %" PRIu64 " says",
+                               "differs from an earlier entry of task_seq %" PRIu64,
                                entry->task_seq);
     if (task->block_num != entry->block_num)
         return gbx_import_fail(fields, GBX_FIELD_block_num,
-                               "%u is not the %u of an earlier entry of the same task",
+                               "%u differs from the %u of an earlier entry of the same task",
                                entry->block_num, task->block_num);
     return join_kernels(fields, task, entry);
 }
@@ -106,7 +106,7 @@ static uint64_t number_of(const reading *all, const gbx_import_task *task) {
     return all->has_task_seq ? task->key : (uint64_t)(task - all->tasks.items);
 }
 
-/* What all dispatches of a task have in common is told, not which of them ran where. */
+/* A manifest has only what the dispatches of a task share, not which of them ran where. */
 static gbx_status add_executions(reading *all, uint64_t task, const gbx_import_span *span) {
     uint32_t number = 0;
     for (uint32_t core = 0; span->has_start && core < GBX_RECORD_CORE_END; ++core) {
@@ -158,7 +158,7 @@ static gbx_status add_tasks(reading *all) {
 
 /* --- entries --- */
 
-/* Bytes that an earlier entry has as well are stored once. */
+/* Bytes shared with an earlier entry are stored once. */
 static gbx_status mark_duplicate(reading *all, gbx_record_tensor *record) {
     unsigned flags = record->head.flags;
     size_t count = all->extents.count;
@@ -188,8 +188,8 @@ static gbx_status take_entry(reading *all) {
 
 static gbx_status take_entries(reading *all, const char *name) {
     if (all->has_array)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there beside another array of entries",
-                        all->import->path, name);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is a second array of entries", all->import->path,
+                        name);
     all->has_array = true;
     all->fields.array = name;
     GBX_TRY(gbx_json_file_begin(&all->file, '['));
@@ -202,7 +202,7 @@ static gbx_status take_entries(reading *all, const char *name) {
     }
 }
 
-/* --- the whole --- */
+/* --- the manifest --- */
 
 static gbx_status take_members(reading *all) {
     char key[GBX_JSON_KEY_BYTES];
@@ -234,13 +234,13 @@ static gbx_status check_head(reading *all) {
     const char *bin_file = NULL;
     if (!all->has_array)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: is no manifest of a dump: it has neither \"tensors\" nor \"args\"",
+                        "%s: not the manifest of a dump: it has neither \"tensors\" nor \"args\"",
                         all->import->path);
     GBX_TRY(gbx_import_head_check(&all->head, &bin_file));
     if (bin_file)
         return set_payload_path(all->import, bin_file);
     if (all->journal.totals.payload_end > 0)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: \"bin_file\" is missing: entries have payload",
+        return gbx_fail(GBX_BAD_FORMAT, "%s: \"bin_file\" is missing, but entries have payload",
                         all->import->path);
     return NULL;
 }
@@ -300,9 +300,9 @@ gbx_status gbx_import_read(gbx_import *import) {
     return status;
 }
 
-/* --- where it lies --- */
+/* --- finding it --- */
 
-/* "bin_file" as a key: a value of that text is followed by no colon. */
+/* "bin_file" as a key: no colon follows it as a value. */
 static bool has_key(const char *text, size_t size) {
     static const char key[] = "\"bin_file\"";
     const char *end = text + size;
@@ -323,7 +323,7 @@ static bool has_key_at(int fd, off_t offset) {
     return got > 0 && has_key(text, (size_t)got);
 }
 
-/* An args_dump.json of ours has no such member. It stands before the entries or after them. */
+/* Our own args_dump.json has no such member. It is before the entries or after them. */
 static gbx_status has_bin_file(const char *path, bool *out_has_it) {
     struct stat about;
     *out_has_it = false;

@@ -22,7 +22,7 @@ static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *en
         bool is_negative = false;
         if (!gbx_scan_integer(id, &entry->task_id, &is_negative) || is_negative)
             return gbx_import_fail_expected(fields, GBX_FIELD_task_id, -1, id,
-                                            "an integer of 64 bits or a string \"0x...\"");
+                                            "a 64-bit integer or a string \"0x...\"");
     } else {
         GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_task_id, &entry->task_id));
     }
@@ -36,7 +36,7 @@ static gbx_status get_task(const gbx_import_fields *fields, gbx_import_entry *en
     return NULL;
 }
 
-/* A number or an array of them; -1 where the kernel is not known. */
+/* A number or an array of them; -1 for an unknown kernel. */
 static gbx_status get_func_ids(const gbx_import_fields *fields,
                                int64_t out_ids[GBX_IMPORT_KERNELS_MAX], uint32_t *out_count) {
     int64_t values[GBX_MAX_DIMS];
@@ -49,9 +49,7 @@ static gbx_status get_func_ids(const gbx_import_fields *fields,
             gbx_import_get_integers(fields, GBX_FIELD_func_id, -1, UINT32_MAX - 1, values, &count));
     }
     if (count > GBX_IMPORT_KERNELS_MAX)
-        return gbx_import_fail(fields, GBX_FIELD_func_id,
-                               "has %u kernels, more than the %d of a "
-                               "task",
+        return gbx_import_fail(fields, GBX_FIELD_func_id, "has %u kernels; a task has at most %d",
                                count, GBX_IMPORT_KERNELS_MAX);
     for (uint32_t i = 0; i < count; ++i)
         out_ids[i] = values[i];
@@ -85,7 +83,7 @@ static gbx_status get_names(const gbx_import_fields *fields, uint32_t func_count
     return NULL;
 }
 
-/* The subtask of each kernel; as they come where that is not told. */
+/* The subtask of each kernel; in the given order when subtasks are missing. */
 static gbx_status get_places(const gbx_import_fields *fields, uint32_t func_count,
                              uint32_t out_places[GBX_IMPORT_KERNELS_MAX]) {
     gbx_scan_value values[GBX_IMPORT_KERNELS_MAX];
@@ -123,7 +121,8 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
         if (ids[i] < 0)
             continue;
         if (!entry->has_task_id)
-            return gbx_import_fail(fields, GBX_FIELD_func_id, "is told of a task without task_id");
+            return gbx_import_fail(fields, GBX_FIELD_func_id,
+                                   "is given for a task without task_id");
         entry->func_ids[places[i]] = (uint32_t)ids[i];
         entry->kernels[places[i]] = names[i];
     }
@@ -185,12 +184,12 @@ static gbx_status get_times(const gbx_import_fields *fields, gbx_import_entry *e
     return NULL;
 }
 
-/* There, be it null. */
+/* Present, even if null. */
 static bool is_present(const gbx_import_fields *fields, gbx_import_field field) {
     return fields->seen >> field & 1;
 }
 
-/* A task that did not run, or of which it is not known, has null in all three. */
+/* All three are null for a task that did not run or whose times are unknown. */
 static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *entry) {
     gbx_scan_value values[GBX_IMPORT_CORES_MAX];
     gbx_import_span *span = &entry->span;
@@ -215,7 +214,8 @@ static gbx_status get_span(const gbx_import_fields *fields, gbx_import_entry *en
     }
     if (span->has_start != (count > 0))
         return gbx_import_fail(fields, GBX_FIELD_cores, "%s",
-                               count ? "stand without start_ns" : "are missing beside start_ns");
+                               count ? "are given without start_ns"
+                                     : "are missing, but start_ns is given");
     if (is_present(fields, GBX_FIELD_start_ns) && is_present(fields, GBX_FIELD_end_ns) &&
         is_present(fields, GBX_FIELD_cores))
         entry->known |= GBX_KNOWN_SPANS;
@@ -269,7 +269,7 @@ static gbx_status check_size(const gbx_import_fields *fields, const gbx_record_t
                            record->bin_size, is_truncated ? "more than" : "not", whole);
 }
 
-/* Where there are no bytes and there should be some, there is no payload. */
+/* An entry without bytes that should have some has no payload. */
 static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor *view,
                               gbx_record_tensor *record) {
     int64_t offset = 0;
@@ -335,11 +335,11 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
         return gbx_import_fail(fields, GBX_FIELD_bin_size, "a scalar has no payload");
     record->head.type = GBX_RECORD_SCALAR;
     record->head.words = sizeof *record / 8;
-    entry->known |= GBX_KNOWN_ADDRESSES; /* which it has none of */
+    entry->known |= GBX_KNOWN_ADDRESSES; /* a scalar has none */
     return gbx_import_get_scalar(fields, record->head.dtype, &record->bits);
 }
 
-/* Where it is not told: what has a value and no bytes is a scalar. */
+/* Without `kind`: an entry with a value and no bytes is a scalar. */
 static gbx_status get_kind(const gbx_import_fields *fields, bool *out_is_tensor) {
     int64_t size = 0;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_bin_size, 0, INT64_MAX, &size));

@@ -53,7 +53,7 @@ gbx_status gbx_import_fail_expected(const gbx_import_fields *fields, gbx_import_
 
 /* --- taking an entry apart --- */
 
-/* GBX_FIELD_COUNT for one that is not known. */
+/* GBX_FIELD_COUNT for an unknown one. */
 static uint8_t find_field(const gbx_scan_value *key, uint8_t expected) {
     if (expected < GBX_FIELD_COUNT && gbx_scan_is(key, names[expected].text, names[expected].size))
         return expected;
@@ -77,7 +77,7 @@ gbx_status gbx_import_fields_take(gbx_import_fields *fields, const gbx_scan_valu
         return fail_entry(fields, "expected an object");
     for (size_t i = 0;; ++i) {
         if (!gbx_scan_next_member(&scan, &key, &value, &has_one))
-            return fail_entry(fields, "is no JSON");
+            return fail_entry(fields, "is not valid JSON");
         if (!has_one)
             return NULL;
         uint8_t *order = i < GBX_IMPORT_ORDER_MAX ? &fields->order[i] : NULL;
@@ -87,7 +87,7 @@ gbx_status gbx_import_fields_take(gbx_import_fields *fields, const gbx_scan_valu
         if (field == GBX_FIELD_COUNT)
             continue;
         if (fields->seen >> field & 1)
-            return gbx_import_fail(fields, field, "is there twice");
+            return gbx_import_fail(fields, field, "appears twice");
         fields->seen |= UINT64_C(1) << field;
         fields->values[field] = value;
     }
@@ -119,7 +119,7 @@ static gbx_status fail_integer(const gbx_import_fields *fields, gbx_import_field
                                const gbx_scan_value *got, int64_t min, int64_t max) {
     char expected[PLACE_BYTES];
     if (min == INT64_MIN)
-        snprintf(expected, sizeof expected, "an integer of 64 bits");
+        snprintf(expected, sizeof expected, "a 64-bit integer");
     else
         snprintf(expected, sizeof expected, "an integer from %" PRId64 " to %" PRId64, min, max);
     return gbx_import_fail_expected(fields, field, element, got, expected);
@@ -196,7 +196,7 @@ gbx_status gbx_import_get_array(const gbx_import_fields *fields, gbx_import_fiel
         gbx_scan_value element;
         bool has_one;
         if (!gbx_scan_next_element(&scan, &element, &has_one))
-            return gbx_import_fail(fields, field, "is no JSON");
+            return gbx_import_fail(fields, field, "is not valid JSON");
         if (!has_one)
             break;
         if (count == capacity)

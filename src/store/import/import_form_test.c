@@ -246,7 +246,7 @@ static void the_order_of_members_does_not_matter(void **state) {
     gbx_reader_close(reader);
 }
 
-static void what_is_told_is_told_of_every_entry(void **state) {
+static void what_is_known_is_known_of_every_entry(void **state) {
     (void)state;
 #define NUMBERED "\"task_seq\": 4, " TASK ", " SHAPED
 #define FULL                                                                                       \
@@ -313,7 +313,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(kernels_that_were_skipped_are_found_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(tasks_without_numbers_get_some, enter, leave),
         cmocka_unit_test_setup_teardown(the_order_of_members_does_not_matter, enter, leave),
-        cmocka_unit_test_setup_teardown(what_is_told_is_told_of_every_entry, enter, leave),
+        cmocka_unit_test_setup_teardown(what_is_known_is_known_of_every_entry, enter, leave),
         cmocka_unit_test_setup_teardown(bytes_that_entries_share_are_stored_once, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

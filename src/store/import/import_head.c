@@ -20,7 +20,7 @@ enum { GBX_TENSORS_HEAD_FIELDS(HEAD_ROW) GBX_FOREIGN_HEAD_FIELDS(HEAD_ROW) HEAD_
 static const char *const head_names[HEAD_COUNT] = {GBX_TENSORS_HEAD_FIELDS(HEAD_NAME)
                                                        GBX_FOREIGN_HEAD_FIELDS(HEAD_NAME)};
 
-/* Names of fields that the lists of manifest_fields.h have, or this does not compile. */
+/* Only names of fields in manifest_fields.h compile here. */
 #define LOSS_ROW(name, ...) LOSS_##name,
 enum { GBX_LOSS_FIELDS(LOSS_ROW) LOSS_COUNT };
 #define SKIPPED_ROW(name, ...) SKIPPED_##name,
@@ -29,7 +29,7 @@ enum { GBX_SKIPPED_FIELDS(SKIPPED_ROW) SKIPPED_COUNT };
 enum { GBX_BIN_FORMAT_FIELDS(BIN_FORMAT_ROW) BIN_FORMAT_COUNT };
 #define NAME_IN(list, name) (list##_##name < list##_COUNT ? #name : NULL)
 
-/* By the names that the two forms of manifests have for them. */
+/* Their names in the two forms of manifests. */
 static const struct {
     uint8_t fields[2];
 } total_members[GBX_TOTAL_COUNT] = {
@@ -55,7 +55,7 @@ static gbx_status fail_memory(const char *path) {
 
 /* --- taking --- */
 
-/* Where the files lay is not read. */
+/* run_dir is not read. */
 static bool is_known(const char *key) {
     for (size_t i = 0; i < HEAD_COUNT; ++i)
         if (i != HEAD_run_dir && strcmp(key, head_names[i]) == 0)
@@ -71,7 +71,7 @@ gbx_status gbx_import_head_take(gbx_import_head *head, const char *key, gbx_json
     GBX_TRY(gbx_json_file_document(file, &value));
     if (json_object_get(head->members, key)) {
         json_decref(value);
-        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: is there twice", head->path, key);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: %s: appears twice", head->path, key);
     }
     return json_object_set_new(head->members, key, value) == 0 ? NULL : fail_memory(head->path);
 }
@@ -84,9 +84,9 @@ static gbx_cursor root_of(const gbx_import_head *head) {
     return gbx_cursor_root(head->members, head->path);
 }
 
-/* --- how the rest is to be read --- */
+/* --- the format --- */
 
-/* A member of bin_format that is there has to be the one that is known. */
+/* A member of bin_format, if present, must have the known value. */
 static gbx_status check_word(const gbx_cursor *object, const char *name, const char *word) {
     gbx_cursor member;
     size_t choice;
@@ -119,8 +119,8 @@ gbx_status gbx_import_head_check(const gbx_import_head *head, const char **out_b
     GBX_TRY(gbx_cursor_string(&member, &name));
     if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         !gbx_text_is_plain(name))
-        return gbx_cursor_fail(
-            &member, "\"%.64s\" is not the name of a file that lies beside the manifest", name);
+        return gbx_cursor_fail(&member, "\"%.64s\" is not the name of a file beside the manifest",
+                               name);
     *out_bin_file = name;
     return NULL;
 }
@@ -140,7 +140,8 @@ gbx_status gbx_import_head_get_totals(const gbx_import_head *head, gbx_import_to
                 continue;
             GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &value));
             if (out_totals->names[i])
-                return gbx_cursor_fail(&member, "is there beside \"%s\"", out_totals->names[i]);
+                return gbx_cursor_fail(&member, "repeats \"%s\": only one of them may be given",
+                                       out_totals->names[i]);
             out_totals->names[i] = name;
             out_totals->values[i] = (uint64_t)value;
         }
@@ -167,7 +168,7 @@ static gbx_status get_or_null(const gbx_cursor *object, const char *name, int64_
     return *out_is_null ? NULL : gbx_cursor_integer(&member, 0, max, out_value);
 }
 
-/* Task and argument that a loss, or what was skipped, is about. */
+/* The task and argument of a loss or a skipped element. */
 static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
     int64_t task = 0;
     int64_t arg_index = GBX_ARG_NONE;
@@ -180,7 +181,7 @@ static gbx_status get_place(const gbx_cursor *object, gbx_record *out_head) {
     return NULL;
 }
 
-/* One of a set, by name, which has to be there; null leaves *out_number as it is. */
+/* A required name in a set; null leaves *out_number unchanged. */
 static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx_name_set *set,
                            uint32_t *out_number) {
     const char *names[NAMES_MAX];
@@ -213,16 +214,18 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     return gbx_import_journal_add(journal, &loss.head);
 }
 
-/* By its code; manifests of versions that had none give the sentence. */
+/* By its code; a manifest of 0.1.0 has only a sentence. */
 static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
+    static const char *const sentences[GBX_SKIP_REASON_COUNT] = {
+        [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
+        [GBX_SKIP_MISMATCH] = "what was told of the argument is not what the kernel gets"};
     const char *names[GBX_SKIP_REASON_COUNT];
     gbx_cursor code, member;
     size_t reason = 0;
     GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, reason_code), &code));
     GBX_TRY(gbx_cursor_member(object, code.value ? code.name : NAME_IN(SKIPPED, reason), &member));
     for (uint32_t i = 0; i < GBX_SKIP_REASON_COUNT; ++i)
-        names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i)
-                              : gbx_name_sentence(&gbx_skip_reasons, i);
+        names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i) : sentences[i];
     GBX_TRY(gbx_cursor_choice(&member, names, GBX_SKIP_REASON_COUNT, &reason));
     *out_reason = (uint32_t)reason;
     return NULL;
@@ -269,7 +272,7 @@ static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journa
     return status;
 }
 
-/* What is counted and nowhere listed. */
+/* A loss that is counted but not listed. */
 static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS,
                                      .stage = GBX_STAGE_NONE,
@@ -282,9 +285,8 @@ static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
 
 /* --- the end --- */
 
-/* A manifest that does not tell is taken for that of a run that went well, and for complete where
- * nothing is missing. */
-/* Where one of the two is missing, nothing better is said than the other one allows. */
+/* Without both, the run counts as one that went well, complete if nothing is missing. If one is
+ * missing, it is inferred from the other and never better. */
 static gbx_status get_status(const gbx_cursor *root, bool *out_is_complete,
                              const char **out_status) {
     gbx_cursor complete;
@@ -350,7 +352,7 @@ gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_impor
 
 /* --- the run --- */
 
-/* "full" and so on, also where another tool tells it by number; NULL where it is not told. */
+/* "full" and so on, by name or by another tool's number; NULL when unknown. */
 static gbx_status get_level(const gbx_import_head *head, const char **out_level) {
     static const char *const names[] = {"full", "partial", "hybrid", "stats"};
     static const char *const by_number[] = {NULL, "partial", "full", "hybrid"};
@@ -367,7 +369,8 @@ static gbx_status get_level(const gbx_import_head *head, const char **out_level)
     *out_level = name.value ? names[choice] : by_number[level];
     bool is_same = by_number[level] && strcmp(*out_level, by_number[level]) == 0;
     if (name.value && number.value && !is_same)
-        return gbx_cursor_fail(&number, "%d is not the dump_level \"%s\"", (int)level, *out_level);
+        return gbx_cursor_fail(&number, "%d does not match dump_level \"%s\"", (int)level,
+                               *out_level);
     return NULL;
 }
 
@@ -387,8 +390,7 @@ gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
         return fail_memory(head->path);
     if (strlen(text) > GBX_IMPORT_RUN_MAX_BYTES) {
         free(text);
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: kernels: their names take more than the %d bytes that can be read",
+        return gbx_fail(GBX_BAD_FORMAT, "%s: kernels: their names take more than %d bytes",
                         head->path, (int)GBX_IMPORT_RUN_MAX_BYTES);
     }
     *out_text = text;

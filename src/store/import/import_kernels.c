@@ -7,9 +7,9 @@
 #include "text/json_reader.h"
 
 typedef struct gbx_import_kernel {
-    char *name; /* NULL where no entry tells it */
+    char *name; /* NULL when no entry gives it */
     char *slot_names[GBX_RUN_KERNEL_SLOTS];
-    uint64_t unclear; /* a bit a slot: entries gave it different names, or one gave it none */
+    uint64_t unclear; /* a bit per slot: entries gave it different names, or one gave it none */
 } gbx_import_kernel;
 
 static gbx_status fail_memory(void) {
@@ -26,7 +26,7 @@ static gbx_status copy_name(const gbx_import_fields *fields, gbx_import_field fi
     json_decref(string);
     if (!is_text) {
         free(name);
-        return gbx_import_fail_expected(fields, field, -1, value, "text in UTF-8");
+        return gbx_import_fail_expected(fields, field, -1, value, "UTF-8 text");
     }
     *out_name = name;
     return NULL;
@@ -40,7 +40,7 @@ static gbx_status find_kernel(gbx_import_kernels *kernels, const gbx_import_fiel
                               uint32_t func_id, gbx_import_kernel **out_kernel) {
     if (func_id >= GBX_MAX_KERNELS)
         return gbx_status_never_null(gbx_import_fail(fields, GBX_FIELD_func_id,
-                                                     "%u has a name, and is not below %d", func_id,
+                                                     "%u has a name, but is not below %d", func_id,
                                                      GBX_MAX_KERNELS));
     if (!kernels->by_func_id[func_id])
         kernels->by_func_id[func_id] = calloc(1, sizeof(gbx_import_kernel));
@@ -59,7 +59,7 @@ static gbx_status learn_name(gbx_import_kernels *kernels, const gbx_import_field
     char shown[GBX_IMPORT_SHOWN_BYTES];
     gbx_import_show(name, shown);
     return gbx_import_fail(fields, GBX_FIELD_kernel,
-                           "%s is not the name \"%.64s\" that an earlier entry gives func_id %u",
+                           "%s differs from \"%.64s\", which an earlier entry gives func_id %u",
                            shown, kernel->name, func_id);
 }
 
@@ -126,7 +126,7 @@ void gbx_import_kernels_free(gbx_import_kernels *kernels) {
     memset(kernels, 0, sizeof *kernels);
 }
 
-/* --- telling --- */
+/* --- merging --- */
 
 static void add_slot_names(const gbx_import_kernel *kernel, json_t *to) {
     size_t count = 0;
@@ -155,8 +155,8 @@ static gbx_status merge_one(const gbx_import_kernels *kernels, const gbx_cursor 
     GBX_TRY(gbx_cursor_member(element, "name", &member));
     if (kernel->name && strcmp(name, kernel->name) != 0)
         return gbx_cursor_fail(&member,
-                               "\"%.64s\" is not the \"%.64s\" that entries give func_id %zu", name,
-                               kernel->name, number);
+                               "\"%.64s\" differs from \"%.64s\", which entries give func_id %zu",
+                               name, kernel->name, number);
     add_slot_names(kernel, to);
     return NULL;
 }
@@ -177,7 +177,7 @@ static gbx_status add_others(const gbx_import_kernels *kernels,
     return NULL;
 }
 
-/* One of the table by itself, and with those before it, whose names are known by func_id. */
+/* Checks one kernel of the table, and against the earlier ones, whose `names` are by func_id. */
 static gbx_status check_one(const gbx_cursor *element, const char *names[GBX_MAX_KERNELS]) {
     gbx_cursor member;
     int64_t number = 0;
@@ -189,9 +189,8 @@ static gbx_status check_one(const gbx_cursor *element, const char *names[GBX_MAX
     if (names[number] && strcmp(names[number], name) != 0)
         return gbx_cursor_fail(
             &member,
-            "\"%.64s\" is not the \"%.64s\" that an earlier kernel of func_id %d "
-            "is called",
-            name, names[number], (int)number);
+            "\"%.64s\" differs from \"%.64s\", the name of an earlier kernel with func_id %d", name,
+            names[number], (int)number);
     names[number] = name;
     return NULL;
 }

@@ -19,18 +19,18 @@ typedef struct bad_input {
 static const bad_input bad_entries[] = {
     {"3", "tensors[0]: expected an object"},
     {"{" TASK ", " SHAPED "}, {" TASK ", \"shape\": [2,]}", "line 1"},
-    {"{" TASK ", " SHAPED ", \"role\": \"input\"}", "tensors[0].role: is there twice"},
+    {"{" TASK ", " SHAPED ", \"role\": \"input\"}", "tensors[0].role: appears twice"},
     {"{" ARGUMENT ", " SHAPED "}", "tensors[0]: \"task_id\" is missing"},
     {"{\"task_id\": \"abc\", " ARGUMENT ", " SHAPED "}", "task_id: expected a string \"0x...\""},
-    {"{\"task_id\": -1, " ARGUMENT ", " SHAPED "}", "task_id: expected an integer"},
-    {"{\"task_id\": 1.5, " ARGUMENT ", " SHAPED "}", "task_id: expected an integer"},
+    {"{\"task_id\": -1, " ARGUMENT ", " SHAPED "}", "task_id: expected a 64-bit integer"},
+    {"{\"task_id\": 1.5, " ARGUMENT ", " SHAPED "}", "task_id: expected a 64-bit integer"},
     {"{\"task_seq\": 17592186044416, " ARGUMENT ", " SHAPED "}", "task_seq: expected an integer"},
     {"{\"task_seq\": 1, \"func_id\": [1], " ARGUMENT ", " SHAPED "}", "task without task_id"},
     {"{\"task_seq\": 0, " TASK ", " SHAPED "}, {" TASK ", " SHAPED "}",
      "tensors[1].task_seq: is missing"},
     {"{\"task_seq\": 0, " TASK ", " SHAPED "}, {\"task_seq\": 0, \"task_id\": 3, " ARGUMENT
      ", " SHAPED "}",
-     "tensors[1].task_id: is not what an earlier entry"},
+     "tensors[1].task_id: differs from an earlier entry"},
     {"{" TASK ", \"func_id\": [1, 2, 3, 4], " SHAPED "}", "func_id: has 4 kernels"},
     {"{" TASK ", \"func_id\": [1.5], " SHAPED "}", "func_id[0]: expected an integer"},
     {"{" TASK ", \"func_id\": [4294967295], " SHAPED "}", "func_id[0]: expected an integer"},
@@ -41,14 +41,14 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", \"func_id\": [2000], \"kernel\": [\"a\"], " SHAPED "}", "not below 1024"},
     {"{" TASK ", \"func_id\": [1], \"kernel\": [\"a\"], " SHAPED "}, {" TASK
      ", \"func_id\": [1], \"kernel\": [\"b\"], " SHAPED "}",
-     "tensors[1].kernel: \"b\" is not the name \"a\""},
+     "tensors[1].kernel: \"b\" differs from \"a\", which an earlier entry gives"},
     {"{" TASK ", \"func_id\": [1], \"subtasks\": [\"x\"], " SHAPED "}", "subtasks[0]: expected"},
     {"{" TASK ", \"func_id\": [1, 2], \"subtasks\": [\"aic\", \"aic\"], " SHAPED "}",
      "subtasks[1]: expected"},
     {"{" TASK ", \"func_id\": [1], " SHAPED "}, {" TASK ", \"func_id\": [2, 3, 4], " SHAPED "}",
      "more than 3 kernels"},
     {"{" TASK ", \"block_num\": 1, " SHAPED "}, {" TASK ", \"block_num\": 2, " SHAPED "}",
-     "tensors[1].block_num: 2 is not the 1"},
+     "tensors[1].block_num: 2 differs from the 1"},
     {"{\"task_id\": 1, \"arg_index\": 64, \"role\": \"input\", \"stage\": \"before_dispatch\", " SHAPED
      "}",
      "arg_index: expected an integer from 0 to 63, got 64"},
@@ -79,24 +79,24 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8], \"offsets\": [0, 0], \"is_contiguous\": true}",
      "is_contiguous: is true"},
     {"{" TASK ", " SHAPED ", \"is_contiguous\": 1}", "is_contiguous: expected true or false"},
-    {"{" TASK ", " SHAPED ", \"numel\": 7}", "numel: 7 is not the 6 elements"},
+    {"{" TASK ", " SHAPED ", \"numel\": 7}", "numel: 7 differs from the 6 elements"},
     {"{" TASK ", " SHAPED ", \"strides\": [1]}", "strides: has 1 elements, but \"shape\" has 2"},
     {"{" TASK ", " SHAPED ", \"strides\": [9223372036854775807, 9223372036854775807]}",
-     "shape: with strides and start_offset it is no tensor"},
-    {"{" TASK ", " SHAPED ", \"start_offset\": -1}", "it is no tensor"},
+     "shape: with strides and start_offset, it is not a valid tensor"},
+    {"{" TASK ", " SHAPED ", \"start_offset\": -1}", "it is not a valid tensor"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8]}", "\"offsets\" is missing"},
     {"{" TASK ", " SHAPED ", \"offsets\": [0, 0]}", "\"raw_shape\" is missing"},
     {"{" TASK ", " SHAPED ", \"strides\": [3, 1], \"raw_shape\": [10, 8], \"offsets\": [0, 0]}",
-     "raw_shape: with offsets it is not the view that strides and start_offset tell"},
+     "raw_shape: with offsets, it does not match strides and start_offset"},
     {"{" TASK ", " SHAPED ", \"strides\": [8, 1], \"start_offset\": 8, \"raw_shape\": [10, 8],"
      " \"offsets\": [0, 0]}",
-     "raw_shape: with offsets it is not the view"},
+     "raw_shape: with offsets, it does not match"},
     {"{" TASK ", " SHAPED ", \"start_offset\": 8, \"raw_shape\": [10, 8], \"offsets\": [0, 0]}",
-     "raw_shape: with offsets it is not the view"},
+     "raw_shape: with offsets, it does not match"},
     {"{" TASK ", " SHAPED ", \"strides\": [3, 1], \"raw_shape\": 1}", "\"offsets\" is missing"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10], \"offsets\": [0, 0]}", "raw_shape: has 1"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [10, 8], \"offsets\": [0, 6]}",
-     "offsets: dimension 1: 3 from 6 on do not lie inside of the 8"},
+     "offsets: dimension 1: 3 from 6 on lie outside the 8"},
     {"{" TASK ", " SHAPED ", \"raw_shape\": [4611686018427387904, 8], \"offsets\": [3, 0]}",
      "overflow"},
     {"{" TASK ", " SHAPED ", \"bin_offset\": 0, \"bin_size\": 23}",
@@ -121,8 +121,8 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", " SHAPED ", \"start_ns\": 6, \"cores\": [1, 1024]}",
      "cores[1]: expected the number of a core, got 1024"},
     {"{" TASK ", " SHAPED ", \"start_ns\": 6, \"cores\": []}",
-     "cores: are missing beside start_ns"},
-    {"{" TASK ", " SHAPED ", \"cores\": [1]}", "cores: stand without start_ns"},
+     "cores: are missing, but start_ns is given"},
+    {"{" TASK ", " SHAPED ", \"cores\": [1]}", "cores: are given without start_ns"},
     {"{" TASK ", " SHAPED ", \"buffer_addr\": 16}", "buffer_addr: expected a string"},
     {"{" TASK ", " SHAPED ", \"stats\": {\"min\": 1}}", "stats: \"max\" is missing"},
     {"{" TASK ", " SHAPED ", \"stats\": [1]}", "stats: expected an object"},
@@ -140,11 +140,11 @@ static const bad_input bad_entries[] = {
     {"{" TASK ", \"dtype\": \"float32\", \"value\": \"1.0\"}", "value: expected a number"},
     {"{" TASK ", \"dtype\": \"bool\", \"value\": 2}", "value: expected true or false"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"bits\": \"0x2\"}",
-     "value: 1 is not the int8 of \"bits\", 0x2"},
+     "value: 1 does not match the int8 of \"bits\", 0x2"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"scalar_value\": 2}",
-     "scalar_value: 2 is not the int8 of \"value\", 0x1"},
+     "scalar_value: 2 does not match the int8 of \"value\", 0x1"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"bits\": \"0x1\", \"scalar_value\": 3}",
-     "scalar_value: 3 is not the int8 of \"bits\", 0x1"},
+     "scalar_value: 3 does not match the int8 of \"bits\", 0x1"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"scalar_value\": \"x\"}",
      "scalar_value: expected an integer"},
     {"{" TASK ", \"dtype\": \"int8\", \"value\": 1, \"kind\": \"scalar\", \"bin_size\": 1,"
@@ -167,61 +167,63 @@ static void wrong_entries_are_refused_by_name(void **state) {
 #define ENTRY "{" TASK ", " SHAPED ", " STORED "}"
 
 static const bad_input bad_manifests[] = {
-    {"", "an object is expected"},
-    {"[]", "an object is expected"},
+    {"", "expected an object"},
+    {"[]", "expected an object"},
     {"{}", "neither \"tensors\" nor \"args\""},
-    {"{\"tensors\": 3}", "an array is expected"},
-    {"{\"tensors\": [], \"args\": []}", "args: is there beside another array"},
-    {"{\"tensors\": []} x", "the end of the file is expected"},
+    {"{\"tensors\": 3}", "expected an array"},
+    {"{\"tensors\": [], \"args\": []}", "args: is a second array"},
+    {"{\"tensors\": []} x", "expected the end of the file"},
     {"{\"tensors\": [" ENTRY "]}", "\"bin_file\" is missing"},
     {"{\"tensors\": [" ENTRY "], \"bin_file\": \"\"}", "bin_file: \"\" is not the name"},
     {"{\"tensors\": [" ENTRY "], \"bin_file\": \"../b.bin\"}", "bin_file: \"../b.bin\" is not"},
     {"{\"tensors\": [" ENTRY "], \"bin_file\": \"..\"}", "bin_file: \"..\" is not the name"},
     {"{\"tensors\": [" ENTRY "], \"bin_file\": \"/etc/passwd\"}", "bin_file: \"/etc/passwd\""},
     {"{\"tensors\": [" ENTRY "], \"bin_file\": 1}", "bin_file: expected a string"},
-    {"{\"tensors\": [], \"tensors\": []}", "beside another array"},
-    {"{\"status\": \"a\", \"status\": \"b\", \"tensors\": []}", "status: is there twice"},
-    {"{\"schema_version\": 2, \"tensors\": []}", "schema_version: 2 is not within 1 to 1"},
+    {"{\"tensors\": [], \"tensors\": []}", "is a second array"},
+    {"{\"status\": \"a\", \"status\": \"b\", \"tensors\": []}", "status: appears twice"},
+    {"{\"schema_version\": 2, \"tensors\": []}", "schema_version: 2 is outside 1 to 1"},
     {"{\"bin_format\": {\"byte_order\": \"big_endian\"}, \"tensors\": []}",
-     "bin_format.byte_order: \"big_endian\" is none of little_endian"},
-    {"{\"bin_format\": {\"type\": \"raw\"}, \"tensors\": []}", "bin_format.type: \"raw\" is none"},
+     "bin_format.byte_order: unknown value \"big_endian\"; expected little_endian"},
+    {"{\"bin_format\": {\"type\": \"raw\"}, \"tensors\": []}", "bin_format.type: unknown value "
+                                                               "\"raw\""},
     {"{\"bin_format\": 1, \"tensors\": []}", "bin_format: expected an object"},
-    {"{\"total_tensors\": -1, \"tensors\": []}", "total_tensors: -1 is not within"},
-    {"{\"total_tensors\": 1, \"total_args\": 1, \"tensors\": []}", "is there beside"},
+    {"{\"total_tensors\": -1, \"tensors\": []}", "total_tensors: -1 is outside"},
+    {"{\"total_tensors\": 1, \"total_args\": 1, \"tensors\": []}", "repeats \"total_tensors\""},
     {"{\"dropped_records\": 1.5, \"tensors\": []}", "dropped_records: expected an integer"},
     {"{\"run\": 1, \"tensors\": []}", "run: expected an object"},
     {"{\"generator\": 1, \"tensors\": []}", "generator: expected a string"},
     {"{\"complete\": 1, \"tensors\": []}", "complete: expected true or false"},
     {"{\"status\": 1, \"tensors\": []}", "status: expected a string"},
-    {"{\"dump_args_level\": 4, \"tensors\": []}", "dump_args_level: 4 is not within"},
+    {"{\"dump_args_level\": 4, \"tensors\": []}", "dump_args_level: 4 is outside"},
     {"{\"kernels\": [{\"func_id\": 3}], \"tensors\": []}", "kernels[0]: \"name\" is missing"},
     {"{\"kernels\": 3, \"tensors\": []}", "kernels: expected an array"},
     {"{\"kernels\": [{\"func_id\": 1, \"name\": \"a\"}], \"tensors\": [{" TASK ", " SHAPED
      ", \"func_id\": 1, \"kernel\": \"b\"}]}",
-     "kernels[0].name: \"a\" is not the \"b\""},
+     "kernels[0].name: \"a\" differs from \"b\""},
     {"{\"losses\": [{}], \"tensors\": []}", "losses[0]: \"task_seq\" is missing"},
     {"{\"losses\": [{\"task_seq\": 1, \"arg_index\": 1, \"stage\": null, \"cause\": \"rain\","
      " \"count\": 1}], \"tensors\": []}",
-     "losses[0].cause: \"rain\" is none of"},
+     "losses[0].cause: unknown value \"rain\""},
     {"{\"skipped\": [{\"task_seq\": 1, \"arg_index\": 1, \"reason\": \"x\"}], \"tensors\": []}",
-     "skipped[0].reason: \"x\" is none of"},
+     "skipped[0].reason: unknown value \"x\""},
     {"{\"new\": [1,], \"tensors\": []}", "line 1"},
     {"{\"new\": \"\xc0\xaf\", \"tensors\": []}", "line 1"},
-    {"{\"dump_level\": \"bogus\", \"tensors\": []}", "dump_level: \"bogus\" is none of full"},
+    {"{\"dump_level\": \"bogus\", \"tensors\": []}", "dump_level: unknown value \"bogus\"; "
+                                                     "expected full"},
     {"{\"dump_level\": 2, \"tensors\": []}", "dump_level: expected a string"},
-    {"{\"dump_args_level\": -1, \"tensors\": []}", "dump_args_level: -1 is not within"},
+    {"{\"dump_args_level\": -1, \"tensors\": []}", "dump_args_level: -1 is outside"},
     {"{\"dump_level\": \"full\", \"dump_args_level\": 1, \"tensors\": []}",
-     "dump_args_level: 1 is not the dump_level \"full\""},
+     "dump_args_level: 1 does not match dump_level \"full\""},
     {"{\"kernels\": [{\"func_id\": 1024, \"name\": \"a\"}], \"tensors\": []}",
-     "kernels[0].func_id: 1024 is not within 0 to 1023"},
+     "kernels[0].func_id: 1024 is outside 0 to 1023"},
     {"{\"kernels\": [{\"func_id\": -1, \"name\": \"a\"}], \"tensors\": []}",
-     "kernels[0].func_id: -1 is not within"},
+     "kernels[0].func_id: -1 is outside"},
     {"{\"kernels\": [{\"func_id\": 1, \"name\": \"a\"}, {\"func_id\": 1, \"name\": \"b\"}],"
      " \"tensors\": []}",
-     "kernels[1].name: \"b\" is not the \"a\" that an earlier kernel of func_id 1 is called"},
+     "kernels[1].name: \"b\" differs from \"a\", the name of an earlier kernel with func_id 1"},
     {"{\"kernels\": [{\"func_id\": 1, \"name\": \"a\\u001b\"}], \"tensors\": [{" TASK ", " SHAPED
      ", \"func_id\": 1, \"kernel\": \"b\\n\"}]}",
-     "kernels[0].name: \"a?\" is not the \"b?\" that entries give func_id 1"},
+     "kernels[0].name: \"a?\" differs from \"b?\", which entries give func_id 1"},
     {"{\"kernels\": [3], \"tensors\": []}", "kernels[0]: expected an object"},
 };
 
@@ -235,7 +237,7 @@ static void wrong_manifests_are_refused_by_name(void **state) {
     }
 }
 
-/* The table of kernels comes first: what is wrong with it is told, not with the list that names
+/* The table of kernels comes first: an error in it is reported, not one in the list that names
  * them. */
 static void a_table_of_too_many_kernels_is_refused_first(void **state) {
     (void)state;
@@ -272,7 +274,7 @@ static void what_is_no_file_is_refused_and_not_waited_for(void **state) {
     assert_int_equal(count_open_files(), files);
 }
 
-/* Cut after any byte: no part of a dump is taken for the whole. */
+/* Cut after any byte: no part is taken for a complete manifest. */
 static void a_manifest_that_is_cut_is_refused_wherever(void **state) {
     (void)state;
     const char *text = "{\"bin_file\": \"b.bin\", \"tensors\": [" ENTRY ", {" TASK

@@ -12,10 +12,10 @@
 #include "store/import/internal.h"
 #include "store/journal/journal_writer.h"
 
-/* Blocks as large as the writer of runs makes them. The first one has the room of the largest. */
+/* Blocks as large as the journal writer makes them. The first one has room for the largest. */
 enum { FIRST_SLOTS = 1024, BLOCK_BYTES = 256 << 10, FIRST_BLOCK_AT = sizeof(gbx_journal_header) };
 
-/* Whoever wrote the file cannot know it, and so not choose keys that all take the same place. */
+/* Random, so that the file's author cannot choose keys that all collide. */
 static uint64_t draw_seed(void) {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
@@ -95,7 +95,7 @@ void gbx_import_tasks_free(gbx_import_tasks *tasks) {
 
 /* --- the journal --- */
 
-/* Files in memory take room of their own. */
+/* Files in memory take memory, too. */
 static gbx_status fail_records(int error) {
     return gbx_fail(GBX_EXHAUSTED, "reading a manifest: no room for its records: %s",
                     strerror(error));
@@ -118,7 +118,7 @@ void gbx_import_journal_close(gbx_import_journal *journal) {
     *journal = (gbx_import_journal){.fd = -1};
 }
 
-/* A block of what is in the buffer. */
+/* Writes the buffer as a block. */
 static gbx_status write_block(gbx_import_journal *journal, uint32_t sequence, uint64_t offset) {
     gbx_block_header *header = (gbx_block_header *)(void *)journal->buffer;
     gbx_block_header_fill(header, header + 1, journal->used_bytes, journal->record_count, sequence);

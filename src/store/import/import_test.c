@@ -363,7 +363,7 @@ static void payload_of_a_journal_is_read_and_checked(void **state) {
     assert_memory_equal(bytes, made.payload + MADE_OUTPUT_AT, sizeof bytes);
     made_cut(&made, "tensor_dump.bin", MADE_OUTPUT_AT + 23);
     assert_fails(gbx_reader_read_payload(reader, MADE_OUTPUT_AT, bytes, sizeof bytes), GBX_IO,
-                 "tensor_dump.bin", "has become shorter");
+                 "tensor_dump.bin", "became shorter");
     gbx_reader_close(reader);
     reader = open_dump(made.directory);
     assert_fails(gbx_reader_open_payload(reader), GBX_BAD_FORMAT,
@@ -395,10 +395,10 @@ static void manifests_are_found_in_their_places(void **state) {
     assert_int_equal(mkdir("d", 0777), 0);
     assert_int_equal(mkdir("d/tensor_dump", 0777), 0);
     assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "d/tensor_dump/tensor_dump.rec",
-                 "nor is there a manifest");
+                 "and there is no manifest");
     scratch_write("d/args_dump.json", ours, strlen(ours));
     scratch_write("d/tensor_dump/args_dump.json", ours, strlen(ours));
-    assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "nor is there a manifest");
+    assert_fails(gbx_reader_open("d", 0, &reader), GBX_NOT_FOUND, "and there is no manifest");
     scratch_write("d/tensor_dump/args_dump.json", manifest, strlen(manifest));
     check_source("d/tensor_dump/args_dump.json");
     scratch_write("d/args_dump.json", manifest, strlen(manifest));

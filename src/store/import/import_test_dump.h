@@ -1,6 +1,6 @@
 /*
- * Manifests that tests make up, in a directory of their own, and what a reader reads of them.
- * Include scratch.h of the tests' support first.
+ * Manifests for tests, in their own directory, and what a reader gets from them. Include scratch.h
+ * of the tests' support first.
  */
 #ifndef GBX_STORE_IMPORT_IMPORT_TEST_DUMP_H
 #define GBX_STORE_IMPORT_IMPORT_TEST_DUMP_H
@@ -21,7 +21,7 @@ static inline int leave(void **state) {
     return scratch_leave() ? 0 : -1;
 }
 
-/* --- manifests made up here --- */
+/* --- writing manifests --- */
 
 enum { TEXT_BYTES = 1 << 16, PAYLOAD_BYTES = 4096 };
 
@@ -58,7 +58,7 @@ static inline gbx_reader *open_entries(const char *entries) {
     return open_dump("d");
 }
 
-/* The argument number `index`, copied: the reader forgets its own. */
+/* The argument number `index`, copied: the reader reuses its own. */
 static inline const gbx_record *argument_at(gbx_reader *reader, uint64_t index) {
     static uint64_t copy[64];
     for (uint64_t i = 0; i < gbx_reader_count(reader); ++i) {

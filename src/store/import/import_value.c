@@ -22,7 +22,7 @@ static uint64_t low_bits(uint64_t bits, uint32_t width) {
 
 /* --- integers --- */
 
-/* Digits in a string are a number as well. */
+/* A string of digits is a number, too. */
 static bool take_integer(const gbx_scan_value *value, uint64_t *out_magnitude,
                          bool *out_is_negative) {
     gbx_scan_value number;
@@ -41,7 +41,7 @@ static bool take_fitting(const gbx_scan_value *value, uint32_t dtype, uint64_t *
     uint32_t width = gbx_dtype_bits(dtype);
     if (!take_integer(value, &magnitude, &is_negative))
         return false;
-    uint64_t end = UINT64_C(1) << (width - 1); /* of the positive ones of a signed type */
+    uint64_t end = UINT64_C(1) << (width - 1); /* end of the positive numbers of a signed type */
     bool is_fitting = gbx_dtype_is_signed(dtype) ? magnitude < end + is_negative
                                                  : low_bits(magnitude, width) == magnitude &&
                                                        (!is_negative || magnitude == 0);
@@ -81,7 +81,7 @@ static bool take_double(const gbx_scan_value *value, double *out_value) {
     }
     if (value->kind != GBX_SCAN_NUMBER || value->size > NUMBER_BYTES_MAX)
         return false;
-    /* The library knows about locales. */
+    /* jansson handles locales. */
     json_t *number =
         json_loadb(value->text, value->size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
     if (!number)
@@ -91,7 +91,7 @@ static bool take_double(const gbx_scan_value *value, double *out_value) {
     return true;
 }
 
-/* What a float dtype holds of a number; false where it is not in its range. */
+/* A number as a float dtype holds it; false when out of range. */
 static bool take_float(const gbx_scan_value *value, uint32_t dtype, uint64_t *out_bits) {
     double number;
     if (!take_double(value, &number))
@@ -118,7 +118,7 @@ static bool take_value(const gbx_scan_value *value, uint32_t dtype, uint64_t *ou
     return dtype == GBX_BOOL ? take_bool(value, out_bits) : take_fitting(value, dtype, out_bits);
 }
 
-/* Whether the raw word has that value: the bits beyond the dtype's do not count. */
+/* Whether the raw word has that value; bits beyond the dtype are ignored. */
 static bool is_same_value(uint32_t dtype, uint64_t word, uint64_t bits) {
     uint32_t width = gbx_dtype_bits(dtype);
     uint64_t a = low_bits(word, width);
@@ -130,8 +130,8 @@ static bool is_same_value(uint32_t dtype, uint64_t word, uint64_t bits) {
     return a == b;
 }
 
-/* One of the members that tell the value: *out_bits is what it says, and has to be that of the one
- * before where *has_bits says that there was one. */
+/* Reads one of the members that give the value into *out_bits. When *has_bits, an earlier member
+ * gave it, and both must agree. */
 static gbx_status join_value(const gbx_import_fields *fields, gbx_import_field field,
                              uint32_t dtype, bool *has_bits, uint64_t *out_bits) {
     const gbx_scan_value *value = &fields->values[field];
@@ -144,8 +144,8 @@ static gbx_status join_value(const gbx_import_fields *fields, gbx_import_field f
         bool is_word = gbx_import_has(fields, GBX_FIELD_bits);
         char shown[GBX_IMPORT_SHOWN_BYTES];
         gbx_import_show(value, shown);
-        return gbx_import_fail(fields, field, "%s is not the %s of \"%s\", 0x%" PRIx64, shown,
-                               gbx_dtype_name(dtype), is_word ? "bits" : "value", *out_bits);
+        return gbx_import_fail(fields, field, "%s does not match the %s of \"%s\", 0x%" PRIx64,
+                               shown, gbx_dtype_name(dtype), is_word ? "bits" : "value", *out_bits);
     }
     *out_bits = *has_bits ? *out_bits : low_bits(bits, gbx_dtype_bits(dtype));
     *has_bits = true;
@@ -182,14 +182,14 @@ static gbx_status take_stats(const gbx_import_fields *fields, gbx_scan_value out
         gbx_scan_value key, value;
         bool has_one;
         if (!gbx_scan_next_member(&scan, &key, &value, &has_one))
-            return gbx_import_fail(fields, GBX_FIELD_stats, "is no JSON");
+            return gbx_import_fail(fields, GBX_FIELD_stats, "is not valid JSON");
         if (!has_one)
             return NULL;
         for (size_t i = 0; i < STAT_COUNT; ++i) {
             if (!gbx_scan_is(&key, stat_names[i], strlen(stat_names[i])))
                 continue;
             if (out_has[i])
-                return gbx_import_fail(fields, GBX_FIELD_stats, "\"%s\" is there twice",
+                return gbx_import_fail(fields, GBX_FIELD_stats, "\"%s\" appears twice",
                                        stat_names[i]);
             out_has[i] = true;
             out_values[i] = value;
@@ -247,7 +247,7 @@ gbx_status gbx_import_get_stats(const gbx_import_fields *fields, uint32_t dtype,
 
 /* --- shape and strides --- */
 
-/* False where the size overflows; an empty dimension counts as one of one element. */
+/* False when the size overflows; an empty dimension counts as one element. */
 static bool set_row_major(uint32_t ndims, const int64_t *shape, int64_t *out_strides) {
     int64_t stride = 1;
     bool is_fitting = true;
@@ -288,7 +288,7 @@ static gbx_status get_window(const gbx_import_fields *fields, gbx_tensor *view) 
         if (!gbx_range_is_inside((uint64_t)offsets[d], (uint64_t)view->shape[d], (uint64_t)raw[d]))
             return gbx_import_fail(fields, GBX_FIELD_offsets,
                                    "dimension %u: %" PRId64 " from %" PRId64
-                                   " on do not lie inside of the %" PRId64 " of raw_shape",
+                                   " on lie outside the %" PRId64 " of raw_shape",
                                    d, view->shape[d], offsets[d], raw[d]);
         if (!gbx_checked_mul_i64(offsets[d], view->strides[d], &step) ||
             !gbx_checked_add_i64(view->start_offset, step, &view->start_offset))
@@ -299,7 +299,7 @@ static gbx_status get_window(const gbx_import_fields *fields, gbx_tensor *view) 
 
 static gbx_status get_strides(const gbx_import_fields *fields, gbx_tensor *view) {
     uint32_t count = view->ndims;
-    (void)set_row_major(view->ndims, view->shape, view->strides); /* whose size was checked */
+    (void)set_row_major(view->ndims, view->shape, view->strides); /* its size was checked */
     GBX_TRY(gbx_import_get_integers(fields, GBX_FIELD_strides, INT64_MIN, INT64_MAX, view->strides,
                                     &count));
     GBX_TRY(check_ndims(fields, GBX_FIELD_strides, count, view->ndims));
@@ -316,14 +316,14 @@ static gbx_status check_numel(const gbx_import_fields *fields, const gbx_tensor 
         is_fitting &=
             view->shape[d] == 0 || gbx_checked_mul_u64(count, (uint64_t)view->shape[d], &count);
     }
-    if (!is_fitting || count > INT64_MAX / 8) /* also of an empty one: strides are made of it */
+    if (!is_fitting || count > INT64_MAX / 8) /* even if it is empty: strides are made from it */
         return gbx_import_fail(fields, GBX_FIELD_shape, "its size overflows 64 bits");
     count = is_empty ? 0 : count;
     GBX_TRY(gbx_import_get_integer(fields, GBX_FIELD_numel, 0, INT64_MAX, &stated));
     if (gbx_import_has(fields, GBX_FIELD_numel) && (uint64_t)stated != count)
         return gbx_import_fail(fields, GBX_FIELD_numel,
-                               "%" PRId64 " is not the %" PRIu64 " elements of the shape", stated,
-                               count);
+                               "%" PRId64 " differs from the %" PRIu64 " elements of the shape",
+                               stated, count);
     return NULL;
 }
 
@@ -338,8 +338,7 @@ static bool is_same_view(const gbx_tensor *a, const gbx_tensor *b) {
     return is_same;
 }
 
-/* Where a window stands beside strides or start_offset, it has to be what they say; it tells what
- * is missing of them. */
+/* A window beside strides or start_offset must match them; it provides what they lack. */
 static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
     gbx_tensor window = *view;
     if (!has_window(fields))
@@ -353,10 +352,10 @@ static gbx_status get_view(const gbx_import_fields *fields, gbx_tensor *view) {
     if (is_same_view(view, &window))
         return NULL;
     return gbx_import_fail(fields, GBX_FIELD_raw_shape,
-                           "with offsets it is not the view that strides and start_offset tell");
+                           "with offsets, it does not match strides and start_offset");
 }
 
-/* Tools differ in what they call not contiguous: a view at an offset, a dimension of 1. */
+/* Tools differ in what they call contiguous: a view at an offset, a dimension of 1. */
 static gbx_status check_contiguous(const gbx_import_fields *fields, const gbx_tensor *view) {
     bool is_stated = false;
     GBX_TRY(gbx_import_get_bool(fields, GBX_FIELD_is_contiguous, &is_stated));
@@ -378,9 +377,9 @@ gbx_status gbx_import_get_geometry(const gbx_import_fields *fields, uint8_t dtyp
     if (gbx_tensor_is_valid(out_view, &first, &end))
         return check_contiguous(fields, out_view);
     gbx_status why = gbx_tensor_validate(out_view);
-    gbx_status status = gbx_import_fail(fields, GBX_FIELD_shape,
-                                        "with strides and start_offset it is no tensor: %s",
-                                        why ? gbx_status_message(why) : "it does not fit");
+    gbx_status status = gbx_import_fail(
+        fields, GBX_FIELD_shape, "with strides and start_offset, it is not a valid tensor: %s",
+        why ? gbx_status_message(why) : "it does not fit");
     gbx_status_free(why);
     return status;
 }

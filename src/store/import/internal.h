@@ -1,4 +1,4 @@
-/* What reading a manifest is made of. */
+/* The parts of reading a manifest. */
 #ifndef GBX_STORE_IMPORT_INTERNAL_H
 #define GBX_STORE_IMPORT_INTERNAL_H
 
@@ -20,8 +20,7 @@
 #include "text/json_scan.h"
 #include "text/names.h"
 
-/* --- import_fields.c: the members of one entry, by name, and getting them as what they have to be
- */
+/* --- import_fields.c: the members of one entry by name, and typed getters --- */
 
 #define GBX_FIELD_ROW(name, ...) GBX_FIELD_##name,
 typedef enum gbx_import_field {
@@ -35,16 +34,16 @@ typedef struct gbx_import_fields {
     const char *path;  /* of the manifest */
     const char *array; /* "tensors" or "args" */
     uint64_t position; /* of the entry in it */
-    uint64_t seen;     /* a bit a field: it is there */
+    uint64_t seen;     /* a bit per field: it is present */
     gbx_scan_value values[GBX_FIELD_COUNT];
-    uint8_t order[GBX_IMPORT_ORDER_MAX]; /* of the entry before, as most have the same */
+    uint8_t order[GBX_IMPORT_ORDER_MAX]; /* of the previous entry: most have the same order */
 } gbx_import_fields;
 
-/* Takes an entry apart; members that are not known are left out. */
+/* Splits an entry into its members; ignores unknown ones. */
 GBX_MUST_USE gbx_status gbx_import_fields_take(gbx_import_fields *fields,
                                                const gbx_scan_value *entry);
 
-/* There, and not null. */
+/* Present and not null. */
 static inline bool gbx_import_has(const gbx_import_fields *fields, gbx_import_field field) {
     return (fields->seen >> field & 1) != 0 && fields->values[field].kind != GBX_SCAN_NULL;
 }
@@ -52,12 +51,12 @@ static inline bool gbx_import_has(const gbx_import_fields *fields, gbx_import_fi
 /* GBX_BAD_FORMAT: "PATH: tensors[17].shape: ...". */
 GBX_MUST_USE gbx_status gbx_import_fail(const gbx_import_fields *fields, gbx_import_field field,
                                         const char *format, ...) GBX_PRINTF(3, 4);
-/* "...: expected X, got Y"; `element` of an array, -1 for none. */
+/* "...: expected X, got Y"; `element` is an index in an array, -1 for none. */
 GBX_MUST_USE gbx_status gbx_import_fail_expected(const gbx_import_fields *fields,
                                                  gbx_import_field field, int element,
                                                  const gbx_scan_value *got, const char *expected);
 
-/* --- getting; what is there has to be right, what is not leaves *out_ as it is --- */
+/* --- getters: a present member must be valid; an absent one leaves *out_ unchanged --- */
 
 GBX_MUST_USE gbx_status gbx_import_require(const gbx_import_fields *fields, gbx_import_field field);
 GBX_MUST_USE gbx_status gbx_import_get_integer(const gbx_import_fields *fields,
@@ -67,12 +66,12 @@ GBX_MUST_USE gbx_status gbx_import_get_hex(const gbx_import_fields *fields, gbx_
                                            uint64_t *out_value);
 GBX_MUST_USE gbx_status gbx_import_get_bool(const gbx_import_fields *fields, gbx_import_field field,
                                             bool *out_value);
-/* A string that is a name of a set: its number. */
+/* A string that is a name in a set; gives its number. */
 GBX_MUST_USE gbx_status gbx_import_get_name(const gbx_import_fields *fields, gbx_import_field field,
                                             const gbx_name_set *set, uint8_t *out_number);
-/* The number of it; the count of the set where it is none. */
+/* Its number; the count of the set when it is not in it. */
 uint32_t gbx_import_find_name(const gbx_scan_value *value, const gbx_name_set *set);
-/* An array of integers, at most one a dimension; *out_count only where it is there. */
+/* An array of integers, at most one per dimension; sets *out_count only when present. */
 GBX_MUST_USE gbx_status gbx_import_get_integers(const gbx_import_fields *fields,
                                                 gbx_import_field field, int64_t min, int64_t max,
                                                 int64_t out_values[GBX_MAX_DIMS],
@@ -83,34 +82,33 @@ GBX_MUST_USE gbx_status gbx_import_get_array(const gbx_import_fields *fields,
                                              gbx_import_field field, gbx_scan_value *out_values,
                                              uint32_t capacity, uint32_t *out_count);
 
-/* A value as text of a message, cut short: `"inn"`, `3.5`. */
+/* A value as text for a message, cut short: `"inn"`, `3.5`. */
 enum { GBX_IMPORT_SHOWN_BYTES = 64 };
 void gbx_import_show(const gbx_scan_value *value, char out_text[GBX_IMPORT_SHOWN_BYTES]);
 
-/* Whether a number lies from `min` to `max`, and its value. */
+/* Whether a value is an integer from `min` to `max`; gives the integer. */
 bool gbx_import_is_integer(const gbx_scan_value *value, int64_t min, int64_t max,
                            int64_t *out_value);
 
 /* --- import_value.c: values of a dtype, shape and strides --- */
 
 /*
- * The raw word of a scalar: `bits` where it is there, which then has to be what `value` (or
- * `scalar_value`) says, else the bits of that value. Integers are numbers or strings of digits,
- * floats numbers or "nan", "inf", "-inf", bool is true or false, 1 or 0; what the dtype does not
- * hold is refused.
+ * The raw word of a scalar: `bits` if present, which must then match `value` (or `scalar_value`),
+ * else the bits of that value. Integers are numbers or strings of digits, floats are numbers or
+ * "nan", "inf", "-inf", bool is true or false, 1 or 0; what the dtype cannot hold is refused.
  */
 GBX_MUST_USE gbx_status gbx_import_get_scalar(const gbx_import_fields *fields, uint32_t dtype,
                                               uint64_t *out_bits);
 
-/* Statistics of a tensor, as `stats` has them; all but `subnormal` have to be there. */
+/* Statistics of a tensor from `stats`; all but `subnormal` must be present. */
 GBX_MUST_USE gbx_status gbx_import_get_stats(const gbx_import_fields *fields, uint32_t dtype,
                                              gbx_record_stats *out_stats);
 
 /*
- * The view that an entry describes: `shape`, with `strides` and `start_offset`, which are those of
- * a row-major tensor at 0 where they are missing, or with `raw_shape` and `offsets`; with both
- * where they agree. `numel`, where it is there, has to be that of the view, and `is_contiguous` is
- * not true of one with gaps; sizes and reach fit in 64 bits.
+ * The view that an entry describes: `shape`, with `strides` and `start_offset` (row-major at 0 when
+ * missing) or with `raw_shape` and `offsets`; both may be given if they agree. `numel`, if present,
+ * must match the view, and `is_contiguous` must not be true for a view with gaps; sizes and reach
+ * must fit in 64 bits.
  */
 GBX_MUST_USE gbx_status gbx_import_get_geometry(const gbx_import_fields *fields, uint8_t dtype,
                                                 gbx_tensor *out_view);
@@ -121,9 +119,9 @@ enum { GBX_IMPORT_KERNELS_MAX = 3, GBX_IMPORT_CORES_MAX = 128 };
 
 /* Where and when a task ran. */
 typedef struct gbx_import_span {
-    bool has_start; /* if not, it is not known */
+    bool has_start; /* if not, unknown */
     uint64_t start_ns;
-    uint64_t end_ns; /* GBX_NO_END_NS where one of its kernels has no end */
+    uint64_t end_ns;                          /* GBX_NO_END_NS when one of its kernels has no end */
     uint64_t cores[GBX_RECORD_CORE_END / 64]; /* a bit for each */
 } gbx_import_span;
 
@@ -131,18 +129,18 @@ typedef struct gbx_import_entry {
     bool has_task_id;
     bool has_task_seq;
     bool has_block_num;
-    bool has_subtasks; /* func_ids stand at the place of their subtask */
-    bool is_ambiguous; /* it says that arg_index may be another one */
+    bool has_subtasks; /* func_ids are at the index of their subtask */
+    bool is_ambiguous; /* it says that arg_index may be wrong */
     uint64_t task_id;
     uint64_t task_seq;
     uint32_t block_num;
     uint32_t func_ids[GBX_IMPORT_KERNELS_MAX];      /* UINT32_MAX for none */
-    gbx_scan_value kernels[GBX_IMPORT_KERNELS_MAX]; /* their names; null where not told */
-    gbx_scan_value arg_name;                        /* null where not told */
+    gbx_scan_value kernels[GBX_IMPORT_KERNELS_MAX]; /* their names; null when unknown */
+    gbx_scan_value arg_name;                        /* null when unknown */
     unsigned known;                                 /* GBX_KNOWN_... */
     gbx_import_span span;                           /* of the task */
 
-    /* SCALAR or TENSOR, but for head.task and GBX_FLAG_DUPLICATE. */
+    /* SCALAR or TENSOR, complete except for head.task and GBX_FLAG_DUPLICATE. */
     union {
         gbx_record head;
         gbx_record_scalar scalar;
@@ -152,14 +150,14 @@ typedef struct gbx_import_entry {
     } record;
 } gbx_import_entry;
 
-/* Fails with GBX_BAD_FORMAT, with entry and field, where anything of it is wrong. What points at
- * text points into that of `fields`. */
+/* Fails with GBX_BAD_FORMAT, naming entry and field, when anything is wrong. Text in *out_entry
+ * points into that of `fields`. */
 GBX_MUST_USE gbx_status gbx_import_entry_read(const gbx_import_fields *fields,
                                               gbx_import_entry *out_entry);
 
-/* --- import_tables.c: what is remembered of all entries, and the journal that they become --- */
+/* --- import_tables.c: what is kept about all entries, and the journal they become --- */
 
-/* Numbers keys as they first come. Zero before its first use. */
+/* Numbers keys in the order of their first use. Zero before its first use. */
 typedef struct gbx_import_map {
     struct gbx_import_key {
         uint64_t words[2];
@@ -171,46 +169,46 @@ typedef struct gbx_import_map {
     uint64_t seed; /* of the hash of keys */
 } gbx_import_map;
 
-/* The number of a key, the count before where it is new; UINT32_MAX when memory is out. */
+/* The number of a key; a new one gets the next. UINT32_MAX when out of memory. */
 uint32_t gbx_import_map_get(gbx_import_map *map, uint64_t first, uint64_t second);
 void gbx_import_map_free(gbx_import_map *map);
 
 typedef struct gbx_import_task {
-    uint64_t key; /* task_seq, or the id where there is none */
+    uint64_t key; /* task_seq, or the id when there is none */
     uint64_t id;
     uint32_t func_ids[3]; /* UINT32_MAX for none */
     uint32_t block_num;
     bool has_id;
-    bool has_subtasks; /* func_ids are AIC, AIV0, AIV1; otherwise the first that were told */
+    bool has_subtasks; /* func_ids are AIC, AIV0, AIV1; otherwise the first ones given */
 } gbx_import_task;
 
 /* Zero before its first use. */
 typedef struct gbx_import_tasks {
     gbx_import_map map;
-    gbx_import_task *items; /* as they first appeared */
+    gbx_import_task *items; /* in the order of their first appearance */
     uint64_t capacity;
-    size_t last; /* index of the one that was asked for last */
+    size_t last; /* index of the last one asked for */
 } gbx_import_tasks;
 
-/* The task of a key, made where it is new: key set, the rest zero, no func_ids. NULL when memory is
- * out. */
+/* The task of a key; a new one has its key set, no func_ids, the rest zero. NULL when out of
+ * memory. */
 gbx_import_task *gbx_import_tasks_get(gbx_import_tasks *tasks, uint64_t key, bool *out_is_new);
 void gbx_import_tasks_free(gbx_import_tasks *tasks);
 
 /*
- * A journal in memory, written record by record, whose first record, that of the run, is written
- * last: what it says may stand at the end of a manifest.
+ * A journal in memory, written record by record. Its first record, RUN, is written last: its
+ * contents may be at the end of a manifest.
  *
- * The fields are the functions', but for those that say so.
+ * Private to the functions, except the fields that say otherwise.
  */
 typedef struct gbx_import_journal {
     int fd;              /* of the file in memory; -1 for none */
-    uint64_t file_bytes; /* of whole blocks; may be read */
+    uint64_t file_bytes; /* of complete blocks; may be read */
     unsigned char *buffer;
     uint32_t used_bytes;
     uint32_t record_count;
     uint32_t sequence;
-    gbx_reader_totals totals; /* of all that was added; may be read */
+    gbx_reader_totals totals; /* of all added records; may be read */
 } gbx_import_journal;
 
 GBX_MUST_USE gbx_status gbx_import_journal_open(gbx_import_journal *journal);
@@ -220,14 +218,12 @@ void gbx_import_journal_close(gbx_import_journal *journal);
 GBX_MUST_USE gbx_status gbx_import_journal_add(gbx_import_journal *journal,
                                                const gbx_record *record);
 
-/* The end: writes what is left, and the record of the run, whose text is GBX_IMPORT_RUN_MAX_BYTES
- * at most. */
+/* Writes what is left and the RUN record, whose text has at most GBX_IMPORT_RUN_MAX_BYTES. */
 enum { GBX_IMPORT_RUN_MAX_BYTES = GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_run) };
 GBX_MUST_USE gbx_status gbx_import_journal_finish(gbx_import_journal *journal, const char *run_text,
                                                   size_t size);
 
-/* --- import_kernels.c: names of kernels and of their arguments, as entries tell them one by one
- * --- */
+/* --- import_kernels.c: names of kernels and of their arguments, gathered from entries --- */
 
 struct gbx_import_kernel;
 
@@ -236,17 +232,17 @@ typedef struct gbx_import_kernels {
     struct gbx_import_kernel *by_func_id[GBX_MAX_KERNELS];
 } gbx_import_kernels;
 
-/* Remembers what an entry says; fails where another one gave a kernel another name. An arg_name
- * that differs between tasks of one kernel is that of none. */
+/* Remembers the names of an entry; fails when another entry gave a kernel a different name. An
+ * arg_name that differs between tasks of one kernel is dropped. */
 GBX_MUST_USE gbx_status gbx_import_kernels_learn(gbx_import_kernels *kernels,
                                                  const gbx_import_fields *fields,
                                                  const gbx_import_entry *entry);
 
 /*
- * Makes "kernels" of a manifest's members the kernels of the record of the run: its own table,
- * where it has one, and those that entries name beside it. Fails where the table is none, has more
- * than GBX_MAX_KERNELS, or two names for one func_id, and where entries disagree; `path` stands for
- * the manifest.
+ * Replaces "kernels" of a manifest's members by the kernels for the RUN record: its own table, if
+ * it has one, and other kernels that entries name. Fails when the table is invalid, has more than
+ * GBX_MAX_KERNELS, or has two names for one func_id, and when entries disagree; `path` is for
+ * messages.
  */
 GBX_MUST_USE gbx_status gbx_import_kernels_merge(const gbx_import_kernels *kernels,
                                                  const char *path, json_t *members);
@@ -263,10 +259,10 @@ typedef struct gbx_import_names {
     size_t count;
 } gbx_import_names;
 
-/* Of what gbx_import_kernels_merge made, which has to outlive them. */
+/* From the result of gbx_import_kernels_merge, which must outlive them. */
 GBX_MUST_USE gbx_status gbx_import_names_make(const json_t *kernels, gbx_import_names *out_names);
 
-/* The func_id of the kernel of that name; UINT32_MAX where there is none, or where two have it. */
+/* The func_id of the kernel with that name; UINT32_MAX when none or two have it. */
 uint32_t gbx_import_names_find(const gbx_import_names *names, const char *text);
 
 void gbx_import_names_free(gbx_import_names *names);
@@ -275,23 +271,23 @@ void gbx_import_names_free(gbx_import_names *names);
 
 typedef struct gbx_import_head {
     const char *path; /* of the manifest */
-    json_t *members;  /* those that are known, by name */
+    json_t *members;  /* the known ones, by name */
 } gbx_import_head;
 
-/* Takes the value of a member from the file; one that is not known is only checked to be JSON. */
+/* Takes the value of a member from the file; an unknown one is only checked to be JSON. */
 GBX_MUST_USE gbx_status gbx_import_head_take(gbx_import_head *head, const char *key,
                                              gbx_json_file *file);
 
-/* Checks what says how the rest is to be read, and gives the name of the payload's file; NULL where
+/* Checks the members that define the format, and gives the name of the payload file; NULL when
  * there is none. It lives as long as the head. */
 GBX_MUST_USE gbx_status gbx_import_head_check(const gbx_import_head *head,
                                               const char **out_bin_file);
 
-/* The totals that the manifest tells. */
+/* The totals that the manifest states. */
 GBX_MUST_USE gbx_status gbx_import_head_get_totals(const gbx_import_head *head,
                                                    gbx_import_totals *out_totals);
 
-/* Whether it tells how the run ended. */
+/* Whether it says how the run ended. */
 bool gbx_import_head_has_status(const gbx_import_head *head);
 
 /* LOSS, SKIPPED and END records, after all others, and after gbx_import_kernels_merge. */
@@ -299,7 +295,7 @@ GBX_MUST_USE gbx_status gbx_import_head_add_rest(const gbx_import_head *head,
                                                  const gbx_import_totals *totals,
                                                  gbx_import_journal *journal);
 
-/* The text of the record of the run, after gbx_import_kernels_merge; freed by the caller. */
+/* The text of the RUN record, after gbx_import_kernels_merge; the caller frees it. */
 GBX_MUST_USE gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text);
 
 #endif

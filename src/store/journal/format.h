@@ -1,16 +1,16 @@
 /*
- * tensor_dump.rec, the journal of a dump, to the byte. Little-endian; every record is a whole
+ * tensor_dump.rec, the journal of a dump, byte by byte. Little-endian; every record is a whole
  * number of 8-byte words. docs/format.md says the same in prose.
  *
  *     header (64 bytes or more), then blocks: block header (32 bytes), then records, back to back
  *
- * How it grows: a new type of record gets a number that is not in use, with
- * GBX_RECORD_MUST_UNDERSTAND in it where a reader that skips such records would say something
- * wrong. A new field of a type goes to the end of its records, behind parts of variable length
- * (gbx_record_tail in record.h). Fields never move, and numbers are never used again.
+ * How it grows: a new type of record gets an unused number, with GBX_RECORD_MUST_UNDERSTAND set if
+ * a reader that skips such records would report something wrong. A new field goes to the end of its
+ * records, after the parts of variable length (gbx_record_tail in record.h). Fields never move, and
+ * numbers are never used again.
  *
- * A block is written with one call once all payload that its records point at is in the file, and
- * its checksum covers it, so that a journal that ends anywhere is good up to its last whole block.
+ * A block is written with one call, after all payload of its records is in the file, and has a
+ * checksum, so that a journal cut anywhere is good up to its last complete block.
  */
 #ifndef GBX_STORE_JOURNAL_FORMAT_H
 #define GBX_STORE_JOURNAL_FORMAT_H
@@ -22,8 +22,8 @@
 #include "text/names.h" /* the numbers of stages, causes of loss and reasons to skip */
 
 #define GBX_JOURNAL_MAGIC "GBXJRNL1"
-#define GBX_JOURNAL_VERSION 2u        /* is written */
-#define GBX_JOURNAL_OLDEST_VERSION 1u /* is read, and all up to GBX_JOURNAL_VERSION */
+#define GBX_JOURNAL_VERSION 2u        /* the version written */
+#define GBX_JOURNAL_OLDEST_VERSION 1u /* the oldest version read */
 #define GBX_JOURNAL_HEADER_MAX_BYTES 4096u
 #define GBX_BLOCK_MAGIC UINT32_C(0x42584247) /* "GBXB" */
 #define GBX_BLOCK_MAX_BYTES (1u << 20)       /* of the records of one block */
@@ -32,7 +32,7 @@
 typedef struct gbx_journal_header {
     char magic[8];
     uint32_t version;
-    uint32_t header_bytes; /* blocks begin there. 64 is written; version 1 has no other, version 2
+    uint32_t header_bytes; /* blocks begin there. Written as 64; version 1 has only that, version 2
                               any multiple of 8 up to GBX_JOURNAL_HEADER_MAX_BYTES */
     uint64_t reserved[6];  /* zero */
 } gbx_journal_header;
@@ -49,9 +49,9 @@ typedef struct gbx_block_header {
 static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
 
 /*
- * In the type of a record: who does not know the type refuses the whole journal. Records of other
- * types that are not known are skipped and counted. The bit is part of the number: 7 and 0x87 are
- * two types.
+ * A bit in the type of a record: a reader that does not know the type refuses the journal. Records
+ * of other unknown types are skipped and counted. The bit is part of the number: 7 and 0x87 are two
+ * types.
  */
 #define GBX_RECORD_MUST_UNDERSTAND 0x80u
 
@@ -65,34 +65,33 @@ static_assert(sizeof(gbx_block_header) == 32, "layout of the journal");
 #define GBX_RECORD_OF_DTYPE(dtype) (GBX_RECORD_MUST_UNDERSTAND + (dtype))
 
 typedef enum gbx_record_type {
-    GBX_RECORD_RUN = 1,        /* first of all: what was run, as JSON */
+    GBX_RECORD_RUN = 1,        /* the first record: what was run, as JSON */
     GBX_RECORD_RUN_ARG = 2,    /* one argument of the orchestration */
     GBX_RECORD_TASK = 3,       /* a task, at its first dispatch */
     GBX_RECORD_EDGES = 4,      /* predecessors of a task */
     GBX_RECORD_DONE = 5,       /* a task has completed */
     GBX_RECORD_SCALAR = 6,     /* an argument of a task */
-    GBX_RECORD_TENSOR = 7,     /* likewise */
+    GBX_RECORD_TENSOR = 7,     /* an argument of a task, too */
     GBX_RECORD_DISPATCH = 8,   /* what kernel_entry was called with */
     GBX_RECORD_LOSS = 9,       /* what is missing */
     GBX_RECORD_SKIPPED = 10,   /* what could not be described */
-    GBX_RECORD_END = 11,       /* last of all: totals; missing when the run was killed */
-    GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, from when to when */
+    GBX_RECORD_END = 11,       /* the last record: totals; missing when the run was killed */
+    GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, and from when to when */
     GBX_RECORD_SAMPLE = 13     /* an AICPU thread waited for room, or has ended */
 } gbx_record_type;
 
 /* Flags of a record. */
 enum {
-    GBX_FLAG_HAS_PAYLOAD = 1u << 0, /* tensor: bin_offset and bin_size count */
-    GBX_FLAG_HAS_HASH = 1u << 1,    /* tensor: hash counts */
+    GBX_FLAG_HAS_PAYLOAD = 1u << 0, /* tensor: bin_offset and bin_size are valid */
+    GBX_FLAG_HAS_HASH = 1u << 1,    /* tensor: hash is valid */
     GBX_FLAG_HAS_STATS = 1u << 2,   /* tensor: seven words of statistics follow */
-    GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: bin_size bytes of it were kept; scalar: as another
-                                       tool says */
+    GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: only part was kept; scalar: another tool says so */
     GBX_FLAG_IN_FLIGHT = 1u << 4,   /* of a task that did not complete */
     GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
     GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
     GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
     GBX_FLAG_COMPLETE = 1u << 8,    /* end: the run ended by itself, and nothing was lost */
-    GBX_FLAG_OVERWRITTEN = 1u << 9  /* as another tool says; no journal of ours has it */
+    GBX_FLAG_OVERWRITTEN = 1u << 9  /* according to another tool; never in a journal of ours */
 };
 
 typedef struct gbx_record {
@@ -103,10 +102,10 @@ typedef struct gbx_record {
     uint8_t dtype; /* gbx_dtype */
     uint8_t ndims;
     uint16_t flags;
-    uint32_t words;      /* of the whole record, this head included */
+    uint32_t words;      /* of the complete record, including this head */
     uint16_t thread;     /* AICPU thread */
-    uint16_t tail_words; /* EDGES: so many words at its end are not predecessors; else 0 */
-    uint64_t task;       /* task_seq; 0 where there is none */
+    uint16_t tail_words; /* EDGES: this many words at its end are not predecessors; else 0 */
+    uint64_t task;       /* task_seq; 0 when there is none */
     uint64_t time_ns;    /* since the start of the run */
 } gbx_record;
 static_assert(sizeof(gbx_record) == 32, "layout of the journal");
@@ -122,8 +121,8 @@ static_assert(sizeof(gbx_record_run) == 40, "layout of the journal");
 
 /*
  * RUN_ARG: head.arg_index is its place among all arguments of the orchestration (tensors first,
- * then scalars), head.dtype its dtype. Of a tensor (is_tensor) `bits` is its address, and its
- * shape follows, ndims words; of a scalar its raw word. The name is in the RUN record.
+ * then scalars), head.dtype its dtype. For a tensor (is_tensor) `bits` is its address, and ndims
+ * words of shape follow; for a scalar `bits` is its raw word. The name is in the RUN record.
  */
 typedef struct gbx_record_run_arg {
     gbx_record head;
@@ -132,20 +131,20 @@ typedef struct gbx_record_run_arg {
 } gbx_record_run_arg;
 static_assert(sizeof(gbx_record_run_arg) == 48, "layout of the journal");
 
-/* TASK: head.time_ns is when the device writer began with its inputs, before the first dispatch;
- * when its kernels ran is in its EXECUTION records. */
+/* TASK: head.time_ns is when the device writer began to capture its inputs, before the first
+ * dispatch; its EXECUTION records say when its kernels ran. */
 typedef struct gbx_record_task {
     gbx_record head;
     uint64_t task_id;
     uint32_t func_ids[3]; /* AIC, AIV0, AIV1; UINT32_MAX for none */
     uint32_t block_num;
-    uint32_t predecessor_count; /* in the EDGES records of the task, all together */
+    uint32_t predecessor_count; /* in all EDGES records of the task together */
     uint32_t reserved;
 } gbx_record_task;
 static_assert(sizeof(gbx_record_task) == 64, "layout of the journal");
 
-/* EDGES: the numbers (task_seq) of predecessors follow, a word each, up to the last
- * head.tail_words words. DONE: the head alone. */
+/* EDGES: the numbers (task_seq) of predecessors follow, a word each, up to the last head.tail_words
+ * words. DONE: only the head. */
 
 typedef struct gbx_record_scalar {
     gbx_record head;
@@ -169,7 +168,7 @@ typedef struct gbx_record_tensor {
 static_assert(sizeof(gbx_record_tensor) == 80, "layout of the journal");
 
 /* min and max: a double for floats, a signed or unsigned number for integers and bool, by dtype.
- * NaNs count in no other field but `nan`, infinities in min and max but not in the mean. */
+ * NaNs count only in `nan`, infinities in min and max but not in the mean. */
 typedef struct gbx_record_stats {
     uint64_t min_bits;
     uint64_t max_bits;
@@ -210,7 +209,7 @@ typedef struct gbx_record_slot {
 } gbx_record_slot;
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
 
-/* LOSS: head.task, arg_index, stage of the first one that was lost. */
+/* LOSS: head.task, arg_index and stage of the first lost record. */
 typedef struct gbx_record_loss {
     gbx_record head;
     uint32_t cause; /* gbx_loss_cause */
@@ -219,7 +218,7 @@ typedef struct gbx_record_loss {
 } gbx_record_loss;
 static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
 
-/* SKIPPED: head.arg_index is GBX_ARG_NONE for a whole task. */
+/* SKIPPED: head.arg_index is GBX_ARG_NONE for a complete task. */
 typedef struct gbx_record_skipped {
     gbx_record head;
     uint32_t reason;  /* gbx_skip_reason */
@@ -245,47 +244,47 @@ static_assert(sizeof(gbx_record_end) == 104, "layout of the journal");
 
 /* How a run ended; a number that is not here is unknown. */
 typedef enum gbx_run_ending {
-    GBX_ENDING_UNKNOWN = 0,      /* not well: the text of END says what is known */
+    GBX_ENDING_UNKNOWN = 0,      /* not well: the text of END has what is known */
     GBX_ENDING_WELL = 1,         /* and nothing was lost */
-    GBX_ENDING_RECORDS_LOST = 2, /* well, but the dump lacks records, which LOSS records name */
+    GBX_ENDING_RECORDS_LOST = 2, /* well, but records are missing; LOSS records name them */
     GBX_ENDING_FAILED = 3        /* gbx_record_outcome.code says with what */
 } gbx_run_ending;
 
-/* What the device did; a number that is not here is one of a newer version. */
+/* What went wrong on the device; other numbers come from a newer version. */
 typedef enum gbx_outcome_fault {
-    GBX_OUTCOME_NO_FAULT = 0,      /* or the chip did not tell, as when its process was killed */
-    GBX_OUTCOME_SIGNAL = 1,        /* a fatal signal in a kernel */
-    GBX_OUTCOME_HANG = 2,          /* a kernel that made no progress */
-    GBX_OUTCOME_LOADING = 3,       /* a fatal signal while a kernel was loaded */
-    GBX_OUTCOME_OUTSIDE = 4,       /* a fatal signal on a thread that is no core */
-    GBX_OUTCOME_THREAD_END = 5,    /* a kernel ended its thread */
-    GBX_OUTCOME_LINK = 6,          /* a kernel closed the link to the host */
-    GBX_OUTCOME_ORCHESTRATION = 7, /* a fatal signal in an orchestration */
+    GBX_OUTCOME_NO_FAULT = 0, /* or the chip could not report it, as when its process was killed */
+    GBX_OUTCOME_SIGNAL = 1,   /* a fatal signal in a kernel */
+    GBX_OUTCOME_HANG = 2,     /* a kernel that made no progress */
+    GBX_OUTCOME_LOADING = 3,  /* a fatal signal while a kernel was loaded */
+    GBX_OUTCOME_OUTSIDE = 4,  /* a fatal signal on a thread that is not a core */
+    GBX_OUTCOME_THREAD_END = 5,        /* a kernel ended its thread */
+    GBX_OUTCOME_LINK = 6,              /* a kernel closed the link to the host */
+    GBX_OUTCOME_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
     GBX_OUTCOME_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
 } gbx_outcome_fault;
 
 typedef enum gbx_outcome_address {
     GBX_OUTCOME_ADDRESS_NONE = 0,      /* the signal was sent, as by abort */
-    GBX_OUTCOME_ADDRESS_KNOWN = 1,     /* the processor told */
-    GBX_OUTCOME_ADDRESS_IMPOSSIBLE = 2 /* one that no memory can have, which it does not tell */
+    GBX_OUTCOME_ADDRESS_KNOWN = 1,     /* reported by the processor */
+    GBX_OUTCOME_ADDRESS_IMPOSSIBLE = 2 /* impossible, so the processor does not report it */
 } gbx_outcome_address;
 
 #define GBX_OUTCOME_NO_KERNEL UINT32_MAX
 
-/* Behind the text of END. Journals of glassbox 0.1.0, and an END that `recover` appended, lack it.
- */
+/* After the text of END. Journals of glassbox 0.1.0, and an END that `recover` appended, lack
+ * it. */
 typedef struct gbx_record_outcome {
     uint32_t ending;  /* gbx_run_ending, never 0 */
     uint32_t code;    /* gbx_code of GBX_ENDING_FAILED; else 0 */
     uint32_t fault;   /* gbx_outcome_fault */
-    uint32_t signal;  /* that was raised, or that ended the chip's process; 0 for none */
-    uint64_t task_id; /* of the kernel that it happened in, or that ran first of several, as all
-                         up to block_num; they are 0 where func_id is GBX_OUTCOME_NO_KERNEL */
+    uint32_t signal;  /* raised, or ended the chip's process; 0 for none */
+    uint64_t task_id; /* of the kernel it happened in, or of the first of several, like all fields
+                         up to block_num; 0 when func_id is GBX_OUTCOME_NO_KERNEL */
     uint32_t func_id;
     uint32_t core_id;
     uint32_t block_idx;
     uint32_t block_num;
-    uint64_t address; /* of the signal, where address_kind is GBX_OUTCOME_ADDRESS_KNOWN; else 0 */
+    uint64_t address;      /* of the signal, if address_kind is GBX_OUTCOME_ADDRESS_KNOWN; else 0 */
     uint32_t address_kind; /* gbx_outcome_address */
     uint32_t reserved;     /* 0 */
 } gbx_record_outcome;
@@ -296,14 +295,14 @@ static_assert(offsetof(gbx_record_outcome, address) == 40, "layout of the journa
 #define GBX_NO_END_NS UINT64_MAX
 
 /*
- * EXECUTION: head.time_ns is when the kernel of a dispatch was called, on the clock of all times of
- * the journal; where a dispatch has a DISPATCH record too, task, block_idx and subtask are the
+ * EXECUTION: head.time_ns is when the kernel of a dispatch was called, on the clock of all times in
+ * the journal; if the dispatch also has a DISPATCH record, task, block_idx and subtask are the
  * same.
  */
 typedef struct gbx_record_execution {
     gbx_record head;
-    uint64_t
-        end_ns; /* when it returned; GBX_NO_END_NS: it crashed, or had not when the run ended */
+    uint64_t end_ns; /* when it returned; GBX_NO_END_NS: it crashed, or had not returned when the
+                        run ended */
     uint32_t core_id;
     uint32_t block_idx;
     uint32_t subtask; /* 0 aic, 1 aiv0, 2 aiv1 */
@@ -313,12 +312,12 @@ static_assert(sizeof(gbx_record_execution) == 56, "layout of the journal");
 
 /*
  * SAMPLE: the waits of one call of the device writer on head.thread; head.time_ns is when the first
- * began. At the end of a thread: how much of its arena was used at most.
+ * began. At the end of a thread: the most of its arena that was in use.
  */
 typedef struct gbx_record_sample {
     gbx_record head;
     uint64_t waited_ns;   /* in all */
-    uint64_t used_bytes;  /* of the arena, when the first began; at the end: at most */
+    uint64_t used_bytes;  /* of the arena, when the first wait began; at the end: the maximum */
     uint64_t arena_bytes; /* of the thread */
     uint32_t wait_count;
     uint32_t causes; /* GBX_WAITED_...; 0: the thread has ended */

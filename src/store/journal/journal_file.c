@@ -23,25 +23,26 @@ gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out
     if (!path)
         return gbx_fail_memory("opening the journal of %s", directory);
     int access = use == GBX_JOURNAL_READS ? O_RDONLY : O_RDWR;
-    /* Not blocking: who reads it refuses a pipe, and does not wait for one. */
+    /* Not blocking: the reader refuses a pipe and does not wait for one. */
     int fd = gbx_above_standard_streams(open(path, access | O_CLOEXEC | O_NONBLOCK));
     int operation = use == GBX_JOURNAL_READS ? LOCK_SH : LOCK_EX;
     gbx_status status = NULL;
     if (fd < 0 && errno == ENOENT)
-        status = gbx_fail(GBX_NOT_FOUND,
-                          "%s is missing: a dump keeps its records there; nothing can be told "
-                          "without it",
-                          path);
+        status = gbx_fail(
+            GBX_NOT_FOUND,
+            "%s is missing: it holds the records of the dump, and nothing can be read without it",
+            path);
     else if (fd < 0)
         status = gbx_fail(GBX_IO, "opening %s: %s", path, strerror(errno));
     else if (flock(fd, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        status = gbx_fail(GBX_UNSUPPORTED,
-                          use == GBX_JOURNAL_READS
-                              ? "%s is being written: the run is going on, or glassbox recover is "
-                                "at it; wait until it has ended"
-                              : "%s is in use: the run is going on, or another glassbox reads it; "
-                                "wait until it has ended",
-                          path);
+        status = gbx_fail(
+            GBX_UNSUPPORTED,
+            use == GBX_JOURNAL_READS
+                ? "%s is being written: the run is still going on, or glassbox recover is "
+                  "running; wait until it ends"
+                : "%s is in use: the run is still going on, or another glassbox is reading it; "
+                  "wait until it ends",
+            path);
     if (status && fd >= 0)
         close(fd);
     else
@@ -80,12 +81,13 @@ gbx_status gbx_journal_check_header(int fd, const char *path, uint64_t *out_head
                         "to %u: use a newer one",
                         path, header.version, GBX_JOURNAL_OLDEST_VERSION, GBX_JOURNAL_VERSION);
     if (header.version < GBX_JOURNAL_OLDEST_VERSION)
-        return gbx_fail(GBX_BAD_FORMAT, "%s is a journal of version %" PRIu32 "; there is no such",
-                        path, header.version);
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "%s is a journal of version %" PRIu32 ", which does not exist", path,
+                        header.version);
     if (!is_header_length(&header))
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: the header says that it has %" PRIu32
-                        " bytes; version 1 has %zu, version 2 a multiple of 8 from there to %u",
+                        "%s: the header claims to have %" PRIu32
+                        " bytes; version 1 has %zu, version 2 a multiple of 8 from that to %u",
                         path, header.header_bytes, sizeof header, GBX_JOURNAL_HEADER_MAX_BYTES);
     *out_header_bytes = header.header_bytes;
     return NULL;
@@ -115,18 +117,18 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
                       "the head of block %" PRIu32 " does not match its checksum", sequence);
     if (header->sequence != sequence)
         return report(problem, GBX_STOP_BAD_SEQUENCE, offset,
-                      "block %" PRIu32 " comes where block %" PRIu32 " has to", header->sequence,
+                      "block %" PRIu32 " is where block %" PRIu32 " should be", header->sequence,
                       sequence);
     if (header->record_bytes == 0 || header->record_bytes > GBX_BLOCK_MAX_BYTES ||
         header->record_bytes % 8 != 0)
         return report(problem, GBX_STOP_BAD_BLOCK, offset,
-                      "block %" PRIu32 " says that it has %" PRIu32 " bytes of records", sequence,
+                      "block %" PRIu32 " claims to have %" PRIu32 " bytes of records", sequence,
                       header->record_bytes);
     return true;
 }
 
-/* Every record lies inside of the block and makes sense, none has to be understood and is not, and
- * there are as many as it says. */
+/* Every record lies inside the block and is valid, none is of an unknown type that must not be
+ * skipped, and their number matches the header. */
 static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
     uint64_t words = block->record_bytes / 8;
     uint64_t count = 0;
@@ -135,16 +137,17 @@ static bool check_records(const gbx_journal_block *block, gbx_block_problem *pro
         const gbx_record *record = (const gbx_record *)(const void *)(block->records + at);
         uint64_t offset = block->offset + sizeof(gbx_block_header) + at * 8;
         if (wrong)
-            return report(problem, GBX_STOP_BAD_RECORD, offset, "a record makes no sense: %s",
-                          wrong);
+            return report(problem, GBX_STOP_BAD_RECORD, offset, "a record is invalid: %s", wrong);
         if (gbx_record_must_be_known(record->type))
-            return report(problem, GBX_STOP_NEWER, offset,
-                          "a record has type %u, which a reader has to understand", record->type);
+            return report(
+                problem, GBX_STOP_NEWER, offset,
+                "a record has type %u, which this version does not know and must not skip",
+                record->type);
         at += record->words;
     }
     if (count != block->record_count)
         return report(problem, GBX_STOP_BAD_BLOCK, block->offset,
-                      "a block of %" PRIu64 " records says that it has %" PRIu32, count,
+                      "a block of %" PRIu64 " records claims to have %" PRIu32, count,
                       block->record_count);
     return true;
 }
@@ -158,10 +161,10 @@ static gbx_status read_records(int fd, const char *path, const gbx_block_header 
     size_t wanted = header->record_bytes < room ? header->record_bytes : (size_t)room;
     GBX_TRY(read_at(fd, path, begin, block->records, wanted, &size));
     if (size < header->record_bytes)
-        *out_is_whole = report(problem, GBX_STOP_CUT, block->offset,
-                               "block %" PRIu32 " is cut off: "
-                               "%zu of its %" PRIu32 " bytes of records are there",
-                               header->sequence, size, header->record_bytes);
+        *out_is_whole =
+            report(problem, GBX_STOP_CUT, block->offset,
+                   "block %" PRIu32 " is cut off after %zu of its %" PRIu32 " bytes of records",
+                   header->sequence, size, header->record_bytes);
     else if (XXH3_64bits(block->records, header->record_bytes) != header->checksum)
         *out_is_whole = report(problem, GBX_STOP_BAD_CHECKSUM, block->offset,
                                "the records of block %" PRIu32 " do not match their checksum",
@@ -250,10 +253,11 @@ static gbx_status get_across(gbx_journal_pages *pages, uint64_t offset, size_t s
 gbx_status gbx_journal_pages_get(gbx_journal_pages *pages, uint64_t offset, size_t size,
                                  const void **out_bytes) {
     if (!gbx_range_is_inside(offset, size, pages->end))
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: %zu bytes at offset %" PRIu64 " lie beyond what was checked; "
-                        "was it changed while it was read?",
-                        pages->path, size, offset);
+        return gbx_fail(
+            GBX_BAD_FORMAT,
+            "%s: %zu bytes at offset %" PRIu64
+            " lie beyond the part that was checked; the file changed while it was being read",
+            pages->path, size, offset);
     size_t within = (size_t)(offset % GBX_PAGE_BYTES);
     if (within + size > GBX_PAGE_BYTES)
         return get_across(pages, offset, size, out_bytes);

@@ -1,6 +1,6 @@
 /*
- * tensor_dump.rec as it is read: who may touch it, its header, its blocks one after the other, each
- * checked whole before its records are used, and its bytes at any place through a cache of pages.
+ * Reading tensor_dump.rec: locking it, its header, its blocks in order, each checked completely
+ * before its records are used, and its bytes at any offset through a cache of pages.
  */
 #ifndef GBX_STORE_JOURNAL_JOURNAL_FILE_H
 #define GBX_STORE_JOURNAL_JOURNAL_FILE_H
@@ -15,16 +15,16 @@
 /* --- the lock --- */
 
 /* The run that writes a journal holds an exclusive flock on it from its creation until it is
- * closed. The system lets go of it when the process ends, however it ends. */
+ * closed. The system releases it when the process ends in any way. */
 typedef enum gbx_journal_use {
-    GBX_JOURNAL_READS,  /* shared with others that read */
-    GBX_JOURNAL_REPAIRS /* alone, and opened for writing */
+    GBX_JOURNAL_READS,  /* shared with other readers */
+    GBX_JOURNAL_REPAIRS /* exclusive, and opened for writing */
 } gbx_journal_use;
 
 /*
- * Opens the journal of a dump and locks it without waiting; closing *out_fd lets go. *out_fd is -1
- * on failure: GBX_NOT_FOUND when there is no journal, GBX_UNSUPPORTED when somebody else holds it,
- * GBX_IO when the system refuses. Where the file system has no locks, none is taken.
+ * Opens the journal of a dump and locks it without waiting; closing *out_fd releases the lock.
+ * *out_fd is -1 on failure: GBX_NOT_FOUND when there is no journal, GBX_UNSUPPORTED when another
+ * process holds it, GBX_IO when the system refuses. Takes no lock where the file system has none.
  */
 GBX_MUST_USE gbx_status gbx_journal_lock(const char *directory, gbx_journal_use use, int *out_fd);
 
@@ -34,7 +34,7 @@ typedef struct gbx_journal_block {
     uint64_t offset;       /* of its header in the file */
     uint64_t record_bytes; /* of `records` */
     uint32_t record_count;
-    uint64_t *records; /* room for GBX_BLOCK_MAX_BYTES, or for the file; the caller's */
+    uint64_t *records; /* room for GBX_BLOCK_MAX_BYTES or the file; the caller owns it */
 } gbx_journal_block;
 
 /* Why a block cannot be read; the text is set for all but GBX_STOP_END. */
@@ -44,14 +44,14 @@ typedef struct gbx_block_problem {
     char text[GBX_STOP_TEXT_BYTES];
 } gbx_block_problem;
 
-/* Checks a journal's header; blocks begin at *out_header_bytes. GBX_BAD_FORMAT when it is not that
- * of a journal, GBX_UNSUPPORTED when it is that of a newer version. */
+/* Checks a journal's header; blocks begin at *out_header_bytes. GBX_BAD_FORMAT when it is not a
+ * journal, GBX_UNSUPPORTED for a newer version. */
 GBX_MUST_USE gbx_status gbx_journal_check_header(int fd, const char *path,
                                                  uint64_t *out_header_bytes);
 
 /*
- * Reads the block at `offset` of a file of `file_bytes`, as number `sequence`. *out_is_whole tells
- * whether it is there and every record in it makes sense; `out_problem` why not. Fails when the
+ * Reads the block at `offset` of a file of `file_bytes`, as number `sequence`. *out_is_whole says
+ * whether it is complete and every record in it valid; `out_problem` says why not. Fails when the
  * system refuses to read.
  */
 GBX_MUST_USE gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset,
@@ -59,7 +59,7 @@ GBX_MUST_USE gbx_status gbx_journal_read_block(int fd, const char *path, uint64_
                                                gbx_journal_block *block, bool *out_is_whole,
                                                gbx_block_problem *out_problem);
 
-/* --- pages: memory for what is read again and again, without a mapping of the whole --- */
+/* --- pages: a cache for repeated reads, without mapping the file --- */
 
 enum { GBX_PAGE_SHIFT = 12, GBX_PAGE_BYTES = 1 << GBX_PAGE_SHIFT, GBX_PAGES_MAX = 1024 };
 
@@ -67,11 +67,11 @@ enum { GBX_PAGE_SHIFT = 12, GBX_PAGE_BYTES = 1 << GBX_PAGE_SHIFT, GBX_PAGES_MAX 
 typedef struct gbx_journal_pages {
     int fd;                       /* borrowed */
     const char *path;             /* borrowed, for messages */
-    uint64_t end;                 /* of what may be read */
-    size_t count;                 /* of pages: as many as there are, up to GBX_PAGES_MAX */
+    uint64_t end;                 /* of the readable part */
+    size_t count;                 /* of pages: all of the file's, up to GBX_PAGES_MAX */
     unsigned char *pages;         /* aligned */
-    uint64_t tags[GBX_PAGES_MAX]; /* number of the page that lies there, plus 1; 0: none */
-    unsigned char *scratch;       /* what lies across pages is put together here */
+    uint64_t tags[GBX_PAGES_MAX]; /* number of the cached page, plus 1; 0: none */
+    unsigned char *scratch;       /* holds what spans pages */
     uint64_t scratch_bytes;
 } gbx_journal_pages;
 
@@ -80,8 +80,8 @@ GBX_MUST_USE gbx_status gbx_journal_pages_create(gbx_journal_pages *pages, int f
                                                  uint64_t end);
 void gbx_journal_pages_destroy(gbx_journal_pages *pages);
 
-/* `size` bytes at `offset`, until the next call, aligned as in the file, to a page at most. Fails
- * with GBX_BAD_FORMAT when they lie beyond `end` or the file has become shorter. */
+/* `size` bytes at `offset`, valid until the next call, aligned as in the file, up to a page. Fails
+ * with GBX_BAD_FORMAT when they lie beyond `end` or the file became shorter. */
 GBX_MUST_USE gbx_status gbx_journal_pages_get(gbx_journal_pages *pages, uint64_t offset,
                                               size_t size, const void **out_bytes);
 

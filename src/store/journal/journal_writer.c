@@ -18,7 +18,7 @@ enum {
     CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
     FILE_MODE = 0666,
     BUFFER_BYTES = (int)(sizeof(gbx_block_header) + GBX_BLOCK_MAX_BYTES),
-    HEADROOM_BYTES = 1 << 20, /* on the disk, for the blocks that tell of a full one */
+    HEADROOM_BYTES = 1 << 20, /* on disk, for the blocks that record a full disk */
     HEADROOM_STEP_BYTES = 1 << 20,
     START_STEP_BYTES = 1 << 20,
     PAGE_BYTES = 4096
@@ -44,7 +44,7 @@ void gbx_journal_writer_init(gbx_journal_writer *journal) {
     *journal = (gbx_journal_writer){.fd = -1};
 }
 
-/* See journal_file.h; where the file system has no locks there is none. */
+/* See journal_file.h. Best effort: some file systems have no locks. */
 static void lock(int fd, int operation) {
     if (flock(fd, operation | LOCK_NB) != 0)
         gbx_log_debug("locking " GBX_JOURNAL_FILE ": %s", strerror(errno));
@@ -57,11 +57,11 @@ static gbx_status create_file(gbx_journal_writer *journal, int folder_fd) {
         gbx_above_standard_streams(openat(folder_fd, GBX_JOURNAL_FILE, CREATE_FLAGS, FILE_MODE));
     if (journal->fd < 0 && errno == EEXIST)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "making %s/" GBX_JOURNAL_FILE
-                        ": the directory holds a dump already; choose another directory",
+                        "creating %s/" GBX_JOURNAL_FILE
+                        ": the directory already holds a dump; choose another directory",
                         journal->folder);
     if (journal->fd < 0)
-        return gbx_fail(GBX_IO, "making %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
+        return gbx_fail(GBX_IO, "creating %s/" GBX_JOURNAL_FILE ": %s; %s", journal->folder,
                         strerror(errno), gbx_disk_advice(errno));
     lock(journal->fd, LOCK_EX);
     gbx_journal_header_fill(&header);
@@ -78,9 +78,9 @@ gbx_status gbx_journal_writer_open(gbx_journal_writer *journal, int folder_fd, c
     journal->folder = folder;
     journal->buffer = malloc(BUFFER_BYTES);
     if (!journal->buffer)
-        return gbx_fail_memory("making %s/" GBX_JOURNAL_FILE, folder);
+        return gbx_fail_memory("creating %s/" GBX_JOURNAL_FILE, folder);
     gbx_status status = create_file(journal, folder_fd);
-    if (status && journal->fd >= 0) /* it would be taken for a dump */
+    if (status && journal->fd >= 0) /* it would look like a dump */
         unlinkat(folder_fd, GBX_JOURNAL_FILE, 0);
     if (status)
         gbx_journal_writer_close(journal);
@@ -95,7 +95,7 @@ void gbx_journal_writer_close(gbx_journal_writer *journal) {
     gbx_journal_writer_init(journal);
 }
 
-/* What is there of the block is taken away: the journal ends with a whole one. */
+/* Removes the partial block: the journal ends with a complete one. */
 static void fail_block(gbx_journal_writer *journal, int error) {
     journal->failure =
         gbx_fail(GBX_LOST,
@@ -104,7 +104,7 @@ static void fail_block(gbx_journal_writer *journal, int error) {
                  journal->sequence, journal->record_count, journal->file_bytes, journal->folder,
                  strerror(error), gbx_disk_advice(error));
     if (ftruncate(journal->fd, (off_t)journal->file_bytes) != 0)
-        return; /* readers tell a block that is cut off as well */
+        return; /* readers detect a cut block, too */
 }
 
 static bool write_block(gbx_journal_writer *journal) {
@@ -122,14 +122,14 @@ static bool write_block(gbx_journal_writer *journal) {
     journal->sequence += 1;
     journal->record_count = 0;
     journal->used_bytes = 0;
-    /* Room ahead. Best effort: where it cannot be had, the writes say so. */
+    /* Allocates ahead. Best effort: without room, the writes fail. */
     uint64_t wanted = journal->file_bytes + HEADROOM_BYTES;
     if (wanted > journal->taken_bytes &&
         fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes,
                   HEADROOM_BYTES + HEADROOM_STEP_BYTES) == 0)
         journal->taken_bytes = wanted + HEADROOM_STEP_BYTES;
-    /* What is on its way to the disk while the run goes on is not waited for at the end. The last
-     * page is left, because the next block goes on in it. */
+    /* Starts writeback during the run, so that the end need not wait for it. Leaves out the last
+     * page, because the next block continues in it. */
     uint64_t end = journal->file_bytes & ~(uint64_t)(PAGE_BYTES - 1);
     if (end >= journal->started_bytes + START_STEP_BYTES) {
         sync_file_range(journal->fd, (off_t)journal->started_bytes,
@@ -168,6 +168,6 @@ gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {
     if (!error)
         return status;
     return gbx_status_first(status,
-                            gbx_fail(GBX_LOST, "making %s/" GBX_JOURNAL_FILE " durable: %s; %s",
+                            gbx_fail(GBX_LOST, "flushing %s/" GBX_JOURNAL_FILE " to disk: %s; %s",
                                      journal->folder, strerror(error), gbx_disk_advice(error)));
 }

@@ -264,7 +264,7 @@ static void file_that_is_there_is_not_touched(void **state) {
     int folder_fd = open("folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scratch_write(PATH, "precious", 8);
     assert_fails(gbx_journal_writer_open(&writer, folder_fd, "folder"), GBX_INVALID_ARGUMENT, PATH,
-                 "holds a dump already; choose another directory");
+                 "already holds a dump; choose another directory");
     close(folder_fd);
     size_t size;
     unsigned char *file = scratch_read(PATH, &size);

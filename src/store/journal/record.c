@@ -44,21 +44,21 @@ static bool has_negative(const int64_t *dimensions, uint32_t count) {
     return false;
 }
 
-/* The argument that SCALAR and TENSOR are about. */
+/* The argument of SCALAR and TENSOR. */
 static const char *check_argument(const gbx_record *head) {
     if (head->stage > GBX_STAGE_AFTER)
         return "its stage is neither before nor after";
     if (head->role > GBX_ROLE_INOUT)
-        return "its role is none";
+        return "its role is unknown";
     if (head->arg_index >= GBX_ARG_LOCAL_CONTEXT)
-        return "its arg_index is not that of an argument";
+        return "its arg_index is too large";
     return NULL;
 }
 
 static const char *check_tensor(const gbx_record_tensor *record) {
     const gbx_record *head = &record->head;
     if (!gbx_dtype_is_valid(head->dtype))
-        return "its dtype is none";
+        return "its dtype is unknown";
     if (head->ndims > GBX_MAX_DIMS)
         return "its shape has more than 8 dimensions";
     uint32_t stats = head->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0;
@@ -76,7 +76,7 @@ static const char *check_run_arg(const gbx_record_run_arg *record) {
     if (record->is_tensor > 1)
         return "it is neither tensor nor scalar";
     if (record->is_tensor ? !gbx_dtype_is_valid(head->dtype) : head->dtype >= GBX_DTYPE_COUNT)
-        return "its dtype is none";
+        return "its dtype is unknown";
     if (!record->is_tensor)
         return NULL;
     if (head->ndims > GBX_MAX_DIMS)
@@ -88,7 +88,7 @@ static const char *check_run_arg(const gbx_record_run_arg *record) {
     return NULL;
 }
 
-/* Words of a slot, and of the geometry that follows that of a tensor. */
+/* Words of a slot, including the geometry of a tensor. */
 static uint32_t slot_words(const gbx_record_slot *slot) {
     return slot->is_tensor ? SLOT_WORDS + SLOT_TENSOR_WORDS + 2u * slot->ndims : SLOT_WORDS;
 }
@@ -97,11 +97,11 @@ static const char *check_slot(const gbx_record_slot *slot, uint32_t words_left) 
     if (slot->is_tensor > 1)
         return "a slot is neither tensor nor scalar";
     if (slot->arg_index >= GBX_ARG_LOCAL_CONTEXT)
-        return "the arg_index of a slot is not that of an argument";
+        return "the arg_index of a slot is too large";
     if (slot->role > GBX_ROLE_INOUT)
-        return "the role of a slot is none";
+        return "the role of a slot is unknown";
     if (slot->is_tensor ? !gbx_dtype_is_valid(slot->dtype) : slot->dtype >= GBX_DTYPE_COUNT)
-        return "the dtype of a slot is none";
+        return "the dtype of a slot is unknown";
     if (slot->is_tensor && slot->ndims > GBX_MAX_DIMS)
         return "the shape of a slot has more than 8 dimensions";
     return slot_words(slot) <= words_left ? NULL : "it is too short for its slots";
@@ -109,11 +109,11 @@ static const char *check_slot(const gbx_record_slot *slot, uint32_t words_left) 
 
 static const char *check_dispatch(const gbx_record_dispatch *record) {
     if (record->subtask >= GBX_SUBTASK_COUNT)
-        return "its subtask is none of the three";
+        return "its subtask is unknown";
     if (record->block_idx >= GBX_RECORD_BLOCK_END)
         return "its block_idx is too large";
     if (record->slot_count > GBX_ARG_LOCAL_CONTEXT)
-        return "it has more slots than args[]";
+        return "it has more slots than a task has arguments";
     const uint64_t *at = (const uint64_t *)(const void *)(record + 1);
     uint32_t left = record->head.words - gbx_record_fixed_words[GBX_RECORD_DISPATCH];
     for (uint32_t i = 0; i < record->slot_count; ++i) {
@@ -131,14 +131,14 @@ static const char *check_dispatch(const gbx_record_dispatch *record) {
 
 static const char *check_loss(const gbx_record_loss *record) {
     if (record->cause >= GBX_LOSS_CAUSE_COUNT)
-        return "its cause is none";
+        return "its cause is unknown";
     bool has_stage = record->head.stage <= GBX_STAGE_AFTER;
-    return has_stage || record->head.stage == GBX_STAGE_NONE ? NULL : "its stage is none";
+    return has_stage || record->head.stage == GBX_STAGE_NONE ? NULL : "its stage is unknown";
 }
 
 static const char *check_execution(const gbx_record_execution *record) {
     if (record->subtask >= GBX_SUBTASK_COUNT)
-        return "its subtask is none of the three";
+        return "its subtask is unknown";
     if (record->block_idx >= GBX_RECORD_BLOCK_END)
         return "its block_idx is too large";
     if (record->core_id >= GBX_RECORD_CORE_END)
@@ -155,14 +155,14 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     if (head->words < HEAD_WORDS || head->words < gbx_record_fixed_words[head->type])
         return "it is shorter than a record of its type";
     if (head->words > words_left)
-        return "it is longer than what is left of its block";
+        return "it is longer than the rest of its block";
     if (!gbx_record_is_known(head->type))
         return NULL;
     if (head->task >= GBX_RECORD_TASK_END)
         return "its task number is too large";
     switch (head->type) {
     case GBX_RECORD_SCALAR:
-        return head->dtype < GBX_DTYPE_COUNT ? check_argument(head) : "its dtype is none";
+        return head->dtype < GBX_DTYPE_COUNT ? check_argument(head) : "its dtype is unknown";
     case GBX_RECORD_TENSOR:
         return check_tensor(record);
     case GBX_RECORD_DISPATCH:
@@ -177,12 +177,13 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     case GBX_RECORD_SKIPPED:
         return ((const gbx_record_skipped *)record)->reason < GBX_SKIP_REASON_COUNT
                    ? NULL
-                   : "its reason is none";
+                   : "its reason is unknown";
     case GBX_RECORD_EXECUTION:
         return check_execution(record);
     case GBX_RECORD_SAMPLE: {
         const gbx_record_sample *sample = record;
-        return sample->used_bytes <= sample->arena_bytes ? NULL : "more than its arena is used";
+        return sample->used_bytes <= sample->arena_bytes ? NULL
+                                                         : "it uses more than its arena holds";
     }
     case GBX_RECORD_RUN:
         return check_text(head, ((const gbx_record_run *)record)->bytes);
@@ -217,7 +218,7 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view) {
     return words + slot_words(slot);
 }
 
-/* Words of a checked record up to the end of what this version knows of it. */
+/* Words of a checked record that this version knows. */
 static uint64_t known_words(const gbx_record *record) {
     uint64_t fixed = gbx_record_fixed_words[record->type];
     switch (record->type) {

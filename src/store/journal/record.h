@@ -1,4 +1,4 @@
-/* Records of a journal in memory: whether one makes sense, and its parts of variable length. */
+/* Records of a journal in memory: whether one is valid, and its parts of variable length. */
 #ifndef GBX_STORE_JOURNAL_RECORD_H
 #define GBX_STORE_JOURNAL_RECORD_H
 
@@ -10,26 +10,27 @@
 
 #include "store/journal/format.h"
 
-#define GBX_RECORD_TASK_END (UINT64_C(1) << 44) /* task numbers of a journal are below it */
-#define GBX_RECORD_BLOCK_END 65536u             /* likewise block_idx */
+#define GBX_RECORD_TASK_END (UINT64_C(1) << 44) /* task numbers in a journal are below it */
+#define GBX_RECORD_BLOCK_END 65536u             /* so is block_idx */
 #define GBX_RECORD_CORE_END 1024u               /* and core_id of an execution */
 
-/* Words of the fixed part of records of each type; 0 for types that this version does not know. */
+/* Words of the fixed part of records of each type; 0 for unknown types. */
 extern const uint8_t gbx_record_fixed_words[256];
 
 static inline bool gbx_record_is_known(uint8_t type) {
     return gbx_record_fixed_words[type] != 0;
 }
 
-/* Of a type that is not known: whether the whole journal has to be refused because of it. */
+/* Whether a journal with a record of this type must be refused: the type is unknown and must not be
+ * skipped. */
 static inline bool gbx_record_must_be_known(uint8_t type) {
     return !gbx_record_is_known(type) && (type & GBX_RECORD_MUST_UNDERSTAND);
 }
 
 /*
- * Whether the record at `record`, of which `words_left` words can be read, makes sense: NULL, or
- * what is wrong with it, as in "its shape has 9 dimensions". Never reads beyond words_left. Aligned
- * to words. Of a type that is not known, only its length is checked.
+ * NULL if the record at `record` is valid, else what is wrong with it, such as "its shape has 9
+ * dimensions". Never reads beyond words_left. `record` is aligned to words. For an unknown type,
+ * only the length is checked.
  */
 const char *gbx_record_check(const void *record, uint64_t words_left);
 
@@ -43,7 +44,7 @@ static inline const int64_t *gbx_record_strides(const gbx_record_tensor *record)
     return gbx_record_shape(record) + record->head.ndims;
 }
 
-/* NULL where there are none. */
+/* NULL when there are none. */
 static inline const gbx_record_stats *gbx_record_statistics(const gbx_record_tensor *record) {
     if (!(record->head.flags & GBX_FLAG_HAS_STATS))
         return NULL;
@@ -51,7 +52,7 @@ static inline const gbx_record_stats *gbx_record_statistics(const gbx_record_ten
                                                     record->head.ndims);
 }
 
-/* The view that a tensor's record describes; buffer_bytes is 0, for it is not known. */
+/* The view that a tensor's record describes; buffer_bytes is 0 (unknown). */
 void gbx_record_view(const gbx_record_tensor *record, gbx_tensor *out_view);
 
 static inline const int64_t *gbx_record_run_arg_shape(const gbx_record_run_arg *record) {
@@ -72,7 +73,7 @@ static inline const uint64_t *gbx_record_edges(const gbx_record *record, uint64_
     return (const uint64_t *)(const void *)(record + 1);
 }
 
-/* One slot of a dispatch. Pointers lead into the record; NULL and 0 for scalars. */
+/* One slot of a dispatch. Pointers point into the record; NULL and 0 for scalars. */
 typedef struct gbx_slot_view {
     const gbx_record_slot *slot;
     uint64_t data;
@@ -81,19 +82,18 @@ typedef struct gbx_slot_view {
     const int64_t *strides;
 } gbx_slot_view;
 
-/* Slots one after the other: `at` starts as the record + 1; called slot_count times. Returns where
- * the next one starts. */
+/* Iterates over slots: `at` starts as record + 1; call it slot_count times. Returns where the next
+ * one starts. */
 const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view);
 
 /*
- * The words behind the parts that this header knows of a record of a known type: fields that newer
- * versions append. *out_words is 0 where there are none, as in all that older versions wrote. A
- * field is there only if all of its words are: a record that is shorter lacks it, and what it says
- * is unknown, not 0.
+ * The words after the parts of a record that this header knows: fields that newer versions append.
+ * *out_words is 0 when there are none, as in records of older versions. A field is present only if
+ * all of its words are: in a shorter record its value is unknown, not 0.
  *
- * Two types have padding that is no field. RUN has no tail: its JSON grows instead. Behind the text
- * of an END that glassbox 0.1.0 appended when it recovered a dump lie up to two words of zero: 0 in
- * a field of END's tail has to mean unknown.
+ * Two types have padding that is not a field. RUN has no tail: its JSON grows instead. In an END
+ * that glassbox 0.1.0 appended when it recovered a dump, up to two words of zero follow the text: 0
+ * in a field of END's tail must mean unknown.
  */
 const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
 

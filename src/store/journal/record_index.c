@@ -7,8 +7,8 @@
 #include "base/memory.h"
 
 enum {
-    SMALL_COUNT = 48, /* so few are sorted by insertion */
-    NEAR_STEPS = 8,   /* likewise more of them that are so near to their places, on average */
+    SMALL_COUNT = 48, /* up to this many are sorted by insertion */
+    NEAR_STEPS = 8,   /* so are more of them, if this near to their places on average */
     DIGIT_BITS = 8,
     DIGITS = 1 << DIGIT_BITS,
     LAST_SHIFT = 128 - DIGIT_BITS /* digits are numbered from the low end of {key, offset} */
@@ -69,8 +69,8 @@ static void sort_small(gbx_index_entry *entries, size_t count) {
 }
 
 /*
- * Journals are almost in order: records of some tasks that ran at a time alternate. Gives up, with
- * the same entries in some order, when they are too far from their places.
+ * Journals are almost sorted: only the records of concurrent tasks alternate. Gives up, with the
+ * entries in any order, when they are too far from their places.
  */
 static bool sort_near(gbx_index_entry *entries, size_t count) {
     size_t steps_left = count * NEAR_STEPS;
@@ -138,7 +138,7 @@ static void distribute(gbx_index_entry *entries, size_t count, int shift, size_t
     }
 }
 
-/* The depth is bounded: a digit more each time, of which there are 16. */
+/* The depth is bounded: one digit per level, and there are 16. */
 static void sort_from(gbx_index_entry *entries, size_t count, int shift) {
     if (count <= SMALL_COUNT) {
         sort_small(entries, count);

@@ -1,5 +1,5 @@
 /*
- * Where the records of a journal lie, in the order of a manifest: 16 bytes a record, sorted in
+ * The offsets of a journal's records in the order of a manifest: 16 bytes per record, sorted in
  * place.
  */
 #ifndef GBX_STORE_JOURNAL_RECORD_INDEX_H
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "store/journal/record.h"
 
-/* Records of a task come in the order of their class, then of a number within it. */
+/* Records of a task are ordered by class, then by a number within it. */
 typedef enum gbx_record_class {
     GBX_CLASS_TASK = 0,     /* TASK, then EXECUTION by block_idx, subtask */
     GBX_CLASS_ARGUMENT = 1, /* stage, arg_index */
@@ -37,7 +37,7 @@ static inline gbx_record_class gbx_index_class(const gbx_index_entry *entry) {
     return (gbx_record_class)(entry->key >> GBX_CLASS_SHIFT & 3u);
 }
 
-/* In the class of TASK, the number of which is 0. */
+/* An entry in the class of TASK; TASK itself has number 0. */
 static inline bool gbx_index_is_execution(const gbx_index_entry *entry) {
     return gbx_index_class(entry) == GBX_CLASS_TASK &&
            (entry->key & ((UINT64_C(1) << GBX_CLASS_SHIFT) - 1)) != 0;
@@ -48,7 +48,7 @@ static inline uint64_t gbx_index_execution_of(const gbx_index_entry *dispatch) {
     return (dispatch->key & ~(UINT64_C(3) << GBX_CLASS_SHIFT)) + 1;
 }
 
-/* The key of a checked record that is about a task; types that have no class have none. */
+/* The key of a checked record that is about a task; only for types with a class. */
 uint64_t gbx_record_key(const gbx_record *record);
 
 /* Room for `count` more entries. */
@@ -59,7 +59,7 @@ static inline void gbx_record_index_add(gbx_record_index *index, uint64_t key, u
     index->entries[index->count++] = (gbx_index_entry){key, offset};
 }
 
-/* By key, then by offset. Takes no memory. */
+/* Sorts by key, then by offset. Allocates nothing. */
 void gbx_record_index_sort(gbx_record_index *index);
 
 /* The first entry whose key is not below `key`; `count` when there is none. */

@@ -29,10 +29,10 @@ gbx_status gbx_manifest_make_inexact(const char *field, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return gbx_fail(GBX_OUT_OF_RANGE,
-                    "writing the manifest: %s of %s reaches 2^53, and readers of JSON are not "
-                    "exact from there on",
-                    field, what);
+    return gbx_fail(
+        GBX_OUT_OF_RANGE,
+        "writing the manifest: %s of %s is 2^53 or more, which JSON readers do not keep exact",
+        field, what);
 }
 
 /* --- names --- */
@@ -52,7 +52,7 @@ static gbx_status append(void *context, const void *bytes, size_t size) {
     return NULL;
 }
 
-/* JSON of a string, whose text the caller frees. */
+/* A string as JSON; the caller frees the text. */
 static gbx_status quote(const char *text, gbx_quoted *out_quoted) {
     gbx_json_writer *json = malloc(sizeof *json);
     text_buffer buffer = {0};
@@ -66,7 +66,7 @@ static gbx_status quote(const char *text, gbx_quoted *out_quoted) {
         free(buffer.text);
         return status;
     }
-    *out_quoted = (gbx_quoted){buffer.text, buffer.size - 1}; /* without the newline at its end */
+    *out_quoted = (gbx_quoted){buffer.text, buffer.size - 1}; /* without the final newline */
     return NULL;
 }
 
@@ -126,7 +126,7 @@ char *put_strings(gbx_manifest *m, char *at, const char *const *texts, size_t co
     for (size_t i = 0; i < count; ++i) {
         at = i ? GBX_PUT(at, ",") : at;
         at = put_string(m, at, texts[i]);
-        m->file->at = at; /* any number of them: make room */
+        m->file->at = at; /* there may be any number of them: make room */
         gbx_manifest_file_room(m->file);
         at = m->file->at;
     }
@@ -259,7 +259,8 @@ static char *put_slots(gbx_manifest *m, char *at, const gbx_record_dispatch *rec
 
 /* --- lists --- */
 
-/* Each puts the next entry of its list; *out_has_one false, and nothing is put, after the last. */
+/* Each puts the next entry of its list; after the last, *out_has_one is false and nothing is
+ * put. */
 
 static gbx_status next_kernel(gbx_manifest *m, bool *out_has_one) {
     uint64_t position = m->positions[GBX_MANIFEST_KERNELS]++;
@@ -397,7 +398,7 @@ static gbx_status next_entry(gbx_manifest *m, gbx_manifest_list list, bool *out_
     return take_failure(m);
 }
 
-/* --- the top: a member a line --- */
+/* --- the top: one member per line --- */
 
 static void put_member_name(gbx_manifest *m, const char *name) {
     gbx_manifest_file_put(m->file, m->has_member ? ",\n\"" : "{\n\"", 3);
@@ -406,7 +407,7 @@ static void put_member_name(gbx_manifest *m, const char *name) {
     m->has_member = true;
 }
 
-/* Puts into the file itself, as a list may have any length. */
+/* Puts directly into the file, because a list may have any length. */
 static char *put_list(gbx_manifest *m, char *at, gbx_manifest_list list) {
     bool has_one = true;
     m->file->at = GBX_PUT(at, "[");

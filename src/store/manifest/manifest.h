@@ -1,5 +1,5 @@
 /*
- * The JSON files of a dump, made from its journal: tensor_dump.json, args_dump.json,
+ * The JSON files of a dump, written from its journal: tensor_dump.json, args_dump.json,
  * kernel_args_dump.json. docs/format.md has every field.
  */
 #ifndef GBX_STORE_MANIFEST_MANIFEST_H
@@ -12,13 +12,12 @@
 #include "store/reader.h"
 
 /*
- * Reads the journal of the dump in `directory`, as far as it is good, and writes tensor_dump.json
+ * Reads the good part of the journal of the dump in `directory` and writes tensor_dump.json
  * (has_tensors), args_dump.json and kernel_args_dump.json (has_args) beside it. Each is written to
- * a temporary file, synced and renamed, so that a name that is there is a whole file. Takes 16
- * bytes of memory for each task, argument, dispatch and execution, and about 15 MiB besides. Fails
- * with what gbx_reader_open fails with, with GBX_IO, and with GBX_OUT_OF_RANGE where a number
- * reaches 2^53, beyond which readers of JSON are not exact. May start a thread, which ends before
- * it returns.
+ * a temporary file, synced and renamed, so that an existing file is always complete. Takes 16 bytes
+ * of memory for each task, argument, dispatch and execution, and about 15 MiB besides. Fails like
+ * gbx_reader_open, with GBX_IO, and with GBX_OUT_OF_RANGE when a number reaches 2^53, the limit for
+ * exact JSON readers. May start a thread, which ends before it returns.
  */
 GBX_MUST_USE gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_args);
 
@@ -28,13 +27,13 @@ typedef struct gbx_manifest_choice {
     uint64_t position; /* in the index of the reader */
 } gbx_manifest_choice;
 
-/* Which entries are printed. All is borrowed. */
+/* Which entries are printed. Everything is borrowed. */
 typedef struct gbx_manifest_chosen {
     const char *run_directory;          /* as `run_dir` */
-    const gbx_manifest_choice *choices; /* in the order in which they are printed */
+    const gbx_manifest_choice *choices; /* in printing order */
     uint64_t count;
 
-    /* Statistics of an entry, for one that has none recorded; NULL for none. May use the reader. */
+    /* Computes statistics for an entry that has none recorded; NULL: no. May use the reader. */
     gbx_status (*statistics)(void *context, uint64_t index, gbx_record_stats *out_stats,
                              bool *out_is_there);
     void *context;
@@ -44,8 +43,8 @@ typedef struct gbx_manifest_chosen {
 typedef gbx_status (*gbx_manifest_sink)(void *to, const void *bytes, size_t size);
 
 /*
- * Hands the text of tensor_dump.json to `write`, with only the chosen entries; what the dump does
- * not hold (gbx_reader_get_origin) is left out. The reader has GBX_INDEX_ARGUMENTS and
+ * Hands the text of tensor_dump.json to `write`, with only the chosen entries; leaves out what is
+ * unknown (gbx_reader_get_origin). The reader must have GBX_INDEX_ARGUMENTS and
  * GBX_INDEX_EXECUTIONS.
  */
 GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
@@ -73,7 +72,7 @@ typedef enum gbx_manifest_list {
     GBX_MANIFEST_LIST_COUNT = 6
 } gbx_manifest_list;
 
-/* Which argument an entry of `tensors` is about. */
+/* The argument of an entry of `tensors`. */
 typedef struct gbx_manifest_place {
     uint64_t index;
     uint64_t task;
@@ -81,16 +80,16 @@ typedef struct gbx_manifest_place {
     uint8_t stage;
 } gbx_manifest_place;
 
-/* The text of a manifest as gbx_manifest_write puts it, piece by piece. */
+/* The text of a manifest as gbx_manifest_write writes it, piece by piece. */
 typedef struct gbx_manifest_pieces gbx_manifest_pieces;
 
-/* The reader is borrowed, and has an index of arguments, dispatches and executions. */
+/* The reader is borrowed; its index must have arguments, dispatches and executions. */
 GBX_MUST_USE gbx_status gbx_manifest_pieces_open(gbx_reader *reader,
                                                  gbx_manifest_pieces **out_pieces);
 void gbx_manifest_pieces_close(gbx_manifest_pieces *pieces); /* takes NULL */
 
-/* The object at the top of a file, without its lists but `kernels`. The text lives until the next
- * call, here and below. */
+/* The object at the top of a file, without its lists except `kernels`. Here and below, the text
+ * lives until the next call. */
 GBX_MUST_USE gbx_status gbx_manifest_pieces_head(gbx_manifest_pieces *pieces,
                                                  gbx_manifest_kind kind, const char **out_text,
                                                  size_t *out_size);
@@ -100,7 +99,8 @@ GBX_MUST_USE gbx_status gbx_manifest_pieces_next(gbx_manifest_pieces *pieces,
                                                  gbx_manifest_list list, const char **out_text,
                                                  size_t *out_size, gbx_manifest_place *out_place);
 
-/* What a file has to have of a field, by who wrote it: manifest_fields.h says more. */
+/* Whether a file must have a field, depending on the version that wrote it: see
+ * manifest_fields.h. */
 typedef enum gbx_field_rule {
     GBX_RULE_ALWAYS = 0,
     GBX_RULE_LATER = 1,
@@ -111,7 +111,7 @@ typedef enum gbx_field_rule {
 typedef struct gbx_manifest_field {
     const char *name;
     gbx_field_rule rule;
-    gbx_manifest_list list; /* that it holds; GBX_MANIFEST_LIST_COUNT for none */
+    gbx_manifest_list list; /* the list it holds; GBX_MANIFEST_LIST_COUNT for none */
 } gbx_manifest_field;
 
 /* The fields of an entry of a list, in their order. */

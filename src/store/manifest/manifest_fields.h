@@ -1,30 +1,29 @@
 /*
- * Every field of the manifests, once: the writer expands these lists into its code (manifest.c,
- * manifest_tensors.c), `verify` compares what it makes of them with the files, `import` looks
- * names up in them, and `view --json` prints through the writer. docs/format.md says what the
- * fields mean.
+ * Every field of the manifests, once: the writer expands these lists into code (manifest.c,
+ * manifest_tensors.c), `verify` compares its output with the files, `import` looks up names in
+ * them, and `view --json` prints through the writer. docs/format.md explains the fields.
  *
  * To add a field:
  *   1. Add its row where it belongs in the order of the file, with the rule LATER.
- *   2. Where no kind below puts it, write put_KIND in internal.h: it puts the value at `at` and
- *      returns where the next byte goes. A number that may reach 2^53 also has is_exact_KIND.
- *   3. Where `import` needs it, get it by GBX_FIELD_name in import_entry.c; else that ignores it.
+ *   2. If no kind below fits, write put_KIND in internal.h: it puts the value at `at` and returns
+ *      where the next byte goes. A number that may reach 2^53 also needs is_exact_KIND.
+ *   3. If `import` needs it, get it by GBX_FIELD_name in import_entry.c; otherwise it is ignored.
  *   4. Add it to docs/format.md, and to the independent tests: tests/support/dump_files.h and
  *      python/glassbox.
  *
- * A row is X(name, rule, kind, present, place...); of `tensors` X(name, rule, kept, kind, present,
+ * A row is X(name, rule, kind, present, place...); in `tensors` X(name, rule, kept, kind, present,
  * place...).
  *
  *   rule     what `verify` asks of a file:
- *            ALWAYS  every version has it: it is there, and equal
- *            LATER   versions from some on have it: a file whose first entry lacks it was written
- *                    by one before; else it is there, and equal
- *            ENDED   like ALWAYS, where the journal has its END
- *            NEVER   not compared: it is for people, or where the file lay
- *   kept     how long the text of the value stays: put for each RECORD, kept for all records of a
- *            TASK, or for all of the same role, stage, kind and dtype: FORM
+ *            ALWAYS  every version writes it: it must be present and equal
+ *            LATER   only later versions write it: if the first entry lacks it, an older version
+ *                    wrote the file; otherwise it must be present and equal
+ *            ENDED   like ALWAYS, if the journal has END
+ *            NEVER   not compared: it is for people, or the place of the file
+ *   kept     how long the text of the value is kept: RECORD (put for each), TASK (for all records
+ *            of a task) or FORM (for all of the same role, stage, kind and dtype)
  *   kind     put_KIND(m, at, place...) of internal.h puts it
- *   present  whether it is there
+ *   present  whether the entry has it
  *   place    where its value is; expressions of the writer, in which `m` is the gbx_manifest
  */
 #ifndef GBX_STORE_MANIFEST_MANIFEST_FIELDS_H
@@ -168,7 +167,7 @@
     X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
     X(args,           ALWAYS, list, m->has_lists, GBX_MANIFEST_ARGS)
 
-/* `e` is a gbx_record_run_arg, whose dtype and name are beside it. */
+/* `e` is a gbx_record_run_arg; `dtype` and `name` are its dtype and name. */
 #define GBX_ARG_FIELDS(X)                                                                          \
     X(arg_index,    ALWAYS, u64,     true, e->head.arg_index)                                      \
     X(name,         ALWAYS, string,  true, name)                                                   \
@@ -229,7 +228,7 @@
     X(name,      ALWAYS, word, true, name)                                                         \
     X(bits,      ALWAYS, hex,  true, bits)
 
-/* --- what other tools' manifests have beside these; `import` alone reads them --- */
+/* --- more fields of other tools' manifests; only `import` reads them --- */
 
 #define GBX_FOREIGN_HEAD_FIELDS(X)                                                                 \
     X(dump_args_level) X(total_args) X(input_args) X(output_args) X(inout_args) X(truncated_args)

@@ -21,13 +21,13 @@ struct gbx_manifest_writer {
     char temporary_path[PATH_MAX];
     char directory[PATH_MAX];
     bool is_stream;          /* chunks go to `write` in order, */
-    gbx_manifest_sink write; /* or stay in memory where it is NULL: the first chunk grows */
+    gbx_manifest_sink write; /* or stay in memory when it is NULL: the first chunk grows */
     void *context;
     gbx_status failure; /* of a stream */
     size_t chunk_bytes;
-    bool is_direct; /* the writing thread's, or the filling one's while there is none */
+    bool is_direct; /* used by the writing thread, or by the filling one while there is none */
     char *chunks[CHUNK_COUNT];
-    uint64_t filled; /* chunks handed over; the filling thread's */
+    uint64_t filled; /* chunks handed over; used by the filling thread */
     bool has_thread;
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
@@ -40,7 +40,7 @@ struct gbx_manifest_writer {
 
 /* --- writing --- */
 
-/* A write that the file system refuses past the page cache goes through it, and all after it. */
+/* When the file system refuses direct I/O, this and all later writes go through the page cache. */
 static bool leave_direct(gbx_manifest_writer *writer) {
     int flags = fcntl(writer->fd, F_GETFL);
     if (!writer->is_direct || flags < 0 || fcntl(writer->fd, F_SETFL, flags & ~O_DIRECT) != 0)
@@ -88,8 +88,8 @@ static void *write_chunks(void *context) {
     return NULL;
 }
 
-/* Signals stay with the threads of the program. Without a thread chunks are written at once; so are
- * those of a stream, whose reader may go away: SIGPIPE is the program's. */
+/* Signals stay with the program's threads. Without a thread chunks are written at once; so are
+ * those of a stream, because its reader may go away, and SIGPIPE belongs to the program. */
 static void start_thread(gbx_manifest_writer *writer) {
     sigset_t all;
     sigset_t before;
@@ -152,7 +152,7 @@ static void grow_text(gbx_manifest_file *file) {
         writer->chunks[0] = text;
         writer->chunk_bytes = bytes;
     } else {
-        file->has_failed = true; /* what was put so far makes room */
+        file->has_failed = true; /* what was put so far is dropped to make room */
         used = 0;
     }
     begin_chunk(file, writer->chunks[0]);
@@ -253,7 +253,7 @@ static gbx_manifest_writer *make_writer(void) {
     return writer;
 }
 
-/* `status` is that of preparing the writer. */
+/* `status` is the result of preparing the writer. */
 static gbx_status begin(gbx_manifest_writer *writer, gbx_status status,
                         gbx_manifest_file *out_file) {
     if (status) {
@@ -322,7 +322,7 @@ static gbx_status sync_directory(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail_io("open", path, errno);
-    /* A file system that cannot sync a directory has nothing to lose there. */
+    /* A file system that cannot sync directories does not need it. */
     bool is_good = fsync(fd) == 0 || errno == EINVAL;
     gbx_status status = is_good ? NULL : fail_io("sync", path, errno);
     close(fd);

@@ -1,6 +1,7 @@
 /*
- * `tensors` of tensor_dump.json: an entry for each argument at each stage. What is the same for all
- * arguments of a task is put together once a task, what is the same for all of a form once a file.
+ * `tensors` of tensor_dump.json: an entry for each argument at each stage. Text that is the same
+ * for all arguments of a task is made once per task; text that is the same for all of a form, once
+ * per file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { GBX_TENSOR_FIELDS(NUMBER_ROW) FIELD_COUNT };
 #define KEPT_ROW(name, rule, kept, ...) kept,
 static const uint8_t kept_by_field[FIELD_COUNT] = {GBX_TENSOR_FIELDS(KEPT_ROW)};
 
-/* Fields of one kind of keeping that follow each other are one text, put with the first of them. */
+/* Adjacent fields that are kept equally long make one text, put with the first of them. */
 #define BEGINS_GROUP(name)                                                                         \
     (FIELD_##name == 0 || kept_by_field[FIELD_##name] != kept_by_field[FIELD_##name - 1])
 
@@ -29,7 +30,7 @@ typedef struct form_text {
 } form_text;
 
 struct gbx_tensors_list {
-    gbx_task_entry task;    /* the one that the texts are of... */
+    gbx_task_entry task;    /* the task of the texts... */
     bool has_texts;         /* ...once they are made */
     gbx_manifest_file file; /* in memory: of the groups of the task */
     const char *text;
@@ -41,7 +42,7 @@ struct gbx_tensors_list {
     form_text forms[GBX_KIND_COUNT][GBX_STAGE_COUNT][GBX_PARAMETER_SCALAR][GBX_DTYPE_COUNT];
 };
 
-/* --- once a file --- */
+/* --- once per file --- */
 
 #define FORM_FORM(name, kind, present, ...)                                                        \
     if (present) {                                                                                 \
@@ -60,7 +61,8 @@ static gbx_status fill_form(gbx_manifest *m, const gbx_argument_entry *e, bool i
     GBX_TENSOR_FIELDS(FORM_ROW)
     form->size = (size_t)(at - text);
     if (form->size > sizeof form->text)
-        return gbx_fail(GBX_INTERNAL, "%zu bytes are kept of a form, more than there is room for",
+        return gbx_fail(GBX_INTERNAL,
+                        "a form has %zu bytes, more than there is room for; report this",
                         form->size);
     memcpy(form->text, text, form->size);
     return NULL;
@@ -97,7 +99,7 @@ void gbx_tensors_list_free(gbx_manifest *m) {
     m->tensors = NULL;
 }
 
-/* --- once a task --- */
+/* --- once per task --- */
 
 #define FILL_TASK(name, kind, present, ...)                                                        \
     if (BEGINS_GROUP(name)) {                                                                      \
@@ -128,7 +130,7 @@ static gbx_status fill_groups(gbx_manifest *m, const gbx_task_entry *t) {
     return gbx_manifest_file_take(&list->file, &list->text, &size);
 }
 
-/* The first kernel that names a slot gives the name. */
+/* A slot has the name from the first kernel that names it. */
 static void fill_slot_names(const gbx_manifest *m, gbx_task_entry *task) {
     memset(task->slot_names, 0, sizeof task->slot_names);
     for (size_t i = GBX_SUBTASK_COUNT; i-- > 0;) {
@@ -141,7 +143,7 @@ static void fill_slot_names(const gbx_manifest *m, gbx_task_entry *task) {
     }
 }
 
-/* `record` is NULL where the task has none. Its executions follow, then its texts are made. */
+/* `record` is NULL when the task has none. Its executions follow; then its texts are made. */
 static void begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *record) {
     static const uint32_t none[GBX_SUBTASK_COUNT] = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL};
     gbx_task_entry *task = &m->tensors->task;
@@ -159,9 +161,9 @@ static void begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *
     m->tensors->has_texts = false;
 }
 
-/* --- once an argument --- */
+/* --- once per argument --- */
 
-/* UINT64_MAX where it does not fit. */
+/* UINT64_MAX when it overflows. */
 static inline uint64_t count_elements(const int64_t *shape, uint32_t ndims) {
     uint64_t count = 1;
     bool is_exact = true;
@@ -230,7 +232,7 @@ static gbx_status put_scalar(gbx_manifest *m, uint64_t index, const gbx_record_s
     return put_entry(m, &e, false);
 }
 
-/* `computed` are the statistics of one that has none recorded; NULL for none. */
+/* `computed` are statistics for a tensor that has none recorded; NULL for none. */
 static gbx_status put_tensor(gbx_manifest *m, uint64_t index, const gbx_record_tensor *record,
                              const gbx_record_stats *computed) {
     const gbx_record *head = &record->head;
@@ -252,7 +254,7 @@ static gbx_status put_tensor(gbx_manifest *m, uint64_t index, const gbx_record_t
     return put_entry(m, &e, true);
 }
 
-/* TASK or EXECUTION: the first record of a task is the one that counts. */
+/* TASK or EXECUTION: only the first TASK of a task counts. */
 static gbx_status take_record(gbx_manifest *m, const gbx_record *record) {
     gbx_task_entry *task = &m->tensors->task;
     if (record->type == GBX_RECORD_EXECUTION) {
@@ -275,7 +277,7 @@ static gbx_status put_argument(gbx_manifest *m, const gbx_record *record,
     return put_tensor(m, index, (const gbx_record_tensor *)record, computed);
 }
 
-/* Takes in what comes before the arguments of a task. */
+/* Reads what comes before the arguments of a task. */
 static gbx_status take_task(gbx_manifest *m, uint64_t number) {
     uint64_t count = gbx_reader_count(m->reader);
     m->tensors->task.number = UINT64_MAX;
@@ -294,7 +296,7 @@ static gbx_status take_task(gbx_manifest *m, uint64_t number) {
     return NULL;
 }
 
-/* The one before it may be of any task: that of a record is looked up. */
+/* The previous entry may belong to any task, so the task is looked up. */
 static gbx_status put_chosen(gbx_manifest *m, const gbx_manifest_choice *choice) {
     const gbx_manifest_chosen *chosen = m->chosen;
     const gbx_record *record = NULL;

@@ -80,7 +80,7 @@ static bool boolean(const json_t *object, const char *key) {
     return json_is_true(value);
 }
 
-/* --- whole files, to the byte --- */
+/* --- complete files, byte by byte --- */
 
 static const char golden[] =
     "{\n\"schema_version\": 1,\n\"generator\": \"glassbox 0.1.0\",\n\"run\": "
@@ -100,7 +100,8 @@ static const char golden[] =
     "\"cause\":\"disk\",\"count\":11},\n{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
     "\"stage\":null,\"cause\":\"device\",\"count\":4}\n],\n\"skipped\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":null,\"kernel\":\"add\",\"reason\":"
-    "\"nobody told which words of the task are tensors\",\"reason_code\":\"undescribed\"}\n],\n\"tensors\": [\n"
+    "\"the tensors of the task were never "
+    "described\",\"reason_code\":\"undescribed\"}\n],\n\"tensors\": [\n"
     "{\"index\":0,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":1,\"arg_name\":\"z\",\"role\":\"inout\",\"stage\":"
     "\"before_dispatch\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[2,3],\"strides\":"
@@ -529,7 +530,7 @@ static void names_may_be_long(void **state) {
     remove_dump(&d);
 }
 
-/* The status is any bytes: what is no UTF-8 must not make the file unreadable. */
+/* The status may be any bytes: invalid UTF-8 must not make the file unreadable. */
 static void python_reads_all_files(void **state) {
     (void)state;
     dump d;
@@ -611,7 +612,7 @@ static void numbers_that_json_cannot_hold_are_refused(void **state) {
 }
 
 /* The writing thread meets the end of the disk while entries are still being made. */
-static void a_full_disk_is_told(void **state) {
+static void a_full_disk_is_reported(void **state) {
     (void)state;
     static const rlim_t limits[] = {0, 100 << 10, 5 << 20}; /* at the first, at once, in a chunk */
     dump d;
@@ -644,7 +645,7 @@ static void a_full_disk_is_told(void **state) {
     remove_dump(&d);
 }
 
-static void what_is_not_there_is_told(void **state) {
+static void a_missing_journal_is_reported(void **state) {
     (void)state;
     gbx_status status = gbx_manifest_write("/nowhere/at/all", true, true);
     assert_int_equal(gbx_status_code(status), GBX_NOT_FOUND);
@@ -666,8 +667,8 @@ int main(void) {
         cmocka_unit_test(names_may_be_long),
         cmocka_unit_test(python_reads_all_files),
         cmocka_unit_test(numbers_that_json_cannot_hold_are_refused),
-        cmocka_unit_test(a_full_disk_is_told),
-        cmocka_unit_test(what_is_not_there_is_told),
+        cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(a_missing_journal_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

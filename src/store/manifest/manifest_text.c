@@ -15,7 +15,7 @@ static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                             "50515253545556575859606162636465666768697071727374"
                             "75767778798081828384858687888990919293949596979899";
 
-/* How many digits: four at a time, for most numbers are short. */
+/* Counts digits, four per step: most numbers are short. */
 static size_t count_digits(uint64_t value) {
     size_t count = 1;
     for (; value >= 10000; value /= 10000)

@@ -8,7 +8,7 @@ enum { TABLE_BYTES = 8 << 20 };
 static_assert(sizeof(gbx_dedup_set) * GBX_DEDUP_SETS == TABLE_BYTES, "the size that is promised");
 
 gbx_status gbx_dedup_open(gbx_dedup *dedup) {
-    /* A mapping of its own is zero without being touched. */
+    /* A fresh mapping is zero without being touched. */
     void *table =
         mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (table == MAP_FAILED) {
@@ -31,7 +31,7 @@ static gbx_dedup_set *set_of(gbx_dedup *dedup, gbx_hash128 hash) {
     return &dedup->sets[hash.low % GBX_DEDUP_SETS];
 }
 
-/* GBX_DEDUP_WAYS when it is not there. */
+/* GBX_DEDUP_WAYS when absent. */
 static size_t way_of(const gbx_dedup_set *set, gbx_hash128 hash, uint64_t bytes) {
     size_t way = 0;
     for (; way < GBX_DEDUP_WAYS; ++way) {
@@ -42,7 +42,7 @@ static size_t way_of(const gbx_dedup_set *set, gbx_hash128 hash, uint64_t bytes)
     return way;
 }
 
-/* Puts an entry first; those before `way` move up by one and that at `way` is gone. */
+/* Puts an entry first; those before `way` move up by one, replacing the one at `way`. */
 static void put_first(gbx_dedup_set *set, size_t way, gbx_dedup_entry entry) {
     memmove(&set->entries[1], &set->entries[0], way * sizeof entry);
     set->entries[0] = entry;

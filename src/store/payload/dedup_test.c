@@ -63,8 +63,8 @@ static void model_remember(model *known, gbx_hash128 hash, uint64_t bytes, uint6
     *place = (model_entry){hash, bytes, offset, ++known->now};
 }
 
-/* Few sets and few hashes, so that sets overflow, entries come again, and some differ in the high
- * half or the size alone. */
+/* Few sets and few hashes, so that sets overflow, entries come again, and some differ only in the
+ * high half or the size. */
 static gbx_hash128 crowded_hash(void) {
     uint64_t choice = random_u64();
     uint64_t set = choice % 3 == 0 ? 0 : choice % 3 == 1 ? 17 : GBX_DEDUP_SETS - 1;

@@ -18,14 +18,14 @@ enum { CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE = 0666 
 const char *gbx_disk_advice(int error) {
     switch (error) {
     case ENOSPC:
-        return "make room on the disk, or choose a directory on another one";
+        return "free some space on the disk, or choose a directory on another disk";
     case EDQUOT:
-        return "make room within the disk quota, or choose a directory on another disk";
+        return "free some of the disk quota, or choose a directory on another disk";
     case EFBIG:
-        return "raise the limit on the size of files (ulimit -f), or choose a directory on a file "
-               "system that holds larger ones";
+        return "raise the file size limit (ulimit -f), or choose a directory on a file system "
+               "that allows larger files";
     case EIO:
-        return "the disk is failing: look at the log of the kernel, and choose a directory on "
+        return "the disk is failing: see the system log, and choose a directory on "
                "another disk";
     default:
         return "choose another directory";
@@ -38,7 +38,7 @@ void gbx_payload_init(gbx_payload *payload) {
 
 static void say_not_direct(const gbx_payload *payload) {
     gbx_log_info("writing %s/" GBX_PAYLOAD_FILE
-                 ": the file system refuses direct writes; it goes through the page cache",
+                 ": the file system refuses direct writes; using the page cache",
                  payload->folder);
 }
 
@@ -49,7 +49,7 @@ gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *fol
     payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS | O_DIRECT, FILE_MODE);
     if (payload->fd < 0 && errno == EINVAL) {
         payload->is_direct = false;
-        /* A file system that refuses O_DIRECT may have made the file before it said so. */
+        /* A file system that refuses O_DIRECT may have created the file first. */
         unlinkat(folder_fd, GBX_PAYLOAD_FILE, 0);
         payload->fd = openat(folder_fd, GBX_PAYLOAD_FILE, CREATE_FLAGS, FILE_MODE);
         say_not_direct(payload);
@@ -59,10 +59,10 @@ gbx_status gbx_payload_open(gbx_payload *payload, int folder_fd, const char *fol
         return NULL;
     if (errno == EEXIST)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "making %s/" GBX_PAYLOAD_FILE
-                        ": the directory holds a dump already; choose another directory",
+                        "creating %s/" GBX_PAYLOAD_FILE
+                        ": the directory already holds a dump; choose another directory",
                         folder);
-    return gbx_fail(GBX_IO, "making %s/" GBX_PAYLOAD_FILE ": %s; %s", folder, strerror(errno),
+    return gbx_fail(GBX_IO, "creating %s/" GBX_PAYLOAD_FILE ": %s; %s", folder, strerror(errno),
                     gbx_disk_advice(errno));
 }
 
@@ -75,7 +75,7 @@ void gbx_payload_close(gbx_payload *payload) {
 uint64_t gbx_payload_reserve(gbx_payload *payload, uint64_t bytes) {
     uint64_t offset = payload->reserved_bytes;
     uint64_t rounded, end;
-    /* What no file can hold is refused by the write. */
+    /* A range that no file can hold is refused by the write. */
     if (!gbx_checked_align_up(bytes, GBX_STORE_PAGE_BYTES, &rounded) ||
         !gbx_checked_add_u64(offset, rounded, &end) || end > INT64_MAX)
         return UINT64_MAX - GBX_STORE_PAGE_BYTES + 1;
@@ -97,7 +97,7 @@ gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *
                              uint64_t bytes) {
     size_t written;
     int error = gbx_pwrite_all(payload->fd, pages, bytes, offset, &written);
-    /* Some file systems open for direct writes and refuse the first one. */
+    /* Some file systems accept O_DIRECT and refuse the first write. */
     if (error == EINVAL && payload->is_direct && turn_buffered(payload)) {
         size_t rest;
         error = gbx_pwrite_all(payload->fd, (const char *)pages + written, bytes - written,
@@ -117,7 +117,7 @@ gbx_status gbx_payload_sync(gbx_payload *payload) {
     int error = payload->fd < 0 ? 0 : gbx_sync_data(payload->fd);
     if (error == 0)
         return NULL;
-    return gbx_fail(GBX_LOST, "making %s/" GBX_PAYLOAD_FILE " durable: %s; %s", payload->folder,
+    return gbx_fail(GBX_LOST, "flushing %s/" GBX_PAYLOAD_FILE " to disk: %s; %s", payload->folder,
                     strerror(error), gbx_disk_advice(error));
 }
 
@@ -125,7 +125,7 @@ gbx_status gbx_payload_sync(gbx_payload *payload) {
 
 gbx_status gbx_payload_file_open(gbx_payload_file *file, const char *path) {
     file->path = path;
-    /* Not blocking: a pipe that nobody writes is refused, not waited for. */
+    /* Not blocking: a pipe without a writer is refused, not waited for. */
     file->fd = gbx_above_standard_streams(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file->fd < 0)
         return gbx_fail(errno == ENOENT || errno == ENOTDIR ? GBX_NOT_FOUND : GBX_IO,
@@ -158,7 +158,7 @@ gbx_status gbx_payload_file_read(const gbx_payload_file *file, uint64_t offset, 
         return NULL;
     return gbx_fail(GBX_IO, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", size - done,
                     offset + done, file->path,
-                    error ? strerror(error) : "the file has become shorter since it was opened");
+                    error ? strerror(error) : "the file became shorter after it was opened");
 }
 
 bool gbx_payload_file_map(const gbx_payload_file *file, uint64_t offset, size_t size,

@@ -154,7 +154,7 @@ static void refused_direct_open_goes_through_the_cache(void **state) {
     scratch_unmount("ramfs");
 }
 
-static void full_disk_is_told_and_writes_go_on_later(void **state) {
+static void full_disk_is_reported_and_writes_go_on_later(void **state) {
     (void)state;
     if (!scratch_mount("tmpfs", "full", "size=1m"))
         skip();
@@ -166,7 +166,7 @@ static void full_disk_is_told_and_writes_go_on_later(void **state) {
     fill(memory, 4 * PAGE, 512 << 10);
     assert_fails(gbx_payload_write(&payload, 4 * PAGE, memory, 512 << 10), GBX_LOST,
                  "writing payload, 524288 bytes at offset 16384 of full/tensor_dump.bin",
-                 "No space left on device", "make room");
+                 "No space left on device", "free some space");
     assert_int_equal(unlink("full/filler"), 0);
     assert_ok(gbx_payload_write(&payload, 4 * PAGE, memory, 512 << 10));
     gbx_payload_close(&payload);
@@ -203,7 +203,7 @@ static void file_that_is_there_is_not_touched(void **state) {
     scratch_write("taken/tensor_dump.bin", "precious", 8);
     gbx_payload payload;
     assert_fails(gbx_payload_open(&payload, folder_fd, "taken"), GBX_INVALID_ARGUMENT,
-                 "taken/tensor_dump.bin", "holds a dump already; choose another directory");
+                 "taken/tensor_dump.bin", "already holds a dump; choose another directory");
     gbx_payload_close(&payload);
     close(folder_fd);
     size_t size;
@@ -220,7 +220,7 @@ int main(void) {
         cmocka_unit_test(refused_direct_write_goes_through_the_cache),
         cmocka_unit_test(file_systems_in_memory_work),
         cmocka_unit_test(refused_direct_open_goes_through_the_cache),
-        cmocka_unit_test(full_disk_is_told_and_writes_go_on_later),
+        cmocka_unit_test(full_disk_is_reported_and_writes_go_on_later),
         cmocka_unit_test(write_that_is_cut_short_goes_on_until_it_fails),
         cmocka_unit_test(file_that_is_there_is_not_touched),
     };

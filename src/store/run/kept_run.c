@@ -43,7 +43,7 @@ static gbx_status open_regular(const char *path, int *out_fd) {
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
         return NULL;
     close(fd);
-    return gbx_fail(GBX_BAD_FORMAT, "reading %s: it is no file", path);
+    return gbx_fail(GBX_BAD_FORMAT, "reading %s: it is not a regular file", path);
 }
 
 static gbx_status hash_file(const char *path, gbx_hash128 *out_hash) {
@@ -65,16 +65,17 @@ static gbx_status hash_file(const char *path, gbx_hash128 *out_hash) {
 gbx_status gbx_kept_kernel_verify(const gbx_kept_kernel *kernel) {
     gbx_hash128 hash = {0, 0};
     if (!kernel->object)
-        return gbx_fail(GBX_NOT_FOUND,
-                        "kernel %s: the run kept no shared object of it: it was a function of the "
-                        "program",
-                        kernel->name);
+        return gbx_fail(
+            GBX_NOT_FOUND,
+            "kernel %s: the dump holds no shared object of it: it was a function of the program",
+            kernel->name);
     GBX_TRY(gbx_status_annotate(hash_file(kernel->object, &hash), "kernel %s", kernel->name));
     if (hash.low != kernel->object_hash.low || hash.high != kernel->object_hash.high)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "kernel %s: %s is not the shared object that ran: its hash is not the one "
-                        "in run.json",
-                        kernel->name, kernel->object);
+        return gbx_fail(
+            GBX_BAD_FORMAT,
+            "kernel %s: %s is not the shared object that ran: its hash differs from the one in "
+            "run.json",
+            kernel->name, kernel->object);
     return NULL;
 }
 
@@ -91,7 +92,7 @@ static gbx_status replace(json_t *document, const char *temporary, const char *p
     if (!killed || json_object_set_new(json_object_get(document, "result"), "status", killed) != 0)
         return gbx_fail_memory("recovering %s", path);
     if (json_dump_file(document, temporary, JSON_INDENT(2)) != 0 || rename(temporary, path) != 0) {
-        gbx_status status = gbx_fail(GBX_IO, "writing %s anew: %s", path, strerror(errno));
+        gbx_status status = gbx_fail(GBX_IO, "rewriting %s: %s", path, strerror(errno));
         unlink(temporary);
         return status;
     }

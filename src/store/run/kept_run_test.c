@@ -57,7 +57,9 @@ static void test_verifies(void **state) {
     assert_ok(gbx_kept_run_read(".", &run));
     assert_int_equal(run->blocks, 0);
     assert_null(run->scene_path);
-    assert_fails(gbx_kept_kernel_verify(&run->kernels[0]), GBX_NOT_FOUND, "kernel f: the run kept");
+    assert_fails(gbx_kept_kernel_verify(&run->kernels[0]), GBX_NOT_FOUND,
+                 "kernel f: the dump "
+                 "holds no");
     assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_NOT_FOUND, "g.so: No such file");
     write_file("g.so", "abd");
     assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_BAD_FORMAT,
@@ -66,7 +68,9 @@ static void test_verifies(void **state) {
     assert_ok(gbx_kept_kernel_verify(&run->kernels[1]));
     unlink("g.so");
     assert_int_equal(symlink("/dev/zero", "g.so"), 0); /* has no end */
-    assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_BAD_FORMAT, "g.so: it is no file");
+    assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_BAD_FORMAT,
+                 "g.so: it is not a "
+                 "regular file");
     gbx_kept_run_free(run);
 }
 
@@ -91,18 +95,18 @@ static void test_refuses(void **state) {
     check_refused("{\"schema_version\": 1, \"gm_bytes\": 34359738369, \"kernels\": []}",
                   GBX_BAD_FORMAT, "gm_bytes");
     check_refused(HEAD "\"kernels\": [" KERNEL "," KERNEL "]}", GBX_BAD_FORMAT,
-                  "kernels[1].func_id: 7 is the func_id of an earlier kernel");
+                  "kernels[1].func_id: 7 is already the func_id of an earlier kernel");
     check_refused(OF_KERNEL(", \"object\": \"/etc/x.so\""), GBX_BAD_FORMAT,
-                  "kernels[0].object: \"/etc/x.so\" is no path");
+                  "kernels[0].object: \"/etc/x.so\" is not the path");
     check_refused(OF_KERNEL(", \"object\": \"kernels/../../x.so\""), GBX_BAD_FORMAT,
-                  "is no path of a file inside");
+                  "is not the path of a file inside");
     check_refused(OF_KERNEL(", \"source\": \"..\""), GBX_BAD_FORMAT, "kernels[0].source");
     check_refused(OF_KERNEL(", \"object\": \"x.so\""), GBX_BAD_FORMAT, "object_hash");
     check_refused(OF_KERNEL(", \"object\": \"x.so\", \"object_hash\": \"06b05\""), GBX_BAD_FORMAT,
-                  "\"06b05\" is no hash");
+                  "\"06b05\" is not a hash");
     check_refused(OF_KERNEL(", \"object\": \"x.so\", \"object_hash\": "
                             "\"06b05ab6733a618578af5f94892f395g\""),
-                  GBX_BAD_FORMAT, "is no hash");
+                  GBX_BAD_FORMAT, "is not a hash");
     check_refused(OF_KERNEL(", \"origin\": 5"), GBX_BAD_FORMAT, "kernels[0].origin");
 }
 

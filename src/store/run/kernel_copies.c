@@ -17,7 +17,7 @@ enum { PATH_BYTES = 4096, NAME_BYTES = 128, INNER_BYTES = 512 };
 
 /* --- names --- */
 
-/* What may stand in a file's name whatever the file system; the hash keeps names apart. */
+/* Keeps only characters that any file system allows; the hash keeps names distinct. */
 static void append_clean(char name[NAME_BYTES], const char *text) {
     size_t length = strlen(name);
     for (; *text && length + 1 < NAME_BYTES; ++text) {
@@ -29,7 +29,7 @@ static void append_clean(char name[NAME_BYTES], const char *text) {
     name[length] = '\0';
 }
 
-/* ".so" of "a/b.so"; "" where there is none. */
+/* ".so" of "a/b.so"; "" when there is none. */
 static const char *suffix_of(const char *path) {
     const char *dot = strrchr(path, '.');
     return dot && !strchr(dot, '/') && strlen(dot) < 8 ? dot : "";
@@ -48,8 +48,8 @@ static void make_name(const gbx_run_kernel *kernel, gbx_hash128 hash, const char
 
 /* --- files --- */
 
-/* Writes DIRECTORY/kernels/NAME with the folders of NAME; *out_inner, if given, is its path from
- * the directory on. */
+/* Writes DIRECTORY/kernels/NAME with the folders of NAME; *out_inner, if given, is its path
+ * relative to the directory. */
 static gbx_status write_copy(const char *directory, const char *name, const char *bytes,
                              size_t size, char **out_inner) {
     char path[PATH_BYTES];
@@ -59,12 +59,12 @@ static gbx_status write_copy(const char *directory, const char *name, const char
     for (char *slash = path + inner; (slash = strchr(slash, '/')); ++slash) {
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+            return gbx_fail(GBX_IO, "creating %s: %s", path, strerror(errno));
         *slash = '/';
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
-        return gbx_fail(GBX_IO, "making %s: %s", path, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", path, strerror(errno));
     int error = gbx_write_all(fd, bytes, size);
     close(fd);
     if (error)
@@ -101,7 +101,7 @@ static gbx_hash128 hash_tree(const gbx_source_tree *tree) {
     return gbx_hash_end(&state);
 }
 
-/* Below a folder of their own, as they lay to each other. */
+/* Into their own folder, with their relative places. */
 static gbx_status copy_tree(const char *directory, const char *folder, const gbx_source_tree *tree,
                             gbx_run_kernel *kernel) {
     for (size_t i = 0; i < tree->count; ++i) {
@@ -120,7 +120,7 @@ static gbx_status copy_source(const char *directory, gbx_run_kernel *kernel) {
     gbx_source_tree *tree;
     char name[NAME_BYTES];
     GBX_TRY(gbx_source_tree_read(kernel->origin, &tree));
-    /* With headers so far away that names get too long, the source is kept alone. */
+    /* If headers are so far away that names get too long, only the source is kept. */
     bool has_folder =
         tree->count > 1 && strlen(tree->paths[0] + tree->root_length) < INNER_BYTES - NAME_BYTES;
     make_name(kernel, hash_tree(tree), has_folder ? "" : suffix_of(kernel->origin), name);
@@ -136,7 +136,7 @@ gbx_status gbx_kernel_copies_make(const char *directory, gbx_run_info *info) {
     if ((size_t)snprintf(folder, sizeof folder, "%s/kernels", directory) >= sizeof folder)
         return gbx_fail(GBX_OUT_OF_RANGE, "dumping to %s: the path is too long", directory);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return gbx_fail(GBX_IO, "making %s: %s", folder, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", folder, strerror(errno));
     for (size_t i = 0; i < info->kernel_count; ++i) {
         gbx_run_kernel *kernel = &info->kernels[i];
         gbx_status status = kernel->object_path ? copy_object(directory, kernel) : NULL;

@@ -1,6 +1,6 @@
 /*
- * Copies of the kernels that ran, beside the dump, so that it can be replayed wherever it goes: the
- * shared object, and the source with the files that it includes with "".
+ * Copies the kernels that ran into the dump, so that it can be replayed anywhere: the shared
+ * object, and the source with the files that it includes with "".
  */
 #ifndef GBX_STORE_RUN_KERNEL_COPIES_H
 #define GBX_STORE_RUN_KERNEL_COPIES_H
@@ -9,9 +9,9 @@
 
 /*
  * Copies the kernels of a run to DIRECTORY/kernels, by name and content: NAME_HASH.so and
- * NAME_HASH.c; a source that includes others gets a folder NAME_HASH, in which they lie to each
- * other as they did. Included files that are not found beside the one that names them are left out.
- * Sets object, object_hash and source of each kernel that has an object_path or an origin.
+ * NAME_HASH.c; a source that includes others gets a folder NAME_HASH, which keeps their relative
+ * places. Included files that are not found beside the including one are left out. Sets object,
+ * object_hash and source of each kernel that has an object_path or an origin.
  */
 GBX_MUST_USE gbx_status gbx_kernel_copies_make(const char *directory, gbx_run_info *info);
 

@@ -17,12 +17,12 @@
 #define DEFAULT_PARENT "outputs"
 #define LATEST DEFAULT_PARENT "/latest"
 
-/* A part of a name: the whole stays below what file systems take. */
+/* The size of a part of a name: the complete name fits any file system. */
 enum { PART_BYTES = 81, NAME_BYTES = 2 * PART_BYTES + 64, TRIES_MAX = 1000000 };
 
 /* --- names --- */
 
-/* What is safe in a file name everywhere stays, and letters beyond ASCII; no hidden names. */
+/* Keeps what is safe in any file name and letters beyond ASCII; makes no hidden names. */
 static void clean_part(const char *text, char out_part[PART_BYTES]) {
     size_t used = 0;
     for (; text[used] && used + 1 < PART_BYTES; ++used) {
@@ -30,7 +30,7 @@ static void clean_part(const char *text, char out_part[PART_BYTES]) {
         bool is_kept = c >= 0x80 || isalnum(c) || strchr("_-+=@%,", c) || (c == '.' && used > 0);
         out_part[used] = is_kept ? (char)c : '_';
     }
-    /* A letter of several bytes is not cut. */
+    /* Does not cut a multi-byte letter. */
     while (text[used] && used > 0 && ((unsigned char)text[used] & 0xc0) == 0x80)
         --used;
     out_part[used] = '\0';
@@ -60,11 +60,11 @@ static void format_name(const gbx_output_place *place, char out_name[NAME_BYTES]
 
 static gbx_status fail_to_make(const char *path, int error) {
     return gbx_fail(GBX_IO,
-                    "making the directory %s for a dump: %s; give one that can be written with -o",
-                    path, strerror(error));
+                    "creating the directory %s for a dump: %s; choose a writable one with -o", path,
+                    strerror(error));
 }
 
-/* What is there already is fine, if it is a directory. */
+/* An existing directory is fine. */
 static gbx_status make_one(const char *path, bool *out_is_made) {
     struct stat info;
     *out_is_made = mkdir(path, 0777) == 0;
@@ -76,7 +76,7 @@ static gbx_status make_one(const char *path, bool *out_is_made) {
     return fail_to_make(path, error == EEXIST ? ENOTDIR : error);
 }
 
-/* With all parents; `path` is as before when it returns. */
+/* With all parents; `path` is unchanged when it returns. */
 static gbx_status make_all(char *path, bool *out_is_made) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -87,7 +87,7 @@ static gbx_status make_all(char *path, bool *out_is_made) {
     return make_one(path, out_is_made);
 }
 
-/* mkdir decides who has a name: of two that want it, one goes on to the next. */
+/* mkdir decides who gets a name: of two processes that want it, one tries the next name. */
 static gbx_status make_new(const char *parent, const char *name, char **out_path) {
     for (uint32_t i = 1; i < TRIES_MAX; ++i) {
         char suffix[16] = "";
@@ -95,7 +95,7 @@ static gbx_status make_new(const char *parent, const char *name, char **out_path
             snprintf(suffix, sizeof suffix, "_%" PRIu32, i);
         if (asprintf(out_path, "%s/%s%s", parent, name, suffix) < 0) {
             *out_path = NULL;
-            return gbx_fail_memory("making a directory for a dump");
+            return gbx_fail_memory("creating a directory for a dump");
         }
         if (mkdir(*out_path, 0777) == 0)
             return NULL;
@@ -104,13 +104,14 @@ static gbx_status make_new(const char *parent, const char *name, char **out_path
         free(*out_path);
         *out_path = NULL;
     }
-    return gbx_fail(GBX_IO, "making a directory for a dump: %s/%s and all names after it are taken",
+    return gbx_fail(GBX_IO,
+                    "creating a directory for a dump: %s/%s and all following names are taken",
                     parent, name);
 }
 
 /* --- outputs/latest --- */
 
-/* A link under another name, then a rename: there is never a moment without one. */
+/* A link under another name, then a rename: there is always a valid link. */
 static bool set_latest(const char *target) {
     char temporary[sizeof LATEST + 48];
     for (int i = 0; i < TRIES_MAX; ++i) {
@@ -141,9 +142,9 @@ static void link_latest(gbx_output_directory *directory) {
         gbx_log_warning("pointing " LATEST " at %s: %s", directory->path, strerror(errno));
 }
 
-/* --- the whole --- */
+/* --- creating and discarding --- */
 
-/* A journal is the first that a dump writes. */
+/* The journal is the first file that a dump writes. */
 static bool holds_dump(const char *directory) {
     char journal[PATH_MAX];
     struct stat found;
@@ -168,7 +169,7 @@ static gbx_status create_chosen(const gbx_output_place *place, gbx_output_direct
     char *parent = strdup(place->chosen);
     size_t length = parent ? strlen(parent) : 0;
     if (!parent)
-        return gbx_fail_memory("making a directory for a dump");
+        return gbx_fail_memory("creating a directory for a dump");
     while (length > 1 && parent[length - 1] == '/')
         parent[--length] = '\0';
     gbx_status status = make_all(parent, &out->is_made);
@@ -194,21 +195,21 @@ gbx_status gbx_output_directory_create(const gbx_output_place *place, gbx_output
     return status;
 }
 
-/* The directory is gone: so is the link, or it points where it did. */
+/* The directory is gone: removes the link, or points it where it pointed before. */
 static void unlink_latest(const gbx_output_directory *directory) {
     char *now = directory->is_linked ? read_latest() : NULL;
     bool is_ours = now && strcmp(now, directory->path + sizeof DEFAULT_PARENT) == 0;
     if (is_ours && !(directory->previous && set_latest(directory->previous)))
         unlink(LATEST);
     if (directory->is_linked)
-        rmdir(DEFAULT_PARENT); /* where nothing else is in it */
+        rmdir(DEFAULT_PARENT); /* if it is empty */
     free(now);
 }
 
 void gbx_output_directory_discard(gbx_output_directory *directory) {
     if (!directory->path)
         return;
-    /* Fails where there is something in it, which is then kept. */
+    /* Fails if it is not empty, and it is kept. */
     bool is_gone = directory->is_made && rmdir(directory->path) == 0;
     if (is_gone)
         unlink_latest(directory);

@@ -14,7 +14,7 @@
 enum { NOON = 1785585600 }; /* 2026-08-01 12:00:00 UTC */
 #define STAMP "20260801_120000"
 
-/* Each test has a working directory of its own. */
+/* Each test has its own working directory. */
 static int enter_directory(void **state) {
     char *directory = strdup("/tmp/glassbox-test-XXXXXX");
     setenv("TZ", "UTC", 1);
@@ -98,7 +98,7 @@ static void names_stay_inside_the_directory(void **state) {
     assert_ok(gbx_output_directory_create(&place, &made));
     assert_true(strlen(made.path) < 200);
     gbx_output_directory_free(&made);
-    /* A letter of two bytes at the place of the cut is left out whole. */
+    /* A two-byte letter at the cut is left out completely. */
     memset(long_name, 'x', 79);
     strcpy(long_name + 79, "\xc3\xa9\xc3\xa9");
     place = place_of("adder", long_name, 0);
@@ -136,7 +136,7 @@ static void what_cannot_be_made_is_named(void **state) {
     gbx_output_place place = place_of("adder", "small", 0);
     fclose(fopen("outputs", "w"));
     assert_fails(gbx_output_directory_create(&place, &made), GBX_IO,
-                 "making the directory outputs for a dump: Not a directory", "-o");
+                 "creating the directory outputs for a dump: Not a directory", "-o");
     assert_null(made.path);
     place.chosen = "outputs/below";
     assert_fails(gbx_output_directory_create(&place, &made), GBX_IO, "outputs", "Not a directory");
@@ -144,7 +144,7 @@ static void what_cannot_be_made_is_named(void **state) {
     assert_fails(gbx_output_directory_create(&place, &made), GBX_IO, "/proc/nowhere");
 }
 
-/* What stands there and is no link stays; the dump is made all the same. */
+/* Something that is not a link stays; the dump is written anyway. */
 static void a_directory_called_latest_is_kept(void **state) {
     (void)state;
     assert_int_equal(mkdir("outputs", 0777), 0);
@@ -204,7 +204,7 @@ static void discarding_leaves_a_directory_of_the_user_alone(void **state) {
     gbx_output_directory_discard(&made);
     assert_null(made.path); /* nothing of the run is in it */
     assert_int_equal(access("mine", F_OK), 0);
-    /* A dump that was there before is none of this run. */
+    /* An earlier dump does not belong to this run. */
     begin_dump("mine");
     assert_ok(gbx_output_directory_create(&place, &made));
     gbx_output_directory_discard(&made);

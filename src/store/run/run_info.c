@@ -24,13 +24,13 @@ enum { SCHEMA_VERSION = 1, MAX_FILE_BYTES = 16 << 20, PATH_BYTES = 4096 };
 
 typedef enum field_kind {
     TEXT,
-    PATH, /* a text that is written as an absolute path */
+    PATH, /* a text written as an absolute path */
     NUMBER32,
     NUMBER64,
     SECONDS,
     FLAG,
     TEXTS,  /* an array of strings */
-    GROUP,  /* an object whose fields are those of the whole */
+    GROUP,  /* an object whose fields belong to the same struct */
     LIST,   /* an array of objects */
     SCHEMA, /* the number SCHEMA_VERSION */
     FUNC_ID,
@@ -42,13 +42,13 @@ typedef enum field_kind {
     COPY_HASH
 } field_kind;
 
-/* Where a field is written, read, or has to be when it is read. */
+/* Where a field is written and read, and whether it is required when read. */
 enum {
     RECORD = 1,
     RUN_JSON = 2,
     BOTH = RECORD | RUN_JSON,
-    ENDED = 4,  /* written, but not while the run goes on */
-    OR_NULL = 8 /* has to be there, and may be null */
+    ENDED = 4,  /* written only after the run */
+    OR_NULL = 8 /* required, but may be null */
 };
 
 typedef struct run_field {
@@ -58,10 +58,10 @@ typedef struct run_field {
     uint8_t read;
     uint8_t needed;
     size_t offset;
-    const struct run_field *fields; /* of a group or of each of a list, up to one without name */
+    const struct run_field *fields; /* of a group or list item; ends with one without a name */
     size_t item_bytes;              /* of a list; its count follows its pointer */
     int64_t min;                    /* of a number */
-    int64_t max;                    /* of a number; how many a list has */
+    int64_t max;                    /* of a number; most items of a list */
 } run_field;
 
 #define OF_RUN(member) .offset = offsetof(gbx_run_info, member)
@@ -95,7 +95,7 @@ static const run_field kernel_fields[] = {
     {"core_type", CORE_TYPE, BOTH, RECORD, RECORD | OR_NULL, OF_KERNEL(core_type)},
     {"signature", SIGNATURE, BOTH, RECORD, 0, OF_KERNEL(declared)},
     {"arg_names", ARG_NAMES, BOTH, RECORD, 0, OF_KERNEL(arg_names)},
-    /* What a manifest tells entry by entry; no run writes this. */
+    /* Gathered from the entries of a manifest; no run writes this. */
     {"slot_names", SLOT_NAMES, 0, RECORD, 0, OF_KERNEL(slot_names)},
     {"object", COPY, RUN_JSON, RUN_JSON, 0, OF_KERNEL(object)},
     {"object_hash", COPY_HASH, RUN_JSON, RUN_JSON, RUN_JSON, OF_KERNEL(object_hash)},
@@ -220,7 +220,7 @@ static void put_texts(gbx_json_writer *json, const char *key, const char *const 
     gbx_json_end_array(json);
 }
 
-/* A path that means the same in any working directory. */
+/* An absolute path. */
 static void put_path(gbx_json_writer *json, const char *key, const char *path) {
     char *absolute = path ? realpath(path, NULL) : NULL;
     gbx_json_put_string(json, key, absolute ? absolute : path);
@@ -341,7 +341,7 @@ gbx_status gbx_run_file_write(const gbx_run_info *info, const char *directory) {
     snprintf(path, sizeof path, "%s/run.json", directory);
     FILE *to = fopen(temporary, "we");
     if (!to)
-        return gbx_fail(GBX_IO, "making %s: %s", temporary, strerror(errno));
+        return gbx_fail(GBX_IO, "creating %s: %s", temporary, strerror(errno));
     gbx_status status = gbx_status_annotate(
         write_all(info, is_running ? RUN_JSON : RUN_JSON | ENDED, to, GBX_JSON_PRETTY),
         "writing %s", path);
@@ -354,7 +354,7 @@ gbx_status gbx_run_file_write(const gbx_run_info *info, const char *directory) {
 
 /* --- reading --- */
 
-/* What is read, and where to. */
+/* What is read, and into what. */
 typedef struct reading {
     unsigned part;
     const char *directory; /* of the dump; NULL for a RUN record */
@@ -374,13 +374,13 @@ static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel
         GBX_TRY(gbx_cursor_string(&word, &text));
         if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype) ||
             (dtype && gbx_dtype_parse(dtype) == GBX_DTYPE_NONE))
-            return gbx_cursor_fail(&word, "is none of in, inout, out, scalar, scalar:DTYPE");
+            return gbx_cursor_fail(&word, "expected in, inout, out, scalar or scalar:DTYPE");
         kernel->signature[i] = text;
     }
     return NULL;
 }
 
-/* Of a word of a signature that was read. */
+/* For a word of a signature that was read. */
 static bool is_scalar(const char *word) {
     uint32_t parameter;
     const char *dtype;
@@ -388,7 +388,7 @@ static bool is_scalar(const char *word) {
            parameter == GBX_PARAMETER_SCALAR;
 }
 
-/* Names by slot, or in the order of the signature: slots have tensors first, then scalars. */
+/* Names by slot, or in the order of the signature. Slots have tensors first, then scalars. */
 static gbx_status read_names(const gbx_cursor *array, bool is_by_slot, gbx_run_kernel *kernel) {
     size_t count = 0;
     size_t scalar_slot = 0;
@@ -427,7 +427,7 @@ static gbx_status read_copy(const reading *r, const gbx_cursor *member, char **o
     const char *text;
     GBX_TRY(gbx_cursor_string(member, &text));
     if (!text[0] || leaves_directory(text))
-        return gbx_cursor_fail(member, "\"%s\" is no path of a file inside of the dump", text);
+        return gbx_cursor_fail(member, "\"%s\" is not the path of a file inside the dump", text);
     if (asprintf(out_path, "%s/%s", r->directory, text) >= 0)
         return NULL;
     *out_path = NULL;
@@ -439,19 +439,19 @@ static gbx_status read_hash(const gbx_cursor *member, gbx_hash128 *out_hash) {
     const char *text;
     GBX_TRY(gbx_cursor_string(member, &text));
     if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32)
-        return gbx_cursor_fail(member, "\"%s\" is no hash of 32 hexadecimal digits", text);
+        return gbx_cursor_fail(member, "\"%s\" is not a hash of 32 hexadecimal digits", text);
     sscanf(text, "%16" SCNx64 "%16" SCNx64, &out_hash->high, &out_hash->low);
     return NULL;
 }
 
-/* Only a RUN record may have a kernel twice: a manifest of another tool may. */
+/* Only a RUN record may repeat a kernel, because the manifest of another tool may. */
 static gbx_status check_func_id(const reading *r, const gbx_cursor *member,
                                 const gbx_run_kernel *kernel) {
     for (const gbx_run_kernel *other = r->info->kernels; other < kernel && r->part == RUN_JSON;
          ++other)
         if (other->func_id == kernel->func_id)
-            return gbx_cursor_fail(member, "%" PRIu32 " is the func_id of an earlier kernel, too",
-                                   kernel->func_id);
+            return gbx_cursor_fail(
+                member, "%" PRIu32 " is already the func_id of an earlier kernel", kernel->func_id);
     return NULL;
 }
 
@@ -546,7 +546,7 @@ static gbx_status read_fields(const reading *r, const gbx_cursor *object, const 
     return NULL;
 }
 
-/* Takes the document of `info` over, and all of it when it fails. */
+/* Consumes the document of `info`; frees all of `info` on failure. */
 static gbx_status read_document(const reading *r, const char *name) {
     gbx_cursor root = gbx_cursor_root(r->info->document, name);
     gbx_status status = read_fields(r, &root, run_fields, r->info);

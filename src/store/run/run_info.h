@@ -1,6 +1,6 @@
 /*
- * What a dump says of its run: one description for the RUN record of the journal and for run.json,
- * to be written and to be read. A field is added to the struct and to the tables in run_info.c.
+ * The description of a run, written to and read from the RUN record of the journal and run.json. To
+ * add a field, add it to the struct and to the tables in run_info.c.
  */
 #ifndef GBX_STORE_RUN_RUN_INFO_H
 #define GBX_STORE_RUN_RUN_INFO_H
@@ -22,34 +22,34 @@ enum { GBX_RUN_KERNEL_SLOTS = 64 };
 typedef struct gbx_run_kernel {
     uint32_t func_id;
     const char *name;
-    const char *core_type; /* "aic" or "aiv"; NULL where a manifest does not tell */
-    /* As a writer has them, words between commas in the order of the signature; NULL. */
+    const char *core_type; /* "aic" or "aiv"; NULL when a manifest does not say */
+    /* For a writer: words between commas in the order of the signature; may be NULL. */
     const char *declared;    /* "in,out,scalar:float32" */
     const char *arg_names;   /* "x,y,scale" */
     const char *object_path; /* the shared object that runs; NULL for a function */
-    /* As a reader gets them. */
+    /* For a reader. */
     size_t signature_count;
     const char *signature[GBX_RUN_KERNEL_SLOTS];  /* as declared: "in", "scalar:float32"... */
-    const char *slot_names[GBX_RUN_KERNEL_SLOTS]; /* by slot of args[]; NULL where not named */
-    /* In run.json alone, and each NULL where it is not known. Copies: to be written, paths below
-     * the dump's directory; read, paths that begin with it. Both are owned by the description. */
+    const char *slot_names[GBX_RUN_KERNEL_SLOTS]; /* by slot of args[]; NULL when unnamed */
+    /* Only in run.json; each may be NULL. Copies: when written, paths below the dump's directory;
+     * when read, paths that begin with it. The description owns both. */
     char *object;
-    gbx_hash128 object_hash;   /* XXH3-128 of the shared object that ran, where there is one */
-    char *source;              /* headers that it includes with "" lie where it finds them */
+    gbx_hash128 object_hash;   /* XXH3-128 of the shared object that ran, if there is one */
+    char *source;              /* its headers included with "" are beside it as before */
     const char *origin;        /* absolute path of the source at the time of the run */
     const char *compile_flags; /* by blanks, as in scene.json */
     const char *link_flags;
 } gbx_run_kernel;
 
 typedef struct gbx_run_argument {
-    const char *name; /* NULL where there is none */
+    const char *name; /* NULL when there is none */
     const char *role; /* "input", "output", "inout" or "scalar" */
-    uint32_t dtype;   /* a writer's, who keeps it elsewhere: of a scalar; 0 where it is not known */
+    uint32_t dtype;   /* only for a writer: dtype of a scalar; 0 when unknown */
 } gbx_run_argument;
 
-/* How it ended; in run.json alone. */
+/* How it ended; only in run.json. */
 typedef struct gbx_run_result {
-    const char *status; /* "running", and nothing else counts; "ok", "failed" */
+    const char *status; /* "running" (then nothing else is valid), "ok", "failed" */
     const char *error;  /* NULL */
     const char *code;   /* of a failure: name of its gbx_code; else NULL */
     uint64_t tasks;
@@ -58,8 +58,8 @@ typedef struct gbx_run_result {
     gbx_dump_totals dump;
 } gbx_run_result;
 
-/* Strings are borrowed by a writer, and live as long as the whole for a reader; those marked so may
- * be NULL. */
+/* For a writer, strings are borrowed; for a reader, they live as long as the struct. Those marked
+ * NULL may be NULL. */
 typedef struct gbx_run_info {
     const char *generator;  /* NULL */
     const char *run_id;     /* NULL */
@@ -78,28 +78,28 @@ typedef struct gbx_run_info {
     size_t kernel_count;
     gbx_run_argument *arguments; /* of the orchestration, tensors first, then scalars */
     size_t argument_count;
-    /* In run.json alone. */
+    /* Only in run.json. */
     const char *command; /* NULL */
     const char *device;  /* "process", "thread" */
     const char
         *scene_path; /* absolute path of the scene's directory at the time of the run; NULL */
-    uint32_t blocks; /* of the chip; 0 where it is not known, like the next two */
+    uint32_t blocks; /* of the chip; 0 when unknown, like the next two */
     uint32_t threads;
     uint64_t gm_bytes;
     gbx_run_result result;
-    /* A reader's own. */
+    /* Only for a reader. */
     char *path; /* of run.json; NULL for a RUN record */
     json_t *document;
 } gbx_run_info;
 
-/* Frees the lists, the paths of copies and what a reader has; takes all zero. */
+/* Frees the lists, the paths of copies and what a reader allocated; may be all zero. */
 void gbx_run_info_free(gbx_run_info *info);
 
 /* NULL for a func_id that is not registered. */
 const gbx_run_kernel *gbx_run_info_kernel(const gbx_run_info *info, uint32_t func_id);
 
-/* The name of a slot of args[] of a task: that of its first kernel, in the order of `func_ids`
- * (AIC, AIV0, AIV1; UINT32_MAX for none), that names it. NULL where none does. */
+/* The name of a slot of args[] of a task, from its first kernel that names it, in the order of
+ * `func_ids` (AIC, AIV0, AIV1; UINT32_MAX for none). NULL when none does. */
 const char *gbx_run_info_slot_name(const gbx_run_info *info, const uint32_t func_ids[3],
                                    uint32_t arg_index);
 
@@ -111,8 +111,8 @@ const char *gbx_run_info_slot_name(const gbx_run_info *info, const uint32_t func
 GBX_MUST_USE gbx_status gbx_run_info_parse(const char *name, const char *text, size_t size,
                                            gbx_run_info *out_info);
 
-/* Reads what DIRECTORY/run.json has beyond the journal, with func_id and name of each kernel. Fails
- * in the same way, and with GBX_NOT_FOUND where there is none. */
+/* Reads what DIRECTORY/run.json adds to the journal, with func_id and name of each kernel. Fails in
+ * the same way, and with GBX_NOT_FOUND when there is none. */
 GBX_MUST_USE gbx_status gbx_run_info_load(const char *directory, gbx_run_info *out_info);
 
 /* What is decided when a run begins. */

@@ -10,7 +10,8 @@ static const char whole[] =
     "{\"generator\": \"g\", \"run\": {\"run_id\": \"r\", \"scene\": \"s\", \"case\": \"c\", "
     "\"platform\": \"p\", \"runtime\": \"t\", \"rank\": 3, \"round\": 4, \"started_at\": \"now\"}, "
     "\"dump_level\": \"stats\", \"has_args\": true, \"filters\": [\"a\", \"b\"], \"kernels\": "
-    "[{\"func_id\": 9, \"name\": \"k\", \"core_type\": \"aic\", \"signature\": [\"scalar\", \"in\", "
+    "[{\"func_id\": 9, \"name\": \"k\", \"core_type\": \"aic\", \"signature\": [\"scalar\", "
+    "\"in\", "
     "\"scalar:int32\", \"inout\", \"out\"], \"arg_names\": [\"n\", \"x\", \"m\", null]}, "
     "{\"func_id\": 2, \"name\": \"l\", \"core_type\": \"aiv\", \"signature\": [\"in\", \"in\", "
     "\"in\"], \"arg_names\": [\"a\", \"b\", \"c\"]}], \"run_args\": [{\"name\": \"x\", \"role\": "
@@ -93,7 +94,8 @@ static const bad_case bad[] = {
     {"{\"generator\": \"g\", \"run\": {\"rank\": -1}}", "run.rank: -1"},
     {KERNEL("\"func_id\": 1024"), "kernels[0].func_id: 1024"},
     {KERNEL("\"func_id\": 1, \"name\": 5"), "kernels[0].name: expected a string"},
-    {KERNEL("\"func_id\": 1, \"name\": \"k\", \"core_type\": \"aix\""), "none of aic, aiv"},
+    {KERNEL("\"func_id\": 1, \"name\": \"k\", \"core_type\": \"aix\""), "unknown value \"aix\"; "
+                                                                        "expected aic or aiv"},
     {KERNEL("\"func_id\": 1, \"name\": \"k\", \"core_type\": \"aiv\", \"signature\": [\"inn\"]"),
      "kernels[0].signature[0]"},
     {KERNEL("\"func_id\": 1, \"name\": \"k\", \"core_type\": \"aiv\", \"signature\": "

@@ -33,7 +33,7 @@ static void normalise(char *path) {
     *out = '\0';
 }
 
-/* "DIRECTORY/NAME", normalised; NULL where it is too long. `name` may be absolute. */
+/* "DIRECTORY/NAME", normalised; NULL when it is too long. `name` may be absolute. */
 static char *join(const char *directory, size_t directory_length, const char *name,
                   size_t name_length) {
     char path[PATH_MAX];
@@ -55,7 +55,7 @@ static char *make_absolute(const char *path) {
 
 /* --- files --- */
 
-/* Takes the path over. */
+/* Takes ownership of the path. */
 static gbx_status add_file(gbx_source_tree *tree, char *path) {
     gbx_status status =
         gbx_read_file(path, MAX_FILE_BYTES, &tree->texts[tree->count], &tree->sizes[tree->count]);
@@ -97,7 +97,7 @@ static void add_included(gbx_source_tree *tree, const char *from, const char *na
     char *path = join(from, directory_length, name, length);
     if (!path || has_file(tree, path) || tree->count == GBX_SOURCE_TREE_FILES)
         free(path);
-    else /* one that cannot be read is not there */
+    else /* one that cannot be read is left out */
         gbx_status_free(add_file(tree, path));
 }
 

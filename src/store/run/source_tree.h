@@ -13,14 +13,13 @@ typedef struct gbx_source_tree {
     char *texts[GBX_SOURCE_TREE_FILES];
     size_t sizes[GBX_SOURCE_TREE_FILES];
     size_t count;
-    size_t root_length; /* of the part of all paths that is the same, with its slash */
+    size_t root_length; /* of the common part of all paths, with its slash */
 } gbx_source_tree;
 
 /*
- * Finds the files by the lines `#include "NAME"` alone, whatever conditions stand around them; a
- * NAME that is not there beside the file that includes it (it may be found by -I, or never be
- * looked for) is left out, as is what exceeds GBX_SOURCE_TREE_FILES. Fails where the source itself
- * cannot be read.
+ * Finds the files only by lines `#include "NAME"`, ignoring conditions around them. Leaves out a
+ * NAME that is not beside the including file (-I may find it, or it may be conditional), and files
+ * beyond GBX_SOURCE_TREE_FILES. Fails when the source itself cannot be read.
  */
 GBX_MUST_USE gbx_status gbx_source_tree_read(const char *path, gbx_source_tree **out_tree);
 void gbx_source_tree_free(gbx_source_tree *tree); /* takes NULL */

@@ -19,7 +19,7 @@ static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal", NULL, NULL}
                                  [GBX_FINDING_FILE] = {"file", NULL, NULL}};
 const gbx_name_set gbx_finding_kinds = {kinds, GBX_FINDING_KIND_COUNT};
 
-/* A copy of a text that may be NULL; notes when memory is out. */
+/* Copies a text that may be NULL; notes when out of memory. */
 static char *copy(gbx_findings *findings, const char *text) {
     char *copied = text ? strdup(text) : NULL;
     findings->has_failed |= text && !copied;

@@ -1,4 +1,4 @@
-/* What is wrong with a dump, one by one. */
+/* A list of what is wrong with a dump. */
 #ifndef GBX_STORE_VERIFY_FINDINGS_H
 #define GBX_STORE_VERIFY_FINDINGS_H
 
@@ -13,30 +13,30 @@
 
 typedef enum gbx_finding_kind {
     GBX_FINDING_JOURNAL = 0,  /* a block or record cannot be read, or the end is missing */
-    GBX_FINDING_COUNT = 1,    /* a total is not what is counted */
-    GBX_FINDING_TASK = 2,     /* what belongs to a task is missing, or there twice */
+    GBX_FINDING_COUNT = 1,    /* a total does not match what is counted */
+    GBX_FINDING_TASK = 2,     /* something of a task is missing or repeated */
     GBX_FINDING_RECORD = 3,   /* parts of a record contradict each other */
     GBX_FINDING_SIZE = 4,     /* of a payload */
-    GBX_FINDING_OFFSET = 5,   /* of a payload: not aligned, or outside of the file */
-    GBX_FINDING_OVERLAP = 6,  /* two payloads share bytes and are not the same */
+    GBX_FINDING_OFFSET = 5,   /* of a payload: not aligned, or outside the file */
+    GBX_FINDING_OVERLAP = 6,  /* two different payloads share bytes */
     GBX_FINDING_HASH = 7,     /* of a payload */
-    GBX_FINDING_MANIFEST = 8, /* a manifest does not say what the journal says */
+    GBX_FINDING_MANIFEST = 8, /* a manifest differs from the journal */
     GBX_FINDING_FILE = 9,     /* a file is missing */
     GBX_FINDING_KIND_COUNT = 10
 } gbx_finding_kind;
 
 extern const gbx_name_set gbx_finding_kinds; /* "journal", "count"... */
 
-/* Which argument a finding is about. */
+/* The argument of a finding. */
 typedef gbx_manifest_place gbx_finding_place;
 
 typedef struct gbx_finding {
     gbx_finding_kind kind;
     bool has_place;
     gbx_finding_place place;
-    char *kernel;   /* of the place; kernels of a mix joined by '+'; NULL where not known */
+    char *kernel;   /* of the place; kernels of a mix joined by '+'; NULL when unknown */
     char *what;     /* "payload_bytes in the END record" */
-    char *expected; /* NULL where `what` says it all */
+    char *expected; /* NULL when `what` says it all */
     char *got;
 } gbx_finding;
 
@@ -44,21 +44,21 @@ typedef struct gbx_findings {
     gbx_finding *items;
     size_t count;
     uint64_t capacity;
-    bool has_failed; /* memory was out for one */
+    bool has_failed; /* out of memory for one of them */
 } gbx_findings;
 
 /* All texts are copied; `place`, `kernel`, `expected` and `got` may be NULL. */
 void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
                       const char *kernel, const char *what, const char *expected, const char *got);
 
-/* The same with numbers, where they differ; nothing where they are equal. */
+/* The same with numbers; adds nothing when they are equal. */
 void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind,
                           const gbx_finding_place *place, const char *kernel, const char *what,
                           uint64_t expected, uint64_t got);
 
 void gbx_findings_free(gbx_findings *findings);
 
-/* The names of the kernels of a task, joined by '+'; "" where the task's record is missing. */
+/* The names of the kernels of a task, joined by '+'; "" when the TASK record is missing. */
 GBX_MUST_USE gbx_status gbx_finding_kernel(gbx_reader *reader, uint64_t task, char *out_text,
                                            size_t capacity);
 

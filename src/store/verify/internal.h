@@ -1,4 +1,4 @@
-/* The two parts of verify.h beside the journal itself: payload and manifests. */
+/* The parts of verify.h other than the journal itself: payload and manifests. */
 #ifndef GBX_STORE_VERIFY_INTERNAL_H
 #define GBX_STORE_VERIFY_INTERNAL_H
 
@@ -8,7 +8,7 @@
 
 enum { GBX_VERIFY_KERNEL_BYTES = 256 }; /* of the names of the kernels of a task */
 
-/* --- verify_payload.c: alignment, place, overlap and hash against what records say --- */
+/* --- verify_payload.c: checks alignment, place, overlap and hash of payload --- */
 
 /* One record with payload. */
 typedef struct gbx_verify_entry {
@@ -28,15 +28,15 @@ typedef struct gbx_verify_list {
 } gbx_verify_list;
 
 /*
- * Whether records are those of our own form, in which payload is aligned and bytes belong to one
- * record, or to several that share all of them. Other tools promise neither.
+ * Whether the records have our own form: payload is aligned, and bytes belong to one record or to
+ * several that share all of them. Other tools promise neither.
  */
 bool gbx_verify_is_own(const gbx_reader *reader);
 
 /*
- * Checks every entry against the file of payload and adds what is wrong to `findings`; sorts the
- * list. Bytes that several records share are read once. Keeps a few MiB of payload in memory. Fails
- * with GBX_IO when the file cannot be read.
+ * Checks every entry against the payload file and adds what is wrong to `findings`; sorts the list.
+ * Shared bytes are read once. Keeps a few MiB of payload in memory. Fails with GBX_IO when the file
+ * cannot be read.
  */
 GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list,
                                            gbx_findings *findings,
@@ -46,10 +46,10 @@ GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *
 /* --- verify_manifest.c --- */
 
 /*
- * Compares every manifest that the run was asked for with what the journal says, entry after entry;
- * what differs goes to `findings`. The layout of the files does not matter, nor do members that are
- * not of this version, or that the version that wrote them did not have. *out_is_missing: a file is
- * not there. Fails with GBX_IO when one cannot be read.
+ * Compares every manifest that the run was asked for with the journal, entry by entry; differences
+ * go to `findings`. Layout does not matter, nor do unknown members or members that the writing
+ * version did not have. *out_is_missing: a file is missing. Fails with GBX_IO when one cannot be
+ * read.
  */
 GBX_MUST_USE gbx_status gbx_verify_manifests(const char *directory, gbx_reader *reader,
                                              gbx_findings *findings,

@@ -14,16 +14,16 @@
 #include "store/verify/internal.h"
 #include "tensor/view.h"
 
-/* What was seen of the task whose records are being walked over. */
+/* What was seen so far of the current task. */
 typedef struct task_check {
     uint64_t task;
     uint64_t task_records;
     uint64_t argument_records;
     uint64_t predecessors;
     uint64_t dispatches;
-    uint64_t executions; /* none in dumps of versions that had no such records */
+    uint64_t executions; /* 0 in dumps of versions without such records */
     uint64_t dones;
-    gbx_record_task about; /* where task_records is not 0 */
+    gbx_record_task about; /* valid if task_records is not 0 */
 } task_check;
 
 typedef struct journal_check {
@@ -33,14 +33,14 @@ typedef struct journal_check {
     gbx_verify_list payloads;
     task_check task;
     bool has_task;
-    bool is_own;         /* the form is ours, as gbx_verify_is_own has it */
-    bool is_ok;          /* the run went well, too: every task has completed */
+    bool is_own;         /* as gbx_verify_is_own says */
+    bool is_ok;          /* the run also went well: every task must have completed */
     gbx_record previous; /* the argument before; type 0 at first */
 } journal_check;
 
 /* --- one argument --- */
 
-/* `head` is a copy: the reader forgets its own. */
+/* `head` is a copy: the reader reuses its own. */
 static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
                               const char *what, const char *expected, const char *got) {
     char kernel[GBX_VERIFY_KERNEL_BYTES];
@@ -106,7 +106,8 @@ static gbx_status check_view(journal_check *check, const gbx_record_tensor *reco
     int64_t first, end;
     if (!gbx_tensor_is_valid(view, &first, &end))
         return add_finding(check, &record->head, GBX_FINDING_RECORD,
-                           "shape, strides and start_offset are those of no tensor", NULL, NULL);
+                           "shape, strides and start_offset do not describe a valid tensor", NULL,
+                           NULL);
     bool is_contiguous = gbx_tensor_is_contiguous(view);
     bool is_said = (record->head.flags & GBX_FLAG_CONTIGUOUS) != 0;
     if (is_contiguous != is_said)
@@ -115,7 +116,7 @@ static gbx_status check_view(journal_check *check, const gbx_record_tensor *reco
     return check_size(check, record, view);
 }
 
-/* Its bytes are looked at later, in the order of the file. */
+/* Its bytes are checked later, in the order of the file. */
 static gbx_status keep_payload(journal_check *check, const gbx_record_tensor *record,
                                uint64_t position) {
     gbx_verify_entry entry = {.offset = record->bin_offset,
@@ -145,8 +146,8 @@ static gbx_status check_tensor(journal_check *check, const gbx_record *head, uin
     }
     if (!(record.head.flags & GBX_FLAG_HAS_HASH)) {
         if (gbx_reader_get_origin(check->reader)->is_journal)
-            return add_finding(check, &record.head, GBX_FINDING_RECORD,
-                               "has payload, but no hash of it", NULL, NULL);
+            return add_finding(check, &record.head, GBX_FINDING_RECORD, "has payload, but no hash",
+                               NULL, NULL);
         ++check->out->unchecked_tensors;
     }
     return keep_payload(check, &record, position);
@@ -182,13 +183,13 @@ static void compare_task(journal_check *check, const char *what, uint64_t expect
     gbx_findings_compare(check->findings, GBX_FINDING_TASK, NULL, NULL, text, expected, got);
 }
 
-/* Of a run that was killed, or that lost records, what belongs to a task may be missing. */
+/* Parts of a task may be missing if the run was killed or lost records. */
 static void end_task(journal_check *check) {
     const task_check *task = &check->task;
     if (!check->has_task)
         return;
     if (task->task_records > 1)
-        compare_task(check, "records of the task itself", 1, task->task_records);
+        compare_task(check, "TASK records", 1, task->task_records);
     if (task->dones > 1)
         compare_task(check, "completions", 1, task->dones);
     if (task->task_records > 0 && task->predecessors > task->about.predecessor_count)
@@ -196,7 +197,7 @@ static void end_task(journal_check *check) {
     if (!check->out->is_strict)
         return;
     if (task->task_records == 0) {
-        compare_task(check, "records of the task itself", 1, 0);
+        compare_task(check, "TASK records", 1, 0);
         return;
     }
     if (task->predecessors < task->about.predecessor_count)
@@ -275,7 +276,7 @@ static void check_totals(gbx_findings *findings, const gbx_record_end *end,
     compare_total(findings, "dropped", end->dropped, counted->dropped);
 }
 
-/* A journal without its end, or with more behind it, and how much of it there is. */
+/* A journal without END, or that cannot be read to its end, and how much of it is readable. */
 static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
     const gbx_reader_extent *extent = gbx_reader_get_extent(reader);
     char what[GBX_STOP_TEXT_BYTES + 160];
@@ -295,9 +296,8 @@ static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
     }
 }
 
-/* --- a manifest alone --- */
+/* --- a manifest without a journal --- */
 
-/* What it says of its entries. */
 static void check_import_totals(gbx_findings *findings, const gbx_reader *reader) {
     const gbx_import_totals *stated = gbx_reader_get_import_totals(reader);
     const gbx_reader_totals *counted = gbx_reader_get_totals(reader);
@@ -361,7 +361,7 @@ static gbx_status verify_open(const char *directory, const gbx_verify_observer *
     return status;
 }
 
-/* A dump that has a manifest alone has nothing to lock: no run writes it. */
+/* A dump with only a manifest has nothing to lock: no run writes it. */
 static gbx_status lock(const char *directory, int *out_fd) {
     char path[PATH_MAX];
     bool is_there = false;

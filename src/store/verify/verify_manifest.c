@@ -1,7 +1,7 @@
 /*
- * The manifests of a dump against its journal: what the journal says is put as the writer puts it,
- * entry by entry, and where the file has the same bytes, nothing needs to be parsed. Where it has
- * others, the values of the fields are compared.
+ * Compares the manifests of a dump with its journal: the writer puts the journal's entries one by
+ * one; where the file has the same bytes, nothing is parsed. Otherwise the values of the fields are
+ * compared.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,20 +27,20 @@ typedef struct manifest_check {
     const char *name;
     gbx_json_file file;
     uint64_t file_bytes;
-    bool is_missing; /* this file, or one before */
+    bool is_missing; /* this file or an earlier one */
 } manifest_check;
 
-/* What an object is compared with: members of the top, or of an entry of a list. */
+/* What an object is compared with: the members of the top or of a list entry. */
 typedef struct object_check {
     const gbx_manifest_field *fields;
     size_t field_count;
-    const char *list;  /* whose entry it is; NULL for the top */
+    const char *list;  /* the list it is an entry of; NULL for the top */
     uint64_t position; /* in it */
     bool has_place;    /* it is about an argument */
     gbx_manifest_place place;
-    uint64_t older;  /* a bit a field of rule LATER: the version that wrote the file had none */
-    bool is_decided; /* an entry told which */
-    char *text;      /* of an entry without them; the caller frees it */
+    uint64_t older;  /* a bit per field of rule LATER: the version that wrote the file lacks it */
+    bool is_decided; /* an entry has decided `older` */
+    char *text;      /* of an entry without those fields; the caller frees it */
     uint64_t capacity;
 } object_check;
 
@@ -50,8 +50,7 @@ static gbx_status fail_memory(void) {
 
 /* --- values --- */
 
-/* Members of objects that are not expected do not count, and a whole number is the same with and
- * without a fraction. */
+/* Ignores unexpected members of objects; a whole number equals itself with a fraction of 0. */
 static bool equals(const json_t *wanted, const json_t *got) {
     if (json_is_number(wanted) && json_is_number(got)) {
         if (json_is_integer(wanted) && json_is_integer(got))
@@ -103,7 +102,7 @@ static gbx_status add_difference(manifest_check *check, const object_check *obje
     return status;
 }
 
-/* Whether a version that wrote the file may have left the field out, as its rule says. */
+/* Whether the version that wrote the file may lack the field, by its rule. */
 static bool may_lack(object_check *object, size_t field) {
     uint64_t bit = UINT64_C(1) << field;
     if (object->fields[field].rule == GBX_RULE_LATER && !object->is_decided)
@@ -111,7 +110,7 @@ static bool may_lack(object_check *object, size_t field) {
     return (object->older & bit) != 0;
 }
 
-/* Every field that is expected; others may be there as well. */
+/* Compares every expected field; others may be present, too. */
 static gbx_status compare_fields(manifest_check *check, object_check *object, json_t *wanted,
                                  json_t *got) {
     for (size_t i = 0; i < object->field_count; ++i) {
@@ -144,8 +143,8 @@ static bool is_older(const object_check *object, const gbx_scan_value *key) {
     return false;
 }
 
-/* An entry as the version wrote it that had not all fields: most of its bytes are the same again.
- */
+/* Removes the fields that an older version lacks, so that most entries have the same bytes
+ * again. */
 static gbx_status leave_out_older(object_check *object, const char **text, size_t *size) {
     gbx_scan scan = gbx_scan_start(*text, *size);
     gbx_scan_value key, value;
@@ -153,7 +152,7 @@ static gbx_status leave_out_older(object_check *object, const char **text, size_
     size_t used = 0;
     GBX_TRY(gbx_array_reserve(&object->text, &object->capacity, *size + 1, "comparing a manifest"));
     if (!gbx_scan_begin(&scan, '{'))
-        return gbx_fail(GBX_INTERNAL, "an entry that was put is no object");
+        return gbx_fail(GBX_INTERNAL, "an entry as it was written is not an object; report this");
     while (gbx_scan_next_member(&scan, &key, &value, &has_one) && has_one) {
         if (is_older(object, &key))
             continue;
@@ -169,7 +168,7 @@ static gbx_status leave_out_older(object_check *object, const char **text, size_
     return NULL;
 }
 
-/* The next entry of the file, with the bytes of `text` or others. */
+/* Compares the next entry of the file with `text`. */
 static gbx_status compare_entry(manifest_check *check, object_check *object, const char *text,
                                 size_t size) {
     json_t *wanted = NULL, *got = NULL;
@@ -198,7 +197,7 @@ static void tell_progress(const manifest_check *check) {
                                      gbx_json_file_offset(&check->file), check->file_bytes);
 }
 
-/* Entries of both, as long as both have some; then how many one has beyond the other. */
+/* Compares entries while both have some, then counts the rest of either. */
 static gbx_status compare_entries(manifest_check *check, gbx_manifest_list list,
                                   object_check *object, uint64_t *out_wanted, uint64_t *out_got) {
     object->has_place = list == GBX_MANIFEST_TENSORS;
@@ -258,7 +257,7 @@ static const gbx_manifest_field *find_list(const object_check *top, const char *
     return NULL;
 }
 
-/* `seen` gathers the members that are compared whole. */
+/* `seen` gathers the members that are compared as one value. */
 static gbx_status take_members(manifest_check *check, const object_check *top, json_t *seen) {
     char key[GBX_JSON_KEY_BYTES];
     bool has_one;
@@ -271,7 +270,7 @@ static gbx_status take_members(manifest_check *check, const object_check *top, j
         const gbx_manifest_field *list = find_list(top, key);
         if (json_object_get(seen, key)) {
             char what[160];
-            snprintf(what, sizeof what, "%s: %s is there twice", check->name, key);
+            snprintf(what, sizeof what, "%s: %s appears twice", check->name, key);
             add_broken(check, what);
             list = NULL;
         }

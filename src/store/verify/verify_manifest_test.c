@@ -92,12 +92,12 @@ static void an_edited_manifest_is_found(void **state) {
         {"\"losses\": [", "\"losses\": [{}", -1, {"entries of losses", "0", "1"}},
         {"]\n}\n", ",{}]\n}\n", -1, {"entries of tensors", "7", "8"}},
         {"]\n}\n", "]\n", -1, {"line", "expected"}},
-        {"]\n}\n", "]\n} more", -1, {"the end of the file is expected"}},
+        {"]\n}\n", "]\n} more", -1, {"expected the end of the file"}},
         {"{\"index\":2", "{\"index\":2 2", -1, {"line"}},
         {"\"schema_version\": 1",
          "\"status\": \"ok\", \"schema_version\": 1",
          -1,
-         {"status is there twice"}},
+         {"status appears twice"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         gbx_verification found;
@@ -152,7 +152,7 @@ static void check_lacks(void (*harm)(made_dump *), gbx_finding_kind kind, const 
     made_remove(&dump);
 }
 
-/* A pipe that nobody writes is no manifest, and nothing to wait for. */
+/* A pipe without a writer is not a manifest, and is not waited for. */
 static void make_pipe(made_dump *made) {
     char path[160];
     remove_manifest(made);
@@ -501,7 +501,7 @@ static void fields_that_the_writing_version_had_are_compared(void **state) {
     made_remove(&dump);
 
     make_with_skipped(); /* sentences are for people */
-    edit(&dump, "tensor_dump.json", "what was told", "whatever was told");
+    edit(&dump, "tensor_dump.json", "the description", "whatever it says");
     assert_int_equal(count_findings(NULL), 0);
     edit(&dump, "tensor_dump.json", "\"task_seq\":1", "\"task_seq\":2");
     assert_int_equal(count_findings("skipped[1].task_seq"), 1);

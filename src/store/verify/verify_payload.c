@@ -12,10 +12,10 @@
 #include "store/payload/payload.h"
 #include "store/verify/internal.h"
 
-/* Of payload read at a time: large for the disk, small enough to be hashed out of the cache. */
+/* Bytes read at a time: many for the disk, few enough to be hashed in the cache. */
 enum { WINDOW_BYTES = 1 << 20 };
 
-/* Payload that was read last. */
+/* The payload read last. */
 typedef struct window {
     gbx_payload_file file;
     uint64_t start;
@@ -64,7 +64,7 @@ static gbx_status fill_window(window *payload, uint64_t offset) {
     return NULL;
 }
 
-/* Of bytes that lie inside of the file. */
+/* Hashes bytes that lie inside the file. */
 static gbx_status hash_range(window *payload, uint64_t offset, uint64_t bytes,
                              gbx_hash128 *out_hash) {
     gbx_hash_state hash;
@@ -114,7 +114,7 @@ static gbx_status check_place(payload_check *check, const gbx_verify_entry *entr
     }
     if (is_inside(check, entry))
         return NULL;
-    snprintf(expected, sizeof expected, "inside of %" PRIu64 " bytes of %.64s",
+    snprintf(expected, sizeof expected, "inside the %" PRIu64 " bytes of %.64s",
              check->payload->file.bytes, name_of(check->payload->file.path));
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, entry->bytes, entry->offset);
     return add_finding(check, entry, GBX_FINDING_OFFSET, "payload", expected, got);
@@ -132,25 +132,24 @@ static gbx_status check_hash(payload_check *check, const gbx_verify_entry *entry
     return add_finding(check, entry, GBX_FINDING_HASH, what, expected, got);
 }
 
-/* Of entries with the same bytes, the first, and no other, stored them. */
+/* Of entries with the same bytes, only the first stored them. */
 static gbx_status check_owner(payload_check *check, const gbx_verify_entry *first, size_t count) {
     char what[128];
     if (first->bytes == 0 || !check->is_own)
         return NULL;
     if (first->is_duplicate)
         return add_finding(check, first, GBX_FINDING_RECORD,
-                           "points at bytes of an earlier record, but no record stored them", NULL,
+                           "refers to bytes of an earlier record, but no record stored them", NULL,
                            NULL);
     for (size_t i = 1; i < count && !first[i].is_duplicate; ++i) {
-        snprintf(what, sizeof what,
-                 "payload at byte %" PRIu64 " is stored by record %" PRIu64 " as well",
+        snprintf(what, sizeof what, "payload at byte %" PRIu64 " is also stored by record %" PRIu64,
                  first->offset, (uint64_t)first->index);
         GBX_TRY(add_finding(check, &first[i], GBX_FINDING_OVERLAP, what, NULL, NULL));
     }
     return NULL;
 }
 
-/* `before` reaches furthest of all that start earlier; NULL for none. */
+/* `before` is the entry that reaches furthest of all that start earlier; NULL for none. */
 static gbx_status check_overlap(payload_check *check, const gbx_verify_entry *before,
                                 const gbx_verify_entry *entry) {
     char what[160];
@@ -215,7 +214,7 @@ static gbx_status check_all(payload_check *check, const gbx_verify_list *list) {
     return NULL;
 }
 
-/* By place; what stored the bytes before what shares them. */
+/* By place; the entry that stored the bytes before those that share them. */
 static int compare_entries(const void *left, const void *right) {
     const gbx_verify_entry *a = left;
     const gbx_verify_entry *b = right;
@@ -228,7 +227,7 @@ static int compare_entries(const void *left, const void *right) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* As compare_entries has it. Almost all differ in their offsets, which the index of a journal sorts
+/* In the order of compare_entries. Almost all offsets differ, and the journal's index sorts those
  * several times as fast as qsort. */
 static gbx_status sort_entries(gbx_verify_list *list) {
     gbx_record_index by_offset = {0};
@@ -270,7 +269,7 @@ static uint64_t count_bytes(const gbx_verify_list *list) {
 
 /* --- the file --- */
 
-/* Nothing is open where there is no such file. */
+/* Nothing is open when there is no such file. */
 static gbx_status open_payload(window *payload, const char *path) {
     gbx_status status = gbx_payload_file_open(&payload->file, path);
     if (status && gbx_status_code(status) == GBX_NOT_FOUND) {

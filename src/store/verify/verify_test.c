@@ -180,7 +180,7 @@ static void damaged_payload_is_found_and_named(void **state) {
          GBX_FINDING_OFFSET,
          6,
          "fold",
-         {"inside of 8255 bytes", "64 bytes at byte 8192"}},
+         {"inside the 8255 bytes", "64 bytes at byte 8192"}},
         {NULL, empty_payload, 5, GBX_FINDING_OFFSET, 0, "scale", {"24 bytes at byte 0"}},
         {point_beyond, NULL, 1, GBX_FINDING_OFFSET, 6, "fold", {"64 bytes at byte 1099511627776"}},
         {point_between,
@@ -197,7 +197,7 @@ static void damaged_payload_is_found_and_named(void **state) {
          6,
          "fold",
          {"64 bytes at byte 64", "24 bytes at byte 64 of record 2"}},
-        {store_twice, NULL, 1, GBX_FINDING_OVERLAP, 3, "fold", {"stored by record 2 as well"}},
+        {store_twice, NULL, 1, GBX_FINDING_OVERLAP, 3, "fold", {"is also stored by record 2"}},
         {share_nothing, NULL, 1, GBX_FINDING_RECORD, 4, "fold", {"no record stored them"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
@@ -298,7 +298,7 @@ static void records_that_contradict_themselves_are_found(void **state) {
         {shorten, NULL, 1, GBX_FINDING_SIZE, 0, "scale", {"bin_size", "24", "20"}},
         {claim_truncated, NULL, 1, GBX_FINDING_SIZE, 4, "fold", {"truncated", "less than 4", "4"}},
         {claim_no_payload, NULL, 1, GBX_FINDING_SIZE, 6, "fold", {"without payload", "0", "64"}},
-        {claim_no_hash, NULL, 1, GBX_FINDING_RECORD, 0, "scale", {"no hash"}},
+        {claim_no_hash, NULL, 1, GBX_FINDING_RECORD, 0, "scale", {"has payload, but no hash"}},
         {claim_contiguous,
          NULL,
          1,
@@ -306,7 +306,7 @@ static void records_that_contradict_themselves_are_found(void **state) {
          4,
          "fold",
          {"is_contiguous", "false", "true"}},
-        {start_before, NULL, 1, GBX_FINDING_RECORD, 0, "scale", {"no tensor"}},
+        {start_before, NULL, 1, GBX_FINDING_RECORD, 0, "scale", {"do not describe a valid tensor"}},
         {swap_stage, NULL, 1, GBX_FINDING_RECORD, 2, "scale", {"stage of an input"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
@@ -396,20 +396,14 @@ static void wrong_counts_are_found(void **state) {
          NULL,
          {"task 1: predecessors", "0", "1"}},
         {repeat_argument, NULL, 1, GBX_FINDING_TASK, 4, "fold", {"recorded twice"}},
-        {lose_task,
-         NULL,
-         1,
-         GBX_FINDING_TASK,
-         -1,
-         NULL,
-         {"task 0: records of the task itself", "1", "0"}},
+        {lose_task, NULL, 1, GBX_FINDING_TASK, -1, NULL, {"task 0: TASK records", "1", "0"}},
         {lose_done, NULL, 2, GBX_FINDING_TASK, -1, NULL, {"task 0: completions", "1", "2"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         check_damage(&cases[i]);
 }
 
-/* What the dump tells to be lost is not missed; what it does tell has to add up. */
+/* Recorded losses are not missed; what is recorded must add up. */
 static void lose_task_and_tell(made_dump *made) {
     lose_task(made);
     gbx_record_end end = *(gbx_record_end *)made_record(made, MADE_END);
@@ -424,7 +418,7 @@ static void lose_task_and_tell(made_dump *made) {
     made->block_ends[made->block_count - 1] = made->count;
 }
 
-static void losses_that_are_told_are_not_wrong(void **state) {
+static void recorded_losses_are_not_wrong(void **state) {
     (void)state;
     gbx_verification found;
     make(lose_task_and_tell, NULL);
@@ -492,8 +486,8 @@ static void a_journal_that_cannot_be_read_is_a_failure(void **state) {
     gbx_verification found;
     make(NULL, NULL);
     made_flip(&dump, "tensor_dump.rec", dump.block_starts[0] + 50, 0x01);
-    assert_fails(gbx_dump_verify(dump.directory, NULL, &found), GBX_BAD_FORMAT,
-                 "no block that can be read", "block 0 do not match");
+    assert_fails(gbx_dump_verify(dump.directory, NULL, &found), GBX_BAD_FORMAT, "no readable block",
+                 "block 0 do not match");
     made_cut(&dump, "tensor_dump.rec", 64);
     assert_fails(gbx_dump_verify(dump.directory, NULL, &found), GBX_BAD_FORMAT, "the file ends");
     made_cut(&dump, "tensor_dump.rec", 0);
@@ -509,7 +503,7 @@ static void a_journal_that_cannot_be_read_is_a_failure(void **state) {
     made_remove(&dump);
 }
 
-static void a_run_that_goes_on_is_told(void **state) {
+static void a_run_that_goes_on_is_reported(void **state) {
     (void)state;
     gbx_verification found;
     char path[160];
@@ -518,14 +512,14 @@ static void a_run_that_goes_on_is_told(void **state) {
     int writer = open(path, O_WRONLY);
     assert_int_equal(flock(writer, LOCK_EX), 0);
     assert_fails(gbx_dump_verify(dump.directory, NULL, &found), GBX_UNSUPPORTED, "is being written",
-                 "wait until it has ended");
+                 "wait until it ends");
     close(writer);
     assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
     gbx_verification_free(&found);
     made_remove(&dump);
 }
 
-/* --- a manifest alone --- */
+/* --- a manifest without a journal --- */
 
 static void take_journal_away(made_dump *made) {
     char path[160];
@@ -649,10 +643,10 @@ int main(void) {
         cmocka_unit_test(large_payload_is_hashed_in_pieces),
         cmocka_unit_test(records_that_contradict_themselves_are_found),
         cmocka_unit_test(wrong_counts_are_found),
-        cmocka_unit_test(losses_that_are_told_are_not_wrong),
+        cmocka_unit_test(recorded_losses_are_not_wrong),
         cmocka_unit_test(a_broken_journal_is_found_and_the_rest_is_read),
         cmocka_unit_test(a_journal_that_cannot_be_read_is_a_failure),
-        cmocka_unit_test(a_run_that_goes_on_is_told),
+        cmocka_unit_test(a_run_that_goes_on_is_reported),
         cmocka_unit_test(a_manifest_alone_is_verified),
         cmocka_unit_test(a_dump_of_another_tool_is_verified_as_far_as_it_tells),
     };

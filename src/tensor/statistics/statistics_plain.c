@@ -89,11 +89,11 @@ static ALWAYS_INLINE void take_integers(gbx_statistics_state *state, const unsig
 /* --- codes of at most 8 bits: how often is each there? --- */
 
 /* A float, but for its sum. False where it has none: NaN and infinity. */
-static bool count_float(gbx_statistics_state *state, unsigned code, uint64_t times) {
-    const gbx_float_codes codes = gbx_float_codes_of(state->dtype);
-    const uint64_t all = codes.sign | (codes.sign - 1);
-    const uint64_t magnitude = code & ~codes.sign,
-                   key = code ^ (code & codes.sign ? all : codes.sign);
+static ALWAYS_INLINE bool count_float(gbx_statistics_state *state, unsigned code, uint64_t times,
+                                      uint32_t dtype) {
+    const gbx_float_codes codes = gbx_float_codes_of(dtype);
+    const uint64_t magnitude = code & ~codes.sign;
+    const uint64_t key = code ^ (code & codes.sign ? codes.sign | (codes.sign - 1) : codes.sign);
     if (magnitude > codes.infinity) {
         state->nan_count += times;
         return false;
@@ -108,36 +108,40 @@ static bool count_float(gbx_statistics_state *state, unsigned code, uint64_t tim
     return true;
 }
 
-static void take_float8(gbx_statistics_state *state, unsigned code, uint64_t times) {
-    const gbx_float8_units units = gbx_float8_units_of(state->dtype);
+static ALWAYS_INLINE void add_units(gbx_statistics_state *state, unsigned code, uint64_t times,
+                                    uint32_t dtype) {
+    const gbx_float8_units units = gbx_float8_units_of(dtype);
     const unsigned upper = code >> 4 & 7;
-    if (!count_float(state, code, times))
-        return;
     uint64_t low = (upper == 0 ? units.small : units.other)[code & 15];
     int64_t sum = (int64_t)(times * (low << upper * units.step));
     state->part_low += code & 0x80 ? -sum : sum;
 }
 
-static void take_small_integer(gbx_statistics_state *state, unsigned code, uint64_t times) {
-    uint64_t key = code ^ gbx_integer_flip_of(state->dtype);
+static ALWAYS_INLINE void take_small_integer(gbx_statistics_state *state, unsigned code,
+                                             uint64_t times, uint32_t dtype) {
+    uint64_t key = code ^ gbx_integer_flip_of(dtype);
     gbx_statistics_take_range(state, key, key);
     state->zero_count += code == 0 ? times : 0;
     state->part_low += (int64_t)(key * times);
 }
 
-static void take_code(gbx_statistics_state *state, unsigned code, uint64_t times) {
-    switch ((gbx_statistics_kind)gbx_dtype_table[state->dtype].statistics) {
+/* Sums of 4-bit floats are exact in any lane; those of 8 bits are taken in order, by take_sums. */
+static ALWAYS_INLINE void take_code(gbx_statistics_state *state, unsigned code, uint64_t times,
+                                    uint32_t dtype) {
+    switch ((gbx_statistics_kind)gbx_dtype_table[dtype].statistics) {
     case GBX_STATISTICS_FLOAT8:
-        take_float8(state, code, times);
+        if (count_float(state, code, times, dtype))
+            add_units(state, code, times, dtype);
         break;
     case GBX_STATISTICS_INTEGERS:
-        take_small_integer(state, code, times);
+        take_small_integer(state, code, times, dtype);
         break;
     case GBX_STATISTICS_BOOLS:
-        take_small_integer(state, code != 0, times);
+        take_small_integer(state, code != 0, times, dtype);
         break;
     case GBX_STATISTICS_CODES:
-        count_float(state, code, times);
+        if (count_float(state, code, times, dtype) && gbx_dtype_table[dtype].bits < 8)
+            state->sums[0] += (double)times * gbx_dtype_to_f64(dtype, code);
         break;
     case GBX_STATISTICS_FLOAT32: /* more than a byte */
     case GBX_STATISTICS_FLOAT16:
@@ -147,68 +151,56 @@ static void take_code(gbx_statistics_state *state, unsigned code, uint64_t times
     }
 }
 
-static void take_byte(gbx_statistics_state *state, unsigned byte, uint64_t times) {
-    if (gbx_dtype_table[state->dtype].bits == 8) {
-        take_code(state, byte, times);
+static ALWAYS_INLINE void take_byte(gbx_statistics_state *state, unsigned byte, uint64_t times,
+                                    uint32_t dtype) {
+    if (gbx_dtype_table[dtype].bits == 8) {
+        take_code(state, byte, times, dtype);
         return;
     }
-    take_code(state, byte & 15, times);
-    take_code(state, byte >> 4, times);
+    take_code(state, byte & 15, times, dtype);
+    take_code(state, byte >> 4, times, dtype);
 }
 
 /* Four counters of each byte, so that one does not wait for the other. */
-static void take_many_bytes(gbx_statistics_state *state, const unsigned char *elements,
-                            size_t count) {
+static ALWAYS_INLINE void take_many_bytes(gbx_statistics_state *state,
+                                          const unsigned char *elements, size_t count,
+                                          uint32_t dtype) {
     uint32_t times[4][256] = {{0}};
     for (size_t i = 0; i < count; ++i)
         ++times[i % 4][elements[i]];
     for (unsigned byte = 0; byte < 256; ++byte) {
         uint32_t sum = times[0][byte] + times[1][byte] + times[2][byte] + times[3][byte];
         if (sum > 0)
-            take_byte(state, byte, sum);
+            take_byte(state, byte, sum, dtype);
     }
 }
 
-static void take_bytes(gbx_statistics_state *state, const unsigned char *elements, size_t count) {
+static ALWAYS_INLINE void take_bytes(gbx_statistics_state *state, const unsigned char *elements,
+                                     size_t count, uint32_t dtype) {
     if (count >= GBX_STATISTICS_GROUP)
-        take_many_bytes(state, elements, count);
+        take_many_bytes(state, elements, count, dtype);
     else
         for (size_t i = 0; i < count; ++i)
-            take_byte(state, elements[i], 1);
-}
-
-/* --- floats of at most 8 bits whose sums are kept in lanes --- */
-
-static double finite_value(uint32_t dtype, unsigned code) {
-    double value = gbx_dtype_to_f64(dtype, code);
-    return isfinite(value) ? value : 0.0;
-}
-
-/* Of two in a byte the sum: of 4 bits sums are exact, whichever lane they are in. */
-static double value_of_byte(uint32_t dtype, unsigned byte) {
-    double value = finite_value(dtype, byte);
-    return gbx_dtype_table[dtype].bits < 8 ? value + finite_value(dtype, byte >> 4) : value;
-}
-
-static void take_codes(gbx_statistics_state *state, const unsigned char *elements, size_t count,
-                       uint32_t dtype) {
-    take_bytes(state, elements, count);
-    if (count < GBX_STATISTICS_GROUP) {
-        for (size_t i = 0; i < count; ++i)
-            state->sums[i % GBX_STATISTICS_LANES] += value_of_byte(dtype, elements[i]);
-        return;
-    }
-    double values[256];
-    for (unsigned byte = 0; byte < 256; ++byte)
-        values[byte] = value_of_byte(dtype, byte);
-    for (size_t i = 0; i < count; ++i)
-        state->sums[i % GBX_STATISTICS_LANES] += values[elements[i]];
+            take_byte(state, elements[i], 1, dtype);
 }
 
 void gbx_statistics_take_half(gbx_statistics_state *state, unsigned char byte) {
-    take_code(state, byte & 15, 1);
-    if (gbx_dtype_table[state->dtype].statistics == GBX_STATISTICS_CODES)
-        state->sums[0] += finite_value(state->dtype, byte & 15);
+    take_code(state, byte & 15, 1, state->dtype);
+}
+
+/* Of 8-bit floats whose range is too wide for an exact sum, in lanes. */
+static void take_sums(gbx_statistics_state *state, const unsigned char *elements, size_t count) {
+    double values[256];
+    bool is_known[256] = {false};
+    for (size_t i = 0; i < count; ++i) {
+        const unsigned code = elements[i];
+        if (!is_known[code]) {
+            const double value = gbx_dtype_to_f64(state->dtype, code);
+            values[code] = isfinite(value) ? value : 0.0;
+            is_known[code] = true;
+        }
+        state->sums[i % GBX_STATISTICS_LANES] += values[code];
+    }
 }
 
 /* --- one function for each dtype, for which it is a constant --- */
@@ -216,11 +208,13 @@ void gbx_statistics_take_half(gbx_statistics_state *state, unsigned char byte) {
 static ALWAYS_INLINE void take_elements(gbx_statistics_state *state, const unsigned char *elements,
                                         size_t count, uint32_t dtype) {
     const unsigned bits = gbx_dtype_table[dtype].bits;
-    if (gbx_dtype_table[dtype].statistics == GBX_STATISTICS_CODES)
-        take_codes(state, elements, count, dtype);
-    else if (bits <= 8)
-        take_bytes(state, elements, count);
-    else if (gbx_dtype_table[dtype].class == GBX_CLASS_FLOAT)
+    if (bits <= 8)
+        take_bytes(state, elements, count, dtype);
+    if (bits == 8 && gbx_dtype_table[dtype].statistics == GBX_STATISTICS_CODES)
+        take_sums(state, elements, count);
+    if (bits <= 8)
+        return;
+    if (gbx_dtype_table[dtype].class == GBX_CLASS_FLOAT)
         take_floats(state, elements, count, dtype);
     else
         take_integers(state, elements, count, dtype, bits / 8);
