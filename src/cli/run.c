@@ -46,15 +46,11 @@ static void read_filter(struct argp_state *state, const gbx_option *option, cons
     line->filters[(*count)++] = text;
 }
 
-static const char *const cases[] = {"all", NULL};
-static const char *const devices[] = {"process", "thread", NULL};
-static const char *const builds[] = {"concurrent", "sequential", NULL};
-
 static const gbx_option options[] = {
     {"case", "NAME",
      .help = "The case to run; may be repeated; all: every case (default: the first)",
-     GBX_STORE(CUSTOM, command_line, case_names), .read = read_case, .choices = cases,
-     .may_repeat = true},
+     GBX_STORE(CUSTOM, command_line, case_names), .read = read_case,
+     .choices = (const char *const[]){"all", NULL}, .may_repeat = true},
     {"platform", "NAME", .letter = 'p', .help = "a2a3sim (default) or a5sim",
      .manual = "See glassbox-platforms(1).", GBX_STORE(CHOICE, command_line, platform),
      .choice_name = gbx_platform_name},
@@ -68,10 +64,12 @@ static const gbx_option options[] = {
      .max = GBX_MAX_AICPU_THREADS},
     {"device", "WHERE",
      .help = "Run the chip as a process (default), or as thread: inside this one",
-     GBX_STORE(CHOICE, command_line, run.chip.device), .choices = devices},
+     GBX_STORE(CHOICE, command_line, run.chip.device),
+     .choices = (const char *const[]){"process", "thread", NULL}},
     {"build", "HOW",
      .help = "aicpu_build_graph: concurrent (default), or sequential: run tasks once all are built",
-     GBX_STORE(CHOICE, command_line, run.call.build), .choices = builds},
+     GBX_STORE(CHOICE, command_line, run.call.build),
+     .choices = (const char *const[]){"concurrent", "sequential", NULL}},
     {"window", "N", .help = "tensormap_and_ringbuffer: tasks at a time (default 16384)",
      GBX_STORE(INTEGER, command_line, run.call.window), .min = 1, .max = GBX_MAX_WINDOW},
     {"gm", "SIZE", .help = "Global memory of the chip: 512M, 4G... (default 8G)",

@@ -213,13 +213,7 @@ typedef struct introduced {
 } introduced;
 
 typedef struct introduced_row {
-    const char *task;
-    const char *kernel;
-    const char *arg;
-    const char *wrong;
-    const char *worst;
-    const char *expected;
-    const char *got;
+    const char *task, *kernel, *arg, *wrong, *worst, *expected, *got;
 } introduced_row;
 
 static const gbx_field introduced_fields[] = {

@@ -36,14 +36,8 @@ typedef struct row {
     bool has_bad;
     const char *why; /* of the first difference */
     /* For people: */
-    const char *task_text;
-    const char *arg;
-    const char *dtype;
-    const char *shape;
-    const char *bad;
+    const char *task_text, *arg, *dtype, *shape, *bad, *note, *place;
     const char *how; /* see form_text */
-    const char *note;
-    const char *place;
 } row;
 
 #define METRIC(member, kind, key, heading, ...)                                                    \
@@ -167,15 +161,9 @@ static void fill_row(const gbx_diff_report *report, const gbx_diff_record *recor
 
 /* --- texts --- */
 
-static const char *task_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    if (!entry->task)
-        return gbx_text_format(t, "%" PRIu64, entry->head->task);
-    return gbx_text_task(t, reader, entry->head->task, entry->task->task_id);
-}
-
 /* "task 3, kernel add, arg 1 y" */
 static const char *place_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    return gbx_text_format(t, "task %s, kernel %s, arg %s", task_text(t, reader, entry),
+    return gbx_text_format(t, "task %s, kernel %s, arg %s", gbx_text_task_of(t, reader, entry),
                            gbx_text_kernel(t, reader, entry->task),
                            gbx_text_arg(t, entry->head->arg_index, entry->arg_name));
 }
@@ -258,7 +246,7 @@ static gbx_status read_again(const gbx_diff_report *report, const gbx_diff_recor
     }
     fill_row(report, &r, out_row);
     const gbx_entry *entry = find_shown(report, &r, &reader);
-    out_row->task_text = task_text(t, reader, entry);
+    out_row->task_text = gbx_text_task_of(t, reader, entry);
     out_row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
     out_row->dtype = gbx_dtype_name(entry->dtype);
     out_row->shape = gbx_text_shape(t, entry);
@@ -357,7 +345,7 @@ static gbx_status graph_text(const gbx_diff_report *report, const gbx_diff_resul
         if (indices[i] == GBX_DIFF_NONE)
             continue;
         GBX_TRY(gbx_entries_at(dumps[i]->entries, indices[i], &entry));
-        task = task ? task : task_text(t, dumps[i]->reader, &entry);
+        task = task ? task : gbx_text_task_of(t, dumps[i]->reader, &entry);
         kernels[i] = gbx_text_kernel(t, dumps[i]->reader, entry.task);
     }
     const char *where = kernels[0] ? "A" : "B";

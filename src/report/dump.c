@@ -23,22 +23,18 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
     const gbx_reader_totals *totals = gbx_reader_get_totals(dump->reader);
     uint64_t readable = totals->records + totals->in_flight;
     gbx_texts texts = {0};
+    const char *advice =
+        "the block has its checksum, so it was written like this: a newer glassbox may read it";
     if (extent->stop == GBX_STOP_END)
         return NULL;
-    if (!gbx_reader_stop_is_damage(extent->stop))
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the block has its "
-                        "checksum, so it was written like this: a newer glassbox may read it",
-                        gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
-                        extent->file_bytes, extent->stop_text);
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the %s before it %s "
-                    "readable: glassbox recover %s keeps %s",
+    if (gbx_reader_stop_is_damage(extent->stop))
+        advice = gbx_text_format(
+            &texts, "the %s before it %s readable: glassbox recover %s keeps %s",
+            gbx_text_counted(&texts, readable, "record"), gbx_text_verb(readable, "is", "are"),
+            dump->directory, gbx_text_verb(readable, "it", "them"));
+    return gbx_fail(GBX_BAD_FORMAT, "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; %s",
                     gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
-                    extent->file_bytes, extent->stop_text,
-                    gbx_text_counted(&texts, readable, "record"),
-                    gbx_text_verb(readable, "is", "are"), dump->directory,
-                    gbx_text_verb(readable, "it", "them"));
+                    extent->file_bytes, extent->stop_text, advice);
 }
 
 static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
@@ -115,11 +111,6 @@ const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const
 
 /* --- names --- */
 
-/* Longer names are cut. */
-static const char *cut_name(gbx_texts *texts, const char *name) {
-    return gbx_text_cut(texts, name, GBX_MAX_KERNEL_NAME);
-}
-
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
                             const gbx_record_task *task) {
     const gbx_run_info *run = gbx_reader_run(reader);
@@ -129,7 +120,7 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
         if (func_id == GBX_NO_KERNEL)
             continue;
         const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
-        const char *name = kernel ? cut_name(texts, kernel->name)
+        const char *name = kernel ? gbx_text_cut(texts, kernel->name, GBX_MAX_KERNEL_NAME)
                                   : gbx_text_format(texts, "func %" PRIu32, func_id);
         text = text ? gbx_text_join(texts, text, "+", name) : name;
     }
@@ -143,9 +134,15 @@ const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t t
     return gbx_text_format(texts, "0x%" PRIx64, task_id);
 }
 
+const char *gbx_text_task_of(gbx_texts *texts, const gbx_reader *reader, const gbx_entry *entry) {
+    uint64_t task = entry->head->task;
+    return gbx_text_task(texts, reader, task, entry->task ? entry->task->task_id : task);
+}
+
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name) {
     const char *number = gbx_text_number(texts, slot);
-    return name ? gbx_text_join(texts, number, " ", cut_name(texts, name)) : number;
+    return name ? gbx_text_join(texts, number, " ", gbx_text_cut(texts, name, GBX_MAX_KERNEL_NAME))
+                : number;
 }
 
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
@@ -220,19 +217,4 @@ void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char
     for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
         print_finding(sink, &findings->items[i]);
     gbx_sink_more(sink, "  ", findings->count, LINES_MAX, more);
-}
-
-static const gbx_field finding_fields[] = {
-    GBX_FIELD(gbx_finding, kind, NAME, "kind", NULL, .names = &gbx_finding_kinds),
-    GBX_FIELD_IF(gbx_finding, has_place, place.index, NUMBER, "index", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.task, NUMBER, "task_seq", NULL),
-    GBX_FIELD(gbx_finding, kernel, STRING, "kernel", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.arg_index, NUMBER, "arg_index", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.stage, NAME, "stage", NULL, .names = &gbx_stages),
-    GBX_FIELD(gbx_finding, what, STRING, "what", NULL),
-    GBX_FIELD(gbx_finding, expected, STRING, "expected", NULL),
-    GBX_FIELD(gbx_finding, got, STRING, "got", NULL)};
-
-void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings) {
-    gbx_json_put_rows(json, key, GBX_ROWS(finding_fields, findings->items, findings->count));
 }

@@ -31,10 +31,7 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
  * `more`, where they are and a newline. */
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);
 
-/* A key and an array of objects. */
-void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings);
-
-/* --- names; in the sink's texts, not escaped --- */
+/* --- names; in the sink's texts, not escaped; those longer than GBX_MAX_KERNEL_NAME are cut --- */
 
 /* "softmax", for a mix "matmul+add", "func 3" where the dump has no names. */
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
@@ -43,6 +40,7 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
 /* "42", or "0x2a" where the dump does not number its tasks: what --task takes. */
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
                           uint64_t task_id);
+const char *gbx_text_task_of(gbx_texts *texts, const gbx_reader *reader, const gbx_entry *entry);
 
 /* "2 scores", or only the slot. */
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name);

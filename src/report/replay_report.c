@@ -403,11 +403,10 @@ static gbx_status print_text(gbx_sink *sink, const gbx_replay_result *result, co
             sink,
             GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row),
             1));
-    if (sums.not_written > 0 && result->dispatch < 0)
-        gbx_sink_print(sink,
-                       "not compared: %s that the kernel does not write; there the dump holds what "
-                       "was in memory before\n",
-                       gbx_text_counted(&sink->texts, sums.not_written, "element"));
+    if (result->dispatch < 0)
+        gbx_sink_count(sink, "not compared: ", sums.not_written, "element",
+                       " that the kernel does not write; there the dump holds what was in memory "
+                       "before");
     /* Where the same bits come out whatever the outputs held before, but not those of the dump. */
     if (result->verdict == GBX_REPLAY_DIFFERS && sums.unstable == 0)
         gbx_sink_print(sink,

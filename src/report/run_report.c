@@ -124,7 +124,6 @@ typedef struct output_row {
     const char *name;
     bool is_compared; /* what was not compared is null, not right */
     bool is_ok;
-    bool is_bad;
     gbx_comparison comparison;
     gbx_tensor tensor;
     char hash[GBX_HASH_TEXT_BYTES];
@@ -136,8 +135,8 @@ static const gbx_field output_fields[] = {
     GBX_FIELD_IF(output_row, is_compared, comparison.max_abs, F64, "max_abs", NULL),
     GBX_FIELD_IF(output_row, is_compared, comparison.max_rel, F64, "max_rel", NULL),
     GBX_FIELD_IF(output_row, is_compared, comparison.mismatches, COUNT, "mismatches", NULL),
-    GBX_FIELD_IF(output_row, is_bad, comparison.first_bad.index, INDEX, "first_bad", NULL,
-                 .with = offsetof(output_row, tensor)),
+    GBX_FIELD_IF(output_row, comparison.mismatches, comparison.first_bad.index, INDEX, "first_bad",
+                 NULL, .with = offsetof(output_row, tensor)),
     GBX_FIELD(output_row, hash, TEXT, "hash", NULL)};
 
 static gbx_status make_output(const void *outputs, uint64_t number, void *out_row) {
@@ -146,7 +145,6 @@ static gbx_status make_output(const void *outputs, uint64_t number, void *out_ro
     *row = (output_row){.name = output->arg->name,
                         .is_compared = output->is_compared,
                         .is_ok = output->comparison.mismatches == 0,
-                        .is_bad = output->is_compared && output->comparison.mismatches > 0,
                         .comparison = output->comparison,
                         .tensor = output->arg->tensor};
     gbx_hash_format(output->hash, row->hash);

@@ -334,10 +334,6 @@ const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text
     return sink->has_colour ? gbx_text_format(&sink->texts, "%s%s\x1b[0m", colour, text) : text;
 }
 
-bool gbx_sink_has_failed(const gbx_sink *sink) {
-    return ferror(sink->out);
-}
-
 gbx_status gbx_sink_write(void *context, const void *bytes, size_t size) {
     gbx_sink *sink = context;
     if (fwrite(bytes, 1, size, sink->out) == size && fflush(sink->out) == 0)

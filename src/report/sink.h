@@ -127,9 +127,6 @@ void gbx_sink_more(gbx_sink *sink, const char *before, uint64_t all, uint64_t sh
 #define GBX_YELLOW "\x1b[33m"
 const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text);
 
-/* Whether writing has failed, so that a long loop can stop. */
-bool gbx_sink_has_failed(const gbx_sink *sink);
-
 /* Writes bytes, all of them and at once, to `sink`, a gbx_sink; fails with GBX_IO. */
 GBX_MUST_USE gbx_status gbx_sink_write(void *sink, const void *bytes, size_t size);
 

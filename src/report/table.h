@@ -16,9 +16,6 @@ typedef enum gbx_field_kind {
     /* Numbers, which stand on the right: */
     GBX_FIELD_COUNT,   /* an unsigned integer of any width; in tables with commas */
     GBX_FIELD_NUMBER,  /* the same without commas: tasks, slots, rounds */
-    GBX_FIELD_I64,     /* int64_t */
-    GBX_FIELD_WIDE,    /* uint64_t: a number, in JSON a string from 2^53 on */
-    GBX_FIELD_HEX,     /* uint64_t: an address, an id or raw bits; in JSON a string */
     GBX_FIELD_F64,     /* double: in tables 5 digits, in JSON exact */
     GBX_FIELD_NS,      /* uint64_t: a time; in JSON nanoseconds */
     GBX_FIELD_ELEMENT, /* uint64_t: raw bits of a value whose dtype, a uint32_t, is at `with` */
@@ -31,6 +28,9 @@ typedef enum gbx_field_kind {
     GBX_FIELD_SHAPE,  /* gbx_tensor: its shape */
     GBX_FIELD_INDEX,  /* uint64_t: row-major number of an element of the gbx_tensor at `with` */
     /* Only in JSON: */
+    GBX_FIELD_I64,    /* int64_t */
+    GBX_FIELD_WIDE,   /* uint64_t: a number, a string from 2^53 on */
+    GBX_FIELD_HEX,    /* uint64_t: a string of an address, an id or raw bits */
     GBX_FIELD_OBJECT, /* a struct: an object on one line, with what `members` says of it */
 } gbx_field_kind;
 

@@ -169,6 +169,17 @@ static gbx_status print_text(gbx_sink *sink, const gbx_verification *v, const ch
 
 /* --- JSON --- */
 
+static const gbx_field finding_fields[] = {
+    GBX_FIELD(gbx_finding, kind, NAME, "kind", NULL, .names = &gbx_finding_kinds),
+    GBX_FIELD_IF(gbx_finding, has_place, place.index, NUMBER, "index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.task, NUMBER, "task_seq", NULL),
+    GBX_FIELD(gbx_finding, kernel, STRING, "kernel", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.arg_index, NUMBER, "arg_index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.stage, NAME, "stage", NULL, .names = &gbx_stages),
+    GBX_FIELD(gbx_finding, what, STRING, "what", NULL),
+    GBX_FIELD(gbx_finding, expected, STRING, "expected", NULL),
+    GBX_FIELD(gbx_finding, got, STRING, "got", NULL)};
+
 static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const char *directory) {
     gbx_json_writer *json = gbx_sink_json_begin(sink);
     const gbx_reader_totals *totals = gbx_reader_get_totals(v->reader);
@@ -189,7 +200,7 @@ static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const ch
     gbx_json_put_u64(json, "tensors_without_hash", v->unchecked_tensors);
     gbx_json_put_u64(json, "newer_records", gbx_reader_get_extent(v->reader)->newer_count);
     gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(v->reader)->is_journal);
-    gbx_findings_put_json(json, "bad", &v->findings);
+    gbx_json_put_rows(json, "bad", GBX_ROWS(finding_fields, v->findings.items, v->findings.count));
     gbx_json_put_rows(json, "losses",
                       GBX_ROWS_MADE(loss_fields, (&(const gap_list){v->reader, GBX_LIST_LOSSES}),
                                     gbx_reader_list_count(v->reader, GBX_LIST_LOSSES), read_gap,

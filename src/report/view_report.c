@@ -18,11 +18,6 @@
 
 /* --- texts --- */
 
-static const char *task_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    return gbx_text_task(t, reader, entry->head->task,
-                         entry->task ? entry->task->task_id : entry->head->task);
-}
-
 static bool has_flag(const gbx_entry *entry, unsigned flag) {
     return entry->head->flags & flag;
 }
@@ -53,52 +48,39 @@ static const char *extreme_text(gbx_texts *t, uint32_t dtype, uint64_t bits) {
 
 /* --- the list --- */
 
-enum { BATCH_MAX = 4096, HASH_SHOWN = 8 };
+enum { BATCH_MAX = 4096, HASH_SHOWN = 8, STATISTICS_COUNT = 5 };
 
-/* The texts of statistics; "-" where there are none. */
 typedef struct list_row {
-    uint64_t index;
-    const char *task;
-    const char *kernel;
-    uint32_t stage;
-    uint32_t role;
-    const char *arg;
-    uint32_t dtype;
-    const char *shape;
-    bool has_payload;
-    uint64_t bytes;
+    gbx_entry entry;
+    uint32_t stage, role;
+    const char *task, *kernel, *arg, *shape, *bytes, *note;
+    const char *statistics[STATISTICS_COUNT]; /* min, max, mean, NaN, infinities */
     char hash[GBX_VALUE_TEXT_BYTES];
-    const char *min;
-    const char *max;
-    const char *mean;
-    const char *nan;
-    const char *inf;
-    const char *note;
 } list_row;
 
 #define COLUMN(member, kind, heading, ...)                                                         \
     GBX_FIELD(list_row, member, kind, NULL, heading, __VA_ARGS__)
 #define FIRST_COLUMNS                                                                              \
-    COLUMN(index, NUMBER, "INDEX"), COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),   \
+    COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
+        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
         COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
         COLUMN(stage, NAME, "STAGE", .names = &gbx_stages, .leaves = 5),                           \
         COLUMN(role, NAME, "ROLE", .names = &gbx_roles, .leaves = 2),                              \
         COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
-        COLUMN(dtype, DTYPE, "DTYPE", .leaves = 4),                                                \
+        COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 4),                                          \
         COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
-        GBX_FIELD_IF(list_row, has_payload, bytes, NUMBER, NULL, "BYTES", .absent = "-",           \
-                     .leaves = 3),                                                                 \
+        COLUMN(bytes, STRING, "BYTES", .is_right = true, .leaves = 3),                             \
         COLUMN(hash, TEXT, "HASH", .leaves = 1)
 #define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 9)
 
 static const gbx_field columns[] = {FIRST_COLUMNS, LAST_COLUMN};
 static const gbx_field columns_with_statistics[] = {
     FIRST_COLUMNS,
-    COLUMN(min, STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
-    COLUMN(max, STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
-    COLUMN(mean, STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
-    COLUMN(nan, STRING, "NAN", .is_right = true),
-    COLUMN(inf, STRING, "INF", .is_right = true, .leaves = 12),
+    COLUMN(statistics[0], STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[1], STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[3], STRING, "NAN", .is_right = true),
+    COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 12),
     LAST_COLUMN};
 
 typedef struct listing {
@@ -136,28 +118,25 @@ static gbx_status read_batch(listing *l, uint64_t row) {
     return NULL;
 }
 
-static gbx_status fill_row(listing *l, uint64_t number, gbx_entry *out_entry, list_row *out_row) {
+static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
     gbx_texts *t = l->texts;
-    gbx_entry *entry = out_entry;
+    gbx_entry *entry = &row->entry;
     GBX_TRY(gbx_entries_at(l->entries, l->indices[number], entry));
-    out_row->index = entry->index;
-    out_row->task = task_text(t, gbx_entries_reader(l->entries), entry);
-    out_row->kernel = kernel_text(l, entry->task);
-    out_row->stage = entry->head->stage;
-    out_row->role = entry->head->role;
-    out_row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
-    out_row->dtype = entry->dtype;
-    out_row->shape = gbx_text_shape(t, entry);
-    out_row->has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
-    out_row->bytes = out_row->has_payload ? entry->tensor->bin_size : 0;
-    out_row->note = note_text(t, entry);
-    out_row->min = out_row->max = out_row->mean = out_row->nan = out_row->inf = "-";
-    /* The text of a hash begins with its high word. */
-    if (entry->tensor && has_flag(entry, GBX_FLAG_HAS_HASH))
-        gbx_put_hex_digits(out_row->hash, entry->tensor->hash_high);
+    bool has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
+    row->task = gbx_text_task_of(t, gbx_entries_reader(l->entries), entry);
+    row->kernel = kernel_text(l, entry->task);
+    row->stage = entry->head->stage;
+    row->role = entry->head->role;
+    row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
+    row->shape = gbx_text_shape(t, entry);
+    row->bytes = has_payload ? gbx_text_number(t, entry->tensor->bin_size) : "-";
+    row->note = note_text(t, entry);
+    if (entry->tensor &&
+        has_flag(entry, GBX_FLAG_HAS_HASH)) /* its text begins with the high word */
+        gbx_put_hex_digits(row->hash, entry->tensor->hash_high);
     else
-        memcpy(out_row->hash, "-", sizeof "-");
-    out_row->hash[HASH_SHOWN] = '\0';
+        memcpy(row->hash, "-", sizeof "-");
+    row->hash[HASH_SHOWN] = '\0';
     return NULL;
 }
 
@@ -165,10 +144,10 @@ static gbx_status fill_row(listing *l, uint64_t number, gbx_entry *out_entry, li
 static gbx_status measure_row(const void *context, uint64_t number, void *out_row) {
     listing *l = *(listing *const *)context;
     list_row *row = out_row;
-    gbx_entry entry;
-    GBX_TRY(fill_row(l, number, &entry, row));
-    row->min = row->max = row->mean = "";
-    row->nan = row->inf = gbx_text_number(l->texts, gbx_entry_numel(&entry));
+    GBX_TRY(fill_row(l, number, row));
+    const char *most = gbx_text_number(l->texts, gbx_entry_numel(&row->entry));
+    for (size_t i = 0; i < STATISTICS_COUNT; ++i)
+        row->statistics[i] = i < 3 ? "" : most;
     return NULL;
 }
 
@@ -176,18 +155,18 @@ static gbx_status make_row(const void *context, uint64_t number, void *out_row) 
     listing *l = *(listing *const *)context;
     gbx_texts *t = l->texts;
     list_row *row = out_row;
-    gbx_entry entry;
     if (l->summaries && number >= l->end)
         GBX_TRY(read_batch(l, number));
-    GBX_TRY(fill_row(l, number, &entry, row));
-    const gbx_entry_summary *summary = l->summaries ? &l->summaries[number - l->begin] : NULL;
-    if (!summary || !summary->is_there)
+    GBX_TRY(fill_row(l, number, row));
+    if (!l->summaries)
         return NULL;
-    row->min = extreme_text(t, entry.dtype, summary->statistics.min_bits);
-    row->max = extreme_text(t, entry.dtype, summary->statistics.max_bits);
-    row->mean = gbx_text_short(t, summary->statistics.mean);
-    row->nan = gbx_text_number(t, summary->statistics.nan_count);
-    row->inf = gbx_text_number(t, summary->statistics.inf_count);
+    const gbx_entry_summary *summary = &l->summaries[number - l->begin];
+    const gbx_statistics *s = summary->is_there ? &summary->statistics : NULL;
+    row->statistics[0] = s ? extreme_text(t, row->entry.dtype, s->min_bits) : "-";
+    row->statistics[1] = s ? extreme_text(t, row->entry.dtype, s->max_bits) : "-";
+    row->statistics[2] = s ? gbx_text_short(t, s->mean) : "-";
+    row->statistics[3] = s ? gbx_text_number(t, s->nan_count) : "-";
+    row->statistics[4] = s ? gbx_text_number(t, s->inf_count) : "-";
     return NULL;
 }
 
@@ -240,7 +219,8 @@ enum {
 /* "entry 17: task 3 (0x0000000000000003), kernel add, after_completion, out, arg 2 c" */
 static void print_place(gbx_sink *sink, const gbx_reader *reader, const gbx_entry *entry) {
     gbx_texts *t = &sink->texts;
-    gbx_sink_print(sink, "entry %" PRIu64 ": task %s", entry->index, task_text(t, reader, entry));
+    gbx_sink_print(sink, "entry %" PRIu64 ": task %s", entry->index,
+                   gbx_text_task_of(t, reader, entry));
     if (entry->task && (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ))
         gbx_sink_print(sink, " (0x%016" PRIx64 ")", entry->task->task_id);
     gbx_sink_print(sink, ", kernel %s, %s, %s, arg %s\n",
