@@ -274,13 +274,6 @@ gbx_status gbx_payload_copy(const gbx_reader *reader, uint64_t offset, uint64_t 
     return NULL;
 }
 
-void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]) {
-    gbx_tensor view = {0};
-    if (entry->tensor)
-        gbx_record_view(entry->tensor, &view);
-    gbx_compare_index(&view, element, out_index);
-}
-
 /* --- what a dump is sure to hold --- */
 
 /* Whether a filter, such as "kernel=softmax*,stage=after", selects only complete tasks. */

@@ -50,9 +50,6 @@ uint64_t gbx_entries_position(const gbx_entries *entries, uint64_t index);
 /* Elements of the shape, 1 for a scalar; UINT64_MAX if the count overflows. */
 uint64_t gbx_entry_numel(const gbx_entry *entry);
 
-/* The index along each dimension of the element with a row-major number; none for a scalar. */
-void gbx_entry_index(const gbx_entry *entry, uint64_t element, int64_t out_index[GBX_MAX_DIMS]);
-
 /* Bytes of payload in the file, overwritten or not; 0 for a scalar or without payload. */
 uint64_t gbx_entry_stored_bytes(const gbx_entry *entry);
 

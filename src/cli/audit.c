@@ -14,8 +14,7 @@ static void on_progress(void *context, uint64_t done, uint64_t all) {
 
 static gbx_status audit_dump(const gbx_opened_dump *dump, gbx_audit *out_audit) {
     gbx_task_graph *graph = NULL;
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "reading the graph");
+    gbx_progress *progress = gbx_progress_start("reading the graph");
     gbx_status status = gbx_task_graph_create(dump->reader, &graph);
     if (!status)
         status =
