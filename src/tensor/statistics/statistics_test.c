@@ -453,8 +453,8 @@ static void extreme_sums_are_exact(void **state) {
     }
 }
 
-/* The order that the header tells, so that figures can be had again elsewhere. */
-static void floats_are_summed_in_the_order_that_is_told(void **state) {
+/* The order that the header gives: the figures can be computed again elsewhere. */
+static void floats_are_summed_in_the_documented_order(void **state) {
     (void)state;
     const uint32_t dtypes[] = {GBX_FLOAT32, GBX_FLOAT16, GBX_BFLOAT16, GBX_FLOAT64,
                                GBX_FLOAT8_E8M0};
@@ -564,7 +564,7 @@ int main(void) {
         cmocka_unit_test(random_payloads),
         cmocka_unit_test(large_payloads),
         cmocka_unit_test(extreme_sums_are_exact),
-        cmocka_unit_test(floats_are_summed_in_the_order_that_is_told),
+        cmocka_unit_test(floats_are_summed_in_the_documented_order),
         cmocka_unit_test(packed_rows_of_odd_length),
         cmocka_unit_test(values_of_the_mx_floats),
         cmocka_unit_test(bool_is_zero_or_not),
