@@ -26,11 +26,12 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
     if (extent->stop == GBX_STOP_END)
         return NULL;
     if (!gbx_reader_stop_is_damage(extent->stop))
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the block has its "
-                        "checksum, so it was written like this: a newer glassbox may read it",
-                        gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
-                        extent->file_bytes, extent->stop_text);
+        return gbx_fail(
+            GBX_BAD_FORMAT,
+            "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the checksum of "
+            "the block matches, so it was written like this: a newer glassbox may read it",
+            gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
+            extent->file_bytes, extent->stop_text);
     return gbx_fail(GBX_BAD_FORMAT,
                     "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the %s before it %s "
                     "readable: glassbox recover %s keeps %s",
