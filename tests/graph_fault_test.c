@@ -150,7 +150,7 @@ static void test_orchestration_that_never_ends(void **state) {
 
 static void test_orchestration_that_ends_its_thread(void **state) {
     check_orchestration(*state, ORCHESTRATION_THREAD_EXIT, GBX_DEVICE_FAULT,
-                        "ended the thread it ran on (pthread_exit)");
+                        "ended its thread: pthread_exit; it must return instead");
 }
 
 int main(void) {
