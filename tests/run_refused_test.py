@@ -76,7 +76,7 @@ def broken_scenes():
     for name, says in (("fortran", "the elements are in Fortran order; C order is expected"),
                        ("big", "the elements are big-endian (>f4); little-endian ones are expected"),
                        ("shaped", "shape (8, 4); (4, 8) is expected"), ("typed", "elements of <f8; <f4 is expected for float32"),
-                       ("short", "124 bytes of elements, but its header tells of 128"),
+                       ("short", "124 bytes of elements, but its header requires 128"),
                        ("third", ".npy version 3.0; 1.0 or 2.0 is expected"),
                        ("records", "an array of records; one of numbers is expected")):
         yield "npy_" + name, changed(from_file, (file, name + ".npy")), f"args[0].file: DIR/{name}.npy: {says}"

@@ -231,7 +231,7 @@ static gbx_status measure(const char *path, FILE *file, gbx_npy_header *header) 
     uint64_t there = (uint64_t)ftello(file) - header->data_offset;
     if (!fits || bytes != there)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: %" PRIu64 " bytes of elements, but its header tells of %" PRIu64, path,
+                        "%s: %" PRIu64 " bytes of elements, but its header requires %" PRIu64, path,
                         there, fits ? bytes : UINT64_MAX);
     if (fseeko(file, (off_t)header->data_offset, SEEK_SET) != 0)
         return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
@@ -406,7 +406,7 @@ size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shap
     return START_BYTES + used;
 }
 
-/* Row by row, for those of packed elements start at a byte. */
+/* Row by row, because rows of packed elements start at a byte. */
 static bool write_rows(FILE *file, uint32_t to, const gbx_tensor *tensor,
                        const unsigned char *bytes) {
     static _Thread_local double values[CONVERTED_ELEMENTS];

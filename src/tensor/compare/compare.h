@@ -14,7 +14,7 @@
 /*
  * Two elements are near when |got - want| <= atol + rtol * |want|, or when at most `ulp` values of
  * the dtype lie from one to the other. Zeros are equal whatever their signs, infinities equal
- * themselves alone, and NaN equals NaN unless is_strict_nan. Where one of two is NaN, or an
+ * only themselves, and NaN equals NaN unless is_strict_nan. Where one of two is NaN, or an
  * infinity that the other is not, they are not near, whatever the tolerance. A tolerance that is
  * negative or NaN is 0, one that is infinite is DBL_MAX. Bools are zero or not, whatever their
  * bits.
@@ -26,7 +26,7 @@ typedef struct gbx_tolerance {
     bool is_strict_nan;
 } gbx_tolerance;
 
-/* What outputs of a dtype may be off by where nobody says: 0 for integers and bool. */
+/* The tolerance for outputs of a dtype if none is given: 0 for integers and bool. */
 gbx_tolerance gbx_tolerance_default(uint32_t dtype);
 
 typedef struct gbx_compared_element {

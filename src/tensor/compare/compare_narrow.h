@@ -19,7 +19,7 @@ typedef struct limit {
 } limit;
 
 /*
- * What floats are enough to tell: a difference below a floor is less than what it stands for, one
+ * What floats can decide: a difference below a floor is less than what it stands for, one
  * above a ceiling is more, by more than floats are off. Differences below FLT_MIN are exact, and
  * bounds there rounded to the same multiples: those that are not below stay so.
  *
@@ -212,7 +212,7 @@ VECTOR_INLINE void judge(totals *t, limits *l, const gbx_compare_rule *rule,
     }
 }
 
-/* Whether one of those in `lanes` may be an extreme, or floats do not tell that it is beyond its
+/* Whether one of those in `lanes` may be an extreme, or floats cannot decide that it exceeds its
  * tolerance. */
 VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const narrow_elements *e,
                            unsigned lanes, floats lowered, floats relative) {
@@ -227,7 +227,7 @@ VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const 
     return (lanes & hard) != 0;
 }
 
-/* Those that floats tell to be near and no extremes are done. */
+/* Elements that floats show to be near, and not extremes, are done. */
 VECTOR_INLINE void sift(totals *t, limits *l, const gbx_compare_rule *rule,
                         const narrow_elements *e, size_t index, unsigned unequal,
                         gbx_compare_block *block) {

@@ -138,7 +138,7 @@ INLINE void take_pairs(const gbx_compare_rule *rule, const chunk *c, bool is_flo
     *out_block = kept;
 }
 
-/* Finite numbers that are all equal have sums alone. */
+/* Finite numbers that are all equal only add to the sums. */
 static bool take_same(const chunk *c, gbx_compare_block *block) {
     bool is_finite = true;
     for (size_t i = 0; i < c->count; ++i)
