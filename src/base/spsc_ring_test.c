@@ -111,7 +111,8 @@ static void capacity_one_moves_batches_one_by_one(void **state) {
     assert_memory_equal(got, items, sizeof items);
 }
 
-/* Each field in turn gets values a wild peer may leave; the slots have guards at both sides. */
+/* Each field in turn gets values that a broken peer may leave; the slots have guards on both
+ * sides. */
 static void scribbled_ring_stays_within_its_slots(void **state) {
     (void)state;
     static const uint64_t wild[] = {
@@ -152,7 +153,7 @@ static void count_shows_a_scribbled_ring(void **state) {
     assert_int_equal(gbx_spsc_count(&ring), UINT64_MAX);
 }
 
-/* The remembered position of the other side is read anew when it cannot be. */
+/* The cached position of the other side is read again when it cannot be right. */
 static void scribbled_memory_of_the_other_side_heals(void **state) {
     (void)state;
     gbx_spsc_ring ring;
