@@ -268,7 +268,7 @@ def test_order(root):
     check("an inout is told once", pair("inout", 1, time=12, is_inout=True), [(*early, True, True)])
     for name, times, sentence in (("before", (10, 30), "this time it was read before that was written"),
                                   ("after", (30, 10), "this time it was read after that had been written"),
-                                  ("meanwhile", (10, 12), "whether it read the old bytes cannot be told")):
+                                  ("meanwhile", (10, 12), "unclear whether it read the old bytes")):
         made = Recorded(root / f"read_{name}", runtime="host_build_graph")
         for task, use in enumerate((made.read, made.write)):
             made.time = times[task] - 10

@@ -9,11 +9,11 @@ import math
 import numpy as np
 
 from command_support import check, glassbox
-from dump_encoder import STAGES, number
-from view_support import decode, decode_int4, element_bytes, is_float
+from dump_encoder import PACKED, STAGES, number
+from view_support import decode, decode_packed, element_bytes, is_float, unpack
 
 TOLERANCES = {"float32": (1e-5, 1e-6), "float16": (1e-3, 1e-4), "bfloat16": (1e-2, 1e-3), "float64": (1e-12, 1e-14),
-              "float8_e4m3": (0.125, 0.0625), "float8_e5m2": (0.125, 0.0625)}
+              "float8_e4m3": (0.125, 0.0625), "float8_e5m2": (0.125, 0.0625), "float4_e2m1": (0.25, 0.25)}
 
 
 class Source:
@@ -40,7 +40,9 @@ class Source:
         if entry["kind"] == "scalar":
             data = int(entry["bits"], 16).to_bytes(8, "little")[:element_bytes(name)]
         if name == "int4":
-            return decode_int4(data, entry["shape"])[:entry["numel"]]
+            return decode_packed(name, data, entry["shape"])[:entry["numel"]]
+        if name in PACKED:
+            return unpack(data, entry["shape"])[:entry["numel"]]
         width = element_bytes(name)
         return np.frombuffer(data[:len(data) // width * width], f"u{width}")
 
@@ -54,7 +56,9 @@ def steps(name, a, b):
     kind = object if element_bytes(name) == 8 else np.int64
     if not is_float(name):
         return np.abs(values_of(name, a).astype(kind) - values_of(name, b).astype(kind))
-    sign = 1 << (8 * a.itemsize - 1)
+    if name == "float8_e8m0":
+        return np.abs(a.astype(kind) - b.astype(kind))
+    sign = 8 if name in PACKED else 1 << (8 * a.itemsize - 1)
     keys = [np.where(codes & sign, -1, 1).astype(kind) * (codes & (sign - 1)).astype(kind) for codes in (a, b)]
     return np.abs(keys[0] - keys[1])
 

@@ -11,6 +11,9 @@ import numpy as np
 DTYPES = ("none", "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32",
           "int64", "uint64", "bool", "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1", "float8_e8m0")
 PACKED = ("int4", "float4_e2m1")
+# Values by code, as OCP MX defines them; all are float32.
+MX_VALUES = {"float4_e2m1": np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32),
+             "float8_e8m0": np.array([2.0**(code - 127) for code in range(255)] + [np.nan], np.float32)}
 ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
 SUBTASKS = ("aic", "aiv0", "aiv1")

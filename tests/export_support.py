@@ -9,11 +9,12 @@ import sys
 
 import numpy as np
 
-from dump_encoder import (COMPLETE, CONTIGUOUS, DTYPES, HASH, HEADER, NO_KERNEL, PAYLOAD, ROLES, STAGES, block, record,
+from dump_encoder import (COMPLETE, CONTIGUOUS, DTYPES, HASH, HEADER, MX_VALUES, NO_KERNEL, PACKED, PAYLOAD, ROLES, STAGES, block, record,
                           text_record, xxhash)
 
 GLASSBOX = os.path.abspath(sys.argv[1])
-RAW = {"bfloat16": np.uint16, "float8_e4m3": np.uint8, "float8_e5m2": np.uint8, "int4": np.uint8}
+RAW = {"bfloat16": np.uint16, "float8_e4m3": np.uint8, "float8_e5m2": np.uint8, "int4": np.uint8,
+       "float4_e2m1": np.uint8, "float8_e8m0": np.uint8}
 SHORT = {"input": "in", "output": "out", "inout": "inout", "before_dispatch": "before", "after_completion": "after"}
 SIMPLER_FIELDS = ["task_id", "func_id", "arg_index", "role", "stage", "kind", "dtype", "value", "is_contiguous", "shape",
                   "strides", "start_offset", "numel", "bin_offset", "bin_size", "truncated", "overwritten"]
@@ -52,17 +53,20 @@ def float8(code, exponent_bits, fraction_bits, bias, has_infinity):
 
 
 def unpacked(raw, shape):
-    """int4: two a byte, low half first; rows begin with a byte."""
+    """Codes, two a byte, low half first; rows begin with a byte."""
     columns = shape[-1] if shape else 1
     rows = np.frombuffer(raw, np.uint8).reshape(-1, (columns + 1) // 2)
-    halves = np.stack([rows & 15, rows >> 4], axis=-1).reshape(len(rows), -1)[:, :columns].astype(np.int8)
-    return np.where(halves > 7, halves - 16, halves).astype(np.int8).reshape(shape)
+    return np.stack([rows & 15, rows >> 4], axis=-1).reshape(len(rows), -1)[:, :columns].reshape(shape)
 
 
 def values(dtype, raw, shape):
     """The exact values, as float64, or as integers where the dtype is one."""
+    if dtype in MX_VALUES:
+        codes = unpacked(raw, shape) if dtype in PACKED else np.frombuffer(raw, np.uint8).reshape(shape)
+        return MX_VALUES[dtype].astype(np.float64)[codes]
     if dtype == "int4":
-        return unpacked(raw, shape)
+        halves = unpacked(raw, shape).astype(np.int8)
+        return np.where(halves > 7, halves - 16, halves).astype(np.int8)
     if dtype == "bfloat16":
         with np.errstate(invalid="ignore"):
             flat = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
@@ -81,7 +85,7 @@ def as_numpy(dtype, raw, shape):
     if dtype not in RAW:
         return values(dtype, raw, shape)
     flat = np.frombuffer(raw, RAW[dtype])
-    return flat.reshape([*shape[:-1], (shape[-1] + 1) // 2]) if dtype == "int4" and shape else flat.reshape(shape)
+    return flat.reshape([*shape[:-1], (shape[-1] + 1) // 2]) if dtype in PACKED and shape else flat.reshape(shape)
 
 
 def converted(exact, dtype):
@@ -108,6 +112,8 @@ def reads_back(numbers, exact, dtype):
         return [int(x) for x in numbers] == [int(x) for x in exact.ravel().tolist()]
     if dtype not in RAW:
         return same(np.array(numbers, np.float64).astype(dtype).reshape(exact.shape), exact)
+    if dtype in MX_VALUES:
+        return same(np.array(numbers, np.float32).reshape(exact.shape), exact.astype(np.float32))
     codes = np.arange(128 if RAW[dtype] == np.uint8 else 32768).astype(RAW[dtype])
     known = values(dtype, codes.tobytes(), codes.shape)
     known = known[np.isfinite(known)]  # positive, in the order of their codes
@@ -140,7 +146,7 @@ class Dump:
         offset = len(self.payload)
         self.payload += (raw or b"") + bytes(-len(raw or b"") % 64)
         value = xxhash.XXH3_128bits(raw or b"", len(raw or b""))
-        has_gaps = dtype == "int4" and len(shape) > 1 and shape[-1] % 2 == 1 and math.prod(shape[:-1]) > 1
+        has_gaps = dtype in PACKED and len(shape) > 1 and shape[-1] % 2 == 1 and math.prod(shape[:-1]) > 1
         flags |= (0 if has_gaps else CONTIGUOUS) | (0 if raw is None else PAYLOAD | HASH)
         strides = [int(np.prod(shape[d + 1:], dtype=np.int64)) for d in range(len(shape))]
         body = struct.pack(f"<5Qq{2 * len(shape)}q", 0x7E9000000000, offset if raw else 0, len(raw or b""), value.low,
@@ -153,7 +159,7 @@ class Dump:
         task_id = self.task(task)
         self.records.append(record(6, task, arg=arg, dtype=DTYPES.index(dtype), body=struct.pack("<Q", bits)))
         size = np.dtype(RAW.get(dtype, dtype)).itemsize
-        bits &= 15 if dtype == "int4" else -1  # the rest of the word does not count
+        bits &= 15 if dtype in PACKED else -1  # the rest of the word does not count
         self.entries.append((f"task_{task_id}_before_in{arg}", dtype, (), struct.pack("<Q", bits)[:size]))
 
     def write(self):

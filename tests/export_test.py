@@ -18,7 +18,7 @@ import zipfile
 
 import numpy as np
 
-from dump_encoder import DTYPES, IN_FLIGHT, STAGES, TRUNCATED, record, xxhash
+from dump_encoder import DTYPES, IN_FLIGHT, PACKED, STAGES, TRUNCATED, record, xxhash
 from export_support import (RAW, SHORT, SIMPLER_FIELDS, Dump, as_numpy, check, converted, counts, glassbox, leftovers,
                             other_dump, other_entry, reads_back, same, values)
 
@@ -94,7 +94,7 @@ def manifest_entries(directory):
         name = f"task_{t['task_id']}_{SHORT[t['stage']]}_{SHORT[t['role']]}{t['arg_index']}"
         raw = payload[t["bin_offset"]:t["bin_offset"] + t["bin_size"]]
         if t["kind"] == "scalar":
-            bits = int(t["bits"], 16) & (15 if t["dtype"] == "int4" else -1)
+            bits = int(t["bits"], 16) & (15 if t["dtype"] in PACKED else -1)
             raw = struct.pack("<Q", bits)[:np.dtype(RAW.get(t["dtype"], t["dtype"])).itemsize]
         yield t, (name, t["dtype"], tuple(t["shape"]), raw)
 
@@ -122,7 +122,7 @@ def check_simpler(root, directory, name):
         if t["kind"] == "scalar" and t["dtype"] in ("int64", "uint64"):
             expected["value"] = int(t["value"])
         check("a dtype in upper case", a["dtype"].isupper())
-        named = {"FP8E4M3FN": "float8_e4m3", "FP8E5M2": "float8_e5m2"}.get(a["dtype"], a["dtype"].lower())
+        named = {"FP8E4M3FN": "float8_e4m3", "FP8E5M2": "float8_e5m2", "FLOAT4E2M1": "float4_e2m1", "FP8E8M0": "float8_e8m0"}.get(a["dtype"], a["dtype"].lower())
         got = {**{k: v for k, v in a.items() if k != "bin_offset"}, "dtype": named}
         check("an entry of args", got == expected, f"{got} {expected}")
         check("order of the fields", [k for k in a if k != "bin_offset"] == [k for k in kept if k in a], list(a))
@@ -256,9 +256,9 @@ def strange_names(root):
 # --- dtypes ---
 
 def all_codes(dtype):
-    if dtype == "int4":
+    if dtype in PACKED:
         return bytes(range(256)) + bytes(range(40)), (8, 73)
-    if dtype in ("float8_e4m3", "float8_e5m2", "int8", "uint8"):
+    if dtype in ("float8_e4m3", "float8_e5m2", "float8_e8m0", "int8", "uint8"):
         return bytes(range(256)), (4, 8, 8)
     if dtype in ("bfloat16", "float16", "int16", "uint16"):
         return np.arange(65536, dtype=np.uint16).tobytes(), (64, 1024)

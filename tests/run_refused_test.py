@@ -72,13 +72,13 @@ def broken_scenes():
     file = arg + ["file"]
     from_file = (arg + ["fill"], "file")
     yield "no_file", changed(from_file), 'args[0]: "file" is missing'
-    yield "npy", changed(from_file, (file, "golden.c")), "args[0].file: DIR/golden.c: this is no .npy file"
-    for name, says in (("fortran", "the elements are in Fortran order; C order is expected"),
-                       ("big", "the elements are big-endian (>f4); little-endian ones are expected"),
-                       ("shaped", "shape (8, 4); (4, 8) is expected"), ("typed", "elements of <f8; <f4 is expected for float32"),
-                       ("short", "124 bytes of elements, but its header requires 128"),
-                       ("third", ".npy version 3.0; 1.0 or 2.0 is expected"),
-                       ("records", "an array of records; one of numbers is expected")):
+    yield "npy", changed(from_file, (file, "golden.c")), "args[0].file: DIR/golden.c: not a .npy file"
+    for name, says in (("fortran", "the elements are in Fortran order; expected C order"),
+                       ("big", "the elements are big-endian (>f4); expected little-endian"),
+                       ("shaped", "shape (8, 4); expected (4, 8)"), ("typed", "elements of <f8; expected <f4 for float32"),
+                       ("short", "124 bytes of elements, but its header says 128"),
+                       ("third", ".npy version 3.0; expected 1.0 or 2.0"),
+                       ("records", "an array of records; expected an array of numbers")):
         yield "npy_" + name, changed(from_file, (file, name + ".npy")), f"args[0].file: DIR/{name}.npy: {says}"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from array_text_numpy_test import ExactDigits, FORMATS, numpy_text, truncated_text
 from command_support import ENVIRONMENT, check, glassbox, on_terminal
-from dump_encoder import DTYPES, integer_number, float_number
+from dump_encoder import DTYPES, MX_VALUES, PACKED, integer_number, float_number
 
 NARROW = ("bfloat16", "float8_e4m3", "float8_e5m2")
 COLOUR = re.compile("\x1b\\[[0-9]*m")
@@ -42,13 +42,15 @@ def digits_of(name):
 
 
 def element_bytes(name):
-    """1 for int4, too."""
-    known = {"bfloat16": 2, "float8_e4m3": 1, "float8_e5m2": 1, "int4": 1}
+    """1 for packed elements, too."""
+    known = {"bfloat16": 2, "float8_e4m3": 1, "float8_e5m2": 1, "int4": 1, "float4_e2m1": 1, "float8_e8m0": 1}
     return known.get(name) or np.dtype(name).itemsize
 
 
 def decode(name, data):
-    """Elements of bytes; bfloat16 as float32, float8 as float64."""
+    """Elements of bytes; bfloat16 and the MX floats as float32, float8 as float64. Of 4 bits a byte is one code."""
+    if name in MX_VALUES:
+        return MX_VALUES[name][np.frombuffer(data, np.uint8)]
     if name == "bfloat16":
         return (np.frombuffer(data, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
     if name.startswith("float8"):
@@ -58,22 +60,29 @@ def decode(name, data):
     return np.frombuffer(data, name)
 
 
-def decode_int4(data, shape):
-    """Two a byte, the low half first, rows of whole bytes; what is stored of it."""
+def unpack(data, shape):
+    """Codes, two a byte, the low half first, rows of full bytes; what is stored of them."""
     codes = np.frombuffer(data, np.uint8)
-    halves = np.stack([codes & 15, codes >> 4], axis=-1).reshape(-1).astype(np.int8)
+    halves = np.stack([codes & 15, codes >> 4], axis=-1).reshape(-1)
     row = shape[-1] if shape else 1
     width = (row + 1) // 2 * 2
     kept = [halves[i:i + width][:row] for i in range(0, len(halves), width or 1)]
-    values = np.concatenate(kept) if kept else halves
+    return np.concatenate(kept) if kept else halves
+
+
+def decode_packed(name, data, shape):
+    codes = unpack(data, shape)
+    if name in MX_VALUES:
+        return MX_VALUES[name][codes]
+    values = codes.astype(np.int8)
     return np.where(values > 7, values - 16, values).astype(np.int8)
 
 
 def stored_values(entry, payload):
     """Of a tensor: the elements that are there whole, flat."""
     data = bytes(payload[entry["bin_offset"]:entry["bin_offset"] + entry["bin_size"]])
-    if entry["dtype"] == "int4":
-        return decode_int4(data, entry["shape"])
+    if entry["dtype"] in PACKED:
+        return decode_packed(entry["dtype"], data, entry["shape"])
     width = element_bytes(entry["dtype"])
     return decode(entry["dtype"], data[:len(data) // width * width])
 
@@ -93,7 +102,8 @@ def array_text(entry, values, is_full=False):
 
 def scalar_array(entry):
     data = int(entry["bits"], 16).to_bytes(8, "little")[:element_bytes(entry["dtype"])]
-    return decode_int4(data, ())[:1] if entry["dtype"] == "int4" else decode(entry["dtype"], data)
+    name = entry["dtype"]
+    return decode_packed(name, data, ())[:1] if name in PACKED else decode(name, data)
 
 
 def element_text(name, value):
@@ -112,6 +122,8 @@ def is_float(name):
 
 def smallest_normal(name):
     """Below it are the subnormal numbers of a dtype."""
+    if name in MX_VALUES:
+        return {"float4_e2m1": 1, "float8_e8m0": 0}[name]
     if name in FORMATS:
         return 2.0 ** (1 - FORMATS[name][2])
     return float(np.finfo(name).tiny)
@@ -128,7 +140,7 @@ def sum_of_lanes(values):
 
 
 def mean_of(name, values, finite):
-    if name.startswith("float8"):
+    if name in ("float8_e4m3", "float8_e5m2", "float4_e2m1"):
         return float(sum(map(Fraction, finite.tolist()), Fraction(0))) / len(finite)
     if is_float(name):
         return sum_of_lanes(values.astype(np.float64)) / len(finite)

@@ -19,8 +19,8 @@ import numpy as np
 
 import terminals
 from command_support import ENVIRONMENT, check, counts, glassbox
-from dump_encoder import DTYPES, IN_FLIGHT, Dump, number
-from view_support import (COLOUR, HEADINGS, array_text, bytes_text, cut_text, decode, decode_int4, element_bytes, head_line,
+from dump_encoder import DTYPES, IN_FLIGHT, PACKED, Dump, number
+from view_support import (COLOUR, HEADINGS, array_text, bytes_text, cut_text, decode, decode_packed, element_bytes, head_line,
                           kernel_text, matches, name_text, note_text, pad, row_cells, scalar_array, short_number, shown_text,
                           sort_entries, statistics, statistics_line, statistics_member, stored_values, table_lines,
                           table_widths, text_width, view, view_on_terminal)
@@ -101,7 +101,7 @@ def add_dtypes(dump, rng):
         dump.task(task, (0, None, None), time=10 * task)
         if task % 3:
             dump.execution(task, 0, 0, task, 10 * task + 4, 10 * task + 9)
-        if name == "int4":
+        if name in PACKED:
             data, small = pack_int4(rng.integers(-8, 8, (5, 7))), pack_int4(rng.integers(-8, 8, (1, 3)))
         else:
             data, small = special_bytes(rng, name, 35), special_bytes(rng, name, 3)
@@ -109,7 +109,7 @@ def add_dtypes(dump, rng):
         dump.tensor(task, 1, name, (3,), small, role=1, stage=1, time=2000 - task)
         bits = int(rng.integers(0, 1 << 63)) * 2 + 1
         word = bits.to_bytes(8, "little")[:element_bytes(name)]
-        value = decode_int4(word, ())[0] if name == "int4" else decode(name, word)[0]
+        value = decode_packed(name, word, ())[0] if name in PACKED else decode(name, word)[0]
         dump.scalar(task, 2, name, bits, number(value, name), time=500)
 
 

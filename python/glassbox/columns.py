@@ -48,7 +48,7 @@ class TaskTable:
         self._words = words
 
     def rows(self, tasks: np.ndarray) -> np.ndarray:
-        """The row of each task, -1 where there is none."""
+        """The row of each task, -1 for a task without one."""
         tasks = tasks.astype(np.int64)
         if len(self.numbers) == 0:
             return np.full(len(tasks), -1)

@@ -37,7 +37,7 @@ def run_all(scene: _Path, *, output: _Path | None = None, command: _Path | None 
     """Like run, with several cases (`case=["a", "b"]`, `case="all"`) or `rounds=3`: a dump for each, in their order."""
     options.setdefault("dump_tensor", True)
     if not options["dump_tensor"] and not options.get("dump_args"):
-        raise RunError(f"running {scene}: with neither dump_tensor nor dump_args there is no dump to return")
+        raise RunError(f"running {scene}: with neither dump_tensor nor dump_args no dump to return")
     program = find_command(command)
     temporary = None if output is not None else tempfile.mkdtemp(prefix="glassbox-")
     where = pathlib.Path(temporary, "dump") if temporary else pathlib.Path(os.fspath(output or ""))
@@ -59,13 +59,13 @@ def find_command(command: _Path | None = None) -> str:
     if given:
         found = shutil.which(given)
         if found is None:
-            raise RunError(f"running glassbox: {given} is no program; it was given as "
+            raise RunError(f"running glassbox: {given} is not a program; it was given as "
                            f"{'command=' if command is not None else 'GLASSBOX'}")
         return found
     built = pathlib.Path(__file__).resolve().parents[2] / "build" / "glassbox"
     found = shutil.which("glassbox") or shutil.which(str(built))
     if found is None:
-        raise RunError(f"running glassbox: there is none in the PATH nor at {built}; give command= or set GLASSBOX")
+        raise RunError(f"running glassbox: not found in PATH or at {built}; give command= or set GLASSBOX")
     return found
 
 
@@ -121,7 +121,7 @@ def _has_unmatched_filter(result: Any) -> bool:
 
 
 def _wrong_outputs(result: Any) -> list[str]:
-    """Outputs that are not as expected, which the command tells in its document alone."""
+    """Outputs that are not as expected: only the document of the command names them."""
     wrong = []
     for case in (result or {}).get("cases") or []:
         for output in case.get("outputs") or []:

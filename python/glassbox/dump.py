@@ -73,7 +73,7 @@ class Dump(Records):
 
     @property
     def skipped(self) -> list[dict[str, Any]]:
-        """Tasks and arguments that nobody had described."""
+        """Tasks and arguments that were undescribed or misdescribed."""
         return list(self._source.info["skipped"] or [])
 
     @property
@@ -84,7 +84,7 @@ class Dump(Records):
 
     @property
     def complete(self) -> bool | None:
-        """The run ended by itself and nothing was lost; None where the dump does not tell."""
+        """The run ended by itself and nothing was lost; None where the dump does not say."""
         return self._source.info["complete"]
 
     @property
@@ -94,7 +94,7 @@ class Dump(Records):
 
     @property
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as numbers (docs/format.md, END); None where the dump does not tell."""
+        """How the run ended, as numbers (docs/format.md, END); None where the dump does not say."""
         return self._source.outcome() if self._source.journal is not None else None
 
     @property
@@ -119,7 +119,7 @@ class Dump(Records):
 
     @property
     def wrong_totals(self) -> list[str]:
-        """A sentence for each total that a manifest tells otherwise than its entries have it; none of a journal."""
+        """A sentence for each total of a manifest that its entries do not add up to; empty for a journal."""
         return list(self._source.wrong_totals)
 
     @functools.cached_property

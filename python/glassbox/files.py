@@ -10,7 +10,7 @@ import numpy as np
 
 
 def open_regular(path: pathlib.Path) -> BinaryIO:
-    """OSError where it is not there or no regular file. A pipe that nobody writes is not waited for."""
+    """OSError if it is missing or not a regular file. Does not wait for a pipe without a writer."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

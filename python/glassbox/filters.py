@@ -20,7 +20,7 @@ def matching(filters: Mapping[str, Any], source: Any) -> np.ndarray:
     """Which records match all keys. A value that is a list, tuple or set matches if one of its members does."""
     unknown = [key for key in filters if key not in KEYS]
     if unknown:
-        raise FilterError(f'"{unknown[0]}" is none of the keys {", ".join(KEYS)}')
+        raise FilterError(f'"{unknown[0]}" is not a filter; expected {", ".join(KEYS)}')
     given = {key: list(values) if isinstance(values, (list, tuple, set, frozenset)) else [values]
              for key, values in filters.items() if values is not None}
     mask = _match_functions(given.pop("kernel", None), given.pop("func", None), source)
@@ -56,7 +56,7 @@ def _within(column: np.ndarray, ranges: Sequence[tuple[int, int]]) -> np.ndarray
 def _check_globs(globs: list[Any]) -> None:
     for glob in globs:
         if not isinstance(glob, str) or not glob:
-            raise FilterError(f'kernel {glob!r} is no name or glob such as "softmax*"')
+            raise FilterError(f'kernel {glob!r} is not a name or a glob like "softmax*"')
 
 
 def _is_named(name: str | None, globs: list[str]) -> bool:
@@ -72,12 +72,12 @@ def _match(key: str, value: Any, source: Any) -> np.ndarray:
     if key == "dtype":
         dtype = dtypes.find(value) if isinstance(value, str) else None
         if dtype is None:
-            raise FilterError(f"dtype {value!r} is none of {', '.join(dtypes.BY_NAME)}")
+            raise FilterError(f"unknown dtype {value!r}; expected {', '.join(dtypes.BY_NAME)}")
         return columns.dtype == dtype.code
     names, column = {"role": (_ROLES, columns.role), "stage": (_STAGES, columns.stage),
                      "kind": (_KINDS, columns.is_scalar)}[key]
     if not isinstance(value, str) or value not in names:
-        raise FilterError(f"{key} {value!r} is none of {', '.join(names)}")
+        raise FilterError(f"unknown {key} {value!r}; expected {', '.join(names)}")
     return column == names[value]
 
 

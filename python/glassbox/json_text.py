@@ -37,7 +37,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise json.JSONDecodeError(f"{text} is no value of JSON", text, 0)
+    raise json.JSONDecodeError(f"{text} is not a JSON value", text, 0)
 
 
 def _integer(text: str) -> Any:
@@ -57,7 +57,7 @@ def parse(data: bytes | str) -> Any:
         except json.JSONDecodeError:
             raise
         except ValueError:
-            pass  # an integer of thousands of digits, maybe in a member that nobody asks for
+            pass  # an integer of thousands of digits, maybe in a member that is never asked for
     return json.loads(text, parse_int=_integer, **options)
 
 
@@ -69,9 +69,9 @@ def load(path: pathlib.Path) -> dict[str, Any]:
     except OSError as error:
         raise DumpError(f"reading {path}: {reason(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise DumpError(f"{path} is no whole JSON document: {error}") from None
+        raise DumpError(f"{path} is not a complete JSON document: {error}") from None
     if not isinstance(document, dict):
-        raise DumpError(f"{path}: an object is expected, and it is none")
+        raise DumpError(f"{path}: expected an object")
     return document
 
 
@@ -100,7 +100,7 @@ def wrong_inside(value: Any) -> str:
 
 def _wrong(value: Any) -> str:
     if isinstance(value, str):
-        return "" if is_text(value) else "a string in it is no text"
+        return "" if is_text(value) else "a string in it is not text"
     if isinstance(value, Repeated):
         return f"{min(value.names)!r} appears twice"
     if type(value) in INTEGERS:

@@ -30,7 +30,7 @@ def _is_manifest(path: pathlib.Path) -> bool:
 
 
 def records_of(directory: pathlib.Path) -> pathlib.Path:
-    """The journal of a dump, or the manifest that is read where there is none."""
+    """The journal of a dump, or the manifest if it has no journal."""
     for name in ("tensor_dump/tensor_dump.rec", "tensor_dump.rec"):
         if (directory / name).exists():
             return directory / name
@@ -40,7 +40,7 @@ def records_of(directory: pathlib.Path) -> pathlib.Path:
                 return directory / name
     except OSError as error:
         raise DumpError(f"looking for a dump at {directory}: {reason(error)}") from None
-    raise DumpError(f"{directory}: there is neither tensor_dump.rec nor a manifest; nothing can be told without them")
+    raise DumpError(f"{directory}: there is neither tensor_dump.rec nor a manifest; one of them is needed")
 
 
 def _is_dump(directory: pathlib.Path) -> bool:
@@ -61,7 +61,7 @@ def find(path: str | os.PathLike[str] | None) -> pathlib.Path:
         if not given.exists():
             raise DumpError(f"looking for a dump at {given}: there is none; {_MAKE_ONE}")
         if not given.is_dir():
-            raise DumpError(f"looking for a dump at {given}: it is no directory; a dump is a directory with tensor_dump/ "
+            raise DumpError(f"looking for a dump at {given}: not a directory; a dump is a directory with tensor_dump/ "
                             "inside")
         if _is_inner(given):
             return given.parent if given.name == _INNER else given.resolve().parent

@@ -25,7 +25,7 @@ _COUNT_END = 1 << 64
 
 
 class ManifestEntries:
-    """The entries of a manifest, in its order, each with all fields that glassbox writes and the manifest tells."""
+    """The entries of a manifest, in its order, each with all fields that glassbox writes and the manifest has."""
 
     checksums_verified = False
     journal = None
@@ -160,7 +160,7 @@ class ManifestEntries:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Millions of objects are made, none of them garbage: looking through them again and again takes half the time."""
+    """Millions of objects are made, and none is garbage: collecting again and again would take half the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -206,7 +206,7 @@ def _take(given: Any, kernels: Kernels, tasks: Tasks, extents: _Extents) -> tupl
 
 
 def _drop_unless_all(entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
-    """What only some entries tell is told of none: a table of them has no holes. Scalars have no address."""
+    """A field that only some entries have is dropped from all: a table of them has no holes. Scalars have no address."""
     is_asked = [entry for entry in entries if names[0] != "buffer_addr" or entry["kind"] == "tensor"]
     if all(names[0] in entry for entry in is_asked):
         return

@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def read(given: Any) -> Entry:
-    """Raises Faulty where a field is missing that a record cannot do without, or is none that it can have."""
+    """Raises Faulty if a required field is missing or a field is not valid."""
     if not isinstance(given, dict):
         raise Faulty(": an object is expected")
     if isinstance(given, Repeated):
@@ -98,7 +98,7 @@ def _check_repeated(members: Repeated, known: Any, place: str) -> None:
 
 
 def _task(given: dict[str, Any]) -> tuple[int | None, int | None]:
-    """One of the two has to be there: glassbox knows the number alone of a task whose record it lost."""
+    """One of the two must be there: of a task whose record was lost, glassbox knows only the number."""
     task_seq = integer(given, "task_seq", 0, TASK_END)
     if type(given.get("task_id")) in INTEGERS:
         return integer(given, "task_id", 0, 1 << 64), task_seq
@@ -119,7 +119,7 @@ def _argument(given: dict[str, Any]) -> int:
 # --- kernels ---
 
 def _kernels(given: dict[str, Any], task_id: int | None) -> tuple[Any, Any]:
-    """Functions and names by subtask; in the order of the arrays where subtasks are not told."""
+    """Functions and names by subtask; in the order of the arrays if subtasks are not given."""
     functions = _functions(given)
     names, subtasks = given.get("kernel"), given.get("subtasks")
     names = [names] if isinstance(names, str) else names
@@ -162,7 +162,7 @@ def _dtype(given: dict[str, Any]) -> DType:
 
 
 def _kind(given: dict[str, Any]) -> str:
-    """Where it is not told, what has a value and no bytes is a scalar."""
+    """Without `kind`, an entry with a value and no bytes is a scalar."""
     if given.get("kind") is not None:
         return choice(given, "kind", _KINDS)
     has_value = any(given.get(name) is not None for name in ("value", "scalar_value", "bits"))
@@ -183,7 +183,7 @@ def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> 
 
 
 def _scalar_bits(given: dict[str, Any], dtype: DType) -> int:
-    """The raw word, where it is told; all that is told has to agree."""
+    """The raw word, if it is given; all members that give the value must agree."""
     told = {}
     for name in ("value", "scalar_value"):
         if given.get(name) is not None:
@@ -258,7 +258,7 @@ def _hash(given: dict[str, Any]) -> str:
 
 def _stats(given: Any, dtype: DType) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise Faulty(f".stats is {shorten(given)}; expected is an object")
+        raise Faulty(f".stats is {shorten(given)}; expected an object")
     try:
         if isinstance(given, Repeated):
             _check_repeated(given, _STATS, "")

@@ -29,7 +29,7 @@ def shorten(value: Any) -> str:
 
 def refuse(members: dict[str, Any], name: str, expected: str) -> Faulty:
     what = "is missing" if members.get(name) is None else f"is {shorten(members[name])}"
-    return Faulty(f".{name} {what}; expected is {expected}")
+    return Faulty(f".{name} {what}; expected {expected}")
 
 
 def integer(members: dict[str, Any], name: str, low: int = 0, end: int = WORD_END, default: Any = None) -> Any:
@@ -91,7 +91,7 @@ def word(members: dict[str, Any], name: str) -> int | None:
 
 
 def value_bits(value: Any, dtype: DType) -> int:
-    """The bits of a value in the form of a manifest; of a float those of the nearest. ValueError where it is none."""
+    """The bits of a value in the form of a manifest; of a float those of the nearest. ValueError if the dtype does not hold it."""
     if dtype.kind == "float":
         return encode(_number(value), dtype)
     if dtype.kind == "bool" and isinstance(value, bool):

@@ -87,7 +87,7 @@ def _window(shape: _Numbers, raw_shape: _Numbers | None, offsets: _Numbers | Non
 
 
 def _is_same_view(shape: _Numbers, one: tuple[_Numbers, int], other: tuple[_Numbers, int]) -> bool:
-    """Strides of dimensions that have one element do not matter, and none where there is no element."""
+    """Strides of dimensions of one element do not matter, nor any of an empty tensor."""
     if 0 in shape:
         return True
     return one[1] == other[1] and all(length == 1 or a == b for length, a, b in zip(shape, one[0], other[0]))
@@ -95,14 +95,14 @@ def _is_same_view(shape: _Numbers, one: tuple[_Numbers, int], other: tuple[_Numb
 
 def _check_reach(dtype: DType, shape: _Numbers, strides: _Numbers, start: int) -> None:
     if start < 0:
-        raise Faulty(f".start_offset is {start}; expected is 0 or more")
+        raise Faulty(f".start_offset is {start}; expected 0 or more")
     if 0 in shape:
         return
     steps = [(length - 1) * stride for length, stride in zip(shape, strides)]
     first = start + sum(step for step in steps if step < 0)
     last = start + sum(step for step in steps if step > 0)
     if first < 0:
-        raise Faulty(f".strides {shorten(list(strides))} reach element {first}; expected is none before the first")
+        raise Faulty(f".strides {shorten(list(strides))} reach element {first}; expected no element before the first")
     if (last + 1) * max(dtype.bits // 8, 1) >= WORD_END or last >= WORD_END:
         raise Faulty(f".strides {shorten(list(strides))} reach beyond 2^63 bytes")
 

@@ -37,7 +37,7 @@ _STATUS_BYTES_MAX = (1 << 20) - 104
 
 
 class Head:
-    """Raises Faulty where a member is none that it can be."""
+    """Raises Faulty if a member is not valid."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._check_members(document)
@@ -59,7 +59,7 @@ class Head:
                 raise Faulty(f": {name} appears twice")
         for name, value in document.items():
             if not is_text(name):
-                raise Faulty(f": the name {shorten(name)} of a member is no text")
+                raise Faulty(f": the name {shorten(name)} of a member is not text")
             wrong = wrong_inside(value) if name in _KNOWN and name not in ("tensors", "args") else ""
             if wrong:
                 raise Faulty(f": {name}: {wrong}")
@@ -73,8 +73,8 @@ class Head:
     def _find_array(self) -> str:
         found = [name for name in ("tensors", "args") if name in self._document]
         if len(found) != 1 or not isinstance(self._document[found[0]], list):
-            what = "has both of them" if len(found) == 2 else "has neither" if not found else "its one is no array"
-            raise Faulty(f': it is no manifest of a dump: expected is an array "tensors" or "args", and it {what}')
+            what = "has both of them" if len(found) == 2 else "has neither" if not found else "it is not an array"
+            raise Faulty(f': not the manifest of a dump: expected an array "tensors" or "args", and it {what}')
         return found[0]
 
     def _check_form(self) -> None:
@@ -87,13 +87,13 @@ class Head:
     def _object(self, name: str) -> dict[str, Any]:
         value = self._document.get(name)
         if value is not None and not isinstance(value, dict):
-            raise Faulty(f": {name} is {shorten(value)}; expected is an object")
+            raise Faulty(f": {name} is {shorten(value)}; expected an object")
         return value or {}
 
     def _list(self, name: str) -> list[Any] | None:
         value = self._document.get(name)
         if value is not None and not isinstance(value, list):
-            raise Faulty(f": {name} is {shorten(value)}; expected is an array")
+            raise Faulty(f": {name} is {shorten(value)}; expected an array")
         return value
 
     def _bin_file(self) -> str | None:
@@ -130,7 +130,7 @@ class Head:
         return status
 
     def _totals(self) -> dict[str, int]:
-        """Those that are told, by the names of glassbox."""
+        """The totals that are given, by the names of glassbox."""
         told = {}
         for name, other in _TOTALS.items():
             values = [(given, self._get(integer, given)) for given in (name, other) if given]
@@ -142,7 +142,7 @@ class Head:
         return told
 
     def wrong_totals(self, counted: dict[str, Any]) -> list[str]:
-        """What the manifest tells otherwise than its entries have it."""
+        """Totals of the manifest that its entries do not add up to."""
         told = {name: value for name, value in self.totals.items() if name not in _ONLY_TOLD}
         if self._losses is not None and "dropped_records" in self.totals:
             told["dropped_records"] = self.totals["dropped_records"]
@@ -158,7 +158,7 @@ class Head:
         return is_complete and (self.complete is not None or status == "ok"), status
 
     def kernels(self, kernels: Kernels) -> None:
-        """Merges the table of kernels into what entries told of them."""
+        """Merges the table of kernels with what entries say of them."""
         merged = kernels.merge(self._list("kernels") or [])
         whole = {"generator": self.generator, "run": self._object("run"), "dump_level": self.level, "has_args": False,
                  "kernels": merged}

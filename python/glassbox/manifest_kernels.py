@@ -13,7 +13,7 @@ _WORDS = ("in", "inout", "out", "scalar")
 
 
 class Kernels:
-    """First what entries tell is learned, then the table is merged in."""
+    """Takes first what entries say, then merges the table in."""
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
@@ -25,7 +25,7 @@ class Kernels:
         if known is None:
             _check_named(function)
             if not is_text(name):
-                raise Faulty(f".kernel is {shorten(name)}, which is no text")
+                raise Faulty(f".kernel is {shorten(name)}, which is not text")
             self.names[function] = name
         elif known != name:
             raise Faulty(f".kernel is {shorten(name)}, and an earlier entry calls func_id {function} {shorten(known)}")
@@ -40,7 +40,7 @@ class Kernels:
                 return
         if slots and slot not in slots[0]:
             if not is_text(name):
-                raise Faulty(f".arg_name is {shorten(name)}, which is no text")
+                raise Faulty(f".arg_name is {shorten(name)}, which is not text")
             slots[0][slot] = name
         elif slots:
             slots[0][slot] = None

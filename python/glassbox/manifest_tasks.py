@@ -1,4 +1,4 @@
-"""Tasks of a manifest: what their entries tell of them, which has to agree."""
+"""Tasks of a manifest: what their entries say of them must agree."""
 from __future__ import annotations
 
 from .manifest_entry import NO_FUNCTION, Entry
@@ -33,7 +33,7 @@ class Task:
             self._add(entry)
 
     def _add(self, entry: Entry) -> None:
-        """Entries that do not tell subtasks may each name some of the kernels."""
+        """Entries without subtasks may each name some of the kernels."""
         joined = list(self.functions)
         for function in entry.functions:
             if function == NO_FUNCTION:
@@ -46,7 +46,7 @@ class Task:
 
 
 class Tasks:
-    """By task_seq where entries have it, which all or none do; else by task_id, numbered as they first appear."""
+    """By task_seq, which all entries have or none; else by task_id, numbered as they first appear."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, Task] = {}

@@ -1,4 +1,4 @@
-"""Whether every record of a journal makes sense. A block is taken whole or not at all, so one bad record is enough."""
+"""Whether every record of a journal makes sense. One bad record is enough to refuse its block."""
 from __future__ import annotations
 
 from typing import Iterator
@@ -52,7 +52,7 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask = np.zeros(len(heads.at), bool)
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
-    yield _bad_slots(words, heads), "its block, subtask or slots are none that a dispatch can have"
+    yield _bad_slots(words, heads), "its block, subtask or slots are not valid for a dispatch"
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is unknown"
     yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is unknown"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
-    yield _bad_executions(words, heads), "its block, subtask or end is none that an execution can have, or its core"
+    yield _bad_executions(words, heads), "its block, subtask, end or core is not valid for an execution"
     yield _bad_samples(words, heads), "it uses more than its arena holds"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is unknown"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is unknown"

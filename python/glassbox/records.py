@@ -16,7 +16,7 @@ _CHUNK = 4096
 
 
 class Stats(NamedTuple):
-    """Of the elements that were kept; min and max are values of the dtype. `subnormal` is 0 where nobody counted."""
+    """Of the elements that were kept; min and max are values of the dtype. `subnormal` is 0 if it was not counted."""
 
     min: Any
     max: Any

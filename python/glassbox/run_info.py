@@ -81,7 +81,7 @@ def _wrong_kernel(kernel: dict[str, Any]) -> str:
     if not isinstance(kernel.get("name"), str):
         return "name is not a string"
     if kernel.get("core_type") not in ("aic", "aiv"):
-        return "core_type is none of aic, aiv"
+        return "core_type is neither aic nor aiv"
     if not _is_list_of(kernel.get("signature"), str):
         return "signature is not an array of strings"
     if not _is_list_of(kernel.get("arg_names"), (str, type(None))):

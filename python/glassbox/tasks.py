@@ -24,7 +24,7 @@ class Arguments(Records):
             if getattr(record, field) == which:
                 return record
         known = ", ".join(f"{record.arg_index}" + (f" {record.arg_name}" if record.arg_name else "") for record in self)
-        raise DumpError(f"{self._dump.path}: there is no argument {which!r} here; there are: {known or 'none'}")
+        raise DumpError(f"{self._dump.path}: no argument {which!r} here; there are: {known or 'none'}")
 
     def __contains__(self, which: object) -> bool:
         return any(which in (record.arg_name, record.arg_index) for record in self if which is not None)
@@ -52,19 +52,19 @@ class Task:
 
     @property
     def predecessors(self) -> tuple[int, ...] | None:
-        """Numbers of the tasks that it waits for; None where the dump does not tell (no journal)."""
+        """Numbers of the tasks that it waits for; None where the dump does not say (no journal)."""
         table = self._dump._source.tasks
         return None if table is None else tuple(table.predecessors_of(self._group))
 
     @property
     def dispatched_ns(self) -> int | None:
-        """Time of its first dispatch since the start of the run; None where the dump does not tell."""
+        """Time of its first dispatch since the start of the run; None where the dump does not say."""
         table = self._dump._source.tasks
         return None if table is None else table.times_of(self._group)[0]
 
     @property
     def completed_ns(self) -> int | None:
-        """Time of its completion; None where it did not complete, or the dump does not tell."""
+        """Time of its completion; None where it did not complete, or the dump does not say."""
         table = self._dump._source.tasks
         return None if table is None else table.times_of(self._group)[1]
 
@@ -123,7 +123,7 @@ class Tasks(Sequence[Task]):
             return self._find_id(which)
         position = int(np.searchsorted(self._groups, which))
         if position == len(self._groups) or self._groups[position] != which:
-            raise DumpError(f"{self._dump.path}: there is no task {which} in this dump; it has {len(self)} tasks")
+            raise DumpError(f"{self._dump.path}: no task {which} in this dump; it has {len(self)} tasks")
         return self[position]
 
     def _find_id(self, which: str) -> Task:
@@ -136,7 +136,7 @@ class Tasks(Sequence[Task]):
         if not found and table is not None:
             found = [int(group) for group in table.numbers[table.ids == wanted][:1]]
         if not found or wanted < 0:
-            raise DumpError(f'{self._dump.path}: there is no task {which!r} in this dump; ids are such as "0x11"')
+            raise DumpError(f'{self._dump.path}: no task {which!r} in this dump; ids look like "0x11"')
         return self._make(found[0])
 
     def _make(self, group: int) -> Task:

@@ -39,7 +39,7 @@ class Locate(unittest.TestCase):
         (self.root / "empty" / "tensor_dump").mkdir(parents=True)
         for path, sentence in ((self.root / "nowhere",
                                 "there is none; make one with: glassbox run SCENE --dump-tensor"),
-                               (self.dump / "tensor_dump" / "tensor_dump.rec", "it is no directory"),
+                               (self.dump / "tensor_dump" / "tensor_dump.rec", "not a directory"),
                                (self.root, "there is no dump: neither tensor_dump/ nor latest"),
                                (self.root / "empty", "neither tensor_dump.rec nor a manifest")):
             if path == self.root:
@@ -107,16 +107,16 @@ class Sequences(unittest.TestCase):
 
     def test_filters_that_are_wrong(self):
         for keys, sentence in (({"colour": 1},
-                                '"colour" is none of the keys kernel, func, task, arg, role, stage, kind, dtype'),
+                                '"colour" is not a filter; expected kernel, func, task, arg, role, stage, kind, dtype'),
                                ({"task": "20..10"}, "task '20..10' is neither a number such as 17 or 0x11"),
                                ({"task": -1}, "task -1"),
                                ({"task": "10.."}, "10.."), ({"task": True}, "True"), ({"task": 1.5}, "1.5"),
                                ({"arg": 64}, "from 0 to 63"),
                                ({"func": "x"}, "func_id"),
-                               ({"role": "inn"}, "role 'inn' is none of input, output, inout"),
-                               ({"stage": 1}, "stage 1 is none of before_dispatch"), ({"kind": ""}, "kind"),
+                               ({"role": "inn"}, "unknown role 'inn'; expected input, output, inout"),
+                               ({"stage": 1}, "unknown stage 1; expected before_dispatch"), ({"kind": ""}, "kind"),
                                ({"dtype": "float24"}, "float32, float16"),
-                               ({"kernel": 5}, "kernel 5 is no name or glob"), ({"task": "\u0665"}, "task")):
+                               ({"kernel": 5}, "kernel 5 is not a name or a glob"), ({"task": "\u0665"}, "task")):
             with self.assertRaisesRegex(glassbox.FilterError, sentence):
                 self.dump.filter(**keys)
 
@@ -133,8 +133,8 @@ class Sequences(unittest.TestCase):
         self.assertTrue("w" in layer.inputs and 6 in layer.outputs and "w" not in layer.outputs and None not in layer.inputs)
         self.assertEqual(dump.task(layer.task_id).task_seq, 1)
         self.assertEqual([task.task_seq for task in dump.tasks[-2:]], [3, 4])
-        for which, sentence in ((9, "there is no task 9"), ("0x99999", "there is no task '0x99999'"),
-                                ("x", "ids are such as")):
+        for which, sentence in ((9, "no task 9"), ("0x99999", "no task '0x99999'"),
+                                ("x", "ids look like")):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 dump.task(which)
         with self.assertRaisesRegex(glassbox.DumpError,

@@ -117,16 +117,16 @@ class Manifests(unittest.TestCase):
 
     def test_fields_that_are_wrong(self):
         for change, sentence in (
-                ({"shape": [-1, 3]}, r"args\[1\]\.shape is \[-1, 3\]; expected is an array of whole numbers from 0 to .*; "
+                ({"shape": [-1, 3]}, r"args\[1\]\.shape is \[-1, 3\]; expected an array of whole numbers from 0 to .*; "
                                      "1 records before it are readable"),
                 ({"shape": [1 << 40, 1 << 40]}, "larger than any tensor"),
                 ({"shape": [1] * 9}, "array of whole numbers, at most 8"),
                 ({"shape": [2.5]}, "array of whole numbers"), ({"shape": None}, r"\.shape is missing"),
-                ({"dtype": "FLOAT24"}, "dtype is 'FLOAT24'; expected is the name of a dtype, one of float32, float16"),
+                ({"dtype": "FLOAT24"}, "dtype is 'FLOAT24'; expected the name of a dtype, one of float32, float16"),
                 ({"dtype": 3}, "name of a dtype"),
                 ({"numel": 7}, r"numel is 7, and shape \[2, 3\] has 6"),
                 ({"strides": [1]}, "strides has 1 numbers and shape 2"),
-                ({"role": "inn"}, "role is 'inn'; expected is one of input, output, inout"),
+                ({"role": "inn"}, "role is 'inn'; expected one of input, output, inout"),
                 ({"stage": []}, "stage is"),
                 ({"bin_size": 20}, r"bin_size is 20, and float32 of shape \[2, 3\] has 24 bytes"),
                 ({"bin_offset": -4}, "bin_offset is -4"), ({"bin_offset": "0"}, "whole number"),
@@ -145,11 +145,11 @@ class Manifests(unittest.TestCase):
             self.opened(7)
 
     def test_documents_that_are_wrong(self):
-        for members, sentence in (({"args": {}}, "its one is no array"),
+        for members, sentence in (({"args": {}}, "it is not an array"),
                                   ({"bin_file": "../../etc/passwd"}, "not the name of a file beside it"),
                                   ({"bin_file": 5}, "bin_file"), ({"bin_file": ""}, "bin_file"),
                                   ({"dump_args_level": 9}, "dump_args_level is 9"),
-                                  ({"dump_level": "most"}, "dump_level is 'most'; expected is one of full, partial"),
+                                  ({"dump_level": "most"}, "dump_level is 'most'; expected one of full, partial"),
                                   ({"kernels": 5}, "kernels"), ({"losses": {}}, "losses"), ({"run": []}, "run")):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 self.opened(**{"args": [ENTRY], **members})

@@ -75,7 +75,7 @@ class Run(unittest.TestCase):
                                   ({"dump_filter": "foo=1"}, 'unknown key "foo"')):
             with self.assertRaisesRegex(glassbox.RunError, sentence):
                 glassbox.run(VECTOR, check=False, **options)
-        with self.assertRaisesRegex(glassbox.RunError, "no program.*command="):
+        with self.assertRaisesRegex(glassbox.RunError, "not a program.*command="):
             glassbox.run(VECTOR, command="/nowhere/glassbox")
         with self.assertRaisesRegex(glassbox.RunError, "no dump to return"):
             glassbox.run(VECTOR, dump_tensor=False)

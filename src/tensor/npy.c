@@ -114,12 +114,12 @@ static gbx_status take_string(header_text *text, char *out_text, size_t capacity
 static gbx_status take_descr(header_text *text, gbx_npy_header *header) {
     skip_blanks(text);
     if (*text->at == '[')
-        return gbx_fail(GBX_BAD_FORMAT, "%s: an array of records; one of numbers is expected",
+        return gbx_fail(GBX_BAD_FORMAT, "%s: an array of records; expected an array of numbers",
                         text->path);
     GBX_TRY(take_string(text, header->descr, sizeof header->descr));
     if (header->descr[0] == '>')
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: the elements are big-endian (%s); little-endian ones are expected: "
+                        "%s: the elements are big-endian (%s); expected little-endian: "
                         "save array.astype(array.dtype.newbyteorder('<'))",
                         text->path, header->descr);
     return NULL;
@@ -131,7 +131,7 @@ static gbx_status take_order(header_text *text) {
     if (!take(text, "True"))
         return fail_header(text);
     return gbx_fail(GBX_BAD_FORMAT,
-                    "%s: the elements are in Fortran order; C order is expected: save "
+                    "%s: the elements are in Fortran order; expected C order: save "
                     "numpy.ascontiguousarray(array)",
                     text->path);
 }
@@ -198,18 +198,18 @@ static gbx_status read_header_length(const char *path, FILE *file, size_t *out_l
     if (ferror(file))
         return fail_read(path, file);
     if (got != sizeof start || memcmp(start, magic, sizeof magic) != 0)
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: this is no .npy file: it does not begin with \\x93NUMPY", path);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: not a .npy file: it does not begin with \\x93NUMPY",
+                        path);
     unsigned major = start[MAGIC_BYTES];
     if ((major != 1 && major != 2) || start[MAGIC_BYTES + 1] != 0)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: .npy version %u.%u; 1.0 or 2.0 is expected", path,
-                        major, start[MAGIC_BYTES + 1]);
+        return gbx_fail(GBX_BAD_FORMAT, "%s: .npy version %u.%u; expected 1.0 or 2.0", path, major,
+                        start[MAGIC_BYTES + 1]);
     if (fread(length, 1, major == 1 ? 2 : 4, file) != (major == 1 ? 2 : 4))
         return fail_read(path, file);
     *out_length = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 |
                   (size_t)length[3] << 24;
     if (*out_length > HEADER_BYTES_MAX)
-        return gbx_fail(GBX_BAD_FORMAT, "%s: a header of %zu bytes; at most %d are expected", path,
+        return gbx_fail(GBX_BAD_FORMAT, "%s: a header of %zu bytes; expected at most %d", path,
                         *out_length, HEADER_BYTES_MAX);
     return NULL;
 }
@@ -231,7 +231,7 @@ static gbx_status measure(const char *path, FILE *file, gbx_npy_header *header) 
     uint64_t there = (uint64_t)ftello(file) - header->data_offset;
     if (!fits || bytes != there)
         return gbx_fail(GBX_BAD_FORMAT,
-                        "%s: %" PRIu64 " bytes of elements, but its header requires %" PRIu64, path,
+                        "%s: %" PRIu64 " bytes of elements, but its header says %" PRIu64, path,
                         there, fits ? bytes : UINT64_MAX);
     if (fseeko(file, (off_t)header->data_offset, SEEK_SET) != 0)
         return gbx_fail(GBX_IO, "cannot read %s: %s", path, strerror(errno));
@@ -275,7 +275,7 @@ static gbx_status check_shape(const char *path, const gbx_npy_header *header, co
     char expected[SHAPE_TEXT_BYTES];
     format_shape(header->shape, header->ndims, got);
     format_shape(shape, ndims, expected);
-    return gbx_fail(GBX_BAD_FORMAT, "%s: shape %s; %s is expected", path, got, expected);
+    return gbx_fail(GBX_BAD_FORMAT, "%s: shape %s; expected %s", path, got, expected);
 }
 
 /* The first character, the byte order, says nothing about single bytes. */
@@ -291,8 +291,8 @@ static gbx_status check_descr(const char *path, const gbx_npy_header *header, ui
     if (gbx_npy_is_raw(dtype) && header->descr[0] && header->descr[1] == 'V' &&
         strcmp(header->descr + 2, expected.text + 2) == 0)
         return NULL;
-    return gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; %s%s is expected for %s", path,
-                    header->descr, expected.text, gbx_npy_is_raw(dtype) ? " (raw bits)" : "",
+    return gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; expected %s%s for %s", path, header->descr,
+                    expected.text, gbx_npy_is_raw(dtype) ? " (raw bits)" : "",
                     gbx_dtype_name(dtype));
 }
 
@@ -325,7 +325,7 @@ gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor, void *bytes)
 
 /* --- converting --- */
 
-/* The dtype of a file's numbers: never one of those that go by raw bits. */
+/* The dtype of a file's numbers; never one that is stored as raw bits. */
 static gbx_dtype number_dtype(const gbx_npy_header *header) {
     for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
         if (!gbx_npy_is_raw(dtype) && header->descr[0] &&
@@ -334,7 +334,8 @@ static gbx_dtype number_dtype(const gbx_npy_header *header) {
     return GBX_DTYPE_NONE;
 }
 
-/* Rows of packed elements start at a byte, so every row is converted by itself; others are one. */
+/* Rows of packed elements start at a byte: each row is converted by itself. Other tensors are one
+ * row. */
 static uint64_t row_of(const gbx_tensor *tensor, uint64_t total) {
     return tensor->ndims && gbx_dtype_is_packed(tensor->dtype)
                ? (uint64_t)tensor->shape[tensor->ndims - 1]
@@ -368,8 +369,8 @@ gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor, vo
     gbx_dtype from = number_dtype(&header);
     gbx_status status = check_shape(path, &header, tensor->shape, tensor->ndims);
     if (!status && from == GBX_DTYPE_NONE)
-        status = gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; numbers are expected", path,
-                          header.descr);
+        status =
+            gbx_fail(GBX_BAD_FORMAT, "%s: elements of %s; expected numbers", path, header.descr);
     /* The same dtype is taken as it is: 64-bit integers are not exact as float64. */
     if (!status && from == (gbx_dtype)tensor->dtype) {
         if (fread(bytes, 1, header.data_bytes, file) != header.data_bytes)
@@ -406,7 +407,7 @@ size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shap
     return START_BYTES + used;
 }
 
-/* Row by row, because rows of packed elements start at a byte. */
+/* Row by row: rows of packed elements start at a byte. */
 static bool write_rows(FILE *file, uint32_t to, const gbx_tensor *tensor,
                        const unsigned char *bytes) {
     static _Thread_local double values[CONVERTED_ELEMENTS];

@@ -1,6 +1,6 @@
 /*
  * Arrays in numpy's .npy files: versions 1.0 and 2.0, little-endian, C order. Anything else is
- * refused with a sentence that names the file and what was expected.
+ * refused with a message that names the file and what was expected.
  */
 #ifndef GBX_TENSOR_NPY_H
 #define GBX_TENSOR_NPY_H
@@ -37,7 +37,7 @@ GBX_MUST_USE gbx_status gbx_npy_read(const char *path, const gbx_tensor *tensor,
 GBX_MUST_USE gbx_status gbx_npy_read_converted(const char *path, const gbx_tensor *tensor,
                                                void *bytes);
 
-/* Whether a file would be read by gbx_npy_read. */
+/* Whether gbx_npy_read would read a file. */
 GBX_MUST_USE gbx_status gbx_npy_check(const char *path, const gbx_tensor *tensor);
 
 /* Writes a row-major tensor as numbers of gbx_npy_number_dtype. */
@@ -45,8 +45,8 @@ GBX_MUST_USE gbx_status gbx_npy_write_numbers(const char *path, const gbx_tensor
                                               const void *bytes);
 
 /*
- * The start of such a file, for whoever writes the elements by pieces: they follow it, row-major,
- * as gbx_npy_read expects them. Returns its length, a multiple of 64.
+ * The header of such a file, for callers that write the elements piece by piece after it, row-
+ * major, as gbx_npy_read expects them. Returns its length, a multiple of 64.
  */
 size_t gbx_npy_format_header(uint32_t dtype, uint32_t ndims, const int64_t *shape,
                              unsigned char out_bytes[GBX_NPY_HEADER_BYTES]);

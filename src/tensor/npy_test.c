@@ -178,7 +178,7 @@ static void raw_dtypes_come_opaque_too(void **state) {
     check_ok(gbx_npy_read(path, &tensor, read));
     assert_memory_equal(read, values, 4);
     tensor = tensor_of(GBX_FLOAT16, 1, shape);
-    check_bad(gbx_npy_read(path, &tensor, read), "elements of |V2; <f2 is expected for float16");
+    check_bad(gbx_npy_read(path, &tensor, read), "elements of |V2; expected <f2 for float16");
 }
 
 static void bad_headers_are_refused(void **state) {
@@ -210,7 +210,7 @@ static void bad_headers_are_refused(void **state) {
     check_bad(gbx_npy_read(path, &tensor, read), "bytes of elements");
     put_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", values,
             8);
-    check_bad(gbx_npy_read(path, &tensor, read), "8 bytes of elements, but its header requires");
+    check_bad(gbx_npy_read(path, &tensor, read), "8 bytes of elements, but its header says");
     put_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}", values, 8);
     check_bad(gbx_npy_read(path, &tensor, read), "more than 8 dimensions");
     put("\x93NUMPY\x01\x00\xff\x00{", 11);
@@ -218,7 +218,7 @@ static void bad_headers_are_refused(void **state) {
     put("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13);
     check_bad(gbx_npy_read(path, &tensor, read), "a header of 4294967295 bytes");
     put("\x93NUM", 4);
-    check_bad(gbx_npy_read(path, &tensor, read), "this is no .npy file");
+    check_bad(gbx_npy_read(path, &tensor, read), "not a .npy file");
 }
 
 static void numbers_are_converted_once(void **state) {

@@ -8,7 +8,7 @@
  */
 #include <glassbox/tensor.h>
 
-/* Values tried before the answer is true unproven: about 100 us. Tiles take a handful. */
+/* After this many tries, about 100 us, the answer is true without proof. Tiles take a handful. */
 #define SEARCH_LIMIT 16384
 
 #define MAX_TERMS (2 * GBX_MAX_DIMS)
@@ -90,7 +90,7 @@ static bool divide_by_gcd(equation *eq) {
     return true;
 }
 
-/* A step that no gap of w is left before becomes part of w: together they reach every value. */
+/* A step that leaves no gap after w becomes part of w: together they reach every value. */
 static void absorb_into_slack(equation *eq) {
     while (eq->count > 0) {
         term smallest = eq->terms[eq->count - 1];

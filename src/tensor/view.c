@@ -19,7 +19,8 @@ static uint64_t row_elements(uint32_t dtype, uint64_t last_dim) {
     return gbx_dtype_is_packed(dtype) ? last_dim + last_dim % 2 : last_dim;
 }
 
-/* False when the payload, or its elements with those that fill up rows, pass what int64_t holds. */
+/* False if the payload, or its elements with those that fill up rows, are more than int64_t holds.
+ */
 static bool checked_payload_bytes(const gbx_tensor *tensor, uint64_t *out_bytes) {
     uint32_t bits = gbx_dtype_bits(tensor->dtype);
     uint64_t elements = 1;
@@ -42,8 +43,8 @@ static bool checked_payload_bytes(const gbx_tensor *tensor, uint64_t *out_bytes)
     return *out_bytes <= INT64_MAX;
 }
 
-/* The least and the greatest position of an element, in elements after `data`; of a view that is
- * not empty. False when one does not fit. */
+/* The first and the last position of an element of a view that is not empty, in elements after
+ * `data`. False if one does not fit. */
 static bool checked_reach(const gbx_tensor *tensor, int64_t *out_first, int64_t *out_last) {
     *out_first = *out_last = tensor->start_offset;
     for (uint32_t d = 0; d < tensor->ndims; ++d) {
@@ -153,7 +154,7 @@ gbx_status gbx_tensor_contiguous(uint64_t data, uint32_t dtype, uint32_t ndims,
         memcpy(tensor.shape, shape, ndims * sizeof *shape);
     GBX_TRY(check_form(&tensor));
     GBX_TRY(check_payload(&tensor));
-    /* An empty tensor has the strides of one element where it has none. */
+    /* A dimension of 0 counts as 1 in the strides of an empty tensor. */
     uint64_t stride = 1;
     for (uint32_t d = ndims; d-- > 0;) {
         uint64_t count = tensor.shape[d] > 1 ? (uint64_t)tensor.shape[d] : 1;

@@ -1,4 +1,4 @@
-/* What device code needs of views, beside the public functions. */
+/* What device code needs to know of views, beside the public functions. */
 #ifndef GBX_TENSOR_VIEW_H
 #define GBX_TENSOR_VIEW_H
 
@@ -7,8 +7,8 @@
 #include <glassbox/tensor.h>
 
 /*
- * Whether gbx_tensor_validate would find nothing wrong; if so, the bytes that the view touches,
- * relative to `data`, both 0 when it is empty. Allocates nothing, as a status would.
+ * Whether gbx_tensor_validate would accept a tensor; if so, the bytes that the view touches,
+ * relative to `data`, both 0 if it is empty. Unlike a status, allocates nothing.
  */
 bool gbx_tensor_is_valid(const gbx_tensor *tensor, int64_t *out_first_byte, int64_t *out_end_byte);
 

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include <string.h>
 
 #include <glassbox/tensor.h>
@@ -25,6 +27,13 @@ static void assert_refused(const gbx_tensor *tensor, gbx_code code, const char *
     assert_int_equal(gbx_status_code(status), code);
     assert_string_equal(gbx_status_message(status), message);
     gbx_status_free(status);
+}
+
+static const char *dtype_message(uint32_t dtype) {
+    static char text[64];
+    snprintf(text, sizeof text, "tensor: dtype is %u, expected 1 to %d", dtype,
+             GBX_DTYPE_COUNT - 1);
+    return text;
 }
 
 static void assert_accepted(const gbx_tensor *tensor) {
@@ -59,10 +68,10 @@ static void validate_accepts_views_inside_their_buffer(void **state) {
 static void validate_names_the_field_that_is_wrong(void **state) {
     (void)state;
     gbx_tensor tensor = matrix();
-    tensor.dtype = GBX_DTYPE_COUNT;
-    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 19, expected 1 to 18");
+    tensor.dtype = 255;
+    assert_refused(&tensor, GBX_INVALID_ARGUMENT, dtype_message(255));
     tensor.dtype = GBX_DTYPE_NONE;
-    assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: dtype is 0, expected 1 to 18");
+    assert_refused(&tensor, GBX_INVALID_ARGUMENT, dtype_message(0));
     tensor = matrix();
     tensor.ndims = 9;
     assert_refused(&tensor, GBX_INVALID_ARGUMENT, "tensor: ndims is 9, expected at most 8");

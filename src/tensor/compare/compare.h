@@ -1,6 +1,6 @@
 /*
- * Tensors against each other, element by element: what run says of an output and its golden, diff
- * of two dumps, check of a kernel and its reference. All functions are pure and for any thread.
+ * Compares tensors element by element: for run an output with its golden, for diff two dumps, for
+ * check a kernel with its reference. All functions are pure and may be called from any thread.
  */
 #ifndef GBX_TENSOR_COMPARE_COMPARE_H
 #define GBX_TENSOR_COMPARE_COMPARE_H
@@ -13,11 +13,10 @@
 
 /*
  * Two elements are near when |got - want| <= atol + rtol * |want|, or when at most `ulp` values of
- * the dtype lie from one to the other. Zeros are equal whatever their signs, infinities equal
- * only themselves, and NaN equals NaN unless is_strict_nan. Where one of two is NaN, or an
- * infinity that the other is not, they are not near, whatever the tolerance. A tolerance that is
- * negative or NaN is 0, one that is infinite is DBL_MAX. Bools are zero or not, whatever their
- * bits.
+ * the dtype lie between them. Zeros are equal whatever their signs, infinities equal only
+ * themselves, and NaN equals NaN unless is_strict_nan. If only one of two is NaN, or only one is an
+ * infinity, they are not near, whatever the tolerance. A tolerance that is negative or NaN counts
+ * as 0, an infinite one as DBL_MAX. Bools are zero or not, whatever their bits.
  */
 typedef struct gbx_tolerance {
     double rtol;
@@ -26,7 +25,7 @@ typedef struct gbx_tolerance {
     bool is_strict_nan;
 } gbx_tolerance;
 
-/* The tolerance for outputs of a dtype if none is given: 0 for integers and bool. */
+/* The tolerance of a dtype's outputs where nothing else is set: 0 for integers and bool. */
 gbx_tolerance gbx_tolerance_default(uint32_t dtype);
 
 typedef struct gbx_compared_element {
@@ -52,18 +51,19 @@ typedef struct gbx_comparison {
     long double sum_square_want;
     long double sum_product;
     gbx_compared_element first_bad; /* where mismatches > 0, like the next */
-    gbx_compared_element worst;     /* the one that is furthest beyond its tolerance; one of two
-                                       that is not finite is furthest; of equals the first */
-    double worst_excess; /* how far: |got - want| / (atol + rtol * |want|), at most DBL_MAX, and
-                            infinite where one is not finite; where atol and rtol are both 0,
-                            |got - want| itself */
+    gbx_compared_element worst; /* the mismatch furthest beyond its tolerance; a pair with a NaN or
+                                   an infinity is the furthest; the first of equals */
+    double worst_excess; /* how far beyond: |got - want| / (atol + rtol * |want|), at most DBL_MAX,
+                            infinite for a pair that is not finite; |got - want| itself where atol
+                            and rtol are both 0 */
 } gbx_comparison;
 
 void gbx_comparison_begin(gbx_comparison *comparison, uint32_t dtype,
                           const gbx_tolerance *tolerance);
 
-/* Where all calls but the last take multiples of this many elements, it does not matter how the
- * elements were cut; else the sums may differ in their last bits, and nothing but the sums. */
+/* If every call but the last takes a multiple of this many elements, the result does not depend
+ * on how the elements were cut. Otherwise the sums may differ in their last bits, and only the
+ * sums. */
 enum { GBX_COMPARISON_STEP = 4096 };
 
 /*
@@ -75,10 +75,10 @@ enum { GBX_COMPARISON_STEP = 4096 };
 void gbx_comparison_add(gbx_comparison *comparison, const void *got, const void *want,
                         size_t count);
 
-/* The root of the mean square difference of the finite pairs; NaN where there is none. */
+/* The root of the mean square difference of the finite pairs; NaN if there are no such pairs. */
 double gbx_comparison_rmse(const gbx_comparison *comparison);
 
-/* 1 where both are all zeros, 0 where one is; NaN where no pair is finite. */
+/* 1 if both are all zeros, 0 if only one is; NaN if no pair is finite. */
 double gbx_comparison_cosine(const gbx_comparison *comparison);
 
 /* Two row-major payloads of a tensor. */

@@ -1,4 +1,4 @@
-/* Vectors of 32 bytes, and the kernels that are made of them. */
+/* Vectors of 32 bytes, and the kernels made of them. */
 #if defined(__x86_64__)
 
 #    include <float.h>
@@ -26,13 +26,13 @@ typedef __m128i half;
 
 /* --- doubles --- */
 
-/* Of halves of 64 bits: as the low bits of 2^52, which is taken away. */
+/* The low 32 bits of each lane, put into the low bits of 2^52, which is then subtracted. */
 VECTOR_INLINE doubles doubles_of_low(__m256i x) {
     __m256i magic = _mm256_castpd_si256(_mm256_set1_pd(0x1p52));
     return _mm256_castsi256_pd(_mm256_blend_epi32(magic, x, 0x55)) - _mm256_set1_pd(0x1p52);
 }
 
-/* Both halves are exact, so that their sum is rounded once. */
+/* Both halves are exact: their sum is rounded once. */
 VECTOR_INLINE doubles doubles_of_int64(integers x, bool is_signed) {
     doubles high = doubles_of_low(_mm256_srli_epi64(x, 32)) * _mm256_set1_pd(0x1p32);
     __m256d sign = _mm256_castsi256_pd(x);
@@ -109,7 +109,7 @@ VECTOR_INLINE bool is_not_same(integers a, integers b) {
     return !_mm256_testz_si256(bits, bits);
 }
 
-/* Without signs, like all that is above or larger. */
+/* Unsigned, like all comparisons named above and larger. */
 VECTOR_INLINE __m256i exceed_64(__m256i a, __m256i b) {
     __m256i flip = _mm256_set1_epi64x(INT64_MIN);
     return _mm256_cmpgt_epi64(_mm256_xor_si256(a, flip), _mm256_xor_si256(b, flip));
@@ -141,7 +141,7 @@ VECTOR_INLINE unsigned is_above_64(integers x, uint64_t limit) {
     return has_sign(_mm256_castsi256_pd(exceed_64(x, _mm256_set1_epi64x((int64_t)limit))));
 }
 
-/* Adds what the sign of a code is worth to those across zero: the magnitudes. */
+/* Where the signs differ, the distance is the sum of the magnitudes. */
 VECTOR_INLINE integers across_zero_32(integers a, integers b, int sign, integers otherwise) {
     __m256 is_across = _mm256_castsi256_ps(_mm256_xor_si256(a, b));
     __m256i sum = _mm256_add_epi32(a, _mm256_add_epi32(b, _mm256_set1_epi32(sign)));

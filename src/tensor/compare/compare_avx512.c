@@ -1,4 +1,4 @@
-/* Vectors of 64 bytes, and the kernels that are made of them. */
+/* Vectors of 64 bytes, and the kernels made of them. */
 #if defined(__x86_64__)
 
 #    include <float.h>
@@ -114,7 +114,7 @@ VECTOR_INLINE unsigned is_above_64(integers x, uint64_t limit) {
     return _mm512_cmpgt_epu64_mask(x, _mm512_set1_epi64((int64_t)limit));
 }
 
-/* Adds what the sign of a code is worth to those across zero: the magnitudes. */
+/* Where the signs differ, the distance is the sum of the magnitudes. */
 VECTOR_INLINE integers across_zero_32(integers a, integers b, int sign, integers otherwise) {
     __mmask16 is_across = _mm512_movepi32_mask(_mm512_xor_si512(a, b));
     __m512i moved = _mm512_add_epi32(b, _mm512_set1_epi32(sign));

@@ -1,7 +1,7 @@
 /*
- * The kernels of integers of at most 8 bits and bool. Sums are of integers, and exact: whatever the
- * order, they are those that lanes of doubles add up to. Quotients of max_rel are compared as
- * products, and the one that is left in each lane is divided at the end.
+ * The kernels of integers of at most 8 bits and of bool. They sum integers, which is exact: in any
+ * order the sums equal those of the lanes of doubles. Quotients of max_rel are compared as
+ * products; only the quotient left in each lane is divided, at the end.
  */
 #if defined(__x86_64__)
 
@@ -120,7 +120,7 @@ static size_t find_difference(const unsigned char *got, const unsigned char *wan
     return from;
 }
 
-/* What a difference has to be more than. */
+/* A mismatch is a difference greater than this. */
 static int limit_of(const gbx_compare_rule *rule) {
     double near = rule->is_exact ? 0.0 : floor(fmin(rule->atol, UINT8_MAX));
     double steps = rule->ulp < UINT8_MAX ? (double)rule->ulp : UINT8_MAX;

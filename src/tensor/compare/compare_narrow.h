@@ -8,10 +8,9 @@
 /* --- extremes --- */
 
 /*
- * Divisions are most of the time that an element could take. So the quotients of max_rel and of
- * the excess are compared with what they would have to exceed without dividing: d / w rounds to
- * more than `quotient` only if d > (quotient + half_step) * w. Where this may be so, they are
- * divided.
+ * Divisions would take most of the time. So the quotients of max_rel and of the excess are first
+ * compared with what they would have to exceed, without dividing: d / w rounds to more than
+ * `quotient` only if d > (quotient + half_step) * w. Only if that holds are they divided.
  */
 typedef struct limit {
     doubles quotient;
@@ -42,7 +41,7 @@ typedef struct limits {
     bound ceiling;
 } limits;
 
-/* Not negative. Beyond 2^1000 no quotient of floats is. */
+/* Not negative. No quotient of floats is beyond 2^1000. */
 VECTOR_INLINE limit limit_of(double quotient) {
     double kept = fmin(quotient, 0x1p1000);
     return (limit){all_doubles(kept), all_doubles((nextafter(kept, INFINITY) - kept) * HALF_STEP)};
@@ -62,12 +61,12 @@ VECTOR_INLINE floats bound_at(const bound *b, floats magnitudes) {
     return fused_floats(b->of_magnitude, magnitudes, b->constant);
 }
 
-/* Before the first mismatch every one is the worst: of an excess of 1, but for rounding. */
+/* Before the first mismatch every one is the worst: its excess is 1, except for rounding. */
 VECTOR_COLD void set_limits(limits *l, const gbx_compare_rule *rule,
                             const gbx_compare_block *block) {
     double least = rule->is_exact ? 0.0 : 1.0 - DBL_EPSILON;
     double excess = block->worst_excess < 0.0 ? 0.0 : block->worst_excess;
-    /* Integers are often as far off as the worst, and more only by 1. */
+    /* Integers are often as far off as the worst, and further only in steps of 1. */
     double more = rule->is_exact && !gbx_dtype_is_float(rule->dtype) ? excess + 0.5 : excess;
     l->relative = limit_of(block->max_rel);
     l->excess = limit_of(block->worst_excess < 0.0 ? least : excess);
@@ -127,7 +126,7 @@ VECTOR_INLINE floats floats_at(const unsigned char *elements, uint32_t dtype) {
     case GBX_COMPARE_PLAIN:
         break;
     }
-    __builtin_unreachable(); /* take_elements sends no others here */
+    __builtin_unreachable(); /* take_elements calls this for no other kind */
 }
 
 /* How many values of the dtype lie from one to the other: across zero where the signs differ. */
@@ -149,7 +148,7 @@ typedef struct narrow_elements {
     integers distances;
 } narrow_elements;
 
-/* Floats, where elements are not, go to memory: to take doubles from there is least work. */
+/* Elements that are not floats go through memory: loading doubles from there is the least work. */
 VECTOR_INLINE narrow_elements narrow_elements_at(const unsigned char *got,
                                                  const unsigned char *want, uint32_t dtype) {
     float room[2][STEP];
@@ -177,8 +176,8 @@ VECTOR_INLINE doubles exceeds_relative(const limits *l, doubles g, doubles w) {
     return exceeds(&l->relative, where_not_zero(w, magnitude(g - w)), magnitude(w));
 }
 
-/* LANES elements, of which those in `apart` are further from each other than `ulp`. Returns those
- * that are beyond their tolerance; *out_raised is negative where an extreme may be exceeded. */
+/* LANES elements; those in `apart` are more than `ulp` values apart. Returns those beyond their
+ * tolerance; *out_raised is negative where an extreme may be exceeded. */
 VECTOR_INLINE unsigned judge_lanes(const limits *l, const gbx_compare_rule *rule, doubles g,
                                    doubles w, unsigned apart, doubles *out_raised) {
     doubles d = magnitude(g - w), magnitudes = magnitude(w);
@@ -212,8 +211,8 @@ VECTOR_INLINE void judge(totals *t, limits *l, const gbx_compare_rule *rule,
     }
 }
 
-/* Whether one of those in `lanes` may be an extreme, or floats cannot decide that it exceeds its
- * tolerance. */
+/* Whether one of those in `lanes` may be an extreme, or whether floats cannot show that it is
+ * beyond its tolerance. */
 VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const narrow_elements *e,
                            unsigned lanes, floats lowered, floats relative) {
     if ((lanes & is_not_below_floats(e->differences, relative)) != 0 &&
@@ -227,7 +226,7 @@ VECTOR_INLINE bool is_hard(const limits *l, const gbx_compare_rule *rule, const 
     return (lanes & hard) != 0;
 }
 
-/* Elements that floats show to be near, and not extremes, are done. */
+/* Elements that floats show to be near, and not to be extremes, need no more work. */
 VECTOR_INLINE void sift(totals *t, limits *l, const gbx_compare_rule *rule,
                         const narrow_elements *e, size_t index, unsigned unequal,
                         gbx_compare_block *block) {
@@ -259,7 +258,7 @@ VECTOR_INLINE void take_step(totals *t, limits *l, const gbx_compare_rule *rule,
     sift(t, l, rule, e, index, unequal, block);
 }
 
-/* False, and nothing is added, where one is not finite. */
+/* If one is not finite: false, and nothing is added. */
 VECTOR_INLINE bool take_same(totals *t, const unsigned char *both, uint32_t dtype) {
     totals before = *t;
     unsigned rest = 0;
@@ -301,7 +300,7 @@ VECTOR_INLINE void take_narrow(const gbx_compare_rule *rule, const unsigned char
         for (; at < stop; at += STEP) {
             const unsigned char *g = got + at * width, *w = want + at * width;
             narrow_elements e = narrow_elements_at(g, w, dtype);
-            /* Infinite, too, where finite ones are further apart than floats reach. */
+            /* Also infinite where finite elements are further apart than a float can hold. */
             if (is_any(is_not_finite_floats(e.differences))) {
                 patch patched;
                 unsigned rest = is_not_finite_floats(floats_at(g, dtype)) |

@@ -1,4 +1,4 @@
-/* Any elements, one after the other. */
+/* Elements of any dtype, one after the other. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct chunk {
 typedef struct pair {
     double got;
     double want;
-    double difference; /* of two that are not equal, one of them not finite: infinite */
+    double difference; /* infinite if they are not equal and one is not finite */
     uint64_t ulp;
     bool is_equal;
     bool is_finite; /* both */
@@ -64,7 +64,7 @@ INLINE void weigh_floats(const gbx_compare_rule *rule, uint64_t got_bits, uint64
         settle_not_finite(rule, p);
 }
 
-/* Numbers of 64 bits need not be exact as doubles: their bits are subtracted. */
+/* 64-bit integers may not be exact as doubles: their bits are subtracted. */
 INLINE void weigh_integers(const gbx_compare_rule *rule, uint64_t got_bits, uint64_t want_bits,
                            pair *p) {
     p->is_finite = true;
@@ -85,7 +85,7 @@ INLINE double relative_of(const pair *p) {
     return want < INFINITY ? p->difference / want : INFINITY;
 }
 
-/* NaN is none: a difference beyond the range may be divided by a tolerance beyond it. */
+/* Never NaN, though a difference beyond the range may be divided by a tolerance beyond it. */
 INLINE double excess_of(const pair *p, double tolerance) {
     if (!p->is_finite)
         return INFINITY;

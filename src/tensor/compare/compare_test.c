@@ -181,7 +181,7 @@ static row row_make(const uint64_t *bits, size_t shift) {
             memcpy(made.bytes + i * width / 8, &bits[i], width / 8);
         else if (i % 2 == 0)
             made.bytes[i / 2] =
-                (unsigned char)(bits[i] | 0xa0); /* the half that is not an element */
+                (unsigned char)(bits[i] | 0xa0); /* the other half is not an element */
         else
             made.bytes[i / 2] = (unsigned char)((made.bytes[i / 2] & 0xf) | bits[i] << 4);
     }

@@ -20,14 +20,15 @@
 #    pragma STDC FP_CONTRACT OFF /* fused where it says so, and nowhere else */
 #endif
 
-/* Rare: what they do is not to weigh on the loops that call them. */
+/* Rarely called: kept out of line so that they do not slow the loops that call them. */
 #define VECTOR_COLD static __attribute__((noinline, cold, target(FEATURES)))
 
 /* Elements of a step over narrow ones, whose sums go to PARTS vectors. */
 #define STEP (2 * LANES)
 #define PARTS (GBX_COMPARE_LANES / LANES)
 
-/* Elements that may be equal as a whole, and how far ahead of the loads they are fetched. */
+/* Elements that are compared at once for equality, and how far ahead of the loads they are fetched.
+ */
 #define CHUNK 128
 #define AHEAD_BYTES 1024
 
@@ -62,7 +63,7 @@ typedef struct totals {
     uint64_t unequal;
     uint64_t mismatches;
     uint64_t first_bad;
-    unsigned awaited; /* of lanes: all before the first mismatch, then none */
+    unsigned awaited; /* of lanes: all before the first mismatch, then zero */
 } totals;
 
 VECTOR_INLINE void begin_totals(totals *t, const gbx_compare_block *block) {
@@ -107,7 +108,7 @@ VECTOR_INLINE void count_mismatches(totals *t, unsigned lanes, size_t index) {
     }
 }
 
-/* Products of narrow ones need no rounding, so that they may be fused. */
+/* Products of narrow elements need no rounding: they may be fused. */
 VECTOR_INLINE doubles add_product(doubles sum, doubles a, doubles b, bool is_wide) {
     if (is_wide)
         return sum + a * b;
@@ -139,7 +140,7 @@ typedef struct patch {
     unsigned char want[STEP * sizeof(float)];
 } patch;
 
-/* They are counted here. Equal ones, of which there may be many, need no more. */
+/* Counts pairs that are not finite. Equal ones, of which there may be many, need no more work. */
 VECTOR_COLD void take_not_finite(const gbx_compare_rule *rule, const unsigned char *got,
                                  const unsigned char *want, size_t index, unsigned lanes,
                                  gbx_compare_block *block, patch *out_patch) {
@@ -157,7 +158,7 @@ VECTOR_COLD void take_not_finite(const gbx_compare_rule *rule, const unsigned ch
 
 /* --- what is the same --- */
 
-/* A chunk. The call of memcmp would have all sums leave their registers. */
+/* A chunk. A call of memcmp would force all sums out of their registers. */
 VECTOR_INLINE bool is_same_chunk(const unsigned char *got, const unsigned char *want,
                                  size_t width) {
     for (size_t i = 0; i < CHUNK * width; i += sizeof(integers))

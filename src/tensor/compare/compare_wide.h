@@ -58,7 +58,8 @@ VECTOR_INLINE void take_worse(gbx_compare_block *block, bool is_exact, doubles d
         raise_worst(block, excess, worse, index);
 }
 
-/* A difference of finite numbers that is beyond the range is a mismatch, whatever the tolerance. */
+/* A difference of finite numbers beyond the range of doubles is a mismatch, whatever the tolerance.
+ */
 VECTOR_INLINE void take_wide(totals *t, int part, const gbx_compare_rule *rule,
                              const wide_elements *e, size_t index, gbx_compare_block *block) {
     doubles magnitudes = magnitude(e->want);

@@ -4,7 +4,7 @@
 
 #include "tensor/copy/strided_copy.h"
 
-/* Where the payload stands in a copy between a view and it. */
+/* Which way elements are copied between a view and its payload. */
 typedef enum copy_direction { TO_PAYLOAD, FROM_PAYLOAD } copy_direction;
 
 static bool is_empty(const gbx_tensor *tensor) {
@@ -54,7 +54,7 @@ static void put_half(unsigned char *buffer, int64_t position, unsigned value) {
     *byte = (unsigned char)(position & 1 ? (*byte & 0x0f) | value << 4 : (*byte & 0xf0) | value);
 }
 
-/* Whether the view is one of whole bytes: two elements a byte, none cut in half. */
+/* Whether the view consists of full bytes: two elements each, none cut in half. */
 static bool has_whole_bytes(const gbx_tensor *tensor) {
     if (tensor->ndims == 0 || tensor->start_offset % 2 != 0)
         return false;

@@ -1,7 +1,7 @@
 /*
- * A range of a row-major payload is cut into boxes: runs along one dimension, whole in all
- * dimensions inside of it. There are at most two for each dimension, and each is a view of its own,
- * so that gbx_tensor_gather does the work.
+ * A range of a row-major payload is cut into boxes: runs along one dimension that are complete in
+ * all dimensions inside of it. There are at most two boxes for each dimension. Each is a view,
+ * which gbx_tensor_gather copies.
  */
 #include "tensor/copy/gather_range.h"
 
@@ -20,7 +20,7 @@ typedef struct unit_view {
     uint64_t inner[GBX_MAX_DIMS]; /* units inside of one step along the dimension */
 } unit_view;
 
-/* Of a view that is not empty. A tensor of 0 dimensions counts as one dimension of one. */
+/* The view is not empty. A tensor of 0 dimensions counts as one dimension of one. */
 static unit_view unit_view_of(const gbx_tensor *tensor) {
     bool is_packed = gbx_dtype_is_packed(tensor->dtype);
     unit_view view = {.tensor = tensor,
@@ -47,7 +47,7 @@ static uint32_t box_dim(const unit_view *view, uint64_t at, uint64_t room) {
     return d;
 }
 
-/* The view of `count` steps along a dimension from `at` on, whole in the dimensions inside. */
+/* The view of `count` steps along a dimension from `at` on, complete in the dimensions inside. */
 static gbx_tensor box_of(const unit_view *view, uint64_t at, uint32_t dim, uint64_t count) {
     const gbx_tensor *tensor = view->tensor;
     gbx_tensor box = {.data = tensor->data,

@@ -1,4 +1,4 @@
-/* The kernels in plain C: the fallback of every level, and the whole of it on other processors. */
+/* The kernels in plain C: the fallback of every level, and all there is on other processors. */
 #include "tensor/copy/strided_copy.h"
 
 #include <string.h>

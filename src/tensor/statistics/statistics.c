@@ -22,7 +22,7 @@ __extension__ typedef unsigned __int128 unsigned_wide;
 gbx_cpu_level gbx_statistics_level_detect(void) {
     gbx_cpu_level level = gbx_cpu_level_detect();
 #if defined(__x86_64__)
-    /* The kernels for AVX2 convert float16 by an instruction that is not part of it. */
+    /* The AVX2 kernels convert float16 with an instruction that is not part of AVX2. */
     if (level == GBX_CPU_AVX2 && !CPU_FEATURE_ACTIVE(F16C))
         level = GBX_CPU_PLAIN;
 #endif
@@ -55,7 +55,7 @@ static wide sum_of(const gbx_statistics_state *state) {
     return (wide)((unsigned_wide)state->sum_high << 64 | state->sum_low);
 }
 
-/* Adds what one call of a kernel summed up to the sum of all. */
+/* Adds the sums of one call of a kernel to the total. */
 static void keep_part(gbx_statistics_state *state) {
     wide sum = sum_of(state) + (wide)state->part_high * ((wide)1 << 32) + state->part_low;
     state->sum_low = (uint64_t)(unsigned_wide)sum;
@@ -63,7 +63,7 @@ static void keep_part(gbx_statistics_state *state) {
     state->part_low = state->part_high = 0;
 }
 
-/* `unit_bytes`: of what the kernels count. */
+/* `unit_bytes`: bytes of what the kernels count. */
 static void take(gbx_cpu_level level, gbx_statistics_state *state, const unsigned char *elements,
                  size_t bytes, size_t unit_bytes) {
     gbx_statistics_kernel *kernel = kernels_of_level(level)[state->dtype];

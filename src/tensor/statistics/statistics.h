@@ -37,16 +37,16 @@ typedef struct gbx_statistics {
 #define GBX_STATISTICS_LANES 32
 
 /*
- * Gathers over pieces of one tensor. The fields are the functions'. A key orders as its element
- * does, without a sign: the sign bit of signed integers is flipped, of floats all bits if it is set
- * and only the sign if not.
+ * Collects over the pieces of one tensor. Only the functions below use the fields. A key orders as
+ * its element does and has no sign: the sign bit of signed integers is flipped; of floats all bits
+ * if the sign is set, else only the sign.
  */
 typedef struct gbx_statistics_state {
     uint32_t dtype;
     uint32_t reserved;
     uint64_t bytes;   /* so far */
     uint64_t count;   /* of elements so far */
-    uint64_t min_key; /* above max_key while there is none */
+    uint64_t min_key; /* above max_key while there are no elements */
     uint64_t max_key;
     uint64_t nan_count;
     uint64_t inf_count;
@@ -59,7 +59,7 @@ typedef struct gbx_statistics_state {
     double sums[GBX_STATISTICS_LANES];
 } gbx_statistics_state;
 
-/* Pieces are multiples of this many bytes, but for the last. */
+/* All pieces but the last are multiples of this many bytes. */
 enum { GBX_STATISTICS_STEP_BYTES = 4096 };
 
 void gbx_statistics_begin(gbx_statistics_state *state, uint32_t dtype);

@@ -1,5 +1,5 @@
 /*
- * Between the files of the statistics: one set of kernels for each level of the processor. All
+ * Shared by the files of the statistics: one set of kernels for each level of the processor. All
  * leave the same bits in the state. Device code.
  */
 #ifndef GBX_TENSOR_STATISTICS_STATISTICS_KERNELS_H
@@ -18,8 +18,8 @@
 #define GBX_STATISTICS_CALL_BYTES ((size_t)256 << 10)
 
 /*
- * Adds elements to a state, the first of which is at a multiple of GBX_STATISTICS_LANES. Counts
- * them in all but `count`. Of packed elements, `count` is a number of bytes with two of them each.
+ * Adds elements to a state; the first is at a multiple of GBX_STATISTICS_LANES. Changes all fields
+ * but `count`. Of packed elements, `count` is a number of bytes, each with two of them.
  */
 typedef void gbx_statistics_kernel(gbx_statistics_state *state, const unsigned char *elements,
                                    size_t count);
@@ -84,7 +84,7 @@ static inline void gbx_float8_factors(unsigned step, unsigned part, signed char 
     }
 }
 
-/* What makes a key of an integer, and the other way round: the sign bit. */
+/* Turns an integer into its key and back: the sign bit. */
 static inline __attribute__((always_inline)) uint64_t gbx_integer_flip_of(uint32_t dtype) {
     const gbx_dtype_info *info = &gbx_dtype_table[dtype];
     return info->class == GBX_CLASS_SIGNED ? UINT64_C(1) << (info->bits - 1) : 0;
@@ -101,7 +101,7 @@ static inline void gbx_statistics_take_range(gbx_statistics_state *state, uint64
 /* The low half of a byte of packed elements: the other one fills up the row. */
 void gbx_statistics_take_half(gbx_statistics_state *state, unsigned char byte);
 
-/* bool: all follows from the number of zeros. */
+/* bool: everything follows from the number of zeros. */
 static inline void gbx_statistics_take_bools(gbx_statistics_state *state, size_t count,
                                              uint64_t zeros) {
     state->zero_count += zeros;

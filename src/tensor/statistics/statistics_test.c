@@ -453,7 +453,7 @@ static void extreme_sums_are_exact(void **state) {
     }
 }
 
-/* The order that the header defines, so that others can reproduce the results. */
+/* The order that the header gives: the figures can be computed again elsewhere. */
 static void floats_are_summed_in_the_documented_order(void **state) {
     (void)state;
     const uint32_t dtypes[] = {GBX_FLOAT32, GBX_FLOAT16, GBX_BFLOAT16, GBX_FLOAT64,

@@ -15,7 +15,8 @@
 
 #define VECTOR_INLINE static inline __attribute__((always_inline)) TARGET
 
-/* How far ahead of the loads elements are fetched: the next pages are not found otherwise. */
+/* How far ahead of the loads elements are fetched: the processor does not prefetch the next pages
+ * by itself. */
 #define AHEAD_BYTES 2048
 
 VECTOR_INLINE vector load(const unsigned char *elements) {
@@ -43,8 +44,8 @@ typedef struct float_counts {
 } float_counts;
 
 /*
- * Counts a vector of floats and takes its range; returns it with 0 for what is not finite. NaN and
- * infinity are rare, or many at once: a branch that is foretold.
+ * Counts a vector of floats and takes its range; returns it with 0 in place of what is not finite.
+ * NaN and infinity are rare, or many at once: the branch is predicted well.
  */
 #define DEFINE_COUNT(bits)                                                                         \
     VECTOR_INLINE vector count_##bits(float_counts *work, vector x, gbx_float_codes codes) {       \
@@ -203,7 +204,7 @@ typedef struct integer_work {
     uint64_t zeros;         /* in units of ones() */
 } integer_work;
 
-/* The lanes of the sums are twice as wide as those of the keys, but for the widest. */
+/* The lanes of the sums are twice as wide as those of the keys, except for the widest. */
 #define DEFINE_TAKE_KEYS(bits, sum_bits, part_bits)                                                \
     VECTOR_INLINE void take_keys_##bits(integer_work *work, vector key, vector flip) {             \
         vector even = SI(and)(key, set1_##sum_bits(UINT##part_bits##_MAX));                        \
