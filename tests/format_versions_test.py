@@ -415,12 +415,12 @@ def test_refused(root):
         dump.write()
         (dump.inner / "tensor_dump.json").write_text(json.dumps(dump.manifest()))
         refused_by_all(root, dump, "needs a newer glassbox", f"type {kind}", ["verify"])
-    dump = Dump(root / "dtype60", KERNELS)  # not announced, in a block with a right checksum
+    dump = Dump(root / "dtype60", KERNELS)  # not announced, and in a block with a valid checksum
     dump.task(0, (None, 7, None))
     dump.records.append(record(6, dtype=60, body=bytes(8)))
     dump.end()
     dump.write()
-    refused_by_all(root, dump, "its dtype is unknown; the block has its checksum", "dtype 60")
+    refused_by_all(root, dump, "its dtype is unknown; the checksum of the block matches", "dtype 60")
     document = run_json("verify", dump.directory, code=1)
     check("dtype 60: verify", (document["can_be_recovered"], "its dtype is unknown" in document["bad"][0]["what"]), (False, True))
 

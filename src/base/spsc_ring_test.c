@@ -81,7 +81,8 @@ static void items_interleave_in_order(void **state) {
     assert_int_equal(popped, 300);
 }
 
-/* Each field in turn gets values a wild peer may leave; the slots have guards at both sides. */
+/* Each field in turn gets values that a broken peer may leave; the slots have guards on both
+ * sides. */
 static void scribbled_ring_stays_within_its_slots(void **state) {
     (void)state;
     static const uint64_t wild[] = {
@@ -124,7 +125,7 @@ static void impossible_distance_is_full_and_empty(void **state) {
     assert_false(gbx_spsc_try_push(&ring, slots, 8, 1));
 }
 
-/* The remembered position of the other side is read anew when it cannot be. */
+/* The cached position of the other side is read again when it cannot be right. */
 static void scribbled_memory_of_the_other_side_heals(void **state) {
     (void)state;
     gbx_spsc_ring ring;

@@ -294,7 +294,6 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    gbx_text_count(t, counts->inputs), gbx_text_count(t, counts->compared),
                    gbx_text_count(t, counts->first_reads));
     gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", which hold something else");
-    /* Nobody looked at what was written over them. */
     if (counts->unread > 0)
         gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),

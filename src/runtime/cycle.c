@@ -7,7 +7,7 @@ int gbx_find_cycle(const uint32_t *waits_for, uint32_t task_count, uint32_t stuc
     for (uint32_t steps = 0; steps < task_count; ++steps) {
         *out_last = at;
         at = waits_for[at];
-        if (at == GBX_WAITS_FOR_NOBODY)
+        if (at == GBX_WAITS_FOR_NONE)
             return 0;
     }
     uint32_t least = at;

@@ -26,7 +26,7 @@ typedef struct session {
     int exit_code;
 } session;
 
-static void tell_phase(const session *s, const gbx_scene_case *of_case, const char *what) {
+static void report_phase(const session *s, const gbx_scene_case *of_case, const char *what) {
     if (s->observer->phase)
         s->observer->phase(s->observer->context, of_case, what);
 }
@@ -73,7 +73,7 @@ static gbx_status check_filters(const session *s) {
 }
 
 static gbx_status compile_all(session *s) {
-    tell_phase(s, NULL, "compiling");
+    report_phase(s, NULL, "compiling");
     s->kernel_paths = calloc(s->scene->kernel_count, sizeof *s->kernel_paths);
     if (!s->kernel_paths)
         return gbx_fail_memory("running %s", s->scene->name);
@@ -137,7 +137,7 @@ static void close_chip(session *s) {
 static gbx_status open_chip(session *s) {
     if (s->chip)
         return NULL;
-    tell_phase(s, NULL, "opening the chip");
+    report_phase(s, NULL, "opening the chip");
     GBX_TRY(gbx_chip_open(&s->options->chip, &s->chip));
     gbx_status status = NULL;
     for (size_t i = 0; i < s->scene->kernel_count && !status; ++i)
@@ -221,7 +221,7 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
                    .scalar_dtypes = data->scalar_dtypes};
     GBX_TRY(open_chip(s));
     GBX_TRY(gbx_case_data_restore(data));
-    tell_phase(s, data->source, "running");
+    report_phase(s, data->source, "running");
     gbx_status status = call_with_output(s, &run, result, output);
     bool names_file = gbx_status_code(status) == GBX_BAD_KERNEL;
     return names_file ? gbx_status_annotate(status, "%s", s->orchestration->source) : status;
@@ -230,7 +230,7 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
 static gbx_status compute_golden(session *s, gbx_case_data *data) {
     if (!s->golden.program || data->has_golden)
         return NULL;
-    tell_phase(s, data->source, "computing the golden");
+    report_phase(s, data->source, "computing the golden");
     GBX_TRY(gbx_case_data_add_golden(data));
     return gbx_golden_run(&s->golden, data);
 }
@@ -239,7 +239,7 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
                             gbx_round_result *result) {
     bool is_compared = s->golden.program != NULL;
     result->verdict = is_compared ? GBX_VERDICT_OK : GBX_VERDICT_NOT_COMPARED;
-    tell_phase(s, data->source, "comparing");
+    report_phase(s, data->source, "comparing");
     for (uint32_t i = 0; i < data->tensor_count; ++i) {
         if (!gbx_case_data_is_output(data, i))
             continue;
@@ -328,7 +328,7 @@ static void run_rounds(session *s, gbx_case_data *data) {
 
 static void run_case(session *s, const gbx_scene_case *one) {
     gbx_case_data data;
-    tell_phase(s, one, "filling inputs");
+    report_phase(s, one, "filling inputs");
     gbx_status error = gbx_case_data_create(s->scene, one, &data);
     if (error)
         report(s, &(gbx_round_result){.of_case = one, .round = 1}, error);

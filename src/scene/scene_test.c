@@ -13,7 +13,7 @@
 
 #include "scene/scene.h"
 
-/* A directory with the files that scenes here name; broken scenes are in tests/run_test.py. */
+/* A directory with the files that these scenes name; broken scenes are in tests/run_test.py. */
 static char directory[64];
 
 static void put(const char *name, const char *text) {

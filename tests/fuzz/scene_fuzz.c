@@ -1,6 +1,6 @@
 /*
- * The file of a scene: the input is scene.json. A few files that it can name are there; nothing is
- * compiled or run. Of what could be read, small tensors are filled.
+ * The file of a scene: the input is scene.json. A few files that it can name exist; nothing is
+ * compiled or run. Small tensors of a valid scene are filled.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { FILLED_BYTES = 4096 };
 
-/* What `files` names; the .npy holds the float32 numbers 1 and 2. */
+/* The contents of `files`; the .npy holds the float32 numbers 1 and 2. */
 static const char npy[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, "
                           "'shape': (2,), }"
                           "                                                           \n"

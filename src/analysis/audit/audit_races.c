@@ -159,16 +159,16 @@ static gbx_status sweep_tasks(sweep *s) {
  * replaces it.
  */
 
-#define NOBODY UINT64_MAX
+#define NO_INDEX UINT64_MAX
 #define NODES_MAX (UINT64_C(1) << 26) /* 1 GiB */
 
 /* Readers of a range, the last one first; ranges that were cut apart share the tail. */
 typedef struct reader_node {
     uint64_t access;
-    uint64_t next; /* NOBODY for none */
+    uint64_t next; /* NO_INDEX for none */
 } reader_node;
 
-/* In the map, a range has its last writer or NOBODY as owner, its first reader_node as offset. */
+/* In the map, a range has its last writer or NO_INDEX as owner, its first reader_node as offset. */
 typedef struct ordering {
     gbx_audit_state *state;
     gbx_memory_map *map;
@@ -176,7 +176,7 @@ typedef struct ordering {
     uint64_t count;
     uint64_t capacity;
     uint64_t first_race; /* of the current task */
-    uint64_t last_node;  /* of the current access; NOBODY before the first */
+    uint64_t last_node;  /* of the current access; NO_INDEX before the first */
 } ordering;
 
 /* Whether the pair is among the last few that were found. */
@@ -202,7 +202,7 @@ static gbx_status check_order(ordering *o, uint64_t earlier, uint64_t later) {
 
 /* Neighbouring ranges of a view mostly have the same readers, and then share a node. */
 static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t *out_node) {
-    if (o->last_node != NOBODY && o->nodes[o->last_node].next == next) {
+    if (o->last_node != NO_INDEX && o->nodes[o->last_node].next == next) {
         *out_node = o->last_node;
         return NULL;
     }
@@ -224,7 +224,7 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
 static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) {
     const gbx_audit_state *state = o->state;
     uint64_t task = state->tasks[state->accesses[access].task].number;
-    while (node != NOBODY) {
+    while (node != NO_INDEX) {
         uint64_t other = state->tasks[state->accesses[o->nodes[node].access].task].number;
         if (other != task && !gbx_task_graph_is_before(state->graph, other, task))
             break;
@@ -236,7 +236,7 @@ static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) 
 /* The first part of [at, end) with one writer and the same readers. */
 static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end) {
     gbx_memory_range found;
-    gbx_memory_range range = {at, end, NOBODY, NOBODY};
+    gbx_memory_range range = {at, end, NO_INDEX, NO_INDEX};
     if (!gbx_memory_map_find(o->map, at, &found) || found.begin >= end)
         return range;
     if (found.begin > at) {
@@ -252,7 +252,7 @@ static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end
 static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
-        if (range.owner != NOBODY)
+        if (range.owner != NO_INDEX)
             GBX_TRY(check_order(o, range.owner, access));
         GBX_TRY(add_node(o, access, skip_earlier(o, range.offset, access), &range.offset));
         GBX_TRY(gbx_memory_map_set(o->map, &range));
@@ -266,13 +266,13 @@ static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run
 static gbx_status write_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
-        if (range.owner != NOBODY)
+        if (range.owner != NO_INDEX)
             GBX_TRY(check_order(o, range.owner, access));
-        for (uint64_t node = range.offset; node != NOBODY; node = o->nodes[node].next)
+        for (uint64_t node = range.offset; node != NO_INDEX; node = o->nodes[node].next)
             GBX_TRY(check_order(o, o->nodes[node].access, access));
         at = range.end;
     }
-    gbx_memory_range whole = {run->begin, run->end, access, NOBODY};
+    gbx_memory_range whole = {run->begin, run->end, access, NO_INDEX};
     return gbx_memory_map_set(o->map, &whole);
 }
 
@@ -286,7 +286,7 @@ static gbx_status take_task(ordering *o, const gbx_audit_task *task) {
         if (!access->is_followed)
             continue;
         GBX_TRY(gbx_access_runs(o->state, access, &runs));
-        o->last_node = NOBODY;
+        o->last_node = NO_INDEX;
         while (gbx_byte_runs_next(&runs, &run))
             GBX_TRY(access->is_write ? write_run(o, i, &run) : read_run(o, i, &run));
     }

@@ -321,7 +321,7 @@ static void large_sizes_and_offsets_have_64_bits(void **state) {
 
 /* Sizes around that of the buffer: headers are written just before, or just after, their checksum
  * is known. */
-static void members_of_all_sizes_are_whole(void **state) {
+static void members_of_all_sizes_are_complete(void **state) {
     (void)state;
     const size_t window = 1 << 18;
     assert_false(has_long_end((shape){5, window - 100, 50, 5}, GBX_ZIP_LIMITS));
@@ -411,7 +411,7 @@ int main(void) {
         cmocka_unit_test(long_forms_are_these_bytes),
         cmocka_unit_test(many_members_are_counted_in_64_bits),
         cmocka_unit_test(large_sizes_and_offsets_have_64_bits),
-        cmocka_unit_test(members_of_all_sizes_are_whole),
+        cmocka_unit_test(members_of_all_sizes_are_complete),
         cmocka_unit_test(a_member_of_another_size_is_refused),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
         cmocka_unit_test(failed_writes_are_reported),

@@ -100,11 +100,11 @@ static gbx_status report_fault(gbx_chip *chip, gbx_code code) {
             code, "%s made no progress for %.1f s; it loops forever, or needs a longer timeout",
             what, (double)fault.running_ns / 1e9);
     if (fault.kind == GBX_FAULT_THREAD)
-        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it must return", what);
+        return gbx_fail(code, "%s ended its thread: pthread_exit; it must return instead", what);
     if (fault.address_kind == GBX_ADDRESS_KNOWN)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
     else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
-        snprintf(where, sizeof where, " at an address that no memory can have");
+        snprintf(where, sizeof where, " at an invalid address");
     const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
     return gbx_fail(code, "%s raised %s (%s)%s", what, signal_name(fault.signal, name),
                     meaning ? meaning : "unknown", where);

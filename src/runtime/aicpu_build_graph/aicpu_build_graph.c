@@ -147,7 +147,7 @@ static void diagnose(gbx_graph *graph) {
     uint32_t last = 0;
     gbx_graph_error error;
     for (uint32_t i = count; i-- > 0;) {
-        all->waits_for[i] = GBX_WAITS_FOR_NOBODY;
+        all->waits_for[i] = GBX_WAITS_FOR_NONE;
         if (!gbx_sched_task_is_completed(&all->tasks[i]))
             stuck = i;
     }

@@ -128,7 +128,7 @@ static void name_cycle(gbx_host_graph *graph, const uint32_t *left, uint32_t *wa
     uint32_t stuck = 0;
     uint32_t last;
     for (uint32_t i = 0; i < count; ++i) {
-        waits_for[i] = GBX_WAITS_FOR_NOBODY;
+        waits_for[i] = GBX_WAITS_FOR_NONE;
         if (left[i])
             stuck = i;
     }

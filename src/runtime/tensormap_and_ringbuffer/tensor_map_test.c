@@ -12,7 +12,7 @@
 
 #include "runtime/tensormap_and_ringbuffer/tensor_map.h"
 
-/* After orchestration.h: it makes a macro of `fail`. */
+/* After orchestration.h, which defines a macro named `fail`. */
 #include <cmocka.h>
 
 #define BASE UINT64_C(0x7e9000000000)
@@ -89,7 +89,7 @@ typedef struct byte_set {
 typedef struct model_task {
     byte_set reads, writes;
     uint64_t needed;  /* tasks in flight that it must follow, directly or not; by number % 64 */
-    uint64_t reached; /* those that it follows by what was reported */
+    uint64_t reached; /* those that it follows according to the reports */
 } model_task;
 
 typedef struct model {
