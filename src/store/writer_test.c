@@ -249,8 +249,10 @@ static void misuse_is_refused(void **state) {
     gbx_store *store = create_sample("dump");
     uint64_t offset = gbx_store_reserve(store, 4096);
     gbx_record_end end = sample_end();
-    assert_fails(gbx_store_write(store, offset, pages + 64, 4096), GBX_INTERNAL, "not complete pages");
-    assert_fails(gbx_store_write(store, offset + 64, pages, 4096), GBX_INTERNAL, "not complete pages");
+    assert_fails(gbx_store_write(store, offset, pages + 64, 4096), GBX_INTERNAL,
+                 "not complete pages");
+    assert_fails(gbx_store_write(store, offset + 64, pages, 4096), GBX_INTERNAL,
+                 "not complete pages");
     assert_fails(gbx_store_write(store, offset, pages, 100), GBX_INTERNAL, "not complete pages");
     assert_fails(gbx_store_write(store, offset, pages, 8192), GBX_INTERNAL, "reserved range");
     assert_fails(gbx_store_write(store, gbx_store_reserve(store, UINT64_MAX), pages, 4096),
