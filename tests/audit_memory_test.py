@@ -175,7 +175,7 @@ def test_what_is_missing(root):
     check("recovered, and a loss too", between("recovered_loss", 0, after=lambda made: made.dump.loss(2, 0, 0, 0, 1), end=recovered),
           (0, 1, None))
     check("killed: first line", audit_text(root / "killed", 0)[0],
-          "no findings, but 1 of 2 records of 3 tasks could not be audited, and the dump is not complete")
+          "no findings, but 1 of 2 entries of 3 tasks could not be audited, and the dump is not complete")
     check("a skipped task", between("skipped", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0)), (0, 1, 1))
     check("no end", between("no_end", 0, is_done=False), (0, 1, 1))
     check("a loss of a task that came later", between("later", 1, after=lambda made: made.dump.loss(2, 1, 1, 0, 1)), (1, 0, 1))
@@ -183,12 +183,12 @@ def test_what_is_missing(root):
     for name, first_line in (("skipped", "the dump lacks outputs of some tasks"),
                              ("partial", "the dump may lack arguments of its tasks")):
         check(f"{name}: first line", audit_text(root / name, 0)[0],
-              f"no findings, but 1 of 2 records of 3 tasks could not be audited, and {first_line}")
+              f"no findings, but 1 of 2 entries of 3 tasks could not be audited, and {first_line}")
     check("a skipped task, and all is equal",
           between("skipped_equal", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0), found=old), (0, 0, 1))
     text = audit_text(root / "skipped_equal", 0)
     check("a skipped task, and all is equal: first line", text[0],
-          "no findings, but the dump lacks outputs of some tasks: 2 records of 3 tasks do not contradict each other")
+          "no findings, but the dump lacks outputs of some tasks: 2 entries of 3 tasks do not contradict each other")
     check("a skipped task, and all is equal: how many", "left out: outputs of 1 task that the dump lacks" in text, True)
 
     def in_flight(made):
@@ -225,7 +225,7 @@ def test_damage(root):
         got = recorded(name, damaged, 0)
         check(name, (got["findings"], got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), ([], 1, no_bytes, compared))
         check(f"{name}: text", audit_text(root / name, 0)[0],
-              f"no findings, but {no_bytes} of 3 records of 3 tasks could not be audited")
+              f"no findings, but {no_bytes} of 3 entries of 3 tasks could not be audited")
     got = recorded("damaged_and_changed", 1, 1)
     check("damaged and changed", [(each["first"]["task_seq"], each["second"]["task_seq"], each["element"]) for each in got["findings"]],
           [(0, 2, {"index": [6], "dtype": "float32", "expected": 7.0, "found": 0.5})])
@@ -431,7 +431,7 @@ def test_many_findings(root):
     made.dump.end()
     made.dump.write()
     text = audit_text(root / "many", 1)
-    check("many: first line", text[0], "more than 100,000 findings in 448 records of 448 tasks; the first:")
+    check("many: first line", text[0], "more than 100,000 findings in 448 entries of 448 tasks; the first:")
     check("many: the first", text[1:4],
           ["overlapping writes: task 0 (k), argument 0 a, and task 1 (k), argument 0 a, were written at the same time",
            "  within 1 byte at 0x1000: byte 0 of the buffer of argument 0 a of task 1",

@@ -270,7 +270,7 @@ def test_wild_write(root):
         compare_one(directory.name, got, expected, compared=True, concurrent=False, no_path=False, seen=False)
         check(f"{directory.name}: suspects", sorted(task for task, *_ in suspects_of(got)), [1, 2])
     text = audit_text(directory, 1)
-    check("text: first line", text[0], "1 finding in 9 records of 4 tasks; the first:")
+    check("text: first line", text[0], "1 finding in 9 entries of 4 tasks; the first:")
     address = int(expected["range"]["address"], 16)
     check("text: finding", text[1:4],
           ["undeclared write: task 3 (join), argument 0 a, does not hold what task 0 (plus), argument 1 out, left there",
