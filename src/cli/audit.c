@@ -9,13 +9,12 @@ typedef struct command_line {
 
 static void on_progress(void *context, uint64_t done, uint64_t all) {
     gbx_progress_phase(context, NULL, "replaying memory");
-    gbx_progress_count(context, done, all, "record");
+    gbx_progress_count(context, done, all, "entry");
 }
 
 static gbx_status audit_dump(const gbx_opened_dump *dump, gbx_audit *out_audit) {
     gbx_task_graph *graph = NULL;
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "reading the graph");
+    gbx_progress *progress = gbx_progress_start("reading the graph");
     gbx_status status = gbx_task_graph_create(dump->reader, &graph);
     if (!status)
         status =

@@ -31,8 +31,7 @@ static void on_step(void *context, gbx_check_step step, uint64_t count) {
 
 static gbx_status check_dump(const command_line *line, gbx_opened_dump *out_dump,
                              gbx_check_report *out_report) {
-    step_context context = {.progress = gbx_progress_start()};
-    gbx_progress_phase(context.progress, NULL, "reading the dump");
+    step_context context = {.progress = gbx_progress_start("reading the dump")};
     gbx_status status =
         gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH | GBX_INDEX_DISPATCHES, out_dump);
     if (!status)

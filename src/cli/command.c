@@ -127,37 +127,32 @@ typedef struct parsing {
     size_t count;
 } parsing;
 
-/* Little-endian: the low bytes come first. */
-static void store(void *group, const gbx_option *option, uint64_t value) {
-    memcpy((char *)group + option->offset, &value, option->bytes);
-}
-
 static void read_option(struct argp_state *state, const placed_option *placed, char *text) {
     const gbx_option *option = placed->option;
+    uint64_t value = true; /* of a flag */
     switch (option->kind) {
     case GBX_OPTION_FLAG:
-        store(placed->group, option, true);
         break;
     case GBX_OPTION_TEXT:
-        store(placed->group, option, (uintptr_t)text);
+        value = (uintptr_t)text;
         break;
     case GBX_OPTION_INTEGER:
-        store(placed->group, option,
-              gbx_option_integer(state, option, text, option->min, option->max));
+        value = gbx_option_integer(state, option, text, option->min, option->max);
         break;
     case GBX_OPTION_SIZE:
-        store(placed->group, option, read_size(state, option, text));
+        value = read_size(state, option, text);
         break;
     case GBX_OPTION_SECONDS:
-        store(placed->group, option, read_seconds(state, option, text));
+        value = read_seconds(state, option, text);
         break;
     case GBX_OPTION_CHOICE:
-        store(placed->group, option, gbx_option_choice(state, option, text));
+        value = gbx_option_choice(state, option, text);
         break;
     case GBX_OPTION_CUSTOM:
         option->read(state, option, text, placed->group);
-        break;
+        return;
     }
+    memcpy(placed->group + option->offset, &value, option->bytes); /* little-endian */
 }
 
 static void read_argument(struct argp_state *state, parsing *p, const char *text) {

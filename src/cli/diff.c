@@ -50,7 +50,7 @@ static gbx_diff_side side_of(const comparison *c, const gbx_opened_dump *dump,
 static gbx_status compare(comparison *c, gbx_diff_result *result) {
     gbx_diff_side a = side_of(c, &c->dumps.a, &c->selected[0]);
     gbx_diff_side b = side_of(c, &c->dumps.b, &c->selected[1]);
-    c->progress = gbx_progress_start();
+    c->progress = gbx_progress_start(NULL);
     gbx_diff_observer observer = {
         .context = c, .on_record = on_record, .on_progress = c->progress ? on_progress : NULL};
     gbx_status status = gbx_diff_run(&a, &b, &c->line->options, &observer, result);

@@ -16,8 +16,6 @@ typedef struct command_line {
 
 enum { FORMAT_NPZ, FORMAT_SIMPLER, FORMAT_NONE };
 
-static const char *const formats[] = {"npz", "simpler", NULL};
-
 /* --- what view --export uses, too --- */
 
 void gbx_export_read_as(struct argp_state *state, const gbx_option *option, const char *text,
@@ -37,8 +35,7 @@ gbx_status gbx_export_selected(gbx_invocation *invocation, const gbx_opened_dump
     gbx_simpler_report report = {0};
     gbx_status status;
     gbx_signals_hold(&signals); /* before the thread of the progress is there */
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "exporting");
+    gbx_progress *progress = gbx_progress_start("exporting");
     const gbx_export_job job = {.entries = dump->entries,
                                 .indices = selected->indices,
                                 .count = selected->count,
@@ -95,7 +92,8 @@ static const gbx_option options[] = {
     {"format", "FORMAT",
      .help = "npz: one archive that numpy.load reads; simpler: the directory that the tools of "
              "hw-native-sys/simpler read",
-     .manual = "It must be given.", .choices = formats, GBX_STORE(CHOICE, command_line, format)},
+     .manual = "It must be given.", .choices = (const char *const[]){"npz", "simpler", NULL},
+     GBX_STORE(CHOICE, command_line, format)},
     {"output", "PATH",
      .help = "The file of npz, which is replaced; or the directory of simpler, which must be new",
      .manual = "It must be given.", .letter = 'o', .completion = GBX_COMPLETE_FILE,

@@ -10,8 +10,7 @@ static gbx_status recover(const char *dump, gbx_invocation *invocation) {
     gbx_recovery recovery;
     char *directory;
     GBX_TRY(gbx_dump_path_find(dump, &directory));
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "recovering");
+    gbx_progress *progress = gbx_progress_start("recovering");
     gbx_status status = gbx_dump_recover(directory, &recovery);
     gbx_progress_stop(progress);
     if (!status) {

@@ -121,8 +121,7 @@ static gbx_status show_replay(const command_line *line, const gbx_replay_job *jo
                               gbx_invocation *invocation) {
     gbx_replay_payloads payloads;
     gbx_replay_result result;
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "replaying");
+    gbx_progress *progress = gbx_progress_start("replaying");
     gbx_status status = gbx_replay_execute(job, &payloads, &result);
     gbx_progress_stop(progress);
     gbx_replay_payloads_free(&payloads);
@@ -210,8 +209,7 @@ static void on_task(void *context, uint64_t count) {
 static gbx_status replay_all(const command_line *line, gbx_replay_session *s,
                              gbx_invocation *invocation) {
     gbx_replay_results results;
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "replaying");
+    gbx_progress *progress = gbx_progress_start("replaying");
     gbx_status status =
         gbx_replay_session_run(s, line->first, line->last, on_task, progress, &results);
     gbx_progress_stop(progress);

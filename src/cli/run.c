@@ -46,15 +46,11 @@ static void read_filter(struct argp_state *state, const gbx_option *option, cons
     line->filters[(*count)++] = text;
 }
 
-static const char *const cases[] = {"all", NULL};
-static const char *const devices[] = {"process", "thread", NULL};
-static const char *const builds[] = {"concurrent", "sequential", NULL};
-
 static const gbx_option options[] = {
     {"case", "NAME",
      .help = "The case to run; may be repeated; all: every case (default: the first)",
-     GBX_STORE(CUSTOM, command_line, case_names), .read = read_case, .choices = cases,
-     .may_repeat = true},
+     GBX_STORE(CUSTOM, command_line, case_names), .read = read_case,
+     .choices = (const char *const[]){"all", NULL}, .may_repeat = true},
     {"platform", "NAME", .letter = 'p', .help = "a2a3sim (default) or a5sim",
      .manual = "See glassbox-platforms(1).", GBX_STORE(CHOICE, command_line, platform),
      .choice_name = gbx_platform_name},
@@ -68,10 +64,12 @@ static const gbx_option options[] = {
      .max = GBX_MAX_AICPU_THREADS},
     {"device", "WHERE",
      .help = "Run the chip as a process (default), or as thread: inside this one",
-     GBX_STORE(CHOICE, command_line, run.chip.device), .choices = devices},
+     GBX_STORE(CHOICE, command_line, run.chip.device),
+     .choices = (const char *const[]){"process", "thread", NULL}},
     {"build", "HOW",
      .help = "aicpu_build_graph: concurrent (default), or sequential: run tasks once all are built",
-     GBX_STORE(CHOICE, command_line, run.call.build), .choices = builds},
+     GBX_STORE(CHOICE, command_line, run.call.build),
+     .choices = (const char *const[]){"concurrent", "sequential", NULL}},
     {"window", "N", .help = "tensormap_and_ringbuffer: tasks at a time (default 16384)",
      GBX_STORE(INTEGER, command_line, run.call.window), .min = 1, .max = GBX_MAX_WINDOW},
     {"gm", "SIZE", .help = "Global memory of the chip: 512M, 4G... (default 8G)",
@@ -202,8 +200,7 @@ static char *command_text(int argc, char **argv) {
 /* What the observer gets. */
 typedef struct run_output {
     gbx_progress *progress;
-    gbx_run_report *report;
-    gbx_status failure; /* of keeping a result */
+    gbx_run_report report;
 } run_output;
 
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
@@ -219,7 +216,7 @@ static void on_progress(void *context, uint64_t tasks) {
 static void on_result(void *context, const gbx_round_result *result) {
     run_output *output = context;
     gbx_progress_hide(output->progress);
-    output->failure = gbx_status_first(output->failure, gbx_run_report_add(output->report, result));
+    gbx_run_report_add(&output->report, result);
 }
 
 /* "all" is every case, unless one has this name. */
@@ -251,22 +248,19 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
         chosen[count++] = &scene->cases[0];
     for (size_t i = 0; i < line->case_name_count; ++i)
         GBX_TRY(add_cases(scene, line->case_names[i], chosen, &count));
-    const gbx_run_layout layout = {.cases = chosen,
+    const gbx_run_layout layout = {.scene = scene,
+                                   .options = &line->run,
+                                   .cases = chosen,
                                    .case_count = count,
-                                   .rounds = line->run.rounds,
                                    .is_verbose = line->is_verbose,
                                    .as_json = line->as_json};
-    GBX_TRY(gbx_run_report_create(invocation->sink, &layout, &output.report));
-    output.progress = gbx_progress_start();
+    gbx_run_report_begin(invocation->sink, &layout, &output.report);
+    output.progress = gbx_progress_start(NULL);
     gbx_scene_observer observer = {&output, on_phase, on_progress, on_result};
     gbx_status status =
         gbx_scene_run(scene, chosen, count, &line->run, &observer, &invocation->exit_code);
     gbx_progress_stop(output.progress);
-    status = gbx_status_first(status, output.failure);
-    if (!status && line->as_json)
-        status = gbx_run_report_print_json(output.report, scene, &line->run);
-    gbx_run_report_free(output.report);
-    return status;
+    return gbx_run_report_end(&output.report, status);
 }
 
 static gbx_status run(void *context, gbx_invocation *invocation) {

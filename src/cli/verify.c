@@ -15,9 +15,8 @@ static void on_progress(void *context, const char *what, uint64_t done_bytes, ui
 }
 
 static gbx_status verify(const char *directory, gbx_verification *out_verification) {
-    gbx_progress *progress = gbx_progress_start();
+    gbx_progress *progress = gbx_progress_start("reading the journal");
     const gbx_verify_observer observer = {progress, progress ? on_progress : NULL};
-    gbx_progress_phase(progress, NULL, "reading the journal");
     gbx_status status = gbx_dump_verify(directory, &observer, out_verification);
     gbx_progress_stop(progress);
     return status;

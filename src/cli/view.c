@@ -117,8 +117,7 @@ static gbx_status select_entries(const command_line *line, gbx_entries *entries,
 
 static gbx_status sort_entries(const command_line *line, const gbx_opened_dump *dump,
                                gbx_selected *selected) {
-    gbx_progress *progress = gbx_progress_start();
-    gbx_progress_phase(progress, NULL, "sorting");
+    gbx_progress *progress = gbx_progress_start("sorting");
     gbx_status status = gbx_entries_sort(line->order, dump->entries, selected->indices,
                                          selected->count, gbx_progress_entries, progress);
     gbx_progress_stop(progress);

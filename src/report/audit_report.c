@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "report/reports.h"
 #include "report/table.h"
@@ -14,12 +13,11 @@ typedef struct reporting {
 
 /* --- rows --- */
 
-/* A task of a finding and its argument. */
+/* A task and its argument. */
 typedef struct party {
     uint64_t task;
-    bool has_task; /* its record is there */
     uint64_t task_id;
-    const char *kernel; /* "unknown" without a record */
+    const char *kernel; /* NULL without a record of the task */
     uint64_t index;
     uint32_t slot;
     const char *name; /* NULL */
@@ -27,13 +25,15 @@ typedef struct party {
     uint64_t buffer;
     int64_t begin;
     int64_t end;
-    gbx_entry entry;
+    gbx_tensor tensor;
 } party;
+
+enum { TASK_FIELDS = 3 }; /* that suspects have, too */
 
 static const gbx_field party_fields[] = {
     GBX_FIELD(party, task, NUMBER, "task_seq", NULL),
-    GBX_FIELD_IF(party, has_task, task_id, HEX, "task_id", NULL),
-    GBX_FIELD_IF(party, has_task, kernel, STRING, "kernel", NULL),
+    GBX_FIELD_IF(party, kernel, task_id, HEX, "task_id", NULL),
+    GBX_FIELD(party, kernel, STRING, "kernel", NULL),
     GBX_FIELD(party, index, NUMBER, "index", NULL),
     GBX_FIELD(party, slot, NUMBER, "arg_index", NULL),
     GBX_FIELD(party, name, STRING, "arg_name", NULL),
@@ -42,47 +42,76 @@ static const gbx_field party_fields[] = {
     GBX_FIELD(party, begin, I64, "begin", NULL),
     GBX_FIELD(party, end, I64, "end", NULL)};
 
-/* The entry lives until the next one is read. */
-static gbx_status find_party(const reporting *r, const gbx_audit_side *side, party *out_party) {
+static gbx_status find_argument(const reporting *r, uint64_t index, party *p) {
     gbx_entry entry;
-    GBX_TRY(gbx_entries_at(r->dump->entries, side->entry, &entry));
-    *out_party = (party){.task = side->task,
-                         .has_task = entry.task,
-                         .task_id = entry.task ? entry.task->task_id : 0,
-                         .kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, entry.task),
-                         .index = side->entry,
-                         .slot = entry.head->arg_index,
-                         .name = entry.arg_name,
-                         .stage = entry.head->stage,
-                         .buffer = entry.tensor->buffer_addr,
-                         .begin = side->begin,
-                         .end = side->end,
-                         .entry = entry};
+    GBX_TRY(gbx_entries_at(r->dump->entries, index, &entry));
+    p->index = index;
+    p->slot = entry.head->arg_index;
+    p->name = entry.arg_name ? gbx_text_format(&r->sink->texts, "%s", entry.arg_name) : NULL;
+    p->stage = entry.head->stage;
+    p->buffer = entry.tensor->buffer_addr;
+    gbx_record_view(entry.tensor, &p->tensor);
     return NULL;
 }
 
+static gbx_status find_task(const reporting *r, uint64_t number, party *out_party) {
+    gbx_record_task task;
+    bool is_found = false;
+    GBX_TRY(gbx_reader_find_task(r->dump->reader, number, &task, &is_found));
+    *out_party = (party){.task = number};
+    if (is_found) {
+        out_party->task_id = task.task_id;
+        out_party->kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, &task);
+    }
+    return NULL;
+}
+
+typedef struct finding_row {
+    gbx_audit_finding of;
+    party first;
+    party second;
+} finding_row;
+
+static gbx_status find_finding(const reporting *r, const gbx_audit_finding *f,
+                               finding_row *out_row) {
+    party *const parties[] = {&out_row->first, &out_row->second};
+    const gbx_audit_side *const sides[] = {&f->first, &f->second};
+    out_row->of = *f;
+    for (size_t i = 0; i < 2; ++i) {
+        GBX_TRY(find_task(r, sides[i]->task, parties[i]));
+        GBX_TRY(find_argument(r, sides[i]->entry, parties[i]));
+        parties[i]->begin = sides[i]->begin;
+        parties[i]->end = sides[i]->end;
+    }
+    return NULL;
+}
+
+/* "task 7 (softmax)" */
+static const char *task_text(gbx_texts *t, const party *p) {
+    return gbx_text_format(t, "task %" PRIu64 " (%s)", p->task,
+                           gbx_text_shown(t, p->kernel ? p->kernel : "unknown"));
+}
+
 /* "argument 0 x" */
-static const char *argument_text(gbx_texts *t, uint32_t slot, const char *name) {
-    return gbx_text_format(t, "argument %s", gbx_text_shown(t, gbx_text_arg(t, slot, name)));
+static const char *argument_text(gbx_texts *t, const party *p) {
+    return gbx_text_format(t, "argument %s", gbx_text_shown(t, gbx_text_arg(t, p->slot, p->name)));
 }
 
-/* "task 7 (softmax), argument 0 x" */
 static const char *party_text(gbx_texts *t, const party *p) {
-    return gbx_text_format(t, "task %" PRIu64 " (%s), %s", p->task, gbx_text_shown(t, p->kernel),
-                           argument_text(t, p->slot, p->name));
+    return gbx_text_format(t, "%s, %s", task_text(t, p), argument_text(t, p));
 }
 
-static gbx_status replay_line(const reporting *r, uint64_t task, char **out_text) {
-    return gbx_replay_line(r->dump, r->given, gbx_text_format(&r->sink->texts, "%" PRIu64, task),
-                           out_text);
+static const char *replay_text(const reporting *r, uint64_t task) {
+    gbx_texts *t = &r->sink->texts;
+    return gbx_text_replay(t, r->dump, r->given, gbx_text_number(t, task));
 }
 
 /* --- text: a finding --- */
 
-static void print_claim(gbx_sink *sink, const gbx_audit_finding *f, const party *first,
-                        const party *second) {
+static void print_claim(gbx_sink *sink, const finding_row *row) {
     gbx_texts *t = &sink->texts;
-    const char *reader = party_text(t, second), *writer = party_text(t, first);
+    const gbx_audit_finding *f = &row->of;
+    const char *reader = party_text(t, &row->second), *writer = party_text(t, &row->first);
     switch (f->kind) {
     case GBX_AUDIT_UNDECLARED_WRITE:
         gbx_sink_print(sink, "undeclared write: %s, does not hold what %s, %s there\n", reader,
@@ -110,15 +139,16 @@ static void print_claim(gbx_sink *sink, const gbx_audit_finding *f, const party 
 }
 
 /* "within 64 bytes at 0x7e9000001000: bytes 128 to 191 of the buffer of argument 0 x of task 7" */
-static void print_range(gbx_sink *sink, const gbx_audit_finding *f, const party *second) {
+static void print_range(gbx_sink *sink, const finding_row *row) {
     gbx_texts *t = &sink->texts;
+    const gbx_audit_finding *f = &row->of;
     gbx_sink_print(sink, "  within %s at 0x%" PRIx64 ": byte%s %" PRId64,
                    gbx_text_counted(t, f->bytes, "byte"), f->address,
                    gbx_text_verb(f->bytes, "", "s"), f->second.begin);
     if (f->bytes > 1)
         gbx_sink_print(sink, " to %" PRId64, f->second.end - 1);
     gbx_sink_print(sink, " of the buffer of %s of task %" PRIu64 "\n",
-                   argument_text(t, second->slot, second->name), f->second.task);
+                   argument_text(t, &row->second), f->second.task);
 }
 
 static const char *no_element_text(const gbx_audit_finding *f) {
@@ -133,18 +163,17 @@ static const char *no_element_text(const gbx_audit_finding *f) {
                                                : "this time both left the same bytes";
 }
 
-static void print_element(gbx_sink *sink, const gbx_audit_finding *f, const party *second) {
+static void print_element(gbx_sink *sink, const finding_row *row) {
     gbx_texts *t = &sink->texts;
-    int64_t index[GBX_MAX_DIMS];
+    const gbx_audit_finding *f = &row->of;
     if (!f->has_element) {
         gbx_sink_print(sink, "  %s\n", no_element_text(f));
         return;
     }
     const char *expected = gbx_text_value(t, f->dtype, f->expected);
     const char *found = gbx_text_value(t, f->dtype, f->found);
-    gbx_entry_index(&second->entry, f->element, index);
     gbx_sink_print(sink, "  first element that differs: %s",
-                   gbx_text_numbers(t, index, second->entry.head->ndims));
+                   gbx_text_index(t, &row->second.tensor, f->element));
     if (f->kind == GBX_AUDIT_OVERLAPPING_WRITES)
         gbx_sink_print(sink, ", task %" PRIu64 " left %s, task %" PRIu64 " %s\n", f->first.task,
                        expected, f->second.task, found);
@@ -155,17 +184,13 @@ static void print_element(gbx_sink *sink, const gbx_audit_finding *f, const part
 /* "    task 7 (softmax), whose argument 0 x lies there" */
 static gbx_status print_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
     gbx_texts *t = &r->sink->texts;
-    gbx_record_task task;
-    gbx_entry entry;
-    bool is_found = false;
+    party p;
     bool is_before = suspect->reason == GBX_SUSPECT_ENDS_BEFORE;
-    GBX_TRY(gbx_reader_find_task(r->dump->reader, suspect->task, &task, &is_found));
-    const char *kernel = gbx_text_kernel(t, r->dump->reader, is_found ? &task : NULL);
-    gbx_sink_print(r->sink, "    task %" PRIu64 " (%s)", suspect->task, gbx_text_shown(t, kernel));
+    GBX_TRY(find_task(r, suspect->task, &p));
+    gbx_sink_print(r->sink, "    %s", task_text(t, &p));
     if (suspect->reason != GBX_SUSPECT_RAN) {
-        GBX_TRY(gbx_entries_at(r->dump->entries, suspect->entry, &entry));
-        gbx_sink_print(r->sink, ", whose %s ",
-                       argument_text(t, entry.head->arg_index, entry.arg_name));
+        GBX_TRY(find_argument(r, suspect->entry, &p));
+        gbx_sink_print(r->sink, ", whose %s ", argument_text(t, &p));
         if (suspect->reason == GBX_SUSPECT_HAS_IT)
             gbx_sink_print(r->sink, "lies there");
         else if (suspect->distance == 0)
@@ -181,8 +206,6 @@ static gbx_status print_suspect(const reporting *r, const gbx_audit_suspect *sus
 
 /* Who may have written it, and what shows whether it was the likeliest one. */
 static gbx_status print_suspects(const reporting *r, const gbx_audit_finding *f) {
-    gbx_texts *t = &r->sink->texts;
-    char *line;
     uint64_t shown = f->suspect_count < GBX_AUDIT_SUSPECTS ? f->suspect_count : GBX_AUDIT_SUSPECTS;
     if (f->suspect_count == 0) {
         gbx_sink_print(r->sink, "  %s\n",
@@ -196,25 +219,20 @@ static gbx_status print_suspects(const reporting *r, const gbx_audit_finding *f)
                              : "the only task that ran meanwhile:");
     for (uint64_t i = 0; i < shown; ++i)
         GBX_TRY(print_suspect(r, &f->suspects[i]));
-    if (f->suspect_count > shown)
-        gbx_sink_print(r->sink, "    and %s more\n", gbx_text_count(t, f->suspect_count - shown));
-    GBX_TRY(replay_line(r, f->suspects[0].task, &line));
+    gbx_sink_more(r->sink, "    ", f->suspect_count, shown, "\n");
     gbx_sink_print(r->sink, "  a replay shows what %s writes outside its outputs:\n    %s\n",
-                   f->suspect_count > 1 ? "the first of them" : "it", gbx_text_shown(t, line));
-    free(line);
+                   f->suspect_count > 1 ? "the first of them" : "it",
+                   gbx_text_shown(&r->sink->texts, replay_text(r, f->suspects[0].task)));
     return NULL;
 }
 
-/* The entries of both are read one after the other: each lives until the next is read. */
 static gbx_status print_finding(const reporting *r, const gbx_audit_finding *f) {
-    party first, second;
+    finding_row row;
     uint64_t from, to;
-    GBX_TRY(find_party(r, &f->first, &first));
-    first.name = first.name ? gbx_text_format(&r->sink->texts, "%s", first.name) : NULL;
-    GBX_TRY(find_party(r, &f->second, &second));
-    print_claim(r->sink, f, &first, &second);
-    print_range(r->sink, f, &second);
-    print_element(r->sink, f, &second);
+    GBX_TRY(find_finding(r, f, &row));
+    print_claim(r->sink, &row);
+    print_range(r->sink, &row);
+    print_element(r->sink, &row);
     gbx_audit_missing_edge(f, &from, &to);
     if (f->has_no_path) /* the user knows which way, where both write */
         gbx_sink_print(r->sink,
@@ -237,12 +255,12 @@ static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
     const gbx_audit_counts *counts = &audit->counts;
     const char *missing = lacks[gbx_audit_find_lack(counts)];
     uint64_t all = counts->records + counts->in_flight, left_out = gbx_audit_left_out(counts);
-    const char *records = gbx_text_counted(t, all, "record");
+    const char *records = gbx_text_counted(t, all, "entry");
     const char *tasks = gbx_text_counted(t, counts->tasks, "task");
     if (audit->finding_count > 0)
         gbx_sink_print(sink, "%s%s in %s of %s; the first:\n", counts->has_more ? "more than " : "",
                        gbx_text_counted(t, audit->finding_count, "finding"),
-                       gbx_text_counted(t, counts->records, "record"), tasks);
+                       gbx_text_counted(t, counts->records, "entry"), tasks);
     else if (counts->records == 0)
         gbx_sink_print(sink, "nothing was audited: the dump has no tensors of completed tasks\n");
     else if (left_out > 0)
@@ -254,21 +272,14 @@ static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
                        missing[0] ? ", but " : "", missing, records, tasks);
 }
 
-/* "KIND: 3 inputs, WHY"; nothing where there are none. */
-static void print_gap(gbx_sink *sink, const char *kind, uint64_t count, const char *noun,
-                      const char *why) {
-    if (count > 0)
-        gbx_sink_print(sink, "%s: %s%s\n", kind, gbx_text_counted(&sink->texts, count, noun), why);
-}
-
 static void print_missing(gbx_sink *sink, const gbx_audit_counts *counts) {
     gbx_texts *t = &sink->texts;
     uint64_t inputs = counts->not_compared[GBX_GAP_MISSING_OUTPUTS];
     bool is_any = counts->missing_tasks == UINT64_MAX;
     const char *tasks = gbx_text_counted(t, is_any ? 0 : counts->missing_tasks, "task");
-    print_gap(sink, "not audited", inputs, "input",
-              is_any ? ", because outputs that the dump lacks may have written them"
-                     : gbx_text_format(t, ", because the dump lacks outputs of %s", tasks));
+    gbx_sink_count(sink, "not audited: ", inputs, "input",
+                   is_any ? ", because outputs that the dump lacks may have written them"
+                          : gbx_text_format(t, ", because the dump lacks outputs of %s", tasks));
     if (!is_any && counts->missing_tasks > 0 && inputs == 0)
         gbx_sink_print(sink, "left out: outputs of %s that the dump lacks\n", tasks);
 }
@@ -282,21 +293,21 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    "read it\n",
                    gbx_text_count(t, counts->inputs), gbx_text_count(t, counts->compared),
                    gbx_text_count(t, counts->first_reads));
-    print_gap(sink, "read too early", counts->raced, "input", ", which hold something else");
-    /* Nobody looked at what was written over them. */
+    gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", which hold something else");
     if (counts->unread > 0)
         gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
                        gbx_text_verb(counts->unread, "it", "these"));
     print_missing(sink, counts);
-    print_gap(sink, "not audited", counts->not_compared[GBX_GAP_NO_BYTES], "input",
-              ", because the dump lacks bytes of them or of what was there");
-    print_gap(sink, "not audited", counts->not_compared[GBX_GAP_PIECES], "input", pieces);
-    print_gap(sink, "not audited", counts->unfollowed, "output", pieces);
-    print_gap(sink, "left out", counts->in_flight, "record", " of tasks that did not complete");
-    print_gap(sink, "left out", counts->damaged, "record",
-              " whose hashes no longer match; run glassbox verify");
-    print_gap(sink, "left out", counts->bad_edges, "edge", " to no task or in a cycle");
+    gbx_sink_count(sink, "not audited: ", counts->not_compared[GBX_GAP_NO_BYTES], "input",
+                   ", because the dump lacks bytes of them or of what was there");
+    gbx_sink_count(sink, "not audited: ", counts->not_compared[GBX_GAP_PIECES], "input", pieces);
+    gbx_sink_count(sink, "not audited: ", counts->unfollowed, "output", pieces);
+    gbx_sink_count(sink, "left out: ", counts->in_flight, "entry",
+                   " of tasks that did not complete");
+    gbx_sink_count(sink, "left out: ", counts->damaged, "entry",
+                   " whose hashes no longer match; run glassbox verify");
+    gbx_sink_count(sink, "left out: ", counts->bad_edges, "edge", " to no task or in a cycle");
     if (!counts->has_edges)
         gbx_sink_print(sink, "order: by the times of this run, because the dump lacks edges\n");
 }
@@ -311,11 +322,10 @@ static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
         uint64_t more = 0;
         for (size_t i = shown; i < audit->finding_count; ++i)
             more += audit->findings[i].kind == (gbx_audit_kind)kind;
-        if (more > 0)
-            gbx_sink_print(r->sink, "and %s more %s (--json has %s)\n",
-                           gbx_text_count(&r->sink->texts, more),
-                           gbx_name_sentence(&gbx_audit_kinds, kind),
-                           audit->counts.has_more ? "these" : "all");
+        gbx_sink_more(r->sink, "", more, 0,
+                      gbx_text_format(&r->sink->texts, " %s (--json has %s)\n",
+                                      gbx_name_sentence(&gbx_audit_kinds, kind),
+                                      audit->counts.has_more ? "these" : "all"));
     }
     /* In a group without order not every pair is listed. */
     for (size_t i = 0; i < audit->finding_count; ++i)
@@ -329,85 +339,53 @@ static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
 
 /* --- JSON --- */
 
-static gbx_status put_side(const reporting *r, const char *key, const gbx_audit_side *side) {
-    gbx_json_writer *json = &r->sink->json;
-    party p;
-    GBX_TRY(find_party(r, side, &p));
-    gbx_json_put_object(json, key, GBX_ROWS(party_fields, &p, 1));
-    return NULL;
-}
-
-static gbx_status put_element(const reporting *r, const gbx_audit_finding *f) {
-    gbx_json_writer *json = &r->sink->json;
-    gbx_entry entry;
-    int64_t index[GBX_MAX_DIMS];
-    gbx_json_key(json, "element");
-    if (!f->has_element) {
-        gbx_json_null(json);
-        return NULL;
-    }
-    GBX_TRY(gbx_entries_at(r->dump->entries, f->second.entry, &entry));
-    gbx_entry_index(&entry, f->element, index);
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_numbers(json, "index", index, entry.head->ndims);
-    gbx_json_put_string(json, "dtype", gbx_dtype_name(f->dtype));
-    gbx_json_put_value(json, "expected", f->dtype, f->expected);
-    gbx_json_put_value(json, "found", f->dtype, f->found);
-    gbx_json_end_object(json);
-    return NULL;
-}
-
 static gbx_status put_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
     gbx_json_writer *json = &r->sink->json;
-    gbx_record_task task;
-    gbx_entry entry;
-    bool is_found = false;
-    char *replay;
-    GBX_TRY(gbx_reader_find_task(r->dump->reader, suspect->task, &task, &is_found));
-    party p = {.task = suspect->task,
-               .has_task = is_found,
-               .task_id = is_found ? task.task_id : 0,
-               .kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, &task)};
+    party p;
+    GBX_TRY(find_task(r, suspect->task, &p));
     gbx_json_begin_object_inline(json);
-    gbx_json_put_row(json, &(const gbx_rows){.fields = party_fields, .field_count = 3, .rows = &p});
+    gbx_json_put_row(json, &(const gbx_rows){party_fields, TASK_FIELDS, .rows = &p});
     gbx_json_put_string(json, "reason", gbx_name_of(&gbx_audit_reasons, suspect->reason));
     if (suspect->reason != GBX_SUSPECT_RAN) {
-        GBX_TRY(gbx_entries_at(r->dump->entries, suspect->entry, &entry));
-        gbx_json_put_u64(json, "arg_index", entry.head->arg_index);
-        gbx_json_put_string(json, "arg_name", entry.arg_name);
+        GBX_TRY(find_argument(r, suspect->entry, &p));
+        gbx_json_put_u64(json, "arg_index", p.slot);
+        gbx_json_put_string(json, "arg_name", p.name);
         gbx_json_put_u64(json, "distance", suspect->distance);
     }
-    GBX_TRY(replay_line(r, suspect->task, &replay));
-    gbx_json_put_string(json, "replay", replay);
-    free(replay);
+    gbx_json_put_string(json, "replay", replay_text(r, suspect->task));
     gbx_json_end_object(json);
     return NULL;
 }
 
+#define FINDING(member, kind, key, ...) GBX_FIELD(finding_row, member, kind, key, NULL, __VA_ARGS__)
 static const gbx_field range_fields[] = {
-    GBX_FIELD(gbx_audit_finding, address, HEX, "address", NULL),
-    GBX_FIELD(gbx_audit_finding, bytes, COUNT, "bytes", NULL),
-    GBX_FIELD(gbx_audit_finding, second.begin, I64, "begin", NULL),
-    GBX_FIELD(gbx_audit_finding, second.end, I64, "end", NULL)};
-
+    FINDING(of.address, HEX, "address"), FINDING(of.bytes, COUNT, "bytes"),
+    FINDING(of.second.begin, I64, "begin"), FINDING(of.second.end, I64, "end")};
+static const gbx_field element_fields[] = {
+    FINDING(of.element, INDEX, "index", .with = offsetof(finding_row, second.tensor)),
+    FINDING(of.dtype, DTYPE, "dtype"),
+    FINDING(of.expected, ELEMENT, "expected", .with = offsetof(finding_row, of.dtype)),
+    FINDING(of.found, ELEMENT, "found", .with = offsetof(finding_row, of.dtype))};
 static const gbx_field finding_fields[] = {
-    GBX_FIELD(gbx_audit_finding, is_compared, BOOL, "compared", NULL),
-    GBX_FIELD(gbx_audit_finding, is_concurrent, BOOL, "concurrent", NULL),
-    GBX_FIELD(gbx_audit_finding, has_no_path, BOOL, "no_path", NULL),
-    GBX_FIELD(gbx_audit_finding, is_seen, BOOL, "seen", NULL),
-    GBX_FIELD(gbx_audit_finding, is_read_first, BOOL, "read_first", NULL),
-    GBX_FIELD(gbx_audit_finding, is_read_late, BOOL, "read_late", NULL),
-    GBX_FIELD(gbx_audit_finding, suspect_count, COUNT, "suspect_count", NULL)};
+    FINDING(of.kind, NAME, "kind", .names = &gbx_audit_kinds),
+    FINDING(first, OBJECT, "first", GBX_MEMBERS(party_fields)),
+    FINDING(second, OBJECT, "second", GBX_MEMBERS(party_fields)),
+    GBX_OBJECT("range", range_fields),
+    GBX_OBJECT("element", element_fields, GBX_KNOWN_IF(finding_row, of.has_element)),
+    FINDING(of.is_compared, BOOL, "compared"),
+    FINDING(of.is_concurrent, BOOL, "concurrent"),
+    FINDING(of.has_no_path, BOOL, "no_path"),
+    FINDING(of.is_seen, BOOL, "seen"),
+    FINDING(of.is_read_first, BOOL, "read_first"),
+    FINDING(of.is_read_late, BOOL, "read_late"),
+    FINDING(of.suspect_count, COUNT, "suspect_count")};
 
 static gbx_status put_finding(const reporting *r, const gbx_audit_finding *f) {
     gbx_json_writer *json = &r->sink->json;
+    finding_row row;
+    GBX_TRY(find_finding(r, f, &row));
     gbx_json_begin_object(json);
-    gbx_json_put_string(json, "kind", gbx_name_of(&gbx_audit_kinds, f->kind));
-    GBX_TRY(put_side(r, "first", &f->first));
-    GBX_TRY(put_side(r, "second", &f->second));
-    gbx_json_put_object(json, "range", GBX_ROWS(range_fields, f, 1));
-    GBX_TRY(put_element(r, f));
-    gbx_json_put_row(json, GBX_ROWS(finding_fields, f, 1));
+    gbx_json_put_row(json, GBX_ROWS(finding_fields, &row, 1));
     gbx_json_key(json, "suspects");
     gbx_json_begin_array(json);
     for (uint64_t i = 0; i < f->suspect_count && i < GBX_AUDIT_SUSPECTS; ++i)
@@ -418,21 +396,25 @@ static gbx_status put_finding(const reporting *r, const gbx_audit_finding *f) {
 }
 
 #define COUNTED(member, key) GBX_FIELD(gbx_audit_counts, member, COUNT, key, NULL)
-static const gbx_field count_fields[] = {
-    COUNTED(tasks, "tasks"),       COUNTED(records, "records"),         COUNTED(inputs, "inputs"),
-    COUNTED(compared, "compared"), COUNTED(first_reads, "first_reads"), COUNTED(raced, "raced"),
-    COUNTED(outputs, "outputs"),   COUNTED(unread, "unread_outputs")};
 static const gbx_field gap_fields[] = {
     COUNTED(not_compared[GBX_GAP_MISSING_OUTPUTS], "missing_outputs"),
     COUNTED(not_compared[GBX_GAP_NO_BYTES], "no_bytes"),
     COUNTED(not_compared[GBX_GAP_PIECES], "pieces"), COUNTED(unfollowed, "outputs_in_pieces")};
+static const gbx_field count_fields[] = {COUNTED(tasks, "tasks"),
+                                         COUNTED(records, "records"),
+                                         COUNTED(inputs, "inputs"),
+                                         COUNTED(compared, "compared"),
+                                         COUNTED(first_reads, "first_reads"),
+                                         COUNTED(raced, "raced"),
+                                         COUNTED(outputs, "outputs"),
+                                         COUNTED(unread, "unread_outputs"),
+                                         GBX_OBJECT("not_audited", gap_fields)};
 static const gbx_field state_fields[] = {
     COUNTED(in_flight, "in_flight"), COUNTED(damaged, "damaged"), COUNTED(bad_edges, "bad_edges"),
     GBX_FIELD(gbx_audit_counts, is_complete, BOOL, "complete", NULL)};
 
 static void put_counts(gbx_json_writer *json, const gbx_audit_counts *counts) {
     gbx_json_put_row(json, GBX_ROWS(count_fields, counts, 1));
-    gbx_json_put_object(json, "not_audited", GBX_ROWS(gap_fields, counts, 1));
     if (counts->missing_tasks == UINT64_MAX) /* it may be any */
         gbx_json_put_null(json, "tasks_missing_outputs");
     else

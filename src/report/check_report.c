@@ -12,8 +12,10 @@ static const gbx_name_set verdict_set = {verdict_names, GBX_CHECK_NOT_CHECKED + 
 
 typedef struct reporting {
     gbx_sink *sink;
+    const gbx_opened_dump *dump;
+    const char *given;
     const gbx_check_report *report;
-    const gbx_check_kernel *kernels;
+    const gbx_check_group *kernels;
     size_t kernel_count;
 } reporting;
 
@@ -39,6 +41,10 @@ static const char *task_text(const reporting *r, const gbx_check_line *line) {
     return gbx_text_task(&r->sink->texts, r->report->reader, line->task, line->task_id);
 }
 
+static const char *replay_text(const reporting *r, const gbx_check_line *line) {
+    return gbx_text_replay(&r->sink->texts, r->dump, r->given, task_text(r, line));
+}
+
 /* "[2, 3]" of the worst element; "" of a tensor without dimensions. */
 static const char *index_text(gbx_texts *t, const gbx_check_output *output) {
     return output->tensor.ndims > 0
@@ -49,7 +55,7 @@ static const char *index_text(gbx_texts *t, const gbx_check_output *output) {
 /* --- rows --- */
 
 typedef struct kernel_row {
-    gbx_check_kernel of;
+    gbx_check_group of;
     const char *name;
     bool is_compared; /* one of its tasks at least */
 } kernel_row;
@@ -71,8 +77,8 @@ static const gbx_field kernel_fields[] = {
 
 static gbx_status make_kernel(const void *context, uint64_t number, void *out_row) {
     const reporting *r = context;
-    const gbx_check_kernel *kernel = &r->kernels[number];
-    *(kernel_row *)out_row = (kernel_row){*kernel, kernel_name(r, kernel->first),
+    const gbx_check_group *kernel = &r->kernels[number];
+    *(kernel_row *)out_row = (kernel_row){*kernel, kernel_name(r, kernel->examples[0]),
                                           kernel->verdicts[GBX_CHECK_NOT_CHECKED] < kernel->tasks};
     return NULL;
 }
@@ -98,29 +104,30 @@ static task_row make_task(const reporting *r, const gbx_check_line *line) {
     return (task_row){*line, kernel_name(r, line), !line->stray_is_unknown};
 }
 
-static const gbx_field output_fields[] = {
-    GBX_FIELD(gbx_check_output, slot, NUMBER, "arg_index", NULL),
-    GBX_FIELD(gbx_check_output, name, STRING, "arg_name", NULL),
-    GBX_FIELD(gbx_check_output, tensor.dtype, DTYPE, "dtype", NULL),
-    GBX_FIELD(gbx_check_output, comparison.elements, COUNT, "elements", NULL),
-    GBX_FIELD(gbx_check_output, not_written, COUNT, "not_written", NULL),
-    GBX_FIELD(gbx_check_output, comparison.mismatches, COUNT, "mismatches", NULL),
-    GBX_FIELD(gbx_check_output, comparison.max_abs, F64, "max_abs", NULL),
-    GBX_FIELD(gbx_check_output, comparison.max_rel, F64, "max_rel", NULL)};
-static const gbx_field tolerance_fields[] = {
-    GBX_FIELD(gbx_check_output, comparison.tolerance.rtol, F64, "rtol", NULL),
-    GBX_FIELD(gbx_check_output, comparison.tolerance.atol, F64, "atol", NULL)};
+#define OUTPUT(member, kind, key, ...)                                                             \
+    GBX_FIELD(gbx_check_output, member, kind, key, NULL, __VA_ARGS__)
 static const gbx_field worst_fields[] = {
-    GBX_FIELD(gbx_check_output, comparison.worst.index, INDEX, "element", NULL,
-              .with = offsetof(gbx_check_output, tensor)),
-    GBX_FIELD(gbx_check_output, comparison.worst.want_bits, ELEMENT, "expected", NULL,
-              .with = offsetof(gbx_check_output, tensor.dtype)),
-    GBX_FIELD(gbx_check_output, comparison.worst.got_bits, ELEMENT, "got", NULL,
-              .with = offsetof(gbx_check_output, tensor.dtype))};
+    OUTPUT(comparison.worst.index, INDEX, "element", .with = offsetof(gbx_check_output, tensor)),
+    OUTPUT(comparison.worst.want_bits, ELEMENT, "expected",
+           .with = offsetof(gbx_check_output, tensor.dtype)),
+    OUTPUT(comparison.worst.got_bits, ELEMENT, "got",
+           .with = offsetof(gbx_check_output, tensor.dtype))};
+static const gbx_field output_fields[] = {
+    OUTPUT(slot, NUMBER, "arg_index"),
+    OUTPUT(name, STRING, "arg_name"),
+    OUTPUT(tensor.dtype, DTYPE, "dtype"),
+    OUTPUT(comparison.elements, COUNT, "elements"),
+    OUTPUT(not_written, COUNT, "not_written"),
+    OUTPUT(comparison.mismatches, COUNT, "mismatches"),
+    OUTPUT(comparison.max_abs, F64, "max_abs"),
+    OUTPUT(comparison.max_rel, F64, "max_rel"),
+    OUTPUT(comparison.tolerance.rtol, F64, "rtol"),
+    OUTPUT(comparison.tolerance.atol, F64, "atol"),
+    GBX_OBJECT("worst", worst_fields, GBX_KNOWN_IF(gbx_check_output, comparison.mismatches))};
 
 /* --- text: the first lines --- */
 
-static void print_first(const reporting *r, const gbx_check_line *line, const char *replay) {
+static void print_first(const reporting *r, const gbx_check_line *line) {
     gbx_texts *t = &r->sink->texts;
     const gbx_check_output *output = &line->outputs[line->worst_output];
     const gbx_comparison *c = &output->comparison;
@@ -138,7 +145,7 @@ static void print_first(const reporting *r, const gbx_check_line *line, const ch
                    gbx_text_verb(c->mismatches, "is", "are"));
     if (more > 0)
         gbx_sink_print(r->sink, ", and some in %s", gbx_text_counted(t, more, "more output"));
-    gbx_sink_print(r->sink, "\n%s\n", gbx_text_shown(t, replay));
+    gbx_sink_print(r->sink, "\n%s\n", gbx_text_shown(t, replay_text(r, line)));
 }
 
 static bool has_failed(const gbx_reader *reader) {
@@ -205,50 +212,49 @@ typedef struct introduced {
     const gbx_check_line *lines[GBX_CHECK_LINES_MAX];
 } introduced;
 
-static gbx_status fill_introduced(void *context, uint64_t row, bool is_measured,
-                                  const char **cells) {
+typedef struct introduced_row {
+    const char *task, *kernel, *arg, *wrong, *worst, *expected, *got;
+} introduced_row;
+
+static const gbx_field introduced_fields[] = {
+    GBX_FIELD(introduced_row, task, STRING, NULL, "TASK", .is_right = true),
+    GBX_FIELD(introduced_row, kernel, STRING, NULL, "KERNEL", .narrowest = 8),
+    GBX_FIELD(introduced_row, arg, STRING, NULL, "ARG", .narrowest = 6, .leaves = 3),
+    GBX_FIELD(introduced_row, wrong, STRING, NULL, "WRONG", .is_right = true, .leaves = 1),
+    GBX_FIELD(introduced_row, worst, STRING, NULL, "WORST", .narrowest = 8, .leaves = 2),
+    GBX_FIELD(introduced_row, expected, STRING, NULL, "EXPECTED"),
+    GBX_FIELD(introduced_row, got, STRING, NULL, "GOT")};
+
+static gbx_status make_introduced(const void *context, uint64_t number, void *out_row) {
     const introduced *shown = context;
-    const gbx_check_line *line = shown->lines[row];
+    const gbx_check_line *line = shown->lines[number];
     const gbx_check_output *output = &line->outputs[line->worst_output];
     const gbx_comparison *c = &output->comparison;
     gbx_texts *t = &shown->r->sink->texts;
-    const char *more =
-        line->wrong_outputs > 1 ? gbx_text_format(t, " +%" PRIu32, line->wrong_outputs - 1) : "";
-    (void)is_measured;
-    cells[0] = task_text(shown->r, line);
-    cells[1] = kernel_name(shown->r, line);
-    cells[2] = gbx_text_format(t, "%s%s", gbx_text_arg(t, output->slot, output->name), more);
-    cells[3] = gbx_text_format(t, "%s of %s", gbx_text_count(t, c->mismatches),
-                               gbx_text_count(t, c->elements));
-    cells[4] = index_text(t, output);
-    cells[5] = gbx_text_element(t, output->tensor.dtype, c->worst.want_bits);
-    cells[6] = gbx_text_element(t, output->tensor.dtype, c->worst.got_bits);
+    const char *arg = gbx_text_arg(t, output->slot, output->name);
+    *(introduced_row *)out_row = (introduced_row){
+        task_text(shown->r, line),
+        kernel_name(shown->r, line),
+        line->wrong_outputs > 1 ? gbx_text_format(t, "%s +%" PRIu32, arg, line->wrong_outputs - 1)
+                                : arg,
+        gbx_text_format(t, "%s of %s", gbx_text_count(t, c->mismatches),
+                        gbx_text_count(t, c->elements)),
+        index_text(t, output),
+        gbx_text_element(t, output->tensor.dtype, c->worst.want_bits),
+        gbx_text_element(t, output->tensor.dtype, c->worst.got_bits)};
     return NULL;
 }
 
 static gbx_status print_introduced(const reporting *r) {
-    static const gbx_column columns[] = {{"TASK", .is_right = true},
-                                         {"KERNEL", .narrowest = 8},
-                                         {"ARG", .narrowest = 6, .leaves = 3},
-                                         {"WRONG", .is_right = true, .leaves = 1},
-                                         {"WORST", .narrowest = 8, .leaves = 2},
-                                         {"EXPECTED", .is_right = false},
-                                         {"GOT", .is_right = false}};
     introduced shown = {.r = r};
+    introduced_row row;
     uint64_t count = 0, all = r->report->verdicts[GBX_CHECK_INTRODUCED];
     for (uint64_t i = 0; i < r->report->count && count < GBX_CHECK_LINES_MAX; ++i)
         if (r->report->lines[i].verdict == GBX_CHECK_INTRODUCED)
             shown.lines[count++] = &r->report->lines[i];
-    GBX_TRY(gbx_table_print(r->sink,
-                            &(const gbx_table){.columns = columns,
-                                               .column_count = sizeof columns / sizeof columns[0],
-                                               .gap = 2,
-                                               .row_count = count,
-                                               .context = &shown,
-                                               .fill = fill_introduced}));
-    if (all > count)
-        gbx_sink_print(r->sink, "and %s more; --json lists all\n",
-                       gbx_text_count(&r->sink->texts, all - count));
+    GBX_TRY(gbx_rows_print(
+        r->sink, GBX_ROWS_MADE(introduced_fields, &shown, count, make_introduced, &row), 2));
+    gbx_sink_more(r->sink, "", all, count, "; --json lists all\n");
     return NULL;
 }
 
@@ -256,32 +262,30 @@ static gbx_status print_introduced(const reporting *r) {
 
 static gbx_status print_unchecked(const reporting *r) {
     gbx_texts *t = &r->sink->texts;
-    gbx_check_unchecked *groups;
+    gbx_check_group *groups;
     size_t count;
-    GBX_TRY(gbx_check_report_unchecked(r->report, &groups, &count));
+    GBX_TRY(gbx_check_report_group(r->report, true, &groups, &count));
     for (size_t i = 0; i < count && i < GBX_CHECK_LINES_MAX; ++i) {
-        const gbx_check_unchecked *group = &groups[i];
+        const gbx_check_group *group = &groups[i];
         gbx_sink_print(r->sink, "not checked: %s of %s (task%s ",
                        gbx_text_counted(t, group->tasks, "task"),
                        kernel_text(r, group->examples[0]), gbx_text_verb(group->tasks, "", "s"));
         for (uint64_t e = 0; e < group->tasks && e < GBX_CHECK_EXAMPLES; ++e)
             gbx_sink_print(r->sink, "%s%s", e > 0 ? ", " : "", task_text(r, group->examples[e]));
-        if (group->tasks > GBX_CHECK_EXAMPLES)
-            gbx_sink_print(r->sink, " and %s more",
-                           gbx_text_count(t, group->tasks - GBX_CHECK_EXAMPLES));
+        gbx_sink_more(r->sink, " ", group->tasks, GBX_CHECK_EXAMPLES, "");
         gbx_sink_print(r->sink, "): %s\n", gbx_text_shown(t, group->examples[0]->reason));
     }
     if (count > GBX_CHECK_LINES_MAX)
-        gbx_sink_print(r->sink, "not checked: tasks with %s; --json lists all\n",
-                       gbx_text_counted(t, count - GBX_CHECK_LINES_MAX, "more reason"));
+        gbx_sink_count(r->sink, "not checked: tasks with ", count - GBX_CHECK_LINES_MAX,
+                       "more reason", "; --json lists all");
     free(groups);
     return NULL;
 }
 
 /* What references do not write, and what they must not write. */
-static void print_writes(const reporting *r, const gbx_check_kernel *kernel) {
+static void print_writes(const reporting *r, const gbx_check_group *kernel) {
     gbx_texts *t = &r->sink->texts;
-    const char *name = kernel_text(r, kernel->first);
+    const char *name = kernel_text(r, kernel->examples[0]);
     if (kernel->not_written > 0)
         gbx_sink_print(r->sink,
                        "not compared: %s that the reference of %s does not write, in %s, first in "
@@ -314,9 +318,8 @@ static void print_dump_state(const reporting *r) {
     for (uint64_t i = 0; i < report->count; ++i)
         if (report->lines[i].verdict == GBX_CHECK_INTRODUCED)
             missing += report->lines[i].missing_outputs;
-    if (missing > 0)
-        gbx_sink_print(r->sink, "not compared: %s of wrong tasks that the dump lacks\n",
-                       gbx_text_counted(t, missing, "output"));
+    gbx_sink_count(r->sink, "not compared: ", missing, "output",
+                   " of wrong tasks that the dump lacks");
     if (report->verdicts[GBX_CHECK_NOT_CHECKED] > 0 && level && strcmp(level, "full") != 0)
         gbx_sink_print(r->sink,
                        "the dump's level is %s: to check all tasks, run again with "
@@ -342,10 +345,10 @@ static void print_dump_state(const reporting *r) {
 
 /* --- all of it --- */
 
-static gbx_status print_text(const reporting *r, const gbx_check_line *first, const char *replay) {
+static gbx_status print_text(const reporting *r, const gbx_check_line *first) {
     kernel_row row;
     if (first)
-        print_first(r, first, replay);
+        print_first(r, first);
     else
         print_verdict(r);
     print_counts(r);
@@ -365,7 +368,7 @@ static gbx_status print_text(const reporting *r, const gbx_check_line *first, co
     return NULL;
 }
 
-static void put_first(const reporting *r, const gbx_check_line *first, const char *replay) {
+static void put_first(const reporting *r, const gbx_check_line *first) {
     gbx_json_writer *json = &r->sink->json;
     gbx_json_key(json, "first");
     if (!first) {
@@ -378,8 +381,9 @@ static void put_first(const reporting *r, const gbx_check_line *first, const cha
     gbx_json_put_row(json, &(const gbx_rows){task_fields, IDENTITY_FIELDS, .rows = &row});
     gbx_json_put_row(json, &(const gbx_rows){output_fields, ARGUMENT_FIELDS, .rows = output});
     gbx_json_put_row(json, GBX_ROWS(worst_fields, output, 1));
-    gbx_json_put_row(json, GBX_ROWS(tolerance_fields, output, 1));
-    gbx_json_put_string(json, "replay", replay);
+    gbx_json_put_f64(json, "rtol", output->comparison.tolerance.rtol);
+    gbx_json_put_f64(json, "atol", output->comparison.tolerance.atol);
+    gbx_json_put_string(json, "replay", replay_text(r, first));
     gbx_json_end_object(json);
 }
 
@@ -388,30 +392,16 @@ static void put_task(const reporting *r, const gbx_check_line *line) {
     const task_row row = make_task(r, line);
     gbx_json_begin_object(json);
     gbx_json_put_row(json, GBX_ROWS(task_fields, &row, 1));
-    gbx_json_key(json, "outputs");
-    gbx_json_begin_array(json);
-    for (uint32_t i = 0; i < line->output_count; ++i) {
-        const gbx_check_output *output = &line->outputs[i];
-        gbx_json_begin_object_inline(json);
-        gbx_json_put_row(json, GBX_ROWS(output_fields, output, 1));
-        gbx_json_put_row(json, GBX_ROWS(tolerance_fields, output, 1));
-        if (output->comparison.mismatches > 0)
-            gbx_json_put_object(json, "worst", GBX_ROWS(worst_fields, output, 1));
-        else
-            gbx_json_put_null(json, "worst");
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
+    gbx_json_put_rows(json, "outputs", GBX_ROWS(output_fields, line->outputs, line->output_count));
     gbx_json_end_object(json);
 }
 
-static gbx_status print_json(const reporting *r, const char *directory, const gbx_check_line *first,
-                             const char *replay) {
+static gbx_status print_json(const reporting *r, const gbx_check_line *first) {
     const gbx_check_report *report = r->report;
     const uint64_t *verdicts = report->verdicts;
     kernel_row row;
     gbx_json_writer *json = gbx_sink_json_begin(r->sink);
-    gbx_json_put_string(json, "dump", directory);
+    gbx_json_put_string(json, "dump", r->dump->directory);
     gbx_json_put_string(json, "scene", report->scene);
     gbx_json_put_bool(json, "complete", gbx_reader_is_complete(report->reader));
     gbx_json_put_u64(json, "dropped_records", gbx_reader_get_totals(report->reader)->dropped);
@@ -420,7 +410,7 @@ static gbx_status print_json(const reporting *r, const char *directory, const gb
         gbx_json_put_u64(json, gbx_name_of(&verdict_set, v), verdicts[v]);
     gbx_json_put_u64(json, "left_out", report->left_out);
     gbx_json_put_u64(json, "bad_edges", report->bad_edges);
-    put_first(r, first, replay);
+    put_first(r, first);
     gbx_json_put_rows(json, "kernels",
                       GBX_ROWS_MADE(kernel_fields, r, r->kernel_count, make_kernel, &row));
     gbx_json_key(json, "tasks");
@@ -433,17 +423,12 @@ static gbx_status print_json(const reporting *r, const char *directory, const gb
 
 gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *dump, const char *given,
                            const gbx_check_report *report, bool as_json) {
-    reporting r = {.sink = sink, .report = report};
+    reporting r = {.sink = sink, .dump = dump, .given = given, .report = report};
     const gbx_check_line *first = gbx_check_report_first(report);
-    gbx_check_kernel *kernels;
-    char *replay = NULL;
-    GBX_TRY(gbx_check_report_kernels(report, &kernels, &r.kernel_count));
+    gbx_check_group *kernels;
+    GBX_TRY(gbx_check_report_group(report, false, &kernels, &r.kernel_count));
     r.kernels = kernels;
-    gbx_status status = first ? gbx_replay_line(dump, given, task_text(&r, first), &replay) : NULL;
-    if (!status)
-        status = as_json ? print_json(&r, dump->directory, first, replay)
-                         : print_text(&r, first, replay);
-    free(replay);
+    gbx_status status = as_json ? print_json(&r, first) : print_text(&r, first);
     free(kernels);
     return status;
 }

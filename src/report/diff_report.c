@@ -34,15 +34,10 @@ typedef struct row {
     double cosine;
     bool has_ulp;
     bool has_bad;
+    const char *why; /* of the first difference */
     /* For people: */
-    const char *task_text;
-    const char *arg;
-    const char *dtype;
-    const char *shape;
-    const char *bad;
+    const char *task_text, *arg, *dtype, *shape, *bad, *note, *place;
     const char *how; /* see form_text */
-    const char *note;
-    const char *place;
 } row;
 
 #define METRIC(member, kind, key, heading, ...)                                                    \
@@ -52,25 +47,28 @@ typedef struct row {
 #define OF_DTYPE .with = offsetof(row, record.comparison.dtype)
 #define OF_SHAPE .with = offsetof(row, form.tensor)
 
-static const gbx_field verdict_fields[] = {
+#define CAUSE_FIELD GBX_FIELD(row, record.cause, NAME, "cause", NULL, .names = &gbx_diff_causes)
+#define INDEX_FIELDS                                                                               \
+    GBX_FIELD_IF(row, has_a, record.index_a, NUMBER, "index_a", NULL),                             \
+        GBX_FIELD_IF(row, has_b, record.index_b, NUMBER, "index_b", NULL)
+#define ARGUMENT_FIELDS                                                                            \
+    GBX_FIELD(row, task, NUMBER, "task_seq", NULL),                                                \
+        GBX_FIELD_IF(row, has_task, task_id, HEX, "task_id", NULL),                                \
+        GBX_FIELD_IF(row, has_kernel, kernel, STRING, "kernel", NULL),                             \
+        GBX_FIELD(row, slot, NUMBER, "arg_index", NULL),                                           \
+        GBX_FIELD(row, name, STRING, "arg_name", NULL),                                            \
+        GBX_FIELD(row, role, NAME, "role", NULL, .names = &gbx_roles),                             \
+        GBX_FIELD(row, stage, NAME, "stage", NULL, .names = &gbx_stages)
+
+static const gbx_field first_fields[] = {ARGUMENT_FIELDS, CAUSE_FIELD,
+                                         GBX_FIELD(row, why, STRING, "why", NULL), INDEX_FIELDS};
+
+static const gbx_field record_fields[] = {
     GBX_FIELD(row, record.verdict, NAME, "verdict", NULL, .names = &gbx_diff_verdicts),
     GBX_FIELD(row, record.reason, NAME, "reason", NULL, .names = &gbx_diff_reasons),
-    GBX_FIELD(row, record.cause, NAME, "cause", NULL, .names = &gbx_diff_causes)};
-
-static const gbx_field index_fields[] = {
-    GBX_FIELD_IF(row, has_a, record.index_a, NUMBER, "index_a", NULL),
-    GBX_FIELD_IF(row, has_b, record.index_b, NUMBER, "index_b", NULL)};
-
-static const gbx_field argument_fields[] = {
-    GBX_FIELD(row, task, NUMBER, "task_seq", NULL),
-    GBX_FIELD_IF(row, has_task, task_id, HEX, "task_id", NULL),
-    GBX_FIELD_IF(row, has_kernel, kernel, STRING, "kernel", NULL),
-    GBX_FIELD(row, slot, NUMBER, "arg_index", NULL),
-    GBX_FIELD(row, name, STRING, "arg_name", NULL),
-    GBX_FIELD(row, role, NAME, "role", NULL, .names = &gbx_roles),
-    GBX_FIELD(row, stage, NAME, "stage", NULL, .names = &gbx_stages)};
-
-static const gbx_field form_fields[] = {
+    CAUSE_FIELD,
+    INDEX_FIELDS,
+    ARGUMENT_FIELDS,
     GBX_FIELD(row, form.kind, NAME, "kind", NULL, .names = &gbx_kinds),
     GBX_FIELD(row, form.tensor.dtype, DTYPE, "dtype", NULL),
     GBX_FIELD(row, form.tensor, SHAPE, "shape", NULL)};
@@ -163,15 +161,9 @@ static void fill_row(const gbx_diff_report *report, const gbx_diff_record *recor
 
 /* --- texts --- */
 
-static const char *task_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    if (!entry->task)
-        return gbx_text_format(t, "%" PRIu64, entry->head->task);
-    return gbx_text_task(t, reader, entry->head->task, entry->task->task_id);
-}
-
 /* "task 3, kernel add, arg 1 y" */
 static const char *place_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    return gbx_text_format(t, "task %s, kernel %s, arg %s", task_text(t, reader, entry),
+    return gbx_text_format(t, "task %s, kernel %s, arg %s", gbx_text_task_of(t, reader, entry),
                            gbx_text_kernel(t, reader, entry->task),
                            gbx_text_arg(t, entry->head->arg_index, entry->arg_name));
 }
@@ -254,7 +246,7 @@ static gbx_status read_again(const gbx_diff_report *report, const gbx_diff_recor
     }
     fill_row(report, &r, out_row);
     const gbx_entry *entry = find_shown(report, &r, &reader);
-    out_row->task_text = task_text(t, reader, entry);
+    out_row->task_text = gbx_text_task_of(t, reader, entry);
     out_row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
     out_row->dtype = gbx_dtype_name(entry->dtype);
     out_row->shape = gbx_text_shape(t, entry);
@@ -353,7 +345,7 @@ static gbx_status graph_text(const gbx_diff_report *report, const gbx_diff_resul
         if (indices[i] == GBX_DIFF_NONE)
             continue;
         GBX_TRY(gbx_entries_at(dumps[i]->entries, indices[i], &entry));
-        task = task ? task : task_text(t, dumps[i]->reader, &entry);
+        task = task ? task : gbx_text_task_of(t, dumps[i]->reader, &entry);
         kernels[i] = gbx_text_kernel(t, dumps[i]->reader, entry.task);
     }
     const char *where = kernels[0] ? "A" : "B";
@@ -464,8 +456,7 @@ static gbx_status print_table(const gbx_diff_report *report, const gbx_diff_resu
     GBX_TRY(
         gbx_rows_print(sink, GBX_ROWS_MADE(columns, &from, from.kept->count, make_row, &made), 1));
     single = shown == GBX_DIFF_DIFFERENT ? single : 0;
-    if (more > 0)
-        gbx_sink_print(sink, "and %s more", gbx_text_count(&sink->texts, more));
+    gbx_sink_more(sink, "", more, 0, "");
     if (single > 0)
         gbx_sink_print(sink, "%s %s in only one dump", more > 0 ? "," : "and",
                        gbx_text_count(&sink->texts, single));
@@ -511,18 +502,14 @@ static void print_counts(gbx_sink *sink, const gbx_diff_result *result) {
 }
 
 static void print_notes(gbx_sink *sink, const gbx_diff_result *result) {
-    gbx_texts *t = &sink->texts;
-    if (result->truncated > 0)
-        gbx_sink_print(sink, "truncated: only the beginning of %s was compared\n",
-                       gbx_text_counted(t, result->truncated, "entry"));
+    gbx_sink_count(sink, "truncated: only the beginning of ", result->truncated, "entry",
+                   " was compared");
     if (result->matching == GBX_DIFF_BY_TASK_ID)
         gbx_sink_print(sink, "tasks are matched by task_id, because a dump does not number them\n");
     if (result->matching == GBX_DIFF_BY_ORDER)
         gbx_sink_print(sink, "tasks are matched in the order in which they appear, because a dump "
                              "does not number them and their ids do not match\n");
-    if (result->bad_edges > 0)
-        gbx_sink_print(sink, "left out: %s to no task or in a cycle\n",
-                       gbx_text_counted(t, result->bad_edges, "edge"));
+    gbx_sink_count(sink, "left out: ", result->bad_edges, "edge", " to no task or in a cycle");
 }
 
 static gbx_status print_text(const gbx_diff_report *report, const gbx_diff_result *result) {
@@ -556,10 +543,7 @@ static void put_record(const gbx_diff_report *report, const gbx_diff_record *rec
     row r;
     fill_row(report, record, &r);
     gbx_json_begin_object_inline(json);
-    gbx_json_put_row(json, GBX_ROWS(verdict_fields, &r, 1));
-    gbx_json_put_row(json, GBX_ROWS(index_fields, &r, 1));
-    gbx_json_put_row(json, GBX_ROWS(argument_fields, &r, 1));
-    gbx_json_put_row(json, GBX_ROWS(form_fields, &r, 1));
+    gbx_json_put_row(json, GBX_ROWS(record_fields, &r, 1));
     if (record->reason == GBX_DIFF_KIND || record->reason == GBX_DIFF_DTYPE ||
         record->reason == GBX_DIFF_SHAPE)
         gbx_json_put_row(json, GBX_ROWS(other_fields, &r, 1));
@@ -573,7 +557,11 @@ static const gbx_field count_fields[] = {COUNTED(tasks_different, "tasks_differe
                                          COUNTED(tasks_unknown, "tasks_unknown"),
                                          COUNTED(truncated, "truncated"),
                                          COUNTED(hashed, "equal_by_hash"),
-                                         COUNTED(read_bytes, "bytes_read")};
+                                         COUNTED(read_bytes, "bytes_read"),
+                                         GBX_FIELD(gbx_diff_result, matching, NAME,
+                                                   "tasks_matched_by", NULL,
+                                                   .names = &gbx_diff_matchings),
+                                         COUNTED(bad_edges, "bad_edges")};
 
 static void put_counts(gbx_json_writer *json, const gbx_diff_result *result) {
     gbx_json_put_u64(json, "compared", result->compared);
@@ -586,9 +574,6 @@ static void put_counts(gbx_json_writer *json, const gbx_diff_result *result) {
             gbx_json_put_u64(json, gbx_name_of(&gbx_diff_reasons, i), result->reasons[i]);
     gbx_json_end_object(json);
     gbx_json_put_row(json, GBX_ROWS(count_fields, result, 1));
-    gbx_json_put_string(json, "tasks_matched_by",
-                        gbx_name_of(&gbx_diff_matchings, result->matching));
-    gbx_json_put_u64(json, "bad_edges", result->bad_edges);
 }
 
 static gbx_status put_first(const gbx_diff_report *report, const gbx_diff_result *result) {
@@ -602,11 +587,9 @@ static gbx_status put_first(const gbx_diff_report *report, const gbx_diff_result
     }
     GBX_TRY(why_text(report, result, &why));
     GBX_TRY(read_again(report, &result->first, &first));
+    first.why = why;
     gbx_json_begin_object(json);
-    gbx_json_put_row(json, GBX_ROWS(argument_fields, &first, 1));
-    gbx_json_put_string(json, "cause", gbx_name_of(&gbx_diff_causes, result->first.cause));
-    gbx_json_put_string(json, "why", why);
-    gbx_json_put_row(json, GBX_ROWS(index_fields, &first, 1));
+    gbx_json_put_row(json, GBX_ROWS(first_fields, &first, 1));
     gbx_json_end_object(json);
     return NULL;
 }

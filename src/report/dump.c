@@ -23,22 +23,19 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
     const gbx_reader_totals *totals = gbx_reader_get_totals(dump->reader);
     uint64_t readable = totals->records + totals->in_flight;
     gbx_texts texts = {0};
+    const char *advice =
+        "the checksum of the block matches, so it was written like this: a newer glassbox may read "
+        "it";
     if (extent->stop == GBX_STOP_END)
         return NULL;
-    if (!gbx_reader_stop_is_damage(extent->stop))
-        return gbx_fail(GBX_BAD_FORMAT,
-                        "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the block has its "
-                        "checksum, so it was written like this: a newer glassbox may read it",
-                        gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
-                        extent->file_bytes, extent->stop_text);
-    return gbx_fail(GBX_BAD_FORMAT,
-                    "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; the %s before it %s "
-                    "readable: glassbox recover %s keeps %s",
+    if (gbx_reader_stop_is_damage(extent->stop))
+        advice = gbx_text_format(
+            &texts, "the %s before it %s readable: glassbox recover %s keeps %s",
+            gbx_text_counted(&texts, readable, "record"), gbx_text_verb(readable, "is", "are"),
+            dump->directory, gbx_text_verb(readable, "it", "them"));
+    return gbx_fail(GBX_BAD_FORMAT, "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; %s",
                     gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
-                    extent->file_bytes, extent->stop_text,
-                    gbx_text_counted(&texts, readable, "record"),
-                    gbx_text_verb(readable, "is", "are"), dump->directory,
-                    gbx_text_verb(readable, "it", "them"));
+                    extent->file_bytes, extent->stop_text, advice);
 }
 
 static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
@@ -74,59 +71,46 @@ void gbx_opened_dump_close(gbx_opened_dump *dump) {
 
 /* Where a link called latest points to now: after the next run it points elsewhere. NULL where it
  * is no such link. */
-static char *follow_latest(const char *directory) {
-    static const char latest[] = "latest";
+static const char *follow_latest(gbx_texts *texts, const char *directory) {
     char link[PATH_MAX], target[PATH_MAX];
-    char *path;
     size_t length = strlen(directory);
     while (length > 1 && directory[length - 1] == '/')
         --length;
-    if (length < sizeof latest - 1 || length >= sizeof link)
+    if (length >= sizeof link)
         return NULL;
-    size_t parent = length - (sizeof latest - 1);
-    if (strncmp(directory + parent, latest, length - parent) != 0)
-        return NULL;
-    snprintf(link, sizeof link, "%.*s", (int)length, directory);
-    ssize_t bytes = readlink(link, target, sizeof target - 1);
-    if (bytes <= 0 || (parent > 0 && directory[parent - 1] != '/'))
+    *(char *)mempcpy(link, directory, length) = '\0';
+    char *slash = strrchr(link, '/'), *name = slash ? slash + 1 : link;
+    ssize_t bytes = strcmp(name, "latest") == 0 ? readlink(link, target, sizeof target - 1) : -1;
+    if (bytes <= 0)
         return NULL;
     target[bytes] = '\0';
-    int kept = target[0] == '/' ? 0 : (int)parent;
-    return asprintf(&path, "%.*s%s", kept, directory, target) < 0 ? NULL : path;
+    *name = '\0';
+    return gbx_text_join(texts, target[0] == '/' ? "" : link, target, "");
 }
 
 /* As the user named it, so that the line is short and works in the same directory. */
-static char *dump_name(const gbx_opened_dump *dump, const char *given) {
+static const char *dump_name(gbx_texts *texts, const gbx_opened_dump *dump, const char *given) {
     const char *directory = dump->directory;
-    char *followed = follow_latest(directory);
+    const char *followed = follow_latest(texts, directory);
     if (followed)
         return followed;
     /* Around a tensor_dump that was named, the directory is known by its whole path. */
     if (given && given[0] != '/' && directory[0] == '/')
         directory = given;
-    char *name;
-    return asprintf(&name, "%s%s", directory[0] == '-' ? "./" : "", directory) < 0 ? NULL : name;
+    return gbx_text_join(texts, directory[0] == '-' ? "./" : "", directory, "");
 }
 
-gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given, const char *task,
-                           char **out_text) {
-    char *name = dump_name(dump, given);
-    char *quoted = name ? gbx_shell_quote(name, true) : NULL;
-    int length = quoted ? asprintf(out_text, "glassbox replay %s --task %s", quoted, task) : -1;
-    free(name);
+const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                            const char *task) {
+    const char *name = dump_name(texts, dump, given);
+    char *quoted = gbx_shell_quote(name, true);
+    const char *text =
+        gbx_text_format(texts, "glassbox replay %s --task %s", quoted ? quoted : name, task);
     free(quoted);
-    if (length >= 0)
-        return NULL;
-    *out_text = NULL;
-    return gbx_fail_memory("printing results");
+    return text;
 }
 
 /* --- names --- */
-
-/* Longer names are cut. */
-static const char *cut_name(gbx_texts *texts, const char *name) {
-    return gbx_text_cut(texts, name, GBX_MAX_KERNEL_NAME);
-}
 
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
                             const gbx_record_task *task) {
@@ -137,7 +121,7 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
         if (func_id == GBX_NO_KERNEL)
             continue;
         const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
-        const char *name = kernel ? cut_name(texts, kernel->name)
+        const char *name = kernel ? gbx_text_cut(texts, kernel->name, GBX_MAX_KERNEL_NAME)
                                   : gbx_text_format(texts, "func %" PRIu32, func_id);
         text = text ? gbx_text_join(texts, text, "+", name) : name;
     }
@@ -151,9 +135,15 @@ const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t t
     return gbx_text_format(texts, "0x%" PRIx64, task_id);
 }
 
+const char *gbx_text_task_of(gbx_texts *texts, const gbx_reader *reader, const gbx_entry *entry) {
+    uint64_t task = entry->head->task;
+    return gbx_text_task(texts, reader, task, entry->task ? entry->task->task_id : task);
+}
+
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name) {
     const char *number = gbx_text_number(texts, slot);
-    return name ? gbx_text_join(texts, number, " ", cut_name(texts, name)) : number;
+    return name ? gbx_text_join(texts, number, " ", gbx_text_cut(texts, name, GBX_MAX_KERNEL_NAME))
+                : number;
 }
 
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
@@ -227,22 +217,5 @@ static void print_finding(gbx_sink *sink, const gbx_finding *finding) {
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more) {
     for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
         print_finding(sink, &findings->items[i]);
-    if (findings->count > LINES_MAX)
-        gbx_sink_print(sink, "  and %s more%s\n",
-                       gbx_text_count(&sink->texts, findings->count - LINES_MAX), more);
-}
-
-static const gbx_field finding_fields[] = {
-    GBX_FIELD(gbx_finding, kind, NAME, "kind", NULL, .names = &gbx_finding_kinds),
-    GBX_FIELD_IF(gbx_finding, has_place, place.index, NUMBER, "index", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.task, NUMBER, "task_seq", NULL),
-    GBX_FIELD(gbx_finding, kernel, STRING, "kernel", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.arg_index, NUMBER, "arg_index", NULL),
-    GBX_FIELD_IF(gbx_finding, has_place, place.stage, NAME, "stage", NULL, .names = &gbx_stages),
-    GBX_FIELD(gbx_finding, what, STRING, "what", NULL),
-    GBX_FIELD(gbx_finding, expected, STRING, "expected", NULL),
-    GBX_FIELD(gbx_finding, got, STRING, "got", NULL)};
-
-void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings) {
-    gbx_json_put_rows(json, key, GBX_ROWS(finding_fields, findings->items, findings->count));
+    gbx_sink_more(sink, "  ", findings->count, LINES_MAX, more);
 }

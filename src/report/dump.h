@@ -24,24 +24,14 @@ GBX_MUST_USE gbx_status gbx_opened_dump_open(const char *given, unsigned indexed
                                              gbx_opened_dump *out_dump);
 void gbx_opened_dump_close(gbx_opened_dump *dump);
 
-/*
- * The command that replays a task, quoted for a shell in this directory; freed by the caller.
- * `given` is how the user named the dump, NULL for the latest; `task` is what follows --task.
- */
-GBX_MUST_USE gbx_status gbx_replay_line(const gbx_opened_dump *dump, const char *given,
-                                        const char *task, char **out_text);
-
 /* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */
 void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
 
 /* Findings about a dump, one line each, indented; at most 20, then how many more there are and
- * `more`, where they are. */
+ * `more`, where they are and a newline. */
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);
 
-/* A key and an array of objects. */
-void gbx_findings_put_json(gbx_json_writer *json, const char *key, const gbx_findings *findings);
-
-/* --- names; in the sink's texts, not escaped --- */
+/* --- names; in the sink's texts, not escaped; those longer than GBX_MAX_KERNEL_NAME are cut --- */
 
 /* "softmax", for a mix "matmul+add", "func 3" where the dump has no names. */
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
@@ -50,9 +40,15 @@ const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
 /* "42", or "0x2a" where the dump does not number its tasks: what --task takes. */
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
                           uint64_t task_id);
+const char *gbx_text_task_of(gbx_texts *texts, const gbx_reader *reader, const gbx_entry *entry);
 
 /* "2 scores", or only the slot. */
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name);
+
+/* The command that replays a task, quoted for a shell in this directory. `given` is how the user
+ * named the dump, NULL for the latest; `task` is what follows --task. */
+const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                            const char *task);
 
 /* "[4, 128, 64]"; of a scalar its value, "= 0.125". */
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry);

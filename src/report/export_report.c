@@ -4,14 +4,11 @@
 /* "skipped: 12 tensors without payload: NAME, NAME and 10 more" */
 static void print_names(gbx_sink *sink, const gbx_export_names *names, const char *before,
                         const char *after) {
-    gbx_texts *t = &sink->texts;
     if (names->count == 0)
         return;
-    gbx_sink_print(sink, "%s%s%s: %s", before, gbx_text_counted(t, names->count, "tensor"), after,
-                   names->text);
-    if (names->count > GBX_EXPORT_NAMES_SHOWN)
-        gbx_sink_print(sink, " and %s more",
-                       gbx_text_count(t, names->count - GBX_EXPORT_NAMES_SHOWN));
+    gbx_sink_print(sink, "%s%s%s: %s", before,
+                   gbx_text_counted(&sink->texts, names->count, "tensor"), after, names->text);
+    gbx_sink_more(sink, " ", names->count, GBX_EXPORT_NAMES_SHOWN, "");
     gbx_sink_print(sink, "\n");
 }
 
@@ -58,29 +55,21 @@ void gbx_export_print(gbx_sink *sink, const gbx_export_notes *notes, uint64_t se
 
 /* --- the layout of hw-native-sys/simpler --- */
 
-/* "3 entries" between two texts; nothing where there are none. */
-static void print_count(gbx_sink *sink, const char *before, uint64_t count, const char *noun,
-                        const char *after) {
-    if (count > 0)
-        gbx_sink_print(sink, "%s%s%s\n", before, gbx_text_counted(&sink->texts, count, noun),
-                       after);
-}
-
 static void print_losses(gbx_sink *sink, const gbx_simpler_report *report,
                          const gbx_reader *reader) {
     const gbx_import_totals *imported = gbx_reader_get_import_totals(reader);
-    print_count(sink, "left out ", report->in_flight, "entry",
-                " of tasks that did not complete: this layout cannot mark that");
-    print_count(sink, "", report->made_up_ids, "entry",
-                " with the id 0xffffffff00000000 + task_seq: the record of the task was lost");
-    print_count(sink, "", report->not_numbers, "scalar",
-                " written as \"nan\", \"inf\" or \"-inf\"");
-    print_count(sink, "", report->foreign_dtypes, "entry",
-                " with a dtype that the tools of simpler show as bytes");
-    print_count(sink, "left out ", gbx_reader_get_totals(reader)->skipped, "note",
-                " about what the run could not describe");
-    print_count(sink, "", imported ? imported->ambiguous : 0, "entry",
-                " with an uncertain arg_index written without the mark arg_index_ambiguous");
+    gbx_sink_count(sink, "left out ", report->in_flight, "entry",
+                   " of tasks that did not complete: this layout cannot mark that");
+    gbx_sink_count(sink, "", report->made_up_ids, "entry",
+                   " with the id 0xffffffff00000000 + task_seq: the record of the task was lost");
+    gbx_sink_count(sink, "", report->not_numbers, "scalar",
+                   " written as \"nan\", \"inf\" or \"-inf\"");
+    gbx_sink_count(sink, "", report->foreign_dtypes, "entry",
+                   " with a dtype that the tools of simpler show as bytes");
+    gbx_sink_count(sink, "left out ", gbx_reader_get_totals(reader)->skipped, "note",
+                   " about what the run could not describe");
+    gbx_sink_count(sink, "", imported ? imported->ambiguous : 0, "entry",
+                   " with an uncertain arg_index written without the mark arg_index_ambiguous");
     if (!report->has_level)
         gbx_sink_print(sink, "left out dump_args_level: the level of the dump is unknown\n");
     if (gbx_reader_get_origin(reader)->is_journal || gbx_reader_run(reader)->kernel_count > 0)

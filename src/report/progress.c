@@ -69,7 +69,7 @@ static void *draw_until_over(void *context) {
     return NULL;
 }
 
-gbx_progress *gbx_progress_start(void) {
+gbx_progress *gbx_progress_start(const char *what) {
     gbx_progress *progress = isatty(STDERR_FILENO) ? calloc(1, sizeof *progress) : NULL;
     if (!progress)
         return NULL;
@@ -80,6 +80,7 @@ gbx_progress *gbx_progress_start(void) {
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&progress->lock, NULL);
     progress->start_ns = gbx_clock_ns();
+    snprintf(progress->what, sizeof progress->what, "%s", what ? what : "");
     if (pthread_create(&progress->thread, NULL, draw_until_over, progress) == 0)
         return progress;
     free(progress);

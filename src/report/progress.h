@@ -9,8 +9,8 @@
 
 typedef struct gbx_progress gbx_progress;
 
-/* NULL where there is no terminal; all of these accept NULL. */
-gbx_progress *gbx_progress_start(void);
+/* NULL where there is no terminal; all of these accept NULL. `what` begins first; NULL. */
+gbx_progress *gbx_progress_start(const char *what);
 void gbx_progress_stop(gbx_progress *progress);
 
 /* What begins now; `of_case` may be NULL. Both are copied. */

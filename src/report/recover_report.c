@@ -15,20 +15,16 @@ static void print_done(gbx_sink *sink, const gbx_recovery *r) {
     print_if(sink, r->has_tensor_manifest, "wrote tensor_dump.json");
     print_if(sink, r->has_args_manifests, "wrote args_dump.json and kernel_args_dump.json");
     if (r->kept_entries > r->records)
-        gbx_sink_print(sink,
-                       "  kept tensor_dump.json: it has %s, more than the journal; to read the "
-                       "dump from it, move tensor_dump.rec away\n",
-                       gbx_text_counted(t, r->kept_entries, "entry"));
+        gbx_sink_count(sink, "  kept tensor_dump.json: it has ", r->kept_entries, "entry",
+                       ", more than the journal; to read the dump from it, move tensor_dump.rec "
+                       "away");
     print_if(sink, r->kept_entries > 0 && r->kept_entries <= r->records,
              "kept tensor_dump.json: the journal has records that this version does not know");
     print_if(sink, r->has_kept_args,
              "kept args_dump.json and kernel_args_dump.json: they have more than the journal");
-    if (r->newer_records > 0)
-        gbx_sink_print(sink, "  left %s of types newer than this version unchanged\n",
-                       gbx_text_counted(t, r->newer_records, "record"));
-    if (r->removed_files > 0)
-        gbx_sink_print(sink, "  removed %s\n",
-                       gbx_text_counted(t, r->removed_files, "temporary file"));
+    gbx_sink_count(sink, "  left ", r->newer_records, "record",
+                   " of types newer than this version unchanged");
+    gbx_sink_count(sink, "  removed ", r->removed_files, "temporary file", "");
 }
 
 void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char *directory) {
@@ -44,10 +40,8 @@ void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char
     gbx_sink_print(sink, "; %s\n",
                    recovery->is_complete ? "the run had ended" : "the dump is not complete");
     print_done(sink, recovery);
-    if (recovery->findings.count > 0)
-        gbx_sink_print(sink, "the payload of %s is missing:\n",
-                       gbx_text_counted(t, recovery->findings.count, "entry"));
-    gbx_findings_print(sink, &recovery->findings, "; glassbox verify --json has all");
+    gbx_sink_count(sink, "the payload of ", recovery->findings.count, "entry", " is missing:");
+    gbx_findings_print(sink, &recovery->findings, "; glassbox verify --json has all\n");
     if (!recovery->was_whole)
         gbx_sink_print(sink, "next: glassbox verify %s\n", shown);
 }

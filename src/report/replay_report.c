@@ -151,11 +151,9 @@ typedef struct task_row {
     bool is_one_dispatch;
     bool is_replayed;
     bool has_returned;
-    bool has_times;
-    bool has_fault_run;
+    bool is_repeated;
     bool is_end_known;
     bool is_stray_known;
-    bool has_stray;
     bool has_stray_argument;
     const char *note;
 } task_row;
@@ -184,18 +182,18 @@ static const gbx_field fault_fields[] = {
     TASK(of.outcome.fault.signal, NUMBER, "signal", NULL),
     TASK_IF(of.outcome.fault.has_address, of.outcome.fault.address, HEX, "address", NULL),
     TASK(of.outcome.fault.dispatch, NUMBER, "dispatch", NULL),
-    TASK_IF(has_fault_run, of.fault_run, NUMBER, "run", NULL),
+    TASK_IF(of.fault_run, of.fault_run, NUMBER, "run", NULL),
     TASK_IF(is_end_known, of.is_end_of_run, BOOL, "as_in_the_run", NULL),
     TASK(of.is_other_poison, BOOL, "with_other_poison_only", NULL)};
-static const gbx_field call_fields[] = {
-    TASK_IF(has_times, of.times.median_ns, NS, "ns_per_call", NULL)};
 static const gbx_field repeat_fields[] = {
     TASK(of.times.runs, COUNT, "runs", NULL), TASK(of.times.min_ns, NS, "min_ns", NULL),
     TASK(of.times.median_ns, NS, "median_ns", NULL), TASK(of.times.max_ns, NS, "max_ns", NULL),
     TASK(of.times.different, COUNT, "different", NULL)};
-static const gbx_field stray_fields[] = {
+static const gbx_field effect_fields[] = {
+    TASK_IF(of.times.runs, of.times.median_ns, NS, "ns_per_call", NULL),
+    GBX_OBJECT("repeat", repeat_fields, GBX_KNOWN_IF(task_row, is_repeated)),
     TASK_IF(is_stray_known, of.outcome.stray_bytes, COUNT, "stray_bytes", NULL),
-    TASK_IF(has_stray, of.outcome.stray_address, HEX, "stray_address", NULL),
+    TASK_IF(of.outcome.stray_bytes, of.outcome.stray_address, HEX, "stray_address", NULL),
     TASK_IF(has_stray_argument, of.stray_argument, I64, "stray_argument", NULL),
     TASK_IF(is_replayed, of.did_complete, BOOL, "did_complete", NULL),
     TASK_IF(is_replayed, of.outcome.is_relocated, BOOL, "is_relocated", NULL),
@@ -242,11 +240,9 @@ static gbx_status make_task(const void *context, uint64_t number, void *out_row)
                    .is_one_dispatch = result->dispatch >= 0,
                    .is_replayed = is_replayed,
                    .has_returned = is_replayed && result->verdict != GBX_REPLAY_FAULT,
-                   .has_times = result->times.runs > 0,
-                   .has_fault_run = result->fault_run > 0,
+                   .is_repeated = result->times.runs > 1,
                    .is_end_known = !result->is_end_unknown,
                    .is_stray_known = is_replayed && !outcome->stray_is_unknown,
-                   .has_stray = outcome->stray_bytes > 0,
                    .has_stray_argument = outcome->stray_bytes > 0 && result->stray_argument >= 0};
     row->note = task_note(&source->sink->texts, result, &row->sums);
     return NULL;
@@ -407,11 +403,10 @@ static gbx_status print_text(gbx_sink *sink, const gbx_replay_result *result, co
             sink,
             GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row),
             1));
-    if (sums.not_written > 0 && result->dispatch < 0)
-        gbx_sink_print(sink,
-                       "not compared: %s that the kernel does not write; there the dump holds what "
-                       "was in memory before\n",
-                       gbx_text_counted(&sink->texts, sums.not_written, "element"));
+    if (result->dispatch < 0)
+        gbx_sink_count(sink, "not compared: ", sums.not_written, "element",
+                       " that the kernel does not write; there the dump holds what was in memory "
+                       "before");
     /* Where the same bits come out whatever the outputs held before, but not those of the dump. */
     if (result->verdict == GBX_REPLAY_DIFFERS && sums.unstable == 0)
         gbx_sink_print(sink,
@@ -535,15 +530,10 @@ static void put_members(gbx_sink *sink, const gbx_replay_result *result) {
     bool has_fault = result->outcome.fault.is_there;
     make_task(&(const task_source){sink, result}, 0, &row);
     gbx_json_put_row(json, GBX_ROWS(task_fields, &row, 1));
-    gbx_json_key(json, "outputs");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; row.is_replayed && !has_fault && i < result->output_count; ++i) {
-        make_output(result->outputs, i, &output);
-        gbx_json_begin_object(json);
-        gbx_json_put_row(json, GBX_ROWS(output_fields, &output, 1));
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
+    gbx_json_put_objects(json, "outputs",
+                         GBX_ROWS_MADE(output_fields, result->outputs,
+                                       row.is_replayed && !has_fault ? result->output_count : 0,
+                                       make_output, &output));
     gbx_json_key(json, "fault");
     if (has_fault) {
         gbx_json_begin_object(json);
@@ -552,12 +542,7 @@ static void put_members(gbx_sink *sink, const gbx_replay_result *result) {
     } else {
         gbx_json_null(json);
     }
-    gbx_json_put_row(json, GBX_ROWS(call_fields, &row, 1));
-    if (result->times.runs > 1)
-        gbx_json_put_object(json, "repeat", GBX_ROWS(repeat_fields, &row, 1));
-    else
-        gbx_json_put_null(json, "repeat");
-    gbx_json_put_row(json, GBX_ROWS(stray_fields, &row, 1));
+    gbx_json_put_row(json, GBX_ROWS(effect_fields, &row, 1));
 }
 
 static gbx_status put_tasks(gbx_sink *sink, const gbx_replay_results *results,

@@ -93,28 +93,31 @@ void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char
 
 /* --- run_report.c --- */
 
-typedef struct gbx_run_report gbx_run_report;
-
 typedef struct gbx_run_layout {
-    const gbx_scene_case *const *cases; /* that will run; borrowed */
+    const gbx_scene *scene;             /* all of these are borrowed */
+    const gbx_scene_options *options;   /* have no defaults left open */
+    const gbx_scene_case *const *cases; /* that will run */
     size_t case_count;
-    uint32_t rounds;
     bool is_verbose; /* outputs that are right are printed, too */
-    bool as_json;    /* results are kept for the document */
+    bool as_json;
 } gbx_run_layout;
 
-/* The layout and the sink are borrowed. */
-GBX_MUST_USE gbx_status gbx_run_report_create(gbx_sink *sink, const gbx_run_layout *layout,
-                                              gbx_run_report **out_report);
-void gbx_run_report_free(gbx_run_report *report); /* takes NULL */
+typedef struct gbx_run_report {
+    gbx_sink *sink;
+    gbx_run_layout layout;
+    size_t name_width; /* of the longest case's name */
+    bool is_begun;     /* the document */
+} gbx_run_report;
 
-/* A result as it comes: a line, more for outputs that differ, and on stderr the sentence of a case
- * that failed. For a document it is copied. */
-GBX_MUST_USE gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
+/* The report borrows the sink, and needs no free. */
+void gbx_run_report_begin(gbx_sink *sink, const gbx_run_layout *layout, gbx_run_report *out_report);
 
-/* `options` have no defaults left open. */
-GBX_MUST_USE gbx_status gbx_run_report_print_json(gbx_run_report *report, const gbx_scene *scene,
-                                                  const gbx_scene_options *options);
+/* A result as it comes: a line, more for outputs that differ, or an object of the document; and on
+ * stderr the sentence of a case that failed. */
+void gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
+
+/* `status` is how the run ended: a failure is returned. */
+GBX_MUST_USE gbx_status gbx_run_report_end(gbx_run_report *report, gbx_status status);
 
 /* --- view_report.c --- */
 

@@ -1,9 +1,6 @@
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/memory.h"
 #include "report/ending.h"
 #include "report/reports.h"
 #include "report/table.h"
@@ -15,45 +12,13 @@ static const gbx_name verdicts[] = {
     [GBX_VERDICT_NOT_COMPARED] = {"not_compared", "not compared", NULL}};
 static const gbx_name_set verdict_names = {verdicts, sizeof verdicts / sizeof verdicts[0]};
 
-typedef struct kept_result {
-    gbx_round_result result; /* with copies of its own: */
-    gbx_output_result *outputs;
-    char *error;
-    char *dump;
-} kept_result;
-
-struct gbx_run_report {
-    gbx_sink *sink;
-    gbx_run_layout layout;
-    size_t name_width; /* of the longest case's name */
-    kept_result *results;
-    size_t count;
-    uint64_t capacity;
-};
-
-gbx_status gbx_run_report_create(gbx_sink *sink, const gbx_run_layout *layout,
-                                 gbx_run_report **out_report) {
-    gbx_run_report *report = calloc(1, sizeof *report);
-    *out_report = report;
-    if (!report)
-        return gbx_fail_memory("reporting a run");
-    *report = (gbx_run_report){.sink = sink, .layout = *layout};
+void gbx_run_report_begin(gbx_sink *sink, const gbx_run_layout *layout,
+                          gbx_run_report *out_report) {
+    *out_report = (gbx_run_report){.sink = sink, .layout = *layout};
     for (size_t i = 0; i < layout->case_count; ++i) {
         size_t width = gbx_text_width(layout->cases[i]->name);
-        report->name_width = width > report->name_width ? width : report->name_width;
+        out_report->name_width = width > out_report->name_width ? width : out_report->name_width;
     }
-    return NULL;
-}
-
-void gbx_run_report_free(gbx_run_report *report) {
-    for (size_t i = 0; report && i < report->count; ++i) {
-        free(report->results[i].outputs);
-        free(report->results[i].error);
-        free(report->results[i].dump);
-    }
-    if (report)
-        free(report->results);
-    free(report);
 }
 
 /* --- text --- */
@@ -126,9 +91,9 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
     double rate = result->seconds > 0.0 ? (double)result->tasks / result->seconds : 0.0;
     gbx_sink_print(sink, "%s%*s  ", gbx_text_shown(t, result->of_case->name),
                    (int)(report->name_width - width), "");
-    if (report->layout.rounds > 1)
+    if (report->layout.options->rounds > 1)
         gbx_sink_print(sink, "round %" PRIu32 " of %" PRIu32 "  ", result->round,
-                       report->layout.rounds);
+                       report->layout.options->rounds);
     if (result->verdict != GBX_VERDICT_FAILED)
         gbx_sink_print(sink, "%8s  %7" PRIu64 " %s  %6s tasks/s  ",
                        gbx_text_ns(t, (uint64_t)(result->seconds * 1e9)), result->tasks,
@@ -141,33 +106,6 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
     if (result->dump)
         print_dump(sink, result);
     fflush(sink->out);
-}
-
-static gbx_status keep_result(gbx_run_report *report, const gbx_round_result *result) {
-    GBX_TRY(gbx_array_reserve(&report->results, &report->capacity, report->count + 1,
-                              "keeping results"));
-    kept_result *kept = &report->results[report->count];
-    size_t bytes = result->output_count * sizeof *result->outputs;
-    *kept = (kept_result){.result = *result, .outputs = malloc(bytes + 1)};
-    kept->error = result->error ? strdup(result->error) : NULL;
-    kept->dump = result->dump ? strdup(result->dump) : NULL;
-    ++report->count;
-    if (!kept->outputs || (result->error && !kept->error) || (result->dump && !kept->dump))
-        return gbx_fail_memory("keeping results");
-    if (bytes)
-        memcpy(kept->outputs, result->outputs, bytes);
-    return NULL;
-}
-
-gbx_status gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result) {
-    gbx_status status = NULL;
-    if (report->layout.as_json)
-        status = keep_result(report, result);
-    else
-        print_result(report, result);
-    if (result->error)
-        gbx_command_say("run", "case %s: %s", result->of_case->name, result->error);
-    return status;
 }
 
 /* --- JSON --- */
@@ -186,7 +124,6 @@ typedef struct output_row {
     const char *name;
     bool is_compared; /* what was not compared is null, not right */
     bool is_ok;
-    bool is_bad;
     gbx_comparison comparison;
     gbx_tensor tensor;
     char hash[GBX_HASH_TEXT_BYTES];
@@ -198,59 +135,71 @@ static const gbx_field output_fields[] = {
     GBX_FIELD_IF(output_row, is_compared, comparison.max_abs, F64, "max_abs", NULL),
     GBX_FIELD_IF(output_row, is_compared, comparison.max_rel, F64, "max_rel", NULL),
     GBX_FIELD_IF(output_row, is_compared, comparison.mismatches, COUNT, "mismatches", NULL),
-    GBX_FIELD_IF(output_row, is_bad, comparison.first_bad.index, INDEX, "first_bad", NULL,
-                 .with = offsetof(output_row, tensor)),
+    GBX_FIELD_IF(output_row, comparison.mismatches, comparison.first_bad.index, INDEX, "first_bad",
+                 NULL, .with = offsetof(output_row, tensor)),
     GBX_FIELD(output_row, hash, TEXT, "hash", NULL)};
 
-static void put_output(gbx_json_writer *json, const gbx_output_result *output) {
-    output_row row = {.name = output->arg->name,
-                      .is_compared = output->is_compared,
-                      .is_ok = output->comparison.mismatches == 0,
-                      .is_bad = output->is_compared && output->comparison.mismatches > 0,
-                      .comparison = output->comparison,
-                      .tensor = output->arg->tensor};
-    gbx_hash_format(output->hash, row.hash);
-    gbx_json_begin_object(json);
-    gbx_json_put_row(json, GBX_ROWS(output_fields, &row, 1));
-    gbx_json_end_object(json);
+static gbx_status make_output(const void *outputs, uint64_t number, void *out_row) {
+    const gbx_output_result *output = (const gbx_output_result *)outputs + number;
+    output_row *row = out_row;
+    *row = (output_row){.name = output->arg->name,
+                        .is_compared = output->is_compared,
+                        .is_ok = output->comparison.mismatches == 0,
+                        .comparison = output->comparison,
+                        .tensor = output->arg->tensor};
+    gbx_hash_format(output->hash, row->hash);
+    return NULL;
 }
 
 static const gbx_field result_fields[] = {
-    GBX_FIELD(kept_result, result.round, NUMBER, "round", NULL),
-    GBX_FIELD(kept_result, result.verdict, NAME, "status", NULL, .names = &verdict_names),
-    GBX_FIELD(kept_result, error, STRING, "error", NULL),
-    GBX_FIELD(kept_result, result.tasks, COUNT, "tasks", NULL),
-    GBX_FIELD(kept_result, result.seconds, F64, "seconds", NULL),
-    GBX_FIELD(kept_result, dump, STRING, "dump", NULL)};
+    GBX_FIELD(gbx_round_result, round, NUMBER, "round", NULL),
+    GBX_FIELD(gbx_round_result, verdict, NAME, "status", NULL, .names = &verdict_names),
+    GBX_FIELD(gbx_round_result, error, STRING, "error", NULL),
+    GBX_FIELD(gbx_round_result, tasks, COUNT, "tasks", NULL),
+    GBX_FIELD(gbx_round_result, seconds, F64, "seconds", NULL),
+    GBX_FIELD(gbx_round_result, dump, STRING, "dump", NULL),
+    GBX_FIELD_IF(gbx_round_result, dump, totals, OBJECT, "dump_totals", NULL,
+                 GBX_MEMBERS(total_fields))};
 
-static void put_result(gbx_json_writer *json, const kept_result *kept) {
+/* The document begins with the first result: a run that fails before has none. */
+static void put_result(gbx_run_report *report, const gbx_round_result *result) {
+    gbx_json_writer *json = &report->sink->json;
+    const gbx_scene_options *options = report->layout.options;
+    output_row row;
+    if (!report->is_begun) {
+        gbx_sink_json_begin(report->sink);
+        gbx_json_put_string(json, "scene", report->layout.scene->name);
+        gbx_json_put_string(json, "platform", options->chip.platform);
+        gbx_json_put_string(json, "runtime", options->runtime);
+        gbx_json_put_u64(json, "blocks", options->chip.blocks);
+        gbx_json_put_u64(json, "threads", options->chip.aicpu_threads);
+        gbx_json_key(json, "cases");
+        gbx_json_begin_array(json);
+        report->is_begun = true;
+    }
     gbx_json_begin_object(json);
-    gbx_json_put_string(json, "name", kept->result.of_case->name);
-    gbx_json_put_row(json, GBX_ROWS(result_fields, kept, 1));
-    if (kept->dump)
-        gbx_json_put_object(json, "dump_totals", GBX_ROWS(total_fields, &kept->result.totals, 1));
-    else
-        gbx_json_put_null(json, "dump_totals");
-    gbx_json_key(json, "outputs");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; i < kept->result.output_count; ++i)
-        put_output(json, &kept->outputs[i]);
-    gbx_json_end_array(json);
+    gbx_json_put_string(json, "name", result->of_case->name);
+    gbx_json_put_row(json, GBX_ROWS(result_fields, result, 1));
+    gbx_json_put_objects(
+        json, "outputs",
+        GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row));
     gbx_json_end_object(json);
 }
 
-gbx_status gbx_run_report_print_json(gbx_run_report *report, const gbx_scene *scene,
-                                     const gbx_scene_options *options) {
-    gbx_json_writer *json = gbx_sink_json_begin(report->sink);
-    gbx_json_put_string(json, "scene", scene->name);
-    gbx_json_put_string(json, "platform", options->chip.platform);
-    gbx_json_put_string(json, "runtime", options->runtime);
-    gbx_json_put_u64(json, "blocks", options->chip.blocks);
-    gbx_json_put_u64(json, "threads", options->chip.aicpu_threads);
-    gbx_json_key(json, "cases");
-    gbx_json_begin_array(json);
-    for (size_t i = 0; i < report->count; ++i)
-        put_result(json, &report->results[i]);
-    gbx_json_end_array(json);
-    return gbx_sink_json_end(report->sink, NULL);
+/* --- all of it --- */
+
+void gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result) {
+    if (report->layout.as_json)
+        put_result(report, result);
+    else
+        print_result(report, result);
+    if (result->error)
+        gbx_command_say("run", "case %s: %s", result->of_case->name, result->error);
+}
+
+gbx_status gbx_run_report_end(gbx_run_report *report, gbx_status status) {
+    if (!report->is_begun)
+        return status;
+    gbx_json_end_array(&report->sink->json);
+    return gbx_sink_json_end(report->sink, status);
 }

@@ -32,6 +32,13 @@ static char *reserve(gbx_texts *texts, size_t bytes) {
     return text;
 }
 
+/* Ends a text in its room, and gives back the rest. */
+static const char *end_text(gbx_texts *texts, const char *text, char *end) {
+    *end = '\0';
+    texts->used = (size_t)(end + 1 - texts->bytes);
+    return text;
+}
+
 const char *gbx_text_format(gbx_texts *texts, const char *format, ...) {
     char *text = reserve(texts, GBX_TEXT_BYTES_MAX);
     va_list arguments;
@@ -39,10 +46,8 @@ const char *gbx_text_format(gbx_texts *texts, const char *format, ...) {
     int length = vsnprintf(text, GBX_TEXT_BYTES_MAX, format, arguments);
     va_end(arguments);
     size_t kept = length < 0 ? 0 : (size_t)length;
-    kept = kept < GBX_TEXT_BYTES_MAX ? kept : GBX_TEXT_BYTES_MAX - 1;
-    text[kept] = '\0';
-    texts->used -= GBX_TEXT_BYTES_MAX - kept - 1;
-    return text;
+    return end_text(texts, text,
+                    text + (kept < GBX_TEXT_BYTES_MAX ? kept : GBX_TEXT_BYTES_MAX - 1));
 }
 
 const char *gbx_text_join(gbx_texts *texts, const char *first, const char *between,
@@ -55,17 +60,12 @@ const char *gbx_text_join(gbx_texts *texts, const char *first, const char *betwe
         memcpy(text + used, parts[i], length);
         used += length;
     }
-    text[used] = '\0';
-    texts->used -= GBX_TEXT_BYTES_MAX - used - 1;
-    return text;
+    return end_text(texts, text, text + used);
 }
 
 const char *gbx_text_number(gbx_texts *texts, uint64_t number) {
     char *text = reserve(texts, GBX_VALUE_TEXT_BYTES);
-    char *end = gbx_put_u64(text, number);
-    *end = '\0';
-    texts->used -= GBX_VALUE_TEXT_BYTES - (size_t)(end - text) - 1;
-    return text;
+    return end_text(texts, text, gbx_put_u64(text, number));
 }
 
 const char *gbx_text_count(gbx_texts *texts, uint64_t count) {
@@ -78,8 +78,7 @@ const char *gbx_text_count(gbx_texts *texts, uint64_t count) {
             *at++ = ',';
         *at++ = digits[i];
     }
-    *at = '\0';
-    return text;
+    return end_text(texts, text, at);
 }
 
 const char *gbx_text_counted(gbx_texts *texts, uint64_t count, const char *noun) {
@@ -139,17 +138,13 @@ const char *gbx_text_exact(gbx_texts *texts, double value) {
 
 const char *gbx_text_numbers(gbx_texts *texts, const int64_t *numbers, uint32_t count) {
     enum { NUMBER_BYTES = 22 }; /* "-9223372036854775808, " */
-    size_t capacity = (size_t)count * NUMBER_BYTES + sizeof "[]";
-    char *text = reserve(texts, capacity);
+    char *text = reserve(texts, (size_t)count * NUMBER_BYTES + sizeof "[]");
     char *at = GBX_PUT(text, "[");
     for (uint32_t i = 0; i < count; ++i) {
         at = i > 0 ? GBX_PUT(at, ", ") : at;
         at = gbx_put_i64(at, numbers[i]);
     }
-    at = GBX_PUT(at, "]");
-    *at = '\0';
-    texts->used -= capacity - (size_t)(at - text) - 1;
-    return text;
+    return end_text(texts, text, GBX_PUT(at, "]"));
 }
 
 const char *gbx_text_index(gbx_texts *texts, const gbx_tensor *tensor, uint64_t number) {
@@ -232,9 +227,7 @@ const char *gbx_text_shown(gbx_texts *texts, const char *text) {
         }
         text += bytes;
     }
-    shown[used] = '\0';
-    texts->used -= GBX_TEXT_BYTES_MAX - used - 1;
-    return shown;
+    return end_text(texts, shown, shown + used);
 }
 
 size_t gbx_text_width(const char *text) {
@@ -264,9 +257,7 @@ const char *gbx_text_cut(gbx_texts *texts, const char *text, size_t width) {
         used += bytes;
         text += bytes;
     }
-    memcpy(cut + used, mark, strlen(mark) + 1);
-    texts->used -= GBX_TEXT_BYTES_MAX - used - strlen(mark) - 1;
-    return cut;
+    return end_text(texts, cut, stpcpy(cut + used, mark));
 }
 
 char *gbx_shell_quote(const char *text, bool is_shown) {
@@ -325,12 +316,22 @@ void gbx_sink_print(gbx_sink *sink, const char *format, ...) {
     va_end(arguments);
 }
 
-const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text) {
-    return sink->has_colour ? gbx_text_format(&sink->texts, "%s%s\x1b[0m", colour, text) : text;
+void gbx_sink_count(gbx_sink *sink, const char *before, uint64_t count, const char *noun,
+                    const char *after) {
+    if (count > 0)
+        gbx_sink_print(sink, "%s%s%s\n", before, gbx_text_counted(&sink->texts, count, noun),
+                       after);
 }
 
-bool gbx_sink_has_failed(const gbx_sink *sink) {
-    return ferror(sink->out);
+void gbx_sink_more(gbx_sink *sink, const char *before, uint64_t all, uint64_t shown,
+                   const char *after) {
+    if (all > shown)
+        gbx_sink_print(sink, "%sand %s more%s", before, gbx_text_count(&sink->texts, all - shown),
+                       after);
+}
+
+const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text) {
+    return sink->has_colour ? gbx_text_format(&sink->texts, "%s%s\x1b[0m", colour, text) : text;
 }
 
 gbx_status gbx_sink_write(void *context, const void *bytes, size_t size) {

@@ -113,14 +113,19 @@ void gbx_sink_open(gbx_sink *sink, FILE *stream);
 /* As printf. */
 void gbx_sink_print(gbx_sink *sink, const char *format, ...) GBX_PRINTF(2, 3);
 
+/* A line with "3 records" between two texts; nothing where there are none. */
+void gbx_sink_count(gbx_sink *sink, const char *before, uint64_t count, const char *noun,
+                    const char *after);
+
+/* "and 1,024 more" between two texts, where not all are shown. */
+void gbx_sink_more(gbx_sink *sink, const char *before, uint64_t all, uint64_t shown,
+                   const char *after);
+
 /* A text in a colour, where the sink has colours. */
 #define GBX_RED "\x1b[31m"
 #define GBX_GREEN "\x1b[32m"
 #define GBX_YELLOW "\x1b[33m"
 const char *gbx_sink_colour(gbx_sink *sink, const char *colour, const char *text);
-
-/* Whether writing has failed, so that a long loop can stop. */
-bool gbx_sink_has_failed(const gbx_sink *sink);
 
 /* Writes bytes, all of them and at once, to `sink`, a gbx_sink; fails with GBX_IO. */
 GBX_MUST_USE gbx_status gbx_sink_write(void *sink, const void *bytes, size_t size);

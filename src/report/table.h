@@ -10,95 +10,77 @@
 #include "report/sink.h"
 #include "text/names.h"
 
-/* --- tables of texts --- */
-
-enum { GBX_COLUMNS_MAX = 24 };
-
-typedef struct gbx_column {
-    const char *heading;
-    bool is_right;
-    uint8_t narrowest; /* that its texts can be cut to, with a mark; 0: they cannot */
-    uint8_t leaves;    /* where cut texts do not fit either: 1 leaves first, then 2...; 0 never */
-    size_t width;      /* at least so wide; for texts that are unknown while measuring */
-} gbx_column;
-
-typedef struct gbx_table {
-    const gbx_column *columns;
-    size_t column_count; /* at most GBX_COLUMNS_MAX */
-    size_t gap;          /* blanks between columns */
-    uint64_t row_count;
-    void *context;
-    /* Puts the texts of a row into `cells`, any bytes; NULL and "" are empty. They stay valid until
-     * the next call. Rows come in order, twice: first to be measured, then to be printed. */
-    gbx_status (*fill)(void *context, uint64_t row, bool is_measured, const char **cells);
-} gbx_table;
-
-/*
- * As wide as its texts, or as the terminal: then long texts are cut, columns without room are left
- * out, and a line below names them. Columns that are empty in all rows are not shown. Elsewhere
- * only the first 65,536 rows and the last are measured, so that a reader of the beginning does not
- * wait: of a longer table all columns are shown, and a longer text later moves the rest of its
- * line.
- */
-GBX_MUST_USE gbx_status gbx_table_print(gbx_sink *sink, const gbx_table *table);
-
 /* --- fields --- */
 
 typedef enum gbx_field_kind {
-    GBX_FIELD_COUNT,  /* an unsigned integer of any width; in tables with commas */
-    GBX_FIELD_NUMBER, /* the same without commas: tasks, slots, rounds */
-    GBX_FIELD_I64,    /* int64_t */
-    GBX_FIELD_WIDE,   /* uint64_t: a number, in JSON a string from 2^53 on */
-    GBX_FIELD_HEX,    /* uint64_t: an address, an id or raw bits; in JSON a string */
-    GBX_FIELD_F64,    /* double: in tables 5 digits, in JSON exact */
+    /* Numbers, which stand on the right: */
+    GBX_FIELD_COUNT,   /* an unsigned integer of any width; in tables with commas */
+    GBX_FIELD_NUMBER,  /* the same without commas: tasks, slots, rounds */
+    GBX_FIELD_F64,     /* double: in tables 5 digits, in JSON exact */
+    GBX_FIELD_NS,      /* uint64_t: a time; in JSON nanoseconds */
+    GBX_FIELD_ELEMENT, /* uint64_t: raw bits of a value whose dtype, a uint32_t, is at `with` */
+    /* Texts: */
     GBX_FIELD_BOOL,   /* bool: yes or no */
     GBX_FIELD_STRING, /* const char *, NULL is null */
     GBX_FIELD_TEXT,   /* char[]: the text lies in the row */
-    GBX_FIELD_NS,     /* uint64_t: a time; in JSON nanoseconds */
-    GBX_FIELD_BYTES,  /* uint64_t: in tables "3.2 MiB" */
-    GBX_FIELD_NAME,  /* an unsigned integer or an enum: its name in `names`, in tables the brief one
-                      */
-    GBX_FIELD_DTYPE, /* uint32_t: its name */
-    GBX_FIELD_SHAPE, /* gbx_tensor: its shape */
-    GBX_FIELD_INDEX, /* uint64_t: row-major number of an element of the gbx_tensor at `with` */
-    GBX_FIELD_NUMBERS, /* int64_t[]: `with` is where their count is, a uint32_t */
-    GBX_FIELD_ELEMENT, /* uint64_t: raw bits of a value whose dtype, a uint32_t, is at `with` */
+    GBX_FIELD_NAME,   /* an unsigned integer or an enum: in `names`, in tables the brief name */
+    GBX_FIELD_DTYPE,  /* uint32_t: its name */
+    GBX_FIELD_SHAPE,  /* gbx_tensor: its shape */
+    GBX_FIELD_INDEX,  /* uint64_t: row-major number of an element of the gbx_tensor at `with` */
+    /* Only in JSON: */
+    GBX_FIELD_I64,    /* int64_t */
+    GBX_FIELD_WIDE,   /* uint64_t: a number, a string from 2^53 on */
+    GBX_FIELD_HEX,    /* uint64_t: a string of an address, an id or raw bits */
+    GBX_FIELD_OBJECT, /* a struct: an object on one line, with what `members` says of it */
 } gbx_field_kind;
 
-enum { GBX_FIELD_ALWAYS = 0xffff };
+enum { GBX_FIELDS_MAX = 24 }; /* of a table */
 
-/* One member of a row. Zero what is not needed, but for `known`: GBX_FIELD says it. */
-typedef struct gbx_field {
+/* One member of a row. Zero what is not needed. */
+typedef struct gbx_field gbx_field;
+struct gbx_field {
     const char *key;     /* in JSON; NULL: not there */
     const char *heading; /* in tables; NULL: not there */
     gbx_field_kind kind;
     uint16_t offset;           /* in the row */
     uint16_t bytes;            /* of the member */
-    uint16_t known;            /* where a bool says whether there is a value: null and empty */
+    uint16_t known;            /* where an integer or pointer is 0 if there is no value: null */
+    uint16_t known_bytes;      /* of that; 0: there always is one */
     uint16_t with;             /* see the kinds */
+    uint16_t member_count;     /* of GBX_FIELD_OBJECT */
+    const gbx_field *members;  /* of the struct */
     const gbx_name_set *names; /* of GBX_FIELD_NAME */
     const char *absent; /* in tables in the place of a value that is not known; NULL: empty */
     bool hides_zero;    /* in tables zero is empty */
-    bool is_right;      /* a text that stands on the right; numbers always do */
-    uint8_t narrowest;  /* as in gbx_column */
-    uint8_t leaves;
-} gbx_field;
+    bool is_right;      /* a text that stands on the right */
+    uint8_t narrowest;  /* that its texts can be cut to, with a mark; 0: they cannot */
+    uint8_t leaves;     /* where cut texts do not fit either: 1 leaves first, then 2...; 0 never */
+    uint8_t width;      /* at least so wide; for texts that are unknown while measuring */
+};
 
 /* GBX_FIELD(type, member, KIND, "key", "HEADING", .narrowest = 8): always there. */
 #define GBX_FIELD(type, member, kind_, key_, heading_, ...)                                        \
     {                                                                                              \
         .key = (key_), .heading = (heading_), .kind = GBX_FIELD_##kind_,                           \
-        .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member),                 \
-        .known = GBX_FIELD_ALWAYS, __VA_ARGS__                                                     \
+        .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member), __VA_ARGS__     \
     }
 
-/* The same, where `known_member`, a bool, is true. */
+/* The same, where `known_member` is not 0. */
 #define GBX_FIELD_IF(type, known_member, member, kind_, key_, heading_, ...)                       \
     {                                                                                              \
         .key = (key_), .heading = (heading_), .kind = GBX_FIELD_##kind_,                           \
         .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member),                 \
-        .known = offsetof(type, known_member), __VA_ARGS__                                         \
+        GBX_KNOWN_IF(type, known_member), __VA_ARGS__                                              \
     }
+#define GBX_KNOWN_IF(type, member)                                                                 \
+    .known = offsetof(type, member), .known_bytes = sizeof(((type *)NULL)->member)
+
+/* GBX_OBJECT("key", fields, GBX_KNOWN_IF(...)): an object with members of the row itself. With
+ * GBX_FIELD and GBX_MEMBERS, with those of a struct in it. */
+#define GBX_OBJECT(key_, fields_, ...)                                                             \
+    { .key = (key_), .kind = GBX_FIELD_OBJECT, GBX_MEMBERS(fields_), __VA_ARGS__ }
+#define GBX_MEMBERS(fields_)                                                                       \
+    .members = (fields_), .member_count = sizeof(fields_) / sizeof *(fields_)
 
 /* All rows of an array, with the list that describes them; or rows that are made one at a time. */
 typedef struct gbx_rows {
@@ -110,6 +92,9 @@ typedef struct gbx_rows {
     /* NULL for an array. Else it puts a row into `made`; its texts stay valid until the next. */
     gbx_status (*make)(const void *rows, uint64_t number, void *out_row);
     void *made; /* room for one row */
+    /* The same for a row of which only widths matter; NULL: `make` does it. Rows of a table come in
+     * order, twice: first to be measured, then to be printed. */
+    gbx_status (*measure)(const void *rows, uint64_t number, void *out_row);
 } gbx_rows;
 
 /* GBX_ROWS(fields, rows, count): both are arrays. */
@@ -129,31 +114,22 @@ typedef struct gbx_rows {
                        .make = (make_),                                                            \
                        .made = (row_)})
 
-/* The columns are those fields that have a heading. Nothing where there are no rows. */
+/*
+ * The columns are those fields that have a heading, `gap` blanks between them; nothing where there
+ * are no rows. As wide as its texts, or as the terminal: then long texts are cut, columns without
+ * room are left out, and a line below names them. Columns that are empty in all rows are not shown.
+ * Elsewhere only the first 65,536 rows and the last are measured, so that a reader of the beginning
+ * does not wait: of a longer table all columns are shown, and a longer text later moves the rest of
+ * its line.
+ */
 GBX_MUST_USE gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap);
 
 /* The members of the first row, in an object that is begun. */
 void gbx_json_put_row(gbx_json_writer *json, const gbx_rows *rows);
 
-/* A key and an object with these members, on one line. */
-void gbx_json_put_object(gbx_json_writer *json, const char *key, const gbx_rows *rows);
-
-/* A key and an array of objects, one a line. A row that cannot be made is a failure of the writer.
- */
+/* A key and an array of objects, one a line; or one member a line. A row that cannot be made is a
+ * failure of the writer. */
 void gbx_json_put_rows(gbx_json_writer *json, const char *key, const gbx_rows *rows);
-
-/* --- single members --- */
-
-/* A key and an element, raw bits of `dtype`, as manifests have values of scalars: integers of 64
- * bits are strings. */
-void gbx_json_put_value(gbx_json_writer *json, const char *key, uint32_t dtype, uint64_t bits);
-
-/* A key and an array of numbers on one line. */
-void gbx_json_put_numbers(gbx_json_writer *json, const char *key, const int64_t *numbers,
-                          uint32_t count);
-
-/* The same for the row-major number of an element. */
-void gbx_json_put_index(gbx_json_writer *json, const char *key, const gbx_tensor *tensor,
-                        uint64_t number);
+void gbx_json_put_objects(gbx_json_writer *json, const char *key, const gbx_rows *rows);
 
 #endif

@@ -44,37 +44,36 @@ typedef struct row {
     const char *name;
     char text[8];
     uint64_t ns;
-    uint64_t bytes;
     uint32_t stage;
     uint32_t dtype;
     gbx_tensor tensor;
     uint64_t element;
-    int64_t numbers[2];
-    uint32_t number_count;
     uint64_t bits;
     bool has_more;
     uint64_t more;
 } row;
 
+static const gbx_field inner_fields[] = {GBX_FIELD(gbx_tensor, ndims, NUMBER, "ndims", NULL),
+                                         GBX_FIELD(gbx_tensor, dtype, DTYPE, "dtype", NULL)};
+
 static const gbx_field every_field[] = {
     GBX_FIELD(row, count, COUNT, "count", "COUNT"),
     GBX_FIELD(row, slot, NUMBER, "slot", "SLOT"),
-    GBX_FIELD(row, offset, I64, "offset", "OFFSET"),
+    GBX_FIELD(row, offset, I64, "offset", NULL),
     GBX_FIELD(row, wide, WIDE, "wide", NULL),
-    GBX_FIELD(row, address, HEX, "address", "ADDRESS"),
+    GBX_FIELD(row, address, HEX, "address", NULL),
     GBX_FIELD(row, distance, F64, "distance", "DISTANCE"),
     GBX_FIELD(row, is_good, BOOL, "good", "GOOD"),
     GBX_FIELD(row, name, STRING, "name", "NAME"),
     GBX_FIELD(row, text, TEXT, "text", "TEXT"),
     GBX_FIELD(row, ns, NS, "ns", "TIME"),
-    GBX_FIELD(row, bytes, BYTES, "bytes", "BYTES"),
     GBX_FIELD(row, stage, NAME, "stage", "STAGE", .names = &gbx_stages),
     GBX_FIELD(row, dtype, DTYPE, "dtype", "DTYPE"),
     GBX_FIELD(row, tensor, SHAPE, "shape", "SHAPE"),
     GBX_FIELD(row, element, INDEX, "index", "INDEX", .with = offsetof(row, tensor)),
-    GBX_FIELD(row, numbers, NUMBERS, "numbers", "NUMBERS", .with = offsetof(row, number_count)),
     GBX_FIELD(row, bits, ELEMENT, "value", "VALUE", .with = offsetof(row, dtype)),
-    GBX_FIELD_IF(row, has_more, more, COUNT, "more", "MORE", .hides_zero = true)};
+    GBX_FIELD_IF(row, has_more, more, COUNT, "more", "MORE", .hides_zero = true),
+    GBX_FIELD_IF(row, name, tensor, OBJECT, "inner", NULL, GBX_MEMBERS(inner_fields))};
 
 static const row two_rows[] = {{.count = 1234567,
                                 .slot = 200,
@@ -86,13 +85,10 @@ static const row two_rows[] = {{.count = 1234567,
                                 .name = "a\x1b",
                                 .text = "inline",
                                 .ns = 1500,
-                                .bytes = 2048,
                                 .stage = GBX_STAGE_AFTER,
                                 .dtype = GBX_FLOAT32,
-                                .tensor = {.ndims = 2, .shape = {2, 3}},
+                                .tensor = {.ndims = 2, .dtype = GBX_FLOAT32, .shape = {2, 3}},
                                 .element = 5,
-                                .numbers = {4, 5},
-                                .number_count = 2,
                                 .bits = 0x3fc00000,
                                 .has_more = true,
                                 .more = 0},
@@ -109,30 +105,32 @@ static void put_every_kind(void) {
 
 static void test_kinds(void **state) {
     (void)state;
-    /* The last column is empty in both rows: one value is zero, one is not known. */
+    /* The last column is empty in both rows: one value is zero, one is unknown. */
     assert_printed(SIZE_MAX, print_every_kind,
-                   "    COUNT SLOT OFFSET ADDRESS DISTANCE GOOD NAME  TEXT     TIME   BYTES STAGE "
-                   " DTYPE   SHAPE  INDEX  NUMBERS VALUE\n"
-                   "1,234,567  200     -5    0x1f  0.33333 yes  a\\x1b inline 1.5 us 2.0 KiB after "
-                   " float32 [2, 3] [1, 2] [4, 5]    1.5\n"
-                   "        0    0      0     0x0        0 no                  0 ns 0 bytes before "
-                   "int64   []     []     []         -1\n");
+                   "    COUNT SLOT DISTANCE GOOD NAME  TEXT     TIME STAGE "
+                   " DTYPE   SHAPE  INDEX  VALUE\n"
+                   "1,234,567  200  0.33333 yes  a\\x1b inline 1.5 us after "
+                   " float32 [2, 3] [1, 2]   1.5\n"
+                   "        0    0        0 no                  0 ns before "
+                   "int64   []     []        -1\n");
     assert_printed(
         SIZE_MAX, put_every_kind,
         "{\n  \"rows\": [\n"
         "    {\"count\": 1234567, \"slot\": 200, \"offset\": -5, \"wide\": \"9007199254740992\", "
         "\"address\": \"0x000000000000001f\", \"distance\": 0.3333333333333333, \"good\": true, "
-        "\"name\": \"a\\u001b\", \"text\": \"inline\", \"ns\": 1500, \"bytes\": 2048, \"stage\": "
+        "\"name\": \"a\\u001b\", \"text\": \"inline\", \"ns\": 1500, \"stage\": "
         "\"after_completion\", \"dtype\": \"float32\", \"shape\": [2, 3], \"index\": [1, 2], "
-        "\"numbers\": [4, 5], \"value\": 1.5, \"more\": 0},\n"
+        "\"value\": 1.5, \"more\": 0, \"inner\": {\"ndims\": 2, \"dtype\": "
+        "\"float32\"}},\n"
         "    {\"count\": 0, \"slot\": 0, \"offset\": 0, \"wide\": 7, \"address\": "
         "\"0x0000000000000000\", \"distance\": 0.0, \"good\": false, \"name\": null, \"text\": "
-        "\"\", \"ns\": 0, \"bytes\": 0, \"stage\": \"before_dispatch\", \"dtype\": \"int64\", "
-        "\"shape\": [], \"index\": [], \"numbers\": [], \"value\": \"-1\", \"more\": null}\n"
+        "\"\", \"ns\": 0, \"stage\": \"before_dispatch\", \"dtype\": \"int64\", "
+        "\"shape\": [], \"index\": [], \"value\": \"-1\", \"more\": null, \"inner\": "
+        "null}\n"
         "  ]\n}\n");
 }
 
-/* --- rows that are made --- */
+/* --- generated rows --- */
 
 typedef struct square {
     uint64_t of;
@@ -156,6 +154,13 @@ static void print_squares(void) {
     square made;
     assert_null(
         gbx_rows_print(&sink, GBX_ROWS_MADE(square_fields, numbers, 3, make_square, &made), 1));
+}
+
+static void put_square_objects(void) {
+    square made;
+    gbx_json_put_objects(gbx_sink_json_begin(&sink), "rows",
+                         GBX_ROWS_MADE(square_fields, numbers, 1, make_square, &made));
+    assert_null(gbx_sink_json_end(&sink, NULL));
 }
 
 static void put_squares(void) {
@@ -189,6 +194,9 @@ static void test_made(void **state) {
     assert_printed(SIZE_MAX, put_squares,
                    "{\n  \"rows\": [\n    {\"of\": 0, \"value\": null},\n"
                    "    {\"of\": 7, \"value\": 49}\n  ]\n}\n");
+    assert_printed(SIZE_MAX, put_square_objects,
+                   "{\n  \"rows\": [\n    {\n      \"of\": 0,\n      \"value\": null\n    }\n"
+                   "  ]\n}\n");
     assert_printed(SIZE_MAX, print_too_large, ""); /* fails while it measures */
     free(printed(SIZE_MAX, put_too_large));
 }
@@ -250,66 +258,61 @@ static void test_widths(void **state) {
 
 enum { MANY = 70000 };
 
-static gbx_status fill_many(void *context, uint64_t number, bool is_measured, const char **cells) {
-    static char text[32];
-    uint64_t *measured = context;
-    *measured += is_measured;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    cells[0] = text;
-    return NULL;
-}
-
-static gbx_status fail_at_three(void *context, uint64_t number, bool is_measured,
-                                const char **cells) {
-    (void)context;
-    cells[0] = "x";
-    return number == 3 && !is_measured ? gbx_fail(GBX_BAD_FORMAT, "row 3 is broken") : NULL;
-}
+typedef struct one_of_many {
+    uint64_t number;
+    const char *note;
+} one_of_many;
 
 static uint64_t measured_rows;
-static const gbx_column number_column[] = {{.heading = "N", .is_right = true}};
+static const gbx_field many_fields[] = {GBX_FIELD(one_of_many, number, NUMBER, NULL, "N"),
+                                        GBX_FIELD(one_of_many, note, STRING, NULL, "NOTE")};
 
-static void print_many(void) {
-    const gbx_table table = {.columns = number_column,
-                             .column_count = 1,
-                             .gap = 1,
-                             .row_count = MANY,
-                             .context = &measured_rows,
-                             .fill = fill_many};
-    measured_rows = 0;
-    assert_null(gbx_table_print(&sink, &table));
-}
-
-static gbx_status fill_late(void *context, uint64_t number, bool is_measured, const char **cells) {
-    GBX_TRY(fill_many(context, number, is_measured, cells));
-    cells[1] = number == MANY - 2 ? "late" : "";
+/* The only text of the second column is in a row that is not measured elsewhere than on a terminal;
+ * `context` says whether there is one. */
+static gbx_status make_many(const void *context, uint64_t number, void *out_row) {
+    const bool *has_late = context;
+    *(one_of_many *)out_row = (one_of_many){number, *has_late && number == MANY - 2 ? "late" : ""};
     return NULL;
 }
 
-/* The only text of a column is in a row that is not measured. */
+static gbx_status measure_many(const void *context, uint64_t number, void *out_row) {
+    ++measured_rows;
+    return make_many(context, number, out_row);
+}
+
+static gbx_status fail_at_three(const void *context, uint64_t number, void *out_row) {
+    GBX_TRY(make_many(context, number, out_row));
+    return number == 3 ? gbx_fail(GBX_BAD_FORMAT, "row 3 is broken") : NULL;
+}
+
+static void print_many(void) {
+    const bool has_late = false;
+    one_of_many made;
+    gbx_rows rows = *GBX_ROWS_MADE(many_fields, &has_late, MANY, make_many, &made);
+    rows.measure = measure_many;
+    rows.field_count = 1;
+    measured_rows = 0;
+    assert_null(gbx_rows_print(&sink, &rows, 1));
+}
+
 static void print_late(void) {
-    const gbx_column columns[] = {{.heading = "N", .is_right = true}, {.heading = "NOTE"}};
-    const gbx_table table = {.columns = columns,
-                             .column_count = 2,
-                             .gap = 1,
-                             .row_count = MANY,
-                             .context = &measured_rows,
-                             .fill = fill_late};
-    assert_null(gbx_table_print(&sink, &table));
+    const bool has_late = true;
+    one_of_many made;
+    assert_null(
+        gbx_rows_print(&sink, GBX_ROWS_MADE(many_fields, &has_late, MANY, make_many, &made), 1));
 }
 
 static void print_until_broken(void) {
-    const gbx_table table = {.columns = number_column,
-                             .column_count = 1,
-                             .gap = 1,
-                             .row_count = 5,
-                             .fill = fail_at_three};
-    gbx_status status = gbx_table_print(&sink, &table);
+    const bool has_late = false;
+    one_of_many made;
+    gbx_rows rows = *GBX_ROWS_MADE(many_fields, &has_late, 5, fail_at_three, &made);
+    rows.measure = measure_many;
+    gbx_status status = gbx_rows_print(&sink, &rows, 1);
     assert_string_equal(gbx_status_message(status), "row 3 is broken");
     gbx_status_free(status);
 }
 
-/* A pipe does not wait until all rows were measured; a terminal needs all widths. */
+/* A pipe does not wait until all rows are measured; a terminal needs all widths. */
 static void test_rows(void **state) {
     (void)state;
     char *text = printed(SIZE_MAX, print_many);
@@ -324,7 +327,7 @@ static void test_rows(void **state) {
     assert_memory_equal(text, "    N NOTE\n    0\n", 17);
     assert_string_equal(text + strlen(text) - 17, "69998 late\n69999\n");
     free(text);
-    assert_printed(80, print_until_broken, "N\nx\nx\nx\n");
+    assert_printed(80, print_until_broken, "N\n0\n1\n2\n");
 }
 
 int main(void) {

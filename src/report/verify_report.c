@@ -35,16 +35,23 @@ static const gbx_field skipped_fields[] = {
     GBX_FIELD_IF(gap, has_slot, slot, NUMBER, "arg_index", NULL),
     GBX_FIELD(gap, kernel, STRING, "kernel", NULL), GBX_FIELD(gap, reason, STRING, "reason", NULL)};
 
-static gbx_status read_gap(gbx_reader *reader, gbx_reader_list list, uint64_t position,
-                           gap *out_gap) {
+/* The list that gaps are read from. */
+typedef struct gap_list {
+    gbx_reader *reader;
+    gbx_reader_list list;
+} gap_list;
+
+static gbx_status read_gap(const void *context, uint64_t number, void *out_row) {
+    const gap_list *from = context;
     const gbx_record *record;
-    GBX_TRY(gbx_reader_list_at(reader, list, position, &record));
+    gap *out_gap = out_row;
+    GBX_TRY(gbx_reader_list_at(from->reader, from->list, number, &record));
     *out_gap = (gap){.task = record->task,
                      .has_task = true,
                      .slot = record->arg_index,
                      .has_slot = record->arg_index != GBX_ARG_NONE,
                      .stage = record->stage};
-    if (list == GBX_LIST_LOSSES) {
+    if (from->list == GBX_LIST_LOSSES) {
         const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
         out_gap->has_task = out_gap->has_slot || record->stage != GBX_STAGE_NONE;
         out_gap->cause = loss->cause;
@@ -53,7 +60,7 @@ static gbx_status read_gap(gbx_reader *reader, gbx_reader_list list, uint64_t po
     } else {
         const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
         const gbx_run_kernel *kernel =
-            gbx_run_info_kernel(gbx_reader_run(reader), skipped->func_id);
+            gbx_run_info_kernel(gbx_reader_run(from->reader), skipped->func_id);
         out_gap->kernel = kernel ? kernel->name : NULL;
         out_gap->reason = gbx_name_sentence(&gbx_skip_reasons, skipped->reason);
     }
@@ -76,17 +83,16 @@ static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
 }
 
 static gbx_status print_gaps(gbx_sink *sink, gbx_reader *reader, gbx_reader_list list) {
+    const gap_list from = {reader, list};
     bool is_loss = list == GBX_LIST_LOSSES;
     uint64_t count = gbx_reader_list_count(reader, list);
     gap g;
     for (uint64_t i = 0; i < count && i < LINES_MAX; ++i) {
-        GBX_TRY(read_gap(reader, list, i, &g));
+        GBX_TRY(read_gap(&from, i, &g));
         print_gap(sink, is_loss, &g);
     }
-    if (count > LINES_MAX)
-        gbx_sink_print(sink, "%s: and %s more lines; --json has all\n",
-                       is_loss ? "lost" : "skipped",
-                       gbx_text_count(&sink->texts, count - LINES_MAX));
+    gbx_sink_more(sink, is_loss ? "lost: " : "skipped: ", count, LINES_MAX,
+                  " lines; --json has all\n");
     return NULL;
 }
 
@@ -114,7 +120,6 @@ static void print_verdict(gbx_sink *sink, const gbx_verification *v, const char 
 
 /* A run that did not end well, and tensors without bytes. */
 static void print_state(gbx_sink *sink, const gbx_verification *v) {
-    gbx_texts *t = &sink->texts;
     const gbx_reader *reader = v->reader;
     if (!(gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS))
         gbx_sink_print(sink, "the manifest does not say how the run ended\n");
@@ -122,10 +127,9 @@ static void print_state(gbx_sink *sink, const gbx_verification *v) {
              !(gbx_reader_is_complete(reader) && gbx_reader_has_ended_well(reader)))
         gbx_sink_print(sink, "%s: %s\n",
                        gbx_reader_is_complete(reader) ? "the run failed" : "not complete",
-                       gbx_text_shown(t, gbx_reader_end_text(reader)));
-    if (v->unhashed_tensors > 0)
-        gbx_sink_print(sink, "no payload: the hashes of %s were not checked\n",
-                       gbx_text_counted(t, v->unhashed_tensors, "tensor"));
+                       gbx_text_shown(&sink->texts, gbx_reader_end_text(reader)));
+    gbx_sink_count(sink, "no payload: the hashes of ", v->unhashed_tensors, "tensor",
+                   " were not checked");
 }
 
 /* What a dump without journal leaves open. */
@@ -143,22 +147,19 @@ static void print_unchecked(gbx_sink *sink, const gbx_verification *v) {
     if (slash && access(beside, F_OK) == 0)
         gbx_sink_print(sink, "not checked: kernel_args_dump.json and args_dump.json, because there "
                              "is no journal to compare them with\n");
-    if (v->unchecked_tensors > 0)
-        gbx_sink_print(sink, "no hashes: the bytes of %s were not checked\n",
-                       gbx_text_counted(&sink->texts, v->unchecked_tensors, "tensor"));
+    gbx_sink_count(sink, "no hashes: the bytes of ", v->unchecked_tensors, "tensor",
+                   " were not checked");
 }
 
 static gbx_status print_text(gbx_sink *sink, const gbx_verification *v, const char *directory) {
-    uint64_t newer = gbx_reader_get_extent(v->reader)->newer_count;
     print_verdict(sink, v, directory);
-    gbx_findings_print(sink, &v->findings, "; --json has all");
+    gbx_findings_print(sink, &v->findings, "; --json has all\n");
     print_state(sink, v);
     print_unchecked(sink, v);
     GBX_TRY(print_gaps(sink, v->reader, GBX_LIST_LOSSES));
     GBX_TRY(print_gaps(sink, v->reader, GBX_LIST_SKIPPED));
-    if (newer > 0)
-        gbx_sink_print(sink, "not checked: %s of types newer than this version\n",
-                       gbx_text_counted(&sink->texts, newer, "record"));
+    gbx_sink_count(sink, "not checked: ", gbx_reader_get_extent(v->reader)->newer_count, "record",
+                   " of types newer than this version");
     if (v->can_be_recovered)
         gbx_sink_print(sink,
                        "glassbox recover %s keeps what is readable and writes what is missing\n",
@@ -168,25 +169,21 @@ static gbx_status print_text(gbx_sink *sink, const gbx_verification *v, const ch
 
 /* --- JSON --- */
 
-static gbx_status put_gaps(gbx_json_writer *json, gbx_reader *reader, gbx_reader_list list) {
-    gap g;
-    const gbx_rows *row =
-        list == GBX_LIST_LOSSES ? GBX_ROWS(loss_fields, &g, 1) : GBX_ROWS(skipped_fields, &g, 1);
-    gbx_json_key(json, list == GBX_LIST_LOSSES ? "losses" : "skipped");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < gbx_reader_list_count(reader, list); ++i) {
-        GBX_TRY(read_gap(reader, list, i, &g));
-        gbx_json_begin_object_inline(json);
-        gbx_json_put_row(json, row);
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
-    return NULL;
-}
+static const gbx_field finding_fields[] = {
+    GBX_FIELD(gbx_finding, kind, NAME, "kind", NULL, .names = &gbx_finding_kinds),
+    GBX_FIELD_IF(gbx_finding, has_place, place.index, NUMBER, "index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.task, NUMBER, "task_seq", NULL),
+    GBX_FIELD(gbx_finding, kernel, STRING, "kernel", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.arg_index, NUMBER, "arg_index", NULL),
+    GBX_FIELD_IF(gbx_finding, has_place, place.stage, NAME, "stage", NULL, .names = &gbx_stages),
+    GBX_FIELD(gbx_finding, what, STRING, "what", NULL),
+    GBX_FIELD(gbx_finding, expected, STRING, "expected", NULL),
+    GBX_FIELD(gbx_finding, got, STRING, "got", NULL)};
 
 static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const char *directory) {
     gbx_json_writer *json = gbx_sink_json_begin(sink);
     const gbx_reader_totals *totals = gbx_reader_get_totals(v->reader);
+    gap g;
     gbx_json_put_string(json, "dump", directory);
     gbx_json_put_bool(json, "good", v->findings.count == 0);
     gbx_json_put_bool(json, "complete", gbx_reader_is_complete(v->reader));
@@ -203,11 +200,16 @@ static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const ch
     gbx_json_put_u64(json, "tensors_without_hash", v->unchecked_tensors);
     gbx_json_put_u64(json, "newer_records", gbx_reader_get_extent(v->reader)->newer_count);
     gbx_json_put_bool(json, "has_journal", gbx_reader_get_origin(v->reader)->is_journal);
-    gbx_findings_put_json(json, "bad", &v->findings);
-    gbx_status status = put_gaps(json, v->reader, GBX_LIST_LOSSES);
-    if (!status)
-        status = put_gaps(json, v->reader, GBX_LIST_SKIPPED);
-    return gbx_sink_json_end(sink, status);
+    gbx_json_put_rows(json, "bad", GBX_ROWS(finding_fields, v->findings.items, v->findings.count));
+    gbx_json_put_rows(json, "losses",
+                      GBX_ROWS_MADE(loss_fields, (&(const gap_list){v->reader, GBX_LIST_LOSSES}),
+                                    gbx_reader_list_count(v->reader, GBX_LIST_LOSSES), read_gap,
+                                    &g));
+    gbx_json_put_rows(
+        json, "skipped",
+        GBX_ROWS_MADE(skipped_fields, (&(const gap_list){v->reader, GBX_LIST_SKIPPED}),
+                      gbx_reader_list_count(v->reader, GBX_LIST_SKIPPED), read_gap, &g));
+    return gbx_sink_json_end(sink, NULL);
 }
 
 gbx_status gbx_verification_print(gbx_sink *sink, const gbx_verification *verification,

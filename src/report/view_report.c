@@ -18,11 +18,6 @@
 
 /* --- texts --- */
 
-static const char *task_text(gbx_texts *t, const gbx_reader *reader, const gbx_entry *entry) {
-    return gbx_text_task(t, reader, entry->head->task,
-                         entry->task ? entry->task->task_id : entry->head->task);
-}
-
 static bool has_flag(const gbx_entry *entry, unsigned flag) {
     return entry->head->flags & flag;
 }
@@ -53,28 +48,40 @@ static const char *extreme_text(gbx_texts *t, uint32_t dtype, uint64_t bits) {
 
 /* --- the list --- */
 
-enum { BATCH_MAX = 4096, HASH_SHOWN = 8, STATISTICS_AT = 10, STATISTICS_COUNT = 5 };
+enum { BATCH_MAX = 4096, HASH_SHOWN = 8, STATISTICS_COUNT = 5 };
 
-static const gbx_column columns[] = {
-    {"INDEX", .is_right = true},
-    {"TASK", .is_right = true, .leaves = 8},
-    {"KERNEL", .narrowest = 8, .leaves = 7},
-    {"STAGE", .leaves = 5},
-    {"ROLE", .leaves = 2},
-    {"ARG", .narrowest = 6, .leaves = 6},
-    {"DTYPE", .leaves = 4},
-    {"SHAPE", .narrowest = 8, .leaves = 10},
-    {"BYTES", .is_right = true, .leaves = 3},
-    {"HASH", .leaves = 1},
-    {"MIN", .is_right = true, .width = GBX_SHORT_WIDTH},
-    {"MAX", .is_right = true, .width = GBX_SHORT_WIDTH},
-    {"MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH},
-    {"NAN", .is_right = true},
-    {"INF", .is_right = true, .leaves = 12},
-    {"NOTE", .narrowest = 6, .leaves = 9},
-};
+typedef struct list_row {
+    gbx_entry entry;
+    uint32_t stage, role;
+    const char *task, *kernel, *arg, *shape, *bytes, *note;
+    const char *statistics[STATISTICS_COUNT]; /* min, max, mean, NaN, infinities */
+    char hash[GBX_VALUE_TEXT_BYTES];
+} list_row;
 
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+#define COLUMN(member, kind, heading, ...)                                                         \
+    GBX_FIELD(list_row, member, kind, NULL, heading, __VA_ARGS__)
+#define FIRST_COLUMNS                                                                              \
+    COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
+        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
+        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
+        COLUMN(stage, NAME, "STAGE", .names = &gbx_stages, .leaves = 5),                           \
+        COLUMN(role, NAME, "ROLE", .names = &gbx_roles, .leaves = 2),                              \
+        COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
+        COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 4),                                          \
+        COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
+        COLUMN(bytes, STRING, "BYTES", .is_right = true, .leaves = 3),                             \
+        COLUMN(hash, TEXT, "HASH", .leaves = 1)
+#define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 9)
+
+static const gbx_field columns[] = {FIRST_COLUMNS, LAST_COLUMN};
+static const gbx_field columns_with_statistics[] = {
+    FIRST_COLUMNS,
+    COLUMN(statistics[0], STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[1], STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[3], STRING, "NAN", .is_right = true),
+    COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 12),
+    LAST_COLUMN};
 
 typedef struct listing {
     gbx_texts *texts;
@@ -86,7 +93,6 @@ typedef struct listing {
     uint64_t end;
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* of `kernel` */
     char kernel[GBX_TEXT_BYTES_MAX];      /* "" before the first */
-    char hash[GBX_VALUE_TEXT_BYTES];
 } listing;
 
 /* Rows of one task follow each other: the last text is nearly always the next. */
@@ -101,30 +107,6 @@ static const char *kernel_text(listing *l, const gbx_record_task *task) {
     return l->kernel;
 }
 
-/* The text of a hash begins with its high word. */
-static const char *hash_text(listing *l, const gbx_entry *entry) {
-    if (!entry->tensor || !has_flag(entry, GBX_FLAG_HAS_HASH))
-        return "-";
-    gbx_put_hex_digits(l->hash, entry->tensor->hash_high);
-    l->hash[HASH_SHOWN] = '\0';
-    return l->hash;
-}
-
-/* While measuring nothing is known of a tensor but that no count is above that of its elements. */
-static void fill_statistics(gbx_texts *t, const gbx_entry *entry, const gbx_entry_summary *summary,
-                            const char **cells) {
-    const char *most = summary ? "-" : gbx_text_number(t, gbx_entry_numel(entry));
-    for (size_t i = 0; i < STATISTICS_COUNT; ++i)
-        cells[i] = i < 3 && !summary ? "" : most;
-    if (!summary || !summary->is_there)
-        return;
-    cells[0] = extreme_text(t, entry->dtype, summary->statistics.min_bits);
-    cells[1] = extreme_text(t, entry->dtype, summary->statistics.max_bits);
-    cells[2] = gbx_text_short(t, summary->statistics.mean);
-    cells[3] = gbx_text_number(t, summary->statistics.nan_count);
-    cells[4] = gbx_text_number(t, summary->statistics.inf_count);
-}
-
 static gbx_status read_batch(listing *l, uint64_t row) {
     uint64_t left = l->count - row;
     size_t count = 0;
@@ -136,29 +118,55 @@ static gbx_status read_batch(listing *l, uint64_t row) {
     return NULL;
 }
 
-static gbx_status fill_row(void *context, uint64_t row, bool is_measured, const char **cells) {
-    listing *l = context;
+static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
     gbx_texts *t = l->texts;
-    gbx_entry entry;
-    if (l->summaries && !is_measured && row >= l->end)
-        GBX_TRY(read_batch(l, row));
-    GBX_TRY(gbx_entries_at(l->entries, l->indices[row], &entry));
-    bool has_payload = entry.tensor && has_flag(&entry, GBX_FLAG_HAS_PAYLOAD);
-    *cells++ = gbx_text_number(t, entry.index);
-    *cells++ = task_text(t, gbx_entries_reader(l->entries), &entry);
-    *cells++ = kernel_text(l, entry.task);
-    *cells++ = gbx_name_brief(&gbx_stages, entry.head->stage);
-    *cells++ = gbx_name_brief(&gbx_roles, entry.head->role);
-    *cells++ = gbx_text_arg(t, entry.head->arg_index, entry.arg_name);
-    *cells++ = gbx_dtype_name(entry.dtype);
-    *cells++ = gbx_text_shape(t, &entry);
-    *cells++ = has_payload ? gbx_text_number(t, entry.tensor->bin_size) : "-";
-    *cells++ = hash_text(l, &entry);
-    if (l->summaries) {
-        fill_statistics(t, &entry, is_measured ? NULL : &l->summaries[row - l->begin], cells);
-        cells += STATISTICS_COUNT;
-    }
-    *cells = note_text(t, &entry);
+    gbx_entry *entry = &row->entry;
+    GBX_TRY(gbx_entries_at(l->entries, l->indices[number], entry));
+    bool has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
+    row->task = gbx_text_task_of(t, gbx_entries_reader(l->entries), entry);
+    row->kernel = kernel_text(l, entry->task);
+    row->stage = entry->head->stage;
+    row->role = entry->head->role;
+    row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
+    row->shape = gbx_text_shape(t, entry);
+    row->bytes = has_payload ? gbx_text_number(t, entry->tensor->bin_size) : "-";
+    row->note = note_text(t, entry);
+    if (entry->tensor &&
+        has_flag(entry, GBX_FLAG_HAS_HASH)) /* its text begins with the high word */
+        gbx_put_hex_digits(row->hash, entry->tensor->hash_high);
+    else
+        memcpy(row->hash, "-", sizeof "-");
+    row->hash[HASH_SHOWN] = '\0';
+    return NULL;
+}
+
+/* Nothing is known of a tensor but that no count is above that of its elements. */
+static gbx_status measure_row(const void *context, uint64_t number, void *out_row) {
+    listing *l = *(listing *const *)context;
+    list_row *row = out_row;
+    GBX_TRY(fill_row(l, number, row));
+    const char *most = gbx_text_number(l->texts, gbx_entry_numel(&row->entry));
+    for (size_t i = 0; i < STATISTICS_COUNT; ++i)
+        row->statistics[i] = i < 3 ? "" : most;
+    return NULL;
+}
+
+static gbx_status make_row(const void *context, uint64_t number, void *out_row) {
+    listing *l = *(listing *const *)context;
+    gbx_texts *t = l->texts;
+    list_row *row = out_row;
+    if (l->summaries && number >= l->end)
+        GBX_TRY(read_batch(l, number));
+    GBX_TRY(fill_row(l, number, row));
+    if (!l->summaries)
+        return NULL;
+    const gbx_entry_summary *summary = &l->summaries[number - l->begin];
+    const gbx_statistics *s = summary->is_there ? &summary->statistics : NULL;
+    row->statistics[0] = s ? extreme_text(t, row->entry.dtype, s->min_bits) : "-";
+    row->statistics[1] = s ? extreme_text(t, row->entry.dtype, s->max_bits) : "-";
+    row->statistics[2] = s ? gbx_text_short(t, s->mean) : "-";
+    row->statistics[3] = s ? gbx_text_number(t, s->nan_count) : "-";
+    row->statistics[4] = s ? gbx_text_number(t, s->inf_count) : "-";
     return NULL;
 }
 
@@ -166,20 +174,15 @@ static gbx_status print_table(gbx_sink *sink, const gbx_opened_dump *dump, const
                               uint64_t count, bool has_statistics) {
     listing l = {
         .texts = &sink->texts, .entries = dump->entries, .indices = indices, .count = count};
-    gbx_column shown[COLUMN_COUNT];
-    memcpy(shown, columns, sizeof shown);
-    if (has_statistics && !(l.summaries = malloc(BATCH_MAX * sizeof *l.summaries)))
-        return gbx_fail_memory("printing the list");
+    listing *const context = &l;
+    list_row row;
     if (!has_statistics)
-        shown[STATISTICS_AT] = columns[COLUMN_COUNT - 1];
-    gbx_status status = gbx_table_print(
-        sink, &(const gbx_table){.columns = shown,
-                                 .column_count = has_statistics ? COLUMN_COUNT
-                                                                : COLUMN_COUNT - STATISTICS_COUNT,
-                                 .gap = 1,
-                                 .row_count = count,
-                                 .context = &l,
-                                 .fill = fill_row});
+        return gbx_rows_print(sink, GBX_ROWS_MADE(columns, &context, count, make_row, &row), 1);
+    if (!(l.summaries = malloc(BATCH_MAX * sizeof *l.summaries)))
+        return gbx_fail_memory("printing the list");
+    gbx_rows rows = *GBX_ROWS_MADE(columns_with_statistics, &context, count, make_row, &row);
+    rows.measure = measure_row;
+    gbx_status status = gbx_rows_print(sink, &rows, 1);
     free(l.summaries);
     return status;
 }
@@ -216,7 +219,8 @@ enum {
 /* "entry 17: task 3 (0x0000000000000003), kernel add, after_completion, out, arg 2 c" */
 static void print_place(gbx_sink *sink, const gbx_reader *reader, const gbx_entry *entry) {
     gbx_texts *t = &sink->texts;
-    gbx_sink_print(sink, "entry %" PRIu64 ": task %s", entry->index, task_text(t, reader, entry));
+    gbx_sink_print(sink, "entry %" PRIu64 ": task %s", entry->index,
+                   gbx_text_task_of(t, reader, entry));
     if (entry->task && (gbx_reader_get_origin(reader)->known & GBX_KNOWN_TASK_SEQ))
         gbx_sink_print(sink, " (0x%016" PRIx64 ")", entry->task->task_id);
     gbx_sink_print(sink, ", kernel %s, %s, %s, arg %s\n",

@@ -121,7 +121,7 @@ typedef struct end_block {
 static_assert(sizeof(TEXT_KILLED) <= END_TEXT_BYTES, "room for the text");
 static_assert(sizeof(TEXT_DAMAGED) <= END_TEXT_BYTES, "room for the text");
 static_assert(offsetof(end_block, text) == sizeof(gbx_block_header) + sizeof(gbx_record_end),
-              "records lie back to back");
+              "no gap between the records");
 
 static size_t fill_end(const repair_work *repair, const char *text, end_block *block) {
     size_t record_bytes = sizeof block->record + (strlen(text) + 7) / 8 * 8;
@@ -307,8 +307,8 @@ static gbx_status refuse_newer(const repair_work *repair) {
     return gbx_fail(
         GBX_UNSUPPORTED,
         "recovering %s: at offset %" PRIu64
-        " of the journal, %s; the block has its checksum, so this is not damage: a newer "
-        "glassbox may be able to read it; nothing was changed",
+        " of the journal, %s; the checksum of the block matches, so it was written like this: a "
+        "newer glassbox may read it; nothing was changed",
         repair->directory, extent->stop_offset, extent->stop_text);
 }
 

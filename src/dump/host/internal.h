@@ -113,9 +113,9 @@ typedef struct gbx_lane_source {
 } gbx_lane_source;
 
 /*
- * Isolated payloads, alone or between duplicates, are copied together before they are written: many
- * small writes would be slower than the copies. Places are assigned when a buffer is planned; the
- * bytes follow in the same order when it is settled.
+ * Isolated payloads, single or between duplicates, are copied together before they are written:
+ * many small writes would be slower than the copies. Places are assigned when a buffer is planned;
+ * the bytes follow in the same order when it is settled.
  */
 typedef struct gbx_pack {
     uint64_t cursor; /* in the file: the next place, and the end of the reserved range */

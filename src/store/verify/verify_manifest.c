@@ -189,7 +189,7 @@ static gbx_status compare_entry(manifest_check *check, object_check *object, con
     return status;
 }
 
-static void tell_progress(const manifest_check *check) {
+static void report_progress(const manifest_check *check) {
     if (check->observer && check->observer->on_progress)
         check->observer->on_progress(check->observer->context, check->name,
                                      gbx_json_file_offset(&check->file), check->file_bytes);
@@ -218,7 +218,7 @@ static gbx_status compare_entries(manifest_check *check, gbx_manifest_list list,
         *out_got += has_one;
         is_more = text || has_one;
         if (*out_got % 1024 == 0)
-            tell_progress(check);
+            report_progress(check);
     }
     return NULL;
 }
