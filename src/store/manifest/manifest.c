@@ -37,24 +37,33 @@ gbx_status gbx_manifest_make_inexact(const char *field, const char *format, ...)
 
 /* --- names --- */
 
+typedef struct text_buffer {
+    char *text;
+    uint64_t capacity;
+    size_t size;
+} text_buffer;
+
+static gbx_status append(void *context, const void *bytes, size_t size) {
+    text_buffer *buffer = context;
+    GBX_TRY(gbx_array_reserve(&buffer->text, &buffer->capacity, buffer->size + size,
+                              "writing a name as JSON"));
+    memcpy(buffer->text + buffer->size, bytes, size);
+    buffer->size += size;
+    return NULL;
+}
+
 /* A string as JSON; the caller frees the text. */
 static gbx_status quote(const char *text, gbx_quoted *out_quoted) {
     gbx_json_writer json;
-    char *quoted = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&quoted, &size);
-    if (!to)
-        return gbx_fail_memory("writing a name as JSON");
-    gbx_json_start(&json, gbx_json_to_stream, to, GBX_JSON_ONE_LINE);
+    text_buffer buffer = {0};
+    gbx_json_start(&json, append, &buffer, GBX_JSON_ONE_LINE);
     gbx_json_string(&json, text);
     gbx_status status = gbx_json_finish(&json);
-    if (fclose(to) != 0)
-        status = gbx_status_first(status, gbx_fail_memory("writing a name as JSON"));
     if (status) {
-        free(quoted);
+        free(buffer.text);
         return status;
     }
-    *out_quoted = (gbx_quoted){quoted, size - 1}; /* without the final newline */
+    *out_quoted = (gbx_quoted){buffer.text, buffer.size - 1}; /* without the final newline */
     return NULL;
 }
 
