@@ -210,9 +210,9 @@ def model(source_a, source_b, options=None, order=None, is_selected=lambda entry
                 continue
             total[verdict] += 1
             is_input = (a or b)["stage"] == "before_dispatch"
-            told = None if verdict != "different" else "inherited" if is_input else cause
+            shown_cause = None if verdict != "different" else "inherited" if is_input else cause
             if verdict != "equal":
-                shown.append({"a": a, "b": b, "verdict": verdict, "reason": reason, "cause": told, "metrics": m,
+                shown.append({"a": a, "b": b, "verdict": verdict, "reason": reason, "cause": shown_cause, "metrics": m,
                               "truncated": is_truncated})
     return shown, total
 

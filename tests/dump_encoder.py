@@ -250,21 +250,21 @@ class Dump:
                 return names[slots[arg]]
         return None
 
-    def told(self, index, entry):
+    def manifest_entry(self, index, entry):
         task = self.tasks.get(entry["task_seq"])
         subtasks = [i for i in range(3) if task and task["func_ids"][i] is not None]
         func_ids = [task["func_ids"][i] for i in subtasks]
-        told = {**entry, "index": index, "task_id": f"0x{task['id']:016x}" if task else None, "func_id": func_ids,
+        members = {**entry, "index": index, "task_id": f"0x{task['id']:016x}" if task else None, "func_id": func_ids,
                 "kernel": self.kernel_names(func_ids), "block_num": task["blocks"] if task else None,
                 "subtasks": [SUBTASKS[i] for i in subtasks], "start_ns": None, "end_ns": None, "cores": None}
         ran = self.executions.get(entry["task_seq"])
         if ran:
             ends = [end for _, end, _ in ran]
-            told |= {"start_ns": min(start for start, _, _ in ran), "end_ns": None if None in ends else max(ends),
+            members |= {"start_ns": min(start for start, _, _ in ran), "end_ns": None if None in ends else max(ends),
                      "cores": sorted({core for _, _, core in ran})}
         if self.arg_name(func_ids, entry["arg_index"]) is not None:
-            told["arg_name"] = self.arg_name(func_ids, entry["arg_index"])
-        return told
+            members["arg_name"] = self.arg_name(func_ids, entry["arg_index"])
+        return members
 
     def counts(self):
         settled = [entry for entry in self.entries if not entry["in_flight"]]
@@ -284,7 +284,7 @@ class Dump:
     def shown(self):
         """The manifest's entries, each with `has_payload` and `is_duplicate`, which are flags of the journal alone."""
         ordered = sorted(self.entries, key=lambda e: (e["task_seq"], STAGES.index(e["stage"]), e["arg_index"]))
-        return [self.told(index, entry) for index, entry in enumerate(ordered)]
+        return [self.manifest_entry(index, entry) for index, entry in enumerate(ordered)]
 
     def manifest(self):
         of_journal = ("has_payload", "is_duplicate")
