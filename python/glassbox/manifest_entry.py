@@ -282,7 +282,9 @@ def _stats(given: Any, dtype: DType) -> dict[str, Any]:
 
 
 def _extreme(given: dict[str, Any], name: str, dtype: DType) -> Any:
+    """NaN, also of a float dtype without NaN, says that no element counts."""
     try:
-        return dtypes.json_value(dtypes.scalar_value(value_bits(given.get(name), dtype), dtype), dtype)
+        value_dtype = _FLOAT64 if dtype.kind == "float" and str(given.get(name)).lower() == "nan" else dtype
+        return dtypes.json_value(dtypes.scalar_value(value_bits(given.get(name), value_dtype), value_dtype), dtype)
     except ValueError:
         raise refuse(given, name, _values_of(dtype)) from None

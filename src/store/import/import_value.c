@@ -197,16 +197,17 @@ static gbx_status take_stats(const gbx_import_fields *fields, gbx_scan_value out
     }
 }
 
-/* As records hold it: a double, an int64_t or a uint64_t. */
+/* As records hold it: a double, an int64_t or a uint64_t. NaN, also of a float dtype without NaN,
+ * says that no element counts. */
 static bool take_extreme(const gbx_scan_value *value, uint32_t dtype, uint64_t *out_bits) {
-    uint64_t bits;
+    double extreme;
     if (!gbx_dtype_is_float(dtype))
         return take_value(value, dtype, out_bits);
-    if (!take_float(value, dtype, &bits))
+    if (!take_double(value, &extreme))
         return false;
-    double extreme = gbx_dtype_to_f64(dtype, bits);
-    *out_bits = gbx_f64_bits(isnan(extreme) ? (double)NAN : extreme);
-    return true;
+    const double held = gbx_dtype_to_f64(dtype, gbx_dtype_from_f64(dtype, extreme));
+    *out_bits = gbx_f64_bits(isnan(extreme) ? (double)NAN : held);
+    return isnan(extreme) || gbx_dtype_holds_f64(dtype, extreme);
 }
 
 static gbx_status fail_stat(const gbx_import_fields *fields, size_t stat,
