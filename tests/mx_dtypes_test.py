@@ -157,6 +157,8 @@ def test_fills():
             ("bits", ({"fill": "constant", "value": "0xf"}, {"fill": "constant", "value": "0x0"}), [-6.0] * 15, [2.0**-127] * 6),
             ("arange", ({"fill": "arange", "start": -4, "step": 0.5}, {"fill": "arange", "start": 1, "step": 1}),
              [E2M1[nearest_e2m1(-4 + i / 2)] for i in range(15)], [E8M0[nearest_e8m0(1 + i)] for i in range(6)]),
+            ("random", ({"fill": "random"}, {"fill": "random"}),
+             [E2M1[nearest_e2m1(v)] for v in -1 + uniform(1, 15) * 2], [E8M0[nearest_e8m0(v)] for v in uniform(2, 6)]),
             ("file", ({"fill": "file", "file": "x.npy"}, {"fill": "file", "file": "s.npy"}),
              [0, 0.5, 1, 1.5, 2, 4, 6, -0.0, -0.5, -1, -2, -3, -4, -6, -6], [2.0**-127, 1, 2, 2.0**126, 0.5, 0.25])):
         files = {**FILES, "x.npy": every, "s.npy": np.array([0, 127, 128, 253, 126, 125], np.uint8)}

@@ -130,7 +130,8 @@ static gbx_status read_random(const fields *f, uint32_t dtype, gbx_fill *fill) {
     double max;
     int64_t seed = (int64_t)f->position + 1;
     integer_range(dtype, &min, &max);
-    GBX_TRY(read_number(f, LOW, is_float ? -1.0 : 0.0, &fill->low));
+    /* Without a sign, negative numbers would be NaN. */
+    GBX_TRY(read_number(f, LOW, is_float && gbx_dtype_is_signed(dtype) ? -1.0 : 0.0, &fill->low));
     GBX_TRY(read_number(f, HIGH, is_float ? 1.0 : fmin(10.0, max), &fill->high));
     GBX_TRY(check_bound(f, LOW, dtype, fill->low));
     GBX_TRY(check_bound(f, HIGH, dtype, fill->high));
