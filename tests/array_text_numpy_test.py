@@ -3,8 +3,8 @@
 
     array_text_numpy_test.py PATH_OF_array_text_table
 
-bfloat16 and the two float8, which numpy lacks, are compared with their definition in fractions:
-numpy lays the arrays out, with digits from exact arithmetic here.
+numpy lacks bfloat16 and the two float8: their digits come from exact arithmetic here, and numpy
+makes the layout.
 """
 import io
 import subprocess
@@ -28,7 +28,7 @@ NARROW = ("bfloat16", "float8_e4m3", "float8_e5m2")
 
 
 class Table:
-    """Gathers requests and what they must give, runs them all at once and compares."""
+    """Collects requests and their expected results, runs all at once and compares."""
 
     def __init__(self, program):
         self.program = program
@@ -94,7 +94,7 @@ def special_floats(rng, values):
 
 
 def float_values(rng, shape, dtype):
-    """Of one kind, drawn too: each shows another rule of the layout."""
+    """Values of one random kind; each kind shows a different rule of the layout."""
     kind = rng.integers(0, 9)
     normal = rng.standard_normal(shape)
     if kind == 0:
@@ -148,7 +148,7 @@ def random_values(rng, shape, dtype):
 
 
 def random_shape(rng):
-    """Few elements to print, or many of which few are shown."""
+    """A small shape, or a large one that is summarized."""
     kind = rng.integers(0, 12)
     if kind == 0:
         return tuple(int(n) for n in rng.integers(0, 3, rng.integers(1, 9)))
@@ -166,7 +166,7 @@ def random_shape(rng):
 
 
 def is_quick(shape, is_full):
-    """numpy takes 20 us an element."""
+    """Few elements: numpy takes 20 us for each."""
     return not is_full or np.prod(shape) <= 200
 
 
@@ -250,29 +250,29 @@ def test_truncated(table, count):
 
 
 class ExactDigits:
-    """Digits of the finite values of a format, exact: stands in for numpy's own. All is counted in
-    a unit so small that every value and every decimal in question is an integer."""
+    """The exact digits of the finite values of a format, in place of numpy's. The unit is so small
+    that every value and every decimal is an integer."""
 
     BITS, TENS = 136, 60
 
     def __init__(self, form):
         self.half = definition(form)
         finite = [value for value in self.half if isinstance(value, Fraction)]
-        finite.append(2 * finite[-1] - finite[-2])  # as if the range went on
+        finite.append(2 * finite[-1] - finite[-2])  # as if the range continued
         self.numbers = [int(value * 2**self.BITS) * 10**self.TENS for value in finite]
         self.codes = {float(value): code for code, value in enumerate(finite)}
         half = [np.nan if value == "nan" else float(value) for value in self.half]
         self.values = np.array(half + [-value for value in half])  # of every code
 
     def limits(self, code):
-        """What reads back is between these; of an even code they do too."""
+        """Texts between these read back as the code; if it is even, these two do too."""
         below, value, above = self.numbers[code - 1:code + 2] if code else (0, 0, self.numbers[1])
         is_odd = code % 2
         return (below + value) // 2 + is_odd, (value + above) // 2 - is_odd
 
     def generate(self, magnitude, most, least):
-        """(digits, place of the last), at most to a place and at least to another. `most` and
-        `least` take the place of the first digit."""
+        """(digits, place of the last digit). `most` and `least` get the place of the first digit and
+        return the limits for the place of the last."""
         code = self.codes[magnitude]
         value, (start, end) = self.numbers[code], self.limits(code)
         place = first = len(str(value >> self.BITS)) - 1 - self.TENS
@@ -386,7 +386,7 @@ def test_integer_elements(table):
 
 
 def test_narrow_elements(table, name, exact):
-    """Every code: each is a float32, and reads as that."""
+    """Every code: each is a float32 and prints like it."""
     texts = [value if isinstance(value, str) else repr(float(repr(np.float32(float(value))))) for value in exact.half]
     texts += ["nan" if text == "nan" else "-" + text for text in texts]
     table.elements(name, np.arange(len(texts), dtype=code_type(name)), texts)

@@ -1,6 +1,6 @@
 /*
- * The texts and histograms of arrays as a filter, for array_text_numpy_test.py. A request is a line
- * and, after it, the elements as they lie in a tensor (int4: one in a byte):
+ * A filter that prints arrays and histograms, for array_text_numpy_test.py. A request is a line,
+ * followed by the elements as a tensor stores them (int4: one per byte):
  *     array DTYPE IS_FULL LINE_WIDTH STORED NDIMS [LENGTH]...     the array and a line of one "\1"
  *     element DTYPE COUNT                                         a line an element
  *     histogram DTYPE COUNT BINS LOW HIGH                         the counts in one line
@@ -49,7 +49,7 @@ static double read_float(void) {
     return number;
 }
 
-/* The rest of a line was its end; then come the elements. */
+/* The line must end here; the elements follow. */
 static packed_elements read_elements(uint32_t dtype, uint64_t count) {
     packed_elements packed = {.bytes = (gbx_dtype_bits(dtype) + 7) / 8};
     packed.data = malloc(count * packed.bytes + 1);

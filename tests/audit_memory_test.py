@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""glassbox audit on dumps that are made byte by byte (dump_encoder.py): what has to be found is known.
+"""glassbox audit on dumps that are made byte by byte (dump_encoder.py): the findings are known.
 
 usage: audit_memory_test.py GLASSBOX EXAMPLES
 
-Random tasks read and write views of one memory; audit_model.py says what has to be found.
+Random tasks read and write views of one memory; audit_model.py says what must be found.
 """
 import json
 import pathlib
@@ -53,7 +53,7 @@ class Recorded:
         return audit(self.directory, code)
 
     def without_payload(self):
-        """Of the last record: its hash stays, its bytes go."""
+        """Removes the bytes of the last record, not its hash."""
         last = bytearray(self.dump.records[-1])
         flags = struct.unpack_from("<H", last, 6)[0] & ~PAYLOAD
         struct.pack_into("<H", last, 6, flags)
@@ -61,18 +61,18 @@ class Recorded:
         self.dump.records[-1] = bytes(last)
 
 
-def one_after_other(directory, written, read, name="float32", keep=None, is_hashed_alone=False, **more):
+def one_after_other(directory, written, read, name="float32", keep=None, has_only_hashes=False, **more):
     """Task 0 writes a vector, task 1 reads it."""
     made = Recorded(directory, **more)
     count = len(written) * 2 if name == "int4" else len(written) // np.dtype(name).itemsize
     made.begin(0)
     made.write(0, 1, name, (count,), written, 0x1000, keep=keep)
-    if is_hashed_alone:
+    if has_only_hashes:
         made.without_payload()
     made.done(0)
     made.begin(1)
     made.read(1, 0, name, (count,), read, 0x1000, keep=keep)
-    if is_hashed_alone:
+    if has_only_hashes:
         made.without_payload()
     made.done(1)
     return made
@@ -87,7 +87,7 @@ def ranges(got):
 
 
 def test_parts_of_tensors(root):
-    """What is there in part, as a hash, or packed."""
+    """Payload that is truncated, only a hash, or packed."""
     old = np.arange(8, dtype=np.float32)
     new = old.copy()
     new[6] = 9
@@ -97,9 +97,9 @@ def test_parts_of_tensors(root):
     check("cut before it: not audited", (got["not_audited"]["no_bytes"], got["compared"]), (1, 0))
     got = one_after_other(root / "cut_behind", old.tobytes(), new.tobytes(), keep=28).finish(1)
     check("cut behind it: element", elements(got), [{"index": [6], "dtype": "float32", "expected": 6.0, "found": 9.0}])
-    got = one_after_other(root / "hashes", old.tobytes(), new.tobytes(), is_hashed_alone=True, level="stats").finish(1)
+    got = one_after_other(root / "hashes", old.tobytes(), new.tobytes(), has_only_hashes=True, level="stats").finish(1)
     check("hashes that differ", (elements(got), ranges(got), got["findings"][0]["compared"]), ([None], [(0, 32)], False))
-    got = one_after_other(root / "same_hashes", old.tobytes(), old.tobytes(), is_hashed_alone=True, level="stats").finish(0)
+    got = one_after_other(root / "same_hashes", old.tobytes(), old.tobytes(), has_only_hashes=True, level="stats").finish(0)
     check("hashes that are equal", (got["compared"], got["findings"]), (1, []))
     halves = bytes(range(0x10, 0x18))
     changed = halves[:4] + bytes([halves[4] ^ 0x30]) + halves[5:]
@@ -108,7 +108,7 @@ def test_parts_of_tensors(root):
 
 
 def test_same_bytes(root):
-    """Other dtypes over the same bytes, bits that have the same text, tasks that took no time."""
+    """Different dtypes over the same bytes, different bits with the same text, tasks that took no time."""
     old = np.arange(4, dtype=np.float32)
     for name, hashed in (("bytes", False), ("hashes", True)):
         for shape, dtype in (((4,), "int32"), ((16,), "uint8"), ((2, 4), "float16")):
@@ -145,7 +145,7 @@ def test_same_bytes(root):
 
 
 def test_what_is_missing(root):
-    """A task between the two may have written it, had the dump all of its outputs."""
+    """A task between the two may have written it if the dump does not have all its outputs."""
     old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
 
     def between(name, code, is_done=True, after=lambda made: None, end={}, found=new, **more):
@@ -163,11 +163,11 @@ def test_what_is_missing(root):
         got = made.finish(code, end)
         return len(got["findings"]), got["not_audited"]["missing_outputs"], got["tasks_missing_outputs"]
 
-    check("all is there", between("whole", 1), (1, 0, 0))
+    check("complete", between("complete", 1), (1, 0, 0))
     lost = {"text": "done, but records were lost", "is_complete": False}
     check("a loss", between("loss", 0, after=lambda made: made.dump.loss(1, 1, 1, 0, 1), end=lost), (0, 1, 1))
     check("a loss of an input", between("input_loss", 1, after=lambda made: made.dump.loss(1, 0, 0, 0, 1), end=lost), (1, 0, 0))
-    check("losses that nobody knows", between("losses", 0, after=lambda made: made.dump.loss(0, NONE, NONE, 3, 2), end=lost),
+    check("losses of unknown arguments", between("losses", 0, after=lambda made: made.dump.loss(0, NONE, NONE, 3, 2), end=lost),
           (0, 1, None))
     check("killed", between("killed", 0, end=None), (0, 1, None))
     recovered = {"text": "killed before the dump was complete; recovered", "is_complete": False}
@@ -175,20 +175,20 @@ def test_what_is_missing(root):
     check("recovered, and a loss too", between("recovered_loss", 0, after=lambda made: made.dump.loss(2, 0, 0, 0, 1), end=recovered),
           (0, 1, None))
     check("killed: first line", audit_text(root / "killed", 0)[0],
-          "no findings, but 1 of 2 records of 3 tasks could not be audited, and the dump is not complete")
+          "no findings, but 1 of 2 entries of 3 tasks could not be audited, and the dump is not complete")
     check("a skipped task", between("skipped", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0)), (0, 1, 1))
     check("no end", between("no_end", 0, is_done=False), (0, 1, 1))
     check("a loss of a task that came later", between("later", 1, after=lambda made: made.dump.loss(2, 1, 1, 0, 1)), (1, 0, 1))
-    check("marked arguments alone", between("partial", 0, level="partial"), (0, 1, None))
+    check("only marked arguments", between("partial", 0, level="partial"), (0, 1, None))
     for name, first_line in (("skipped", "the dump lacks outputs of some tasks"),
                              ("partial", "the dump may lack arguments of its tasks")):
         check(f"{name}: first line", audit_text(root / name, 0)[0],
-              f"no findings, but 1 of 2 records of 3 tasks could not be audited, and {first_line}")
+              f"no findings, but 1 of 2 entries of 3 tasks could not be audited, and {first_line}")
     check("a skipped task, and all is equal",
           between("skipped_equal", 0, after=lambda made: made.dump.skipped(1, NONE, 0, 0), found=old), (0, 0, 1))
     text = audit_text(root / "skipped_equal", 0)
     check("a skipped task, and all is equal: first line", text[0],
-          "no findings, but the dump lacks outputs of some tasks: 2 records of 3 tasks do not contradict each other")
+          "no findings, but the dump lacks outputs of some tasks: 2 entries of 3 tasks do not contradict each other")
     check("a skipped task, and all is equal: how many", "left out: outputs of 1 task that the dump lacks" in text, True)
 
     def in_flight(made):
@@ -198,7 +198,7 @@ def test_what_is_missing(root):
 
 
 def test_damage(root):
-    """Bytes that a disk changed are nobody's write; what is wrong beside them is found all the same."""
+    """Bytes that a disk changed are not a task's write; other errors are still found."""
     values = np.arange(1, 9, dtype=np.float32)
     last = values.copy()
     last[6] = 0.5
@@ -213,7 +213,7 @@ def test_damage(root):
             made.read(task, 0, "float32", data.shape, data.tobytes(), 0x1000)
             made.done(task)
         got = made.finish(code)
-        check(f"{name}: whole", (got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), (0, 0, 2))
+        check(f"{name}: undamaged", (got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), (0, 0, 2))
         path = made.directory / "tensor_dump" / "tensor_dump.bin"
         payload = bytearray(path.read_bytes())
         offset = [e for e in made.dump.manifest()["tensors"] if e["task_seq"] == damaged][0]["bin_offset"]
@@ -225,7 +225,7 @@ def test_damage(root):
         got = recorded(name, damaged, 0)
         check(name, (got["findings"], got["damaged"], got["not_audited"]["no_bytes"], got["compared"]), ([], 1, no_bytes, compared))
         check(f"{name}: text", audit_text(root / name, 0)[0],
-              f"no findings, but {no_bytes} of 3 records of 3 tasks could not be audited")
+              f"no findings, but {no_bytes} of 3 entries of 3 tasks could not be audited")
     got = recorded("damaged_and_changed", 1, 1)
     check("damaged and changed", [(each["first"]["task_seq"], each["second"]["task_seq"], each["element"]) for each in got["findings"]],
           [(0, 2, {"index": [6], "dtype": "float32", "expected": 7.0, "found": 0.5})])
@@ -233,7 +233,7 @@ def test_damage(root):
 
 
 def test_order(root):
-    """Edges order where the clock does not, and only where the dump has all of them."""
+    """Edges order tasks if the clock does not, but only if the dump has all edges."""
     data = np.zeros(4, np.float32).tobytes()
 
     def pair(name, code, *, time, runtime="host_build_graph", has_edge=False, has_loss=False, is_inout=False):
@@ -265,7 +265,7 @@ def test_order(root):
     check("derived edges, later", pair("derived", 0, time=15, runtime="tensormap_and_ringbuffer"), [])
     check("derived edges, at the same time", pair("derived_same", 1, time=14, runtime="tensormap_and_ringbuffer"),
           [(*early, True, False)])
-    check("an inout is told once", pair("inout", 1, time=12, is_inout=True), [(*early, True, True)])
+    check("an inout is reported once", pair("inout", 1, time=12, is_inout=True), [(*early, True, True)])
     for name, times, sentence in (("before", (10, 30), "this time it was read before that was written"),
                                   ("after", (30, 10), "this time it was read after that had been written"),
                                   ("meanwhile", (10, 12), "unclear whether it read the old bytes")):
@@ -313,7 +313,7 @@ def test_random_memory(root):
         in_order = sorted(memory.expected, key=str), sorted(result, key=str)
         check(f"random memory {seed}", str(in_order[1]), str(in_order[0]))
         check(f"random memory {seed}: all inputs", got["compared"] + got["first_reads"], got["inputs"])
-        check(f"random memory {seed}: outputs, and those that nobody read", (got["outputs"], got["unread_outputs"]),
+        check(f"random memory {seed}: outputs, and unread outputs", (got["outputs"], got["unread_outputs"]),
               (memory.writes, memory.writes - len(memory.read_writers)))
         found_in_all += len(result)
     check("random memory: there was something to find", found_in_all > 100, True)
@@ -337,8 +337,8 @@ def write_tasks(tasks, directory, runtime):
     return made
 
 
-def told_pair(finding):
-    """The same of a finding, with its two arguments as its key."""
+def found_pair(finding):
+    """A finding in the form of expected_pair(), with its two arguments as its key."""
     element = finding["element"]
     if element:
         kind = np.dtype(element["dtype"]).type
@@ -354,29 +354,29 @@ def told_pair(finding):
 def check_tasks(what, tasks, got, has_edges):
     count = len(tasks.times)
     paths = all_paths(count, tasks.edges)
-    told = dict(told_pair(finding) for finding in got["findings"])
-    how = {told_pair(finding)[0]: [finding[key] for key in ("concurrent", "no_path", "read_late")] for finding in got["findings"]}
-    check(f"{what}: each pair once", len(told), len(got["findings"]))
+    found = dict(found_pair(finding) for finding in got["findings"])
+    how = {found_pair(finding)[0]: [finding[key] for key in ("concurrent", "no_path", "read_late")] for finding in got["findings"]}
+    check(f"{what}: each pair once", len(found), len(got["findings"]))
     expected, expected_how, named = {}, {}, set()
     for a, first, b, second in tasks.conflicts():
         key = (a, first.number), (b, second.number)
         has_no_path = has_edges and not paths[a, b]
-        if tasks.do_overlap(a, b) or (has_no_path and key in told):
+        if tasks.do_overlap(a, b) or (has_no_path and key in found):
             is_read_late = first.role == 0 and tasks.times[b][1] <= tasks.times[a][0]
             expected[key], expected_how[key] = expected_pair(a, first, b, second), [tasks.do_overlap(a, b), has_no_path, is_read_late]
-        if key in told and has_no_path:
+        if key in found and has_no_path:
             named.add((a, b))
-    check(f"{what}: pairs", told, expected)
+    check(f"{what}: pairs", found, expected)
     check(f"{what}: how", how, expected_how)
     closed = all_paths(count, tasks.edges | named)
     left = [(a, b) for a, _, b, _ in tasks.conflicts() if has_edges and not closed[a, b]]
-    check(f"{what}: with the edges that are named all is in an order", left, [])
+    check(f"{what}: the named edges order all tasks", left, [])
     check(f"{what}: inputs", (got["compared"] + got["first_reads"], got["raced"]), (got["inputs"], 0))
-    return len(told)
+    return len(found)
 
 
 def test_random_tasks(root):
-    """Pairs without order: all that ran at a time, and of those without a path as many as edges are missing."""
+    """Unordered pairs: all that overlapped in time, and of those without a path one for each missing edge."""
     found_in_all = 0
     for seed in range(16):
         rng = np.random.default_rng(1000 + seed)
@@ -404,7 +404,7 @@ def both_write(root, name, views):
 
 
 def test_views_between_views(root):
-    """Views that lie between each other's elements share nothing, however hard that is to see."""
+    """Interleaved views share no bytes, even if that is hard to compute."""
     columns = [((16, 4), (16, 4), 0), ((16, 4), (16, 4), 1)]
     check("columns", both_write(root, "columns", columns).returncode, 0)
     # The last element of one is the first of the other.
@@ -431,7 +431,7 @@ def test_many_findings(root):
     made.dump.end()
     made.dump.write()
     text = audit_text(root / "many", 1)
-    check("many: first line", text[0], "more than 100,000 findings in 448 records of 448 tasks; the first:")
+    check("many: first line", text[0], "more than 100,000 findings in 448 entries of 448 tasks; the first:")
     check("many: the first", text[1:4],
           ["overlapping writes: task 0 (k), argument 0 a, and task 1 (k), argument 0 a, were written at the same time",
            "  within 1 byte at 0x1000: byte 0 of the buffer of argument 0 a of task 1",
@@ -443,7 +443,7 @@ def test_many_findings(root):
 
 
 def audit_manifest(made, code):
-    """Without its journal, as a dump of another tool."""
+    """Removes the journal, which dumps of other tools do not have."""
     made.dump.end()
     made.dump.write()
     inner = made.directory / "tensor_dump"
@@ -452,7 +452,7 @@ def audit_manifest(made, code):
     return audit(made.directory, code)
 
 
-def test_manifest_alone(root):
+def test_manifest_only(root):
     """A dump of another tool has no journal: times are those of the records."""
     old, new = np.zeros(4, np.float32), np.ones(4, np.float32)
     for name, value, code in (("right", new, 0), ("wrong", old, 1), ("raced", old, 1)):
@@ -467,10 +467,10 @@ def test_manifest_alone(root):
         made.write(1, 1, "float32", (4,), new.tobytes(), 0x3000)
         made.done(1)
         got = audit_manifest(made, code)
-        check(f"manifest alone, {name}", [(each["kind"], each["concurrent"]) for each in got["findings"]],
+        check(f"manifest only, {name}", [(each["kind"], each["concurrent"]) for each in got["findings"]],
               {"right": [], "wrong": [("undeclared_write", False)],
                "raced": [("read_too_early", True)]}[name])
-    for name, has_task, has_output, missing in (("whole", True, True, 0), ("no_output", True, False, 1), ("no_task", False, False, None)):
+    for name, has_task, has_output, missing in (("complete", True, True, 0), ("no_output", True, False, 1), ("no_task", False, False, None)):
         made = Recorded(root / f"filtered_{name}")
         made.begin(0)
         made.write(0, 1, "float32", (4,), old.tobytes(), 0x1000)
@@ -487,12 +487,12 @@ def test_manifest_alone(root):
         made.write(2, 1, "float32", (4,), new.tobytes(), 0x3000)
         made.done(2)
         got = audit_manifest(made, 0)
-        check(f"manifest alone, which does not tell of filters, {name}",
+        check(f"manifest only, without filters, {name}",
               (got["findings"], got["not_audited"]["missing_outputs"], got["tasks_missing_outputs"]), ([], missing != 0, missing))
 
 
 def test_refused(root):
-    """What cannot be audited is no success."""
+    """A dump that cannot be audited is not a success."""
     result = glassbox("audit", root / "nowhere")
     check("no dump: exit code", (result.returncode, result.stdout), (2, ""))
     check("no tensors", (Recorded(root / "nothing").finish(1)["records"], audit_text(root / "nothing", 1)[0]),
@@ -513,7 +513,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
         for test in (test_parts_of_tensors, test_same_bytes, test_what_is_missing, test_damage, test_order, test_random_memory,
-                     test_random_tasks, test_views_between_views, test_many_findings, test_manifest_alone, test_refused):
+                     test_random_tasks, test_views_between_views, test_many_findings, test_manifest_only, test_refused):
             test(root)
     return report()
 

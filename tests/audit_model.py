@@ -1,4 +1,4 @@
-"""A model of what glassbox audit has to find, which knows single bytes and all paths of a graph, and nothing of ranges."""
+"""A model of glassbox audit that knows single bytes and all paths of a graph, but no ranges."""
 import itertools
 
 import numpy as np
@@ -8,7 +8,7 @@ from dump_encoder import row_major
 
 
 def random_view(rng):
-    """Somewhere in the memory, which has 2048 bytes from 0x4000 on."""
+    """A random place in the memory, which has 2048 bytes from 0x4000 on."""
     name = rng.choice(["uint8", "int16", "float32"])
     shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 4))]
     strides = row_major(shape)
@@ -20,7 +20,7 @@ def random_view(rng):
 
 
 class Memory:
-    """A model of the audit: of each byte what it is, what it is thought to be, and by whom."""
+    """A model of the audit: for each byte its value, its expected value, and who wrote it."""
 
     def __init__(self, rng):
         self.bytes = rng.integers(0, 256, 4096, np.uint8)
@@ -59,7 +59,7 @@ class Memory:
 
 
 class Argument:
-    """Of a task, with the bytes that it had when it was read and when it was left."""
+    """An argument of a task, with its bytes before and after the task."""
 
     def __init__(self, number, view, role):
         self.number, self.view, self.role = number, view, role
@@ -68,7 +68,7 @@ class Argument:
 
 
 class Tasks:
-    """Tasks that run as the clock has it: they read all when they begin, and write all when they end."""
+    """Tasks in the order of the clock: each reads everything when it begins and writes everything when it ends."""
 
     def __init__(self, rng, count):
         self.times = [tuple(map(int, sorted(pair))) for pair in rng.permutation(np.arange(1, 2 * count + 1)).reshape(-1, 2)]
@@ -80,7 +80,7 @@ class Tasks:
         self.run(rng.integers(0, 256, 4096, np.uint8), rng)
 
     def run(self, memory, rng):
-        # At one time what ends comes before what begins.
+        # At the same time, ends come before begins.
         moments = sorted([(end, 0, task) for task, (_, end) in enumerate(self.times)] +
                          [(begin, 1, task) for task, (begin, _) in enumerate(self.times)])
         for _, is_begin, task in moments:
@@ -94,7 +94,7 @@ class Tasks:
                     each.left = memory[each.at - 0x4000].tobytes()
 
     def conflicts(self):
-        """Pairs of arguments that share bytes which one of them writes, the earlier task first."""
+        """Pairs of arguments that share bytes and of which at least one writes them; the earlier task comes first."""
         for (a, first), (b, second) in itertools.combinations([(task, each) for task, arguments in enumerate(self.arguments)
                                                                for each in arguments], 2):
             if a != b and (first.role or second.role) and np.intersect1d(first.at, second.at).size:
@@ -114,7 +114,7 @@ def all_paths(count, edges):
 
 
 def expected_pair(a, first, b, second):
-    """What has to be said of two arguments, but for what orders their tasks."""
+    """The expected finding for two arguments, without what orders their tasks."""
     is_read_first = first.role == 0
     kind = "read_too_early" if is_read_first or second.role == 0 or (first.role == 1 and second.role == 2) else "overlapping_writes"
     left, holds = (second.left, first.saw) if is_read_first else (first.left, second.saw if kind[0] == "r" else second.left)

@@ -16,14 +16,14 @@ def audit(directory, code):
 
 
 def audit_text(directory, code):
-    """Its lines."""
+    """The lines of its text."""
     result = glassbox("audit", directory)
     check(f"audit {directory.name}: exit code and stderr", (result.returncode, result.stderr), (code, ""))
     return result.stdout.split("\n")
 
 
 def place(view):
-    """Of every byte of a view its address, row-major; of a view dtype, shape, strides, start_offset, address."""
+    """The address of every byte of a view, row-major; a view is (dtype, shape, strides, start_offset, address)."""
     name, shape, strides, start, base = view
     width = np.dtype(name).itemsize
     index = np.indices(shape).reshape(len(shape), -1)

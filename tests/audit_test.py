@@ -3,8 +3,8 @@
 
 usage: audit_test.py GLASSBOX EXAMPLES
 
-The examples run on every runtime, one planted bug does, the others run on one that has them; with GLASSBOX_STRESS all run
-on all and on both platforms. Bugs are planted in scenes that are written here, with kernels whose results are known.
+The examples and one planted bug run on every runtime, the other bugs on one; with GLASSBOX_STRESS all run on all runtimes
+and both platforms. Bugs are planted in scenes that are written here, with kernels whose results are known.
 Dumps made byte by byte are in audit_memory_test.py.
 """
 import json
@@ -35,8 +35,8 @@ def run_scene(scene, directory, platform, runtime):
 
 
 def count_reads(tensors):
-    """Inputs of whose memory nothing was known when they were read, and outputs of which nobody read a byte before it
-    was overwritten, by addresses and times alone."""
+    """Inputs that read unknown memory, and outputs that were overwritten before anything read them; only from addresses
+    and times."""
     views = [(f"V{element_bytes(entry['dtype'])}", entry["shape"], entry["strides"], entry["start_offset"],
               int(entry["buffer_addr"], 16)) for entry in tensors]
     base = min(view[-1] for view in views)
@@ -55,7 +55,7 @@ def count_reads(tensors):
 
 
 def check_example(directory, runtime, manifest):
-    """Nothing is found, and all inputs were compared but those that are the first to read their memory."""
+    """Nothing is found, and all inputs were compared, except those that read their memory first."""
     tensors = [entry for entry in manifest["tensors"] if entry["kind"] == "tensor"]
     inputs = sum(entry["stage"] == BEFORE for entry in tensors)
     first_reads, unread = count_reads(tensors)
@@ -80,7 +80,7 @@ def test_examples(root, examples):
 
 
 def combinations(chosen, runtimes=RUNTIMES):
-    """Of runtimes and platforms: the chosen runtimes, one platform each; with GLASSBOX_STRESS all."""
+    """Pairs of runtime and platform: the chosen runtimes, one platform each; with GLASSBOX_STRESS all."""
     every = [(runtime, platform) for runtime in runtimes for platform in PLATFORMS]
     return every if STRESS else [(runtime, PLATFORMS[RUNTIMES.index(runtime) % 2]) for runtime in chosen]
 
@@ -173,7 +173,7 @@ X = np.arange(32, dtype=np.float32)
 
 
 def tensor_text(name):
-    """A whole buffer, a slice `pool[32:64]`, a tile `matrix[4:12,4:12]`."""
+    """A complete buffer, a slice `pool[32:64]`, or a tile `matrix[4:12,4:12]`."""
     if "[" not in name:
         return f"b[{name}]"
     buffer, inside = name[:-1].split("[")
@@ -185,7 +185,7 @@ def tensor_text(name):
 
 
 def write_kernels(directory):
-    """Those of all scenes lie in one directory: each is compiled once."""
+    """The kernels of all scenes lie in one directory: each is compiled once."""
     if directory.exists():
         return
     directory.mkdir(parents=True)
@@ -194,7 +194,7 @@ def write_kernels(directory):
 
 
 def write_scene(root, scene_name, tasks, edges):
-    """`tasks` are of kernel, inputs, output, text of the scalar."""
+    """`tasks` are (kernel, inputs, output, text of the scalar)."""
     directory = root / "planted"
     write_kernels(directory / "kernels")
     names = list(dict.fromkeys(task[0] for task in tasks))
@@ -226,7 +226,7 @@ def entry_of(manifest, task, stage, arg):
 
 
 def side(manifest, task, stage, arg, begin, end):
-    """What a finding says of one of its tasks; begin and end relative to the buffer."""
+    """One task of a finding; begin and end are relative to the buffer."""
     entry = entry_of(manifest, task, stage, arg)
     return {"task_seq": task, "task_id": entry["task_id"], "kernel": "+".join(entry["kernel"]), "index": entry["index"],
             "arg_index": arg, "arg_name": entry["arg_name"], "stage": stage, "buffer_addr": entry["buffer_addr"],
@@ -234,7 +234,7 @@ def side(manifest, task, stage, arg, begin, end):
 
 
 def finding(manifest, kind, first, second, begin, end, element):
-    """`first` and `second` are of task, stage, argument; of the element index, expected, found."""
+    """`first` and `second` are (task, stage, argument); the element is (index, expected, found)."""
     address = int(entry_of(manifest, *second)["buffer_addr"], 16) + begin
     shift = address - begin - int(entry_of(manifest, *first)["buffer_addr"], 16)
     return {"kind": kind, "first": side(manifest, *first, begin + shift, end + shift),
@@ -244,7 +244,7 @@ def finding(manifest, kind, first, second, begin, end, element):
 
 
 def compare_one(what, got, expected, **more):
-    """The one finding, and members of it that are told apart."""
+    """Checks that there is one finding, and compares its members one by one."""
     if not check(f"{what}: number of findings", len(got["findings"]), 1):
         return
     found = got["findings"][0]
@@ -258,7 +258,7 @@ def suspects_of(got):
 
 
 def test_wild_write(root):
-    """Task 2 writes into the tensor of task 0, by an address that it has as a number."""
+    """Task 2 writes into the tensor of task 0, through an address that it got as a number."""
     scene = write_scene(root, "wild", [("plus", ["x"], "s", "0"), ("plus", ["s"], "u", "0"),
                                         ("poke", ["u"], "t", "b[s].data + 5 * 4"), ("join", ["s", "t"], "f", "0")],
                         [(0, 1), (1, 2), (0, 3), (2, 3)])
@@ -270,13 +270,13 @@ def test_wild_write(root):
         compare_one(directory.name, got, expected, compared=True, concurrent=False, no_path=False, seen=False)
         check(f"{directory.name}: suspects", sorted(task for task, *_ in suspects_of(got)), [1, 2])
     text = audit_text(directory, 1)
-    check("text: first line", text[0], "1 finding in 9 records of 4 tasks; the first:")
+    check("text: first line", text[0], "1 finding in 9 entries of 4 tasks; the first:")
     address = int(expected["range"]["address"], 16)
     check("text: finding", text[1:4],
           ["undeclared write: task 3 (join), argument 0 a, does not hold what task 0 (plus), argument 1 out, left there",
            f"  within 12 bytes at 0x{address:x}: bytes 20 to 31 of the buffer of argument 0 a of task 3",
            "  first element that differs: [5], expected 6.0, found 100.5"])
-    # Which lies nearer is up to the allocator.
+    # The allocator decides which is nearer.
     replayed = suspects_of(got)[0][0]
     check("text: suspects", sorted(line[:17] for line in text[5:7]), ["    task 1 (plus)", "    task 2 (poke)"])
     check("text: replay", text[4:9:3],
@@ -286,7 +286,7 @@ def test_wild_write(root):
 
 
 def test_spoiled_input(root):
-    """Task 1 writes into what it said that it reads."""
+    """Task 1 writes into its input."""
     scene = write_scene(root, "spoiled", [("plus", ["x"], "s", "0"), ("spoil", ["s"], "u", "3"),
                                            ("join", ["s", "u"], "f", "0")], [(0, 1), (0, 2), (1, 2)])
     for runtime, platform in combinations(RUNTIMES[2:]):
@@ -305,7 +305,7 @@ def test_spoiled_input(root):
 
 
 def test_overflow(root):
-    """Task 2 writes two elements more than its output has, into the tensor behind it."""
+    """Task 2 writes two elements beyond its output, into the next tensor."""
     scene = write_scene(root, "overflow", [("plus", ["x"], "pool[32:64]", "0"), ("plus", ["pool[32:64]"], "u", "0"),
                                             ("overflow", ["u"], "pool[0:32]", "2"),
                                             ("join", ["pool[32:64]", "pool[0:32]"], "f", "0")],

@@ -1,4 +1,4 @@
-"""Dumps of examples and of scenes with planted mistakes, and what glassbox check says of them, for its suites.
+"""Dumps of examples and of scenes with planted bugs, and what glassbox check says about them, for its suites.
 
 Arguments of a suite: GLASSBOX EXAMPLES
 """
@@ -26,7 +26,7 @@ root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-check-test-"))
 
 
 def record(scene, name, *options, code=0):
-    """Runs a scene; the directory of its dump."""
+    """Runs a scene and returns the directory of its dump."""
     directory = root / name
     shutil.rmtree(directory, ignore_errors=True)
     if not any(str(option).startswith("--dump-tensor") for option in options):
@@ -37,7 +37,7 @@ def record(scene, name, *options, code=0):
 
 
 def checked(dump, *options, code):
-    """The document of a check; with GLASSBOX_STRESS its text says the same."""
+    """The JSON of a check; with GLASSBOX_STRESS its text is compared with it."""
     if STRESS:
         return checked_twice(dump, *options, code=code)[1]
     done = glassbox("check", dump, "--json", *options)
@@ -46,7 +46,7 @@ def checked(dump, *options, code):
 
 
 def parse(what, printed):
-    """A document, whose numbers are those of its tasks."""
+    """The JSON of a check, after comparing its counts with its tasks."""
     document = json.loads(printed)
     verdicts = [task["verdict"] for task in document["tasks"]]
     check(f"{what}: counts", [document[key] for key in ("checked", "right", "introduced", "not_checked")],
@@ -57,7 +57,7 @@ def parse(what, printed):
 
 
 def checked_twice(dump, *options, code):
-    """The text of a check, and its document: both say the same."""
+    """The text and the JSON of a check, after comparing them."""
     text = glassbox("check", dump, *options)
     document = glassbox("check", dump, "--json", *options)
     what = f"check {dump} {options}"
@@ -71,7 +71,7 @@ def checked_twice(dump, *options, code):
 
 
 def check_kernels(what, document, text):
-    """The groups of JSON and the table of text are those of the tasks."""
+    """The groups of the JSON and the table of the text match the tasks."""
     groups = {}
     for task in document["tasks"]:
         groups.setdefault(task["kernel"], []).append(task["verdict"])
@@ -83,7 +83,7 @@ def check_kernels(what, document, text):
 
 
 def refuse(dump, *options, code=2):
-    """The one sentence of a check that is not possible; with GLASSBOX_STRESS with --json, too."""
+    """The error sentence of a check that is refused; with GLASSBOX_STRESS also with --json."""
     for more in ((), ("--json",)) if STRESS else ((),):
         done = glassbox("check", dump, *options, *more)
         check(f"check {dump} {options}: exit code and stdout", (done.returncode, done.stdout), (code, ""))
@@ -103,7 +103,7 @@ def introduced_of(document):
     return [task["task_seq"] for task in document["tasks"] if task["verdict"] == "introduced"]
 
 
-# --- dumps, read by json and numpy alone ---
+# --- dumps, read only by json and numpy ---
 
 
 def decode(dtype, data):
@@ -136,7 +136,7 @@ class Dump:
 
 
 def excess(got, want, rtol, atol):
-    """How many times the tolerance two arrays are apart; above 1 is wrong. Of exact zeros 0."""
+    """The difference of two arrays in tolerances; above 1 is wrong. 0 if they are equal."""
     got, want = got.astype(np.float64), want.astype(np.float64)
     difference, allowed = np.abs(got - want), atol + rtol * np.abs(want)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -144,7 +144,7 @@ def excess(got, want, rtol, atol):
 
 
 def float_text(value):
-    """The shortest that reads back as the same float32, with a point or an exponent."""
+    """The shortest text that reads back as the same float32, with a point or an exponent."""
     return repr(float(repr(np.float32(value))))
 
 
@@ -152,7 +152,7 @@ def float_text(value):
 
 COUNT = 8  # tasks of a planted scene
 WIDTH = 6  # elements of each
-# No more headers: to compile them takes longer than all the rest.
+# No more headers: compiling them would take longer than everything else.
 KERNEL = """#include <glassbox/kernel.h>
 typedef %s element;
 void kernel_entry(const uint64_t *args) {
@@ -165,7 +165,7 @@ void kernel_entry(const uint64_t *args) {
     %s
 }
 """
-# The same without the loop: all that it does is given.
+# The same without the loop: the caller gives the complete body.
 BODY = KERNEL.replace("for (int i = 0; i < (int)to->shape[0]; ++i) y[i] = %s;", "%s")
 # Each task reads the row that the task before it wrote.
 ORCHESTRATION = """#include <glassbox/orchestration.h>
@@ -184,12 +184,12 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
 """
 
 
-# What most scenes have: one element of one task.
+# The bug of most scenes: one element of one task.
 WRONG = "if (number == 3) y[4] += 0.5f;"
 
 
 class Planted:
-    """One kernel of a planted scene: y = `good`, then `bad` is done to it; or all its text is given."""
+    """One kernel of a planted scene: y = `good`, then `bad` changes it; or the complete text is given."""
 
     def __init__(self, bad="", good="x[i] * 2 + 1", reference=None, has_reference=True, text=None, **fields):
         self.bad, self.good, self.text, self.fields = bad, good, text, fields
@@ -198,7 +198,7 @@ class Planted:
 
 
 def source(text):
-    """The path of a file with this text. Scenes share them, so that each is compiled once."""
+    """The path of a file with this text. Scenes share such files: each is compiled once."""
     path = root / f"sources/{hashlib.sha256(text.encode()).hexdigest()[:16]}.c"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -206,7 +206,7 @@ def source(text):
 
 
 def plant(name, kernels, dtype="float32", ctype="float", fill=None, is_inout=False, count=COUNT):
-    """A scene with a chain of tasks that take turns at the kernels."""
+    """A scene with a chain of tasks that use the kernels in turn."""
     directory = root / f"scene_{name}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
@@ -233,7 +233,7 @@ def first_of(document):
 
 
 def run_tests(tests):
-    """All functions called test_... of a suite; its exit code."""
+    """Runs all functions test_... of a suite; returns its exit code."""
     try:
         for name, test in tests.items():
             if name.startswith("test_"):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""glassbox check: every verdict is compared with what numpy makes of the inputs and outputs in the dump.
+"""glassbox check: every verdict is compared with what numpy computes from the inputs and outputs in the dump.
 
 usage: check_test.py GLASSBOX EXAMPLES
 
-Each example that is right on one platform and runtime, and JSON alone where text says the same; with GLASSBOX_STRESS all.
+Each good example runs on one platform and runtime, and some checks only in JSON; with GLASSBOX_STRESS all of them.
 """
 import json
 import os
@@ -23,7 +23,7 @@ from command_support import on_terminal
 
 
 def softmax(dump, task):
-    """What weights, block_max and block_sum of a task have to be."""
+    """The right weights, block_max and block_sum of a task."""
     scores, scale, valid = dump.values(task, 0), np.float64(np.float32(dump.values(task, 4))), dump.values(task, 5)
     scaled = scores.astype(np.float64) * scale
     maximum = scaled[:, :valid].max(axis=1)
@@ -114,7 +114,7 @@ GOOD = {"dump_tensor_example": "default", "vector_example": "default", "bgemm": 
 
 
 def test_good_examples():
-    """All right; and not right any more once a value in the dump is another one. Of the larger ones the latter alone."""
+    """All tasks are right; then a value in the dump is changed, and its task is wrong. Large examples only do the latter."""
     for number, (example, case) in enumerate(GOOD.items()):
         combinations = COMBINATIONS if STRESS else [COMBINATIONS[number % 6]]
         for platform, runtime in combinations:
@@ -139,7 +139,7 @@ def compare_all(what, dump, document):
 
 
 def check_spoiled(what, dump):
-    """The last output of each kernel gets another value in one element: exactly these are named."""
+    """Changes one element in the last output of each kernel: check names exactly these."""
     last = {dump.kernel(e["task_seq"]): e for e in dump.outputs()}
     payload = bytearray(dump.payload)
     wanted = {}
@@ -160,7 +160,7 @@ def check_spoiled(what, dump):
 
 
 def write_again(dump, payload):
-    """Another payload, as if it had been recorded: without the journal and the hashes, which know better."""
+    """Changes the payload as if it had been recorded so: without the journal and the hashes, which would show it."""
     manifest = {**dump.manifest, "tensors": [{k: v for k, v in e.items() if k != "hash"} for e in dump.manifest["tensors"]]}
     (dump.directory / "tensor_dump/tensor_dump.bin").write_bytes(payload)
     (dump.directory / "tensor_dump/tensor_dump.json").write_text(json.dumps(manifest))
@@ -171,7 +171,7 @@ def write_again(dump, payload):
 
 
 def test_one_element():
-    """One element of one task; what comes after it computes the right thing from what is wrong."""
+    """One element of one task is wrong; the tasks after it compute correctly from the wrong value."""
     scene = plant("one", [Planted(WRONG)])
     directory = record(scene, "one")
     dump = Dump(directory)
@@ -241,7 +241,7 @@ def test_not_written():
 
 
 def test_nothing_written():
-    """A reference that writes nothing proves nothing; of an inout it says that nothing changes."""
+    """A reference that writes nothing proves nothing; for an inout it means that nothing changes."""
     nothing = BODY % ("float", "", "")
     directory = record(plant("nothing", [Planted(reference=nothing)]), "nothing")
     text, document = checked_twice(directory, code=1)
@@ -255,11 +255,11 @@ def test_nothing_written():
     changed = [t for t in dump.tasks if (dump.values(t, 1) != dump.values(t, 1, "after_completion")).any()]
     check("inout: tasks that change it", changed, list(range(COUNT)))
     check("inout: introduced", introduced_of(document), changed)
-    check("inout: expected is what was there before", document["first"]["expected"], 1.0)
+    check("inout: the expected value is the one before", document["first"]["expected"], 1.0)
 
 
 def test_stray():
-    """A reference that writes into its own input is told of."""
+    """A reference that writes into its own input is reported."""
     directory = record(plant("stray", [Planted(reference=("x[i] * 2 + 1", "if (number == 2) ((float *)(uintptr_t)x)[1] = -3;"))]),
                        "stray")
     text, document = checked_twice(directory, code=0)
@@ -271,7 +271,7 @@ def test_stray():
 
 
 def test_tolerances():
-    """Exactly at the edge is right, one float beyond it is not; where one of the two is given the other is 0."""
+    """Exactly at the tolerance is right, one float beyond is wrong; if only one of rtol and atol is given, the other is 0."""
     edge = np.float32(1) + np.float32(2 ** -10)
     beyond = np.nextafter(edge, np.float32(2))
     cases = [({"rtol": 2 ** -10}, edge, beyond), ({"atol": 2 ** -10}, edge, beyond),
@@ -312,7 +312,7 @@ def test_values():
 
 
 def test_bytes_that_look_like_poison():
-    """Every value that a byte can have, and those that outputs are poisoned with."""
+    """Every value of a byte, and the values that poison outputs."""
     bad = "if (number >= 6) y[number - 6] ^= 1;"
     directory = record(plant("bytes", [Planted(bad, "(unsigned char)(x[i] + 32 * number + i)"), Planted(bad, "i % 2 ? 0xa5 : 0x5a")],
                              "uint8", "unsigned char"), "bytes")
@@ -325,7 +325,7 @@ def test_bytes_that_look_like_poison():
     check("poison: worst", document["tasks"][7]["outputs"][0]["worst"], {"element": [1], "expected": 0xa5, "got": 0xa4})
 
 
-# y = x ^ 9 of half bytes, by their places in the view; `bad` is done to y.
+# y = x ^ 9 for half bytes, by their places in the view; then `bad` changes y.
 HALVES = """#include <glassbox/kernel.h>
 static int64_t place(const gbx_tensor *t, int64_t number) {
     int64_t at = t->start_offset;
@@ -347,7 +347,7 @@ void kernel_entry(const uint64_t *args) {
     %s
 }
 """
-# Whole; across; columns; one element; none; backwards; all rows in one place; rows.
+# All; transposed; columns; one element; none; backwards; all rows in one place; rows.
 VIEWS = """#include <glassbox/orchestration.h>
 static gbx_tensor look(gbx_tensor t, int way) {
     gbx_tensor row = gbx_view_select(&t, 0, 2);
@@ -386,7 +386,7 @@ def halves(dump, task, slot, stage):
 
 
 def test_views():
-    """Elements of half a byte in all kinds of views: in each the one that is wrong is named."""
+    """Elements of half a byte in all kinds of views: check names the wrong one in each."""
     scene = plant("views", [Planted(text=HALVES % "if (count > 0 && gbx_arg_i32(args, 2) != 7) flip(y, count * 2 / 3, 5);",
                                     reference=HALVES % "")], "int4", fill={"fill": "constant", "value": 3})
     described = json.loads((scene / "scene.json").read_text())
@@ -408,11 +408,11 @@ def test_views():
     check("views: of no elements", reasons_of(document), {4: "its outputs have no elements"})
 
 
-# --- how it is told ---
+# --- text ---
 
 
 def test_replay_line():
-    """The dump as it was named, from where it was named; of the latest the name that it has now."""
+    """The replay line names the dump as the user did; for latest it has the name that latest points to."""
     here = root / "working here"
     here.mkdir()
     scene = plant("line", [Planted(WRONG)])
@@ -431,7 +431,7 @@ def test_replay_line():
 
 
 def test_terminal():
-    """Tables fit the terminal; names are cut, numbers are not, and controls do not get there."""
+    """Tables fit the terminal; names are cut, numbers are not, and control characters do not get there."""
     kernel = Planted("if (number == 2) y[1] = -7;", name="kernel_with_a_name_that_is_long", arg_names=["x", "output\x1b[31m", "n"])
     directory = record(plant("terminal", [kernel]), "terminal")
     if not terminals.are_there():
@@ -455,7 +455,7 @@ def test_terminal():
     check("terminal of 40: task and values", (tables[2].split()[0], tables[2].split()[-2:]), ("2", [float_text(want), "-7.0"]))
     check("terminal of 40: what is left out by kernel", tables[-2], "no room for: MAX ABS, MAX REL")
     wide = glassbox("check", directory).stdout.split("\n")
-    check("pipe: the name is whole", "kernel_with_a_name_that_is_long" in wide[start + 1], True)
+    check("pipe: the name is not cut", "kernel_with_a_name_that_is_long" in wide[start + 1], True)
 
 
 def test_many():

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox check: what cannot be checked is counted, named with its reason, and never taken for right.
+"""glassbox check: tasks that cannot be checked are counted, named with the reason, and never called right.
 
 usage: check_unchecked_test.py GLASSBOX EXAMPLES
 """
@@ -16,7 +16,7 @@ from check_support import (COUNT, EXAMPLES, KERNEL, STRESS, WRONG, Dump, Planted
 
 
 def test_references():
-    """One that is missing, crashes, hangs: of each kernel what is so, and the rest is checked."""
+    """References that are missing, crash or hang: each has its reason, and the rest is checked."""
     kernels = [Planted("if (number == 4) y[1] = 7;"), Planted(has_reference=False),
                Planted(reference=("x[i]", "__builtin_abort();")), Planted(reference=("x[i] * 2 + 1", "for (;;) sched_yield();"))]
     directory = record(plant("references", kernels), "references")
@@ -30,7 +30,7 @@ def test_references():
         check(f"references: {line}", line in text.split("\n"), True)
     check("references: no differences where nothing was compared", [line.split()[-2:] for line in text.split("\n") if line.startswith("kernel1 ")],
           [["-", "-"]])
-    hung = checked(directory, "--task", "3", "--task", "7", "--timeout", "0.1", code=1)  # whatever runs here hangs
+    hung = checked(directory, "--task", "3", "--task", "7", "--timeout", "0.1", code=1)  # everything that runs here hangs
     check("references that hang: reasons", reasons_of(hung), {
         3: "the reference of kernel kernel3 hung: it took longer than --timeout",
         7: "the reference of kernel kernel3 hung in an earlier task and was not run again"})
@@ -40,7 +40,7 @@ def test_references():
 
 
 def test_references_that_are_not_steady():
-    """One that adds to what an output held, or that leaves half of an element alone, proves nothing, whatever it leaves."""
+    """A reference that adds to its output, or that does not write half of an element, proves nothing."""
     adding = KERNEL.replace("y[i] = %s;", "y[i] += %s;") % ("float", "x[i] * 2 + 1", "")
     halving = KERNEL.replace("y[i] = %s;", "((short *)&y[i])[1] = %s;") % ("float", "0x3f80", "")
     directory = record(plant("unsteady", [Planted(reference=adding), Planted(good="1", reference=halving)]), "unsteady")
@@ -65,7 +65,7 @@ def test_bad_references():
 
 
 def test_flags():
-    """A reference gets the flags of its kernel, but for those that loosen arithmetic, or take small numbers for 0."""
+    """A reference gets the flags of its kernel, except those that relax arithmetic or flush small numbers to 0."""
     guard = "#ifdef __FAST_MATH__\n#error fast\n#endif\n"
     reference = guard + KERNEL % ("float", "i == 5 ? SMALL * factor : x[i] + 3", "")
     reference = reference.replace("int number", "volatile float factor = 0x1p-40f; int number")
@@ -81,7 +81,7 @@ def test_flags():
 
 
 def test_scenes():
-    """The scene is found where it was; when it is gone, or another, a sentence says what to do."""
+    """The scene is found where it was; if it is gone or changed, a sentence says what to do."""
     scene = plant("moved", [Planted(WRONG)])
     directory = record(scene, "moved")
     check("scene: introduced", introduced_of(checked(directory, code=1)), [3])
@@ -109,7 +109,7 @@ def test_scenes():
 
 
 def test_scene_inside():
-    """Code that comes with a dump is not run unless it is named."""
+    """Code inside a dump does not run unless the user names it."""
     scene = plant("inside", [Planted()])
     directory = record(scene, "inside")
     shutil.copytree(scene, directory / "scene")
@@ -135,8 +135,8 @@ def test_scene_inside():
 # --- dumps ---
 
 
-def test_manifest_alone():
-    """A dump without journal, as other tools write it; without task_seq tasks are told by their ids."""
+def test_manifest_only():
+    """A dump without a journal, as other tools write it; without task_seq, ids name the tasks."""
     scene = plant("manifest", [Planted(WRONG)])
     directory = record(scene, "manifest")
     want = Dump(directory).values(3, 0)[4] * 2 + 1
@@ -145,30 +145,30 @@ def test_manifest_alone():
         (directory / name).unlink()
     for has_numbers in (True, False):
         text, document = checked_twice(directory, "--scene", scene, code=1)
-        check("manifest alone: first", first_of(document), [3, [4], float(want), float(want) + 0.5])
-        check("manifest alone: task of the line that replays", int(shlex.split(text.split("\n")[1])[-1], 0),
+        check("manifest only: first", first_of(document), [3, [4], float(want), float(want) + 0.5])
+        check("manifest only: task of the line that replays", int(shlex.split(text.split("\n")[1])[-1], 0),
               3 if has_numbers else int(ident, 16))
-        check_in("manifest alone", "\nno journal: tasks are in order of submission, because the graph is unknown\n", text)
+        check_in("manifest only", "\nno journal: tasks are in order of submission, because the graph is unknown\n", text)
         manifest = json.loads((directory / "tensor_dump/tensor_dump.json").read_text())
         for entry in manifest["tensors"]:
             entry.pop("task_seq", None)
         (directory / "tensor_dump/tensor_dump.json").write_text(json.dumps(manifest))
-    check_in("manifest alone: --task", "give an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
-    check("manifest alone: --task ID", checked(directory, "--scene", scene, "--task", ident, code=1)["introduced"], 1)
+    check_in("manifest only: --task", "give an id such as 0x11", refuse(directory, "--scene", scene, "--task", "3"))
+    check("manifest only: --task ID", checked(directory, "--scene", scene, "--task", ident, code=1)["introduced"], 1)
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
     document = checked(fixture, "--scene", EXAMPLES / "vector_example", code=1)
-    check("blocks that are not told", (document["checked"], document["not_checked"]), (0, 5))
+    check("unknown blocks", (document["checked"], document["not_checked"]), (0, 5))
 
 
 def test_levels():
-    """Tasks whose values are not in the dump are not checked, and it is said what to do."""
+    """Tasks whose values are not in the dump are not checked, and the reason says what to do."""
     scene = plant("levels", [Planted(WRONG), Planted()])
-    outputs_alone = ("--dump-filter", "task=2..3,role=output")
-    for level, options in (("stats", ()), ("hybrid", outputs_alone), ("partial", outputs_alone))[:3 if STRESS else 2]:
+    only_outputs = ("--dump-filter", "task=2..3,role=output")
+    for level, options in (("stats", ()), ("hybrid", only_outputs), ("partial", only_outputs))[:3 if STRESS else 2]:
         directory = record(scene, f"level_{level}", f"--dump-tensor={level}", *options)
         text, document = checked_twice(directory, code=1)
         check(f"{level}: verdicts", set(verdicts_of(document).values()), {"not_checked"})
-        check(f"{level}: reasons that tell what to do", [r for r in reasons_of(document).values() if "--dump-tensor=full" not in r], [])
+        check(f"{level}: reasons that do not say what to do", [r for r in reasons_of(document).values() if "--dump-tensor=full" not in r], [])
         check(f"{level}: first line", text.startswith("nothing was checked: "), True)
         check_in(level, f"the dump's level is {level}: to check all tasks, run again with --dump-tensor=full\n", text)
     directory = record(scene, "truncated", "--dump-max-tensor", "8")
@@ -178,7 +178,7 @@ def test_levels():
 
 
 def test_output_missing():
-    """Inputs alone do not make a check."""
+    """A dump with only inputs cannot be checked."""
     scene = plant("inputs", [Planted(WRONG)])
     directory = record(scene, "inputs", "--dump-filter", "role=input", "--dump-filter", "task=3")
     document = checked(directory, code=1)
@@ -188,7 +188,7 @@ def test_output_missing():
 
 
 def test_damaged():
-    """A bit that changed on disk is no kernel's fault: the task that left it and the one that read it are not checked."""
+    """A bit that changed on disk is not a kernel's fault: the tasks that wrote and read it are not checked."""
     directory = record(plant("damaged", [Planted()]), "damaged")
     entry = Dump(directory).entries[2, 1, "after_completion"]
     payload = bytearray((directory / "tensor_dump/tensor_dump.bin").read_bytes())
@@ -204,14 +204,14 @@ def test_damaged():
 
 
 def test_contradicting():
-    """Records of one task that cannot both be true: that task is not checked, the others are."""
+    """A task whose records contradict each other is not checked; the others are."""
     directory = record(plant("contradicting", [Planted("if (number == 5) y[2] = 0;")], is_inout=True), "contradicting")
     (directory / "tensor_dump/tensor_dump.rec").unlink()
     path = directory / "tensor_dump/tensor_dump.json"
-    told = json.loads(path.read_text())
-    moved = next(e for e in told["tensors"] if (e["task_seq"], e["role"], e["stage"]) == (2, "inout", "after_completion"))
+    listed = json.loads(path.read_text())
+    moved = next(e for e in listed["tensors"] if (e["task_seq"], e["role"], e["stage"]) == (2, "inout", "after_completion"))
     moved["buffer_addr"] = hex(int(moved["buffer_addr"], 16) + 512)
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(listed))
     text, document = checked_twice(directory, code=1)
     check("contradicting: verdicts", verdicts_of(document),
           {t: {2: "not_checked", 5: "introduced"}.get(t, "right") for t in range(COUNT)})

@@ -101,7 +101,7 @@ static void check_row(const uint64_t *row, const uint64_t *first_row, uint32_t n
     }
 }
 
-/* All slots of all dispatches of a mix are what the contract of kernel.h says. */
+/* All slots of all dispatches of a mix hold what kernel.h promises. */
 static void test_every_argument_slot_is_right(void **state) {
     static uint64_t rows[SLOT_BLOCKS * 3][ROW];
     const uint64_t scalars[SLOT_SCALARS] = {0x3f800000, UINT64_MAX, 7};
@@ -136,7 +136,7 @@ static void test_every_argument_slot_is_right(void **state) {
     gbx_chip_close(chip);
 }
 
-/* 24 blocks whose cores wait for each other at every step, on as few CPUs as there are. */
+/* 24 blocks whose cores wait for each other at every step, even on a machine with few CPUs. */
 static void test_mix_exchanges_through_flags(void **state) {
     enum { BLOCKS = 24, ROUNDS = 60 };
     static const uint32_t flags[BLOCKS * 16];
@@ -148,7 +148,7 @@ static void test_mix_exchanges_through_flags(void **state) {
     gbx_tensor tensors[] = {vector_at(put(chip, flags, sizeof flags), GBX_UINT32, BLOCKS * 16),
                             vector_at(put(chip, sums, sizeof sums), GBX_INT64, BLOCKS * 3)};
     const uint64_t rounds = ROUNDS;
-    gbx_call_config config = {.timeout_ms = 600 * 1000}; /* as long as few CPUs may need */
+    gbx_call_config config = {.timeout_ms = 600 * 1000}; /* enough for a machine with few CPUs */
     gbx_call call = {.kernels = {PING_PONG_AIC, PING_PONG_AIV, PING_PONG_AIV},
                      .block_num = BLOCKS,
                      .tensors = tensors,
@@ -166,7 +166,7 @@ static void test_mix_exchanges_through_flags(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Stores that bypass the caches are there when the call is over. */
+/* Stores that bypass the caches are visible when the call ends. */
 static void test_streaming_stores_arrive(void **state) {
     enum { COUNT = 1 << 16 };
     static uint64_t out[COUNT];
@@ -182,7 +182,7 @@ static void test_streaming_stores_arrive(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Many small calls on one chip: nothing of one shows in the next. */
+/* Many small calls on one chip: no call affects the next. */
 static void test_calls_follow_each_other(void **state) {
     gbx_chip *chip = open_chip(*state, 2);
     register_kernel(chip, ADD, GBX_CORE_AIV, "add.c");
@@ -202,7 +202,8 @@ static void test_calls_follow_each_other(void **state) {
     gbx_chip_close(chip);
 }
 
-/* One call of a random mix and number of blocks: every dispatch of it, and no other, runs once. */
+/* One call with a random mix and number of blocks: each of its dispatches runs once, and no
+ * other. */
 static void check_random_call(gbx_chip *chip, unsigned *seed) {
     enum { MOST = 100 };
     static const uint32_t zeros[MOST * 3];
@@ -285,7 +286,7 @@ static void test_wrong_calls_are_named(void **state) {
     tensors[2].dtype = 99;
     assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
                  "task 0 (kernel add.c): argument 2: ", "99");
-    for (int i = 0; i < 3; ++i) /* no elements: nothing that could be out of place */
+    for (int i = 0; i < 3; ++i) /* no elements, so no alignment is needed */
         tensors[i] = vector_at(0, GBX_FLOAT32, 0);
     assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
     gbx_chip_close(chip);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The glassbox command as a user sees it: output to the letter, exit codes, one document of JSON.
+"""The glassbox command as a user sees it: exact output, exit codes, one JSON document.
 
 usage: cli_test.py GLASSBOX
 """
@@ -54,7 +54,7 @@ failed = passed = 0
 
 
 def check(glassbox, arguments, code, out=None, err=None, full=False):
-    """Runs it; `out` and `err` are the whole text, or a part of it where it begins with '...'."""
+    """Runs glassbox; `out` and `err` are the complete text, or after '...' a part of it."""
     global failed, passed
     stdout = open("/dev/full", "w") if full else subprocess.PIPE
     result = subprocess.run([glassbox, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ STRESS = bool(os.environ.get("GLASSBOX_STRESS"))
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 ENVIRONMENT.pop("NO_COLOR", None)
 SHOWN_FAILURES = 30
-os.umask(0o022)  # what others may do with a file is looked at
+os.umask(0o022)  # some tests look at file permissions
 
 counts = {"passed": 0, "failed": 0}
 
@@ -33,7 +33,7 @@ def check_in(what, part, whole):
 
 
 def first_difference(got, expected):
-    """Of two long texts or lists the first place where they differ."""
+    """The first place where two long texts or lists differ."""
     if isinstance(got, str) and isinstance(expected, str) and "\n" in expected:
         got, expected = got.split("\n"), expected.split("\n")
     if isinstance(got, dict) and isinstance(expected, dict):
@@ -49,7 +49,7 @@ def first_difference(got, expected):
 
 
 def report():
-    """Prints the counts; the exit code of the suite."""
+    """Prints the counts and returns the exit code of the suite."""
     print(f"{counts['passed']} passed, {counts['failed']} failed")
     return 1 if counts["failed"] else 0
 
@@ -62,5 +62,5 @@ def glassbox(*arguments, environment=ENVIRONMENT, **more):
 
 
 def on_terminal(columns, *arguments, **environment):
-    """What reaches a terminal of so many columns, and the exit code."""
+    """What reaches a terminal of this many columns, and the exit code."""
     return terminals.run(columns, [GLASSBOX, *arguments], {**ENVIRONMENT, **environment})

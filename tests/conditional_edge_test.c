@@ -1,6 +1,7 @@
 /*
  * gbx_add_successor_conditional says whether the edge counts: 1 for a predecessor that is waiting
- * or running, 0 for one that is done. Functions of this program: chips in a thread.
+ * or running, 0 for one that is done. The kernels are functions of this program, so the chips run
+ * in a thread.
  */
 #include <glassbox/runtime.h>
 

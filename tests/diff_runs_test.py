@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""glassbox diff of runs of the examples, whole and in part, and of dumps of another tool, against json and numpy.
+"""glassbox diff of complete and partial runs of the examples, and of dumps of another tool, compared with json and numpy.
 
 usage: diff_runs_test.py GLASSBOX EXAMPLES
 
-What is expected comes from the manifests and from the payload alone (diff_support.py).
+Expected results come only from the manifests and the payload (diff_support.py).
 """
 import json
 import pathlib
@@ -52,7 +52,7 @@ def test_broken_softmax(root, examples):
     check("broken_softmax: first", [got["first"][key] for key in ("task_seq", "kernel", "arg_name", "stage", "cause")],
           [29, "softmax_prepare", "weights", "after_completion", "introduced"])
     introduced = {r["kernel"] for r in got["records"] if r["cause"] == "introduced"}
-    check("broken_softmax: introduced by one kernel alone", introduced, {"softmax_prepare"})
+    check("broken_softmax: introduced by one kernel", introduced, {"softmax_prepare"})
     check("broken_softmax: tasks", (got["tasks_different"], got["tasks_introduced"], got["tasks_unknown"]),
           (len({r["task_seq"] for r in got["records"]}),
            len({r["task_seq"] for r in got["records"] if r["cause"] == "introduced"}), 0))
@@ -69,12 +69,12 @@ def test_broken_softmax(root, examples):
 
 
 def test_filters(bad, good):
-    outputs = check_diff("outputs alone", bad, good, "--stage", "after", "--kernel", "pv*",
+    outputs = check_diff("only outputs", bad, good, "--stage", "after", "--kernel", "pv*",
                          is_selected=lambda e: e["stage"] == "after_completion" and e["kernel"] == ["pv_matmul"])
-    check("outputs alone: inherited from inputs that are hidden", {r["cause"] for r in outputs["records"]}, {"inherited"})
-    check("outputs alone: why", outputs["first"]["why"], "inherited (its input arg 0 weights differs)")
-    inputs = check_diff("inputs alone", bad, good, "--stage", "before", is_selected=lambda e: e["stage"] == "before_dispatch")
-    check("inputs alone: why", inputs["first"]["why"],
+    check("only outputs: inherited from hidden inputs", {r["cause"] for r in outputs["records"]}, {"inherited"})
+    check("only outputs: why", outputs["first"]["why"], "inherited (its input arg 0 weights differs)")
+    inputs = check_diff("only inputs", bad, good, "--stage", "before", is_selected=lambda e: e["stage"] == "before_dispatch")
+    check("only inputs: why", inputs["first"]["why"],
           "inherited from task 29, kernel softmax_prepare, arg 1 weights, which the filters exclude")
     result = glassbox("diff", bad.directory, good.directory, "--kernel", "nothing")
     check("a filter that leaves nothing", (result.returncode, result.stdout, result.stderr), (
@@ -85,7 +85,7 @@ def test_filters(bad, good):
 
 
 def test_table(bad, good):
-    """Twenty lines with the numbers of JSON; on a terminal they fit, and what has no room is named."""
+    """Twenty lines with the numbers of the JSON; they fit a terminal, and columns without room are named."""
     lines = glassbox("diff", bad.directory, good.directory).stdout.split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith("TASK "))
     records = diff(bad.directory, good.directory)["records"]
@@ -131,16 +131,16 @@ def test_levels(root, examples):
                                      f"--dump-tensor={level}", "--dump-filter", "kernel=softmax_prepare"))
         got = check_diff(level, marked, full)
         check(f"{level}: first", [got["first"][key] for key in ("task_seq", "cause")], [29, "introduced"])
-    check("partial: the rest is in B alone", got["only_b"] > 0, True)
+    check("partial: the rest is only in B", got["only_b"] > 0, True)
     lines = glassbox("diff", marked.directory, full.directory).stdout.split("\n")
     check("partial: what differs comes first", [line.split()[0] for line in lines[3:6]], ["29", "29", "29"])
     check("partial: the rest is counted", f"and {got['only_b']:,} in only one dump; --json has all" in lines, True)
-    alone = Source.of_files(run(root, examples, "broken_softmax", "a2a3sim", "aicpu_build_graph", "outputs",
+    outputs_only = Source.of_files(run(root, examples, "broken_softmax", "a2a3sim", "aicpu_build_graph", "outputs",
                                 "--dump-filter", "kernel=softmax_prepare,stage=after"))
     other = Source.of_files(run(root, examples, "paged_attention", "a5sim", "host_build_graph", "outputs_good",
                                 "--dump-filter", "kernel=softmax_prepare,stage=after"))
-    alone.is_whole = other.is_whole = False
-    got = check_diff("outputs without inputs", alone, other)
+    outputs_only.is_whole = other.is_whole = False
+    got = check_diff("outputs without inputs", outputs_only, other)
     check("outputs without inputs: first", [got["first"][key] for key in ("task_seq", "cause")], [29, None])
     check_foreign(root, bad, full)
 
@@ -179,7 +179,7 @@ def check_foreign(root, bad, full):
     check("ours and its export", diff(full.directory, exported, code=0)["equal"], len(full.entries))
     check("an export and ours: first line", first_lines(exported, bad.directory)[0].split(":")[1],
           " task 29, kernel softmax_prepare, arg 1 weights, after_completion")
-    for filters in (("--kernel", "softmax*"), ("--arg", "weights")):  # names that one of them alone tells
+    for filters in (("--kernel", "softmax*"), ("--arg", "weights")):  # only one of the two has names
         named, bare = diff(full.directory, bad.directory, *filters, code=1), diff(exported, bad.directory, *filters, code=1)
         check(f"{filters}: counts", [bare[key] for key in ("compared", "equal", "different", "only_a", "only_b")],
               [named[key] for key in ("compared", "equal", "different", "only_a", "only_b")])

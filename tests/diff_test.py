@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""glassbox diff of dumps made by hand: verdicts, metrics, causes and the first difference, each against numpy.
+"""glassbox diff of dumps made by hand: verdicts, metrics, causes and the first difference, all compared with numpy.
 
 usage: diff_test.py GLASSBOX
 
-What is expected comes from the encoder (dump_encoder.py) and from the payload alone (diff_support.py).
+Expected results come only from the encoder (dump_encoder.py) and the payload (diff_support.py).
 """
 import json
 import math
@@ -57,7 +57,7 @@ def random_bytes(rng, name, shape):
 
 
 def nudge(rng, name, data, share, bits):
-    """Some elements other in their low bits."""
+    """Changes the low bits of some elements."""
     if name in PACKED:
         codes = np.frombuffer(data, np.uint8).copy()
         codes[rng.random(len(codes)) < share] ^= 1
@@ -98,7 +98,7 @@ def test_dtypes(root):
 
 
 def test_pieces(root):
-    """Tensors that are read or mapped in several pieces, rows of int4 across their ends."""
+    """Tensors that are read or mapped in several pieces; rows of int4 cross the ends of pieces."""
     rng = np.random.default_rng(8)
     a, b = make(root, "pieces_a"), make(root, "pieces_b")
     for task, (name, shape) in enumerate((("float32", [3, 30001]), ("int4", [1300, 205]), ("int4", [2, 270001]),
@@ -106,7 +106,7 @@ def test_pieces(root):
                                           ("float32", [550, 1001]), ("int4", [3000, 1501]), ("uint8", [2500001]))):
         data = random_bytes(rng, name, shape)
         last = bytearray(data)
-        last[-1 if name == "int4" else -element_bytes(name)] ^= 1  # one bit of the last element alone
+        last[-1 if name == "int4" else -element_bytes(name)] ^= 1  # only one bit of the last element
         for dump, *stored in ((a, data, data), (b, nudge(rng, name, data, 0.01, 2), bytes(last))):
             dump.task(task, (None, 0, None))
             for arg, elements in enumerate(stored):
@@ -119,7 +119,7 @@ def floats(*values):
 
 
 def last_code_within(name, limit):
-    """Of the largest number of the dtype that is not more."""
+    """The bits of the largest number of the dtype that is not greater."""
     low, high = 0, 1 << (8 * element_bytes(name) - 1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -129,7 +129,7 @@ def last_code_within(name, limit):
 
 
 def test_tolerances(root):
-    """What is exactly at the tolerance is near, the next number is not."""
+    """A value exactly at the tolerance is near; the next number is not."""
     a, b = make(root, "defaults_a"), make(root, "defaults_b")
     tested = {name: atol for name, (_, atol) in TOLERANCES.items() if name not in PACKED}  # 0.5 is the first after 0 there
     for task, (name, atol) in enumerate(tested.items()):
@@ -178,7 +178,7 @@ def test_nan(root):
 
 
 def test_causes(root):
-    """One task a cause; where nothing is known, nothing is claimed."""
+    """One task for each cause; if nothing is known, nothing is claimed."""
     x, y, z = floats(1, 2), floats(1, 3), floats(5, 6)
     near = floats(1, 2.000001)
 
@@ -210,12 +210,12 @@ def test_causes(root):
         "run differ"])
     check("changed on the way", why(dumps("changed", [{1: (1, (x, x), 0x1000)}, {0: (0, (y, z), 0x1000)}])), (
         "inherited", "it changed after its last writer, task 0, kernel add, arg 1 y, left it equal: run glassbox audit"))
-    # What task 2 reads was written in two parts, of which the last one is equal.
+    # Task 2 reads a tensor that was written in two parts; the last part is equal.
     part = dumps("part", [{1: (1, (y, z), 0x1008)}, {1: (1, (x, x), 0x1000)}, {0: (0, (y, z), 0x1004)}])
     got = check_diff("a part", *part, "--stage", "before", is_selected=lambda e: e["stage"] == "before_dispatch")
     check("a part", got["first"]["why"],
           "its last writer, task 1, kernel add, arg 1 y, may have written only a part of it, and left that equal")
-    check("an input in one dump alone", why(dumps("alone", [{0: (0, (x, None), 0x1000), 1: (1, (y, z), 0x2000)}])), (
+    check("an input in only one dump", why(dumps("alone", [{0: (0, (x, None), 0x1000), 1: (1, (y, z), 0x2000)}])), (
         None, "unclear whether introduced or inherited: its input arg 0 x was not compared"))
     check("an input that may be missing", why(dumps("partial", [{1: (1, (y, z), 0x2000)}], "partial")), (
         None, "unclear whether introduced or inherited: the dumps may lack some of its inputs"))
@@ -243,7 +243,7 @@ def test_writers(root):
                 for arg, (stage, data, address) in records.items():
                     dump.tensor(task, arg, "float32", [2], data, stage=stage, role=stage, address=address)
         directories = [finish(dump).directory for dump in made]
-        for side in strip:  # as another tool's, which tells no addresses
+        for side in strip:  # like another tool's, without addresses
             directories[side] = without_addresses(directories[side])
         first = diff(*directories, *options, code=1)["first"]
         return first["cause"], first["why"]
@@ -254,9 +254,9 @@ def test_writers(root):
     read = both(0, {0: (0, y, 0x1000)}, {0: (0, z, 0x1000)})
     left = both(0, {1: (1, x, 0x1000)})
     more = (0, {}), (1, {1: (1, z, 0x1000)})
-    check("a writer in B alone", why("writer_b", [more, read]), (
+    check("a writer only in B", why("writer_b", [more, read]), (
         "inherited", "inherited: last written by no task in A and by task 0, kernel mul, arg 1 in B"))
-    check("a writer in A alone", why("writer_a", [more[::-1], read]), (
+    check("a writer only in A", why("writer_a", [more[::-1], read]), (
         "inherited", "inherited: last written by task 0, kernel mul, arg 1 in A and by no task in B"))
     check("one more writer in B", why("more_b", [left, more, read]), (
         "inherited", "inherited: last written by task 0, kernel add, arg 1 y in A and by task 1, kernel mul, arg 1 in B"))
@@ -271,7 +271,7 @@ def test_writers(root):
 
 
 def without_addresses(directory):
-    """The same dump as a manifest that tells no addresses."""
+    """The same dump as a manifest without addresses."""
     other = directory.with_name(directory.name + "_bare")
     check("export", glassbox("export", directory, "--format", "simpler", "-o", other).returncode, 0)
     manifest = next(other.glob("**/*.json"))
@@ -294,7 +294,7 @@ def test_order(root):
     a, b = [finish(dump) for dump in made]
     check_diff("order of A's edges", a, b, order=[1, 0, 2])
     check_diff("order of B's edges", b, a, order=[1, 0, 2])
-    # A has a record of task 1 alone, which waits for task 2.
+    # A has only a record of task 1, which waits for task 2.
     made = make(root, "bare_a"), make(root, "bare_b")
     for side, dump in enumerate(made):
         for task in (0, 1, 2):
@@ -367,7 +367,7 @@ def test_truncated(root):
     other[7] += 1
     for side, dump in enumerate(made):
         dump.task(0, (None, 0, None))
-        dump.tensor(0, 0, "float32", [30], data.tobytes(), keep=(50, 26)[side])  # 12 and 6 whole elements
+        dump.tensor(0, 0, "float32", [30], data.tobytes(), keep=(50, 26)[side])  # 12 and 6 complete elements
         dump.tensor(0, 1, "float32", [30], (data, other)[side].tobytes(), keep=(None, 40)[side])
         dump.tensor(0, 2, "float32", [30], data.tobytes(), keep=(3, None)[side])
         dump.tensor(0, 3, "float32", [30], data.tobytes(), keep=44)
@@ -380,7 +380,7 @@ def test_truncated(root):
 
 
 def test_truncated_inputs(root):
-    """What is known of its beginning alone is not known to be equal."""
+    """A tensor of which only the beginning is known is not equal."""
     data = np.arange(8)
     made = make(root, "beginning_a"), make(root, "beginning_b")
     for side, dump in enumerate(made):
@@ -403,7 +403,7 @@ def test_truncated_inputs(root):
 
 
 def test_ended_early(root):
-    """A run that did not come to its end has no other graph."""
+    """A run that ended early does not count as a different graph."""
     for name, end, words in (("failed", ("kernel add crashed", True), "the run of A failed"),
                              ("lost", ("done, but records were lost", False), "A is not complete")):
         made = make(root, f"{name}_a"), make(root, f"{name}_b")
@@ -429,8 +429,8 @@ def test_in_flight(root):
     a, b = [finish(dump) for dump in made]
     got = check_diff("in flight", a, b)
     check("in flight: not compared", (got["compared"], got["not_compared_reasons"]["in_flight"]), (2, 2))
-    alone = diff(a.directory, b.directory, "--stage", "after", code=1)
-    check("nothing was compared", (alone["compared"], alone["not_compared"]), (0, 2))
+    outputs = diff(a.directory, b.directory, "--stage", "after", code=1)
+    check("nothing was compared", (outputs["compared"], outputs["not_compared"]), (0, 2))
     check("nothing was compared: first line", first_lines(a.directory, b.directory, "--stage", "after"), ["nothing was compared"])
 
 
@@ -469,14 +469,14 @@ def test_refused(root):
     result = glassbox("diff", strange, dump, "--kernel", "nothing")
     check("a name of a directory is escaped", (result.returncode, "a\\x1b[31mb and" in result.stderr), (1, True))
     result = glassbox("diff", FIXTURES / "vector_example", FIXTURES / "vector_example", "--kernel", "x")
-    check("names that are not told", (result.returncode, "has no names of kernels" in result.stderr), (2, True))
+    check("unknown names", (result.returncode, "has no names of kernels" in result.stderr), (2, True))
 
 
-LARGE = 1 << 19  # elements of float32: so many are mapped
+LARGE = 1 << 19  # elements of float32: enough to be mapped
 
 
 def make_endless(root):
-    """More JSON than a pipe and all buffers hold, of tasks before one with a tensor of 2 MiB."""
+    """More JSON than a pipe and all buffers hold, then a task with a tensor of 2 MiB."""
     made = make(root, "shrinking_a"), make(root, "shrinking_b")
     for side, dump in enumerate(made):
         for task in range(400):
@@ -489,7 +489,7 @@ def make_endless(root):
 
 
 def test_shrinking(root):
-    """A payload that becomes shorter while diff, which cannot write on, is before what is cut off: one sentence, exit code 2."""
+    """The payload is cut while diff waits to write, before it reads the part cut off: one sentence, exit code 2."""
     a, b = make_endless(root)
     payload = b / "tensor_dump" / "tensor_dump.bin"
     size = payload.stat().st_size
@@ -507,7 +507,7 @@ def test_shrinking(root):
 
 
 def test_full_disk(root):
-    """A document that does not reach its end is no success."""
+    """A JSON document that cannot be written completely is not a success."""
     a, b = root / "shrinking_a", root / "shrinking_b"
     whole = glassbox("diff", a, b, "--json").stdout.encode()
     with open(root / "document", "wb") as document:

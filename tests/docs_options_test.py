@@ -3,7 +3,7 @@
 
 usage: docs_options_test.py GLASSBOX ROOT
 
-An option after the name of a command (`glassbox view --stats`) is that command's, in every document. Others are
+An option after the name of a command (`glassbox view --stats`) belongs to that command, in every document. Others are
 options of the commands that the document is about.
 """
 import pathlib
@@ -14,7 +14,7 @@ import sys
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*(?![\w-]*\.\.\.)")  # not the `--dump-...` of a whole family
 COMMAND = re.compile(r"\bglassbox ([a-z]+)\b")
 
-# What a document is about; the options of its commands may stand there without a name before them.
+# The commands that each document is about: it may name their options without the command.
 ABOUT = {
     "docs/tensor-dump.md": ["run"],
     "docs/scenes.md": ["run"],
@@ -34,7 +34,7 @@ def run(*arguments):
 
 
 def taken(text):
-    """The options of a help text: each begins a line, maybe after a letter of its own."""
+    """The options of a help text: each begins a line, maybe after a short option."""
     return set(re.findall(r"^ +(?:-\S, )?(--[a-z][a-z0-9-]*)", text.split("\nexit codes: ")[0], re.MULTILINE))
 
 
@@ -52,7 +52,7 @@ def named(lines):
 
 
 def check_document(path, name, helps, wrong):
-    """The number of options that it names of its own commands."""
+    """The number of options of its own commands that it names."""
     count = 0
     own = ABOUT.get(name, [])
     for number, command, option in named(path.read_text().splitlines()):

@@ -1,5 +1,5 @@
 /*
- * The conversions of gbx_dtype as a filter, for dtype_numpy_test.py:
+ * A filter that converts elements of a gbx_dtype, for dtype_numpy_test.py:
  *     dtype_table decode DTYPE < elements > float64s
  *     dtype_table encode DTYPE < float64s > elements
  */
@@ -7,7 +7,7 @@
 
 #include <glassbox/tensor.h>
 
-#define CHUNK_COUNT 4096 /* elements; even, so that no chunk but the last ends in half a byte */
+#define CHUNK_COUNT 4096 /* elements; even, so that only the last chunk can end in half a byte */
 
 static bool write_all(const void *bytes, size_t size) {
     return fwrite(bytes, 1, size, stdout) == size;

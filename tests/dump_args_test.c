@@ -1,7 +1,7 @@
 /*
- * args_dump.json against what the orchestration itself saved of its call, kernel_args_dump.json
- * against what every dispatch of a kernel saved of its own args[], word for word; and that either
- * flag alone writes its own files and no others.
+ * Compares args_dump.json with the arguments that the orchestration saved, and
+ * kernel_args_dump.json with the args[] that each dispatch saved, word for word. Also checks that
+ * each of the two flags, without the other, writes only its own files.
  */
 #include "dump_scene.h"
 
@@ -22,7 +22,7 @@ enum {
 
 /* --- graphs of tasks that save their arguments --- */
 
-/* A task of `tensor_count` tensors, of which the first takes the rows. */
+/* A task of `tensor_count` tensors; the first one receives the rows. */
 static plan_task *add_saving(dump_scene *scene, gbx_task_kernels kernels, uint32_t tensor_count,
                              uint32_t scalar_count) {
     plan_task *task = scene_add_plain(scene, kernels);
@@ -66,7 +66,7 @@ static const uint64_t *saved_row(const dump_scene *scene, const plan_task *task,
 
 static const char *const role_names[] = {"input", "output", "inout"};
 
-/* The description as the kernel found it behind the word. */
+/* The description that the kernel found at the address in its word. */
 static void check_tensor_slot(const json_t *slot, const plan_task *task, uint32_t index,
                               const uint64_t *row) {
     gbx_tensor saved;
@@ -152,7 +152,7 @@ static void check_dispatch(const dump_scene *scene, const json_t *dispatch, int 
     check_place(dispatch, row);
 }
 
-/* --- all of them --- */
+/* --- all dispatches --- */
 
 static uint64_t dispatches_of(const plan_task *task) {
     uint64_t subtasks = 0;
@@ -161,7 +161,7 @@ static uint64_t dispatches_of(const plan_task *task) {
     return subtasks * task->kernels.block_num;
 }
 
-/* Each dispatch once, in order of tasks, blocks and subtasks. */
+/* Each dispatch once, ordered by task, block and subtask. */
 static void check_dispatches(const dump_scene *scene, const dump_files *files, int runtime) {
     const json_t *list = dump_array(files->kernel_args, "dispatches");
     uint64_t expected = 0, slots = 0, last = 0;
@@ -336,7 +336,7 @@ static void check_args(dump_scene *scene, gbx_chip *chip, int runtime, gbx_dump_
     scene_drop(&files);
 }
 
-static void test_arguments_alone(void **state) {
+static void test_only_arguments(void **state) {
     dump_scene *scene = scene_create(MEMORY);
     gbx_chip *chip = scene_chip(scene, *state, 3);
     make_graph(scene);
@@ -356,8 +356,8 @@ static void test_arguments_beside_tensors(void **state) {
     scene_destroy(scene);
 }
 
-/* Rows hold addresses, which the model has others of: here the files alone are looked at. */
-static void test_tensors_alone(void **state) {
+/* Rows hold addresses, which differ in the model: only the files are compared. */
+static void test_only_tensors(void **state) {
     dump_scene *scene = scene_create(MEMORY);
     gbx_chip *chip = scene_chip(scene, *state, 0);
     make_graph(scene);
@@ -375,7 +375,7 @@ static void test_tensors_alone(void **state) {
         dump_check_itself(&files);
         assert_int_equal(json_array_size(dump_array(files.tensors, "losses")), 0);
         assert_int_equal(result.dump.dispatches, 0);
-        /* The rows as the kernels left them: the record is what is in memory now. */
+        /* The rows as the kernels left them: the dump records the memory after the run. */
         for (uint64_t i = 0; i < 5; ++i) {
             const gbx_tensor *rows = &scene->graph->tasks[i].tensors[0].view;
             const json_t *entry = dump_find(&files, i, 0, true);
@@ -389,7 +389,7 @@ static void test_tensors_alone(void **state) {
     scene_destroy(scene);
 }
 
-/* host_build_graph: of a task that nobody described, every word is a plain one. */
+/* host_build_graph: every word of an undescribed task is a plain word. */
 static void test_arguments_without_description(void **state) {
     dump_scene *scene = scene_create(MEMORY);
     gbx_chip *chip = scene_chip(scene, *state, 0);
@@ -399,7 +399,7 @@ static void test_arguments_without_description(void **state) {
     char *log;
     dump_files files;
     plan_task *task = add_saving(scene, gbx_aiv(SAVE), 2, 2);
-    task->telling = PLAN_TELL_NOTHING;
+    task->description = PLAN_UNDESCRIBED;
     assert_ok(scene_run(scene, chip, PLAN_HOST_BUILD_GRAPH, config, directory, &result, &log));
     free(log);
     dump_files_open(directory, &files);
@@ -417,9 +417,9 @@ static void test_arguments_without_description(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        scene_test(test_arguments_alone),
+        scene_test(test_only_arguments),
         scene_test(test_arguments_beside_tensors),
-        scene_test(test_tensors_alone),
+        scene_test(test_only_tensors),
         scene_test(test_arguments_without_description),
     };
     return RUN_OVER_ALL_VARIANTS(tests);

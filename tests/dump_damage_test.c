@@ -1,8 +1,8 @@
 /*
- * Kernels that write over the memory of the dump, over descriptions of tensors and over anything
- * else in global memory. The host goes on, in time; the dump opens; what is in it is what an
- * undisturbed run records, or it is noticed: lost and counted, skipped, or found by verify. Of
- * chips in a process.
+ * Kernels that overwrite the memory of the dump, descriptions of tensors and other global memory.
+ * The host finishes in time and the dump opens. Each record either equals that of an undisturbed
+ * run, or the damage is reported: counted as lost, skipped, or found by verify. Only chips in a
+ * process.
  */
 #include "dump_scene.h"
 
@@ -20,7 +20,7 @@ enum {
     BEFORE = 12,
     AFTER = 8,
     ARENA_BYTES = 256 << 10,
-    LARGE_BYTES = 100 << 10, /* goes through the arena in pieces */
+    LARGE_BYTES = 100 << 10, /* larger than the arena: copied in pieces */
     LONGEST_SECONDS = 600
 };
 
@@ -39,7 +39,7 @@ static void add_step(dump_scene *scene, int number, gbx_tensor chain, gbx_tensor
     scene_scalar(task, GBX_INT32, (uint64_t)number);
 }
 
-/* A chain, so that all that comes before the damage is recorded by then, and nothing after it. */
+/* A chain: when the damage is done, all tasks before it are recorded and none after it. */
 static void make_graph(dump_scene *scene) {
     scene_clear(scene);
     gbx_tensor chain = vector(scene, GBX_INT32, 512);
@@ -52,7 +52,7 @@ static void make_graph(dump_scene *scene) {
     damager->after[damager->after_count++] = BEFORE - 1;
     for (int i = BEFORE + 1; i < BEFORE + 1 + AFTER; ++i)
         add_step(scene, i, chain, large);
-    /* The others wait for it on every runtime. */
+    /* All later tasks wait for it, on every runtime. */
     scene_arg(scene, damager, GBX_ROLE_INPUT, chain);
 }
 
@@ -83,7 +83,7 @@ static gbx_status run_damaged(dump_scene *scene, const chip_variant *variant, in
     return status;
 }
 
-/* --- what is left --- */
+/* --- the dump afterwards --- */
 
 static bool are_same(const dump_files *a, const json_t *x, const dump_files *b, const json_t *y) {
     static const char *const fields[] = {"role",         "kind",  "dtype", "shape",  "strides",
@@ -99,16 +99,16 @@ static bool are_same(const dump_files *a, const json_t *x, const dump_files *b, 
            (bytes == 0 || memcmp(dump_payload(a, x), dump_payload(b, y), bytes) == 0);
 }
 
-/* What says what to damage is not the same in the undisturbed run; and a description that the
- * kernel wrote over is recorded as it left it. */
-static bool is_told_apart(const json_t *entry, uint64_t part) {
+/* The argument that selects the damage differs in the undisturbed run. A description that the
+ * kernel overwrote is recorded as the kernel left it. */
+static bool is_expected_to_differ(const json_t *entry, uint64_t part) {
     uint64_t arg_index = dump_number(entry, "arg_index");
     bool is_after = !strcmp(dump_text(entry, "stage"), "after_completion");
     return dump_number(entry, "task_seq") == BEFORE &&
            (arg_index == 0 || (part == DAMAGE_DESCRIPTION && arg_index == 1 && is_after));
 }
 
-/* Records that are not those of the undisturbed run, or not there, without those in flight. */
+/* Counts records that differ from the undisturbed run or are not in it, except those in flight. */
 static size_t count_wrong(const dump_files *good, const dump_files *bad, uint64_t part) {
     size_t wrong = 0;
     for (size_t i = 0; i < dump_entry_count(bad); ++i) {
@@ -116,7 +116,7 @@ static size_t count_wrong(const dump_files *good, const dump_files *bad, uint64_
         const json_t *wanted = dump_find(good, dump_number(entry, "task_seq"),
                                          (uint32_t)dump_number(entry, "arg_index"),
                                          !strcmp(dump_text(entry, "stage"), "after_completion"));
-        if (!dump_bool(entry, "in_flight") && !is_told_apart(entry, part))
+        if (!dump_bool(entry, "in_flight") && !is_expected_to_differ(entry, part))
             wrong += !wanted || !are_same(good, wanted, bad, entry);
     }
     return wrong;
@@ -133,7 +133,7 @@ static size_t count_missing(const dump_files *good, const dump_files *bad) {
     return missing;
 }
 
-/* How many things verify finds; none of them may be about the files themselves. */
+/* How many findings verify has; none of them may concern the files themselves. */
 static size_t verify(const char *directory, const char *what) {
     gbx_verification verification;
     assert_ok(gbx_dump_verify(directory, NULL, &verification));
@@ -142,7 +142,8 @@ static size_t verify(const char *directory, const char *what) {
         const gbx_finding *finding = &verification.findings.items[i];
         if (finding->kind == GBX_FINDING_JOURNAL || finding->kind == GBX_FINDING_MANIFEST ||
             finding->kind == GBX_FINDING_FILE || finding->kind == GBX_FINDING_COUNT)
-            fail_msg("%s: %s: %s", what, gbx_name_of(&gbx_finding_kinds, finding->kind), finding->what);
+            fail_msg("%s: %s: %s", what, gbx_name_of(&gbx_finding_kinds, finding->kind),
+                     finding->what);
     }
     gbx_verification_free(&verification);
     return count;
@@ -156,15 +157,15 @@ static void check_left(const char *what, const char *directory, const dump_files
     dump_files_open(directory, &bad);
     if (!bad.tensors || !bad.kernel_args)
         fail_msg("%s: there is no manifest", what);
-    /* Stores that go anywhere change what kernels read, too: that is what a dump shows then. */
+    /* Random stores also change what kernels read; then the dump correctly shows those values. */
     size_t wrong = part == DAMAGE_ANYWHERE ? 0 : count_wrong(good, &bad, part);
     size_t missing = count_missing(good, &bad);
-    bool is_told = may_go_unnoticed || code != GBX_OK || result->dump.skipped > 0;
-    if (wrong && !is_told && !findings)
-        fail_msg("%s: %zu records are wrong, and nobody noticed", what, wrong);
-    if (missing && !is_told)
-        fail_msg("%s: %zu records are missing, and nobody noticed", what, missing);
-    /* Of a run that ended by itself, well or not, nothing was lost. */
+    bool is_reported = may_go_unnoticed || code != GBX_OK || result->dump.skipped > 0;
+    if (wrong && !is_reported && !findings)
+        fail_msg("%s: %zu records are wrong, but this was not reported", what, wrong);
+    if (missing && !is_reported)
+        fail_msg("%s: %zu records are missing, but this was not reported", what, missing);
+    /* A run that ended by itself, with or without an error, lost nothing. */
     bool is_complete = result->dump.dropped == 0 && code != GBX_DEVICE_LOST;
     if (dump_bool(bad.tensors, "complete") != is_complete)
         fail_msg("%s: the dump says that it is %s", what,
@@ -177,10 +178,10 @@ static void check_left(const char *what, const char *directory, const dump_files
 typedef struct attack {
     dump_scene *scene;
     const chip_variant *variant;
-    dump_files good[SCENE_RUNTIMES]; /* they differ in the dtypes of scalars */
-    int runtime;                     /* of the next */
+    dump_files good[SCENE_RUNTIMES]; /* runtimes differ in the dtypes of scalars */
+    int runtime;                     /* of the next strike */
     bool may_go_unnoticed;
-    unsigned strikes; /* that were asked for */
+    unsigned strikes; /* including those left out */
 } attack;
 
 static void begin(const chip_variant *variant, attack *it) {
@@ -228,11 +229,11 @@ static void strike(attack *it, damage how) {
 
 enum {
     LINE_WORDS = GBX_DUMP_LINE_BYTES / 8,
-    OPEN_WORDS = 16 * LINE_WORDS, /* that are looked at, of an open buffer */
+    OPEN_WORDS = 16 * LINE_WORDS, /* words of an open buffer that are tested */
     ALL_LINES = GBX_DEFAULT_AICPU_THREADS * GBX_DEFAULT_DUMP_BUFFERS * (int)GBX_DUMP_BUFFER_LINES
 };
 
-/* One word of every line of the buffers of all lanes, but for those that the device is filling. */
+/* One word in each line of all buffers of all lanes, except those that the device is filling. */
 static void strike_lines(attack *it, uint64_t word, damage_way way, uint64_t value) {
     strike(it, (damage){.part = DAMAGE_BUFFERS,
                         .way = way,
@@ -254,7 +255,7 @@ static void test_lines(void **state) {
     }
     for (uint64_t byte = 0; byte < 8; ++byte)
         strike_lines(&it, 0, DAMAGE_FLIP, UINT64_C(0x80) << 8 * byte);
-    strike_lines(&it, 1, DAMAGE_FLIP, UINT64_C(1) << 43); /* of the number of a task */
+    strike_lines(&it, 1, DAMAGE_FLIP, UINT64_C(1) << 43); /* of a task number */
     end(&it);
 }
 
@@ -267,15 +268,15 @@ static void strike_all_lines(attack *it, uint64_t word, damage_way way, uint64_t
                         .value = value});
 }
 
-/* Those that it is filling, too: that they are not as it wrote them nobody can know who reads them
- * later, but they cannot make the rest unreadable. */
+/* Also those that the device is filling. A reader cannot notice that they changed, but they must
+ * not make the rest unreadable. */
 static void test_open_lines(void **state) {
     attack it;
     begin(*state, &it);
     it.may_go_unnoticed = true;
     for (uint64_t word = 0; word < LINE_WORDS; ++word)
         strike_all_lines(&it, word, word % 2 ? DAMAGE_SET : DAMAGE_RANDOM, UINT64_MAX >> word);
-    /* One word alone, so that all records before the first that makes no sense are read. */
+    /* Only one word, so that all records before the first invalid one are read. */
     for (uint64_t word = 0; word < OPEN_WORDS; word += 3)
         strike(&it, (damage){.part = DAMAGE_OPEN_BUFFERS,
                              .way = DAMAGE_FLIP,
@@ -313,7 +314,7 @@ static void test_lanes(void **state) {
     end(&it);
 }
 
-static void test_whole_parts(void **state) {
+static void test_complete_parts(void **state) {
     static const struct {
         damage_part part;
         uint64_t bytes;
@@ -362,7 +363,7 @@ static void test_anywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_open_lines),
-        cmocka_unit_test(test_lanes),       cmocka_unit_test(test_whole_parts),
+        cmocka_unit_test(test_lanes),       cmocka_unit_test(test_complete_parts),
         cmocka_unit_test(test_description), cmocka_unit_test(test_anywhere),
     };
     return RUN_OVER_PROCESS_VARIANTS(tests);

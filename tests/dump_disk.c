@@ -1,9 +1,9 @@
 /*
- * For LD_PRELOAD: a disk that stands in the way. Of calls that write, sync, rename or create a file
- * whose path holds DUMP_DISK_FILE, those numbered DUMP_DISK_FIRST to DUMP_DISK_LAST (from 1) meet
- * DUMP_DISK_DEED: "kill" ends the process before the call, "half" after half of a write, "full" and
- * "broken" fail with ENOSPC and EIO, "slow" waits for DUMP_DISK_MS. "count" does nothing. How many
- * calls there were is left in DUMP_DISK_COUNT, where that names a file.
+ * For LD_PRELOAD: simulates a failing disk. Counts, from 1, the calls that write, sync, rename or
+ * create a file whose path contains DUMP_DISK_FILE. Calls DUMP_DISK_FIRST to DUMP_DISK_LAST are
+ * treated by DUMP_DISK_DEED: "kill" ends the process before the call, "half" after half of a write,
+ * "full" and "broken" fail with ENOSPC and EIO, "slow" waits for DUMP_DISK_MS, "count" changes
+ * nothing. If DUMP_DISK_COUNT names a file, the number of calls is written to it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static int is_meant_fd(int fd) {
     return is_meant(path);
 }
 
-/* The deed that this call meets; "" for none. */
+/* The deed that applies to this call; "" for none. */
 static const char *meet(void) {
     long number = ++calls;
     const char *deed = getenv("DUMP_DISK_DEED");

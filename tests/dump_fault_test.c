@@ -1,7 +1,7 @@
 /*
- * Dumps of runs that the device did not survive: what was recorded by then is there, opens, and is
- * true. A kernel that crashes or hangs amid its outputs leaves its inputs and, in flight, the bytes
- * that it had written; all of the tasks before it; nothing of those after it. Of chips in a
+ * Dumps of runs in which the device died: they open, and all that was recorded until then is there
+ * and correct. If a kernel crashes or hangs while it writes its outputs, the dump has its inputs,
+ * the bytes written so far (in flight), all earlier tasks and no later ones. Only chips in a
  * process.
  */
 #include "dump_scene.h"
@@ -12,7 +12,7 @@
 
 enum { BEFORE = 12, AFTER = 4, STOP_ELEMENT = 13 };
 
-/* Outputs before the one where it ends are whole, those after it as they were. */
+/* Outputs before the one where it ends are complete, those after it unchanged. */
 static void add_failing(dump_scene *scene, step_mode mode, gbx_tensor chain) {
     gbx_tensor wide = scene_matrix(scene, GBX_INT16, 6, 12);
     plan_task *task = scene_add(scene, gbx_aiv(STEP), mode);
@@ -39,13 +39,13 @@ static void make_graph(dump_scene *scene, step_mode mode) {
         scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_INT32, 4, 9));
         scene_scalar(task, GBX_INT32, (uint64_t)i);
     }
-    /* Tasks after it read what it writes: none of them can run before it. */
+    /* Later tasks read what it writes, so none of them can run before it. */
     for (int i = BEFORE + 1; i < BEFORE + 1 + AFTER; ++i)
         scene_arg(scene, &scene->graph->tasks[i], GBX_ROLE_INPUT,
                   scene->graph->tasks[BEFORE].tensors[2].view);
 }
 
-/* In flight: argument 2 is whole, of 3 some elements are new, 4 and 5 are as they were. */
+/* In flight: argument 2 is complete, some elements of 3 are new, 4 and 5 are unchanged. */
 static void check_in_flight(const dump_scene *scene, const dump_files *files) {
     const plan_task *task = &scene->graph->tasks[BEFORE];
     for (uint32_t arg = 4; arg <= 5; ++arg) {
@@ -68,7 +68,7 @@ static void check_in_flight(const dump_scene *scene, const dump_files *files) {
     assert_false(dump_bool(before, "in_flight"));
 }
 
-/* On a chip of its own; what hangs is tried until it is the one that is named. */
+/* On its own chip; a hang is repeated until the message names the task that hangs. */
 static gbx_status run_failing(dump_scene *scene, const chip_variant *variant, int runtime,
                               bool is_hang, gbx_chip **out_chip, char directory[DUMP_PATH_BYTES],
                               gbx_call_result *out_result) {
@@ -123,8 +123,8 @@ static void test_kernel_that_hangs(void **state) {
     check_way(*state, STEP_HANG, GBX_DEVICE_HUNG);
 }
 
-/* The chip ends at once: nobody is left to look at the outputs, but all that was recorded lies in
- * global memory. */
+/* The chip ends at once: its outputs are not captured, but all earlier records are in global
+ * memory. */
 static void test_kernel_that_ends_the_chip(void **state) {
     dump_scene *scene = scene_create(1 << 17);
     make_graph(scene, STEP_EXIT);
@@ -150,7 +150,7 @@ static void test_kernel_that_ends_the_chip(void **state) {
     scene_destroy(scene);
 }
 
-/* A chip that runs after one that failed: its dump knows nothing of the other's. */
+/* A chip that runs after a failed one: its dump holds nothing of the other's. */
 static void test_chip_after_one_that_crashed(void **state) {
     dump_scene *scene = scene_create(1 << 17);
     gbx_chip *chip = scene_chip(scene, *state, 0);

@@ -1,7 +1,7 @@
 /*
- * Dumps of all kinds of arguments, on every runtime and both platforms, each record against the
- * sequential model: views, dtypes, scalars, chains, mixes, duplicates, tasks that nobody described,
- * runs one after the other.
+ * Dumps of all kinds of arguments, on every runtime and both platforms, each record compared with
+ * the sequential model: views, dtypes, scalars, chains, mixes, duplicates, undescribed tasks,
+ * consecutive runs.
  */
 #include "dump_scene.h"
 
@@ -43,7 +43,7 @@ static gbx_tensor eight_dimensions(dump_scene *scene) {
     return scene_flipped(view, 6);
 }
 
-/* Views that a kernel may write to: no element twice. */
+/* Views that a kernel may write to: no two elements share memory. */
 enum { WRITABLE_VIEWS = 12 };
 
 static gbx_tensor writable_view(dump_scene *scene, int which) {
@@ -73,7 +73,7 @@ static gbx_tensor writable_view(dump_scene *scene, int which) {
         return scene_tensor(scene, GBX_FLOAT64, 1, &none);
     case 10:
         return scene_tensor(scene, GBX_UINT8, 3, none_amid);
-    default: /* nothing of something, amid it */
+    default: /* an empty part in the middle of a buffer */
         return gbx_view_slice(&rows, 1, 4, 0);
     }
 }
@@ -93,7 +93,7 @@ static gbx_tensor sliding_windows(dump_scene *scene) {
     return view;
 }
 
-/* Written, changed, and read again. */
+/* Written, changed and read again. */
 static void test_views(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     gbx_tensor views[WRITABLE_VIEWS];
@@ -125,7 +125,7 @@ static void test_dtypes(void **state) {
 
 enum { PATTERNS = 8 };
 
-/* Raw words that are hard to get right: signs, ends of ranges, infinities, NaNs, subnormals. */
+/* Raw words that are easy to get wrong: signs, ends of ranges, infinities, NaNs, subnormals. */
 static uint64_t pattern_of(uint32_t dtype, int which) {
     static const uint64_t infinities[GBX_DTYPE_COUNT] = {
         [GBX_FLOAT32] = 0x7f800000,      [GBX_FLOAT16] = 0xfc00,   [GBX_BFLOAT16] = 0x7f80,
@@ -149,12 +149,12 @@ static uint64_t pattern_of(uint32_t dtype, int which) {
         return infinities[dtype];
     case 6:
         return UINT64_C(0x3fb999999999999a) >> (64 - bits);
-    default: /* what is above the dtype's bits is none of its value, but stays in the word */
+    default: /* bits above the dtype's width do not belong to the value, but stay in the word */
         return (UINT64_C(0xdeadbeef01234567) & ~ones) | (UINT64_C(0x5a5a5a5a5a5a5a5a) & ones);
     }
 }
 
-/* By a typed call; on host_build_graph, which has none, they are plain words. */
+/* Declared by a typed call; host_build_graph has no such call, so they are plain words there. */
 static void test_typed_scalars(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     plan_task *task = NULL;
@@ -168,7 +168,7 @@ static void test_typed_scalars(void **state) {
     scene_destroy(scene);
 }
 
-/* By the signature alone, by a call that says otherwise, and by nobody. */
+/* Declared by the signature only, by a call that contradicts it, and not at all. */
 static void test_declared_scalars(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     for (int pattern = 0; pattern < PATTERNS; ++pattern) {
@@ -191,7 +191,7 @@ static const json_t *value_of(const dump_files *files, uint64_t task, uint32_t a
     return dump_field(entry, "value");
 }
 
-/* The sentence of the issue, without a model between: a float 1.0 is 1.0. */
+/* Without the model: a float 1.0 is shown as 1.0. */
 static void test_one_is_one(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     gbx_chip *chip = scene_chip(scene, *state, 0);
@@ -226,7 +226,7 @@ static void assert_payloads(const dump_files *files, const json_t *a, const json
     assert_int_equal(memcmp(dump_payload(files, a), dump_payload(files, b), bytes) == 0, are_equal);
 }
 
-/* Each step finds what the one before it left, and leaves something else. */
+/* Each step reads what the previous one wrote, and writes other values. */
 static void test_read_modify_write(void **state) {
     enum { STEPS = 24, STATE = 1 };
     dump_scene *scene = scene_create(LITTLE);
@@ -255,7 +255,7 @@ static void test_read_modify_write(void **state) {
     scene_destroy(scene);
 }
 
-/* Three kernels at once, and more blocks than the chip has: still each argument once. */
+/* A mix of three kernels with more blocks than the chip has still records each argument once. */
 static void test_mixes_and_blocks(void **state) {
     static const uint32_t block_nums[] = {1, 3, 7};
     dump_scene *scene = scene_create(2 * LITTLE);
@@ -289,8 +289,8 @@ static void test_most_arguments(void **state) {
     scene_destroy(scene);
 }
 
-/* Tasks that nothing connects, on as many AICPU threads as there may be: what one of them captures
- * never shows in another's. */
+/* Independent tasks on the maximum number of AICPU threads: no thread's capture contains data of
+ * another. */
 static void test_free_tasks(void **state) {
     dump_scene *scene = scene_create(4 * LITTLE);
     for (int i = 0; i < PLAN_MAX_TASKS; ++i) {
@@ -339,7 +339,7 @@ static uint64_t offset_of(const dump_files *files, uint64_t task, uint32_t arg, 
     return dump_number(entry, "bin_offset");
 }
 
-/* Six records of the same 256 bytes: one copy of them, and each of the others is its own. */
+/* Six records of the same 256 bytes share one copy; every other payload has its own. */
 static void check_stored_once(const dump_files *files) {
     uint64_t first = offset_of(files, 0, 1, false);
     assert_int_equal(offset_of(files, 0, 2, true), first);
@@ -377,17 +377,17 @@ static void test_duplicates(void **state) {
     scene_destroy(scene);
 }
 
-/* --- host_build_graph: what nobody told, and what was told wrongly --- */
+/* --- host_build_graph: undescribed and misdescribed tasks --- */
 
-static void add_told(dump_scene *scene, plan_telling telling) {
+static void add_described(dump_scene *scene, plan_description description) {
     plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
     scene_arg(scene, task, GBX_ROLE_INOUT, scene_matrix(scene, GBX_FLOAT32, 4, 4));
     scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_FLOAT32, 2, 4));
     scene_scalar(task, GBX_DTYPE_NONE, 5);
-    task->telling = telling;
+    task->description = description;
 }
 
-static bool is_told_wrongly(const sequential_task *task, uint32_t arg) {
+static bool is_misdescribed(const sequential_task *task, uint32_t arg) {
     return (task->number == 3 || task->number == 5) && arg == 1;
 }
 
@@ -408,23 +408,23 @@ static void check_skipped(const dump_files *files, size_t index, uint64_t task) 
     assert_true(strlen(dump_text(one, "reason")) > 0);
 }
 
-/* Tasks 1 and 4 are not told, of 3 and 5 something wrong is: each is listed with the reason, the
- * rest of them and the other tasks are there, and the run says so in one warning. */
+/* Tasks 1 and 4 are undescribed, 3 and 5 are misdescribed. Each is listed with the reason, their
+ * other arguments and all other tasks are recorded, and the run prints one warning. */
 static void test_tasks_without_description(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     gbx_chip *chip = scene_chip(scene, *state, 0);
     dump_rules rules = scene_full_rules(scene);
-    static const plan_telling tellings[] = {PLAN_TELL_AT_ONCE, PLAN_TELL_NOTHING,
-                                            PLAN_TELL_LATER,   PLAN_TELL_WRONG_SHAPE,
-                                            PLAN_TELL_NOTHING, PLAN_TELL_WRONG_ADDRESS};
+    static const plan_description descriptions[] = {PLAN_DESCRIBED,       PLAN_UNDESCRIBED,
+                                                    PLAN_DESCRIBED_LATER, PLAN_WRONG_SHAPE,
+                                                    PLAN_UNDESCRIBED,     PLAN_WRONG_ADDRESS};
     static const uint64_t skipped[] = {1, 3, 4, 5};
     char directory[DUMP_PATH_BYTES];
     gbx_call_result result;
     char *log;
     dump_files files;
     for (int i = 0; i < 6; ++i)
-        add_told(scene, tellings[i]);
-    rules.is_mismatched = is_told_wrongly;
+        add_described(scene, descriptions[i]);
+    rules.is_mismatched = is_misdescribed;
     assert_ok(scene_run(scene, chip, PLAN_HOST_BUILD_GRAPH, scene_full_config(), directory, &result,
                         &log));
     assert_int_equal(count_of(log, "\n"), 1);
@@ -457,7 +457,7 @@ static void make_round(dump_scene *scene, int round) {
     }
 }
 
-/* Graphs of 1, 2, 3, 4 and no tasks in turn, failed ones between them. */
+/* Graphs of 1, 2, 3, 4 and 0 tasks in turn, with failed runs in between. */
 static void test_runs_in_turn(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     gbx_chip *chip = scene_chip(scene, *state, 0);
@@ -477,7 +477,7 @@ static void test_runs_in_turn(void **state) {
         gbx_call_result result;
         char *log;
         make_round(scene, 4);
-        scene->graph->result = 3; /* the orchestration fails when it has added its tasks */
+        scene->graph->result = 3; /* the orchestration fails after it has added its tasks */
         assert_fails(scene_run(scene, chip, round % 2 ? PLAN_HOST_BUILD_GRAPH : PLAN_TENSORMAP,
                                config, directory, &result, &log),
                      GBX_BAD_GRAPH, "3");
@@ -488,7 +488,7 @@ static void test_runs_in_turn(void **state) {
     scene_destroy(scene);
 }
 
-/* A directory that holds a dump is not written over. */
+/* A directory that holds a dump is not overwritten. */
 static void test_directory_that_holds_a_dump(void **state) {
     dump_scene *scene = scene_create(LITTLE);
     gbx_chip *chip = scene_chip(scene, *state, 0);

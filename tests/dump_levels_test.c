@@ -1,6 +1,7 @@
 /*
- * How much a dump holds, each record against the sequential model: levels, marks, filters,
- * statistics, the longest payload, and tensors of all sizes through the smallest arenas.
+ * What decides how much a dump holds: levels, marks, filters, statistics and the longest payload;
+ * and tensors of all sizes through the smallest arenas. Each record is compared with the sequential
+ * model.
  */
 #include "dump_scene.h"
 
@@ -64,7 +65,7 @@ static void test_levels_by_marks(void **state) {
     scene_destroy(scene);
 }
 
-/* Statistics at every level, of every dtype; values are those of random bits and of none. */
+/* Statistics at every level, for every dtype, of random bits and of empty tensors. */
 static void test_statistics(void **state) {
     const int64_t none = 0;
     dump_scene *scene = scene_create(4 * LITTLE);
@@ -105,7 +106,7 @@ static uint32_t filter_dtype(const sequential_task *task, uint32_t arg) {
         return one->tensor.dtype;
     if (one->dtype)
         return one->dtype;
-    /* WIDE says that its first scalar is a float32, its second a float16. */
+    /* WIDE declares its first scalar as float32, its second as float16. */
     if (!runs(task, WIDE))
         return GBX_UINT64;
     return arg == task->arg_count - 2 ? GBX_FLOAT32 : GBX_FLOAT16;
@@ -172,7 +173,7 @@ static bool by_nothing(const sequential_task *task, uint32_t arg, bool is_after)
     return false;
 }
 
-/* One that nothing matches is counted, and what others match is there. */
+/* A filter without a match is counted; the matches of other filters are recorded. */
 static void test_filter_that_matches_nothing(void **state) {
     static const char *const filters[] = {"task=1000", "arg=50"};
     dump_scene *scene = scene_create(LITTLE);
@@ -209,7 +210,7 @@ static void test_longest_payload(void **state) {
     plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
     scene_arg(scene, task, GBX_ROLE_INOUT, large); /* 12288 bytes */
     scene_arg(scene, task, GBX_ROLE_OUTPUT,
-              scene_matrix(scene, GBX_UINT8, 64, 64)); /* 4096, just so */
+              scene_matrix(scene, GBX_UINT8, 64, 64)); /* exactly 4096 */
     scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_UINT8, 1, 4097));
     task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
     scene_arg(scene, task, GBX_ROLE_INPUT, gbx_view_transpose(&large, 0, 1));
@@ -224,8 +225,8 @@ static void test_longest_payload(void **state) {
     scene_destroy(scene);
 }
 
-/* 64 times the arena (8 times with thread sanitizer): one as it lies, one turned over, both through
- * it in pieces. */
+/* 64 times the arena (8 times with thread sanitizer): one contiguous, one reversed, both copied in
+ * pieces. */
 static void test_tensors_larger_than_the_arena(void **state) {
     dump_scene *scene = scene_create((129u << 20));
     gbx_chip *chip = scene_chip(scene, *state, 0);
@@ -246,7 +247,7 @@ static void test_tensors_larger_than_the_arena(void **state) {
     scene_destroy(scene);
 }
 
-/* All kinds of sizes around those of the least arena and of its pieces. */
+/* Sizes just below and above those of the smallest arena and its pieces. */
 static void test_least_arena(void **state) {
     dump_scene *scene = scene_create(4u << 20);
     gbx_chip *chip = scene_chip(scene, *state, 4);

@@ -1,6 +1,6 @@
 /*
- * Dumps one after the other on one open chip: nothing of one shows in the next, whatever became of
- * it, and a dump that cannot be made leaves the chip as it was.
+ * Consecutive dumps on one open chip: no dump affects the next, however it ended, and a dump that
+ * cannot begin leaves the chip unchanged.
  */
 #include "dump_scene.h"
 
@@ -16,12 +16,12 @@ static gbx_tensor matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64
     return scene_tensor(scene, dtype, 2, shape);
 }
 
-/* `seed` makes its values other ones. */
+/* Values depend on `seed`. */
 static void make_graph(dump_scene *scene, uint64_t seed) {
     scene_clear(scene);
     gbx_tensor chain = matrix(scene, GBX_FLOAT32, 16, 16);
     gbx_tensor large =
-        matrix(scene, GBX_UINT16, 128, 512); /* goes through a small arena in pieces */
+        matrix(scene, GBX_UINT16, 128, 512); /* larger than a small arena: copied in pieces */
     for (uint32_t i = 0; i < TASKS; ++i) {
         plan_task *task = scene_add(scene, i % 3 ? gbx_aiv(STEP) : gbx_aic(STEP_AIC), STEP_WRITE);
         scene_control(scene, task)->seed += seed;
@@ -33,7 +33,7 @@ static void make_graph(dump_scene *scene, uint64_t seed) {
     }
 }
 
-/* A full dump, as the model expects it. */
+/* A full dump that equals the model. */
 static void check_full(dump_scene *scene, gbx_chip *chip, int runtime, uint64_t arena_bytes) {
     gbx_call_config config = scene_full_config();
     dump_rules rules = scene_full_rules(scene);
@@ -88,7 +88,7 @@ static void test_rounds_with_other_options(void **state) {
     scene_destroy(scene);
 }
 
-/* The orchestration refuses: the chip goes on, and the next dump is whole. */
+/* The orchestration fails: the chip continues, and the next dump is complete. */
 static void test_good_run_after_one_that_failed(void **state) {
     dump_scene *scene = scene_create(1 << 20);
     gbx_chip *chip = scene_chip(scene, *state, 0);
@@ -113,8 +113,7 @@ static void test_good_run_after_one_that_failed(void **state) {
     scene_destroy(scene);
 }
 
-/* A dump that cannot begin: the directory is taken, the chip has no room, a filter means nothing.
- */
+/* A dump that cannot begin: the directory is in use, the chip has no room, a filter is invalid. */
 static void test_good_run_after_a_dump_that_cannot_begin(void **state) {
     dump_scene *scene = scene_create(1 << 20);
     gbx_chip *chip = scene_chip(scene, *state, 0);

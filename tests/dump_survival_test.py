@@ -28,7 +28,7 @@ IN_FLIGHT = 16  # a flag of the journal
 TOKEN = f"survival-{os.getpid()}"
 LONGEST = 600  # seconds that anything waited for may take, on a machine that is busy
 
-# SURVIVAL_SLOWER: so many times the pause, of runs that are caught amid.
+# SURVIVAL_SLOWER: multiplies the pause of runs that are interrupted.
 MINGLE = """#include <glassbox/kernel.h>
 #include <stdlib.h>
 #include <time.h>
@@ -167,7 +167,7 @@ xxhash.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 
 
 class Journal:
-    """What the whole blocks of a journal hold; `arguments` by task, stage and argument."""
+    """What the complete blocks of a journal hold; `arguments` by task, stage and argument."""
 
     def __init__(self, directory):
         path = directory / "tensor_dump" / "tensor_dump.rec"
@@ -236,7 +236,7 @@ def manifest_of(directory, name="tensor_dump.json"):
 
 
 def manifest_values(directory):
-    """The same as Journal.values, as far as the manifest goes."""
+    """The same as Journal.values, but from the manifest."""
     document = manifest_of(directory)
     path = directory / "tensor_dump" / "tensor_dump.bin"
     payload = path.read_bytes() if path.exists() else b""
@@ -272,7 +272,7 @@ def start(scene, variant, directory, *more, **environment):
 
 
 def run(scene, variant, *more, **environment):
-    """The directory of the dump, and how it ended."""
+    """The directory of the dump, and how the run ended."""
     directory = root / f"dump{next(numbers)}"
     return directory, subprocess.run(arguments_of(scene, variant, directory, *more), capture_output=True, text=True,
                                      env=environment_of(**environment), timeout=LONGEST)
@@ -283,7 +283,7 @@ def tool(command, directory):
 
 
 class Reference:
-    """Undisturbed dumps: what every argument of a case held, which is the same on all variants."""
+    """Undisturbed dumps: the bytes of every argument of a case, which are the same on all variants."""
 
     def __init__(self, scene):
         self.values, self.dispatches, self.seconds = {}, {}, {}
@@ -303,7 +303,7 @@ class Reference:
 
 
 def check_dump(what, directory, reference, case="default"):
-    """A dump that verifies, and of which all that is in it is true; its journal."""
+    """Checks that a dump verifies and that everything in it is true; returns its journal."""
     verified = tool("verify", directory)
     expect(f"{what}: verify", (verified.returncode, verified.stdout[:5], verified.stderr), (0, "good:", ""))
     journal = Journal(directory)
@@ -319,7 +319,7 @@ def check_dump(what, directory, reference, case="default"):
 
 
 def check_itemised(what, directory, journal, reference, case, cause):
-    """What is missing is counted, by a cause, and the manifest says so."""
+    """Missing records are counted with their cause, and the manifest has the counts."""
     document = manifest_of(directory)
     missing = set(reference.values[case]) - set(journal.arguments)
     count = len(reference.values[case]) // 6
@@ -330,12 +330,12 @@ def check_itemised(what, directory, journal, reference, case, cause):
     expect(f"{what}: causes", {loss["cause"] for loss in document["losses"]}, {cause})
     expect(f"{what}: sum of losses", sum(loss["count"] for loss in document["losses"]), len(missing) + others)
     expect(f"{what}: complete", document["complete"], False)
-    told = {key for key, _, _ in journal.losses}
-    expect(f"{what}: told to be lost, and there", sorted(told & set(journal.arguments)), [])
+    lost = {key for key, _, _ in journal.losses}
+    expect(f"{what}: both lost and present", sorted(lost & set(journal.arguments)), [])
 
 
 def check_recovered(what, directory, reference, case="default"):
-    """`glassbox recover` of what a killed host left: everything whose block was written."""
+    """`glassbox recover` keeps everything whose block a killed host had written."""
     before = Journal(directory)
     recovered = tool("recover", directory)
     if before.block_count == 0:
@@ -354,7 +354,7 @@ def check_recovered(what, directory, reference, case="default"):
 
 
 def processes_left():
-    """Of runs of this test: their chips, after their hosts."""
+    """The processes of this test's runs: hosts, then chips."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -378,7 +378,7 @@ def wait_for_journal(directory, size):
 
 
 def at_once(function, items):
-    """The results, in order; runs that mostly wait go together."""
+    """The results, in order; runs that mostly wait run in parallel."""
     with concurrent.futures.ThreadPoolExecutor(len(items)) as pool:
         return list(pool.map(function, items))
 
@@ -400,7 +400,7 @@ def chip_of(process):
 # --- the host is killed ---
 
 def test_host_killed(scene, reference):
-    """At moments from before the launch to after the end, and as soon as there is so much in the journal."""
+    """At moments from before the launch to after the end, and when the journal reaches given sizes."""
     count = 6 if SANITIZED else 15
     some = 0
     for i in range(count):
@@ -456,7 +456,7 @@ def test_chip_killed(scene, reference):
 
 
 def test_chip_ends_itself(reference):
-    """All that the ancestors of the task that ended it left, and its own inputs, had reached global memory."""
+    """The outputs of all ancestors of the task that ended the run, and its inputs, were in global memory."""
     fatal = "#include <signal.h>\n" + MINGLE.replace(
         "    struct timespec", f"    if (gbx_arg_u32(args, 3) == {FATAL_TASK}) raise(SIGKILL);\n    struct timespec")
     scene = make_scene("fatal", **{"mingle.c": fatal})
@@ -475,14 +475,14 @@ def test_chip_ends_itself(reference):
         shutil.rmtree(directory)
 
 
-# --- the disk stands in the way (dump_disk.c) ---
+# --- the disk fails or is slow (dump_disk.c) ---
 
 class Disk:
     def __init__(self):
         self.library = build_disk(root)
 
     def run(self, scene, variant, deed, first, last, *more, file="/tensor_dump.", ms=0, case="quick"):
-        """Of the calls on files whose path has `file` in it."""
+        """The calls on files whose path contains `file`."""
         count = root / f"calls{next(numbers)}"
         directory, result = run(scene, variant, "--case", case, "--dump-arena", "1M", *more,
                                 LD_PRELOAD=str(self.library), DUMP_DISK_DEED=deed, DUMP_DISK_FIRST=str(first),
@@ -493,7 +493,7 @@ class Disk:
 
 
 def test_host_killed_at_every_kind_of_call(scene, reference, disk):
-    """Before a call, or after half of a write: the first ones, some amid the run, those of the end."""
+    """Before a call, or after half of a write: at the start, during the run, and at the end."""
     directory, _ = disk.run(scene, VARIANTS[0], "count", 1, 1, file="/dump")
     names = len(list(directory.rglob("*")))
     expect("calls", disk.calls > 3 * names, True)
@@ -544,8 +544,8 @@ def test_disk_that_fails(scene, reference, disk):
 
 
 def test_disk_that_is_slow(scene, reference, disk):
-    """One write of some seconds: with time nothing is lost, and nobody takes it for a hang; else what is lost is told,
-    and the device does not wait again and again. A machine that stands still is given longer ones."""
+    """One write takes some seconds. With a long timeout nothing is lost and it is not called a hang; with a short one the
+    losses are reported, and the device does not wait for each record. A stalled machine gets longer timeouts."""
     def run_with(variant, ms, *more):
         directory, result = disk.run(scene, variant, "slow", 12, 12, *more, file="tensor_dump.bin", ms=ms, case="default")
         return directory, result, (manifest_of(directory) or {"stall_ns": 0})["stall_ns"] * 1e-9
@@ -573,15 +573,14 @@ def test_disk_that_is_slow(scene, reference, disk):
         expect(f"{what}: exit code", hasty_result.returncode, 4)
         journal = check_dump(what, hasty, reference)
         check_itemised(what, hasty, journal, reference, "default", "stall")
-        # Two threads, once for each kind of room: 0.4 s; again and again: all the time each.
+        # Two threads that wait once for each kind of room: 0.4 s; if they waited each time: much longer.
         expect(f"{what}: waited for {stalled} s", stalled < seconds, True)
 
 
 # --- others ---
 
 def test_stopped_host(scene, reference):
-    """A host that is stopped for longer than the timeout of the watchdog, which a machine that stands still besides may
-    use up."""
+    """A host that is stopped for longer than the timeout of the watchdog; a stalled machine may use that up too."""
     def go(variant):
         for timeout in (1, 5, 20):
             directory = root / f"dump{next(numbers)}"
@@ -614,7 +613,7 @@ def test_least_room(scene, reference):
 
 
 def test_two_at_once(scene, reference):
-    """Into one directory: one of them gets it, whole; the other says so."""
+    """Two runs into one directory: one gets it, complete; the other reports it."""
     directory = root / "both äöü"
     processes = [start(scene, VARIANTS[0], directory, "--case", "quick") for _ in range(2)]
     errors = [p.communicate()[1] for p in processes]
@@ -625,7 +624,7 @@ def test_two_at_once(scene, reference):
 
 
 def test_dump_that_cannot_begin(scene, reference):
-    """Leaves nothing, so that the same name can be given again."""
+    """Leaves nothing: the same name can be used again."""
     directory, result = run(scene, VARIANTS[0], "--case", "quick", "--dump-arena", "1G")
     expect("no room on the chip: exit code", (result.returncode, "--dump-arena" in result.stderr), (2, True))
     again = subprocess.run(arguments_of(scene, VARIANTS[0], directory, "--case", "quick"), capture_output=True,
@@ -645,7 +644,7 @@ def main():
         for test in tests:
             timed(test, scene, reference)
         timed(test_chip_ends_itself, reference)
-        if not SANITIZED:  # whose libraries want to be the first
+        if not SANITIZED:  # whose libraries must be loaded first
             disk = Disk()
             for test in (test_host_killed_at_every_kind_of_call, test_disk_that_fails, test_disk_that_is_slow):
                 timed(test, scene, reference, disk)

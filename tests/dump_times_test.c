@@ -1,6 +1,7 @@
 /*
- * Where and when every dispatch ran, against what its kernel saved of itself; and how long threads
- * waited for room, against the totals of the run. The journal is read by numbers of docs/format.md.
+ * Compares where and when each dispatch ran with what its kernel saved, and how long threads waited
+ * for room with the totals of the run. The journal is read at the offsets that docs/format.md
+ * gives.
  */
 #include "dump_scene.h"
 #include "journal_parse.h"
@@ -19,7 +20,7 @@ enum {
     DONE_RECORD = 5,
     EXECUTION_RECORD = 12,
     SAMPLE_RECORD = 13,
-    CLOCKS_APART_NS = 100000, /* of two clocks, read on a machine that does much else */
+    CLOCKS_APART_NS = 100000, /* between two clocks, on a busy machine */
 };
 #define NO_END UINT64_MAX
 
@@ -50,7 +51,7 @@ static void parse(const char *directory, parsed_journal *out_journal) {
     journal_parse(path, out_journal);
 }
 
-/* The time of the one record of a type that a task has. */
+/* The time of a task's only record of a type. */
 static uint64_t time_of(const parsed_journal *journal, unsigned type, uint64_t task) {
     for (size_t i = 0; i < journal->record_count; ++i)
         if (journal_record_type(journal->records[i]) == type &&
@@ -102,8 +103,8 @@ static const uint64_t *row_of(const dump_scene *scene, const execution *e) {
     return (const uint64_t *)(const void *)(scene->memory + rows->data) + row * ROW_WORDS;
 }
 
-/* Times of the journal count from the start of the run, those of kernels from another point: how
- * far the two are apart lies between what all dispatches say. */
+/* Times in the journal count from the start of the run, those of kernels from another origin. Each
+ * dispatch bounds the difference between the two. */
 typedef struct apart {
     int64_t least;
     int64_t most;
@@ -198,7 +199,7 @@ static void make_failing(dump_scene *scene, step_mode mode) {
     }
 }
 
-/* Those before it have ended, it has begun, those after it have not. */
+/* Earlier tasks have ended, this one has begun, later ones have not. */
 static bool check_failed(const char *directory) {
     uint32_t seen = 0;
     bool has_failing = false;
@@ -220,7 +221,8 @@ static bool check_failed(const char *directory) {
     return has_failing;
 }
 
-static void check_fault(const chip_variant *variant, step_mode mode, gbx_code code, bool is_told) {
+static void check_fault(const chip_variant *variant, step_mode mode, gbx_code code,
+                        bool is_reported) {
     dump_scene *scene = scene_create(MEMORY);
     make_failing(scene, mode);
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
@@ -233,7 +235,7 @@ static void check_fault(const chip_variant *variant, step_mode mode, gbx_code co
         gbx_chip *chip = scene_chip(scene, variant, 0);
         assert_fails(scene_run(scene, chip, runtime, config, directory, &result, &log), code, "");
         free(log);
-        assert_int_equal(check_failed(directory), is_told);
+        assert_int_equal(check_failed(directory), is_reported);
         dump_directory_remove(directory);
         scene_close(chip);
     }
@@ -252,7 +254,7 @@ static void test_kernel_that_hangs_has_no_end(void **state) {
         check_fault(variant, STEP_HANG, GBX_DEVICE_HUNG, true);
 }
 
-/* Nobody is left to tell that it began. */
+/* The chip ended before it could report that the task began. */
 static void test_kernel_that_ends_the_chip(void **state) {
     const chip_variant *variant = *state;
     if (variant->device == GBX_DEVICE_PROCESS)
@@ -313,7 +315,7 @@ static void test_waits_are_samples(void **state) {
         config.dump.arena_bytes = ARENA_BYTES;
         assert_ok(scene_run(scene, chip, runtime, config, directory, &result, &log));
         free(log);
-        /* A host that copies only when it is asked makes the device wait for every arena. */
+        /* A host that copies only on request makes the device wait for every arena. */
         check_samples(directory, &result.dump, strcmp(variant->platform, "a5sim") == 0);
         dump_directory_remove(directory);
     }

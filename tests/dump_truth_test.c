@@ -1,8 +1,8 @@
 /*
- * The dump of every example, on every runtime and both platforms, against the sequential model: the
- * same orchestration and the same kernels in plain host memory, one task after the other. Records
- * are exactly those that the model expects, and every field and every byte of them is compared.
- * Then the two platforms' dumps of one graph with each other.
+ * Compares the dump of every example, on every runtime and both platforms, with the sequential
+ * model: the same orchestration and kernels in plain host memory, one task after the other. There
+ * must be exactly the records that the model expects, equal in every field and byte. Also compares
+ * the dumps that the two platforms make of one graph.
  */
 #include "chip_support.h"
 
@@ -65,7 +65,7 @@ static void append(char *list, const char *text, const char *dtype) {
              dtype ? dtype : "");
 }
 
-/* What scene.json says of a kernel, as gbx_kernel takes it. */
+/* What scene.json says about a kernel, as a gbx_kernel. */
 static void declare(stage *s, size_t index) {
     static const char *const roles[] = {"in", "out", "inout", "scalar"};
     const gbx_scene_kernel *kernel = &s->scene->kernels[index];
@@ -86,7 +86,7 @@ static void declare(stage *s, size_t index) {
                      .arg_names = has_names ? s->names[index] : NULL};
 }
 
-/* What a test that failed left open: its chips are closed, so that one failure is one failure. */
+/* Closes the chips that a failed test left open, so that later tests do not fail with it. */
 static stage *last_stage;
 
 static stage *stage_open(const char *example, const char *case_name) {
@@ -246,7 +246,7 @@ static void run_on_chip(stage *s, int platform, const char *runtime, const way *
 
 /* --- the same on the model --- */
 
-/* What the chip left in its outputs, to compare with what the model leaves. */
+/* The outputs of the chip, to compare with those of the model. */
 static uint8_t *copy_outputs(const stage *s, size_t *out_bytes) {
     uint8_t *copy = NULL;
     size_t used = 0;
@@ -368,8 +368,8 @@ static void test_broken_softmax(void **state) {
     check_example("broken_softmax", "small", &plain);
 }
 
-/* Some 76 thousand records and 200 MB through little memory; nothing is lost and nothing waits for
- * ever. With thread sanitizer on one platform; the other one goes through the least memory. */
+/* About 76 thousand records and 200 MB through little memory; nothing is lost and nothing waits
+ * forever. With thread sanitizer only on one platform; the other one uses the least memory. */
 static void test_paged_attention_through_little_memory(void **state) {
     static const way little = {.arena_bytes = 1 << 20, .buffer_count = 2};
     (void)state;
@@ -381,8 +381,8 @@ static void test_paged_attention_through_little_memory(void **state) {
     stage_close(s);
 }
 
-/* The least that there may be, one runtime a platform; a2a3sim with `make stress` alone, for the
- * small case goes through as little on both. */
+/* The least memory allowed, with one runtime per platform; a2a3sim only with `make stress`, because
+ * the small case uses as little on both. */
 static void test_paged_attention_through_least_memory(void **state) {
     static const way least = {.arena_bytes = 64 << 10, .buffer_count = 2};
     static const char *const runtimes[] = {"host_build_graph", "aicpu_build_graph"};

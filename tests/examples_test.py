@@ -85,7 +85,7 @@ def main():
             check(example, cases, tasks, exit_code, seen, ("a2a3sim", runtime, 2, 8), extra)
             count += 1
         check(example, cases, tasks, exit_code, seen, ("a2a3sim", "host_build_graph", 2, 8), ["--rounds", "3"])
-    # Other examples have other bits: the comparison above is one that can fail.
+    # Different examples have different bits: the comparison above can fail.
     hashes = [value for outputs, _, _ in seen.values() for value in outputs.values()]
     assert len(set(hashes)) > len(SCENES), hashes
     good = seen["paged_attention", "small"][0]

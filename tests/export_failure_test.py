@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""glassbox view --export and glassbox export where something is in the way: usage, places that cannot be written to, a full
-disk, signals, links, terminals.
+"""glassbox view --export and glassbox export when they fail: usage, places that cannot be written to, a full disk,
+signals, links, terminals.
 
 usage: export_failure_test.py GLASSBOX
 """
@@ -27,7 +27,7 @@ ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.S
 
 
 def links(root):
-    """A dump may be a stranger's: files are not written to where a link in it leads."""
+    """A dump may be a stranger's: export does not write through links in it."""
     elsewhere = root / "elsewhere"
     elsewhere.mkdir()
     d = other_dump(root / "linked", [other_entry(0, 0, value=1.5)], b"")
@@ -44,7 +44,7 @@ def links(root):
 
 
 def absurd_shape(root):
-    """--full of a tensor whose shape is a claim does not print without end."""
+    """--full of a tensor with a false shape does not print without end."""
     shape = [1 << 20, 1 << 20]
     d = other_dump(root / "absurd", [other_entry(0, 0, shape=shape, strides=[1 << 20, 1], numel=1 << 40, bin_size=8,
                                                  truncated=True)], struct.pack("<2f", 1, 2))
@@ -95,7 +95,7 @@ def usage(root, dump):
 
 
 def is_for_others():
-    """Whether a user without rights can run the command: not where it lies in somebody's home."""
+    """Whether a user without rights can run the command: not if it lies in a private home directory."""
     try:
         return subprocess.run([GLASSBOX, "version"], user=65534, capture_output=True).returncode == 0
     except PermissionError as error:
@@ -121,12 +121,12 @@ def full_disk(root, dump):
 
 def ending_signals():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number in ENDING:  # Python ignores SIGPIPE, a shell ignores others for what runs in the background
+    for number in ENDING:  # Python ignores SIGPIPE, a shell ignores others for background jobs
         signal.signal(number, signal.SIG_DFL)
 
 
 def interrupted(root, dump, has_terminals):
-    """Whatever the moment, an export is whole or absent; one that was there before stays as it was."""
+    """At any moment, an export is complete or absent; an earlier one stays as it was."""
     files, archive, seed = dump.directory / "npy", root / "killed.npz", random.randrange(1 << 30)
     chance = random.Random(seed)
     endings = set()
@@ -148,14 +148,14 @@ def interrupted(root, dump, has_terminals):
         check(f"the end by a signal (seed {seed})", -ended in (0, *ENDING) and message == b"", f"{ended} {message}")
         check("nothing half done", not leftovers(root) and not leftovers(dump.directory))
         if ended == 0:
-            check("a whole export", {0: files, 1: archive, 2: directory}[attempt % 3].exists())
+            check("a complete export", {0: files, 1: archive, 2: directory}[attempt % 3].exists())
         if files.exists():
             check("all files or none", {f.stem: f.stat().st_size for f in files.iterdir()} ==
                   {name: 128 + a.nbytes for name, a in wanted.items()})
         if archive.exists():
-            check("a whole archive or none", sorted(np.load(archive).files) == sorted(wanted))
+            check("a complete archive or none", sorted(np.load(archive).files) == sorted(wanted))
         if directory.exists():
-            check("a whole directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
+            check("a complete directory or none", (directory / "args.bin").stat().st_size == len(dump.payload) and
                   len(json.loads((directory / "args_dump.json").read_text())["args"]) == len(wanted))
             shutil.rmtree(directory)
     for descriptor in ends:
@@ -183,18 +183,18 @@ def interrupted_reading(root):
     entries = (json.dumps(other_entry(i, 0, value=i)) for i in range(150000))
     (d / "args_dump.json").write_text(text.replace('"args": []', '"args": [' + ", ".join(entries) + "]"))
     arguments = [GLASSBOX, "export", d, "--format", "npz", "-o", root / "long.npz", "--task", "0x0"]
-    _, whole = run_and_count(arguments)
+    _, complete = run_and_count(arguments)
     for _ in range(100):  # on a busy machine the signal may come late
         ended, taken = run_and_count(arguments, after=0.03)
-        is_stopped = ended == -signal.SIGINT and taken < whole * 0.8
+        is_stopped = ended == -signal.SIGINT and taken < complete * 0.8
         if is_stopped:
             break
-    check("a signal ends the reading", is_stopped, f"{ended}, {taken} of {whole} s")
+    check("a signal ends the reading", is_stopped, f"{ended}, {taken} of {complete} s")
     check("and leaves nothing", not leftovers(root))
 
 
 def run_and_count(arguments, after=None):
-    """How it ended, and the processor time it took, whatever else runs; SIGINT comes after so many seconds."""
+    """How it ended, and its processor time; SIGINT comes after the given seconds."""
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, preexec_fn=ending_signals)
     if after:
         time.sleep(after)

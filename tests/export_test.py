@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox view --export and glassbox export, against what the files of the dump hold.
+"""glassbox view --export and glassbox export, compared with the files of the dump.
 
 usage: export_test.py GLASSBOX EXAMPLES
 """
@@ -110,7 +110,7 @@ def example(root, name):
 
 
 def check_simpler(root, directory, name):
-    """Every field of every entry, the totals, and every byte; and the same once it is read back."""
+    """Every field of every entry, the totals, and every byte; and the same when read back."""
     out = root / name
     glassbox("export", directory, "--format", "simpler", "-o", out)
     written = json.loads((out / "args_dump.json").read_text())
@@ -162,7 +162,7 @@ def same_graph(root, directory):
 
 
 def fixtures(root):
-    """What the other tool wrote itself comes back to the byte; and its values."""
+    """A dump of the other tool comes back byte for byte, with its values."""
     for name in ("vector_example", "partial_level3"):
         source, directory, out = FIXTURES / name, root / f"{name}_fixture", root / f"{name}_again" / "args_dump"
         shutil.copytree(source, directory)
@@ -193,7 +193,7 @@ def fixtures(root):
 # --- dumps of other tools ---
 
 def overwritten(root):
-    """Bytes that are not the tensor's are no values, and stay what they are in a dump of the same layout."""
+    """Overwritten bytes are not exported as values, and stay as they are in a dump of the same layout."""
     payload = struct.pack("<6f", 1, 2, 30, 40, 5, 6)
     entries = [other_entry(0, 0, bin_offset=0, bin_size=8), other_entry(0, 1, bin_offset=8, bin_size=8, overwritten=True),
                other_entry(0, 2, bin_offset=16, bin_size=4, truncated=True),
@@ -214,7 +214,7 @@ def overwritten(root):
     check("npz: overwritten ones are named", note in report.splitlines(), report)
     check("npz: the others", len(members.files) == 4 and members["task_0x0000000000000000_before_in0"].tolist() == [1, 2])
     shown = glassbox("view", d, "--index", 1).stdout.splitlines()
-    check("view tells why there are no values", shown[-1] == "the bytes were overwritten before they were captured" and
+    check("view says why there are no values", shown[-1] == "the bytes were overwritten before they were captured" and
           "30" not in " ".join(shown[2:]), shown)
     rows = [line.split() for line in glassbox("view", d, "--stats").stdout.splitlines()[2:]]
     check("no statistics of them", [row[11:16] == ["-"] * 5 if "[2]" in row else None for row in rows] ==
@@ -222,7 +222,7 @@ def overwritten(root):
     out = root / "overwritten_again/args_dump"
     out.parent.mkdir()
     report = glassbox("export", d, "--format", "simpler", "-o", out).stdout.splitlines()
-    check("the same layout: what is not told is told", report[1:] ==
+    check("the same layout: what is left out is reported", report[1:] ==
           ["left out dump_args_level: the level of the dump is unknown"], report)
     check("the same layout: json", json.loads((out / "args_dump.json").read_text()) ==
           json.loads((d / "args_dump.json").read_text()), (out / "args_dump.json").read_text())
@@ -235,7 +235,7 @@ def overwritten(root):
 
 
 def strange_names(root):
-    """Characters that turn the direction of a text, or end its line, reach no terminal."""
+    """Characters that change the direction of a text, or end its line, do not reach a terminal."""
     strange = ["\u202e", "\u202a", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u2028"]
     for character in strange:
         escaped = "".join(f"\\x{byte:02x}" for byte in character.encode())
@@ -322,7 +322,7 @@ def check_converted_text(dump):
                   [int(t) for _, t in elements] == converted(exact, "int16").ravel().tolist())
 
 
-# --- what is not there, or twice ---
+# --- missing and repeated entries ---
 
 def notes(root):
     dump = Dump(root, "notes")
@@ -338,7 +338,7 @@ def notes(root):
     dump.write()
     d, t = dump.directory, "task_0x0000000100000000"
     report = glassbox("view", d, "--export", "--format", "npy").stdout.splitlines()
-    check("the report tells all", report[0].startswith("wrote 6 files, ") and report[1:] == [
+    check("the report is complete", report[0].startswith("wrote 6 files, ") and report[1:] == [
         "1 int4 tensor was written as raw uint8, two elements a byte; --as int8 converts it",
         f"truncated: 2 tensors, written in one dimension with the elements that were kept: {t}_before_in2, {t}_before_in3",
         f"not completed: 1 tensor of tasks that crashed or hung: {t}_after_out4_2",
@@ -360,7 +360,7 @@ def notes(root):
         "index": "6", "task_seq": "7", "lost": "the record of this task", "arg_index": "0", "role": "input",
         "stage": "before_dispatch", "kind": "tensor", "dtype": "uint8", "shape": "[2]", "strides": "[1]",
         "start_offset": "0", "is_contiguous": "true", "hash": format_hash(b"\x05\x06")})
-    check("the whole text", (d / f"txt/{t}_before_in0.txt").read_text() == f"""# index: 0
+    check("the complete text", (d / f"txt/{t}_before_in0.txt").read_text() == f"""# index: 0
 # task_id: 0x0000000100000000
 # task_seq: 0
 # kernel: odd (func_id 7)
@@ -398,7 +398,7 @@ def format_hash(raw):
 
 def empty_selections(root, d):
     result = glassbox("view", d, "--export", "--format", "npy", "--index", 1, code=1)
-    check("nothing to write is told", result.stdout.startswith("wrote nothing: no selected entry has values in this dump"),
+    check("nothing to write is reported", result.stdout.startswith("wrote nothing: no selected entry has values in this dump"),
           result.stdout)
     out = root / "none.npz"
     glassbox("export", d, "--arg", 1, "--format", "npz", "-o", out, code=1)
@@ -429,7 +429,7 @@ def simpler_of_notes(root, d):
 # --- many ---
 
 def check_end_records(archive, count):
-    """Of an archive of many small members: zipfile itself takes a wrong count as it comes."""
+    """The directory of an archive with many small members: zipfile itself does not check the count."""
     raw = archive.read_bytes()
     long_end, locator, end = raw[-98:-42], raw[-42:-22], raw[-22:]
     signature, size, made_by, needs, disks, here, total, bytes_, start = struct.unpack("<4sQHHQQQQQ", long_end)
@@ -441,7 +441,7 @@ def check_end_records(archive, count):
     while raw[at:at + 4] == b"PK\1\2":
         at += 46 + sum(struct.unpack_from("<3H", raw, at + 28))
         entries += 1
-    check("the directory holds its entries alone", at == start + bytes_ and entries == count, entries)
+    check("the directory holds only its entries", at == start + bytes_ and entries == count, entries)
     if shutil.which("unzip"):
         result = subprocess.run(["unzip", "-tq", archive], capture_output=True, text=True)
         check("unzip finds nothing wrong", result.returncode == 0 and result.stderr == "", result.stdout + result.stderr)
@@ -468,7 +468,7 @@ def many(root):
 
 
 def one_slot(root):
-    """Many entries of one task, stage and slot: names tell them apart, by role, and take no time."""
+    """Many entries of one task, stage and slot: names differ by role, and finding them takes no time."""
     dump = Dump(root, "one_slot")
     for i in range(60000):
         dump.records.append(record(6, 0, arg=1, role=i % 3 % 2, dtype=DTYPES.index("int32"), body=struct.pack("<Q", i)))

@@ -1,7 +1,7 @@
 /*
- * Kernels that crash, hang and scribble, chips that are killed: each is named, the host stays up
- * and runs again at once, memory can still be read, and nothing stays behind. Of chips in a
- * process: in a thread a fault is the host's own.
+ * Kernels that crash, hang or overwrite memory, and chips that are killed: the message names each,
+ * the host survives and runs again at once, memory can still be read, and nothing is left behind.
+ * Only chips in a process: in a thread, a fault is the host's own.
  */
 #include "chip_support.h"
 
@@ -17,7 +17,7 @@
 #include "kernels/fault_ways.h"
 
 enum { FAULT = 7, FAULT_AIC = 8, ADD = 1, BLOCKS = 4, TASK_BLOCKS = 6, BAD_BLOCK = 5 };
-enum { LONGEST_MS = 600 * 1000 }; /* that anything waited for may take, on a machine that is busy */
+enum { LONGEST_MS = 600 * 1000 }; /* longest wait, even on a busy machine */
 
 typedef struct leftovers {
     size_t files;
@@ -61,7 +61,7 @@ static gbx_status call_fault(gbx_chip *chip, const gbx_tensor *output, uint64_t 
     return call_fault_on(chip, output, GBX_SUBTASK_AIV0, way, timeout_ms);
 }
 
-/* Another chip, at once, gives right values. */
+/* Another chip computes correct values at once. */
 static void assert_host_runs_again(const chip_variant *variant) {
     const float a[4] = {1, 2, 3, 4};
     float c[4] = {0};
@@ -78,14 +78,14 @@ static void assert_host_runs_again(const chip_variant *variant) {
     gbx_chip_close(chip);
 }
 
-/* What the block that failed wrote before is in memory, chip or no chip. */
+/* What the failed block wrote before is in memory, whether or not the chip has ended. */
 static void assert_memory_survived(gbx_chip *chip, const gbx_tensor *output) {
     uint64_t values[OUTPUTS];
     assert_ok(gbx_gm_copy_out(chip, values, output->data, sizeof values));
     assert_int_equal(values[BAD_BLOCK], 100 + BAD_BLOCK);
 }
 
-/* The chip runs nothing more and says so. */
+/* The chip refuses further calls and says why. */
 static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
     char path[4096];
     gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "add.c", path);
@@ -96,27 +96,27 @@ static void assert_chip_is_over(gbx_chip *chip, const gbx_tensor *output) {
 }
 
 typedef enum address_check {
-    ADDRESS_EXACT, /* the one that the kernel told */
+    ADDRESS_EXACT, /* the one that the kernel reported */
     ADDRESS_CODE,  /* an instruction near kernel_entry */
-    ADDRESS_STACK, /* where the system puts stacks as it puts code, but not in the code */
-    ADDRESS_NONE   /* none is printed */
+    ADDRESS_STACK, /* in the address range of stacks and code, but not in the code */
+    ADDRESS_NONE   /* no address is printed */
 } address_check;
 
 /*
- * The sentence names the core that the kernel told of, by number and by name, and the address. A
+ * The message names the core that the kernel reported, by number and by name, and the address. A
  * task of one vector subtask runs on any vector core.
  */
 static void check_place(gbx_chip *chip, const gbx_tensor *output, const char *message,
                         gbx_subtask subtask, address_check check) {
     static const char *const names[] = {"AIC", "AIV0", "AIV1"};
-    uint64_t told[OUTPUTS];
+    uint64_t reported[OUTPUTS];
     char place[128];
-    assert_ok(gbx_gm_copy_out(chip, told, output->data, sizeof told));
+    assert_ok(gbx_gm_copy_out(chip, reported, output->data, sizeof reported));
     snprintf(place, sizeof place,
              " of task 0 on core %d (%s of chip block %d), task block 5 of 6 raised ",
-             (int)told[CORE_AT], names[told[CORE_AT] % 3], (int)told[CORE_AT] / 3);
-    assert_in_range(told[CORE_AT], 0, 3 * BLOCKS - 1);
-    assert_int_equal(told[CORE_AT] % 3 == GBX_SUBTASK_AIC, subtask == GBX_SUBTASK_AIC);
+             (int)reported[CORE_AT], names[reported[CORE_AT] % 3], (int)reported[CORE_AT] / 3);
+    assert_in_range(reported[CORE_AT], 0, 3 * BLOCKS - 1);
+    assert_int_equal(reported[CORE_AT] % 3 == GBX_SUBTASK_AIC, subtask == GBX_SUBTASK_AIC);
     assert_non_null(strstr(message, place));
     const char *at = strstr(message, " at address 0x");
     assert_int_equal(at == NULL, check == ADDRESS_NONE);
@@ -124,12 +124,12 @@ static void check_place(gbx_chip *chip, const gbx_tensor *output, const char *me
         return;
     uint64_t address = strtoull(at + strlen(" at address "), NULL, 16);
     if (check == ADDRESS_EXACT)
-        assert_int_equal(address, told[ADDRESS_AT]);
+        assert_int_equal(address, reported[ADDRESS_AT]);
     else if (check == ADDRESS_CODE)
-        assert_in_range(address, told[ADDRESS_AT] - 4096, told[ADDRESS_AT] + 4096);
+        assert_in_range(address, reported[ADDRESS_AT] - 4096, reported[ADDRESS_AT] + 4096);
     else
-        assert_in_range(address > told[ADDRESS_AT] ? address - told[ADDRESS_AT]
-                                                   : told[ADDRESS_AT] - address,
+        assert_in_range(address > reported[ADDRESS_AT] ? address - reported[ADDRESS_AT]
+                                                       : reported[ADDRESS_AT] - address,
                         4096, UINT64_C(1) << 40);
 }
 
@@ -165,8 +165,8 @@ static void test_bad_store(void **state) {
     check_signal_on(*state, GBX_SUBTASK_AIV1, FAIL_STORE, "SIGSEGV", ADDRESS_EXACT);
 }
 
-static void test_address_of_no_memory(void **state) {
-    check_signal(*state, FAIL_NOT_CANONICAL, "at an address that no memory can have", ADDRESS_NONE);
+static void test_invalid_address(void **state) {
+    check_signal(*state, FAIL_NOT_CANONICAL, "at an invalid address", ADDRESS_NONE);
 }
 
 static void test_bus_error(void **state) {
@@ -194,19 +194,19 @@ static void test_stack_overflow(void **state) {
     check_signal(*state, FAIL_STACK, "SIGSEGV", ADDRESS_STACK);
 }
 
-/* free() of device memory: glibc finds it out and aborts, which is named like any abort. */
+/* free() of device memory: glibc detects it and aborts, which is reported like any abort. */
 static void test_bad_free(void **state) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && sanitizers[0])
-        skip(); /* their own free ends the process with a report of its own */
+        skip(); /* their free() ends the process with its own report */
     check_signal(*state, FAIL_FREE, "SIGABRT", ADDRESS_NONE);
 }
 
-/* A heap that a kernel has broken, with its lock held, holds up neither the report nor the end. */
+/* A heap that a kernel corrupted, with its lock held, delays neither the report nor the end. */
 static void test_broken_heap(void **state) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && sanitizers[0])
-        skip(); /* their own heap has a report of its own */
+        skip(); /* their heap prints its own report */
     check_signal(*state, FAIL_HEAP, "SIGABRT", ADDRESS_NONE);
 }
 
@@ -216,39 +216,40 @@ static void test_kernel_that_ends_its_thread(void **state) {
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
     assert_fails(call_fault(chip, &output, FAIL_THREAD_EXIT, 0), GBX_DEVICE_FAULT,
-                 "kernel fault.c (func 7)", "task block 5 of 6", "pthread_exit");
+                 "kernel fault.c (func 7)", "task block 5 of 6",
+                 "ended its thread: pthread_exit; it must return instead");
     assert_chip_is_over(chip, &output);
     gbx_chip_close(chip);
     assert_nothing_left(before);
 }
 
-/* On a chip of its own, until what is told of the hang is that of the block that hangs. */
-static gbx_status call_hanging(const chip_variant *variant, uint64_t way, const char *told,
+/* On its own chip, repeated until the message names the block that hangs. */
+static gbx_status call_hanging(const chip_variant *variant, uint64_t way, const char *part,
                                gbx_chip **out_chip, gbx_tensor *out_output) {
     for (int i = 0;; ++i) {
         *out_chip = open_chip(variant, BLOCKS);
         register_kernel(*out_chip, FAULT, GBX_CORE_AIV, "fault.c");
         *out_output = output_of(*out_chip);
         gbx_status status = call_fault(*out_chip, out_output, way, hang_timeouts_ms[i]);
-        if (i + 1 == HANG_TIMEOUTS || strstr(gbx_status_message(status), told))
+        if (i + 1 == HANG_TIMEOUTS || strstr(gbx_status_message(status), part))
             return status;
         gbx_status_free(status);
         gbx_chip_close(*out_chip);
     }
 }
 
-/* The watchdog goes by what no kernel can erase. */
+/* The watchdog relies on data that no kernel can overwrite. */
 static void test_hang_after_erasing_memory(void **state) {
     leftovers before = count_leftovers();
     gbx_chip *chip;
     gbx_tensor output;
-    const char *told = "overwritten its control block";
-    assert_fails(call_hanging(*state, FAIL_ERASE, told, &chip, &output), GBX_DEVICE_FAULT, told);
+    const char *part = "overwritten its control block";
+    assert_fails(call_hanging(*state, FAIL_ERASE, part, &chip, &output), GBX_DEVICE_FAULT, part);
     gbx_chip_close(chip);
     assert_nothing_left(before);
 }
 
-/* A result whose ring is lost is a result; a chip that lost its link says so. */
+/* A result counts even if its ring is lost; the loss of the link is reported. */
 static void test_kernel_that_closes_descriptors(void **state) {
     leftovers before = count_leftovers();
     gbx_chip *chip = open_chip(*state, BLOCKS);
@@ -256,7 +257,7 @@ static void test_kernel_that_closes_descriptors(void **state) {
     gbx_tensor output = output_of(chip);
     gbx_status status = call_fault(chip, &output, FAIL_CLOSE, 0);
     assert_memory_survived(chip, &output);
-    if (!status) /* else the link was missed before the task ended */
+    if (!status) /* else the loss of the link was noticed before the task ended */
         status = call_fault(chip, &output, 0, 0);
     assert_fails(status, GBX_DEVICE_LOST, "closed its link");
     gbx_chip_close(chip);
@@ -277,8 +278,8 @@ static void test_hang_is_found_by_the_watchdog(void **state) {
     assert_nothing_left(before);
 }
 
-/* Slow is not hung: a kernel may take its time within the timeout. */
-static void test_slow_kernel_is_no_hang(void **state) {
+/* Slow is not hung: a kernel may use all of its timeout. */
+static void test_slow_kernel_is_not_a_hang(void **state) {
     gbx_chip *chip = open_chip(*state, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
@@ -326,7 +327,7 @@ static void test_scribbled_control_block(void **state) {
     assert_nothing_left(before);
 }
 
-/* What was asked for is not where kernels can write: the call ends, and it ends right. */
+/* The request is not in memory that kernels can write: the call ends correctly. */
 static void test_scribbled_call(void **state) {
     gbx_chip *chip = open_chip(*state, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
@@ -349,18 +350,18 @@ static void test_killed_while_idle(void **state) {
 }
 
 /* SIGUSR1 stays pending until it is waited for. */
-static void hold_what_kernels_tell(sigset_t *out_set) {
+static void hold_signals_of_kernels(sigset_t *out_set) {
     sigemptyset(out_set);
     sigaddset(out_set, SIGUSR1);
     assert_int_equal(pthread_sigmask(SIG_BLOCK, out_set, NULL), 0);
 }
 
-/* Until a kernel has told that it runs. */
+/* Waits until a kernel has signalled that it runs. */
 static void await_kernel(void) {
     const struct timespec longest = {.tv_sec = LONGEST_MS / 1000};
-    sigset_t told;
-    hold_what_kernels_tell(&told);
-    sigtimedwait(&told, NULL, &longest);
+    sigset_t signals;
+    hold_signals_of_kernels(&signals);
+    sigtimedwait(&signals, NULL, &longest);
 }
 
 static void *kill_amid_kernel(void *argument) {
@@ -376,11 +377,11 @@ static void test_killed_while_running(void **state) {
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
     int pid = chip_pid(chip);
-    sigset_t told;
+    sigset_t signals;
     pthread_t thread;
-    hold_what_kernels_tell(&told);
+    hold_signals_of_kernels(&signals);
     assert_int_equal(pthread_create(&thread, NULL, kill_amid_kernel, &pid), 0);
-    assert_fails(call_fault(chip, &output, FAIL_TOLD_HANG, LONGEST_MS), GBX_DEVICE_LOST,
+    assert_fails(call_fault(chip, &output, FAIL_SIGNALLED_HANG, LONGEST_MS), GBX_DEVICE_LOST,
                  "killed by SIGKILL", "while running kernel fault.c", "task block 5 of 6");
     pthread_join(thread, NULL);
     gbx_chip_close(chip);
@@ -401,24 +402,24 @@ static void *stop_for_a_while(void *argument) {
     return NULL;
 }
 
-/* How a call ends whose chip is stopped for a second longer than its kernel may take. */
+/* The result of a call whose chip is stopped for a second longer than the kernel's timeout. */
 static gbx_status call_stopped(const chip_variant *variant, uint32_t timeout_ms) {
     gbx_chip *chip = open_chip(variant, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
     stop while_it_runs = {.pid = chip_pid(chip), .ms = timeout_ms + 1000};
-    sigset_t told;
+    sigset_t signals;
     pthread_t thread;
-    hold_what_kernels_tell(&told);
+    hold_signals_of_kernels(&signals);
     assert_int_equal(pthread_create(&thread, NULL, stop_for_a_while, &while_it_runs), 0);
-    gbx_status status = call_fault(chip, &output, FAIL_TOLD_SLEEP, timeout_ms);
+    gbx_status status = call_fault(chip, &output, FAIL_SIGNALLED_SLEEP, timeout_ms);
     pthread_join(thread, NULL);
     gbx_chip_close(chip);
     return status;
 }
 
-/* As under a debugger: time in which the chip was stopped is not its kernel's. A machine that
- * stands still besides makes it longer, so a longer time is tried then. */
+/* As under a debugger: time in which the chip was stopped does not count against its kernel. A
+ * stalled machine adds more time, so longer timeouts are tried, too. */
 static void test_stopped_chip_goes_on(void **state) {
     leftovers before = count_leftovers();
     uint32_t timeout_ms = 1500;
@@ -431,7 +432,7 @@ static void test_stopped_chip_goes_on(void **state) {
     assert_nothing_left(before);
 }
 
-/* A chip that is stopped cannot find out that it hangs: the host does. */
+/* A stopped chip cannot detect that it hangs: the host does. */
 static void test_chip_that_no_longer_answers(void **state) {
     leftovers before = count_leftovers();
     gbx_chip *chip = open_chip(*state, BLOCKS);
@@ -457,7 +458,7 @@ static void test_constructor_that_crashes(void **state) {
     assert_nothing_left(before);
 }
 
-/* Whether a process is gone, or is only waiting to be reaped by somebody else. */
+/* Whether a process has ended, even if its parent has not reaped it yet. */
 static bool is_gone(int pid) {
     char path[64];
     char line[256] = "";
@@ -471,14 +472,14 @@ static bool is_gone(int pid) {
     return !is_read || (after_name && after_name[2] == 'Z');
 }
 
-/* Whether it ended. */
+/* Whether it ended in time. */
 static bool await_end_of(int pid) {
     for (int waited_ms = 0; waited_ms < LONGEST_MS && !is_gone(pid); ++waited_ms)
         usleep(1000);
     return is_gone(pid);
 }
 
-/* In a child: tells the process of its chip, then does something with it that does not end. */
+/* In a child: reports the process id of its chip, then does something endless with the chip. */
 typedef void host_life(gbx_chip *chip, uint64_t way, uint32_t block_num);
 
 static void live_in_a_call(gbx_chip *chip, uint64_t way, uint32_t block_num) {
@@ -503,7 +504,7 @@ static void live_in_a_constructor(gbx_chip *chip, uint64_t way, uint32_t block_n
     gbx_status_free(gbx_kernel_register(chip, &kernel));
 }
 
-/* Beside a process with a copy of the link, which stays until the chip has ended. */
+/* While another process holds a copy of the link, until the chip has ended. */
 static void live_beside_a_fork(gbx_chip *chip, uint64_t way, uint32_t block_num) {
     (void)way;
     (void)block_num;
@@ -513,11 +514,11 @@ static void live_beside_a_fork(gbx_chip *chip, uint64_t way, uint32_t block_num)
     }
 }
 
-static _Noreturn void be_a_host(const chip_variant *variant, int tell_fd, host_life *live,
+static _Noreturn void be_a_host(const chip_variant *variant, int pid_fd, host_life *live,
                                 uint64_t way, uint32_t block_num) {
     gbx_chip *chip = open_chip(variant, 2);
     int pid = chip_pid(chip);
-    if (write(tell_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
+    if (write(pid_fd, &pid, sizeof pid) == (ssize_t)sizeof pid)
         live(chip, way, block_num);
     for (;;)
         pause(); /* until this host is killed */
@@ -531,9 +532,9 @@ static void check_chip_ends_with_its_host(const chip_variant *variant, host_life
     pid_t host = fork();
     if (host == 0)
         be_a_host(variant, pipe_ends[1], live, way, block_num);
-    ssize_t told = read(pipe_ends[0], &pid, sizeof pid);
+    ssize_t bytes = read(pipe_ends[0], &pid, sizeof pid);
     usleep(after_ms * 1000);
-    bool was_there = told == (ssize_t)sizeof pid && !is_gone(pid);
+    bool was_there = bytes == (ssize_t)sizeof pid && !is_gone(pid);
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
     assert_true(was_there);
@@ -545,11 +546,11 @@ static void check_chip_ends_with_its_host(const chip_variant *variant, host_life
     close(pipe_ends[1]);
 }
 
-/* A host that dies takes its chip along, whatever that is doing. */
+/* When a host dies, its chip ends, whatever it is doing. */
 static void test_chip_ends_with_its_host(void **state) {
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && strstr(sanitizers, "thread"))
-        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
+        skip(); /* thread sanitizer does not support threads after a fork */
     check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_HANG, TASK_BLOCKS, 100);
     check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_STORE, TASK_BLOCKS, 100);
     check_chip_ends_with_its_host(*state, live_in_a_call, FAIL_ERASE, TASK_BLOCKS, 100);
@@ -565,10 +566,10 @@ static void check_process_of_a_kernel_ends(const chip_variant *variant, int sign
     gbx_chip *chip = open_chip(variant, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
-    uint64_t told[OUTPUTS];
+    uint64_t reported[OUTPUTS];
     assert_ok(call_fault(chip, &output, FAIL_FORK, 0));
-    assert_ok(gbx_gm_copy_out(chip, told, output.data, sizeof told));
-    int pid = (int)told[ADDRESS_AT];
+    assert_ok(gbx_gm_copy_out(chip, reported, output.data, sizeof reported));
+    int pid = (int)reported[ADDRESS_AT];
     bool was_there = !is_gone(pid);
     if (signal_to_chip)
         kill(chip_pid(chip), signal_to_chip);
@@ -580,13 +581,13 @@ static void check_process_of_a_kernel_ends(const chip_variant *variant, int sign
     assert_true(has_ended);
 }
 
-/* A process that a kernel started does not outlive the chip, however that ends. */
+/* A process that a kernel started does not outlive the chip, however the chip ends. */
 static void test_process_of_a_kernel_ends(void **state) {
     check_process_of_a_kernel_ends(*state, 0);
     check_process_of_a_kernel_ends(*state, SIGKILL);
 }
 
-/* Again and again: what a failure leaves behind would add up. */
+/* Repeated, because leftovers of a failure would add up. */
 static void test_many_failures_leave_nothing(void **state) {
     leftovers before = count_leftovers();
     int rounds = getenv("GLASSBOX_STRESS") ? 500 : 20;
@@ -604,7 +605,7 @@ static void test_many_failures_leave_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_store),
-        cmocka_unit_test(test_address_of_no_memory),
+        cmocka_unit_test(test_invalid_address),
         cmocka_unit_test(test_bus_error),
         cmocka_unit_test(test_division_by_zero),
         cmocka_unit_test(test_illegal_instruction),
@@ -617,7 +618,7 @@ int main(void) {
         cmocka_unit_test(test_hang_after_erasing_memory),
         cmocka_unit_test(test_kernel_that_closes_descriptors),
         cmocka_unit_test(test_hang_is_found_by_the_watchdog),
-        cmocka_unit_test(test_slow_kernel_is_no_hang),
+        cmocka_unit_test(test_slow_kernel_is_not_a_hang),
         cmocka_unit_test(test_kernel_that_exits),
         cmocka_unit_test(test_kernel_that_kills),
         cmocka_unit_test(test_fault_on_a_thread_of_a_kernel),

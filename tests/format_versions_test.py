@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Dumps of other versions: those of fixtures/format, which older ones wrote, and such as a newer one may write.
+"""Dumps of other versions: those in fixtures/format, from older versions, and those that a newer version may write.
 
 usage: format_versions_test.py GLASSBOX SOURCE_ROOT
 
-What old dumps hold is computed here from what their scene does; what newer ones hold comes from dump_encoder.py.
+The contents of old dumps are computed here from their scene; those of newer ones come from dump_encoder.py.
 """
 import hashlib
 import json
@@ -62,7 +62,7 @@ NAMES = {0: ("scale", ("x", "y", "factor")), 1: ("scale", ("x", "y", "factor")),
          3: ("tally", ("marks", "counts", "weight", "deed"))}
 ALL = ledger()
 WITHOUT_LAST = {key: value for key, value in ledger(2).items() if key != (3, 1, 1)}
-# What each dump holds: values, what the head says, and how many bytes of a tensor were kept.
+# What each dump holds: values, members of the head, and how many bytes of a tensor were kept.
 HELD = {
     "a2a3sim_tensormap": (ALL, {"platform": "a2a3sim", "runtime": "tensormap_and_ringbuffer", "complete": True}, 128),
     "a5sim_tensormap": (ALL, {"platform": "a5sim", "runtime": "tensormap_and_ringbuffer", "complete": True}, 128),
@@ -112,7 +112,7 @@ def test_view(name, directory):
     payload = (directory / "tensor_dump" / "tensor_dump.bin").read_bytes()
     for entry, value in zip(entries, values.values()):
         check_entry(name, entry, value, kept, payload)
-    if kept == 128:  # what is computed from the bytes, and not copied from the journal
+    if kept == 128:  # computed from the bytes, not copied from the journal
         entries = run_json("view", directory, "--stats")["tensors"]
         tensors = sum(value.ndim > 0 for value in values.values())
         check(f"{name}: statistics of all", sum("stats" in entry for entry in entries), tensors)
@@ -129,7 +129,7 @@ def test_python(name, directory):
     dump = reader.open(directory)
     check(f"{name}: Python and view", dump.to_dicts(), run_json("view", directory)["tensors"])
     check(f"{name}: no record is newer", dump.newer_records, 0)
-    check(f"{name}: it tells no executions", dump.executions, [])
+    check(f"{name}: has no executions", dump.executions, [])
     for entry, value in zip(dump, values.values()):
         if entry.is_scalar or kept == 128:
             check(f"{name}: Python: {entry!r}", entry.array().tolist(), value.tolist())
@@ -258,7 +258,7 @@ def fill(dump):
 
 
 class Later(Dump):
-    """Written by a version that has a longer header, more fields in every record, and records of its own in between."""
+    """A dump of a version with a longer header, more fields in every record, and new records in between."""
 
     header = HEADER[:12] + struct.pack("<I", 128) + b"\xff" * (128 - 16)
 
@@ -275,7 +275,7 @@ class Later(Dump):
         return super().write(records_per_block)
 
     def manifest(self):
-        """With members that are not known, at the end of each object."""
+        """With unknown members at the end of each object."""
         manifest = super().manifest()
         for entry in manifest["tensors"]:
             entry |= {"energy_nj": 17, "lanes": [1, 2]}
@@ -289,7 +289,7 @@ def skipped_sentence(directory, count):
 
 
 def without_newer(manifest):
-    """What a version that does not know those members says."""
+    """The manifest without those members."""
     known = {key: value for key, value in manifest.items() if key not in ("total_moves", "moves")}
     known["tensors"] = [{key: value for key, value in entry.items() if key not in ("energy_nj", "lanes")}
                         for entry in manifest["tensors"]]
@@ -366,7 +366,7 @@ def test_one_unknown(root):
     check("one unknown record: recover changes nothing", tree(dump.directory), before)
     check("one unknown record: Python", reader.open(dump.directory).newer_records, 1)
 
-    # Killed: the block of the end is torn off. The journal keeps what it has, and the manifest is not made poorer.
+    # Killed: the last block is torn off. The journal keeps its records, and the manifest loses nothing.
     path = dump.inner / "tensor_dump.rec"
     path.write_bytes(dump.journal() + b"torn")
     result = glassbox("recover", dump.directory)
@@ -415,18 +415,18 @@ def test_refused(root):
         dump.write()
         (dump.inner / "tensor_dump.json").write_text(json.dumps(dump.manifest()))
         refused_by_all(root, dump, "needs a newer glassbox", f"type {kind}", ["verify"])
-    dump = Dump(root / "dtype60", KERNELS)  # not announced, and in a block that has its checksum
+    dump = Dump(root / "dtype60", KERNELS)  # not announced, and in a block with a valid checksum
     dump.task(0, (None, 7, None))
     dump.records.append(record(6, dtype=60, body=bytes(8)))
     dump.end()
     dump.write()
-    refused_by_all(root, dump, "its dtype is unknown; the block has its checksum", "dtype 60")
+    refused_by_all(root, dump, "its dtype is unknown; the checksum of the block matches", "dtype 60")
     document = run_json("verify", dump.directory, code=1)
     check("dtype 60: verify", (document["can_be_recovered"], "its dtype is unknown" in document["bad"][0]["what"]), (False, True))
 
 
 def test_poorer(root):
-    """Damage amid a journal whose manifest is whole: what the manifest has stays, and can be read."""
+    """A journal with damage in the middle and an intact manifest: the manifest stays, and can be read."""
     dump = fill(Dump(root / "poorer", KERNELS)).write(6)
     text = json.dumps(dump.manifest())
     (dump.inner / "tensor_dump.json").write_text(text)

@@ -1,6 +1,6 @@
 /*
- * Graphs that are wrong, on every platform, in a process and in a thread, on every runtime: each is
- * refused with the sentence that names the task, whatever is in flight, and the chip runs on.
+ * Wrong graphs, on every platform, in a process and in a thread, on every runtime: each is refused
+ * with a message that names the task, whatever is in flight, and the chip stays usable.
  */
 #include "graph_support.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* Modes that a case makes sense on. */
+/* The modes that a case applies to. */
 enum {
     H = 1 << HOST_MODE,
     A = 1 << CONCURRENT_MODE | 1 << SEQUENTIAL_MODE,
@@ -19,14 +19,14 @@ enum {
     ALL = H | A | T
 };
 
-/* In texts @ stands for the number of tasks before the one that is wrong, @+n for n more. */
+/* In texts, @ stands for the number of tasks before the wrong one, @+n for n more. */
 typedef struct wrong_graph {
     const char *entry;
     uint64_t variant;
     uint64_t count;
     int modes;
     const char *text;
-    const char *more; /* a second part of the sentence; may be NULL */
+    const char *more; /* a second part of the message; may be NULL */
 } wrong_graph;
 
 #define STEP_AT "task @ (kernel step.c)"
@@ -134,7 +134,7 @@ static const wrong_graph wrong_graphs[] = {
      "--gm"},
 };
 
-/* The text with numbers in it. */
+/* The text with its numbers filled in. */
 static const char *numbered(const char *text, uint64_t before, char *out, size_t bytes) {
     size_t at = 0;
     for (; text && *text && at + 24 < bytes; ++text) {
@@ -154,7 +154,7 @@ static const char *numbered(const char *text, uint64_t before, char *out, size_t
     return out;
 }
 
-/* The run ended long before it could have been taken for a hang. */
+/* The run ended long before the hang timeout. */
 static void assert_no_watchdog(const graph_run *run, int64_t start_ns) {
     assert_true(gbx_clock_ns() - start_ns < run->config.timeout_ms / 2 * GBX_NS_PER_MS);
 }
@@ -191,16 +191,16 @@ static void test_task_amid_others_is_wrong(void **state) {
     check_all_wrong(*state, 3);
 }
 
-/* The run ends, and ends with the sentence, while thousands are under way. */
+/* The run ends with the message while thousands of tasks are in flight. */
 static void test_wrong_after_thousands(void **state) {
     check_all_wrong(*state, is_thread_sanitized() ? 500 : 2000);
 }
 
-/* Every call that a runtime does not have, by name. */
+/* Every call that some runtime does not have, by name. */
 static void test_calls_that_are_not_there(void **state) {
     static const struct {
         uint64_t call;
-        int modes; /* that do not have it */
+        int modes; /* runtimes without it */
         const char *name;
     } calls[] = {
         {CALL_DEVICE_MALLOC, T, "gbx_device_malloc"},
@@ -234,7 +234,7 @@ static void test_calls_that_are_not_there(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Memory that the host has not got is a failure of its own code. */
+/* Lack of host memory has its own code. */
 static void test_host_memory_is_out(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
     graph_run run = graph_of(HOST_MODE, "bad_memory", 5, HUGE_MALLOC, 0);
@@ -244,7 +244,7 @@ static void test_host_memory_is_out(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Kernels that wait for each other finish what they have begun. */
+/* Kernels that wait for each other finish even if the orchestration fails. */
 static void test_error_beside_a_mix(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
     int rounds = getenv("GLASSBOX_STRESS") ? 500 : 5;
@@ -264,7 +264,7 @@ static void test_error_beside_a_mix(void **state) {
 
 /* --- windows and heaps that are too small --- */
 
-/* The number that a sentence names after a text. */
+/* The number that follows a text in a message. */
 static uint64_t number_after(const char *message, const char *text) {
     const char *at = strstr(message, text);
     assert_non_null(at);
@@ -282,7 +282,7 @@ static void assert_scope_is_right(const graph_run *run) {
     assert_prelude_is_done(run);
 }
 
-/* Runs with too little, then with what the sentence says, then with one less. */
+/* Runs with too little, then with the number that the message asks for, then with one less. */
 static void check_window(gbx_chip *chip, uint64_t before, uint32_t window, uint64_t count) {
     graph_run run = graph_of(TENSORMAP_MODE, "scope_of_outputs", before, 4, count);
     int64_t start_ns = gbx_clock_ns();
@@ -301,7 +301,7 @@ static void check_window(gbx_chip *chip, uint64_t before, uint32_t window, uint6
     run.config.window = (uint32_t)enough;
     assert_ok(run_graph(chip, &run));
     assert_scope_is_right(&run);
-    /* All but the last of the scope are kept: fewer than those cannot do. */
+    /* All tasks of the scope but the last are kept: fewer slots are too few. */
     assert_in_range(enough, count, count + 1);
 }
 
@@ -333,7 +333,7 @@ static void test_heap_too_small_for_a_scope(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Tasks of many tensors fill other rings than the window: the number still will do. */
+/* Tasks with many tensors fill other rings than the window: the number is still enough. */
 static void test_window_for_tasks_of_many_tensors(void **state) {
     enum { COUNT = 600 };
     gbx_chip *chip = open_graph_chip(*state, 0);
@@ -342,7 +342,7 @@ static void test_window_for_tasks_of_many_tensors(void **state) {
     gbx_status status = run_graph(chip, &run);
     assert_int_equal(gbx_status_code(status), GBX_BAD_GRAPH);
     uint64_t enough = number_after(gbx_status_message(status), "run with --window ");
-    assert_fails(status, GBX_BAD_GRAPH, "(kernel tell.c): no room in the window of 700 tasks");
+    assert_fails(status, GBX_BAD_GRAPH, "(kernel wide.c): no room in the window of 700 tasks");
     assert_in_range(enough, 701, 31 * COUNT);
     run = graph_of(TENSORMAP_MODE, "scope_of_many_tensors", 0, 0, COUNT);
     run.config.window = (uint32_t)enough;
@@ -351,7 +351,7 @@ static void test_window_for_tasks_of_many_tensors(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Each scope gives all of the heap back, wherever in the ring it ended. */
+/* Each scope returns all of its heap, wherever in the ring it ended. */
 static void test_one_output_may_fill_the_heap(void **state) {
     enum { HEAP_CELLS = 2048 };
     gbx_chip *chip = open_graph_chip(*state, 0);
@@ -365,7 +365,7 @@ static void test_one_output_may_fill_the_heap(void **state) {
     gbx_chip_close(chip);
 }
 
-/* --- orchestrations that cannot be had --- */
+/* --- orchestrations that cannot be loaded --- */
 
 static int return_0(gbx_orchestration *orchestration, const gbx_run_args *run) {
     (void)orchestration;
@@ -411,9 +411,9 @@ static void test_orchestrations_that_cannot_be_had(void **state) {
     gbx_chip_close(chip);
 }
 
-/* --- graphs that are right --- */
+/* --- correct graphs --- */
 
-/* By source, which is compiled for it. */
+/* From source, which the run compiles. */
 static void test_orchestration_by_source(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
     char path[4096];
@@ -451,7 +451,7 @@ static void test_empty_graph(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Marks without a dump are nothing that a graph sees. */
+/* Marks without a dump do not affect a graph. */
 static void test_marks_without_a_dump(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
@@ -463,7 +463,7 @@ static void test_marks_without_a_dump(void **state) {
     gbx_chip_close(chip);
 }
 
-/* All cores of the chip at once, time and again, amid plain tasks. */
+/* All cores of the chip at once, repeatedly, between plain tasks. */
 static void test_mixes_that_meet(void **state) {
     gbx_chip *chip = open_graph_chip(*state, 0);
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
@@ -481,19 +481,19 @@ static void test_mixes_that_meet(void **state) {
     gbx_chip_close(chip);
 }
 
-/* More than 2^17 tasks: nothing of the host's table is of a fixed size. */
+/* More than 2^17 tasks: the host's tables have no fixed size. */
 static void test_two_hundred_thousand_tasks(void **state) {
     uint64_t count = is_thread_sanitized() ? 20000 : 200000;
     gbx_chip *chip = open_graph_chip(*state, UINT64_C(1) << 30);
     graph_run run = graph_of(HOST_MODE, "many_independent", 0, 0, count);
     assert_ok(run_graph(chip, &run));
     assert_int_equal(run.result.tasks, count);
-    run.before = count; /* the same steps as those */
+    run.before = count; /* its tasks are those of a prelude */
     assert_prelude_is_done(&run);
     gbx_chip_close(chip);
 }
 
-/* A window of a few tasks carries any number of them. */
+/* A window of a few tasks is enough for any number of tasks. */
 static void test_back_pressure(void **state) {
     static const uint32_t windows[] = {1, 2, 3, 4, 64};
     gbx_chip *chip = open_graph_chip(*state, 0);
@@ -555,7 +555,7 @@ static void test_hazards_are_ordered(void **state) {
     gbx_chip_close(chip);
 }
 
-/* Two tasks side by side meet; two with a cell in common do not. */
+/* Two tasks with separate views meet; two with a common cell do not. */
 static void test_disjoint_views_run_at_once(void **state) {
     cpu_set_t usable;
     assert_int_equal(sched_getaffinity(0, sizeof usable, &usable), 0);
@@ -570,7 +570,7 @@ static void test_disjoint_views_run_at_once(void **state) {
     run = graph_of(TENSORMAP_MODE, "disjoint_views", 0, 1, 50);
     memset(run.cells, 0, sizeof run.cells);
     assert_ok(run_graph(chip, &run));
-    assert_int_equal(run.cells[1], 2 + 1); /* the first waited in vain, the second counted it up */
+    assert_int_equal(run.cells[1], 2 + 1); /* the first waited in vain, then the second ran */
     gbx_chip_close(chip);
 }
 

@@ -1,7 +1,7 @@
 /*
- * Failures of the device amid a graph, on every runtime: kernels and orchestrations that crash,
- * hang and end their thread are named, memory can still be read, the host runs again at once and
- * nothing stays behind. Of chips in a process.
+ * Failures of the device during a graph, on every runtime: the message names kernels and
+ * orchestrations that crash, hang or end their thread, memory can still be read, the host runs
+ * again at once and nothing is left behind. Only chips in a process.
  */
 #include "graph_support.h"
 
@@ -15,7 +15,7 @@ enum { BEFORE = 300, AFTER = 300, MARK = 0x6d61726b };
 
 typedef struct failing {
     gbx_chip *chip;
-    uint64_t marked; /* memory of the test's own */
+    uint64_t marked; /* the test's own memory */
     size_t files;
     size_t mappings;
 } failing;
@@ -28,7 +28,7 @@ static failing begin_failing(const chip_variant *variant) {
     return it;
 }
 
-/* The chip is over, its memory is not; another one runs, beside it and after it. */
+/* The chip has ended, its memory remains; other chips run, beside it and after it. */
 static void end_failing(const chip_variant *variant, failing *it) {
     uint64_t mark = 0;
     assert_ok(gbx_gm_copy_out(it->chip, &mark, it->marked, sizeof mark));
@@ -48,7 +48,7 @@ static void end_failing(const chip_variant *variant, failing *it) {
     assert_false(has_children());
 }
 
-/* Runs it on a chip of its own; with `hung` until that is named as what hangs. */
+/* Runs it on its own chip; if `hung` is given, repeats until the message names it. */
 static gbx_status run_failing(const chip_variant *variant, const graph_run *run, const char *hung,
                               failing *out_it) {
     for (int i = 0;; ++i) {
@@ -64,7 +64,7 @@ static gbx_status run_failing(const chip_variant *variant, const graph_run *run,
     }
 }
 
-/* A kernel that fails in its way, as task BEFORE of a graph, in each mode. */
+/* A kernel that fails in the given way, as task BEFORE of a graph, in each mode. */
 static void check_kernel(const chip_variant *variant, uint64_t way, gbx_code code,
                          const char *how) {
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
@@ -74,7 +74,7 @@ static void check_kernel(const chip_variant *variant, uint64_t way, gbx_code cod
         gbx_status status = run_failing(variant, &run, hung, &it);
         const char *on_core = strstr(gbx_status_message(status), " on core ");
         assert_non_null(on_core);
-        /* A vector core of the 4 blocks, and by the same name. */
+        /* A vector core of the 4 blocks, with its name. */
         unsigned core = (unsigned)strtoul(on_core + strlen(" on core "), NULL, 10);
         char place[128];
         assert_in_range(core, 0, 11);
@@ -102,7 +102,7 @@ static void test_kernel_that_ends_its_thread(void **state) {
     check_kernel(*state, FAIL_THREAD_EXIT, GBX_DEVICE_FAULT, "pthread_exit");
 }
 
-/* All that runs ends with the process: which of them it was, the chip cannot tell. */
+/* All kernels end with the process: the chip cannot know which one ended it. */
 static void test_kernel_that_ends_the_chip(void **state) {
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
         failing it = begin_failing(*state);
@@ -114,8 +114,8 @@ static void test_kernel_that_ends_the_chip(void **state) {
     }
 }
 
-/* Three kernels that wait for a fourth which is not there: one of them is named, the others
- * counted. */
+/* Three kernels wait for a fourth that does not exist: the message names one and counts the
+ * others. */
 static void test_mix_that_waits_for_ever(void **state) {
     for (int mode = 0; mode < GRAPH_MODES; ++mode) {
         failing it;
@@ -150,7 +150,7 @@ static void test_orchestration_that_never_ends(void **state) {
 
 static void test_orchestration_that_ends_its_thread(void **state) {
     check_orchestration(*state, ORCHESTRATION_THREAD_EXIT, GBX_DEVICE_FAULT,
-                        "ended the thread it ran on (pthread_exit)");
+                        "ended its thread: pthread_exit; it must return instead");
 }
 
 int main(void) {

@@ -1,6 +1,7 @@
 /*
- * Memory of the heap ring is used again only when the last reader of what lay there is done, not
- * when its writer is. Functions of this program are kernels and orchestration: chips in a thread.
+ * Memory of the heap ring is reused only after the last reader of its contents is done, not after
+ * the writer is. Kernels and orchestration are functions of this program, so the chips run in a
+ * thread.
  */
 #include <glassbox/runtime.h>
 
@@ -31,7 +32,7 @@ static gbx_tensor submit_fill(gbx_orchestration *o, float value) {
     return tensor;
 }
 
-/* The reader is still asleep when the scopes after it come round to the memory that it reads. */
+/* The reader still sleeps when later scopes need the memory that it reads. */
 static int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
     int reuse_count = 0;
     gbx_scope_begin(o);
@@ -46,7 +47,7 @@ static int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
         reuse_count += submit_fill(o, 2.0f).data == first.data;
         gbx_scope_end(o);
     }
-    return reuse_count > 0 ? 0 : 1; /* else nothing was shown */
+    return reuse_count > 0 ? 0 : 1; /* else the test proves nothing */
 }
 
 static void check_heap_of(gbx_chip *chip, uint64_t heap_bytes) {

@@ -3,8 +3,8 @@
 
 usage: help_test.py GLASSBOX ROOT
 
-Pages and completions are those of the build. Every example is run. Completion is tried in interactive shells: bash and,
-where it is installed, zsh.
+Pages and completions come from the build. Every example is run. Completion is tried in interactive shells: bash and,
+if it is installed, zsh.
 """
 import json
 import os
@@ -22,9 +22,9 @@ import terminals
 
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 LOCALE = {"LC_ALL", "LC_CTYPE", "LANG"}  # read by the C library
-LONGEST = 600  # seconds that anything may take, on a machine that is busy
+LONGEST = 600  # the most seconds that anything may take, even on a busy machine
 
-# What is typed, and the whole line after one tab; each in a directory with the paths of make_places.
+# What is typed, and the complete line after one tab, in a directory with the paths of make_places.
 LINES = [
     ("glassbox pl", "glassbox platforms "),
     ("glassbox help vi", "glassbox help view "),
@@ -64,7 +64,7 @@ LINES = [
     ("glassbox nonsense --j", "glassbox nonsense --j"),
 ]
 
-# The result of a tab goes to a file, and the line to another when ^Xw asks for it.
+# A tab writes its result to a file; ^Xw writes the line to another.
 BASH_SETUP = r"""
 bind 'set bell-style none'; bind 'set enable-bracketed-paste off'
 source "$COMPLETIONS/glassbox.bash"
@@ -78,7 +78,7 @@ ZSH_SETUP = r"""
 fpath=("$COMPLETIONS" $fpath); autoload -Uz compinit; compinit -u -D
 unsetopt beep; unset zle_bracketed_paste; zstyle ':completion:*' menu no
 compadd() {
-    if [[ ${(j: :)@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi # changes arrays alone
+    if [[ ${(j: :)@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi # only changes arrays
     local -a found
     builtin compadd -O found "$@"
     print -rl -- $found >>"$RESULTS/offered"
@@ -197,7 +197,7 @@ def check_pages(place, summaries):
 
 
 def check_environment(place, pages):
-    """The variables that the sources read are those that the page names."""
+    """The page names exactly the variables that the sources read."""
     read = set()
     for source in (place.root / "src").rglob("*.c"):
         if not source.name.endswith("_test.c"):
@@ -213,7 +213,7 @@ def example_lines(text):
 
 
 def check_examples(place, commands, pages):
-    """Runs each once; those of glassbox run come last, since they change which dump is the latest."""
+    """Runs each once; glassbox run comes last, because it changes which dump is the latest."""
     lines = set()
     for command in ["", *commands]:
         text = place.help(command) if command else place.run("help").stdout

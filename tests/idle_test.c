@@ -1,4 +1,4 @@
-/* 24 blocks that have nothing to do sleep: not one of their threads runs. */
+/* 24 idle blocks sleep: none of their threads runs. */
 #include "chip_support.h"
 
 #include <dirent.h>
@@ -10,18 +10,18 @@ enum { ADD = 1 };
 
 enum { MOST_THREADS = 3 * GBX_MAX_BLOCKS + 16, MOST_SECONDS = 300 };
 
-/* Thread sanitizer has a thread of its own in the chip, which wakes ten times a second. */
+/* Thread sanitizer adds a thread to the chip, which wakes ten times a second. */
 #ifdef __SANITIZE_THREAD__
 enum { THREADS_OF_SANITIZER = 1 };
 #else
 enum { THREADS_OF_SANITIZER = 0 };
 #endif
 
-/* What the kernel tells of one thread. */
+/* What the kernel reports about one thread. */
 typedef struct thread_status {
     int id;
     bool sleeps;
-    long switches; /* a thread that wakes, or is taken off its CPU, counts one up */
+    long switches; /* grows by one when a thread wakes or is taken off its CPU */
 } thread_status;
 
 static thread_status read_status(int pid, int id) {
@@ -88,7 +88,7 @@ static void test_idle_chip_sleeps(void **state) {
     thread_status threads[MOST_THREADS];
     assert_true(read_threads(chip_pid(chip), threads) >= 3 * GBX_MAX_BLOCKS + 3);
     int seconds = 0;
-    /* How soon the last one sleeps is the machine's matter, that it does is the chip's. */
+    /* When the last thread falls asleep depends on the machine; it must fall asleep eventually. */
     while (threads_that_ran(chip_pid(chip)) > THREADS_OF_SANITIZER)
         assert_true(++seconds < MOST_SECONDS);
     gbx_chip_close(chip);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Installs into an empty prefix, moves it, and uses what is there as a user would: pkg-config with the
+"""Installs into an empty prefix, moves it, and uses it as a user would: pkg-config with the
 shared and the static library, the CMake package, the command, the man pages, the completions, the Python package, and
 every command that README.md and DOCUMENTS show.
 
@@ -30,7 +30,7 @@ EXPECTED = [
     "share/glassbox/python/glassbox/__init__.py",
 ]
 
-# Their console blocks are run, and must print what they show.
+# Documents whose console blocks are run, and must print what they show.
 DOCUMENTS = ("docs/embedding.md", "docs/export.md", "docs/scenes.md", "docs/tensor-dump.md", "docs/tour.md", "docs/view.md")
 
 # Completes one line as bash would, with the installed file.
@@ -71,7 +71,7 @@ def code_blocks(text, language):
 
 
 def write_files(text, directory):
-    """Writes the files that a document shows: those that begin with a comment that names them."""
+    """Writes the files that a document shows and that begin with a comment with their name."""
     for block in code_blocks(text, "c") + code_blocks(text, "python"):
         name = re.match(r"(?:/\*|#) (\S+\.(?:c|py))\b", block)
         if name:
@@ -98,7 +98,7 @@ def session(text):
 
 
 def check_session(name, steps, directory, environment):
-    """Runs the commands one after the other; each prints what the document says. Returns how many there are."""
+    """Runs the commands in order and compares what they print with the document; returns their number."""
     if not steps:
         sys.exit(f"{name}: has no commands")
     for command, expected in steps:
@@ -109,7 +109,7 @@ def check_session(name, steps, directory, environment):
 
 
 def matches(printed, expected):
-    """Equal but for times, rates and last digits, which documents show as of one machine."""
+    """Whether they are equal except for times, rates and last digits, which depend on the machine."""
 
     def shorten(number):
         value = float(number.group())
@@ -128,7 +128,7 @@ def matches(printed, expected):
 
 
 def check_pages(prefix, overview, environment):
-    """Each command has a page that man shows without a complaint; returns how many pages there are."""
+    """Each command has a page that man shows without a warning; returns the number of pages."""
     commands = re.findall(r"^  (\w+)  ", overview, re.MULTILINE)
     names = ["glassbox"] + [f"glassbox-{command}" for command in commands if command != "help"]
     for name in names:
@@ -152,7 +152,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
         run(["cmake", "--install", build, "--prefix", directory / "first"])
-        shutil.move(directory / "first", directory / "prefix")  # nothing may remember the old place
+        shutil.move(directory / "first", directory / "prefix")  # nothing may depend on the old place
         prefix = directory / "prefix"
         library = next(prefix.glob("lib/**/libglassbox.so")).parent
         missing = [name for name in EXPECTED if not (prefix / name).exists()]
@@ -186,7 +186,7 @@ def main():
         (work / "CMakeLists.txt").write_text(CMAKE_PROJECT)
         run(["cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={prefix}"], cwd=work, env=environment)
         run(["cmake", "--build", "out"], cwd=work, env=environment)
-        # A static library cannot know that its prefix was moved: such programs are told.
+        # A static library cannot know that its prefix was moved: the environment names the chip.
         chip = {"GLASSBOX_CHIP": str(prefix / "libexec/glassbox/glassbox-chip")}
         for program, extra in (("tour_static", chip), ("out/by_shared", {}), ("out/by_static", chip)):
             printed = run([work / program], cwd=work, env={**environment, **extra})

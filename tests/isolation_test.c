@@ -1,7 +1,7 @@
 /*
- * What the host shares with the chip and what not. A child of this program follows a device
- * pointer: on a2a3sim it reads the value, on a5sim it faults, because the host has no mapping
- * there.
+ * What the host shares with the chip, and what it does not. A child of this program follows a
+ * device pointer: on a2a3sim it reads the value, on a5sim it faults, because the host has no
+ * mapping there.
  */
 #include "chip_support.h"
 
@@ -17,11 +17,11 @@
 
 enum { VALUE = 97 };
 
-/* Follows the pointer in a child; gives its wait status. */
+/* Follows the pointer in a child; returns its wait status. */
 static int follow(uint64_t address) {
     pid_t pid = fork();
     if (pid == 0) {
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would make an exit of it */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn the signal into an exit */
         _exit(*(const volatile unsigned char *)(uintptr_t)address);
     }
     int status = 0;
@@ -55,9 +55,9 @@ static void test_host_follows_a_device_pointer(void **state) {
     assert_true(WIFSIGNALED(status));
 }
 
-/* The chip gets its end of the link and nothing else that the host has open. */
+/* The chip inherits its end of the link and no other open descriptor. */
 static void test_chip_inherits_nothing(void **state) {
-    int leaked = dup2(STDERR_FILENO, 200); /* without close-on-exec, as careless hosts have them */
+    int leaked = dup2(STDERR_FILENO, 200); /* without close-on-exec, as in careless hosts */
     gbx_chip *chip = open_chip(*state, 1);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/200", chip_pid(chip));
@@ -68,7 +68,7 @@ static void test_chip_inherits_nothing(void **state) {
     gbx_chip_close(chip);
 }
 
-/* A host that blocks and ignores signals does not hand that on to the chip's kernels. */
+/* The chip's kernels do not inherit blocked or ignored signals from the host. */
 static void test_chip_starts_with_clean_signals(void **state) {
     sigset_t blocked;
     sigset_t previous;
@@ -90,7 +90,7 @@ static void test_chip_starts_with_clean_signals(void **state) {
     gbx_chip_close(chip);
 }
 
-/* A host without standard streams: nothing that is printed goes into the link or the memory. */
+/* A host without standard streams: printed text reaches neither the link nor the memory. */
 static void test_host_without_standard_streams(void **state) {
     int saved[3];
     for (int fd = 0; fd < 3; ++fd) {
@@ -120,7 +120,7 @@ static void test_host_without_standard_streams(void **state) {
     assert_string_equal(text, "streams");
 }
 
-/* How long closing a chip takes of which a fork has a copy of the link. */
+/* How long it takes to close a chip while a forked process holds a copy of the link. */
 static int64_t close_beside_a_fork(const chip_variant *variant) {
     gbx_chip *chip = open_chip(variant, 1);
     pid_t child = fork();
@@ -135,8 +135,8 @@ static int64_t close_beside_a_fork(const chip_variant *variant) {
     return took_ns;
 }
 
-/* A host that has forked still ends its chip when it closes it, and when it dies. A chip that has
- * to be killed takes five seconds each time; one that ends by itself may, on a busy machine. */
+/* A host that has forked still ends its chip when it closes it, and when it dies. Killing a chip
+ * always takes five seconds; a chip that ends by itself takes as long only on a busy machine. */
 static void test_fork_does_not_keep_a_chip(void **state) {
     bool is_quick = false;
     for (int i = 0; i < 20 && !is_quick; ++i)

@@ -97,7 +97,7 @@ static void test_wrong_descriptions(void **state) {
     gbx_chip_close(chip);
 }
 
-/* A source is its own origin; the object is that of the cache. */
+/* The origin of a source is the source itself; the object is in the cache. */
 static void test_paths_of_sources_and_objects(void **state) {
     (void)state;
     char source[4096];
@@ -122,7 +122,7 @@ static void test_paths_of_sources_and_objects(void **state) {
     gbx_chip_close(chip);
 }
 
-/* What did not load is not there, and its number is free. */
+/* A kernel that did not load is not registered, and its number stays free. */
 static void test_a_kernel_that_does_not_load_leaves_nothing(void **state) {
     (void)state;
     char source[4096];

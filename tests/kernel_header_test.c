@@ -1,4 +1,4 @@
-/* The inline functions of <glassbox/kernel.h>, against the library's own conversions. */
+/* The inline functions of <glassbox/kernel.h>, compared with the library's conversions. */
 #include "chip_support.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void check_decode(gbx_dtype dtype, float (*decode)(uint16_t)) {
     }
 }
 
-/* Every float32 around each code, and a walk over all the others. */
+/* Every float32 around each code, and samples of all others. */
 static void check_encode(gbx_dtype dtype, uint16_t (*encode)(float)) {
     uint32_t step = getenv("GLASSBOX_STRESS") ? 1 : 997;
     uint64_t checked = 0;

@@ -1,5 +1,4 @@
-/* Registering kernels: from source, from a shared object, as a function; and all that can be wrong.
- */
+/* Registering kernels from source, from a shared object and as a function; and every error. */
 #include "chip_support.h"
 
 #include <limits.h>
@@ -56,7 +55,7 @@ static void test_function_pointer(void **state) {
     gbx_chip_close(chip);
 }
 
-/* A ready .so, named by a relative path without a slash, is loaded and not changed. */
+/* An existing .so, given as a relative path without a slash, is loaded and not changed. */
 static void test_shared_object(void **state) {
     char source[4096];
     char directory[] = "/tmp/glassbox-test-XXXXXX";
@@ -107,14 +106,15 @@ static void check_own_names(const chip_variant *variant, const char *compile_fla
     gbx_chip_close(chip);
 }
 
-/* libm is there, a kernel's own select() is its own, hidden visibility does not hide the entry. */
+/* libm is available, a kernel may define its own select(), and hidden visibility does not hide the
+ * entry. */
 static void test_kernel_with_libm_and_names_of_libc(void **state) {
     check_own_names(*state, NULL);
     check_own_names(*state, "-O0 -fsemantic-interposition");
     check_own_names(*state, "-fvisibility=hidden");
 }
 
-/* After each refusal the chip is as good as before. */
+/* The chip stays usable after each refusal. */
 static void test_bad_kernels_say_why(void **state) {
     gbx_chip *chip = open_chip(*state, 1);
     char path[4096];
@@ -127,7 +127,7 @@ static void test_bad_kernels_say_why(void **state) {
                  "void kernel_entry(const uint64_t *args)");
     kernel = test_kernel(KERNEL, GBX_CORE_AIV, "undefined_symbol.c", path);
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "undefined symbol",
-                 "function_that_nobody_defines");
+                 "function_without_definition");
     kernel = test_kernel(KERNEL, GBX_CORE_AIV, "nowhere.c", path);
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_NOT_FOUND, "nowhere.c", "No such file");
     kernel = test_kernel(KERNEL, GBX_CORE_AIV, "add.c", path);
@@ -137,7 +137,7 @@ static void test_bad_kernels_say_why(void **state) {
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "add.c", "invalid ELF header");
     kernel.shared_object = "/nonexistent/kernel.so";
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_NOT_FOUND, "/nonexistent/kernel.so");
-    /* A program is no shared object: the loader says so. */
+    /* A program is not a shared object: the loader says so. */
     kernel.shared_object = "/proc/self/exe";
     assert_fails(gbx_kernel_register(chip, &kernel), GBX_BAD_KERNEL, "registering kernel add.c");
     register_kernel(chip, KERNEL, GBX_CORE_AIV, "add.c");
@@ -172,7 +172,7 @@ static void test_bad_registrations_say_why(void **state) {
     gbx_chip_close(chip);
 }
 
-/* The most kernels there can be, all of one file: the last works like the first. */
+/* The maximum number of kernels, all from one file: the last works like the first. */
 static void test_as_many_kernels_as_fit(void **state) {
     gbx_chip *chip = open_chip(*state, 1);
     char source[4096];
@@ -189,7 +189,7 @@ static void test_as_many_kernels_as_fit(void **state) {
     free(compiled);
 }
 
-/* Without a chip program, or with a wrong one, opening says so. */
+/* Opening reports a missing or wrong chip program. */
 static void test_wrong_chip_program(void **state) {
     const chip_variant *variant = *state;
     if (variant->device == GBX_DEVICE_THREAD)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The check of layers passes on this tree and its objects, and finds what is planted in a small one.
+"""The check of layers passes on this tree and its objects, and finds errors planted in a small tree.
 
 usage: layers_test.py CHECK_LAYERS SOURCE_ROOT BUILD
 """
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-# File, its text, and what the check must say of it (None: nothing).
+# File, its text, and what the check must say about it (None: nothing).
 PLANTED = [
     ("src/base/ring.h", '#include "base/log.h"', None),
     ("src/base/log.h", "", None),
@@ -81,7 +81,7 @@ def run(check, *arguments):
 
 
 def wrong_lines(checked, expectations):
-    """What a run of the check says of the planted files, against what it must say."""
+    """Compares what the check says about the planted files with what it must say."""
     lines = {line.split(":")[0]: line for line in checked.stdout.splitlines()}
     if checked.returncode != 1:
         yield f"exit code {checked.returncode}"
@@ -98,7 +98,7 @@ def plant(root, files):
 
 
 def plant_objects(root):
-    """Objects as CMake puts them; one is left over from a file that is gone."""
+    """Objects where CMake puts them; one is left over from a removed file."""
     plant(root, [(name, text or "void gbx_chip_open(void); void gbx_old(void) { gbx_chip_open(); }", expected)
                  for name, text, expected in LINKED])
     (root / "include/glassbox").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""How a run ended, read from the journal's END record and written to it, by docs/format.md and struct alone."""
+"""How a run ended, read from the journal's END record and written to it, only with docs/format.md and struct."""
 import struct
 
 from dump_encoder import block
@@ -34,13 +34,13 @@ class End:
         self.text_end = END_FIXED + (text_bytes + 7) // 8 * 8
 
     def outcome(self):
-        """The fields; None where the record ends with its text."""
+        """The fields; None if the record ends with its text."""
         if len(self.end) < self.text_end + struct.calcsize(LAYOUT):
             return None
         return dict(zip(FIELDS, struct.unpack_from(LAYOUT, self.end, self.text_end)))
 
     def write(self, outcome):
-        """The same journal with another outcome, or with None."""
+        """Replaces the outcome; None removes it."""
         tail = struct.pack(LAYOUT, *(outcome[name] for name in FIELDS)) if outcome else b""
         end = bytearray(self.end[: self.text_end] + tail)
         struct.pack_into("<I", end, 8, len(end) // 8)

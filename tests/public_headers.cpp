@@ -1,4 +1,4 @@
-// Every public header compiles as C++ and its functions link from there.
+// Every public header compiles as C++, and its functions link.
 #include "all_public_headers.h"
 
 #include <cstdio>

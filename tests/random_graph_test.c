@@ -1,6 +1,7 @@
 /*
- * Thousands of random graphs on all three runtimes, each against a plain model: the tasks one after
- * the other, in the order of submission, on arrays of this test. GLASSBOX_SEED reruns one graph.
+ * Thousands of random graphs on all three runtimes, each compared with a plain model: the tasks one
+ * after the other, in the order of submission, on arrays of this test. GLASSBOX_SEED reruns one
+ * graph.
  */
 #include "chip_support.h"
 
@@ -25,16 +26,16 @@ enum {
 
 static const uint32_t buffer_bytes[RANDOM_BUFFERS] = {512, 768, 256, 1024};
 
-/* All bytes of a graph in one space: the buffers, then the new outputs. */
+/* All bytes of a graph in one range: the buffers, then the new outputs. */
 enum { BUFFERS_END = 512 + 768 + 256 + 1024 };
 enum { SPACE_BYTES = BUFFERS_END + MAX_NEW_OUTPUTS * NEW_OUTPUT_BYTES };
 
-/* A graph, and where its bytes lie in the model. */
+/* A graph, and where its bytes are in the model. */
 typedef struct graph {
     uint64_t seed;
     random_plan plan;
     random_edge edges[MAX_EDGES];
-    uint32_t places[RANDOM_MAX_TASKS][RANDOM_MAX_ARGS]; /* of the whole tensor, in the space */
+    uint32_t places[RANDOM_MAX_TASKS][RANDOM_MAX_ARGS]; /* of the complete tensor, in that range */
     uint32_t new_count;
     uint32_t window;
     uint64_t dispatch_count;
@@ -81,7 +82,7 @@ static gbx_tensor line_view(int64_t count) {
     return view;
 }
 
-/* A tile of the buffer as a matrix, as it is or transposed. */
+/* A tile of the buffer as a matrix, transposed or not. */
 static gbx_tensor tile_view(int64_t count) {
     gbx_tensor view = {.ndims = 2};
     int64_t columns = INT64_C(4) << below(3);
@@ -100,7 +101,7 @@ static gbx_tensor tile_view(int64_t count) {
     return one_in(3) ? gbx_view_transpose(&view, 0, 1) : view;
 }
 
-/* Windows that slide over each other; elements come several times. */
+/* Overlapping windows; elements occur several times. */
 static gbx_tensor sliding_view(int64_t count) {
     gbx_tensor view = {.ndims = 2};
     int64_t width = 2 + below(6), step = below(3), windows = 2 + below(5);
@@ -131,7 +132,7 @@ static gbx_tensor random_view(uint32_t bytes, bool is_written) {
     return view;
 }
 
-/* --- the model: what a view touches, by an odometer over its indices --- */
+/* --- the model: what a view touches, by counting through its indices --- */
 
 typedef struct walk {
     const gbx_tensor *view;
@@ -210,7 +211,7 @@ static void add_all(task_set *set, const task_set *other) {
         set->words[i] |= other->words[i];
 }
 
-/* Calls `touch` for each byte of the arguments that read, or of those that write. */
+/* Calls `touch` for each byte that the task reads, or for each that it writes. */
 static void over_bytes(graph *g, uint32_t number, bool is_write,
                        void (*touch)(uint32_t byte, uint32_t task, task_set *set), task_set *set) {
     const random_task *task = &g->plan.tasks[number];
@@ -249,7 +250,7 @@ static void note_write(uint32_t byte, uint32_t task, task_set *set) {
 
 static task_set reached[RANDOM_MAX_TASKS]; /* all tasks before each */
 
-/* Nearest predecessors first: one that another one waits for need not be waited for. */
+/* Nearest predecessors first: those that they wait for need no edge. */
 static void add_edges_to(graph *g, uint32_t task, const task_set *inputs, bool is_reduced) {
     reached[task] = (task_set){{0}};
     for (uint32_t from = task; from-- > 0;) {
@@ -279,7 +280,7 @@ static void find_edges(graph *g) {
 
 /* --- random graphs --- */
 
-/* Scopes while a graph is made up: outputs stay readable while theirs is open. */
+/* Open scopes while a graph is made: outputs can be read while their scope is open. */
 typedef struct scopes {
     uint32_t depth;
     uint32_t first_output[8]; /* of `outputs`, by depth */
@@ -361,7 +362,7 @@ static void note_overlap(uint32_t byte, uint32_t task, task_set *set) {
     is_overlapping |= touched[byte] > 1;
 }
 
-/* Whether a byte that the task writes is one that it touches by another argument too. */
+/* Whether the task writes a byte that it also touches through another argument. */
 static bool overlaps_itself(graph *g, uint32_t number) {
     is_overlapping = false;
     memset(touched, 0, BUFFERS_END + g->new_count * NEW_OUTPUT_BYTES);
@@ -371,7 +372,7 @@ static bool overlaps_itself(graph *g, uint32_t number) {
     return is_overlapping;
 }
 
-/* Several dispatches write at the same time: only where no two arguments meet. */
+/* Several dispatches write at the same time: only if no two arguments overlap. */
 static void choose_kernels(graph *g, uint32_t number) {
     static const uint8_t mixes[] = {3, 5, 6, 7};
     random_task *task = &g->plan.tasks[number];
@@ -495,7 +496,7 @@ static void check_bytes(const graph *g, const uint8_t *bytes, const char *runtim
     }
 }
 
-/* Compiled once: a run would ask the compiler each time whether the source has changed. */
+/* Compiled once: each run would check again whether the source has changed. */
 static char *orchestration_path;
 
 static void compile_orchestration(void) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox replay with other kernels, and whose code it runs: a kernel in the place of one, and code of a dump unasked.
+"""glassbox replay with other kernels, and whose code it runs: a replaced kernel, and code inside a dump.
 
 usage: replay_kernels_test.py GLASSBOX EXAMPLES
 """
@@ -65,7 +65,7 @@ def check_swap():
 
 
 def check_unknown(scene, fixed):
-    """Of the old kernel nothing is known where the dump does not have what it left."""
+    """Nothing is known about the old kernel if the dump does not have its outputs."""
     dump = record(scene, "unknown", "--dump-tensor=hybrid", "--dump-filter", "role=input")
     for kernel, judgement, wrong in ((fixed, "right", 0), (scene / "twice.c", "wrong", 2)):
         document = replay(dump, 0, "--kernel", kernel, code=int(wrong > 0))
@@ -73,7 +73,7 @@ def check_unknown(scene, fixed):
 
 
 def check_poison_expected():
-    """A reference that gives the bits of a poison is still what is expected."""
+    """A reference may compute the bits of a poison: they are still the expected value."""
     one = "for (int i = 0; i < n; ++i) y[i] = x[i];"
     scene = make_scene("poison", ["twice"], {"twice": one}, twice={"reference": "reference/twice.c"})
     (scene / "reference" / "twice.c").write_text(KERNEL % (one + "\n    *(uint32_t *)&y[7] = 0x5a5a5a5au;"))
@@ -90,8 +90,8 @@ def check_swap_files(dump, scene):
     check_in("bad kernel: what the compiler said", "nothing_of_this_name", done.stderr)
     check_in("no file", "No such file", refuse(dump, 0, "--kernel", root / "none.c"))
     bad.write_text("int entry;\n")
-    told = refuse(dump, 0, "--kernel", bad)
-    check("no entry", (told.startswith(f"glassbox replay: --kernel {bad}: "), told.endswith("it has no kernel_entry\n")), (True, True))
+    sentence = refuse(dump, 0, "--kernel", bad)
+    check("no entry", (sentence.startswith(f"glassbox replay: --kernel {bad}: "), sentence.endswith("it has no kernel_entry\n")), (True, True))
     check_in("no kernel", "NAME=FILE", refuse(dump, 0, "--kernel", f"other={scene / 'twice.c'}"))
     made = root / "made.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header_folder()}", "-o", made, scene / "reference" / "twice.c"], check=True)
@@ -102,7 +102,7 @@ def check_swap_files(dump, scene):
 
 
 def check_foreign_scene(dump, scene, made):
-    """References of a scene are code, too: those that everybody can write are not run; a group may write them."""
+    """References are code too: they do not run if everybody can write them; a group may."""
     for path in (scene / "scene.json", scene, scene / "reference", scene / "reference" / "twice.c"):
         mode = path.stat().st_mode & 0o777
         path.chmod(mode | 0o002)
@@ -119,22 +119,22 @@ def check_foreign_scene(dump, scene, made):
 
 
 def check_linked_scene(dump, scene, made):
-    """A directory of everybody's whose scene.json is a link to this user's: its references are those of everybody."""
+    """A scene.json in a directory that everybody can write, linked to this user's: its references do not run."""
     folder = root / "linked"
     shutil.copytree(scene / "reference", folder / "reference")
     (folder / "scene.json").symlink_to(scene / "scene.json")
     folder.chmod(0o777)
     copy = root / "of-linked"
     shutil.copytree(dump, copy)
-    told = json.loads((copy / "run.json").read_text())
-    (copy / "run.json").write_text(json.dumps({**told, "scene_path": str(folder)}))
+    run = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps({**run, "scene_path": str(folder)}))
     check("linked scene", replay(copy, 0, "--kernel", made, code=1)["judgement"], "not_judged")
     folder.chmod(0o755)
     check("linked scene of this user", replay(copy, 0, "--kernel", made)["judgement"], "fixed")
 
 
 def header_folder():
-    """The folder with glassbox/kernel.h that the cache has."""
+    """The folder in the cache that has glassbox/kernel.h."""
     cache = pathlib.Path(ENVIRONMENT.get("GLASSBOX_CACHE") or pathlib.Path.home() / ".cache" / "glassbox")
     return next((cache / "include").iterdir())
 
@@ -147,7 +147,7 @@ def cache(name):
 
 
 def check_trust():
-    """Kept kernels run where the same bytes are this user's own, or with --trust; else nothing runs."""
+    """Kept kernels run if this user owns the same bytes, or with --trust; else nothing runs."""
     own, other = cache("cache"), cache("other-cache")
     marked = dict(BODIES, twice=f'FILE *f = fopen("{root}/ran", "a"); if (f) fclose(f); ' + BODIES["twice"],
                   half=BODIES["half"])
@@ -202,7 +202,7 @@ def check_trust():
 
 
 def check_lost(dump, attempt):
-    """The copy of a kernel is gone: its source gives what ran, or nothing runs."""
+    """The copy of a kernel is gone: its source compiles to the same code, or nothing runs."""
     copy = root / "lost"
     shutil.copytree(dump, copy)
     (kernel,) = (k for k in json.loads((copy / "run.json").read_text())["kernels"] if k["name"] == "twice")
@@ -212,9 +212,9 @@ def check_lost(dump, attempt):
     text = source.read_text()
     source.write_text(text.replace("2 * x", "4 * x"))
     for options in ((), ("--trust",)):
-        told = attempt(f"copy lost, source changed {options}", False, copy, *options)
+        refusal = attempt(f"copy lost, source changed {options}", False, copy, *options)
         for part in (kernel["object"], "no longer compiles to the same code: source, compiler or cache path changed", "--kernel twice=FILE"):
-            check_in("copy lost, source changed", part, told)
+            check_in("copy lost, source changed", part, refusal)
     source.write_text(text)
 
 
@@ -228,7 +228,7 @@ def with_run_json(dump, name, change):
 
 
 def check_hostile(dump, attempt):
-    """What run.json says is not believed."""
+    """run.json is not trusted."""
     def inside(kernel, copy):
         target = copy / "kernels" / "own.c"
         target.write_text(KERNEL % BODIES["twice"])

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox replay --save and --gdb: the saved program needs nothing of glassbox, and gdb stops where it should.
+"""glassbox replay --save and --gdb: the saved program does not need glassbox, and gdb stops where it should.
 
 usage: replay_save_test.py GLASSBOX EXAMPLES
 """
@@ -84,7 +84,7 @@ def save(dump, task, name, *options):
 
 
 def make(folder, *options, code=0):
-    # What compares needs no optimizer: kernels have flags of their own.
+    # The comparison needs no optimizer: kernels have their own flags.
     done = subprocess.run(["make", "-C", folder, "run", "CFLAGS=-O0 -Wall -Wextra", *options], capture_output=True, text=True, env=BARE, timeout=600)
     check(f"make -C {folder} {options}: exit code ({done.stderr}{done.stdout if done.returncode != code else ''})", done.returncode, code)
     check(f"make -C {folder}: no warnings", "warning" in done.stderr, False)
@@ -116,7 +116,7 @@ def make_scene(name, kernel=KERNEL, **more):
 
 
 def payloads(dump, task):
-    """{name of the file in data/: bytes}, from the manifest alone."""
+    """{name of the file in data/: bytes}, only from the manifest."""
     document = json.loads((dump / "tensor_dump" / "tensor_dump.json").read_text())
     data = (dump / "tensor_dump" / "tensor_dump.bin").read_bytes()
     return {f"{e['arg_index']:02}_{e['arg_name']}_{e['stage'].split('_')[0]}.bin": data[e["bin_offset"]:e["bin_offset"] + e["bin_size"]]
@@ -127,7 +127,7 @@ def payloads(dump, task):
 
 
 def check_odd():
-    """Strides, halves of bytes, an inout and a scalar; moved elsewhere, and with bytes that are not right."""
+    """Strides, halves of bytes, an inout and a scalar; the folder is moved, and some bytes are wrong."""
     dump = record(make_scene("odd"), "odd-dump")
     folder, _ = save(dump, 0, "odd")
     wanted = payloads(dump, 0)
@@ -164,7 +164,7 @@ def check_odd():
 
 
 def check_quoted(dump):
-    """The line that is shown has no controls, and names the folder in a shell."""
+    """The line has no control characters, and a shell reads it as the folder."""
     for name in ("it's \\x41", "a\x1b[31m\n'b", "turned \u202e"):
         text = glassbox("replay", dump, "--task", 0, "--save", root / name).stdout
         word = re.fullmatch("task 0, kernel odd: saved as a program; make -C (.*) run\n", text).group(1)
@@ -175,7 +175,7 @@ def check_quoted(dump):
 
 def check_wrong_data(folder, wanted):
     """One element of each output is wrong, then an input: each is named."""
-    for name, place, told in (("02_y_after.bin", 4 * 13, "argument 2 y: differs in 1 of 24 elements, first in element 13\n"),
+    for name, place, sentence in (("02_y_after.bin", 4 * 13, "argument 2 y: differs in 1 of 24 elements, first in element 13\n"),
                               ("03_r_after.bin", 4, "argument 3 r: differs in 1 of 15 elements, first in element 8\n"),
                               ("04_t_after.bin", 2 * 8 + 1, "argument 4 t: differs in 1 of 9 elements, first in element 8\n"),
                               ("00_x_before.bin", 4 * 6 + 2, "argument 2 y: differs in 1 of 24 elements, first in element 6\n")):
@@ -183,7 +183,7 @@ def check_wrong_data(folder, wanted):
         data[place] ^= 0x10
         (folder / "data" / name).write_bytes(data)
         text = make(folder, code=2)
-        check_in(f"wrong {name}", told, text)
+        check_in(f"wrong {name}", sentence, text)
         check_in(f"wrong {name}", "task 0: differs\n", text)
         (folder / "data" / name).write_bytes(wanted[name])
     (folder / "data" / "00_x_before.bin").write_bytes(b"")
@@ -207,7 +207,7 @@ def check_examples():
 
 
 def check_objects():
-    """A source that is not whole is saved as what it was compiled to."""
+    """A source with missing parts is saved as the object it was compiled to."""
     outside = root / "outside"
     outside.mkdir()
     (outside / "far.h").write_text("#define FACTOR 2.0f\n")
@@ -221,7 +221,7 @@ def check_objects():
 
 
 def check_endless():
-    """A source that includes what has no end is saved as an object: a preprocessor does not get all memory."""
+    """A source that includes an endless file is saved as an object: the preprocessor does not use up memory."""
     dump = root / "far-dump"
     kept = dump / json.loads((dump / "run.json").read_text())["kernels"][0]["source"]
     kept.write_text('#define ALL "/dev/zero"\n#include ALL\n')
@@ -267,7 +267,7 @@ def check_refused():
 
 
 def check_full_disk():
-    """From any call on: it is told in one line, the exit code is that of a disk, and nothing is left behind."""
+    """The disk fails at any call: one line, the exit code of a disk error, and nothing is left behind."""
     library, count = build_disk(root), root / "calls"
 
     def save_with(deed, first):
@@ -282,7 +282,7 @@ def check_full_disk():
     for first in range(1, calls + 1):
         done = save_with("full", first)
         what = f"full from call {first} of {calls} on"
-        # That the directory cannot be made at all is a wrong place, as any.
+        # If the directory cannot be made at all, the place is wrong.
         check(f"{what}: exit code ({done.stderr})", done.returncode, 2 if first == 1 else 4)
         check_in(what, ": No space left on device", done.stderr)
         check(f"{what}: lines", (done.stdout, done.stderr.count("\n")), ("", 1))
@@ -295,7 +295,7 @@ def check_full_disk():
 def gdb(commands, *arguments, **more):
     temporary = root / "temporary"
     temporary.mkdir(exist_ok=True)
-    # Leaks cannot be looked for in a process that is traced.
+    # The leak check does not work in a traced process.
     sanitizer = ":".join(filter(None, (ENVIRONMENT.get("ASAN_OPTIONS"), "detect_leaks=0")))
     environment = {**ENVIRONMENT, "TMPDIR": str(temporary), "HOME": str(temporary), "ASAN_OPTIONS": sanitizer}
     done = glassbox("replay", *arguments, "--gdb", environment=environment,

@@ -1,4 +1,4 @@
-"""What the suites of glassbox replay share: runs, planted kernels, and dumps read by json and numpy alone.
+"""What the suites of glassbox replay share: runs, planted kernels, and dumps read only by json and numpy.
 
 Arguments of a suite: GLASSBOX EXAMPLES
 """
@@ -17,7 +17,7 @@ ELEMENTS = 64
 
 root = pathlib.Path(tempfile.mkdtemp(prefix="glassbox-replay-test-"))
 
-# What cc -E says of a source is asked for by every run, and the same for all of them: examples do not change.
+# Every run preprocesses each source (cc -E) with the same result: examples do not change.
 PREPROCESSOR = """#!/bin/sh
 case " $* " in *" -E "*) ;; *) exec {compiler} "$@" ;; esac
 kept={folder}/$(echo "$*" | cksum | tr ' ' _)
@@ -27,7 +27,7 @@ exec cat $kept
 
 
 def with_kept_preprocessor():
-    """An environment whose cc does what cc does, but preprocesses a source once."""
+    """An environment whose cc preprocesses each source only once."""
     name = ENVIRONMENT.get("CC") or "cc"
     folder = root / "compiler"
     folder.mkdir()
@@ -53,7 +53,7 @@ def record(scene, name, *options, code=0, environment=None):
 
 
 def replay(dump, task, *options, code=0, environment=ENVIRONMENT):
-    """The document of a replay; its text begins with the same verdict."""
+    """The JSON of a replay; its text begins with the same verdict."""
     done = glassbox("replay", dump, "--task", task, "--json", *options, environment=environment)
     check(f"replay {dump} {task} {options}: exit code and stderr", (done.returncode, done.stderr), (code, ""))
     return json.loads(done.stdout) if done.stdout else {}
@@ -66,7 +66,7 @@ def replay_text(dump, task, *options, code=0, environment=ENVIRONMENT):
 
 
 def refuse(dump, task, *options, code=2, environment=ENVIRONMENT):
-    """The one sentence of a replay that is not possible."""
+    """The error sentence of a replay that is refused."""
     done = glassbox("replay", dump, "--task", task, *options, environment=environment)
     check(f"replay {dump} {task} {options}: exit code and stdout ({done.stderr})", (done.returncode, done.stdout), (code, ""))
     check(f"replay {dump} {task} {options}: one sentence: {done.stderr!r}",
@@ -106,7 +106,7 @@ def floats(dump, entry):
 
 
 def patched(dump, name, entry, data):
-    """A copy of a dump with other bytes in the place of an entry's payload."""
+    """A copy of a dump in which an entry's payload is replaced."""
     copy = root / name
     shutil.copytree(dump, copy)
     with open(copy / "tensor_dump" / "tensor_dump.bin", "r+b") as file:
@@ -153,7 +153,7 @@ int orchestrate(gbx_orchestration *o, const gbx_run_args *run) {
 
 
 def shared(name, text):
-    """A source of several scenes, which is compiled once."""
+    """A source that several scenes share: it is compiled once."""
     path = root / "shared" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -161,7 +161,7 @@ def shared(name, text):
 
 
 def make_scene(name, kernels, bodies=None, orchestration=None, **more):
-    """One task a kernel, each with an input x and an output y of its own."""
+    """One task for each kernel, each with its own input x and output y."""
     folder = root / "scenes" / name
     (folder / "reference").mkdir(parents=True)
     args, sources = [], {}
@@ -182,11 +182,11 @@ def make_scene(name, kernels, bodies=None, orchestration=None, **more):
     return folder
 
 
-def words(dump, told, task):
-    """Raw bits of what a task read and left."""
-    before, after = entries_of(told, task, "before_dispatch")[0], entries_of(told, task, "after_completion")[1]
+def words(dump, listed, task):
+    """The raw bits that a task read and left."""
+    before, after = entries_of(listed, task, "before_dispatch")[0], entries_of(listed, task, "after_completion")[1]
     return floats(dump, before), floats(dump, after)
 
 
-def x_of(dump, told, task):
-    return floats(dump, entries_of(told, task, "before_dispatch")[0])
+def x_of(dump, listed, task):
+    return floats(dump, entries_of(listed, task, "before_dispatch")[0])

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""glassbox replay: every task of every example bit for bit, and what is planted is named.
+"""glassbox replay: every task of every example bit for bit, and planted bugs are named.
 
 usage: replay_test.py GLASSBOX EXAMPLES
 
-What a replay finds is compared with what numpy makes of the payload in the dump.
+Results are compared with what numpy computes from the payload in the dump.
 """
 import concurrent.futures
 import itertools
@@ -29,9 +29,9 @@ SCENES = ["bgemm", "broken_softmax", "dump_tensor_example", "mix_spmd", "paged_a
 def check_example(scene, platform, runtime):
     name = f"{scene}-{platform}-{runtime}"
     dump = record(EXAMPLES / scene, name, "--platform", platform, "--runtime", runtime)
-    document, told = replay(dump, "all"), manifest(dump)
+    document, listed = replay(dump, "all"), manifest(dump)
     outputs = {}
-    for entry in told["tensors"]:
+    for entry in listed["tensors"]:
         if entry["stage"] == "after_completion":
             outputs.setdefault(entry["task_seq"], []).append((entry["arg_index"], entry["numel"], True, 0))
     check(f"{name}: tasks", [task["task_seq"] for task in document["tasks"]], sorted(outputs))
@@ -41,7 +41,7 @@ def check_example(scene, platform, runtime):
         got = [(o["arg_index"], o["elements"], o["bit_exact"], o["not_written"]) for o in task["outputs"]]
         check(f"{name}: task {task['task_seq']}: outputs", got, outputs[task["task_seq"]])
         check(f"{name}: task {task['task_seq']}: strays", (task["stray_bytes"], task["is_relocated"], task["fault"]), (0, False, None))
-        kernels = next(e["kernel"] for e in told["tensors"] if e["task_seq"] == task["task_seq"])
+        kernels = next(e["kernel"] for e in listed["tensors"] if e["task_seq"] == task["task_seq"])
         check(f"{name}: task {task['task_seq']}: kernels", task["kernel"], "+".join(kernels))
     shutil.rmtree(dump)
 
@@ -57,11 +57,11 @@ def check_examples():
 
 
 def check_flipped():
-    """One bit of an output, all of it zero, one input changed: each is seen where it is."""
+    """One flipped bit of an output, an output of zeros, a changed input: each is found at its place."""
     dump = record(EXAMPLES / "vector_example", "flip", "--no-dedup")
-    told = manifest(dump)
-    out = entries_of(told, 0, "after_completion")[2]
-    x, y = (floats(dump, entries_of(told, 0, "before_dispatch")[i]) for i in (0, 1))
+    listed = manifest(dump)
+    out = entries_of(listed, 0, "after_completion")[2]
+    x, y = (floats(dump, entries_of(listed, 0, "before_dispatch")[i]) for i in (0, 1))
     right = floats(dump, out)
     check("vector_example: what add left", (x + y).tobytes(), right.tobytes())
     bits = bytearray(right.tobytes())
@@ -83,7 +83,7 @@ def check_flipped():
     check("zeros: mismatches", output["mismatches"], int((right.view(np.uint32) != 0).sum()))
     changed = x.copy()
     changed[5] += 1
-    (output,) = replay(patched(dump, "input", entries_of(told, 0, "before_dispatch")[0], changed.tobytes()), 0, code=1)["outputs"]
+    (output,) = replay(patched(dump, "input", entries_of(listed, 0, "before_dispatch")[0], changed.tobytes()), 0, code=1)["outputs"]
     check("input changed: where", (output["first_bad"], output["mismatches"]), ([0, 5], 1))
     check("input changed: what comes out", np.float32(output["replay"]), changed[5] + y[5])
     nan = right.copy()
@@ -115,8 +115,8 @@ def check_partly(dump, task):
 def check_planted():
     names = ["twice", "half", "nothing", "adds", "counts", "strays", "flaky"]
     dump = record(make_scene("planted", names), "planted", "--no-dedup")
-    told = manifest(dump)
-    x, y = words(dump, told, 0)
+    listed = manifest(dump)
+    x, y = words(dump, listed, 0)
     check("twice: what it left", y.tobytes(), (2 * x).tobytes())
     text = replay_text(dump, 0)
     check("twice: first line", text.split("\n")[0],
@@ -131,12 +131,12 @@ def check_planted():
     check_counts(dump)
     document = replay(dump, 5)
     check("strays", (document["verdict"], document["stray_argument"]), ("bit_exact", 0))
-    address = int(entries_of(told, 5, "before_dispatch")[0]["buffer_addr"], 16)
+    address = int(entries_of(listed, 5, "before_dispatch")[0]["buffer_addr"], 16)
     check("strays: the bytes that differ", (int(document["stray_address"], 16) // 4, document["stray_bytes"]),
-          ((address + 12) // 4, changed_bytes(x_of(dump, told, 5)[3], 77.0)))
+          ((address + 12) // 4, changed_bytes(x_of(dump, listed, 5)[3], 77.0)))
     check_in("strays", f" outside its outputs, the first at {hex(int(document['stray_address'], 16))}, in argument 0 x\n",
              replay_text(dump, 5))
-    check("by id", replay(dump, entries_of(told, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
+    check("by id", replay(dump, entries_of(listed, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
     check_in("no such id", "the dump has no task with this id", refuse(dump, "0x12345"))
     check_flaky(dump)
     check_narrow(dump)
@@ -155,7 +155,7 @@ def check_flaky(dump):
 
 
 def check_narrow(dump):
-    """A table keeps to the terminal, and what is cut is marked."""
+    """A table fits the terminal, and cut cells are marked."""
     head, *lines = on_terminal(40, "replay", str(dump), "--task", "0..5", NO_COLOR="1")[0].rstrip().split("\n")
     check("narrow: first line", head.strip(), "6 tasks: 3 bit exact, 1 equal where written, 1 differs, 1 writes nothing; the first that differs is task 3")
     check("narrow: widths", [line for line in lines if len(line.rstrip()) > 40], [])
@@ -168,7 +168,7 @@ def check_narrow(dump):
 
 
 def check_unchanged():
-    """What an output held before was known, and it still holds that: it may not have been written at all."""
+    """An output still holds its known earlier bytes: the kernel may not have written it."""
     both = (ORCHESTRATION % 2).replace("tensors[2 * i]", "tensors[2 * i + 1]")
     bodies = {"left": BODIES["nothing"], "some": "(void)x; for (int i = 0; i < n; i += 2) y[i] = (float)i;"}
     dump = record(make_scene("unchanged", list(bodies), bodies, shared("both.c", both)), "unchanged", "--no-dedup")
@@ -182,7 +182,7 @@ def check_unchanged():
 
 
 def check_rounding():
-    """Numbers below the normal ones stay what they are, whatever a kernel is linked with, or leaves to the next call."""
+    """Subnormal numbers survive, whatever a kernel is linked with or leaves in the control register."""
     tiny = "const volatile float factor = 1e-40f;\n    for (int i = 0; i < n; ++i)\n        y[i] = x[i] * factor;\n    "
     flush = "__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);" if os.uname().machine == "x86_64" else ""
     for name, bodies in (("rounding", {"fast": tiny, "slow": tiny}), ("leaves", {"leaves": tiny + flush})):
@@ -195,7 +195,7 @@ def check_rounding():
 
 
 def check_causes():
-    """A kernel that looks at what no dump has differs; what it may be is said, a core that is guessed included."""
+    """A kernel that reads what no dump has differs; possible reasons are listed, including a guessed core."""
     scene = make_scene("sizes", ["sizes"])
     for options, has_core_ids in (((), False), (("--dump-args",), True)):
         dump = record(scene, f"sizes{len(options)}", "--dump-tensor", *options)
@@ -213,7 +213,7 @@ def changed_bytes(old, new):
 
 
 def check_counts(dump):
-    """A static variable: the first call in a process is like the recorded one, further ones are not."""
+    """A static variable: the first call in a process matches the recorded one, later calls do not."""
     document = replay(dump, 4)
     check("counts: once", document["verdict"], "bit_exact")
     document = replay(dump, 4, "--repeat", 5, code=1)
@@ -230,11 +230,11 @@ def check_counts(dump):
 
 
 def check_faults():
-    for kernel, told, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 1 s", ("--timeout", 1))):
+    for kernel, fault, options in (("crashes", "SIGSEGV at 0x10", ()), ("hangs", "did not return within 1 s", ("--timeout", 1))):
         dump = record(make_scene(kernel, ["twice", kernel], **{kernel: {"reference": "reference/twice.c"}}), kernel, *(("--timeout", "4") if kernel == "hangs" else ()), "--dump-tensor", code=3)
         text = replay_text(dump, 1, *options, code=3)
         check_in(kernel, f"task 1, kernel {kernel}: kernel {kernel} ", text.split("\n")[0])
-        check_in(kernel, told, text.split("\n")[0])
+        check_in(kernel, fault, text.split("\n")[0])
         check_in(kernel, "; as in the recorded run: ", text.split("\n")[0])
         check(f"{kernel}: the other", replay(dump, 0)["verdict"], "bit_exact")
         fixed = root / "fixed.c"
@@ -243,7 +243,7 @@ def check_faults():
         check(f"{kernel}: fixed", [document[key] for key in ("judgement", "wrong", "did_complete")], ["fixed", 0, False])
         document = replay(dump, 1, "--kernel", root / "shared" / "half.c", code=1)
         check(f"{kernel}: half of it is written, and wrong", [document[key] for key in ("judgement", "wrong")], ["still_wrong", ELEMENTS])
-    check_crash_told()
+    check_crash_json()
     check_calmed()
     check_picky()
     dump = root / "planted"
@@ -253,8 +253,8 @@ def check_faults():
         check_in(f"--kernel {body}", "; in the recorded run it completed", replay_text(dump, 0, "--kernel", other, code=3))
 
 
-def check_crash_told():
-    """The JSON of a crash; what another task did is not taken for it; no task is kept from running by it."""
+def check_crash_json():
+    """The JSON of a crash; crashes of other tasks are not confused with it, and other tasks still run."""
     dump = root / "crashes"
     document = replay(dump, 1, code=3)
     check("crashes: fault", [document["fault"][key] for key in ("is_hang", "dispatch", "as_in_the_run", "address")], [False, 0, True, "0x0000000000000010"])
@@ -269,7 +269,7 @@ def task_id_of(dump, task):
 
 
 def check_outcomes(dump):
-    """How the run ended is in the journal as numbers, and those are what is decided by, whatever the sentence says."""
+    """The journal says in numbers how the run ended; these decide, whatever the sentence says."""
     task_id = task_id_of(dump, 1)
     outcome = End(dump).outcome()
     core = outcome.pop("core_id")
@@ -286,23 +286,23 @@ def check_outcomes(dump):
         "block_num": 0, "address": 0, "address_kind": 0, "zero": 0})
     check("planted: run.json", json.loads((root / "planted" / "run.json").read_text())["result"]["code"], None)
     check_lost_chips()
-    whole = End(dump).outcome()
+    outcome = End(dump).outcome()
     for name, changed, as_in_the_run in (
-            ("another task", {**whole, "task_id": task_id + 1}, False), ("no kernel", {**whole, "func_id": NO_KERNEL}, False),
-            ("an older version", None, None), ("a newer version", {**whole, "ending": 99, "fault": 99, "code": 99}, True)):
+            ("another task", {**outcome, "task_id": task_id + 1}, False), ("no kernel", {**outcome, "func_id": NO_KERNEL}, False),
+            ("an older version", None, None), ("a newer version", {**outcome, "ending": 99, "fault": 99, "code": 99}, True)):
         copy = root / f"crashes, {name}"
         shutil.copytree(dump, copy)
         End(copy).write(changed)
         check(f"crashes, {name}: outcome", End(copy).outcome(), changed)
         check(f"crashes, {name}: JSON", replay(copy, 1, code=3)["fault"]["as_in_the_run"], as_in_the_run)
-        check_end_told(copy, name, as_in_the_run)
+        check_end(copy, name, as_in_the_run)
         check(f"crashes, {name}: verify", glassbox("verify", copy).returncode, 0)
     (copy / "tensor_dump" / "tensor_dump.rec").unlink()
-    check_end_told(copy, "the manifest alone", None)
+    check_end(copy, "only the manifest", None)
 
 
 def check_lost_chips():
-    """The chip's process is gone: what it ran is known from its memory."""
+    """The chip's process is gone: its memory shows what it ran."""
     bodies = {"exits": BODIES["ends"], "killed": "(void)x; (void)y; (void)n; raise(9);"}
     for kernel, signal in (("exits", 0), ("killed", 9)):
         scene = make_scene(f"{kernel} chip", [kernel], {kernel: bodies[kernel]})
@@ -316,7 +316,7 @@ def check_lost_chips():
         check(f"{kernel}: run.json", json.loads((dump / "run.json").read_text())["result"]["code"], "device lost")
 
 
-def check_end_told(dump, name, as_in_the_run):
+def check_end(dump, name, as_in_the_run):
     text = replay_text(dump, 1, code=3).split("\n")[0]
     check_in(f"crashes, {name}", "; as in the recorded run: " if as_in_the_run else "; in the recorded run it did not complete: ", text)
     check(f"crashes, {name}: what is not known", text.endswith(" (the dump does not record whether that was this task)"), as_in_the_run is None)
@@ -346,18 +346,18 @@ def check_picky():
              replay_text(dump, 0, code=3))
 
 
-def check_manifest_alone():
-    """Another tool's dump has no journal, and may not tell addresses."""
+def check_manifest_only():
+    """Another tool's dump has no journal, and may have no addresses."""
     dump = root / "manifest"
     shutil.copytree(root / "flip", dump)
     (dump / "tensor_dump" / "tensor_dump.rec").unlink()
     document = replay(dump, "all")
-    check("manifest alone: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", False)] * 5)
+    check("manifest only: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", False)] * 5)
     path = dump / "tensor_dump" / "tensor_dump.json"
-    told = json.loads(path.read_text())
-    for entry in told["tensors"]:
+    listed = json.loads(path.read_text())
+    for entry in listed["tensors"]:
         entry.pop("buffer_addr", None)
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(listed))
     document = replay(dump, "all")
     check("no addresses: verdicts", [(t["verdict"], t["is_relocated"]) for t in document["tasks"]], [("bit_exact", True)] * 5)
     (dump / "run.json").unlink()
@@ -365,7 +365,7 @@ def check_manifest_alone():
     add = EXAMPLES / "vector_example" / "kernels" / "add.c"
     check("no run.json, a kernel", [o["mismatches"] for o in replay(dump, 0, "--kernel", add)["outputs"]], [0])
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
-    check_in("blocks that are not told", "does not record which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
+    check_in("unknown blocks", "does not record which cores and how many blocks ran it", refuse(fixture, 0, "--kernel", add))
 
 
 # --- what is missing ---
@@ -398,11 +398,11 @@ def check_damaged():
     shutil.copytree(root / "dispatches", copy)
     (copy / "tensor_dump" / "tensor_dump.rec").unlink()
     path = copy / "tensor_dump" / "tensor_dump.json"
-    told = json.loads(path.read_text())
-    changed = next(e for e in told["tensors"] if (e["role"], e["stage"]) == ("inout", "after_completion"))
+    listed = json.loads(path.read_text())
+    changed = next(e for e in listed["tensors"] if (e["role"], e["stage"]) == ("inout", "after_completion"))
     changed["buffer_addr"] = hex(int(changed["buffer_addr"], 16) + 512)
-    path.write_text(json.dumps(told))
-    task, tasks = changed["task_seq"], sorted({e["task_seq"] for e in told["tensors"]})
+    path.write_text(json.dumps(listed))
+    task, tasks = changed["task_seq"], sorted({e["task_seq"] for e in listed["tensors"]})
     document = replay(copy, "all", code=2)
     check("damaged: verdicts", [(t["task_seq"], t["verdict"]) for t in document["tasks"]],
           [(i, "not_replayed" if i == task else "bit_exact") for i in tasks])
@@ -414,13 +414,13 @@ def check_damaged():
 
 
 def check_some_missing():
-    """Some outputs are in the dump: nothing is said of the others."""
+    """Only some outputs are in the dump: the others are not compared."""
     dump = record(EXAMPLES / "broken_softmax", "cut-output")
     (dump / "tensor_dump" / "tensor_dump.rec").unlink()
     path = dump / "tensor_dump" / "tensor_dump.json"
-    told = json.loads(path.read_text())
-    entries_of(told, 29, "after_completion")[1].update(truncated=True, bin_size=16)
-    path.write_text(json.dumps(told))
+    listed = json.loads(path.read_text())
+    entries_of(listed, 29, "after_completion")[1].update(truncated=True, bin_size=16)
+    path.write_text(json.dumps(listed))
     document = replay(dump, 29)
     check("cut: outputs", [(o["is_compared"], o["bit_exact"], o["mismatches"]) for o in document["outputs"]],
           [(False, False, None), (True, True, 0), (True, True, 0)])
@@ -492,4 +492,4 @@ def check_options():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_examples, check_flipped, check_planted, check_unchanged, check_rounding, check_causes, check_faults,
-                       check_missing, check_manifest_alone, check_dispatches, check_options))
+                       check_missing, check_manifest_only, check_dispatches, check_options))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Dumps of glassbox run on small scenes: places, options, selection, failures; values against numpy.
+"""Dumps of glassbox run on small scenes: places, options, selection, failures; values compared with numpy.
 
 usage: run_dump_test.py GLASSBOX
 """
@@ -83,7 +83,7 @@ def test_dumps():
     check("dump stderr", err, "")
     out, err = run(directory, "--dump-tensor", "-o", str(root / "text"), code=2)
     check_in("a dump is not written over", str(root / "text"), err)
-    check("a dump that was there is none of this run", out, "default  failed\n")
+    check("an existing dump is not reported as this run's", out, "default  failed\n")
     _, payload = dump_of(root / "text")
     check("the dump that was there", payload["x", "before_dispatch"], x.tobytes())
     climbing = make("climbing", changed((["kernels", 0, "name"], "../../up/add")))
@@ -95,7 +95,7 @@ def test_dumps():
 
 
 def test_dump_options():
-    """Those that change how much is kept, by what is in the dump and what the line says."""
+    """Options that change how much is kept: checks the dump and the printed line."""
     same = ORCHESTRATION.replace("gbx_submit_task(o, gbx_aiv(0), &args);",
                                  "for (int i = 0; i < 3; ++i) gbx_submit_task(o, gbx_aiv(0), &args);")
     directory = make("same", files={"orchestration.c": same})
@@ -106,8 +106,8 @@ def test_dump_options():
         check(f"{name}: stderr", err, "")
         return re.sub(r"; waited .*", "", out.splitlines()[-1]).replace(f"dump  {root / name}: ", "")
 
-    check("args alone", line("args_alone", "--dump-args"), "3 dispatches")
-    check("args alone: files", sorted(p.name for p in (root / "args_alone/tensor_dump").glob("*.json")),
+    check("only args", line("only_args", "--dump-args"), "3 dispatches")
+    check("only args: files", sorted(p.name for p in (root / "only_args/tensor_dump").glob("*.json")),
            ["args_dump.json", "kernel_args_dump.json"])
     check("both", line("both", "--dump-args", "--dump-tensor=stats"), "9 entries, 0 bytes, 3 dispatches")
     check("stored once", line("once", "--dump-tensor"), "9 entries, 768 bytes (256 bytes stored)")
@@ -124,7 +124,7 @@ def test_dump_options():
 
 
 def test_small_payloads_after_large_ones():
-    """Large ones, duplicates, then small ones: they are written in different ways, beside each other."""
+    """Large tensors, duplicates, then small ones: each kind is written in a different way, at the same time."""
     more = ORCHESTRATION.replace("    return 0;", """    gbx_submit_task(o, gbx_aiv(0), &args);
     for (int64_t first = 0; first < 24; first += 8) {
         gbx_tensor in = gbx_view_slice(&run->tensors[0], 0, first, 8);
@@ -227,7 +227,7 @@ def test_dumps_that_fail():
     check("crash", (case["status"], case["dump"]), ("failed", str(where)))
     check("crash: in flight", case["dump_totals"]["in_flight"], 1)
     check("crash: input", dump_of(where)[1]["x", "before_dispatch"], inputs_of().tobytes())
-    # A file that may not grow: the run is done and compared, the dump is not whole.
+    # A file that may not grow: the run ends and is compared, the dump is incomplete.
     many = ORCHESTRATION.replace("gbx_submit_task(o, gbx_aiv(0), &args);",
                                  "for (int i = 0; i < 12; ++i) gbx_submit_task(o, gbx_aiv(0), &args);")
     shape = [2 << 20]
@@ -236,7 +236,7 @@ def test_dumps_that_fail():
     arguments = ["--dump-tensor", "--no-dedup", "--gm", "96M", "--dump-arena", "1M", "-o", str(where)]
     out, err = run(make("full_scene", scene, {"orchestration.c": many}), *arguments, code=4, limit_bytes=96 << 20)
     check_in("lost: compared", " ok\n", out)
-    check_in("lost: told", "LOST", out)
+    check_in("lost: printed", "LOST", out)
     check_in("lost: what the disk said", "File too large", err.splitlines()[0])
     check_in("lost: one sentence", "glassbox run: case default: ", err.splitlines()[1])
     manifest, _ = dump_of(where)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What glassbox run refuses, each by its sentence: broken scenes, options that are wrong or mean nothing.
+"""What glassbox run refuses, each with its sentence: broken scenes, and wrong or useless options.
 
 usage: run_refused_test.py GLASSBOX
 """

@@ -64,8 +64,8 @@ TEMPORARY.mkdir()
 
 
 def make(name, scene=SCENE, files=None):
-    """A scene's directory, until the next is made; `files` are written over those of the usual one. All of them are the
-    same directory by other names, so that a source that does not change is compiled once."""
+    """A scene's directory, valid until the next is made; `files` replace those of the usual scene. All scenes are the
+    same directory under different names: an unchanged source is compiled once."""
     directory, link = root / "scene", root / name
     shutil.rmtree(directory, ignore_errors=True)
     link.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def make(name, scene=SCENE, files=None):
 
 
 def run(directory, *arguments, code=0, environment=None, cwd=None, limit_bytes=None):
-    """`limit_bytes`: no file may grow beyond that, as if the disk were full."""
+    """`limit_bytes`: no file may grow larger, as if the disk were full."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
@@ -101,7 +101,7 @@ def run_json(directory, *arguments, **options):
 
 
 def changed(*changes):
-    """The usual scene with (path, value) set; a value of None takes the member away."""
+    """The usual scene with (path, value) set; a value of None removes the member."""
     scene = copy.deepcopy(SCENE)
     for path, value in changes:
         at = scene

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox run on small scenes of its own: results, fills, goldens, exit codes.
+"""glassbox run on small scenes: results, fills, goldens, exit codes.
 
 usage: run_test.py GLASSBOX
 """
@@ -18,7 +18,7 @@ class Hash128(ctypes.Structure):
 
 
 def hash_of(array):
-    """XXH3-128 of an array's bytes as xxh128sum prints it, by the library itself."""
+    """XXH3-128 of an array's bytes as xxh128sum prints it, from the library itself."""
     xxhash = ctypes.CDLL("libxxhash.so.0")
     xxhash.XXH3_128bits.restype = Hash128
     raw = np.ascontiguousarray(array).tobytes()
@@ -66,7 +66,7 @@ def test_differences():
     check("lines", [l for l in out.splitlines() if l.startswith(" ")], [line, line])
     check("rounds", [l.split("  ")[1] for l in out.splitlines() if "DIFFERS" in l], ["round 1 of 2", "round 2 of 2"])
     check("stderr", err, "")
-    # Nothing written: what outputs were poisoned with is neither golden nor what the last round left.
+    # Nothing written: the poison in outputs is neither the golden nor the result of the last round.
     silent = changed((["cases"], {"good": {}, "bad": {}}))
     cases = run_json(make("silent", silent, {"kernels/add.c": FILL % ""}), "--rounds", "2", code=1)["cases"]
     check("silent", [(c["name"], c["round"], c["status"], c["outputs"][0]["mismatches"], c["outputs"][0]["max_abs"])
@@ -101,7 +101,7 @@ def test_cases_and_rounds():
 
 
 def to_bfloat16(values):
-    """The nearest bfloat16, ties to even: truncated, and one step further where that is nearer."""
+    """The nearest bfloat16, ties to even: truncated, and one step up if that is nearer."""
     down = (values.view(np.uint64) >> np.uint64(45)) << np.uint64(45)
     up = down + (np.uint64(1) << np.uint64(45))
     below, above = np.abs(values - down.view(np.float64)), np.abs(up.view(np.float64) - values)
@@ -175,7 +175,7 @@ def test_golden_python():
     python("fortran", body + "return {'y': np.asfortranarray(args['x'] + args['addend'])}\n", 0)
     check_in("printed", "hello", python("prints", body + "print('hello'); return {'y': args['x'] + 1.5}\n", 0))
     lines = python("raises", body + "raise ValueError('too bad')\n").splitlines()
-    check("raises: the steps of the golden alone", [line.split("/")[-1] for line in lines if "File" in line],
+    check("raises: only the steps of the golden", [line.split("/")[-1] for line in lines if "File" in line],
           ['golden.py", line 3, in expected'])
     check("raises", lines[-1], "ValueError: too bad")
     check_in("no output", 'golden.py: expected() returned no output "y"', python("missing", body + "return {}\n"))

@@ -11,7 +11,7 @@ END = b"\0the end of what was printed\0"
 
 
 def are_there():
-    """Whether one can be opened; says so where not, for tests to leave out what needs one."""
+    """Whether a terminal can be opened; prints a line if not, and tests leave out what needs one."""
     try:
         for descriptor in pty.openpty():
             os.close(descriptor)
@@ -22,10 +22,10 @@ def are_there():
 
 
 def run(columns, arguments, environment=None):
-    """What reaches a terminal of so many columns, and the exit code.
+    """What reaches a terminal of this many columns, and the exit code.
 
-    This side keeps the terminal open and marks the end itself: a read that meets the moment in which the last writer
-    closes may fail before all that was written has been handed over.
+    This side keeps the terminal open and marks the end itself: a read just when the last writer closes may fail before
+    it has returned everything that was written.
     """
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))

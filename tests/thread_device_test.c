@@ -1,4 +1,4 @@
-/* A chip inside this process: what it cannot isolate it says, and leaves usable. */
+/* A chip inside this process: it reports what it cannot isolate, and the host stays usable. */
 #include "chip_support.h"
 
 #include <dirent.h>
@@ -54,7 +54,7 @@ static void add_function(gbx_chip *chip, uint32_t func_id, const char *name,
     assert_ok(gbx_kernel_register(chip, &kernel));
 }
 
-/* Until it is the kernel that is named, which may not have begun when a machine stands still. */
+/* Repeats until the message names the kernel; on a stalled machine it may not have begun. */
 static gbx_status call_hanging(uint32_t threads, gbx_dump_level level, gbx_chip **out_chip) {
     gbx_call call = call_of(WAIT, GBX_CORE_AIV, 1, NULL, 0);
     for (int i = 0;; ++i) {
@@ -76,7 +76,7 @@ static gbx_status call_hanging(uint32_t threads, gbx_dump_level level, gbx_chip 
     }
 }
 
-/* The thread of a kernel that hangs cannot be ended; the host goes on without it. */
+/* The thread of a hung kernel cannot be ended; the host continues without it. */
 static void test_hang_is_reported_and_outlived(void **state) {
     (void)state;
     gbx_chip *chip;
@@ -88,7 +88,7 @@ static void test_hang_is_reported_and_outlived(void **state) {
     await_end_of_kernel();
 }
 
-/* Of a thread: 'S' when it sleeps. */
+/* The state of a thread: 'S' when it sleeps. */
 static char state_of(const char *thread_id) {
     char path[64], text[256] = "";
     snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread_id);
@@ -101,7 +101,7 @@ static char state_of(const char *thread_id) {
     return after_name ? after_name[2] : '?';
 }
 
-/* All threads, or those that do not sleep: this one at least. */
+/* Counts all threads, or those that do not sleep: at least this one. */
 static uint32_t threads_of_this_process(bool are_awake) {
     DIR *tasks = opendir("/proc/self/task");
     uint32_t count = 0;
@@ -112,7 +112,7 @@ static uint32_t threads_of_this_process(bool are_awake) {
     return count;
 }
 
-/* From the end of a kernel to the sleep of its worker. */
+/* Waits until the workers sleep after a kernel has ended. */
 static void await_sleep_of_others(void) {
     for (int seen = 0, waited_ms = 0; seen < 10 && waited_ms < LONGEST_MS; waited_ms += 10) {
         usleep(10000);
@@ -120,7 +120,7 @@ static void await_sleep_of_others(void) {
     }
 }
 
-/* A thread that was joined is still listed for a moment. */
+/* A joined thread is still listed for a moment. */
 static void await_threads(uint32_t count) {
     for (int waited_ms = 0; waited_ms < LONGEST_MS && threads_of_this_process(false) != count;
          ++waited_ms)
@@ -128,8 +128,8 @@ static void await_threads(uint32_t count) {
     assert_int_equal(threads_of_this_process(false), count);
 }
 
-/* A kernel that was taken for hung and ends after all finds its AICPU thread, also where a dump had
- * to be finished without it: closing the chip leaves no thread behind. */
+/* A kernel that was reported as hung but ends later still finds its AICPU thread, even if a dump
+ * was finished without it: closing the chip leaves no thread behind. */
 static void test_hang_with_dump_ends_well(void **state) {
     (void)state;
     uint32_t threads = threads_of_this_process(false);
@@ -153,12 +153,12 @@ static void exit_42(int number) {
     _exit(42);
 }
 
-/* A fault is the host's own: its handler, as that of a debugger or sanitizer, sees it. */
+/* A fault is the host's own: the host's handler sees it, like that of a debugger or sanitizer. */
 static void test_fault_reaches_the_host(void **state) {
     (void)state;
     const char *sanitizers = getenv("GLASSBOX_SANITIZE");
     if (sanitizers && strstr(sanitizers, "thread"))
-        skip(); /* forking and then starting threads is what thread sanitizer does not bear */
+        skip(); /* thread sanitizer does not support threads after a fork */
     pid_t child = fork();
     if (child == 0) {
         signal(SIGSEGV, exit_42);
@@ -177,7 +177,7 @@ static void test_fault_reaches_the_host(void **state) {
     assert_int_equal(WEXITSTATUS(status), 42);
 }
 
-/* Every block runs exactly once, whatever the number of AICPU threads, blocks and calls. */
+/* Every block runs exactly once, for any number of AICPU threads, blocks and calls. */
 static void test_every_block_runs_once(void **state) {
     (void)state;
     for (uint32_t threads = 1; threads <= GBX_MAX_AICPU_THREADS; ++threads) {

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""No code below src/ decides by the words of a message: codes, kinds and fields are for that.
+"""No code below src/ decides by the words of a message: codes, kinds and fields do that.
 
 usage: typed_reasons_test.py SOURCE_ROOT
 
-Looks for functions that compare or search texts, with a message as argument: what gbx_status_message() and others return, or a
-variable with the name of one. The search itself is tried on planted lines.
+Looks for functions that compare or search text and get a message: a result of gbx_status_message() and the like, or a
+variable with a message's name. The search itself is tested on planted lines.
 """
 import pathlib
 import re
@@ -16,7 +16,7 @@ MESSAGES = re.compile(r"\b(gbx_status_message|gbx_reader_end_text|gbx_record_end
                       r"\b(?:reason|reasons|message|error|refusal|sentence|why|why_not|run_end|stop_text|status_text)\b(?!\s*\()")
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
-# File below src/, what the call looks like, and why it decides nothing.
+# File below src/, the call, and why it decides nothing.
 ALLOWED = [
     ("store/reader.c", 'strcmp(sentence, "")', "glassbox 0.1.0 wrote nothing else: the one place that takes the text of END for more"),
     ("replay/check/check_report.c", "strcmp(report->reasons[count - 1 - i], text)", "equal sentences are kept once"),
@@ -39,13 +39,13 @@ PLANTED = [
 
 
 def blank(match):
-    """Strings and comments say nothing, and keep their lines."""
+    """Blanks out strings and comments; lines stay where they are."""
     text = match.group(0)
     return '""' if text.startswith('"') else "\n" * text.count("\n")
 
 
 def arguments(text, start):
-    """What stands between the parenthesis before `start` and its partner."""
+    """The text between the parenthesis before `start` and its partner."""
     depth = 1
     for end in range(start, len(text)):
         depth += (text[end] == "(") - (text[end] == ")")

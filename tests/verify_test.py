@@ -98,7 +98,7 @@ def flip(path, offset, bits=1):
 
 
 def check(arguments, code, out=None, err="", cwd=None):
-    """`out` and `err` are the whole text, or parts of it where they are lists."""
+    """`out` and `err` are the complete text, or lists of parts of it."""
     global failed, passed
     result = subprocess.run([os.path.abspath(sys.argv[1]), *map(str, arguments)], capture_output=True, text=True, cwd=cwd,
                             timeout=600)
@@ -189,7 +189,7 @@ def bad_manifest(dump):
     path.write_text(text)
 
 
-def told_losses(root):
+def losses_are_reported(root):
     dump = Dump(root, "losses")
     loss = record(9, task=2, stage=1, arg=3, body=struct.pack("<2IQ", 0, 0, 5))
     skipped = record(10, task=4, stage=255, arg=255, body=struct.pack("<2I", 0, 7))
@@ -221,7 +221,7 @@ def killed(root):
     kept = (dump.inner / "tensor_dump.rec.broken").read_bytes()
     start = 64 + sum(map(len, dump.blocks[:4]))
     check_that("the tail is kept", kept == dump.journal[start:start + 100])
-    check_that("whole blocks are as they were", (dump.inner / "tensor_dump.rec").read_bytes()[:start] == dump.journal[:start])
+    check_that("complete blocks are as they were", (dump.inner / "tensor_dump.rec").read_bytes()[:start] == dump.journal[:start])
     manifest = json.loads((dump.inner / "tensor_dump.json").read_text())
     check_that("complete is false", manifest["complete"] is False and manifest["total_tensors"] == 28)
     check_that("bytes are where the manifest says", all(
@@ -230,7 +230,7 @@ def killed(root):
 
 
 def without_journal(root):
-    """Our own manifest alone says as much as the journal did, but for what only that holds."""
+    """Without the journal, our own manifest is checked as far, except for what only the journal has."""
     dump = Dump(root, "alone").write()
     d = dump.directory
     check(["recover", d], 0, ["wrote tensor_dump.json"])
@@ -252,7 +252,7 @@ def without_journal(root):
 
 
 def other_tools(root):
-    """Dumps that another tool wrote have no hashes: sizes, places and counts are checked, and that is said."""
+    """Dumps of another tool have no hashes: sizes, places and counts are checked, and verify says so."""
     fixtures = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler"
     for name, records, size, tensors, more in (
             ("vector_example", 18, "832.0 KiB", 13, ""),
@@ -282,7 +282,7 @@ def other_tools(root):
 
 
 def pipes(root):
-    """What is no file is refused, and nobody waits for somebody to write into it."""
+    """Anything but a regular file is refused, without waiting for a writer."""
     fixture = pathlib.Path(__file__).resolve().parent / "fixtures" / "simpler" / "vector_example"
     other = root / "pipes"
     other.mkdir()
@@ -309,7 +309,7 @@ def pipes(root):
 
 
 def flags_of_others(root):
-    """What another tool says of scalars counts in its totals, and what it left open is read."""
+    """Another tool's scalars count in its totals, and missing members are accepted."""
     directory = root / "flags"
     directory.mkdir()
     entry = {"task_id": 1, "arg_index": 0, "role": "input", "stage": "before_dispatch", "dtype": "int32", "value": 7}
@@ -323,7 +323,7 @@ def flags_of_others(root):
 
 
 def odd_names(root):
-    """What a dump calls things does not reach the terminal raw."""
+    """Names in a dump do not reach the terminal raw."""
     directory = root / "odd"
     directory.mkdir()
     name = "k\x1b[31m\u009b\u00e9"
@@ -335,7 +335,7 @@ def odd_names(root):
 
 
 def many_kernels(root):
-    """A table of kernels that is too long is refused before a list is matched against it, within the timeout."""
+    """A table of too many kernels is refused before a list is matched with it, within the timeout."""
     directory = root / "many"
     directory.mkdir()
     reason = "nobody told which words of the task are tensors"
@@ -376,7 +376,7 @@ def main():
         default_dump(root, dump)
         bad_payload(dump)
         bad_manifest(dump)
-        told_losses(root)
+        losses_are_reported(root)
         killed(root)
         without_journal(root / "alone")
         other_tools(root)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""glassbox view on what cannot be shown: one sentence on stderr, exit code 2, nothing on stdout, never a crash.
+"""glassbox view on dumps that cannot be shown: one sentence on stderr, exit code 2, nothing on stdout, never a crash.
 
 usage: view_damage_test.py GLASSBOX
 """
@@ -25,7 +25,7 @@ TASKS, ENTRIES = 24, 48
 
 
 def refused(arguments, *parts, cwd=None, usage=False, code=2):
-    """`parts` are in the sentence, in that order."""
+    """The sentence contains `parts`, in this order."""
     result = glassbox("view", *arguments, cwd=cwd)
     name = f"view {' '.join(map(str, arguments))}"
     check(f"{name}: exit code and stdout", (result.returncode, result.stdout), (code, ""))
@@ -49,7 +49,7 @@ def make_dump(root, name):
     return dump.write(6)
 
 
-# --- where there is no dump ---
+# --- paths without a dump ---
 
 
 def test_no_dump(root):
@@ -71,7 +71,7 @@ def test_no_dump(root):
 
 
 def test_controls(root):
-    """What is inside has names that do not reach the terminal raw, whichever command tells them."""
+    """Names inside do not reach the terminal raw, whichever command prints them."""
     parent = root / "controls"
     for name in ("c\x1b[31m\n\u009b\u00e9", "d"):
         (parent / name / "tensor_dump").mkdir(parents=True)
@@ -114,11 +114,11 @@ def test_files(root, dump):
     path = root / "directory_tensor_dump.bin" / "tensor_dump" / "tensor_dump.bin"
     for size in (0, 1, 64, len(dump.payload) - 1):
         path.write_bytes(dump.payload[:size])
-        first = size // 64  # of which not all bytes are there
+        first = size // 64  # the first entry with missing bytes
         refused([path.parent], f"entry {first} (task {first // 2}, argument {first % 2}) has 64 bytes at offset {64 * first}",
                 f"tensor_dump.bin ends at {size}")
     path.write_bytes(dump.payload)
-    check("it is whole again", view(path.parent).count("\n"), ENTRIES + 2)
+    check("it is complete again", view(path.parent).count("\n"), ENTRIES + 2)
 
 
 # --- the command line ---
@@ -178,7 +178,7 @@ def entries_before(dump, block_count):
 
 
 def check_broken(dump, journal, readable, is_recovered=True, has_end=False):
-    """It says how many can be read; recover, which syncs and takes its time, keeps exactly these, and then it opens."""
+    """View says how many entries are readable; recover, which is slow because it syncs, keeps exactly these, and view opens them."""
     path = dump.inner / "tensor_dump.rec"
     path.write_bytes(journal)
     (dump.inner / "tensor_dump.json").unlink(missing_ok=True)
@@ -245,7 +245,7 @@ def tensor_record(dtype=1, shape=(4,), size=16, offset=0, flags=PAYLOAD, ndims=N
 
 
 def test_wrong_records(root):
-    """Checksums hold, and what is said makes no sense."""
+    """Checksums are right, but the records are invalid."""
     huge = 2**62
     for name, arguments, part in (
             ("negative", {"shape": (-1,)}, "a dimension of its shape is negative"),
@@ -288,7 +288,7 @@ def test_manifests(root, dump):
     (inner / "tensor_dump.bin").write_bytes(dump.payload)
     text = json.dumps({**dump.manifest(), "run_dir": "manifest"}, separators=(",", ":"))
     path.write_text(text)
-    check("the manifest alone", json.loads(view(directory, "--json")), json.loads(text))
+    check("only the manifest", json.loads(view(directory, "--json")), json.loads(text))
     for cut in sorted({0, 1, 2, 17, len(text) - 1, *range(100, len(text) - 1, 97)}):
         path.write_text(text[:cut])
         refused([directory], "tensor_dump.json")

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""glassbox view: its JSON, table, head line and values, each against a computation of its own in Python.
+"""glassbox view: its JSON, table, head line and values, each compared with a separate computation in Python.
 
 usage: view_test.py GLASSBOX EXAMPLES
 
 Dumps are those of the examples, and one made byte by byte (dump_encoder.py) that holds every dtype and every
-oddity. What is expected comes from the manifest or the encoder, and from the payload with numpy.
+oddity. Expected results come from the manifest or the encoder, and from the payload with numpy.
 """
 import json
 import os
@@ -36,14 +36,14 @@ SORT_KEYS = ("index", "task", "kernel", "arg", "dtype", "bytes", "elements", "ti
 
 
 class Shown:
-    """A dump with what is known of it without glassbox view."""
+    """A dump, with what is known about it without glassbox view."""
 
     def __init__(self, directory, manifest, entries, payload, task_count):
         self.directory, self.manifest, self.entries = directory, manifest, entries
         self.payload, self.task_count = payload, task_count
 
     def values(self, entry):
-        """What statistics are of; None where there are none."""
+        """The elements that statistics cover; None if there are none."""
         if entry["kind"] == "scalar":
             return scalar_array(entry)
         return stored_values(entry, self.payload) if entry["has_payload"] else None
@@ -96,7 +96,7 @@ def pack_int4(values):
 
 
 def add_dtypes(dump, rng):
-    """A task a dtype: two tensors and a scalar, whose word has bits beyond the dtype's."""
+    """One task for each dtype: two tensors and a scalar, whose word has bits beyond the dtype."""
     for task, name in enumerate(DTYPES[1:]):
         dump.task(task, (0, None, None), time=10 * task)
         if task % 3:
@@ -114,7 +114,7 @@ def add_dtypes(dump, rng):
 
 
 def add_shapes(dump, rng):
-    """Of one task: views, 0-d, empty ones, large ones, and what is there in part or not at all."""
+    """Tensors of one task: views, 0-d, empty, large, truncated, and without payload."""
     dump.task(20, (0, 3, 4), task_id=0xABCDEF, blocks=24)
     dump.execution(20, 1, 2, 71, 2600, 2900)
     dump.execution(20, 0, 1, 4, 2500, 2650)
@@ -144,7 +144,7 @@ def recorded_statistics():
 
 
 def add_oddities(dump):
-    """Tasks that nobody knows, kernels without a name, odd names, what was in flight, lost and skipped."""
+    """Unknown tasks, kernels without a name, odd names, and entries in flight, lost and skipped."""
     dump.task(30, (None, 9, None), task_id=2**64 - 1)
     dump.tensor(30, 0, "float32", (2,), np.array([1, 2], np.float32).tobytes(), role=1, stage=1)
     dump.task(31, (None, 77, 4))
@@ -180,7 +180,7 @@ def hand_made_dump(root):
 
 
 def long_dump(root):
-    """More rows than are printed at a time; what is widest comes late."""
+    """More rows than are printed at a time; the widest cells come late."""
     kernels = [{"func_id": i, "name": "k" * (3 if i < 3 else 60) + str(i), "core_type": "aiv", "signature": ["in"],
                 "arg_names": ["n" * (2 if i < 3 else 90)]} for i in range(4)]
     dump = Dump(root / "long", kernels, scene="long", case=None, platform=None)
@@ -206,7 +206,7 @@ def test_json(dump):
 
 
 def test_json_text(dump):
-    """Of a manifest that a run wrote it is the same text, with the order of its members."""
+    """For a manifest that a run wrote, --json is the same text, with the same order of members."""
     check(f"{dump.directory.name}: --json is the manifest's text", view(dump.directory, "--json"),
           (dump.directory / "tensor_dump" / "tensor_dump.json").read_text())
 
@@ -242,7 +242,7 @@ def test_filters(dump):
     total = len(dump.entries)
     for filters in some:
         found = test_filter(dump, *filters)
-        check(f"{filters} is a filter that tells something", 0 < found < total, True)
+        check(f"{filters} matches some entries, not all", 0 < found < total, True)
     for filters in ([("kernel", "soft")], [("task", "21..29")], [("kernel", "matmul"), ("func", "4")], [("arg", "Left")],
                     [("kind", "tensor"), ("role", "inout"), ("stage", "before"), ("dtype", "int8")]):
         check(f"{filters} matches nothing", test_filter(dump, *filters), 0)
@@ -261,7 +261,7 @@ def test_sort(dump):
     """The columns of the list, and that ties stay in the order of the index whatever the direction."""
     known = {entry["index"]: dump.values(entry) for entry in dump.entries}
     for entry in dump.entries:
-        if "stats" in entry:  # recorded ones are told by the record, not by elements
+        if "stats" in entry:  # recorded statistics come from the record, not from the elements
             known[entry["index"]] = None
     entries = [entry for entry in dump.entries if "stats" not in entry]
     filters = ["--task", "0..30", "--task", "32..35"] if len(entries) < len(dump.entries) else []
@@ -366,14 +366,14 @@ def test_plain_locale(dump):
     check("bars", (len(bars), set(bars) <= set(" .:-=+*#"), bars[0] != " " != bars[-1], "#" in bars), (48, True, True, True))
     out = view(dump.directory, environment={**ENVIRONMENT, "LC_ALL": "C"})
     check("ASCII but for the names", [line for line in out.splitlines() if not line.isascii()], [])
-    check("the bytes are told", "Gr\\xc3\\xb6\\xc3\\x9fe_\\xe6\\x97\\xa5\\xe6\\x9c\\xac\\x1b[31m" in out, True)
+    check("the bytes are shown", "Gr\\xc3\\xb6\\xc3\\x9fe_\\xe6\\x97\\xa5\\xe6\\x9c\\xac\\x1b[31m" in out, True)
 
 
 # --- terminals ---
 
 
 def cut_lines(dump, heading_line, columns):
-    """The table with the columns of a line of headings, cut to the widths that these leave."""
+    """The table with the columns of a heading line, cut to the widths in it."""
     rows = [row_cells(entry) for entry in dump.entries]
     shown, whole = heading_line.split(), table_widths(rows)
     ends = {heading: heading_line.index(heading) + len(heading) for heading in shown}
@@ -401,7 +401,7 @@ def test_terminal(dump, *options):
 
 
 def test_wide_terminal(dump):
-    """Where there is room it is the same table as without a terminal."""
+    """With enough room it is the same table as without a terminal."""
     text, _ = view_on_terminal(2000, dump.directory)
     check("a wide terminal", [line.rstrip() for line in COLOUR.sub("", text).split("\n")[1:]],
           [line.rstrip() for line in view(dump.directory).split("\n")[1:]])
@@ -493,7 +493,7 @@ def test_tensors(dump, step=1):
 
 
 def test_one_that_is_left(dump):
-    """A filter that leaves one shows it; --index of a filtered list is that of the whole."""
+    """A filter that leaves one entry shows it; --index counts in the complete list, not in the filtered one."""
     entry = next(e for e in dump.entries if e["task_seq"] == 20 and e["arg_index"] == 0)
     test_tensor(dump, entry, "--task", "20", "--arg", "0")
     test_tensor(dump, entry, "--task", "20", "--arg", "0", "--full")
@@ -513,8 +513,8 @@ def test_one_that_is_left(dump):
 # --- manifests without a journal ---
 
 
-def test_manifest_alone(dump, root):
-    """Where there is no journal the manifest is read, and says the same."""
+def test_manifest_only(dump, root):
+    """Without a journal, view reads the manifest and shows the same."""
     directory = root / "alone" / dump.directory.name
     (directory / "tensor_dump").mkdir(parents=True)
     (directory / "tensor_dump" / "tensor_dump.json").write_text(json.dumps(dump.manifest))
@@ -526,15 +526,15 @@ def test_manifest_alone(dump, root):
 
 
 def other_entry(index, entry, tasks):
-    """An entry of another tool as ours say it."""
+    """An entry of another tool in the form of ours."""
     number_of_task = tasks.setdefault(entry["task_id"], len(tasks))
-    told = {**entry, "index": index, "dtype": entry["dtype"].lower(), "task_seq": number_of_task, "in_flight": False}
-    told |= {"task": f"0x{int(entry['task_id'], 16):x}", "kernel": [None] * len(entry["func_id"])}
-    told["has_payload"] = entry["bin_size"] > 0
+    known = {**entry, "index": index, "dtype": entry["dtype"].lower(), "task_seq": number_of_task, "in_flight": False}
+    known |= {"task": f"0x{int(entry['task_id'], 16):x}", "kernel": [None] * len(entry["func_id"])}
+    known["has_payload"] = entry["bin_size"] > 0
     if entry["kind"] == "scalar":
-        value = np.array([entry["value"]], told["dtype"]).tobytes()
-        told["bits"] = f"0x{int.from_bytes(value, 'little'):016x}"
-    return told
+        value = np.array([entry["value"]], known["dtype"]).tobytes()
+        known["bits"] = f"0x{int.from_bytes(value, 'little'):016x}"
+    return known
 
 
 def test_other_tool(directory):
@@ -545,10 +545,10 @@ def test_other_tool(directory):
     dump = Shown(directory, manifest, entries, (directory / "args.bin").read_bytes(), len(tasks))
     got = document(dump)["tensors"]
     check("as many entries", len(got), len(entries))
-    for entry, told in zip(entries, got):
+    for entry, shown in zip(entries, got):
         not_ours = ("task", "kernel", "has_payload", "arg_index_ambiguous")
         known = {key: value for key, value in entry.items() if key not in not_ours}
-        check(f"{directory.name} {entry['index']}", told, known)
+        check(f"{directory.name} {entry['index']}", shown, known)
     lines = view(directory).split("\n")
     size = sum(entry["bin_size"] for entry in entries)
     level = {2: "full", 3: "hybrid"}[manifest["dump_args_level"]]
@@ -577,7 +577,7 @@ def test_killed(root):
 
 
 def test_empty(root):
-    """A run of no task."""
+    """A run without tasks."""
     dump = Dump(root / "empty")
     dump.end()
     dump.write()
@@ -619,8 +619,8 @@ def main():
             test_colour(hand, mix)
         test_pipe(long)
         test_one_that_is_left(hand)
-        test_manifest_alone(hand, root)
-        test_manifest_alone(mix, root)
+        test_manifest_only(hand, root)
+        test_manifest_only(mix, root)
         for name in ("vector_example", "partial_level3"):
             test_other_tool(pathlib.Path(__file__).parent / "fixtures" / "simpler" / name)
         test_killed(root)

@@ -21,7 +21,7 @@ def test_product_is_that_of_its_inputs():
     np.testing.assert_array_equal(task.outputs["product"].array(), x * y)
 
 
-def test_scalars_tell_the_two_additions_apart():
+def test_the_two_additions_have_different_scalars():
     addends = dump().filter(kernel="add_scalar", kind="scalar")
     assert [record.value for record in addends] == [1.0, 2.0]
 

@@ -1,4 +1,4 @@
-"""What --dump-args records: arguments of the orchestration, and of every dispatch; and where and when dispatches ran."""
+"""What --dump-args records: the arguments of the orchestration and of every dispatch; and where and when dispatches ran."""
 from __future__ import annotations
 
 import pathlib
@@ -43,20 +43,20 @@ def of_dispatches(source: Any, inner: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def of_executions(source: Any) -> list[dict[str, Any]]:
-    """By task, block and subtask. Nothing without a journal, and of one of glassbox 0.1.0."""
+    """Sorted by task, block and subtask. Empty without a journal, and for a journal of glassbox 0.1.0."""
     return source.executions if isinstance(source, JournalEntries) else []
 
 
 def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:
-    """Nothing where it is not there, or is the manifest of another tool."""
+    """Empty if the file does not exist or is the manifest of another tool."""
     try:
         if not path.is_file() or has_bin_file(path):
             return []
     except OSError as error:
-        raise DumpError(f"reading {path}: {reason(error)}") from None
+        raise DumpError(f"cannot read {path}: {reason(error)}") from None
     document = json_text.load(path)
     if not isinstance(document.get(array), list):
-        raise DumpError(f'{path}: there is no array "{array}"')
+        raise DumpError(f'{path}: expected an array "{array}"')
     return document[array]
 
 

@@ -1,4 +1,4 @@
-"""Records and tasks as columns, so that filters need not look at records one by one."""
+"""Records and tasks as columns: filters test all records at once."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _SUBTASKS = ("aic", "aiv0", "aiv1")
 
 
 class Columns(NamedTuple):
-    """One row for each record. `task` is NO_TASK and `has_task_id` false where it is not known."""
+    """One row for each record. If the task is unknown, `task` is NO_TASK and `has_task_id` false."""
 
     task: np.ndarray
     task_id: np.ndarray
@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
 
 class TaskTable:
-    """Tasks by their number; of two records of one task the first counts."""
+    """Tasks by number; if a task has two records, the first counts."""
 
     def __init__(self, numbers: np.ndarray, ids: np.ndarray, functions: np.ndarray, block_nums: np.ndarray,
                  times: np.ndarray) -> None:
@@ -42,13 +42,13 @@ class TaskTable:
         self._done, self._done_times = tasks[order], times[order]
 
     def set_edges(self, tasks: np.ndarray, begins: np.ndarray, ends: np.ndarray, words: np.ndarray) -> None:
-        """Predecessors of these tasks are the words of the journal from `begins` up to `ends`."""
+        """The predecessors of each task are the journal's words from its `begins` up to its `ends`."""
         order = np.argsort(tasks, kind="stable")
         self._edge_tasks, self._edge_begins, self._edge_ends = tasks[order], begins[order], ends[order]
         self._words = words
 
     def rows(self, tasks: np.ndarray) -> np.ndarray:
-        """The row of each task, -1 for a task without one."""
+        """The row of each task, or -1."""
         tasks = tasks.astype(np.int64)
         if len(self.numbers) == 0:
             return np.full(len(tasks), -1)
@@ -56,14 +56,14 @@ class TaskTable:
         return np.where(self.numbers[row] == tasks, row, -1)
 
     def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids, whether there is one, and functions of these rows."""
+        """For these rows: task ids, whether each is known, and functions."""
         if len(self.numbers) == 0:
             return np.zeros(len(rows), np.uint64), np.zeros(len(rows), bool), np.full((len(rows), 3), NO_KERNEL)
         is_known = rows >= 0
         return self.ids[rows], is_known, np.where(is_known[:, None], self.functions[rows], NO_KERNEL)
 
     def describe(self, row: int) -> tuple[str | None, list[int], list[str], int | None]:
-        """Task id, functions, subtasks and number of blocks in the form of the manifest."""
+        """Task id, functions, subtasks and number of blocks, as in the manifest."""
         if row < 0:
             return None, [], [], None
         functions = self.functions[row].tolist()
@@ -75,7 +75,7 @@ class TaskTable:
         return self.describe(int(self.rows(np.array([task]))[0]))[0]
 
     def times_of(self, task: int) -> tuple[int | None, int | None]:
-        """Of the first dispatch and of the completion, in ns since the start of the run."""
+        """When the task was first dispatched and when it completed, in ns since the start of the run."""
         row = int(self.rows(np.array([task]))[0])
         low, high = np.searchsorted(self._done, [task, task + 1])
         return int(self.times[row]) if row >= 0 else None, int(self._done_times[low]) if low < high else None

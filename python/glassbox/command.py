@@ -1,4 +1,4 @@
-"""Runs scenes with the command, and opens the dumps that they leave."""
+"""Runs scenes with the glassbox command and opens their dumps."""
 from __future__ import annotations
 
 import json
@@ -21,23 +21,23 @@ def run(scene: _Path, case: str | None = None, platform: str | None = None, runt
         output: _Path | None = None, command: _Path | None = None, check: bool = True, **options: Any) -> Dump:
     """Runs one case of a scene and returns its dump; `dump.result` is the document that the command printed.
 
-    All options of `glassbox run` can be given, with underscores: `threads=2`, `dump_stats=True`. Without `output` the dump
-    lies in a temporary directory that is removed when the dump object goes. Outputs that are not as expected
-    raise RunError, unless `check` is false; any other failure raises it always.
+    You can give all options of `glassbox run`, with underscores: `threads=2`, `dump_stats=True`. Without `output` the dump
+    lies in a temporary directory that is removed with the dump object. Outputs that differ from the golden raise
+    RunError, unless `check` is false; any other failure raises it always.
     """
     dumps = run_all(scene, case=case, platform=platform, runtime=runtime, dump_tensor=dump_tensor, dump_args=dump_args,
                     dump_filter=dump_filter, output=output, command=command, check=check, **options)
     if len(dumps) != 1:
-        raise RunError(f"running {scene}: {len(dumps)} dumps were made, and run returns one; use glassbox.run_all")
+        raise RunError(f"running {scene}: it made {len(dumps)} dumps, but run returns only one; use glassbox.run_all")
     return dumps[0]
 
 
 def run_all(scene: _Path, *, output: _Path | None = None, command: _Path | None = None, check: bool = True,
             **options: Any) -> list[Dump]:
-    """Like run, with several cases (`case=["a", "b"]`, `case="all"`) or `rounds=3`: a dump for each, in their order."""
+    """Like run, for several cases (`case=["a", "b"]`, `case="all"`) or `rounds=3`; returns one dump each, in order."""
     options.setdefault("dump_tensor", True)
     if not options["dump_tensor"] and not options.get("dump_args"):
-        raise RunError(f"running {scene}: with neither dump_tensor nor dump_args no dump to return")
+        raise RunError(f"running {scene}: there is no dump to return; set dump_tensor or dump_args")
     program = find_command(command)
     temporary = None if output is not None else tempfile.mkdtemp(prefix="glassbox-")
     where = pathlib.Path(temporary, "dump") if temporary else pathlib.Path(os.fspath(output or ""))
@@ -54,23 +54,23 @@ def run_all(scene: _Path, *, output: _Path | None = None, command: _Path | None 
 
 
 def find_command(command: _Path | None = None) -> str:
-    """The one that is given, else $GLASSBOX, else glassbox of the PATH, else build/glassbox of this source tree."""
+    """`command`, else $GLASSBOX, else glassbox on the PATH, else build/glassbox of this source tree."""
     given = os.fspath(command) if command is not None else os.environ.get("GLASSBOX")
     if given:
         found = shutil.which(given)
         if found is None:
-            raise RunError(f"running glassbox: {given} is not a program; it was given as "
+            raise RunError(f"running glassbox: {given} is not a program; change "
                            f"{'command=' if command is not None else 'GLASSBOX'}")
         return found
     built = pathlib.Path(__file__).resolve().parents[2] / "build" / "glassbox"
     found = shutil.which("glassbox") or shutil.which(str(built))
     if found is None:
-        raise RunError(f"running glassbox: not found in PATH or at {built}; give command= or set GLASSBOX")
+        raise RunError(f"running glassbox: it is neither on the PATH nor at {built}; give command= or set GLASSBOX")
     return found
 
 
 def _option_arguments(options: dict[str, Any]) -> list[str]:
-    """True is a flag, a list the option once for each member, False and None nothing."""
+    """True gives a flag, a list repeats the option for each member, False and None omit it."""
     arguments = []
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
@@ -98,7 +98,7 @@ def _open_dumps(result: dict[str, Any] | None, is_needed: bool) -> list[Dump]:
                 dumps.append(Dump(case["dump"]))
                 dumps[-1].result = result
         except DumpError:
-            # Why the run failed says more than what it left behind.
+            # If the run failed, its own error says more.
             if is_needed:
                 raise
     return dumps
@@ -110,8 +110,8 @@ def _check(scene: _Path, done: subprocess.CompletedProcess[str], result: Any, du
     if done.returncode == 1 and dumps and not check and not _has_unmatched_filter(result):
         return
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("glassbox")]
-    sentence = (told or lines or _wrong_outputs(result) or ["no reason was given"])[-1]
+    sentences = [line for line in lines if line.startswith("glassbox")]
+    sentence = (sentences or lines or _wrong_outputs(result) or ["the command gave no reason"])[-1]
     message = f"running {scene}: {sentence} (exit code {done.returncode})"
     raise RunError(message, done.returncode, result, dumps[0] if len(dumps) == 1 else dumps or None, done.stderr)
 
@@ -121,19 +121,19 @@ def _has_unmatched_filter(result: Any) -> bool:
 
 
 def _wrong_outputs(result: Any) -> list[str]:
-    """Outputs that are not as expected: only the document of the command names them."""
+    """Outputs that differ from the golden: only the JSON document has them."""
     wrong = []
     for case in (result or {}).get("cases") or []:
         for output in case.get("outputs") or []:
             if output.get("ok") is False:
                 wrong.append(f"case {case.get('name')}: {output.get('mismatches')} elements of output {output.get('name')} "
-                             f"are not as expected, the first at {output.get('first_bad')}; largest difference "
+                             f"differ from the golden, the first at {output.get('first_bad')}; the largest difference is "
                              f"{output.get('max_abs')}")
     return ["; ".join(wrong)] if wrong else []
 
 
 def _remove_with(temporary: str | None, dumps: list[Dump]) -> None:
-    """Removes a temporary directory when the last of its dumps has gone. Arrays of them stay valid: they are mapped."""
+    """Removes a temporary directory with the last of its dumps. Their arrays stay valid: they are mapped."""
     if temporary is None:
         return
     if not dumps:

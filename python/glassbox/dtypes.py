@@ -1,4 +1,4 @@
-"""Element types: their numbers in the journal, their numpy dtypes, and values in the manifest's form.
+"""Element types: their numbers in the journal, their numpy dtypes, and their values as in the manifest.
 
 A new dtype is one more row of _ROWS.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Format(NamedTuple):
-    """A float that numpy lacks: bits of its parts, and what its codes stand for beside normal numbers.
+    """A float that numpy lacks: the bits of its parts, and which codes are not normal numbers.
 
     `specials`: "ieee": zero, subnormals, infinity, NaNs above. "nan_last": zero, subnormals; the last code is NaN.
     "finite": zero, subnormals. "scale": only normal numbers; the last code is NaN.
@@ -36,7 +36,7 @@ class Format(NamedTuple):
         return self.last_finite + 1 + ((1 << self.fraction) // 2 if self.specials == "ieee" else 0)
 
     def value(self, code: int) -> float:
-        """Of a code without its sign."""
+        """The value of a code without its sign."""
         exponent, fraction = code >> self.fraction, code & (1 << self.fraction) - 1
         if code > self.last_finite:
             return math.inf if self.specials == "ieee" and fraction == 0 else math.nan
@@ -45,7 +45,7 @@ class Format(NamedTuple):
 
 
 class DType(NamedTuple):
-    """`storage` is the numpy dtype of a stored element (of 4 bits: of two); `kind` is float, int, uint or bool."""
+    """`storage` is the numpy dtype of a stored element, or of a pair of 4 bits each; `kind` is float, int, uint or bool."""
 
     code: int
     name: str
@@ -60,12 +60,12 @@ class DType(NamedTuple):
 
     @property
     def is_packed(self) -> bool:
-        """Two elements a byte, the first in the low half; every row begins at a byte."""
+        """Two elements per byte, the first in the low half; every row begins at a byte."""
         return self.bits < 8
 
 
 # Name, bits, kind, stored as, format of a float that numpy lacks, and names that other tools use, in lower case. A number
-# counts bits; names that tools disagree on are not among them. The first row has the number 1.
+# in a name counts bits; names that tools disagree on are left out. The first row has the number 1.
 _ROWS = (
     ("float32", 32, "float", "<f4", None, "float fp32 f32 single float32_t"),
     ("float16", 16, "float", "<f2", None, "half fp16 f16 float16_t"),
@@ -101,14 +101,14 @@ UINT64 = BY_NAME["uint64"]
 
 
 def find(name: str) -> DType | None:
-    """By a name in any case, also one that another tool uses."""
+    """Finds a dtype by its name, in any case, or by a name that another tool uses."""
     lower = name.lower()
     return BY_NAME.get(ALIASES.get(lower, lower))
 
 
 @functools.cache
 def _values(dtype: DType) -> np.ndarray:
-    """By code: float32, or int8 and uint8 of 4 bits."""
+    """The value of each code: float32, or for 4-bit integers int8 and uint8."""
     if dtype.format is None:
         low = 1 << dtype.bits - 1 if dtype.kind == "int" else 0
         return np.array([(code ^ low) - low for code in range(1 << dtype.bits)], np.int8 if low else np.uint8)
@@ -117,19 +117,19 @@ def _values(dtype: DType) -> np.ndarray:
 
 
 def row_bytes(dtype: DType, shape: tuple[int, ...]) -> int:
-    """Bytes of the elements of a shape, row-major without gaps; every row of packed elements begins at a byte."""
+    """The bytes that a tensor of this shape takes, row-major without gaps; every row of packed elements begins at a byte."""
     if dtype.is_packed:
         return math.prod(shape[:-1]) * ((shape[-1] + 1) // 2) if shape else 1
     return math.prod(shape) * (dtype.bits // 8)
 
 
 def stored_shape(dtype: DType, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the stored elements: that of the tensor, or that of the bytes where two share one."""
+    """The shape of the stored elements: that of the tensor, or of its bytes if two elements share one."""
     return (*shape[:-1], (shape[-1] + 1) // 2) if dtype.is_packed and shape else shape
 
 
 def decode(raw: np.ndarray, dtype: DType, columns: int = 1) -> np.ndarray:
-    """Stored elements as the values that they stand for, exactly; `columns`: elements of a row of packed ones."""
+    """The exact values of stored elements; `columns`: the length of a row of packed elements."""
     if dtype.is_packed:
         return _decode_pairs(raw, dtype, columns)
     if dtype.name == "bfloat16":
@@ -149,7 +149,7 @@ def _decode_pairs(raw: np.ndarray, dtype: DType, columns: int) -> np.ndarray:
 
 
 def decode_flat_pairs(raw: np.ndarray, dtype: DType, columns: int) -> np.ndarray:
-    """Bytes of rows of `columns` packed elements, of which the last may be cut off, as the elements in one dimension."""
+    """The elements, in one dimension, of rows of `columns` packed elements; the last row may be cut off."""
     values = _decode_pairs(raw, dtype, 2 * len(raw))
     return values[np.arange(len(values)) % (columns + columns % 2) < columns] if columns else values
 
@@ -173,7 +173,7 @@ _STRUCT = {"float16": "<e", "float32": "<f", "float64": "<d"}
 
 
 def encode(value: float, dtype: DType) -> int:
-    """The bits of the float that is nearest to a value, of two of them the even one; ValueError where none is near."""
+    """The bits of the nearest float, ties to even; ValueError if the value is out of range."""
     form = dtype.format
     if form is None:
         try:
@@ -193,7 +193,7 @@ def encode(value: float, dtype: DType) -> int:
     is_beyond = abs(value) >= largest + half_step if form.specials == "ieee" else abs(value) > largest + half_step
     if is_beyond or form.specials == "scale" and value < form.value(0) / 2:
         raise ValueError(value)
-    # In steps of the last bit that is kept: exact, and rounded once. A carry raises the exponent.
+    # Counts steps of the last kept bit: exact, and rounded once. A carry raises the exponent.
     exponent = math.frexp(value)[1] - 1 + form.bias if value else 1
     if form.specials != "scale":
         exponent = max(exponent, 1)
@@ -202,7 +202,7 @@ def encode(value: float, dtype: DType) -> int:
 
 
 def json_value(value: Any, dtype: DType) -> Any:
-    """A Python value in the form of the manifest."""
+    """A Python value as the manifest writes it."""
     if dtype.kind == "float":
         return json_float(value, dtype.bits < 64)
     if dtype.kind == "bool":
@@ -211,7 +211,7 @@ def json_value(value: Any, dtype: DType) -> Any:
 
 
 def json_float(value: float, is_single: bool) -> Any:
-    """The number of the shortest text that reads back as the same float32 (or float64)."""
+    """The number whose text is the shortest that reads back as the same float32 (or float64)."""
     if math.isnan(value):
         return "nan"
     if math.isinf(value):
@@ -220,7 +220,7 @@ def json_float(value: float, is_single: bool) -> Any:
 
 
 def python_value(value: Any, dtype: DType) -> Any:
-    """A value that json_value gave, as a Python number; of float32 and narrower ones exactly."""
+    """The reverse of json_value; exact for float32 and narrower dtypes."""
     if dtype.kind == "float":
         return float(np.float32(value)) if dtype.bits < 64 else float(value)
     return value if dtype.kind == "bool" else int(value)

@@ -19,7 +19,7 @@ from .tasks import Task, TaskIndex, Tasks
 
 
 class Dump(Records):
-    """The records of a dump, a sequence in the order of the manifest, and what is known of its run."""
+    """The records of a dump, a sequence in the order of the manifest, and what is known about its run."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path: pathlib.Path = locate.find(path)
@@ -37,7 +37,7 @@ class Dump(Records):
 
     @property
     def records(self) -> Records:
-        """All of them; the same as the dump itself."""
+        """All records: the dump itself."""
         return self
 
     @property
@@ -54,7 +54,7 @@ class Dump(Records):
 
     @property
     def info(self) -> dict[str, Any]:
-        """All of the manifest but `tensors`."""
+        """The manifest without `tensors`."""
         return dict(self._source.info)
 
     @property
@@ -73,7 +73,7 @@ class Dump(Records):
 
     @property
     def skipped(self) -> list[dict[str, Any]]:
-        """Tasks and arguments that were undescribed or misdescribed."""
+        """Tasks and arguments that were not captured: undescribed or misdescribed."""
         return list(self._source.info["skipped"] or [])
 
     @property
@@ -84,7 +84,7 @@ class Dump(Records):
 
     @property
     def complete(self) -> bool | None:
-        """The run ended by itself and nothing was lost; None where the dump does not say."""
+        """Whether the run ended by itself and nothing was lost; None if the dump does not say."""
         return self._source.info["complete"]
 
     @property
@@ -94,7 +94,7 @@ class Dump(Records):
 
     @property
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as numbers (docs/format.md, END); None where the dump does not say."""
+        """How the run ended, as numbers (docs/format.md, END); None if the dump does not say."""
         return self._source.outcome() if self._source.journal is not None else None
 
     @property
@@ -104,22 +104,22 @@ class Dump(Records):
 
     @property
     def is_from_journal(self) -> bool:
-        """Whether this was read from the journal; else from a manifest."""
+        """Whether the dump was read from its journal, not from a manifest."""
         return self._source.journal is not None
 
     @property
     def checksums_verified(self) -> bool:
-        """Whether the checksum of every block of the journal was computed again; not without xxhash or libxxhash."""
+        """Whether every block of the journal was checked against its checksum; that needs xxhash or libxxhash."""
         return self._source.checksums_verified
 
     @property
     def newer_records(self) -> int:
-        """Records of types that are newer than this reader; they were skipped. 0 of a manifest."""
+        """How many records were skipped because their types are newer than this reader; 0 for a manifest."""
         return self._source.journal.newer_records if self._source.journal is not None else 0
 
     @property
     def wrong_totals(self) -> list[str]:
-        """A sentence for each total of a manifest that its entries do not add up to; empty for a journal."""
+        """One sentence for each total of a manifest that does not match its entries; empty for a journal."""
         return list(self._source.wrong_totals)
 
     @functools.cached_property
@@ -134,7 +134,7 @@ class Dump(Records):
 
     @functools.cached_property
     def executions(self) -> list[dict[str, Any]]:
-        """Where and when each dispatch ran; `end_ns` is None where it crashed, or had not ended when the run did."""
+        """Where and when each dispatch ran; `end_ns` is None if it crashed or was running when the run ended."""
         return arguments.of_executions(self._source)
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,9 +142,9 @@ class Dump(Records):
         return {**self.info, "tensors": self.to_dicts()}
 
     def verify(self) -> list[Record]:
-        """Computes the hash of every payload again; the records whose payload is not what was recorded."""
+        """Computes every hash again; returns the records whose payload does not match."""
         if not is_available():
-            raise NoHashing("hashes cannot be computed without the module xxhash or libxxhash; use: glassbox verify")
+            raise NoHashing("cannot compute hashes without the module xxhash or libxxhash; run glassbox verify instead")
         seen: dict[tuple[int, int, str], bool] = {}
         return [record for record in self if not _is_right(record, seen)]
 
@@ -170,5 +170,5 @@ def _read(directory: pathlib.Path, records: pathlib.Path) -> JournalEntries | Ma
 
 
 def open(path: str | os.PathLike[str] | None = None) -> Dump:
-    """Opens a dump: its directory, its tensor_dump/, a directory with `latest` or one dump inside; or outputs/latest."""
+    """Opens a dump: its directory, its tensor_dump/, or a directory with `latest` or one dump; by default outputs/latest."""
     return Dump(path)

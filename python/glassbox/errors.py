@@ -1,4 +1,4 @@
-"""What can go wrong, each with one sentence: what was read, what is wrong with it, what to do."""
+"""The errors of this package; each says in one sentence what was read, what is wrong, and what to do."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,23 +9,23 @@ class Error(Exception):
 
 
 class DumpError(Error):
-    """A dump, or a part of it, that cannot be read."""
+    """A dump, or a part of it, cannot be read."""
 
 
 class NoPayload(DumpError):
-    """The bytes of a tensor were asked for, and the dump does not have them, or not all."""
+    """The dump does not have the bytes of this tensor, or not all of them."""
 
 
 class NoHashing(DumpError):
-    """Hashes were asked for, and there is neither the module xxhash nor libxxhash."""
+    """Hashes need the module xxhash or libxxhash, and neither is installed."""
 
 
 class FilterError(Error, ValueError):
-    """A filter with a key or a value that there is not."""
+    """A filter has an unknown key or value."""
 
 
 class RunError(Error):
-    """A run that failed. `dump` is what it left behind, opened, or None."""
+    """A run failed. `dump` is the opened dump that it left, or None."""
 
     def __init__(self, message: str, exit_code: int | None = None, result: Any = None, dump: Any = None,
                  stderr: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Files of a dump: opened without waiting, and none but regular ones. A dump may be a stranger's."""
+"""Opens the files of a dump, which may be a stranger's: only regular files, and without waiting."""
 from __future__ import annotations
 
 import os
@@ -10,11 +10,11 @@ import numpy as np
 
 
 def open_regular(path: pathlib.Path) -> BinaryIO:
-    """OSError if it is missing or not a regular file. Does not wait for a pipe without a writer."""
+    """Raises OSError if the file does not exist or is not regular. Does not wait for the writer of a pipe."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"it is not a regular file: {path}")
+            raise OSError("it is not a regular file")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

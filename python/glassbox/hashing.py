@@ -1,4 +1,4 @@
-"""XXH3 by the module xxhash where it is installed, else by libxxhash, which glassbox itself needs, else not at all."""
+"""XXH3, from the module xxhash if it is installed, else from libxxhash, which glassbox itself needs, if that is."""
 from __future__ import annotations
 
 import ctypes
@@ -52,17 +52,17 @@ def is_available() -> bool:
 
 
 def xxh3_64(data: np.ndarray) -> int:
-    """Of contiguous bytes."""
+    """The hash of contiguous bytes."""
     return _use()[0](data)
 
 
 def xxh3_128(data: np.ndarray) -> int:
-    """Of contiguous bytes, the high half first, as the 32 digits of a record's hash."""
+    """The hash of contiguous bytes; the high half comes first, as in the 32 digits of a record's hash."""
     return _use()[1](data)
 
 
 def _use() -> tuple[Hash, Hash]:
     if _functions is None:
-        raise NoHashing("hashes cannot be computed: there is neither the Python module xxhash nor the library "
-                        "libxxhash.so.0; install one of them (Debian: python3-xxhash or libxxhash0)")
+        raise NoHashing("cannot compute hashes: neither the Python module xxhash nor the library libxxhash.so.0 is "
+                        "installed; install one of them (Debian: python3-xxhash or libxxhash0)")
     return _functions

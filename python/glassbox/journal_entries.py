@@ -1,4 +1,4 @@
-"""What a journal says, in the form of the manifest."""
+"""The contents of a journal, in the form of the manifest."""
 from __future__ import annotations
 
 import functools
@@ -29,7 +29,7 @@ _NO_END = 2**64 - 1
 
 
 class JournalEntries:
-    """Tensors and scalars in the order of the manifest; entries are made when they are asked for."""
+    """Tensors and scalars in the order of the manifest; each entry is made when it is used."""
 
     wrong_totals: tuple[str, ...] = ()
 
@@ -61,7 +61,7 @@ class JournalEntries:
                 yield self._entry(index, row, *head)
 
     def arg_names(self) -> tuple[list[str | None], np.ndarray]:
-        """The different names of arguments, and for each record which of them it has."""
+        """The distinct names of arguments, and for each record the index of its name."""
         columns = self.columns
         pairs = np.column_stack([columns.functions, columns.arg.astype(np.int64)])
         different, which = np.unique(pairs, axis=0, return_inverse=True)
@@ -122,7 +122,7 @@ class JournalEntries:
         return {**span, "cores": sorted(span["cores"])} if span else {"start_ns": None, "end_ns": None, "cores": None}
 
     def _task(self, row: int) -> tuple[str | None, list[int], list[str], int | None, list[str | None]]:
-        """Of a row of the tasks; lists of its own for each record."""
+        """The task in this row of the table; every record gets its own lists."""
         if row != self._last_row:
             self._last_row, self._last_task = row, self.tasks.describe(row)
         task_id, functions, subtasks, block_num = self._last_task
@@ -196,7 +196,7 @@ class JournalEntries:
         return bool(ends.flags[0] & COMPLETE), status, int(self.journal.words[at + 11])
 
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as numbers; None where END, or its tail, is not there."""
+        """How the run ended, as numbers; None without an END record or its tail."""
         ends = self.journal.of_type(END)
         if len(ends.at) == 0:
             return None
@@ -217,7 +217,7 @@ class JournalEntries:
         heads, losses = self.journal.of_type(LOSS), []
         for at, task, stage, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.stage.tolist(),
                                         heads.arg.tolist()):
-            # Without stage and argument it is known of no task.
+            # Without stage and argument, the task is unknown.
             is_of_task = stage != NONE or arg != NONE
             losses.append({"task_id": self.tasks.id_of(task) if is_of_task else None,
                            "task_seq": task if is_of_task else None, "arg_index": None if arg == NONE else arg,

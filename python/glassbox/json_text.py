@@ -1,4 +1,4 @@
-"""JSON as the command reads it: UTF-8, no member of meaning twice, no NaN or Infinity, -0 of its own."""
+"""JSON as the command reads it: UTF-8, no known member twice, no NaN or Infinity, and -0 kept apart from 0."""
 from __future__ import annotations
 
 import json
@@ -16,14 +16,14 @@ _WORD = 1 << 63
 
 
 class MinusZero(int):
-    """The text -0: an integer that is 0, and a float that is -0.0."""
+    """The text -0: as an integer 0, as a float -0.0."""
 
 
 INTEGERS = frozenset([int, MinusZero])
 
 
 class Repeated(dict):
-    """An object in which members are there twice: `names`. The last one of each is in it."""
+    """An object with repeated members: `names`. It holds the last of each."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -41,14 +41,14 @@ def _constant(text: str) -> Any:
 
 
 def _integer(text: str) -> Any:
-    """Too many digits for an integer that anybody means are as a float that is too large."""
+    """An integer with thousands of digits counts as a float that is too large."""
     if text == "-0":
         return MinusZero()
     return int(text) if len(text) < _DIGITS_MAX else math.copysign(math.inf, -1 if text[0] == "-" else 1)
 
 
 def parse(data: bytes | str) -> Any:
-    """ValueError or RecursionError where it is not valid JSON."""
+    """Raises ValueError or RecursionError if it is not valid JSON."""
     text = data if isinstance(data, str) else data.decode("utf-8")
     options: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _constant}
     if not _MINUS_ZERO.search(text):
@@ -57,26 +57,26 @@ def parse(data: bytes | str) -> Any:
         except json.JSONDecodeError:
             raise
         except ValueError:
-            pass  # an integer of thousands of digits, maybe in a member that is never asked for
+            pass  # an integer of thousands of digits, maybe in a member that nobody reads
     return json.loads(text, parse_int=_integer, **options)
 
 
 def load(path: pathlib.Path) -> dict[str, Any]:
-    """The object that a file holds."""
+    """The object in a file."""
     try:
         with open_regular(path) as file:
             document = parse(file.read())
     except OSError as error:
-        raise DumpError(f"reading {path}: {reason(error)}") from None
+        raise DumpError(f"cannot read {path}: {reason(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise DumpError(f"{path} is not a complete JSON document: {error}") from None
+        raise DumpError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(document, dict):
         raise DumpError(f"{path}: expected an object")
     return document
 
 
 def is_text(text: str) -> bool:
-    """Whether it can be a name: no half of a character, and no NUL."""
+    """Whether it can be a name: without half characters and zero bytes."""
     try:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
@@ -84,7 +84,7 @@ def is_text(text: str) -> bool:
 
 
 def wrong_inside(value: Any) -> str:
-    """What is wrong with a value that has to be right all through; "" where nothing is."""
+    """What is wrong anywhere inside a value; "" if nothing is."""
     left = [value]
     while left:
         value = left.pop()
@@ -100,11 +100,11 @@ def wrong_inside(value: Any) -> str:
 
 def _wrong(value: Any) -> str:
     if isinstance(value, str):
-        return "" if is_text(value) else "a string in it is not text"
+        return "" if is_text(value) else "a string is not UTF-8 text without zero bytes"
     if isinstance(value, Repeated):
-        return f"{min(value.names)!r} appears twice"
+        return f'"{min(value.names)}" appears twice'
     if type(value) in INTEGERS:
-        return "" if -_WORD <= value < _WORD else "an integer in it has more than 64 bits"
+        return "" if -_WORD <= value < _WORD else "an integer has more than 64 bits"
     if isinstance(value, float) and not math.isfinite(value):
-        return "a number in it is too large"
+        return "a number is too large"
     return ""

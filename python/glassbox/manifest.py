@@ -1,4 +1,4 @@
-"""Manifests: tensor_dump.json of glassbox, and those that other tools write in the same form."""
+"""Manifests: tensor_dump.json of glassbox, and manifests of other tools in the same form."""
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +25,7 @@ _COUNT_END = 1 << 64
 
 
 class ManifestEntries:
-    """The entries of a manifest, in its order, each with all fields that glassbox writes and the manifest has."""
+    """The entries of a manifest, in its order, with those fields that both glassbox writes and the manifest has."""
 
     checksums_verified = False
     journal = None
@@ -39,7 +39,7 @@ class ManifestEntries:
         except Faulty as faulty:
             raise DumpError(f"{path}{faulty}") from None
         except RecursionError:
-            raise DumpError(f"{path}: its values are nested too deeply") from None
+            raise DumpError(f"{path}: values are nested too deeply") from None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -49,7 +49,7 @@ class ManifestEntries:
             yield dict(self._entries[index])
 
     def arg_names(self) -> tuple[list[str | None], np.ndarray]:
-        """The different names of arguments, and for each record which of them it has."""
+        """The distinct names of arguments, and for each record the index of its name."""
         names: dict[str | None, int] = {}
         which = [names.setdefault(entry.get("arg_name"), len(names)) for entry in self._entries]
         return list(names), np.array(which, np.int64)
@@ -64,7 +64,7 @@ class ManifestEntries:
                 rows.append(_take(given[position], kernels, tasks, extents))
             except Faulty as faulty:
                 raise Faulty(f": {head.array}[{position}]{faulty}; {position} records before it are readable") from None
-            given[position] = None  # a million of them take room
+            given[position] = None  # frees memory: there may be a million
         head.kernels(kernels)
         self.kernel_names: dict[int, str | None] = dict(kernels.names)
         self._finish(rows, kernels, tasks)
@@ -74,19 +74,19 @@ class ManifestEntries:
         self.wrong_totals = head.wrong_totals(self.info)
 
     def _finish(self, rows: list[tuple[dict[str, Any], Task]], kernels: Kernels, tasks: Tasks) -> None:
-        """Sorts entries as glassbox does, and fills in what is known of their tasks."""
+        """Sorts entries as glassbox does, and adds what is known about their tasks."""
         tasks.number()
         rows.sort(key=lambda row: (row[1].number, _STAGE_ORDER[row[0]["stage"]], row[0]["arg_index"]))
         self._entries = [fields for fields, _ in rows]
         has_names = bool(kernels.table)
-        names: dict[tuple[Any, int], str | None] = {}
+        slot_names: dict[tuple[Any, int], str | None] = {}
         for index, (fields, task) in enumerate(rows):
             fields["index"], fields["task_id"], fields["task_seq"] = index, task.id_text, task.number
             functions = fields["func_id"] = [function for function in task.functions if function != NO_KERNEL]
             slot = task.functions, fields["arg_index"]
-            if slot not in names:
-                names[slot] = kernels.slot_name(functions, fields["arg_index"])
-            fields["arg_name"] = names[slot]
+            if slot not in slot_names:
+                slot_names[slot] = kernels.slot_name(functions, fields["arg_index"])
+            fields["arg_name"] = slot_names[slot]
             if fields["arg_name"] is None:
                 del fields["arg_name"]
             if has_names:
@@ -96,9 +96,9 @@ class ManifestEntries:
             if "subtasks" in fields:
                 fields["block_num"] = task.block_num if task.id is not None else None
                 fields["subtasks"] = [name for name, function in zip(SUBTASKS, task.functions) if function != NO_KERNEL]
-        for told in (("buffer_addr",), ("time_ns", "thread"), ("block_num", "subtasks"),
-                     ("start_ns", "end_ns", "cores")):
-            _drop_unless_all(self._entries, told)
+        for names in (("buffer_addr",), ("time_ns", "thread"), ("block_num", "subtasks"),
+                      ("start_ns", "end_ns", "cores")):
+            _drop_unless_all(self._entries, names)
 
     def _columns(self) -> Columns:
         entries = self._entries
@@ -120,20 +120,20 @@ class ManifestEntries:
         if extents.end == 0:
             return
         if head.bin_file is None:
-            raise Faulty(": bin_file is missing, and entries have payload")
+            raise Faulty(': "bin_file" is missing, but entries have payload')
         path = self.path.parent / head.bin_file
         try:
             with open_regular(path) as file:
                 size = os.fstat(file.fileno()).st_size
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else error
-            raise DumpError(f"reading {path}: {why}; the payload of tensors is there") from None
+            raise DumpError(f"cannot read {path}: {why}; it holds the payload of tensors") from None
         for entry in self._entries if extents.end > size else ():
             begin, end = entry["bin_offset"], entry["bin_offset"] + entry["bin_size"]
             if end > size:
                 what = f"record {entry['index']} (task {entry['task_seq']}, arg {entry['arg_index']})"
-                raise Faulty(f": {what}: its payload is at bytes {begin} to {end} of {shorten(head.bin_file)}, which "
-                             f"has {size}: the file is cut off, or not that of this dump")
+                raise Faulty(f": {what} has {end - begin} bytes at offset {begin}, but {shorten(head.bin_file)} ends at "
+                             f"{size}: the file is cut off or belongs to another dump")
 
     def _info(self, head: Head, kernels: Kernels, tasks: Tasks, extents: "_Extents",
               directory_name: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class ManifestEntries:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Millions of objects are made, and none is garbage: collecting again and again would take half the time."""
+    """Pauses garbage collection: searching millions of live objects again and again would take half the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -171,7 +171,7 @@ def _uncollected() -> Iterator[None]:
 
 
 class _Extents:
-    """Places of payload: what an earlier entry has as well is stored once."""
+    """Counts payload bytes; payload that entries share is stored once."""
 
     def __init__(self) -> None:
         self.end = self.bytes = self.stored_bytes = self.duplicates = 0
@@ -206,11 +206,11 @@ def _take(given: Any, kernels: Kernels, tasks: Tasks, extents: _Extents) -> tupl
 
 
 def _drop_unless_all(entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
-    """A field that only some entries have is dropped from all: a table of them has no holes. Scalars have no address."""
-    is_asked = [entry for entry in entries if names[0] != "buffer_addr" or entry["kind"] == "tensor"]
-    if all(names[0] in entry for entry in is_asked):
+    """Drops fields that only some entries have: a table has no holes. Scalars never have an address."""
+    expected = [entry for entry in entries if names[0] != "buffer_addr" or entry["kind"] == "tensor"]
+    if all(names[0] in entry for entry in expected):
         return
-    for entry in is_asked:
+    for entry in expected:
         for name in names:
             entry.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""One entry of a manifest, whoever wrote it, with all fields that glassbox writes, in its order."""
+"""One entry of any tool's manifest, with the fields that glassbox writes, in the order of glassbox."""
 from __future__ import annotations
 
 import itertools
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from . import dtypes, manifest_geometry
 from .dtypes import DType
 from .json_text import INTEGERS, Repeated
-from .manifest_fields import (WORD_END, Faulty, choice, integer, integers, number, refuse, shorten, text, truth,
-                              value_bits, word)
+from .manifest_fields import (WORD_END, Faulty, choice, either, integer, integers, missing, number, refuse, shorten, text,
+                              truth, value_bits, word)
 
 ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
@@ -36,7 +36,7 @@ _MEMBERS = frozenset(
 
 
 class Entry(NamedTuple):
-    """`fields` of an element of `tensors`; the task's own are filled in once all of its entries are known."""
+    """`fields` of an element of `tensors`; the fields of its task are filled in when all entries are known."""
 
     fields: dict[str, Any]
     task_id: int | None
@@ -50,11 +50,11 @@ class Entry(NamedTuple):
 
 
 def read(given: Any) -> Entry:
-    """Raises Faulty if a required field is missing or a field is not valid."""
+    """Raises Faulty if a required field is missing or a field is invalid."""
     if not isinstance(given, dict):
-        raise Faulty(": an object is expected")
+        raise Faulty(": expected an object")
     if isinstance(given, Repeated):
-        _check_repeated(given, _MEMBERS, "")
+        _check_repeated(given, _MEMBERS)
     task_id, task_seq = _task(given)
     functions, kernels = _kernels(given, task_id)
     integer(given, "index")
@@ -81,30 +81,30 @@ def read(given: Any) -> Entry:
 
 
 def _span(given: dict[str, Any]) -> dict[str, Any]:
-    """Where and when the task ran; None in all three where that is not known."""
+    """Where and when the task ran; all three are None if unknown."""
     start, end = integer(given, "start_ns", 0, 1 << 53), integer(given, "end_ns", 0, 1 << 53)
     cores = integers(given, "cores", 0, _CORE_END, _CORES_MAX)
     if end is not None and end < (start or 0):
-        raise Faulty(".end_ns is before start_ns")
+        raise Faulty(".end_ns: is before start_ns")
     if (start is not None) != bool(cores):
-        raise Faulty(".cores are given without start_ns" if cores else ".cores are missing, but start_ns is given")
+        raise Faulty(".cores: are given without start_ns" if cores else ".cores: are missing, but start_ns is given")
     return {"start_ns": start, "end_ns": end, "cores": sorted(set(cores)) if cores else None}
 
 
-def _check_repeated(members: Repeated, known: Any, place: str) -> None:
+def _check_repeated(members: Repeated, known: Any) -> None:
     for name in sorted(members.names):
         if name in known:
-            raise Faulty(f"{place}.{name} appears twice")
+            raise Faulty(f".{name}: appears twice")
 
 
 def _task(given: dict[str, Any]) -> tuple[int | None, int | None]:
-    """One of the two must be there: of a task whose record was lost, glassbox knows only the number."""
+    """task_id and task_seq; at least one is required. A task whose record was lost has only task_seq."""
     task_seq = integer(given, "task_seq", 0, TASK_END)
     if type(given.get("task_id")) in INTEGERS:
         return integer(given, "task_id", 0, 1 << 64), task_seq
     task_id = word(given, "task_id")
     if task_id is None and task_seq is None:
-        raise Faulty(".task_id is missing, and so is task_seq")
+        raise Faulty(': "task_id" and "task_seq" are missing')
     return task_id, task_seq
 
 
@@ -112,36 +112,38 @@ def _argument(given: dict[str, Any]) -> int:
     slot = integer(given, "arg_index", 0, ARGUMENTS_MAX)
     truth(given, "arg_index_ambiguous")
     if slot is None:
-        raise refuse(given, "arg_index", "a slot of args[]")
+        raise missing("arg_index")
     return slot
 
 
 # --- kernels ---
 
 def _kernels(given: dict[str, Any], task_id: int | None) -> tuple[Any, Any]:
-    """Functions and names by subtask; in the order of the arrays if subtasks are not given."""
+    """Functions and names by subtask; without subtasks, in the order of the arrays."""
     functions = _functions(given)
     names, subtasks = given.get("kernel"), given.get("subtasks")
     names = [names] if isinstance(names, str) else names
     for name, values in (("kernel", names), ("subtasks", subtasks)):
-        if values is not None and (not isinstance(values, list) or len(values) != len(functions)):
-            raise refuse(given, name, f"an array with as many elements as func_id has: {len(functions)}")
-        if values and not _TEXTS.issuperset(map(type, values)):
+        if values is None:
+            continue
+        if not isinstance(values, list) or not _TEXTS.issuperset(map(type, values)):
             raise refuse(given, name, "an array of names")
+        if len(values) != len(functions):
+            raise Faulty(f'.{name}: has {len(values)} elements, but "func_id" has {len(functions)}')
     places = _PLACES if subtasks is None else _subtasks(given, tuple(subtasks))
     by_place, names_by_place = [NO_FUNCTION] * 3, [None] * 3
     for place, function, name in zip(places, functions, names or _NO_NAMES):
         if function != NO_FUNCTION:
             by_place[place], names_by_place[place] = function, name
     if task_id is None and by_place != [NO_FUNCTION] * 3:
-        raise Faulty(".func_id is given for a task without task_id")
+        raise Faulty(".func_id: is given for a task without task_id")
     return tuple(by_place), tuple(names_by_place)
 
 
 def _subtasks(given: dict[str, Any], names: tuple[str | None, ...]) -> tuple[int, ...]:
     places = _PLACES_OF_SUBTASKS.get(names)
     if places is None:
-        raise refuse(given, "subtasks", "an array of aic, aiv0, aiv1, each once")
+        raise refuse(given, "subtasks", "an array of aic, aiv0 and aiv1, each at most once")
     return places
 
 
@@ -157,12 +159,12 @@ def _dtype(given: dict[str, Any]) -> DType:
     name = given.get("dtype")
     dtype = dtypes.find(name) if isinstance(name, str) else None
     if dtype is None:
-        raise refuse(given, "dtype", f"the name of a dtype, one of {', '.join(dtypes.BY_NAME)}")
+        raise refuse(given, "dtype", f"the name of a dtype: {either(dtypes.BY_NAME)}")
     return dtype
 
 
 def _kind(given: dict[str, Any]) -> str:
-    """Without `kind`, an entry with a value and no bytes is a scalar."""
+    """An entry without a kind is a scalar if it has a value and no bytes."""
     if given.get("kind") is not None:
         return choice(given, "kind", _KINDS)
     has_value = any(given.get(name) is not None for name in ("value", "scalar_value", "bits"))
@@ -172,9 +174,9 @@ def _kind(given: dict[str, Any]) -> str:
 def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
     geometry = manifest_geometry.read(given, dtype)
     if any(length != 1 for length in geometry.shape):
-        raise Faulty(f".shape is {shorten(given['shape'])}; a scalar has one element")
+        raise Faulty(f".shape: a scalar has one element, got {shorten(given['shape'])}")
     if integer(given, "bin_size", default=0):
-        raise Faulty(f".bin_size is {given['bin_size']}; a scalar has no payload")
+        raise Faulty(f".bin_size: a scalar has no payload, got {given['bin_size']}")
     bits = _scalar_bits(given, dtype)
     fields.update(value=dtypes.json_value(dtypes.scalar_value(bits, dtype), dtype), bits=f"0x{bits:016x}", shape=[],
                   strides=[], start_offset=0, numel=1, is_contiguous=True, bin_offset=0, bin_size=0)
@@ -183,29 +185,34 @@ def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> 
 
 
 def _scalar_bits(given: dict[str, Any], dtype: DType) -> int:
-    """The raw word, if it is given; all members that give the value must agree."""
-    told = {}
+    """The raw word of a scalar, from `bits` if it is given; all given values must agree."""
+    words = {}
     for name in ("value", "scalar_value"):
         if given.get(name) is not None:
             try:
-                told[name] = value_bits(given[name], dtype)
+                words[name] = value_bits(given[name], dtype)
             except ValueError:
-                raise Faulty(f".{name} is {shorten(given[name])}, which no {dtype.name} is") from None
+                raise refuse(given, name, _values_of(dtype)) from None
     raw = word(given, "bits")
     if raw is not None:
-        told["bits"] = raw
-    if not told:
-        raise Faulty(".value is missing, which a scalar has")
-    *others, (last, bits) = told.items()
+        words["bits"] = raw
+    if not words:
+        raise missing("value")
+    *others, (last, bits) = words.items()
     for name, other in others:
         if not _is_same(other, bits, dtype):
-            raise Faulty(f".{last} is {shorten(given[last])}, which is not the {dtype.name} {shorten(given[name])} of "
-                         f"{name}")
-    return bits if raw is not None else next(iter(told.values()))
+            raise Faulty(f'.{last}: {shorten(given[last])} does not match the {dtype.name} of "{name}", '
+                         f"{shorten(given[name])}")
+    return bits if raw is not None else next(iter(words.values()))
+
+
+def _values_of(dtype: DType) -> str:
+    kind = {"float": 'a number, "nan", "inf" or "-inf"', "bool": "true or false"}.get(dtype.kind, "an integer")
+    return f"{kind} that {dtype.name} holds"
 
 
 def _is_same(one: int, other: int, dtype: DType) -> bool:
-    """Bits beyond those of the dtype do not count, nor which NaN it is."""
+    """Ignores bits beyond the dtype, and treats all NaNs as the same."""
     a, b = (dtypes.scalar_value(bits, dtype) for bits in (one, other))
     if dtype.kind == "float":
         return a == b and math.copysign(1, a) == math.copysign(1, b) or math.isnan(a) and math.isnan(b)
@@ -216,7 +223,7 @@ def _is_same(one: int, other: int, dtype: DType) -> bool:
 
 def _add_tensor(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
     if given.get("shape") is None:
-        raise refuse(given, "shape", "an array of whole numbers")
+        raise missing("shape")
     shape, strides, start, numel, is_contiguous, whole = manifest_geometry.read(given, dtype)
     fields["shape"], fields["strides"] = [*shape], [*strides]
     fields["start_offset"], fields["numel"], fields["is_contiguous"] = start, numel, is_contiguous
@@ -242,11 +249,12 @@ def _add_flags(fields: dict[str, Any], given: dict[str, Any]) -> None:
 def _check_payload(given: dict[str, Any], dtype: DType, whole: int, is_truncated: bool) -> None:
     size, offset = given.get("bin_size") or 0, given.get("bin_offset")
     if size and offset is None:
-        raise refuse(given, "bin_offset", "a whole number")
+        raise missing("bin_offset")
     if (offset or 0) + size >= WORD_END:
-        raise Faulty(f".bin_offset is {offset}, and with a bin_size of {size} no file is that long")
+        raise Faulty(f".bin_offset: {offset} and a bin_size of {size} overflow 64 bits")
     if size and size != whole and not (is_truncated and size < whole):
-        raise Faulty(f".bin_size is {size}, and {dtype.name} of shape {shorten(given['shape'])} has {whole} bytes")
+        raise Faulty(f".bin_size: {size} is {'more than' if is_truncated else 'not'} the {whole} bytes of its shape "
+                     f"{shorten(given['shape'])} and dtype {dtype.name}")
 
 
 def _hash(given: dict[str, Any]) -> str:
@@ -258,16 +266,16 @@ def _hash(given: dict[str, Any]) -> str:
 
 def _stats(given: Any, dtype: DType) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise Faulty(f".stats is {shorten(given)}; expected an object")
+        raise Faulty(f".stats: expected an object, got {shorten(given)}")
     try:
         if isinstance(given, Repeated):
-            _check_repeated(given, _STATS, "")
+            _check_repeated(given, _STATS)
         checked = {name: _extreme(given, name, dtype) for name in ("min", "max")}
         checked["mean"] = dtypes.json_value(number(given, "mean"), _FLOAT64)
         for name in ("nan", "inf", "zero", "subnormal"):
             checked[name] = integer(given, name)
             if checked[name] is None and (name != "subnormal" or name in given):
-                raise refuse(given, name, "a whole number")
+                raise missing(name)
         return {**checked, "subnormal": checked["subnormal"] or 0}
     except Faulty as faulty:
         raise Faulty(f".stats{faulty}") from None
@@ -277,4 +285,4 @@ def _extreme(given: dict[str, Any], name: str, dtype: DType) -> Any:
     try:
         return dtypes.json_value(dtypes.scalar_value(value_bits(given.get(name), dtype), dtype), dtype)
     except ValueError:
-        raise Faulty(f".{name} is {shorten(given.get(name))}, which no {dtype.name} is") from None
+        raise refuse(given, name, _values_of(dtype)) from None

@@ -1,9 +1,10 @@
-"""Members of an object by their types, or what is wrong with them. null counts as absent."""
+"""Reads members of an object by their types, or says what is wrong with them. null counts as missing."""
 from __future__ import annotations
 
+import json
 import math
 import re
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from .dtypes import DType, encode
 from .json_text import INTEGERS, MinusZero
@@ -16,20 +17,35 @@ _SHOWN_MAX = 40
 
 
 class Faulty(Exception):
-    """What is wrong, to be put after the place in the manifest."""
+    """What is wrong; the sentence puts it after the place in the manifest."""
 
 
 def shorten(value: Any) -> str:
     is_flat = not isinstance(value, list) or not any(isinstance(element, (dict, list)) for element in value)
     if isinstance(value, dict) or not is_flat:
         return "an object" if isinstance(value, dict) else "an array"
-    text = repr(value[:_SHOWN_MAX] if isinstance(value, (list, str)) else value)
+    text = json.dumps(value[:_SHOWN_MAX] if isinstance(value, (list, str)) else value)
     return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX - 3] + "..."
 
 
 def refuse(members: dict[str, Any], name: str, expected: str) -> Faulty:
-    what = "is missing" if members.get(name) is None else f"is {shorten(members[name])}"
-    return Faulty(f".{name} {what}; expected {expected}")
+    if members.get(name) is None:
+        return missing(name)
+    return Faulty(f".{name}: expected {expected}, got {shorten(members[name])}")
+
+
+def missing(name: str) -> Faulty:
+    return Faulty(f': "{name}" is missing')
+
+
+def either(names: Iterable[str]) -> str:
+    """"in, out or inout"."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _integer_from(low: int, end: int) -> str:
+    return "a 64-bit integer" if low == -WORD_END else f"an integer from {low} to {end - 1}"
 
 
 def integer(members: dict[str, Any], name: str, low: int = 0, end: int = WORD_END, default: Any = None) -> Any:
@@ -37,7 +53,7 @@ def integer(members: dict[str, Any], name: str, low: int = 0, end: int = WORD_EN
     if value is None:
         return default
     if type(value) not in INTEGERS or not low <= value < end:
-        raise refuse(members, name, f"a whole number from {low} to {end - 1}")
+        raise refuse(members, name, _integer_from(low, end))
     return value
 
 
@@ -45,11 +61,13 @@ def integers(members: dict[str, Any], name: str, low: int = 0, end: int = WORD_E
     values = members.get(name)
     if values is None:
         return None
-    if not isinstance(values, list) or len(values) > most:
-        raise refuse(members, name, f"an array of whole numbers, at most {most}")
-    for value in values:
+    if not isinstance(values, list):
+        raise refuse(members, name, "an array")
+    if len(values) > most:
+        raise Faulty(f".{name}: has more than {most} elements")
+    for position, value in enumerate(values):
         if type(value) not in INTEGERS or not low <= value < end:
-            raise refuse(members, name, f"an array of whole numbers from {low} to {end - 1}, at most {most}")
+            raise Faulty(f".{name}[{position}]: expected {_integer_from(low, end)}, got {shorten(value)}")
     return values
 
 
@@ -70,14 +88,14 @@ def text(members: dict[str, Any], name: str) -> str | None:
 
 
 def choice(members: dict[str, Any], name: str, choices: Sequence[str], default: str | None = None) -> str:
-    """The one of `choices` itself, so that a million entries share it."""
+    """Returns the member of `choices` itself: a million entries share it."""
     value = members.get(name, default)
     if value is None:
         value = default
     try:
         return choices[choices.index(value)]
     except ValueError:
-        raise refuse(members, name, "one of " + ", ".join(choices)) from None
+        raise refuse(members, name, either(choices)) from None
 
 
 def word(members: dict[str, Any], name: str) -> int | None:
@@ -86,12 +104,12 @@ def word(members: dict[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise refuse(members, name, 'a string such as "0x11", of up to 16 hexadecimal digits')
+        raise refuse(members, name, 'a string "0x..." of up to 16 hexadecimal digits')
     return int(value, 16)
 
 
 def value_bits(value: Any, dtype: DType) -> int:
-    """The bits of a value in the form of a manifest; of a float those of the nearest. ValueError if the dtype does not hold it."""
+    """The bits of a value from a manifest, rounded to the nearest float; ValueError if the dtype cannot hold it."""
     if dtype.kind == "float":
         return encode(_number(value), dtype)
     if dtype.kind == "bool" and isinstance(value, bool):
@@ -125,7 +143,7 @@ def _number(value: Any) -> float:
 
 
 def number(members: dict[str, Any], name: str) -> float:
-    """A number, or one of the strings for what JSON has none for."""
+    """A number, or one of the strings for NaN and the infinities."""
     try:
         return _number(members.get(name))
     except ValueError:

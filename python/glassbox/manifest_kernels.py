@@ -1,11 +1,11 @@
-"""Kernels of a manifest: its table of them, and the names that entries give kernels and their slots."""
+"""Kernels of a manifest: its table, and the names that entries give to kernels and slots."""
 from __future__ import annotations
 
 from typing import Any, Sequence
 
 from . import dtypes
 from .json_text import is_text
-from .manifest_fields import Faulty, choice, integer, refuse, shorten, text
+from .manifest_fields import Faulty, choice, integer, missing, refuse, shorten, text
 
 KERNELS_MAX = 1024
 _SLOTS_MAX = 64
@@ -13,7 +13,7 @@ _WORDS = ("in", "inout", "out", "scalar")
 
 
 class Kernels:
-    """Takes first what entries say, then merges the table in."""
+    """First learns names from the entries, then merges the table."""
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
@@ -25,13 +25,14 @@ class Kernels:
         if known is None:
             _check_named(function)
             if not is_text(name):
-                raise Faulty(f".kernel is {shorten(name)}, which is not text")
+                raise Faulty(f".kernel: expected UTF-8 text without zero bytes, got {shorten(name)}")
             self.names[function] = name
         elif known != name:
-            raise Faulty(f".kernel is {shorten(name)}, and an earlier entry calls func_id {function} {shorten(known)}")
+            raise Faulty(f".kernel: {shorten(name)} differs from {shorten(known)}, which an earlier entry gives func_id "
+                         f"{function}")
 
     def learn_slot(self, functions: Sequence[int], slot: int, name: str) -> None:
-        """The first kernel of the entry gets the name, unless one of the others has it; what differs is dropped."""
+        """The entry's first kernel gets the name unless another of its kernels has it; a slot with two names loses both."""
         slots = []
         for function in functions:
             _check_named(function)
@@ -40,19 +41,19 @@ class Kernels:
                 return
         if slots and slot not in slots[0]:
             if not is_text(name):
-                raise Faulty(f".arg_name is {shorten(name)}, which is not text")
+                raise Faulty(f".arg_name: expected UTF-8 text without zero bytes, got {shorten(name)}")
             slots[0][slot] = name
         elif slots:
             slots[0][slot] = None
 
     def learn_nameless(self, functions: Sequence[int], slot: int) -> None:
-        """An argument without a name: none of its kernels names the slot."""
+        """An argument without a name: its slot has no name in any of its kernels."""
         for function in functions:
             if function < KERNELS_MAX:
                 self._slots.setdefault(function, {})[slot] = None
 
     def slot_name(self, functions: Sequence[int], slot: int) -> str | None:
-        """From the first of these kernels that has a name for it."""
+        """The name that the first of these kernels with one gives the slot."""
         for function in functions:
             name = self._slots.get(function, {}).get(slot) if function in self.names else None
             if name is not None:
@@ -60,38 +61,38 @@ class Kernels:
         return None
 
     def merge(self, table: list[Any]) -> list[dict[str, Any]]:
-        """The kernels with all that is known of them, as the record of the run has them."""
+        """The kernels with all that is known about them, as in the RUN record."""
         if len(table) > KERNELS_MAX:
-            raise Faulty(f": kernels: there are {len(table)}, more than {KERNELS_MAX}")
-        whole = []
-        told: dict[int, str] = {}
+            raise Faulty(f": kernels: has {len(table)} kernels, more than {KERNELS_MAX}")
+        merged = []
+        named: dict[int, str] = {}
         for position, kernel in enumerate(table):
             try:
-                whole.append(self._merge_one(kernel, told))
+                merged.append(self._merge_one(kernel, named))
             except Faulty as faulty:
                 raise Faulty(f": kernels[{position}]{faulty}") from None
         added = [{"func_id": function, "name": self.names[function], "core_type": None}
-                 for function in sorted(self.names) if function not in told]
-        self.names |= told
+                 for function in sorted(self.names) if function not in named]
+        self.names |= named
         self.table += [{**kernel, "signature": []} for kernel in added]
-        return whole + [{**kernel, "slot_names": self._names_by_slot(kernel["func_id"])} for kernel in added]
+        return merged + [{**kernel, "slot_names": self._names_by_slot(kernel["func_id"])} for kernel in added]
 
-    def _merge_one(self, kernel: Any, told: dict[int, str]) -> dict[str, Any]:
+    def _merge_one(self, kernel: Any, named: dict[int, str]) -> dict[str, Any]:
         if not isinstance(kernel, dict):
-            raise Faulty(": an object is expected")
+            raise Faulty(": expected an object")
         function, name = integer(kernel, "func_id", 0, KERNELS_MAX), text(kernel, "name")
         if function is None or name is None:
-            raise refuse(kernel, "func_id" if function is None else "name", "a number and a name")
-        for known in (told.get(function), self.names.get(function)):
+            raise missing("func_id" if function is None else "name")
+        for known, who in ((named.get(function), "an earlier kernel gives"), (self.names.get(function), "entries give")):
             if known is not None and known != name:
-                raise Faulty(f".name is {shorten(name)}, and func_id {function} is also called {shorten(known)}")
+                raise Faulty(f".name: {shorten(name)} differs from {shorten(known)}, which {who} func_id {function}")
         core_type = None if kernel.get("core_type") is None else choice(kernel, "core_type", ("aic", "aiv"))
         signature = _signature(kernel)
         slots = {slot: given for slot, given in enumerate(_slot_names(kernel, signature)) if given is not None}
         learned = {slot: given for slot, given in self._slots.get(function, {}).items() if given is not None}
-        if function not in told:
+        if function not in named:
             self._slots[function] = slots | learned
-        told[function] = name
+        named[function] = name
         self.table.append({"func_id": function, "name": name, "core_type": core_type, "signature": signature})
         names = {"slot_names": self._names_by_slot(function, learned)}
         return {key: value for key, value in kernel.items() if key != "slot_names"} | {"core_type": core_type} | names
@@ -103,7 +104,7 @@ class Kernels:
 
 def _check_named(function: int) -> None:
     if function >= KERNELS_MAX:
-        raise Faulty(f".func_id is {function}; expected of a kernel with a name is one below {KERNELS_MAX}")
+        raise Faulty(f".func_id: {function} has a name, but is not below {KERNELS_MAX}")
 
 
 def _strings(kernel: dict[str, Any], name: str, most: int, kinds: Any, expected: str) -> list[Any]:
@@ -111,7 +112,7 @@ def _strings(kernel: dict[str, Any], name: str, most: int, kinds: Any, expected:
     if values is None:
         return []
     if not isinstance(values, list) or len(values) > most or not all(isinstance(value, kinds) for value in values):
-        raise refuse(kernel, name, f"an array of {expected}, at most {most}")
+        raise refuse(kernel, name, f"an array of at most {most} {expected}")
     return values
 
 
@@ -119,12 +120,12 @@ def _signature(kernel: dict[str, Any]) -> list[str]:
     words = _strings(kernel, "signature", _SLOTS_MAX, str, "strings")
     for word in words:
         if word not in _WORDS and not (word.startswith("scalar:") and dtypes.find(word[7:])):
-            raise refuse(kernel, "signature", "an array of in, inout, out, scalar, scalar:DTYPE")
+            raise refuse(kernel, "signature", "an array of in, inout, out, scalar or scalar:DTYPE")
     return words
 
 
 def _slot_names(kernel: dict[str, Any], signature: list[str]) -> list[str | None]:
-    """Slots have all tensors first, then all scalars; the signature has them mixed."""
+    """Slots hold all tensors first, then all scalars; the signature mixes them."""
     names = _strings(kernel, "arg_names", len(signature), (str, type(None)), "strings and nulls")
     padded = [*names, *[None] * len(signature)]
     is_scalar = [word.startswith("scalar") for word in signature]

@@ -1,4 +1,4 @@
-"""Tasks of a manifest: what their entries say of them must agree."""
+"""Tasks of a manifest, from their entries, which must agree."""
 from __future__ import annotations
 
 from .manifest_entry import NO_FUNCTION, Entry
@@ -20,15 +20,16 @@ class Task:
 
     def join(self, entry: Entry) -> None:
         if self.id != entry.task_id:
-            raise Faulty(f".task_id differs from an earlier entry of task_seq {self.number}")
+            raise Faulty(f".task_id: differs from an earlier entry of task_seq {self.number}")
         if self.block_num != (entry.block_num or 0):
-            raise Faulty(f".block_num is {entry.block_num}, not the {self.block_num} of an earlier entry of the task")
+            raise Faulty(f".block_num: {entry.block_num or 0} differs from the {self.block_num} of an earlier entry of the same "
+                         "task")
         if entry.functions == self.functions or entry.functions == _NO_FUNCTIONS:
             return
         if self.functions == _NO_FUNCTIONS:
             self.functions, self.has_subtasks = entry.functions, entry.has_subtasks
         elif self.has_subtasks or entry.has_subtasks:
-            raise Faulty(".func_id differs from an earlier entry of the same task")
+            raise Faulty(".func_id: differs from an earlier entry of the same task")
         else:
             self._add(entry)
 
@@ -40,13 +41,13 @@ class Task:
                 continue
             place = next((i for i, known in enumerate(joined) if known in (NO_FUNCTION, function)), None)
             if place is None:
-                raise Faulty(f".func_id: with {function}, the entries of the task have more than 3 kernels")
+                raise Faulty(f".func_id: {function} is one too many: the entries of the task name more than 3 kernels")
             joined[place] = function
         self.functions = tuple(joined)
 
 
 class Tasks:
-    """By task_seq, which all entries have or none; else by task_id, numbered as they first appear."""
+    """Tasks by task_seq, which all entries have or none; without it by task_id, numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, Task] = {}
@@ -57,7 +58,7 @@ class Tasks:
         if self._is_numbered is None:
             self._is_numbered = is_numbered
         if self._is_numbered != is_numbered:
-            raise Faulty(f".task_seq is {'there' if is_numbered else 'missing'}, unlike in entries before")
+            raise Faulty(f".task_seq: is {'given' if is_numbered else 'missing'}, unlike in earlier entries")
         key = entry.task_seq if is_numbered else entry.task_id
         task = self._tasks.get(key)
         if task is None:

@@ -1,4 +1,4 @@
-"""The file of payload: mapped once, read-only."""
+"""The payload file: mapped once, read-only."""
 from __future__ import annotations
 
 import pathlib
@@ -12,7 +12,7 @@ from .files import map_bytes, reason
 
 
 class Payload:
-    """Arrays are views of the mapping; it lives as long as one of them does."""
+    """Arrays are views of the mapping, which lives as long as any of them."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -22,36 +22,36 @@ class Payload:
         if self._bytes is None:
             self._bytes = self._map()
         if offset + size > len(self._bytes):
-            raise DumpError(f"{what}: its payload is at bytes {offset} to {offset + size} of {self.path}, which has "
-                            f"{len(self._bytes)}: the file is cut off, or not that of this dump")
+            raise DumpError(f"{what} has {size} bytes at offset {offset}, but {self.path} ends at {len(self._bytes)}: "
+                            "the file is cut off or belongs to another dump")
         return self._bytes[offset:offset + size]
 
     def _map(self) -> np.ndarray:
         try:
             return map_bytes(self.path)
         except OSError as error:
-            raise DumpError(f"reading {self.path}: {reason(error)}; the payload of tensors is there") from None
+            raise DumpError(f"cannot read {self.path}: {reason(error)}; it holds the payload of tensors") from None
 
 
 def shaped(raw: np.ndarray, dtype: DType, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """A view of bytes as the stored elements of a tensor."""
+    """Views bytes as the stored elements of a tensor."""
     if raw.nbytes != dtypes.row_bytes(dtype, shape):
-        raise DumpError(f"{what}: its payload has {raw.nbytes} bytes, and {dtype.name} of shape {list(shape)} has "
+        raise DumpError(f"{what}: its payload has {raw.nbytes} bytes, but {dtype.name} of shape {list(shape)} has "
                         f"{dtypes.row_bytes(dtype, shape)}")
     try:
         return np.ndarray(dtypes.stored_shape(dtype, shape), dtype.storage, raw)
     except ValueError as error:
-        raise DumpError(f"{what}: numpy has no array of shape {list(shape)}: {error}") from None
+        raise DumpError(f"{what}: numpy cannot make an array of shape {list(shape)}: {error}") from None
 
 
 def flat(raw: np.ndarray, dtype: DType) -> np.ndarray:
-    """A view of bytes as a row of stored elements, as many as are whole."""
+    """Views bytes as a row of stored elements, without an incomplete last one."""
     width = dtype.storage.itemsize
     return raw[:len(raw) // width * width].view(dtype.storage)
 
 
 def with_truth_values(array: np.ndarray) -> np.ndarray:
-    """numpy counts on bytes of 0 and 1 in a bool; where a kernel left others, this is a copy that has them."""
+    """numpy expects bools of 0 and 1; if a kernel left other bytes, this returns a copy with 0 and 1."""
     stored = array.view(np.uint8)
     return stored != 0 if stored.size and stored.max() > 1 else array
 

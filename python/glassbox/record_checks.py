@@ -1,4 +1,4 @@
-"""Whether every record of a journal makes sense. One bad record is enough to refuse its block."""
+"""Whether every record of a journal is valid. One bad record is enough to refuse its block."""
 from __future__ import annotations
 
 from typing import Iterator
@@ -9,7 +9,7 @@ from .dtypes import DTYPES
 from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
                            TENSOR, Heads, is_known)
 
-# The least number of words of a record, by type; a head has 4.
+# The least number of words of a record of each type; a head has 4.
 _LEAST_WORDS = np.full(256, 4)
 _LEAST_WORDS[:14] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8]
 _TASK_LIMIT = np.uint64(1 << 44)
@@ -18,9 +18,9 @@ Check = tuple[np.ndarray, str]
 
 
 def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
-    """The first record that makes no sense, and why; an empty reason where all do.
+    """The first invalid record, and why; an empty reason if all are valid.
 
-    Each group of checks reads only what the one before has found to be there.
+    Each group of checks reads only what the group before it found to be there.
     """
     bad, reason = len(heads.at), ""
     for group in (_of_sizes, _of_geometry, _of_content):
@@ -52,11 +52,11 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask = np.zeros(len(heads.at), bool)
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
-    yield _bad_slots(words, heads), "its block, subtask or slots are not valid for a dispatch"
+    yield _bad_slots(words, heads), "its block_idx, subtask or slots are invalid"
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Of EDGES records: words at the end that are not predecessors."""
+    """In EDGES records: the number of words at the end that are not predecessors."""
     return (words[at + 1] >> np.uint64(48)).astype(np.int64)
 
 
@@ -64,14 +64,14 @@ def _of_run_arguments(words: np.ndarray, heads: Heads, ndims: np.ndarray) -> Ite
     which = np.flatnonzero(heads.type == RUN_ARG)
     is_tensor = np.zeros(len(heads.at), np.uint64)
     is_tensor[which] = words[heads.at[which] + 4]
-    yield is_tensor > 1, "it is neither a tensor nor a scalar"
+    yield is_tensor > 1, "it is neither tensor nor scalar"
     yield (is_tensor == 1) & (ndims > 8), "its shape has more than 8 dimensions"
     yield (is_tensor == 1) & (heads.dtype == 0), "its dtype is unknown"
     yield (is_tensor == 1) & (heads.words < 6 + ndims), "it is too short for its shape"
 
 
 def _bad_slots(words: np.ndarray, heads: Heads) -> np.ndarray:
-    """Steps through the slots of all dispatches at once."""
+    """Which dispatches have bad slots; walks through all dispatches at once."""
     bad = np.zeros(len(heads.at), bool)
     which = np.flatnonzero(heads.type == DISPATCH)
     at, end = heads.at[which] + 10, heads.at[which] + heads.words[which]
@@ -96,7 +96,8 @@ def _bad_slots(words: np.ndarray, heads: Heads) -> np.ndarray:
 
 def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     position = np.arange(len(heads.at))
-    yield (heads.type == RUN) != (position == 0), "the record of the run is the first one, and no other"
+    yield (heads.type != RUN) & (position == 0), "the first record is not RUN"
+    yield (heads.type == RUN) & (position > 0), "there is a second RUN record"
     ends = np.flatnonzero(heads.type == END)
     yield position > (ends[0] if len(ends) else len(position)), "a record follows END"
     yield is_known(heads.type) & (heads.task >= _TASK_LIMIT), "its task number is too large"
@@ -108,7 +109,7 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is unknown"
     yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is unknown"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
-    yield _bad_executions(words, heads), "its block, subtask, end or core is not valid for an execution"
+    yield _bad_executions(words, heads), "its block_idx, subtask, core_id or end is invalid"
     yield _bad_samples(words, heads), "it uses more than its arena holds"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is unknown"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is unknown"
@@ -144,7 +145,7 @@ def _negative_shapes(words: np.ndarray, heads: Heads) -> np.ndarray:
 
 
 def _numbers_from(words: np.ndarray, heads: Heads, kind: int, limit: int) -> np.ndarray:
-    """Records of a type whose first number after the head is `limit` or more."""
+    """Which records of this type have `limit` or more as their first number after the head."""
     bad = np.zeros(len(heads.at), bool)
     which = np.flatnonzero(heads.type == kind)
     bad[which] = words[heads.at[which] + 4].astype(np.uint32) >= limit

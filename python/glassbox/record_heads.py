@@ -10,7 +10,7 @@ from .dtypes import DTYPES
 (RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE) = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, _IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 255
-MUST_UNDERSTAND = 128  # in a type: a reader that does not know it refuses the journal
+MUST_UNDERSTAND = 128  # a flag in a type: a reader that does not know the type refuses the journal
 _FIRST_ANNOUNCED = 17  # dtypes from here on are announced by a record of type MUST_UNDERSTAND + dtype
 
 
@@ -19,12 +19,12 @@ def is_known(types: np.ndarray) -> np.ndarray:
 
 
 def is_announcement(types: np.ndarray) -> np.ndarray:
-    """Of a dtype that this reader knows."""
+    """Which types announce a dtype that this reader knows."""
     return (types >= MUST_UNDERSTAND + _FIRST_ANNOUNCED) & (types <= MUST_UNDERSTAND + DTYPES[-1].code)
 
 
 class Heads(NamedTuple):
-    """The heads of records, a column for each field; `at` is the word of the file that a record begins at."""
+    """The heads of records, a column for each field; a record begins at word `at` of the file."""
 
     at: np.ndarray
     type: np.ndarray

@@ -16,7 +16,7 @@ _CHUNK = 4096
 
 
 class Stats(NamedTuple):
-    """Of the elements that were kept; min and max are values of the dtype. `subnormal` is 0 if it was not counted."""
+    """Statistics of the kept elements; min and max are values of the dtype. `subnormal` is 0 if it was not counted."""
 
     min: Any
     max: Any
@@ -28,7 +28,7 @@ class Stats(NamedTuple):
 
 
 class Record:
-    """A tensor or scalar of a task at a moment. Attributes are the fields of the manifest."""
+    """One argument of a task at one stage: a tensor or scalar. Attributes are the fields of the manifest."""
 
     __slots__ = ("_dump", "_entry")
 
@@ -41,7 +41,7 @@ class Record:
     task_seq = property(lambda self: self._entry["task_seq"], doc="Number of the task in the order of submission.")
     func_ids = property(lambda self: tuple(self._entry["func_id"]), doc="One for each kernel of the task.")
     kernels = property(lambda self: tuple(self._entry.get("kernel") or [None] * len(self._entry["func_id"])),
-                       doc="Names, None where one is not known.")
+                       doc="Names; None for an unknown one.")
     arg_index = property(lambda self: self._entry["arg_index"], doc="Slot in args[].")
     arg_name = property(lambda self: self._entry.get("arg_name"), doc="Name of the slot, or None.")
     role = property(lambda self: self._entry["role"], doc="input, output or inout.")
@@ -52,21 +52,21 @@ class Record:
     strides = property(lambda self: tuple(self._entry["strides"]), doc="In elements, on the device.")
     start_offset = property(lambda self: self._entry["start_offset"], doc="In elements, on the device.")
     numel = property(lambda self: self._entry["numel"], doc="Number of elements.")
-    is_contiguous = property(lambda self: self._entry["is_contiguous"], doc="Whether it was so on the device.")
+    is_contiguous = property(lambda self: self._entry["is_contiguous"], doc="Whether it was contiguous on the device.")
     buffer_addr = property(lambda self: self._entry.get("buffer_addr"), doc="A string, or None.")
-    bin_offset = property(lambda self: self._entry["bin_offset"], doc="Of the payload in its file.")
-    bin_size = property(lambda self: self._entry["bin_size"], doc="Bytes of payload that are there.")
+    bin_offset = property(lambda self: self._entry["bin_offset"], doc="Offset of the payload in its file.")
+    bin_size = property(lambda self: self._entry["bin_size"], doc="Bytes of payload in the dump.")
     hash = property(lambda self: self._entry.get("hash"), doc="XXH3-128, 32 digits, or None.")
-    truncated = property(lambda self: self._entry["truncated"], doc="Only the first bytes were kept.")
-    overwritten = property(lambda self: self._entry["overwritten"], doc="The tool lost the bytes.")
-    in_flight = property(lambda self: self._entry["in_flight"], doc="Of a task that did not complete.")
-    time_ns = property(lambda self: self._entry.get("time_ns"), doc="Since the start of the run.")
+    truncated = property(lambda self: self._entry["truncated"], doc="Whether only the first bytes were kept.")
+    overwritten = property(lambda self: self._entry["overwritten"], doc="Whether another tool lost the bytes.")
+    in_flight = property(lambda self: self._entry["in_flight"], doc="Whether its task did not complete.")
+    time_ns = property(lambda self: self._entry.get("time_ns"), doc="When it was captured, since the start of the run.")
     thread = property(lambda self: self._entry.get("thread"), doc="AICPU thread that captured it.")
     block_num = property(lambda self: self._entry.get("block_num"), doc="Blocks of the task.")
-    subtasks = property(lambda self: tuple(self._entry.get("subtasks", ())), doc="Of aic, aiv0, aiv1.")
+    subtasks = property(lambda self: tuple(self._entry.get("subtasks", ())), doc="Names out of aic, aiv0, aiv1.")
     start_ns = property(lambda self: self._entry.get("start_ns"), doc="When the first kernel of the task began, or None.")
-    end_ns = property(lambda self: self._entry.get("end_ns"), doc="When the last one ended; None where one did not.")
-    cores = property(lambda self: tuple(self._entry.get("cores") or ()), doc="On which it ran; () where not told.")
+    end_ns = property(lambda self: self._entry.get("end_ns"), doc="When its last kernel ended; None if one did not end.")
+    cores = property(lambda self: tuple(self._entry.get("cores") or ()), doc="Cores that it ran on; () if unknown.")
 
     @property
     def is_scalar(self) -> bool:
@@ -85,7 +85,7 @@ class Record:
 
     @property
     def stats(self) -> Stats | None:
-        """Statistics, where the run recorded them."""
+        """Statistics, if the run recorded them."""
         stats = self._entry.get("stats")
         if stats is None:
             return None
@@ -93,23 +93,23 @@ class Record:
         return Stats(low, high, float(stats["mean"]), *(stats[name] for name in ("nan", "inf", "zero", "subnormal")))
 
     def raw(self) -> np.ndarray:
-        """The bytes of payload that are there, as they are stored: a view."""
+        """The stored bytes of payload: a view."""
         what = self._describe()
         if self.is_scalar:
-            raise payload.missing(what, "a scalar has no payload; its value is record.value")
+            raise payload.missing(what, "a scalar has no payload; use record.value")
         if self.overwritten:
             raise payload.missing(what, "its bytes were overwritten before they were kept")
         if self.bin_size == 0 and self.numel > 0:
             level = self._dump.level
-            raise payload.missing(what, "the dump has no payload of it" + (f" (level {level})" if level else ""))
+            raise payload.missing(what, "the dump has no payload for it" + (f" (level {level})" if level else ""))
         return self._dump._payload.bytes_at(self.bin_offset, self.bin_size, what)
 
     def array(self, as_type: Any = None, allow_truncated: bool = False) -> np.ndarray:
-        """The tensor: a read-only view of the file where no `as_type` is given.
+        """The tensor: a read-only view of the file, or with `as_type`, any numpy dtype, a copy of the values.
 
-        dtypes that numpy lacks are as they are stored: bfloat16 as uint16, those of 8 and 4 bits as uint8. With `as_type`,
-        any dtype of numpy, it is a copy of the values. One that is truncated raises NoPayload, unless allowed: then it
-        is the elements that are there, in one dimension. A scalar is an array without dimensions.
+        A view shows dtypes that numpy lacks as they are stored: bfloat16 as uint16, those of 8 and 4 bits as uint8.
+        A truncated tensor raises NoPayload; with `allow_truncated` the result is the elements that were kept, in one
+        dimension. A scalar is an array without dimensions.
         """
         if self.is_scalar:
             return self._scalar_array(as_type)
@@ -120,7 +120,7 @@ class Record:
             stored = payload.flat(raw, dtype)
         else:
             raise payload.missing(what, f"it is truncated: {len(raw)} bytes of {dtypes.row_bytes(dtype, shape)} were kept; "
-                                        "array(allow_truncated=True) gives those")
+                                        "use array(allow_truncated=True) for these")
         if as_type is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self._decode(stored).astype(as_type)
@@ -131,10 +131,10 @@ class Record:
         return self.array(np.float32, allow_truncated)
 
     def verify(self) -> bool:
-        """Whether the payload has the hash that was recorded."""
+        """Whether the payload matches its recorded hash."""
         raw = self.raw()
         if self.hash is None:
-            raise DumpError(f"{self._describe()}: the dump has no hash of it")
+            raise DumpError(f"{self._describe()}: the dump has no hash for it")
         return hashing.xxh3_128(np.ascontiguousarray(raw)) == int(self.hash, 16)
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,9 +162,9 @@ class Record:
 
     def _scalar_field(self, name: str) -> Any:
         if not self.is_scalar:
-            raise DumpError(f"{self._describe()}: it is a tensor and has no {name}; its elements are record.array()")
+            raise DumpError(f"{self._describe()}: it is a tensor and has no {name}; use record.array()")
         if name not in self._entry:
-            raise DumpError(f"{self._describe()}: the dump does not have its value")
+            raise DumpError(f"{self._describe()}: the dump has no value for it")
         return self._entry[name]
 
     def _describe(self) -> str:
@@ -210,16 +210,16 @@ class Records(Sequence[Record]):
         return (Record(self._dump, entry) for entry in self._dump._source.entries(indices))
 
     def filter(self, **keys: Any) -> "Records":
-        """Those that match all keys: kernel (name or glob), func, task, arg, role, stage, kind, dtype.
+        """The records that match all keys: kernel (name or glob), func, task, arg, role, stage, kind, dtype.
 
-        func, task and arg take a number, a range such as "10..20" or a range of Python; task also an id such as
-        "0x11", arg also a name or glob. A list of values matches any of them.
+        func, task and arg take a number, a range such as "10..20" or a Python range; task also takes an id such as
+        "0x11", arg a name or glob. A list matches any of its values.
         """
         source = self._dump._source
         return Records(self._dump, self._indices[filters.matching(keys, source)[self._indices]])
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Entries of the manifest, for example for a DataFrame."""
+        """The entries of the manifest, for example for a DataFrame."""
         return [record._entry for record in self]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The record of the run, which a journal begins with."""
+"""The RUN record, the first in a journal."""
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -31,7 +31,7 @@ class RunInfo:
         return self._names.get(function)
 
     def slot_name(self, functions: Sequence[int], slot: int) -> str | None:
-        """From the first of these kernels that has a name for it."""
+        """The name that the first of these kernels with one gives the slot."""
         for function in functions:
             names = self._slots.get(function, [])
             if slot < len(names) and names[slot] is not None:
@@ -40,7 +40,7 @@ class RunInfo:
 
 
 def _slot_names(signature: Sequence[str], names: Sequence[str | None]) -> list[str | None]:
-    """Slots have all tensors first, then all scalars; the signature has them mixed."""
+    """Slots hold all tensors first, then all scalars; the signature mixes them."""
     padded = [*names, *[None] * len(signature)]
     is_scalar = [kind.startswith("scalar") for kind in signature]
     return [padded[i] for wanted in (False, True) for i in range(len(signature)) if is_scalar[i] is wanted]
@@ -50,16 +50,16 @@ def parse(journal: Journal) -> RunInfo:
     try:
         document = json_text.parse(journal.text(int(journal.heads.at[0]), 4))
     except (ValueError, RecursionError) as error:
-        raise DumpError(f"{journal.path}: the record of the run is not valid JSON: {error}") from None
+        raise DumpError(f"{journal.path}: the RUN record is not valid JSON: {error}") from None
     wrong = json_text.wrong_inside(document) or _wrong_member(document)
     if wrong:
-        raise DumpError(f"{journal.path}: the record of the run: {wrong}")
+        raise DumpError(f"{journal.path}: the RUN record: {wrong}")
     return RunInfo(document)
 
 
 def _wrong_member(document: Any) -> str:
     if not isinstance(document, dict):
-        return "an object is expected"
+        return "expected an object"
     for name, kind, text in (("generator", str, "a string"), ("run", dict, "an object")):
         if not isinstance(document.get(name), kind):
             return f'"{name}" is not {text}'
@@ -81,7 +81,7 @@ def _wrong_kernel(kernel: dict[str, Any]) -> str:
     if not isinstance(kernel.get("name"), str):
         return "name is not a string"
     if kernel.get("core_type") not in ("aic", "aiv"):
-        return "core_type is neither aic nor aiv"
+        return "core_type is not aic or aiv"
     if not _is_list_of(kernel.get("signature"), str):
         return "signature is not an array of strings"
     if not _is_list_of(kernel.get("arg_names"), (str, type(None))):
@@ -90,5 +90,5 @@ def _wrong_kernel(kernel: dict[str, Any]) -> str:
 
 
 def _is_list_of(value: Any, kinds: Any) -> bool:
-    """Or nothing at all."""
+    """A missing list is valid."""
     return value is None or isinstance(value, list) and all(isinstance(item, kinds) for item in value)

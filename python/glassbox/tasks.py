@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Arguments(Records):
-    """Records of one task at one moment; [name] or [slot in args[]] gives one of them."""
+    """The records of one task at one stage; [name] or [slot in args[]] gives one of them."""
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
@@ -31,7 +31,7 @@ class Arguments(Records):
 
 
 class Task:
-    """What is known of a task, and its records."""
+    """What is known about a task, and its records."""
 
     def __init__(self, dump: "Dump", group: int, indices: np.ndarray) -> None:
         self._dump = dump
@@ -52,19 +52,19 @@ class Task:
 
     @property
     def predecessors(self) -> tuple[int, ...] | None:
-        """Numbers of the tasks that it waits for; None where the dump does not say (no journal)."""
+        """Numbers of the tasks that it waits for; None without a journal."""
         table = self._dump._source.tasks
         return None if table is None else tuple(table.predecessors_of(self._group))
 
     @property
     def dispatched_ns(self) -> int | None:
-        """Time of its first dispatch since the start of the run; None where the dump does not say."""
+        """Time of its first dispatch since the start of the run; None if unknown."""
         table = self._dump._source.tasks
         return None if table is None else table.times_of(self._group)[0]
 
     @property
     def completed_ns(self) -> int | None:
-        """Time of its completion; None where it did not complete, or the dump does not say."""
+        """Time of its completion; None if it did not complete, or if unknown."""
         table = self._dump._source.tasks
         return None if table is None else table.times_of(self._group)[1]
 
@@ -75,7 +75,7 @@ class Task:
 
     @property
     def outputs(self) -> Arguments:
-        """What it left behind: outputs and inouts after completion; in flight where it did not complete."""
+        """What it left: outputs and inouts after completion; in flight if it did not complete."""
         return Arguments(self._dump, self.records.filter(stage="after_completion")._indices)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Task:
 
 
 class TaskIndex:
-    """Which records are of which task."""
+    """Which records belong to which task."""
 
     def __init__(self, columns: Columns, table: TaskTable | None) -> None:
         self.order = np.argsort(columns.task, kind="stable")
@@ -94,7 +94,7 @@ class TaskIndex:
 
 
 class Tasks(Sequence[Task]):
-    """Tasks in the order of submission; of a dump of another tool, as they first appear there."""
+    """Tasks in order of submission; for a dump of another tool, in order of appearance."""
 
     def __init__(self, dump: "Dump", index: TaskIndex) -> None:
         self._dump = dump
@@ -118,7 +118,7 @@ class Tasks(Sequence[Task]):
         return self._make(int(self._groups[which]))
 
     def find(self, which: int | str) -> Task:
-        """By its number in the order of submission, or by its id such as "0x11"."""
+        """Finds a task by its number in order of submission, or by its id such as "0x11"."""
         if isinstance(which, str):
             return self._find_id(which)
         position = int(np.searchsorted(self._groups, which))
@@ -136,7 +136,7 @@ class Tasks(Sequence[Task]):
         if not found and table is not None:
             found = [int(group) for group in table.numbers[table.ids == wanted][:1]]
         if not found or wanted < 0:
-            raise DumpError(f'{self._dump.path}: no task {which!r} in this dump; ids look like "0x11"')
+            raise DumpError(f'{self._dump.path}: no task {which!r} in this dump; an id looks like "0x11"')
         return self._make(found[0])
 
     def _make(self, group: int) -> Task:

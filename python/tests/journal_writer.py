@@ -1,4 +1,4 @@
-"""Makes journals byte by byte, as docs/format.md has them, good and bad ones."""
+"""Makes good and bad journals byte by byte, as in docs/format.md."""
 from __future__ import annotations
 
 import ctypes
@@ -108,8 +108,8 @@ def journal(*blocks):
 
 
 def newer(data: bytes, *types: int) -> tuple[bytes, int]:
-    """The same journal as a newer version may write it, and how many records of unknown types it has: the header is
-    longer, every record has two more words, and before all but the first of a block there is one of the `types`."""
+    """The same journal as a newer version may write it, and its number of records of unknown types. The header is
+    longer, every record has two more words, and each record but the first of a block follows one of the `types`."""
     made, at, sequence, count = header(version=2, length=200, rest=b"\xee" * 184), 64, 0, 0
     while at < len(data):
         end, at, records = at + 32 + struct.unpack_from("<I", data, at + 4)[0], at + 32, []

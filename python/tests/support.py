@@ -1,4 +1,4 @@
-"""What the tests share: the command, the examples, and a dump of each, made once."""
+"""What the tests share: the command, the examples, and one dump of each."""
 from __future__ import annotations
 
 import atexit
@@ -16,14 +16,14 @@ sys.path.insert(0, str(SOURCE_ROOT / "python"))
 
 import glassbox  # noqa: E402
 
-# Each on another combination; all of them have to give dumps that read alike.
+# Each runs on a different combination; all dumps must read alike.
 EXAMPLES = {"vector_example": ("host_build_graph", "a5sim"),
             "dump_tensor_example": ("aicpu_build_graph", "a2a3sim"),
             "bgemm": ("tensormap_and_ringbuffer", "a5sim"),
             "mix_spmd": ("aicpu_build_graph", "a5sim"),
             "paged_attention": ("host_build_graph", "a2a3sim")}
 _directory = tempfile.TemporaryDirectory(prefix="glassbox-python-test-")
-# Thousands of damaged files are written: into memory where that is possible.
+# Thousands of damaged files are written: into memory if possible.
 _memory = tempfile.TemporaryDirectory(prefix="glassbox-python-test-",
                                       dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 atexit.register(_directory.cleanup)
@@ -71,7 +71,7 @@ def load(path: pathlib.Path):
 
 
 def ordered(value):
-    """A value of which equality compares the order of members and the types of numbers, too."""
+    """A form of the value whose equality includes the order of members and the types of numbers."""
     if isinstance(value, dict):
         return [(name, ordered(member)) for name, member in value.items()]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Arrays and scalars of every dtype, against values that numpy computes."""
+"""Arrays and scalars of every dtype, compared with values that numpy computes."""
 import math
 import struct
 import unittest
@@ -14,7 +14,7 @@ CODES = {"float32": 1, "float16": 2, "bfloat16": 3, "float64": 4, "int8": 5, "ui
          "int32": 9,
          "uint32": 10, "int64": 11, "uint64": 12, "bool": 13, "float8_e4m3": 14, "float8_e5m2": 15, "int4": 16,
          "float4_e2m1": 17, "float8_e8m0": 18}
-E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]  # as OCP MX has them, by code
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]  # by code, from the OCP MX specification
 
 
 class Arrays(unittest.TestCase):
@@ -23,7 +23,7 @@ class Arrays(unittest.TestCase):
         record = jw.tensor(0, shape, CODES[dtype], size=len(data), flags=flags)
         return glassbox.open(jw.write(directory, jw.journal([jw.run()], [record]), data))[0]
 
-    def test_what_numpy_has(self):
+    def test_dtypes_of_numpy(self):
         for name in ("float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
                      "uint64"):
             expected = (np.arange(24).reshape(2, 3, 4) * 5 % 127 - (0 if name[0] == "u" else 60)).astype(name)
@@ -83,7 +83,7 @@ class Arrays(unittest.TestCase):
         np.testing.assert_array_equal(record.float32().ravel()[:255], [2.0**(code - 127) for code in range(255)])
         self.assertTrue(np.isnan(record.float32()[15, 15]))
 
-    def test_bool_is_zero_or_not(self):
+    def test_bool_is_true_for_any_nonzero_byte(self):
         plain = self.record("bool", [3], bytes([0, 1, 1])).array()
         self.assertEqual((plain.dtype, plain.tolist(), plain.flags.owndata), (np.bool_, [False, True, True], False))
         odd = self.record("bool", [4], bytes([0, 1, 2, 255]))

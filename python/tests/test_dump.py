@@ -1,4 +1,4 @@
-"""Where a dump is found, sequences, filters and tasks."""
+"""Finding dumps, sequences, filters and tasks."""
 import os
 import unittest
 
@@ -12,12 +12,12 @@ class Locate(unittest.TestCase):
         self.root = support.scratch(self.id())
         self.dump = jw.write(self.root / "outputs" / "one", jw.journal([jw.run()], [jw.scalar(0, 1, 9)]))
 
-    def test_finds_it_as_the_command_does(self):
+    def test_finds_dumps_as_the_command_does(self):
         outputs = self.root / "outputs"
         for path in (self.dump, str(self.dump), self.dump / "tensor_dump", outputs):
             self.assertEqual(glassbox.open(path).path, self.dump)
         two = jw.write(outputs / "two", jw.journal([jw.run()], [jw.end()]))
-        with self.assertRaisesRegex(glassbox.DumpError, r"2 dumps are inside \(one, two\) and no latest"):
+        with self.assertRaisesRegex(glassbox.DumpError, r"outputs holds 2 dumps \(one, two\) but no latest"):
             glassbox.open(outputs)
         (outputs / "latest").symlink_to("two")
         for path in (outputs, outputs / "latest"):
@@ -30,18 +30,18 @@ class Locate(unittest.TestCase):
             os.chdir(self.dump / "tensor_dump")
             self.assertEqual(len(glassbox.open(".")), 1)
             with self.assertRaisesRegex(glassbox.DumpError,
-                                        "looking for a dump at outputs/latest: there is none; make one with"):
+                                        "no dump at outputs/latest below the current directory; name one, or make one with"):
                 glassbox.open()
         finally:
             os.chdir(before)
 
-    def test_says_where_there_is_none(self):
+    def test_refuses_paths_without_a_dump(self):
         (self.root / "empty" / "tensor_dump").mkdir(parents=True)
         for path, sentence in ((self.root / "nowhere",
-                                "there is none; make one with: glassbox run SCENE --dump-tensor"),
-                               (self.dump / "tensor_dump" / "tensor_dump.rec", "not a directory"),
-                               (self.root, "there is no dump: neither tensor_dump/ nor latest"),
-                               (self.root / "empty", "neither tensor_dump.rec nor a manifest")):
+                                "nowhere: No such file or directory; make one with: glassbox run SCENE --dump-tensor"),
+                               (self.dump / "tensor_dump" / "tensor_dump.rec", "it is not a directory"),
+                               (self.root, "no dump found: it has no tensor_dump/, no latest"),
+                               (self.root / "empty", "cannot open the journal .*: it does not exist, and there is no manifest")):
             if path == self.root:
                 (self.root / "empty" / "tensor_dump").rename(self.root / "empty" / "other")
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
@@ -105,17 +105,17 @@ class Sequences(unittest.TestCase):
         self.assertEqual((len(dump.filter(func=3, kernel="multiply")), len(dump.filter(func=3, kernel="fin*"))),
                          (0, 27))
 
-    def test_filters_that_are_wrong(self):
+    def test_invalid_filters(self):
         for keys, sentence in (({"colour": 1},
-                                '"colour" is not a filter; expected kernel, func, task, arg, role, stage, kind, dtype'),
-                               ({"task": "20..10"}, "task '20..10' is neither a number such as 17 or 0x11"),
+                                'unknown key "colour"; expected kernel, func, task, arg, role, stage, kind or dtype'),
+                               ({"task": "20..10"}, "task '20..10' is not a number such as 17 or 0x11, or a range such as 10..20"),
                                ({"task": -1}, "task -1"),
                                ({"task": "10.."}, "10.."), ({"task": True}, "True"), ({"task": 1.5}, "1.5"),
                                ({"arg": 64}, "from 0 to 63"),
                                ({"func": "x"}, "func_id"),
                                ({"role": "inn"}, "unknown role 'inn'; expected input, output, inout"),
                                ({"stage": 1}, "unknown stage 1; expected before_dispatch"), ({"kind": ""}, "kind"),
-                               ({"dtype": "float24"}, "float32, float16"),
+                               ({"dtype": "float24"}, "unknown dtype 'float24'; expected float32, float16"),
                                ({"kernel": 5}, "kernel 5 is not a name or a glob"), ({"task": "\u0665"}, "task")):
             with self.assertRaisesRegex(glassbox.FilterError, sentence):
                 self.dump.filter(**keys)
@@ -134,7 +134,7 @@ class Sequences(unittest.TestCase):
         self.assertEqual(dump.task(layer.task_id).task_seq, 1)
         self.assertEqual([task.task_seq for task in dump.tasks[-2:]], [3, 4])
         for which, sentence in ((9, "no task 9"), ("0x99999", "no task '0x99999'"),
-                                ("x", "ids look like")):
+                                ("x", "an id looks like")):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 dump.task(which)
         with self.assertRaisesRegex(glassbox.DumpError,

@@ -1,4 +1,4 @@
-"""A dump of every example: what the reader says is what the manifest, the command and numpy say."""
+"""A dump of every example: the reader agrees with the manifest, the command and numpy."""
 import functools
 import unittest
 
@@ -68,7 +68,7 @@ def for_each_example(test):
 
 class Examples(unittest.TestCase):
     @for_each_example
-    def test_is_the_manifest(self, dump):
+    def test_matches_the_manifest(self, dump):
         files = dump.path / "tensor_dump"
         self.assertTrue(dump.is_from_journal and dump.checksums_verified and dump.complete)
         self.assertEqual(support.ordered(dump.to_dict()), support.ordered(support.load(files / "tensor_dump.json")))
@@ -78,14 +78,14 @@ class Examples(unittest.TestCase):
                          support.ordered(support.load(files / "kernel_args_dump.json")["dispatches"]))
 
     @for_each_example
-    def test_is_what_view_prints(self, dump):
+    def test_matches_view(self, dump):
         if not support.has_command("view"):
             self.skipTest("this glassbox has no view")
         done = support.command("view", dump.path, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(support.ordered(dump.to_dict()), support.ordered(support.json.loads(done.stdout)))
 
-    def test_filters_are_those_of_view(self):
+    def test_filters_match_those_of_view(self):
         if not support.has_command("view"):
             self.skipTest("this glassbox has no view")
         dump = support.example("paged_attention")
@@ -98,7 +98,7 @@ class Examples(unittest.TestCase):
             self.assertEqual(dump.filter(**keys).to_dicts(), support.json.loads(done.stdout)["tensors"], keys)
 
     @for_each_example
-    def test_manifest_alone_reads_the_same(self, dump):
+    def test_reads_the_same_from_the_manifest_only(self, dump):
         copy = support.scratch(f"manifest-{dump.run['scene']}")
         for name in ("tensor_dump.json", "tensor_dump.bin", "args_dump.json", "kernel_args_dump.json"):
             (copy / name).symlink_to(dump.path / "tensor_dump" / name)
@@ -140,7 +140,7 @@ class Examples(unittest.TestCase):
         self.assertGreaterEqual(compared, len(dump.tasks) / 2)
 
     def test_a_tensor_is_read_as_it_was_written(self):
-        """What a task read is what its predecessor left behind."""
+        """A task reads what its predecessor left."""
         dump = support.example("vector_example")
         self.assertEqual([task.predecessors for task in dump.tasks[:3]], [(), (0,), (0,)])
         self.assertEqual([sorted(task.predecessors) for task in dump.tasks[3:]], [[1, 2], [0, 3]])
@@ -155,7 +155,7 @@ class Examples(unittest.TestCase):
         self.assertEqual([task.inputs["addend"].value for task in dump.tasks[1:3]], [1.0, 2.0])
 
     @for_each_example
-    def test_hashes_hold(self, dump):
+    def test_hashes_match(self, dump):
         self.assertEqual(dump.verify(), [])
         self.assertTrue(all(record.verify() for record in dump if record.hash))
 

@@ -1,4 +1,4 @@
-"""Journals made byte by byte: all that a record can hold, against the manifest that the command writes of it; and bad ones."""
+"""Journals made byte by byte: every kind of record, compared with the command's manifest; and bad journals."""
 import random
 import struct
 import unittest
@@ -38,7 +38,7 @@ def stats(dtype, chance):
 
 
 def scalars(chance):
-    """Of every dtype, of many values, of those that are hard to print, too."""
+    """Scalars of every dtype with many values, including those that are hard to print."""
     special = [0, 1, 0x3F800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x80000000, 0x8000000000000000, 0x7FF0000000000000,
                0xFFF8000000000000, 0x3DCCCCCD, 0x7F7FFFFF, 0x00800000, 0x3CF0000000000000, 0x0010000000000000, 5]
     for dtype in BITS:
@@ -49,7 +49,7 @@ def scalars(chance):
 
 
 def place(dtype, shape, position, chance, is_sound):
-    """Strides, start, and whether that is contiguous; anything at all where it need not be that of a tensor."""
+    """Strides, start, and whether they are contiguous; if not `is_sound`, they need not fit a tensor."""
     strides = [chance.randint(-9, 9) for _ in shape]
     if not is_sound:
         return strides, chance.randint(-5, 1 << 40), position in (0, 2)
@@ -61,7 +61,7 @@ def place(dtype, shape, position, chance, is_sound):
 
 
 def tensors(chance, payload, is_sound):
-    """Of every dtype, with up to eight dimensions, each with its own kind of payload; the last two share one."""
+    """Tensors of every dtype with up to eight dimensions, each with its own kind of payload; the last two share one."""
     for dtype in range(1, 19):
         last = [chance.choice([2, 3]) for _ in range(7)]
         shared = None
@@ -107,7 +107,7 @@ def dispatch(number, block, subtask, chance):
 
 
 def everything(seed=1, is_sound=False):
-    """A journal with all there is, and its payload."""
+    """A journal with every kind of record, and its payload."""
     chance, payload = random.Random(seed), bytearray()
     run = jw.run(kernels=KERNELS, has_args=True, run_args=[{"name": "x", "role": "input"}, {"name": None,
         "role": "scalar"}])
@@ -140,7 +140,7 @@ def small():
 
 
 def use(dump):
-    """Reads all that there is; nothing but errors of this package may come of it."""
+    """Reads everything; only errors of this package may occur."""
     dump.to_dict(), dump.arguments, dump.dispatches, dump.totals, repr(dump)
     for task in dump.tasks:
         repr((task, task.predecessors, task.dispatched_ns, task.completed_ns, list(task.inputs), list(task.outputs)))
@@ -153,7 +153,7 @@ def use(dump):
 
 
 class Everything(unittest.TestCase):
-    def test_is_the_manifest_that_the_command_writes(self):
+    def test_matches_the_manifest_that_the_command_writes(self):
         for seed, is_sound in ((1, False), (2, True)):
             dump = jw.write(support.scratch(f"everything-{seed}"), *everything(seed, is_sound))
             done = support.command("recover", dump)
@@ -200,7 +200,7 @@ class Everything(unittest.TestCase):
 
 
 class Newer(unittest.TestCase):
-    def test_what_is_not_known_is_skipped_and_counted(self):
+    def test_unknown_records_are_skipped_and_counted(self):
         directory = support.scratch("newer")
         for data, payload in (everything(), (small(), bytes(64))):
             old = glassbox.open(jw.write(directory, data, payload))
@@ -215,7 +215,7 @@ class Newer(unittest.TestCase):
                              expected)
             self.assertEqual([record.array().tobytes() for record in dump if not record.truncated and record.bin_size], arrays)
 
-    def test_what_has_to_be_understood_is_refused(self):
+    def test_unknown_records_that_must_be_understood_are_refused(self):
         directory = support.scratch("must")
         for kind in (128, 128 + jw.TENSOR, 255):
             made, _ = jw.newer(small(), 100, kind)
@@ -265,7 +265,7 @@ class Damage(unittest.TestCase):
             with self.assertRaises(glassbox.DumpError, msg=f"byte {at}"):
                 self.opened(bytes(changed))
 
-    def test_without_hashing_structure_is_checked(self):
+    def test_structure_is_checked_without_hashing(self):
         data, payload = everything()
         chance = random.Random(5)
         with mock.patch.object(hashing, "_functions", None):
@@ -291,13 +291,13 @@ class Damage(unittest.TestCase):
         except glassbox.Error as error:
             self.assertNotIn("\n", str(error))
 
-    def test_records_that_make_no_sense(self):
+    def test_invalid_records(self):
         payload = PAYLOAD | CONTIGUOUS
         for record, sentence in (
                 (jw.record(0), "its type is 0"), (jw.record(jw.EDGES, reserved=1), "tail is longer"),
                 (jw.record(jw.TASK), "shorter than a record of its type"),
                 (jw.record(jw.DONE, words=3), "shorter than its head"),
-                (jw.record(jw.DONE, words=900), "longer than what is left"),
+                (jw.record(jw.DONE, words=900), "longer than the rest of its block"),
                 (jw.tensor(0, [1], dtype=0), "its dtype is unknown"), (jw.tensor(0, [1], dtype=63), "its dtype is unknown"),
                 (jw.tensor(0, [1], stage=2), "neither before nor after"),
                 (jw.tensor(0, [1], stage=255), "neither before nor"),
@@ -305,14 +305,14 @@ class Damage(unittest.TestCase):
                 (jw.tensor(0, [1] * 9), "more than 8 dimensions"), (jw.tensor(0, [-1]), "negative"),
                 (jw.tensor(0, [4], flags=STATS), "too short for its shape, strides and statistics"),
                 (jw.tensor(1 << 44, [4], flags=payload), "task number is too large"),
-                (jw.scalar(0, 1, 63), "its dtype is unknown"), (jw.run(), "the first one, and no other"),
+                (jw.scalar(0, 1, 63), "its dtype is unknown"), (jw.run(), "there is a second RUN record"),
                 (jw.end(), "follows END"), (jw.record(jw.LOSS, struct.pack("<2IQ", 4, 0, 1)), "its cause is unknown"),
                 (jw.record(jw.LOSS, struct.pack("<2IQ", 1, 0, 1), stage=7), "its stage is unknown"),
                 (jw.record(jw.SKIPPED, struct.pack("<2I", 2, 1)), "its reason is unknown"),
-                (jw.execution(0, 5, time=6), "its block, subtask, end"),
-                (jw.execution(0, 5, subtask=3), "its block, subtask"),
-                (jw.execution(0, 5, block=65536), "its block, subtask"), (jw.sample(1, 65, 64), "more than its arena"),
-                (jw.record(jw.RUN_ARG, struct.pack("<2Q", 2, 1)), "neither a tensor nor a scalar"),
+                (jw.execution(0, 5, time=6), "its block_idx, subtask, core_id or end is invalid"),
+                (jw.execution(0, 5, subtask=3), "its block_idx, subtask"),
+                (jw.execution(0, 5, block=65536), "its block_idx, subtask"), (jw.sample(1, 65, 64), "more than its arena"),
+                (jw.record(jw.RUN_ARG, struct.pack("<2Q", 2, 1)), "neither tensor nor scalar"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Q", 1, 1), ndims=1, dtype=1), "too short for its shape"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Qq", 1, 1, 4), ndims=1, dtype=0), "its dtype is unknown"),
                 (jw.record(jw.RUN_ARG, struct.pack("<2Q9q", 1, 1, *[1] * 9), ndims=9, dtype=1), "more than 8"),
@@ -321,7 +321,7 @@ class Damage(unittest.TestCase):
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 1, 1, 1)), "slots"),
                 (jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", 1, 1, 1, 1, 1, 1, 65, 1, 1) + bytes(2000)), "slots")):
             with self.assertRaisesRegex(glassbox.DumpError,
-                                        f"{sentence}.*; 1 records .* are readable; it was written like this"):
+                                        f"{sentence}.*; 1 records .* are readable; the block has its checksum, so this is not damage"):
                 self.opened(jw.journal([jw.run()], [jw.scalar(0, 1, 9)], [jw.scalar(0, 1, 9), record, jw.end()]))
 
     def test_how_the_run_ended(self):
@@ -341,7 +341,7 @@ class Damage(unittest.TestCase):
                 self.assertEqual((dump.status, dump.outcome), (status, expected))
         self.assertIsNone(self.opened(jw.journal([jw.run()])).outcome)
 
-    def test_blocks_and_headers_that_do_not_hold(self):
+    def test_invalid_blocks_and_headers(self):
         good = [jw.run()], [jw.scalar(0, 1, 9)]
         for data, sentence in (
                 (jw.journal(*good) + bytes(32), "zeros follow instead of a block; 1 records"),
@@ -350,22 +350,22 @@ class Damage(unittest.TestCase):
                 (jw.journal(*good) + jw.block(3, [jw.end()]), "block 3 is where block 2 should be"),
                 (jw.journal(*good) + jw.block(2, []), "block 2 claims to have 0 bytes"),
                 (jw.journal(*good) + jw.block(2, [bytes(1 << 20), bytes(8)]), "claims to have 1048584 bytes"),
-                (jw.journal(*good) + jw.block(2, [jw.end()], count=2), "another number of records"),
+                (jw.journal(*good) + jw.block(2, [jw.end()], count=2), "a block of 1 records claims to have 2"),
                 (jw.journal(*good, [jw.end()], [jw.done(0)]), "follows END"),
                 (jw.header(), "has no block"), (b"", "is not the journal"), (b"GBXJRNL1", "is not the journal"),
-                (jw.header(magic=b"GBXJRNL2"), "is not the journal"), (jw.header(version=3), "version 3"),
-                (jw.header(version=0), "version 0"), (jw.header(length=72) + bytes(8), "72 bytes; version 1 has 64"),
+                (jw.header(magic=b"GBXJRNL2"), "is not the journal"), (jw.header(version=3), "version 3; this reader reads versions 1 to 2: use a newer one"),
+                (jw.header(version=0), "version 0, which does not exist"), (jw.header(length=72) + bytes(8), "72 bytes; version 1 has 64"),
                 (jw.header(version=2, length=4104, rest=bytes(4088)), "4104 bytes; version 1 has 64"),
                 (jw.header(version=2, length=68, rest=bytes(52)), "68 bytes; version 1 has 64"),
                 (jw.journal(*good, [jw.scalar(0, 2, 9), jw.record(128)]), "type 128, which this version does not know and must not skip"),
                 (jw.journal(*good, [jw.scalar(0, 2, 9), jw.record(135)]), "needs a newer reader"),
-                (jw.journal([jw.done(0)]), "no block that can be read.*the first one"),
+                (jw.journal([jw.done(0)]), "no readable block.*the first record is not RUN"),
                 (jw.journal([jw.run(text=b'{"a":')]), "not valid JSON"), (jw.journal([jw.run(text=b"[" * 90000)]), "not valid JSON"),
-                (jw.journal([jw.run(text=b"[]")]), "an object is expected"),
+                (jw.journal([jw.run(text=b"[]")]), "the RUN record: expected an object"),
                 (jw.journal([jw.run(text=b"{}")]), "generator"),
                 (jw.journal([jw.run(kernels=[3])]), "kernels"), (jw.journal([jw.run(kernels=5)]), "kernels"),
                 (jw.journal([jw.run(kernels=[{**KERNELS[0], "core_type": "x"}])]),
-                 r"kernels\[0\].core_type is neither aic nor aiv"),
+                 r"kernels\[0\].core_type is not aic or aiv"),
                 (jw.journal([jw.run(kernels=[{**KERNELS[0], "name": None}])]), r"kernels\[0\].name"),
                 (jw.journal([jw.run(kernels=[{**KERNELS[0], "signature": "in"}])]), r"kernels\[0\].signature"),
                 (jw.journal([jw.run(kernels=[{**KERNELS[0], "arg_names": [1]}])]), r"kernels\[0\].arg_names"),
@@ -375,18 +375,18 @@ class Damage(unittest.TestCase):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 self.opened(data)
 
-    def test_payload_that_is_not_there(self):
+    def test_missing_payload(self):
         def array(record, payload=bytes(64)):
             return self.opened(jw.journal([jw.run()], [record]), payload)[0].array()
 
-        for record, sentence in ((jw.tensor(0, [4], offset=64, size=16, flags=PAYLOAD), "bytes 64 to 80 of .* has 64"),
-                                 (jw.tensor(0, [4], offset=2**64 - 64, size=2**63, flags=PAYLOAD), "which has 64"),
+        for record, sentence in ((jw.tensor(0, [4], offset=64, size=16, flags=PAYLOAD), "has 16 bytes at offset 64, but .* ends at 64"),
+                                 (jw.tensor(0, [4], offset=2**64 - 64, size=2**63, flags=PAYLOAD), "ends at 64"),
                                  (jw.tensor(0, [4], size=12, flags=PAYLOAD),
-                                  r"has 12 bytes, and float32 of shape \[4\] has 16"),
-                                 (jw.tensor(0, [1 << 40, 1 << 40], size=16, flags=PAYLOAD), "has 16 bytes, and")):
+                                  r"has 12 bytes, but float32 of shape \[4\] has 16"),
+                                 (jw.tensor(0, [1 << 40, 1 << 40], size=16, flags=PAYLOAD), "has 16 bytes, but")):
             with self.assertRaisesRegex(glassbox.DumpError, sentence):
                 array(record)
-        with self.assertRaisesRegex(glassbox.DumpError, "No such file"):
+        with self.assertRaisesRegex(glassbox.DumpError, "cannot read .*: No such file or directory; it holds the payload of tensors"):
             (self.directory / "tensor_dump" / "tensor_dump.bin").unlink()
             self.payload = None
             array(jw.tensor(0, [4], size=16, flags=PAYLOAD), None)

@@ -1,4 +1,4 @@
-"""The rules of docs/format.md for manifests, a small manifest each: this reader and the command do the same with it."""
+"""The rules of docs/format.md for manifests, one small manifest each: this reader and the command agree on it."""
 import json
 import os
 import unittest
@@ -29,12 +29,12 @@ def scalar(dtype="FLOAT32", **changes):
 
 
 def view(shape, strides=ABSENT, size=ABSENT, **changes):
-    """A tensor of a shape; without payload where no size is given."""
+    """A tensor of this shape; without a size it has no payload."""
     return tensor(shape=shape, strides=strides, bin_size=0 if size is ABSENT else size, **changes)
 
 
-# What a manifest is called here, its entries, and what comes of it: a word of the sentence that refuses it, or of each
-# entry, in order, the fields that are of interest. None: a field that is not there.
+# A name, the entries of a manifest, and what is expected: a word of the sentence that refuses it, or for each entry, in
+# order, some of its fields. None: the field is missing.
 ENTRIES = [
     # tasks
     ("a task by number", [tensor(task_id=17)], [{"task_id": "0x0000000000000011"}]),
@@ -48,8 +48,8 @@ ENTRIES = [
     ("no digits", [tensor(task_id="0x")], "task_id"),
     ("a task id that is true", [tensor(task_id=True)], "task_id"),
     ("no task", [tensor(task_id=None)], "task_id"),
-    ("task_seq alone", [tensor(task_id=None, task_seq=4, func_id=[])], [{"task_seq": 4, "func_id": []}]),
-    ("kernels of a task that is not known", [tensor(task_id=None, task_seq=4)], "func_id"),
+    ("only task_seq", [tensor(task_id=None, task_seq=4, func_id=[])], [{"task_seq": 4, "func_id": []}]),
+    ("kernels of an unknown task", [tensor(task_id=None, task_seq=4)], "func_id"),
     ("task_seq in the second only", [tensor(), tensor(task_seq=1)], "task_seq"),
     ("task_seq in the first only", [tensor(task_seq=1), tensor()], "task_seq"),
     ("task_seq of 44 bits", [tensor(task_seq=2**44 - 1)], [{"task_seq": 2**44 - 1}]),
@@ -70,10 +70,10 @@ ENTRIES = [
     ("a number of blocks of 33 bits", [tensor(block_num=2**32)], "block_num"),
     # kernels
     ("a kernel by number", [tensor(func_id=5)], [{"func_id": [5]}]),
-    ("a kernel that is not known", [tensor(func_id=-1)], [{"func_id": []}]),
-    ("one of two is not known", [tensor(func_id=[-1, 4])], [{"func_id": [4]}]),
+    ("an unknown kernel", [tensor(func_id=-1)], [{"func_id": []}]),
+    ("one of two is unknown", [tensor(func_id=[-1, 4])], [{"func_id": [4]}]),
     ("no kernels", [tensor(func_id=None)], [{"func_id": []}]),
-    ("less than unknown", [tensor(func_id=-2)], "func_id"),
+    ("func_id -2", [tensor(func_id=-2)], "func_id"),
     ("four kernels", [tensor(func_id=[0, 1, 2, 3])], "func_id"),
     ("func_id of 32 bits", [tensor(func_id=2**32 - 2)], [{"func_id": [2**32 - 2]}]),
     ("the func_id that means none", [tensor(func_id=2**32 - 1)], "func_id"),
@@ -89,7 +89,7 @@ ENTRIES = [
     ("subtasks of some entries", [tensor(block_num=2, subtasks=["aic"]), tensor(block_num=2, arg_index=1)],
      [{"subtasks": None, "block_num": None}] * 2),
     ("a subtask twice", [tensor(func_id=[1, 2], subtasks=["aic", "aic"])], "subtasks"),
-    ("a subtask that is none", [tensor(subtasks=["aiv"])], "subtasks"),
+    ("an unknown subtask", [tensor(subtasks=["aiv"])], "subtasks"),
     ("too few subtasks", [tensor(subtasks=[])], "subtasks"),
     ("subtasks null", [tensor(subtasks=None)], [{"subtasks": None}]),
     ("a kernel's name", [tensor(kernel="k"), tensor(arg_index=1)], [{"kernel": ["k"]}] * 2),
@@ -97,7 +97,7 @@ ENTRIES = [
     ("kernel null", [tensor(kernel=None)], [{"kernel": None}]),
     ("more names than kernels", [tensor(kernel=["a", "b"])], "kernel"),
     ("a name that is a number", [tensor(kernel=[5])], "kernel"),
-    ("a name of a kernel that is not known", [tensor(func_id=-1, kernel="k")], [{"func_id": [], "kernel": None}]),
+    ("a name of an unknown kernel", [tensor(func_id=-1, kernel="k")], [{"func_id": [], "kernel": None}]),
     ("two names of a kernel", [tensor(kernel="a"), tensor(task_id=1, kernel="b")], "kernel"),
     ("a name of a large func_id", [tensor(func_id=1024, kernel="k")], "func_id"),
     ("half of a character in a name", [tensor(kernel="\ud800")], "kernel"),
@@ -118,15 +118,15 @@ ENTRIES = [
     ("slot 63", [tensor(arg_index=63)], [{"arg_index": 63}]),
     ("slot 64", [tensor(arg_index=64)], "arg_index"),
     ("slot 1.0", [tensor(arg_index=1.0)], "arg_index"),
-    ("a slot that is not sure", [tensor(arg_index_ambiguous=True)], [{"arg_index": 0}]),
-    ("a slot that is how sure", [tensor(arg_index_ambiguous=1)], "arg_index_ambiguous"),
+    ("an ambiguous slot", [tensor(arg_index_ambiguous=True)], [{"arg_index": 0}]),
+    ("an ambiguous slot by a number", [tensor(arg_index_ambiguous=1)], "arg_index_ambiguous"),
     ("no role", [tensor(role=None)], "role"),
-    ("a role that is none", [tensor(role="in")], "role"),
+    ("an unknown role", [tensor(role="in")], "role"),
     ("no stage", [tensor(stage=None)], "stage"),
-    ("a stage that is none", [tensor(stage="before")], "stage"),
-    ("a kind that is none", [tensor(kind="Tensor")], "kind"),
+    ("an unknown stage", [tensor(stage="before")], "stage"),
+    ("an unknown kind", [tensor(kind="Tensor")], "kind"),
     ("no dtype", [tensor(dtype=None)], "dtype"),
-    ("a dtype that is none", [tensor(dtype="FLOAT24")], "dtype"),
+    ("an unknown dtype", [tensor(dtype="FLOAT24")], "dtype"),
     ("a dtype that is a number", [tensor(dtype=1)], "dtype"),
     *[(f"dtype {name}", [view([2], dtype=name)], [{"dtype": dtype}]) for name, dtype in (
         ("Float", "float32"), ("HALF", "float16"), ("bfloat", "bfloat16"), ("f64", "float64"), ("int8_t", "int8"),
@@ -141,12 +141,12 @@ ENTRIES = [
     ("addresses of some tensors", [tensor(buffer_addr="0x40"), tensor(arg_index=1)], [{"buffer_addr": None}] * 2),
     ("an address that is a number", [tensor(buffer_addr=64)], "buffer_addr"),
     ("an address null", [tensor(buffer_addr=None)], [{"buffer_addr": None}]),
-    ("members that nobody knows", [tensor(colour={"a": [1]}, more=None)], [{"colour": None}]),
+    ("unknown members", [tensor(colour={"a": [1]}, more=None)], [{"colour": None}]),
     # kinds
     ("a value and no payload", [tensor(kind=None, value=1, shape=ABSENT, bin_size=0)], [{"kind": "scalar", "value": 1.0}]),
     ("a value and payload", [tensor(kind=None, value=1)], [{"kind": "tensor", "value": None}]),
     ("a value that is null", [tensor(kind=None, value=None)], [{"kind": "tensor"}]),
-    ("bits alone", [tensor(kind=None, bits="0x3f800000", shape=ABSENT, bin_size=0)],
+    ("only bits", [tensor(kind=None, bits="0x3f800000", shape=ABSENT, bin_size=0)],
      [{"kind": "scalar", "value": 1.0, "bits": "0x000000003f800000"}]),
     ("the older name of a value", [tensor(kind=None, scalar_value=2, shape=ABSENT, bin_size=0)], [{"value": 2.0}]),
     ("a value beside a tensor is not looked at", [tensor(value={})], [{"kind": "tensor"}]),
@@ -177,20 +177,20 @@ ENTRIES = [
         ("FLOAT32", "0x3f800000"), ("FLOAT32", {}), ("FLOAT16", 65520), ("BFLOAT16", 3.4e38 * 1.0005),
         ("FP8E4M3FN", 464.5), ("FP8E4M3FN", "inf"), ("FP8E5M2", 61440))],
     ("value and bits agree", [scalar("INT8", value=-1, bits="0xabff")], [{"value": -1, "bits": "0x000000000000abff"}]),
-    ("value and bits do not", [scalar("INT32", value=1, bits="0x2")], "bits"),
+    ("value and bits do not agree", [scalar("INT32", value=1, bits="0x2")], "bits"),
     ("value and older name agree", [scalar("INT32", value=1, scalar_value="1")], [{"value": 1}]),
-    ("value and older name do not", [scalar("INT32", value=1, scalar_value=2)], "scalar_value"),
-    ("older name and bits do not", [scalar("INT32", value=ABSENT, scalar_value=1, bits="0x2")], "scalar_value"),
-    ("one of three is another", [scalar("INT32", value=1, scalar_value=3, bits="0x1")], "scalar_value"),
-    ("any NaN is one", [scalar(value="nan", bits="0x7fc00001")], [{"value": "nan", "bits": "0x000000007fc00001"}]),
+    ("value and older name do not agree", [scalar("INT32", value=1, scalar_value=2)], "scalar_value"),
+    ("older name and bits do not agree", [scalar("INT32", value=ABSENT, scalar_value=1, bits="0x2")], "scalar_value"),
+    ("one of three differs", [scalar("INT32", value=1, scalar_value=3, bits="0x1")], "scalar_value"),
+    ("any NaN matches", [scalar(value="nan", bits="0x7fc00001")], [{"value": "nan", "bits": "0x000000007fc00001"}]),
     ("zero is not minus zero", [scalar(value=0.0, bits="0x80000000")], "bits"),
-    ("any true is one", [scalar("BOOL", value=True, bits="0x40")], [{"value": True, "bits": "0x0000000000000040"}]),
+    ("any nonzero bits are true", [scalar("BOOL", value=True, bits="0x40")], [{"value": True, "bits": "0x0000000000000040"}]),
     ("bits that are a number", [scalar(bits=5)], "bits"),
     ("a scalar with payload", [scalar(bin_size=4, bin_offset=0)], "bin_size"),
     ("a scalar of one element", [scalar(shape=[1, 1], strides=[9, 9], numel=1)], [{"shape": [], "strides": [], "numel": 1}]),
-    ("a scalar of two", [scalar(shape=[2])], "shape"),
+    ("a scalar of two elements", [scalar(shape=[2])], "shape"),
     ("a scalar that is not contiguous", [scalar(is_contiguous=False)], [{"is_contiguous": True}]),
-    ("a scalar that is how contiguous", [scalar(is_contiguous=0)], "is_contiguous"),
+    ("a scalar that is contiguous by a number", [scalar(is_contiguous=0)], "is_contiguous"),
     ("flags of scalars", [scalar(truncated=True, overwritten=True, in_flight=True)],
      [{"truncated": True, "overwritten": True, "in_flight": True}]),
     # geometry
@@ -203,8 +203,8 @@ ENTRIES = [
     ("a dimension that is true", [view([True])], "shape"),
     ("empty", [view([0, 5])], [{"strides": [5, 1], "numel": 0, "is_contiguous": True}]),
     ("empty, strides of one element", [view([3, 0, 2])], [{"strides": [2, 2, 1]}]),
-    ("larger than any", [view([2**40, 2**40])], "shape"),
-    ("empty, and larger than any", [view([0, 2**62, 4])], "shape"),
+    ("a shape beyond 64 bits", [view([2**40, 2**40])], "shape"),
+    ("empty, with a shape beyond 64 bits", [view([0, 2**62, 4])], "shape"),
     ("numel of another shape", [view([2], numel=3)], "numel"),
     ("numel null", [view([2], numel=None)], [{"numel": 2}]),
     ("strides of another shape", [view([2], [1, 1])], "strides"),
@@ -213,12 +213,12 @@ ENTRIES = [
     ("before the first element", [view([2], [-1])], "strides"),
     ("a negative start", [view([2], [1], start_offset=-1)], "start_offset"),
     ("beyond 64 bits", [view([2], [2**62])], "strides"),
-    ("said to have gaps", [view([2], [1], is_contiguous=False)], [{"is_contiguous": True}]),
-    ("said to have none", [view([2], [7], is_contiguous=True)], "is_contiguous"),
+    ("marked as not contiguous", [view([2], [1], is_contiguous=False)], [{"is_contiguous": True}]),
+    ("wrongly marked as contiguous", [view([2], [7], is_contiguous=True)], "is_contiguous"),
     ("contiguous by a number", [view([2], is_contiguous=1)], "is_contiguous"),
     ("strides of one element do not matter", [view([1, 2], [99, 1], is_contiguous=True)], [{"strides": [99, 1]}]),
     ("int4 in rows of odd length", [view([3, 3], dtype="INT4", size=6)], [{"strides": [3, 1], "is_contiguous": False}]),
-    ("int4 in rows that are filled up", [view([3, 3], [4, 1], dtype="INT4", size=6)], [{"is_contiguous": True}]),
+    ("int4 in padded rows", [view([3, 3], [4, 1], dtype="INT4", size=6)], [{"is_contiguous": True}]),
     ("int4 that begins within a byte", [view([2], [1], dtype="INT4", start_offset=1)], [{"is_contiguous": False}]),
     ("a window", [view([2, 3], raw_shape=[4, 5], offsets=[1, 2])],
      [{"strides": [5, 1], "start_offset": 7, "is_contiguous": False}]),
@@ -231,14 +231,14 @@ ENTRIES = [
     ("a window that gives the start", [view([2], [1], raw_shape=[8], offsets=[3])], [{"start_offset": 3}]),
     ("a window beside other strides", [view([2], [2], raw_shape=[8], offsets=[3])], "raw_shape"),
     ("a window beside another start", [view([2], raw_shape=[8], offsets=[3], start_offset=4)], "raw_shape"),
-    ("a window larger than any", [view([1, 1], raw_shape=[2**40, 2**40], offsets=[0, 0])], "raw_shape"),
+    ("a window beyond 64 bits", [view([1, 1], raw_shape=[2**40, 2**40], offsets=[0, 0])], "raw_shape"),
     # payload
     ("no payload", [tensor(bin_size=0, bin_offset=5000)], [{"bin_size": 0, "bin_offset": 0}]),
     ("payload of another size", [tensor(bin_size=12)], "bin_size"),
     ("payload without a place", [tensor(bin_offset=None)], "bin_offset"),
     ("payload to the last byte", [tensor(bin_offset=120)], [{"bin_offset": 120}]),
-    ("payload beyond the file", [tensor(bin_offset=121)], "121 to 129"),
-    ("payload of no elements beyond the file", [view([0], size=0, bin_offset=129)], "129 to 129"),
+    ("payload beyond the file", [tensor(bin_offset=121)], "has 8 bytes at offset 121, but \"args.bin\" ends at 128"),
+    ("payload of no elements beyond the file", [view([0], size=0, bin_offset=129)], "has 0 bytes at offset 129"),
     ("payload beyond 64 bits", [tensor(bin_offset=2**63 - 2)], "bin_offset"),
     ("payload before the file", [tensor(bin_offset=-1)], "bin_offset"),
     ("a place in a string", [tensor(bin_offset="0")], "bin_offset"),
@@ -249,7 +249,7 @@ ENTRIES = [
     ("overwritten", [tensor(overwritten=True)], [{"overwritten": True}]),
     ("a hash", [tensor(hash="AB" * 16)], [{"hash": "ab" * 16}]),
     ("a hash of another length", [tensor(hash="12")], "hash"),
-    ("a hash that is none", [tensor(hash="g" * 32)], "hash"),
+    ("a hash that is not hexadecimal", [tensor(hash="g" * 32)], "hash"),
     ("a hash null", [tensor(hash=None)], [{"hash": None}]),
     # statistics
     ("statistics", [tensor(stats=STATS)], [{"stats": {**STATS, "min": -1.0, "subnormal": 0}}]),
@@ -258,7 +258,7 @@ ENTRIES = [
      [{"stats": {**STATS, "max": "inf", "mean": "nan", "min": 0.1, "subnormal": 4}}]),
     ("extremes of int64", [view([1], dtype="INT64", stats={**STATS, "min": "-5", "max": 2**62})],
      [{"stats": {**STATS, "min": "-5", "max": str(2**62), "subnormal": 0}}]),
-    ("an extreme that the dtype has not", [view([1], dtype="INT8", stats={**STATS, "max": 128})], "stats"),
+    ("an extreme that the dtype cannot hold", [view([1], dtype="INT8", stats={**STATS, "max": 128})], "stats"),
     ("an extreme that is missing", [tensor(stats={"min": 1})], "stats"),
     ("a count that is negative", [tensor(stats={**STATS, "zero": -1})], "stats"),
     ("a mean in a string", [tensor(stats={**STATS, "mean": "0.1"})], "stats"),
@@ -271,16 +271,16 @@ LOSS = {"task_seq": 0, "arg_index": 0, "stage": None, "cause": "stall", "count":
 SKIPPED = {"task_seq": 0, "arg_index": None, "kernel": "k", "reason": OLD_WORDS}
 READ_SKIPPED = {"task_id": "0x0000000000000011", **SKIPPED, "reason": WORDS, "reason_code": "undescribed"}
 OTHER_WORDS = "the description of the argument does not match what the kernel gets"
-# Members of the top, or its whole text; and a word of the sentence, or the members that come of it.
+# A name, members at the top (in TEXTS the complete text), and a word of the sentence, or the members that are read.
 HEADS = [
     ("nothing but entries", {}, {"losses": [], "skipped": [], "kernels": [], "total_tensors": 1}),
     ("schema_version 1", {"schema_version": 1}, {}),
     ("schema_version 2", {"schema_version": 2}, "schema_version"),
     ("schema_version 1.0", {"schema_version": 1.0}, "schema_version"),
     ("schema_version null", {"schema_version": None}, {}),
-    ("another order of bytes", {"bin_format": {"byte_order": "big_endian"}}, "byte_order"),
+    ("another byte order", {"bin_format": {"byte_order": "big_endian"}}, "byte_order"),
     ("another type of payload", {"bin_format": {"type": "raw"}}, "type"),
-    ("a form that is none", {"bin_format": "raw"}, "bin_format"),
+    ("a form that is a string", {"bin_format": "raw"}, "bin_format"),
     ("half a form", {"bin_format": {"type": "logical_contiguous"}}, {}),
     ("both arrays", {"tensors": []}, "tensors"),
     ("no array", {"args": ABSENT}, "tensors"),
@@ -291,16 +291,16 @@ HEADS = [
     ("no bin_file", {"bin_file": None}, "bin_file"),
     ("a bin_file that is not there", {"bin_file": "nowhere.bin"}, "nowhere.bin"),
     ("a wrong total", {"total_args": 7}, {"total_tensors": 1}),
-    ("a total in two names", {"total_args": 1, "total_tensors": 1}, "total_args"),
+    ("a total under two names", {"total_args": 1, "total_tensors": 1}, "total_args"),
     ("a total that is negative", {"total_args": -1}, "total_args"),
     ("a total in a string", {"payload_bytes": "8"}, "payload_bytes"),
     ("level by name", {"dump_level": "stats"}, {"dump_level": "stats"}),
     *[(f"level {number}", {"dump_args_level": number}, {"dump_level": name})
       for number, name in ((0, None), (1, "partial"), (2, "full"), (3, "hybrid"))],
     ("level 4", {"dump_args_level": 4}, "dump_args_level"),
-    ("a level that is none", {"dump_level": "most"}, "dump_level"),
+    ("an unknown level", {"dump_level": "most"}, "dump_level"),
     ("two levels that agree", {"dump_level": "full", "dump_args_level": 2}, {"dump_level": "full"}),
-    ("two levels that do not", {"dump_level": "full", "dump_args_level": 1}, "dump_args_level"),
+    ("two levels that do not agree", {"dump_level": "full", "dump_args_level": 1}, "dump_args_level"),
     ("how it ended", {"complete": False, "status": "disk full"}, {"complete": False, "status": "disk full"}),
     *[(f"only {members}", members, {"complete": complete, "status": status}) for members, complete, status in (
         ({"complete": True}, True, "ok"), ({"complete": False}, False, "not told"), ({"status": "ok"}, True, "ok"),
@@ -330,65 +330,65 @@ HEADS = [
     ("a kernel twice", {"kernels": [KERNEL, KERNEL]}, {}),
     ("two names of a kernel", {"kernels": [KERNEL, {**KERNEL, "name": "l"}]}, "name"),
     ("a name that entries do not give", {"kernels": [KERNEL], "args": [tensor(kernel="l")]}, "name"),
-    ("a core that is none", {"kernels": [{**KERNEL, "core_type": "gpu"}]}, "core_type"),
-    ("a signature that is none", {"kernels": [{**KERNEL, "signature": ["inn"]}]}, "signature"),
+    ("an unknown core type", {"kernels": [{**KERNEL, "core_type": "gpu"}]}, "core_type"),
+    ("an unknown word in a signature", {"kernels": [{**KERNEL, "signature": ["inn"]}]}, "signature"),
     ("more names than the signature", {"kernels": [{**KERNEL, "signature": ["in"], "arg_names": ["a", "b"]}]}, "arg_names"),
     ("names of five megabytes", {"kernels": [{**KERNEL, "name": "k" * 5_000_000}]}, "kernels"),
     ("losses", {"losses": [LOSS]}, {"losses": [{"task_id": "0x0000000000000011", **LOSS}], "dropped_records": 2}),
-    ("a loss of nobody knows what", {"losses": [{**LOSS, "arg_index": None, "cause": None}]},
+    ("a loss without task and cause", {"losses": [{**LOSS, "arg_index": None, "cause": None}]},
      {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 2}]}),
     ("losses that are only counted", {"dropped_records": 2, "dropped_overwrite": 3},
      {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": count}
                  for count in (2, 3)]}),
-    ("losses that are counted, too", {"dropped_records": 2, "losses": [LOSS]}, {"dropped_records": 2}),
+    ("losses that are listed and counted", {"dropped_records": 2, "losses": [LOSS]}, {"dropped_records": 2}),
     ("losses that are an object", {"losses": {}}, "losses"),
     ("a loss of -1", {"losses": [{**LOSS, "count": -1}]}, "count"),
     ("a loss without a stage", {"losses": [made(LOSS, {"stage": ABSENT})]}, "stage"),
-    ("a cause that is none", {"losses": [{**LOSS, "cause": "greed"}]}, "cause"),
+    ("an unknown cause", {"losses": [{**LOSS, "cause": "greed"}]}, "cause"),
     ("skipped", {"skipped": [SKIPPED], "kernels": [KERNEL]}, {"skipped": [READ_SKIPPED]}),
-    ("skipped, of a name that is not known", {"skipped": [SKIPPED]},
+    ("skipped, with an unknown name", {"skipped": [SKIPPED]},
      {"skipped": [{**READ_SKIPPED, "kernel": None}]}),
-    ("skipped, of a name that two have", {"skipped": [SKIPPED], "kernels": [KERNEL, {**KERNEL, "func_id": 4}]},
+    ("skipped, with a name of two kernels", {"skipped": [SKIPPED], "kernels": [KERNEL, {**KERNEL, "func_id": 4}]},
      {"skipped": [{**READ_SKIPPED, "kernel": None}]}),
-    ("a reason that is none", {"skipped": [{**SKIPPED, "reason": "x"}]}, "reason"),
-    ("a reason by its code", {"skipped": [{**SKIPPED, "reason": "as it were", "reason_code": "misdescribed"}]},
+    ("an unknown reason", {"skipped": [{**SKIPPED, "reason": "x"}]}, "reason"),
+    ("a reason by its code", {"skipped": [{**SKIPPED, "reason": "anything", "reason_code": "misdescribed"}]},
      {"skipped": [{**READ_SKIPPED, "kernel": None, "reason": OTHER_WORDS, "reason_code": "misdescribed"}]}),
-    ("a code that is none", {"skipped": [{**SKIPPED, "reason_code": "x"}]}, "reason_code"),
-    ("a code that is a number", {"skipped": [{**SKIPPED, "reason_code": 1}]}, "reason_code"),
-    ("a code that is null", {"skipped": [{**SKIPPED, "reason_code": None}], "kernels": [KERNEL]}, {"skipped": [READ_SKIPPED]}),
+    ("an unknown reason code", {"skipped": [{**SKIPPED, "reason_code": "x"}]}, "reason_code"),
+    ("a reason code that is a number", {"skipped": [{**SKIPPED, "reason_code": 1}]}, "reason_code"),
+    ("a reason code that is null", {"skipped": [{**SKIPPED, "reason_code": None}], "kernels": [KERNEL]}, {"skipped": [READ_SKIPPED]}),
 ]
 WHOLE = json.dumps({"bin_file": "args.bin", "args": [tensor()]}).encode()
 
 
 def with_member(text, in_entry=False):
-    """The manifest with more text at its end, or at the end of its entry."""
+    """The manifest with this text added at its end, or at the end of its entry."""
     return WHOLE[:-3] + b", " + text + WHOLE[-3:] if in_entry else WHOLE[:-1] + b", " + text + b"}"
 
 
 TEXTS = [
-    ("as it is", WHOLE, {}), ("cut", WHOLE[:-20], "JSON"), ("nothing", b"", "there is no dump"),
-    ("an array", b"[]", "there is no dump"), ("an array that tells of a file", b'[{"bin_file": "x"}]', "an object"),
+    ("as it is", WHOLE, {}), ("cut", WHOLE[:-20], "JSON"), ("nothing", b"", "no dump found"),
+    ("an array", b"[]", "no dump found"), ("an array with bin_file", b'[{"bin_file": "x"}]', "an object"),
     ("more after it", WHOLE + b"x", "JSON"), ("a NUL after it", WHOLE + b"\0", "JSON"), ("spaces after it", WHOLE + b" \n", {}),
-    ("a mark of the order of bytes", b"\xef\xbb\xbf" + WHOLE, "JSON"),
+    ("a byte order mark", b"\xef\xbb\xbf" + WHOLE, "JSON"),
     ("a comma too many", with_member(b"")[:-1] + b"}", "JSON"),
     ("NaN", with_member(b'"x": NaN'), "NaN"), ("Infinity", with_member(b'"x": -Infinity', True), "Infinity"),
     ("a member of the top twice", with_member(b'"bin_file": "args.bin"'), "bin_file"),
     ("the array twice", with_member(b'"args": []'), "args"),
     ("another member twice", with_member(b'"x": 1, "x": 2'), {}),
     ("a member of an entry twice", with_member(b'"bin_offset": 8', True), "bin_offset"),
-    ("a member twice, spelled otherwise", with_member(b'"bin_\\u006fffset": 8', True), "bin_offset"),
+    ("a member twice, spelled differently", with_member(b'"bin_\\u006fffset": 8', True), "bin_offset"),
     ("another member of an entry twice", with_member(b'"x": 1, "x": 2', True), {}),
     ("a member of a kernel twice", with_member(b'"kernels": [{"func_id": 1, "name": "k", "x": 1, "x": 1}]'), "x"),
     ("a statistic twice", with_member(b'"stats": {"min": 1, "min": 1}', True), "stats"),
-    ("no UTF-8", with_member(b'"x": "\xff"'), "JSON"), ("no UTF-8 in an entry", with_member(b'"x": "\xff"', True), "JSON"),
+    ("not UTF-8", with_member(b'"x": "\xff"'), "JSON"), ("not UTF-8 in an entry", with_member(b'"x": "\xff"', True), "JSON"),
     ("half of a character that nobody reads", with_member(b'"x": "\\ud800"', True), {}),
     ("half of a character in a run", with_member(b'"run": {"scene": "\\ud800"}'), "run"),
-    ("a line within a string", with_member(b'"x": "a\nb"'), "JSON"),
+    ("a line break in a string", with_member(b'"x": "a\nb"'), "JSON"),
     ("a number that is too long", with_member(b'"x": ' + b"9" * 5000), {}),
-    ("a place that is too long", with_member(b'"index": ' + b"9" * 5000, True), "index"),
+    ("an index that is too long", with_member(b'"index": ' + b"9" * 5000, True), "index"),
     ("minus zero", with_member(b'"index": -0', True), {}),
     ("a number with a zero in front", with_member(b'"x": 01'), "JSON"),
-    ("deeper than anybody reads", with_member(b'"x": ' + b"[" * 100000 + b"]" * 100000), "JSON"),
+    ("nested too deeply", with_member(b'"x": ' + b"[" * 100000 + b"]" * 100000), "JSON"),
     ("a deep entry", with_member(b'"shape": ' + b"[" * 3000 + b"]" * 3000, True), ""),
 ]
 
@@ -399,7 +399,7 @@ class Rules(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.has_view = support.has_command("view")
-        # A command with sanitizers takes its time: it is asked about some.
+        # A command with sanitizers is slow: it reads only every sixth manifest.
         cls.step = 6 if os.environ.get("GLASSBOX_SANITIZE") else 1
 
     def setUp(self):
@@ -408,7 +408,7 @@ class Rules(unittest.TestCase):
         self.asked = 0
 
     def read(self, document):
-        """The dump and what view prints of it; each is the sentence where it was refused."""
+        """The dump, and what view prints for it; or for each the sentence that refuses it."""
         text = document if isinstance(document, bytes) else json.dumps(document).encode()
         (self.directory / "args_dump.json").write_bytes(text)
         try:
@@ -424,7 +424,7 @@ class Rules(unittest.TestCase):
         return dump, json.loads(done.stdout) if done.returncode == 0 else done.stderr
 
     def check_refused(self, word, dump, printed):
-        self.assertIsInstance(dump, str, "is read, and should be refused")
+        self.assertIsInstance(dump, str, "is read, but should be refused")
         self.assertIn(word, dump.replace(str(self.directory), ""))
         self.assertFalse(isinstance(printed, dict), "the command reads it")
 
@@ -468,7 +468,7 @@ class Rules(unittest.TestCase):
             self.check_equal(dump, printed)
             self.assertEqual(dump[0].to_dict()["bits"], bits)
 
-    def test_totals_that_are_wrong_are_told(self):
+    def test_wrong_totals_are_reported(self):
         dump, _ = self.read({"bin_file": "args.bin", "args": [tensor()], "total_args": 7, "payload_bytes": 8,
                              "stall_ns": 5})
         self.assertEqual(dump.wrong_totals, ["total_tensors: expected 1, got 7"])
@@ -476,13 +476,13 @@ class Rules(unittest.TestCase):
         dump, _ = self.read({"bin_file": "args.bin", "args": [tensor()], "losses": [LOSS], "dropped_records": 3})
         self.assertEqual(dump.wrong_totals, ["dropped_records: expected 2, got 3"])
 
-    def test_what_was_overwritten_is_not_the_tensor(self):
+    def test_overwritten_tensors_have_no_array(self):
         dump, _ = self.read({"bin_file": "args.bin", "args": [tensor(overwritten=True)]})
         for read in (dump[0].raw, dump[0].array, dump[0].float32):
             with self.assertRaisesRegex(glassbox.NoPayload, "its bytes were overwritten before they were kept"):
                 read()
 
-    def test_pipes_are_not_waited_for(self):
+    def test_does_not_wait_for_pipes(self):
         manifest, payload = self.directory / "args_dump.json", self.directory / "args.bin"
         payload.unlink()
         os.mkfifo(payload)
@@ -490,10 +490,10 @@ class Rules(unittest.TestCase):
         self.check_refused("not a regular file", dump, printed)
         manifest.unlink()
         os.mkfifo(manifest)
-        with self.assertRaisesRegex(glassbox.DumpError, "there is no dump"):
+        with self.assertRaisesRegex(glassbox.DumpError, "no dump found"):
             glassbox.open(self.directory)
         for name, sentence in (("tensor_dump.rec", "not a regular file"),
-                               ("tensor_dump.json", "neither tensor_dump.rec nor a manifest")):
+                               ("tensor_dump.json", "it does not exist, and there is no manifest")):
             other = self.directory / name.replace(".", "-") / "tensor_dump"
             other.mkdir(parents=True)
             os.mkfifo(other / name)

@@ -1,4 +1,4 @@
-"""glassbox.run: a scene from Python, and what it says where something is wrong."""
+"""glassbox.run: runs scenes from Python, and its errors."""
 import gc
 import shutil
 import unittest
@@ -14,7 +14,7 @@ BROKEN = support.SOURCE_ROOT / "examples" / "broken_softmax"
 
 
 class Run(unittest.TestCase):
-    def test_temporary_dump_goes_with_the_object(self):
+    def test_temporary_dump_is_removed_with_the_object(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             dump = glassbox.run(VECTOR, case="constant")
@@ -57,18 +57,18 @@ class Run(unittest.TestCase):
         self.assertTrue(parent.is_dir())
         del dumps
         self.assertFalse(parent.exists())
-        with self.assertRaisesRegex(glassbox.RunError, "2 dumps were made, and run returns one; use glassbox.run_all"):
+        with self.assertRaisesRegex(glassbox.RunError, "it made 2 dumps, but run returns only one; use glassbox.run_all"):
             glassbox.run(VECTOR, rounds=2)
 
     def test_a_wrong_result_raises(self):
         with self.assertRaisesRegex(glassbox.RunError,
-                                    "elements of output out are not as expected.*exit code 1") as caught:
+                                    "elements of output out differ from the golden.*exit code 1") as caught:
             glassbox.run(BROKEN)
         self.assertEqual((caught.exception.exit_code, len(caught.exception.dump)), (1, 1436))
         dump = glassbox.run(BROKEN, check=False)
         self.assertEqual((dump.result["cases"][0]["status"], len(dump)), ("differs", 1436))
 
-    def test_other_failures_raise_always(self):
+    def test_other_failures_always_raise(self):
         for options, sentence in (({"case": "nix"}, 'unknown case "nix"'), ({"platform": "moon"}, "moon"),
                                   ({"colour": 1}, "unrecognized option '--colour=1'"),
                                   ({"dump_filter": "task=99"}, "matched nothing"),
@@ -96,13 +96,13 @@ class Run(unittest.TestCase):
         self.assertEqual([record.index for record in dump if record.in_flight], [task.outputs["product"].index])
         self.assertEqual(dump.totals["in_flight_tensors"], 1)
 
-    def test_arguments_alone(self):
+    def test_only_arguments(self):
         dump = glassbox.run(VECTOR, dump_tensor=False, dump_args=True)
         self.assertEqual((len(dump), dump.level, len(dump.dispatches)), (0, None, 5))
         self.assertEqual([argument["name"] for argument in dump.arguments], ["a", "b", "f"])
 
     def test_the_example_of_the_manual(self):
-        """docs/python.md shows the file in python/examples, and what it tests holds."""
+        """docs/python.md shows the file in python/examples, and its tests pass."""
         path = support.SOURCE_ROOT / "python" / "examples" / "test_vector_example.py"
         manual = (support.SOURCE_ROOT / "docs" / "python.md").read_text()
         self.assertIn(path.read_text(), manual)

@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/internal.h"
+#include "base/numbers.h"
 
 enum {
     SUMMARY_THRESHOLD = 1000, /* numpy's: arrays of more elements show their edges */
@@ -36,9 +37,8 @@ static gbx_status read_window(array_printer *printer, uint64_t index) {
     element_window *window = &printer->window;
     if (ferror(printer->to))
         return gbx_fail(GBX_IO, "cannot write the elements of an array: %s", strerror(errno));
-    const uint64_t left = printer->elements->stored - index;
     window->first = index;
-    window->count = left < window->capacity ? (size_t)left : window->capacity;
+    window->count = (size_t)gbx_min_u64(printer->elements->stored - index, window->capacity);
     return gbx_elements_read(printer->elements, index, window->count, window->bits);
 }
 
@@ -199,9 +199,7 @@ gbx_status gbx_array_print(FILE *to, const gbx_elements *elements,
                         "printing an array: unsupported dtype %u or %u dimensions", elements->dtype,
                         elements->ndims);
     array_printer printer = {.to = to, .elements = elements};
-    const size_t width_max = INT32_MAX;
-    printer.line_width =
-        (int64_t)(options->line_width < width_max ? options->line_width : width_max);
+    printer.line_width = (int64_t)gbx_min_u64(options->line_width, INT32_MAX);
     printer.is_summary = !options->is_full && elements->count > SUMMARY_THRESHOLD;
     printer.window.capacity = printer.is_summary ? 2 * EDGE_ITEMS : WINDOW_COUNT;
     if (elements->count == 0) {

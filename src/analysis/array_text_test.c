@@ -233,7 +233,7 @@ static void large_arrays_show_their_edges(void **state) {
 }
 
 /* What is not shown is not read, and does not widen the rest. */
-static void edges_alone_are_read(void **state) {
+static void only_edges_are_read(void **state) {
     (void)state;
     test_array *array = make_array(GBX_INT32, 1, (const int64_t[]){5000});
     array->bits[3] = 123456;
@@ -349,7 +349,7 @@ int main(void) {
         cmocka_unit_test(dimensions_are_blocks),
         cmocka_unit_test(long_rows_wrap),
         cmocka_unit_test(large_arrays_show_their_edges),
-        cmocka_unit_test(edges_alone_are_read),
+        cmocka_unit_test(only_edges_are_read),
         cmocka_unit_test(full_arrays_are_read_in_pieces),
         cmocka_unit_test(elements_that_are_not_stored_are_marked),
         cmocka_unit_test(failures_are_passed_on),

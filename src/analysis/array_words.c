@@ -137,21 +137,14 @@ static int whole_digits(double magnitude) {
     return passed - 3;
 }
 
-/* With at most GBX_ARRAY_PLACES_MAX digits after the point; zero is one digit. */
-static gbx_decimal fixed_decimal(uint32_t dtype, uint64_t bits) {
+/* With at most GBX_ARRAY_PLACES_MAX digits after the point of either layout; zero is one digit. */
+static gbx_decimal decimal_of(uint32_t dtype, uint64_t bits, bool is_scientific) {
     const uint64_t magnitude = magnitude_bits(dtype, bits);
     if (is_zero(dtype, magnitude))
         return (gbx_decimal){.count = 1};
     const gbx_binary value = binary_of(dtype, magnitude);
-    return shorten(&value, whole_digits(gbx_dtype_to_f64(dtype, magnitude)) + GBX_ARRAY_PLACES_MAX);
-}
-
-static gbx_decimal scientific_decimal(uint32_t dtype, uint64_t bits) {
-    const uint64_t magnitude = magnitude_bits(dtype, bits);
-    if (is_zero(dtype, magnitude))
-        return (gbx_decimal){.count = 1};
-    const gbx_binary value = binary_of(dtype, magnitude);
-    return shorten(&value, 1 + GBX_ARRAY_PLACES_MAX);
+    const int whole = is_scientific ? 1 : whole_digits(gbx_dtype_to_f64(dtype, magnitude));
+    return shorten(&value, whole + GBX_ARRAY_PLACES_MAX);
 }
 
 /* --- the first pass: integers --- */
@@ -208,17 +201,13 @@ static void note_float(gbx_array_format *format, uint64_t bits) {
         return;
     note_range(format, magnitude, bits);
     /* Digits are counted only in layouts that are still possible and not at their maximum. */
-    const bool is_fixed_open =
-        !format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX;
-    if (!is_fixed_open && format->scientific_places == GBX_ARRAY_PLACES_MAX)
-        return;
-    if (is_fixed_open) {
-        const int places = decimal_places(fixed_decimal(format->dtype, bits));
+    if (!format->is_scientific && format->fixed_places < GBX_ARRAY_PLACES_MAX) {
+        const int places = decimal_places(decimal_of(format->dtype, bits, false));
         if (places > format->fixed_places)
             format->fixed_places = places;
     }
     if (format->scientific_places < GBX_ARRAY_PLACES_MAX) {
-        const int places = scientific_decimal(format->dtype, bits).count - 1;
+        const int places = decimal_of(format->dtype, bits, true).count - 1;
         if (places > format->scientific_places)
             format->scientific_places = places;
     }
@@ -228,7 +217,7 @@ static void note_float(gbx_array_format *format, uint64_t bits) {
 
 /* numpy writes two digits or three. */
 static int exponent_digits_of(const gbx_array_format *format, uint64_t bits) {
-    return abs(scientific_decimal(format->dtype, bits).exponent) < 100 ? 2 : 3;
+    return abs(decimal_of(format->dtype, bits, true).exponent) < 100 ? 2 : 3;
 }
 
 /* Characters before the point of the longest number with this sign. */
@@ -236,7 +225,7 @@ static int whole_width(const gbx_array_format *format, bool is_negative) {
     const gbx_farthest *farthest = &format->farthest[is_negative];
     if (!farthest->is_any)
         return 0;
-    const int exponent = fixed_decimal(format->dtype, farthest->bits).exponent;
+    const int exponent = decimal_of(format->dtype, farthest->bits, false).exponent;
     return is_negative + (exponent > 0 ? exponent : 0) + 1;
 }
 
@@ -291,26 +280,21 @@ void gbx_array_format_end(gbx_array_format *format) {
 
 /* --- the words --- */
 
-static char *put_blanks(char *at, int count) {
-    for (int i = 0; i < count; ++i)
-        *at++ = ' ';
-    return at;
-}
-
 static char *put_text(char *at, const char *text, int count) {
     memcpy(at, text, (size_t)count);
     return at + count;
 }
 
-static char *put_zeros(char *at, int count) {
+/* None if the count is negative. */
+static char *put_many(char *at, char character, int count) {
     for (int i = 0; i < count; ++i)
-        *at++ = '0';
+        *at++ = character;
     return at;
 }
 
 static size_t put_right(const gbx_array_format *format, const char *text, size_t length,
                         char *out_word) {
-    char *at = put_blanks(out_word, format->width - (int)length);
+    char *at = put_many(out_word, ' ', format->width - (int)length);
     return (size_t)(put_text(at, text, (int)length) - out_word);
 }
 
@@ -318,7 +302,7 @@ static size_t put_right(const gbx_array_format *format, const char *text, size_t
 static char *put_exponent(char *at, int exponent, int width) {
     *at++ = 'e';
     *at++ = exponent < 0 ? '-' : '+';
-    at = put_zeros(at, width);
+    at = put_many(at, '0', width);
     gbx_digits_before(at, (uint64_t)abs(exponent));
     return at;
 }
@@ -334,12 +318,12 @@ static size_t write_scientific(const gbx_array_format *format, bool is_negative,
     }
     char text[DIGITS_TEXT_BYTES];
     const char *digits = gbx_digits_before(text + sizeof text, decimal.digits);
-    char *at = put_blanks(out_word, format->left - 1 - is_negative);
+    char *at = put_many(out_word, ' ', format->left - 1 - is_negative);
     if (is_negative)
         *at++ = '-';
     *at++ = digits[0];
     *at++ = '.';
-    at = is_number ? put_text(at, digits + 1, places) : put_zeros(at, places);
+    at = is_number ? put_text(at, digits + 1, places) : put_many(at, '0', places);
     return (size_t)(put_exponent(at, decimal.exponent, format->exponent_digits) - out_word);
 }
 
@@ -351,10 +335,10 @@ static char *put_number(char *at, gbx_decimal decimal) {
     if (whole <= 0) {
         *at++ = '0';
         *at++ = '.';
-        return put_text(put_zeros(at, -whole), digits, decimal.count);
+        return put_text(put_many(at, '0', -whole), digits, decimal.count);
     }
     const int taken = whole < decimal.count ? whole : decimal.count;
-    at = put_zeros(put_text(at, digits, taken), whole - taken);
+    at = put_many(put_text(at, digits, taken), '0', whole - taken);
     *at++ = '.';
     return put_text(at, digits + taken, decimal.count - taken);
 }
@@ -362,18 +346,18 @@ static char *put_number(char *at, gbx_decimal decimal) {
 /* With all digits down to the units: the float16 65504, whose shortest form would be 65500. */
 static size_t write_fixed(const gbx_array_format *format, bool is_negative, uint64_t magnitude,
                           char *out_word) {
-    gbx_decimal decimal = fixed_decimal(format->dtype, magnitude);
+    gbx_decimal decimal = decimal_of(format->dtype, magnitude, false);
     if (decimal.exponent >= decimal.count) {
         const gbx_binary value = binary_of(format->dtype, magnitude);
         decimal =
             gbx_decimal_round(&value, whole_digits(gbx_dtype_to_f64(format->dtype, magnitude)));
     }
     const int whole = decimal.exponent > 0 ? decimal.exponent + 1 : 1;
-    char *at = put_blanks(out_word, format->left - whole - is_negative);
+    char *at = put_many(out_word, ' ', format->left - whole - is_negative);
     if (is_negative)
         *at++ = '-';
     at = put_number(at, decimal);
-    return (size_t)(put_blanks(at, format->right - decimal_places(decimal)) - out_word);
+    return (size_t)(put_many(at, ' ', format->right - decimal_places(decimal)) - out_word);
 }
 
 size_t gbx_array_format_write(const gbx_array_format *format, uint64_t bits,

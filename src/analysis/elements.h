@@ -18,8 +18,7 @@ typedef struct gbx_elements {
     uint64_t count;  /* of the shape */
     uint64_t stored; /* how many can be read: fewer than `count` if the tensor is truncated */
 
-    /* Reads `count` raw elements from `first` on, each into the low bits of a word; all are stored.
-     */
+    /* Reads `count` raw elements from `first` on, all stored, each into the low bits of a word. */
     gbx_status (*read)(const void *context, uint64_t first, size_t count, uint64_t *out_bits);
     const void *context;
 } gbx_elements;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glassbox/chip.h>
 #include <glassbox/dump.h>
 #include <glassbox/tensor.h>
 
@@ -14,7 +13,7 @@
 #include "tensor/compare/compare.h"
 #include "text/names.h"
 
-enum { READ_BYTES = 4096 }; /* at a time */
+enum { READ_BYTES = 4096, COPY_BYTES = 1 << 18 }; /* at a time */
 
 struct gbx_entries {
     gbx_reader *reader;
@@ -260,10 +259,24 @@ gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_reader *reade
     return NULL;
 }
 
+gbx_status gbx_payload_copy(const gbx_reader *reader, uint64_t offset, uint64_t bytes,
+                            const gbx_held_signals *signals,
+                            void (*change)(unsigned char *piece, size_t size), FILE *to) {
+    unsigned char piece[COPY_BYTES];
+    for (uint64_t at = 0; at < bytes && !ferror(to); at += COPY_BYTES) {
+        size_t size = (size_t)gbx_min_u64(bytes - at, COPY_BYTES);
+        GBX_TRY(gbx_signals_check(signals));
+        GBX_TRY(gbx_reader_read_payload(reader, offset + at, piece, size));
+        if (change)
+            change(piece, size);
+        fwrite(piece, 1, size, to);
+    }
+    return NULL;
+}
+
 /* --- what a dump is sure to hold --- */
 
-/* Whether a filter of the run, such as "kernel=softmax*,stage=after", selects only complete tasks.
- */
+/* Whether a filter, such as "kernel=softmax*,stage=after", selects only complete tasks. */
 static bool picks_tasks(const char *filter) {
     static const char *const keys[] = {"kernel=", "func=", "task="};
     for (const char *at = filter; at; at = strchr(at, ',')) {

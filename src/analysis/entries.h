@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "analysis/elements.h"
+#include "base/held_signals.h"
 #include "base/status.h"
 #include "store/reader.h"
 #include "tensor/statistics/statistics.h"
@@ -74,6 +76,15 @@ GBX_MUST_USE gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_
                                               gbx_entry_values *out_values);
 
 /*
+ * Copies `bytes` of payload to a stream, up to its first write error, which the caller reports.
+ * `change` is applied to each piece. Fails once a signal has come. Both may be NULL.
+ */
+GBX_MUST_USE gbx_status gbx_payload_copy(const gbx_reader *reader, uint64_t offset, uint64_t bytes,
+                                         const gbx_held_signals *signals,
+                                         void (*change)(unsigned char *piece, size_t size),
+                                         FILE *to);
+
+/*
  * The statistics of a tensor or scalar: those in its record or, without these, computed from its
  * stored elements. *out_is_there is false if it has neither.
  */
@@ -96,8 +107,7 @@ GBX_MUST_USE gbx_status gbx_entries_statistics(gbx_entries *entries, const uint6
 
 /* --- what a dump is sure to hold, by its own account --- */
 
-/* Whether the run recorded at least the form of every argument of every task, whatever the filters.
- */
+/* Whether the run recorded at least the form of every argument of all tasks, despite filters. */
 bool gbx_run_has_all_metadata(const gbx_run_info *run);
 
 /* Whether the dump has a record of every argument of each task that it has any record of. */

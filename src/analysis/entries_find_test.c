@@ -52,7 +52,7 @@ static void close_dump(dump *d, gbx_reader *reader, gbx_entries *entries) {
 
 static void the_first_entry_of_a_task_is_found(void **state) {
     (void)state;
-    /* By task: entries 0 and 1 are of 2, 2 to 4 of 5, 5 of 9. */
+    /* By task: entries 0 and 1 belong to task 2, entries 2 to 4 to task 5, entry 5 to task 9. */
     static const uint64_t expected[] = {0, 0, 0, 2, 2, 2, 5, 5, 5, 5, 6, 6};
     dump d;
     gbx_reader *reader = NULL;

@@ -132,7 +132,7 @@ static void add_mixed_up(fixture *f) {
                6);
 }
 
-/* What each must be, in the order of the manifest. */
+/* The expected entries, in the order of the manifest. */
 static const struct {
     uint64_t task, task_id;
     const char *arg_name;
@@ -323,7 +323,7 @@ static uint64_t stored_of(fixture *f, uint64_t index) {
     return opened.elements.stored;
 }
 
-static void truncated_ones_have_the_elements_that_are_whole(void **state) {
+static void truncated_tensors_have_their_complete_elements(void **state) {
     fixture *f = *state;
     static const int64_t wide[2] = {4, 5}, empty[2] = {0, 5};
     static const unsigned char bytes[160] = {0};
@@ -451,7 +451,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(one_that_was_overwritten_has_no_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_read_from_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_of_int4_begin_with_a_byte, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(truncated_ones_have_the_elements_that_are_whole, set_up,
+        cmocka_unit_test_setup_teardown(truncated_tensors_have_their_complete_elements, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(sizes_that_do_not_fit_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(statistics_are_recorded_or_computed, set_up, tear_down),

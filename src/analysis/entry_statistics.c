@@ -10,6 +10,7 @@
 
 #include "analysis/entries.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum {
     PIECE_BYTES = 1 << 17,        /* read at a time: stays in the cache */
@@ -28,15 +29,13 @@ static gbx_status compute(const gbx_entry_values *values, gbx_statistics *out_st
     unsigned char bytes[PIECE_BYTES];
     gbx_statistics_state state;
     gbx_statistics_begin(&state, elements->dtype);
-    uint64_t left = values->bytes;
+    uint64_t all = values->bytes;
     if (bits >= 8)
-        left -= left % (bits / 8); /* drops an incomplete last element */
-    for (uint64_t at = 0; left > 0;) {
-        size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        all -= all % (bits / 8); /* drops an incomplete last element */
+    for (uint64_t at = 0; at < all; at += PIECE_BYTES) {
+        size_t size = (size_t)gbx_min_u64(all - at, PIECE_BYTES);
         GBX_TRY(gbx_reader_read_payload(values->reader, values->offset + at, bytes, size));
         gbx_statistics_update(&state, bytes, size, row_elements);
-        at += size;
-        left -= size;
     }
     gbx_statistics_end(&state, out_statistics);
     return NULL;

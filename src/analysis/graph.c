@@ -1,5 +1,7 @@
 #include "analysis/graph.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,9 +52,7 @@ static gbx_status add_edges(gbx_task_graph *graph, const gbx_record *record) {
     return NULL;
 }
 
-/* Records are sorted by task: TASK, arguments, DONE, EDGES. The first of each counts, and all
- * edges.
- */
+/* Sorted by task: TASK, arguments, DONE, EDGES. The first of each kind counts, and all EDGES. */
 static gbx_status read_record(gbx_task_graph *graph, const gbx_record *record) {
     if (graph->count == 0 || graph->tasks[graph->count - 1].task != record->task) {
         GBX_TRY(
@@ -78,20 +78,17 @@ static gbx_status read_all(gbx_task_graph *graph, gbx_reader *reader) {
 
 /* --- edges --- */
 
+static_assert(offsetof(gbx_graph_task, task) == 0, "tasks are compared as numbers");
+
 /* The index of a task; the count if it has no record. */
 static uint64_t find_index(const gbx_task_graph *graph, uint64_t task) {
-    uint64_t low = 0;
-    uint64_t high = graph->count;
     if (task < graph->count && graph->tasks[task].task == task)
         return task;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (graph->tasks[middle].task < task)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < graph->count && graph->tasks[low].task == task ? low : graph->count;
+    if (graph->count == 0)
+        return 0;
+    const gbx_graph_task *found =
+        bsearch(&task, graph->tasks, graph->count, sizeof *graph->tasks, gbx_compare_u64);
+    return found ? (uint64_t)(found - graph->tasks) : graph->count;
 }
 
 /* Sorts the edges of a task, and removes duplicates and edges to tasks without record. */

@@ -5,6 +5,8 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/numbers.h"
+
 enum { CHUNK_COUNT = 4096, TALLY_COUNT = 4 };
 
 /* All values are multiples of `unit`, a power of two. */
@@ -82,8 +84,7 @@ gbx_status gbx_histogram_count(const gbx_elements *elements, double low, double 
     uint64_t bits[CHUNK_COUNT];
     double values[CHUNK_COUNT];
     for (uint64_t at = 0; at < elements->stored; at += CHUNK_COUNT) {
-        const uint64_t left = elements->stored - at;
-        const size_t count = left < CHUNK_COUNT ? (size_t)left : CHUNK_COUNT;
+        const size_t count = (size_t)gbx_min_u64(elements->stored - at, CHUNK_COUNT);
         GBX_TRY(gbx_elements_read(elements, at, count, bits));
         decode(elements->dtype, bits, count, bins.unit, values);
         for (size_t i = 0; i < count; ++i)

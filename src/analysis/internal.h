@@ -1,13 +1,26 @@
-/*
- * The format that all elements of an array share, chosen as numpy does: a first pass notes every
- * shown element, then each is written with the same width and number of digits.
- */
+/* Shared by the files of src/analysis. */
 #ifndef GBX_ANALYSIS_INTERNAL_H
 #define GBX_ANALYSIS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* For qsort, of structs that begin with two numbers: ascending, the first number counts first. */
+static inline int gbx_compare_pairs(const void *a, const void *b) {
+    uint64_t left[2], right[2];
+    memcpy(left, a, sizeof left);
+    memcpy(right, b, sizeof right);
+    const int which = left[0] == right[0];
+    return (left[which] > right[which]) - (left[which] < right[which]);
+}
+
+/*
+ * --- array_words.c: the format that all elements of an array share, chosen as numpy does. A first
+ * pass notes every shown element, then each is written with the same width and number of digits.
+ * ---
+ */
 
 enum {
     GBX_ARRAY_PLACES_MAX = 8, /* numpy's precision: digits after the point */

@@ -182,31 +182,25 @@ typedef struct kernel_ranks {
 
 /* --- values to sort by --- */
 
-typedef struct named_kernel {
-    const char *name;
-    size_t place; /* in the run */
-} named_kernel;
-
 static int compare_names(const void *a, const void *b) {
-    const named_kernel *left = a;
-    const named_kernel *right = b;
-    return strcmp(left->name, right->name);
+    return strcmp((*(const gbx_run_kernel *const *)a)->name,
+                  (*(const gbx_run_kernel *const *)b)->name);
 }
 
 static gbx_status rank_kernels(kernel_ranks *ranks) {
     size_t count = ranks->run->kernel_count;
-    named_kernel *sorted = malloc((count + 1) * sizeof *sorted);
+    const gbx_run_kernel **sorted = malloc((count + 1) * sizeof *sorted);
     ranks->ranks = malloc((count + 1) * sizeof *ranks->ranks);
     if (!sorted || !ranks->ranks) {
         free(sorted);
         return gbx_fail_memory("sorting by the names of %zu kernels", count);
     }
     for (size_t i = 0; i < count; ++i)
-        sorted[i] = (named_kernel){ranks->run->kernels[i].name, i};
+        sorted[i] = &ranks->run->kernels[i];
     qsort(sorted, count, sizeof *sorted, compare_names);
     for (size_t i = 0, rank = 0; i < count; ++i) {
-        rank += i > 0 && strcmp(sorted[i - 1].name, sorted[i].name) != 0;
-        ranks->ranks[sorted[i].place] = rank;
+        rank += i > 0 && strcmp(sorted[i - 1]->name, sorted[i]->name) != 0;
+        ranks->ranks[sorted[i] - ranks->run->kernels] = rank;
     }
     free(sorted);
     return NULL;
@@ -231,39 +225,25 @@ static double extreme_value(uint32_t dtype, uint64_t bits) {
 }
 
 static double statistic_value(gbx_order_key key, uint32_t dtype, const gbx_statistics *s) {
-    switch (key) {
-    case GBX_ORDER_MIN:
-        return extreme_value(dtype, s->min_bits);
-    case GBX_ORDER_MAX:
-        return extreme_value(dtype, s->max_bits);
-    case GBX_ORDER_MEAN:
-        return s->mean;
-    case GBX_ORDER_NAN:
-        return (double)s->nan_count;
-    default:
-        return (double)s->inf_count;
-    }
+    const double values[] = {[GBX_ORDER_MIN] = extreme_value(dtype, s->min_bits),
+                             [GBX_ORDER_MAX] = extreme_value(dtype, s->max_bits),
+                             [GBX_ORDER_MEAN] = s->mean,
+                             [GBX_ORDER_NAN] = (double)s->nan_count,
+                             [GBX_ORDER_INF] = (double)s->inf_count};
+    return values[key];
 }
 
 static double plain_value(gbx_order_key key, const kernel_ranks *ranks, const gbx_entry *entry) {
-    switch (key) {
-    case GBX_ORDER_TASK:
-        return (double)entry->head->task;
-    case GBX_ORDER_KERNEL:
+    if (key == GBX_ORDER_KERNEL)
         return kernel_value(ranks, entry->task);
-    case GBX_ORDER_ARG:
-        return (double)entry->head->arg_index;
-    case GBX_ORDER_DTYPE:
-        return (double)entry->dtype;
-    case GBX_ORDER_BYTES:
-        return (double)gbx_entry_stored_bytes(entry);
-    case GBX_ORDER_ELEMENTS:
-        return (double)gbx_entry_numel(entry);
-    case GBX_ORDER_TIME:
-        return (double)entry->head->time_ns;
-    default:
-        return (double)entry->index;
-    }
+    const uint64_t values[] = {[GBX_ORDER_INDEX] = entry->index,
+                               [GBX_ORDER_TASK] = entry->head->task,
+                               [GBX_ORDER_ARG] = entry->head->arg_index,
+                               [GBX_ORDER_DTYPE] = entry->dtype,
+                               [GBX_ORDER_BYTES] = gbx_entry_stored_bytes(entry),
+                               [GBX_ORDER_ELEMENTS] = gbx_entry_numel(entry),
+                               [GBX_ORDER_TIME] = entry->head->time_ns};
+    return (double)values[key];
 }
 
 static gbx_status value_of(gbx_order_key key, const kernel_ranks *ranks, const gbx_reader *reader,
@@ -282,22 +262,15 @@ static gbx_status value_of(gbx_order_key key, const kernel_ranks *ranks, const g
 /* --- sorting --- */
 
 /* Every item has a different index: none are equal. */
-static int compare_ascending(const void *a, const void *b) {
+static int compare_items(const void *a, const void *b, void *context) {
+    const gbx_entry_order *order = context;
     const sort_item *left = a;
     const sort_item *right = b;
     if (isnan(left->value) != isnan(right->value))
         return isnan(left->value) ? 1 : -1;
     if (left->value < right->value || left->value > right->value)
-        return left->value < right->value ? -1 : 1;
+        return (left->value < right->value) != order->is_descending ? -1 : 1;
     return left->index < right->index ? -1 : 1;
-}
-
-static int compare_descending(const void *a, const void *b) {
-    const sort_item *left = a;
-    const sort_item *right = b;
-    if (left->value < right->value || left->value > right->value)
-        return left->value > right->value ? -1 : 1;
-    return compare_ascending(a, b);
 }
 
 gbx_status gbx_entries_sort(gbx_entry_order order, gbx_entries *entries, uint64_t *indices,
@@ -320,8 +293,7 @@ gbx_status gbx_entries_sort(gbx_entry_order order, gbx_entries *entries, uint64_
                 value_of(order.key, &ranks, gbx_entries_reader(entries), &entry, &items[i].value);
     }
     if (!status) {
-        qsort(items, count, sizeof *items,
-              order.is_descending ? compare_descending : compare_ascending);
+        qsort_r(items, count, sizeof *items, compare_items, &order);
         for (uint64_t i = 0; i < count; ++i)
             indices[i] = items[i].index;
     }

@@ -7,8 +7,7 @@
 #include "api/device.h"
 #include "hal/hal.h"
 
-/* Where the host has closed a standard stream, no file of ours may take its number: kernels print.
- */
+/* No file of ours may take the number of a standard stream that the host closed: kernels print. */
 static void fill_standard_streams(void) {
     int fd;
     do

@@ -64,8 +64,7 @@ static gbx_status find_object(const gbx_run *run, char **out_path) {
         return gbx_kernel_compile(run->source, NULL, NULL, out_path);
     if (!run->shared_object)
         return NULL;
-    /* Absolute: the chip may have another working directory, and dlopen searches for a bare name.
-     */
+    /* Absolute: the chip may be in another directory, and dlopen searches for a bare name. */
     *out_path = realpath(run->shared_object, NULL);
     return *out_path
                ? NULL
@@ -76,7 +75,6 @@ static gbx_status run_request(gbx_runtime_request *request, gbx_call_result *out
     gbx_call_result result = {0};
     gbx_run_dump dump;
     GBX_TRY(gbx_run_dump_begin(request, &dump));
-    request->listener = gbx_run_dump_listener(&dump);
     gbx_status status = request->call ? gbx_runtime_call(request, &result)
                                       : request->runtime->run(request, &result);
     status = gbx_run_dump_end(&dump, status, &result);
@@ -85,9 +83,10 @@ static gbx_status run_request(gbx_runtime_request *request, gbx_call_result *out
     return status;
 }
 
+static const gbx_call_config defaults;
+
 gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run, const gbx_call_config *config,
                         gbx_call_result *out_result) {
-    static const gbx_call_config defaults;
     gbx_runtime_request request = {.chip = chip,
                                    .run = run,
                                    .config = config ? config : &defaults,
@@ -105,7 +104,6 @@ gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run, const gbx_call_confi
 
 gbx_status gbx_chip_call(gbx_chip *chip, const gbx_call *call, const gbx_call_config *config,
                          gbx_call_result *out_result) {
-    static const gbx_call_config defaults;
     static const gbx_run no_run;
     gbx_runtime_request request = {.chip = chip,
                                    .run = &no_run,

@@ -25,8 +25,7 @@ gbx_status gbx_kernel_register(gbx_chip *chip, const gbx_kernel *kernel) {
         status =
             gbx_kernel_compile(kernel->source, kernel->compile_flags, kernel->link_flags, &path);
     } else if (kernel->shared_object) {
-        /* Absolute: the chip may have another working directory, and dlopen searches for a bare
-         * name. */
+        /* Absolute: the chip may be in another directory, and dlopen searches for a bare name. */
         path = realpath(kernel->shared_object, NULL);
         if (!path)
             status = gbx_fail(GBX_NOT_FOUND, "registering kernel %s: %s: %s", kernel->name,

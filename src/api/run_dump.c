@@ -68,7 +68,7 @@ static gbx_status begin(const gbx_runtime_request *request, gbx_run_dump *dump) 
     return gbx_dump_session_begin(&config, &dump->session);
 }
 
-gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump) {
+gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump) {
     *dump = (gbx_run_dump){.chip = request->chip};
     if (!request->config->enable_dump_tensor && !request->config->enable_dump_args)
         return NULL;
@@ -80,11 +80,8 @@ gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *
         .attend = attend,
         .receive = receive,
     };
+    request->listener = &dump->listener;
     return NULL;
-}
-
-const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump) {
-    return dump->session ? &dump->listener : NULL;
 }
 
 /* The numbers of the chip may change; those of the journal never do. */

@@ -12,11 +12,8 @@ typedef struct gbx_run_dump {
     gbx_chip_listener listener;
 } gbx_run_dump;
 
-/* `request` is borrowed until the end. */
-GBX_MUST_USE gbx_status gbx_run_dump_begin(const gbx_runtime_request *request, gbx_run_dump *dump);
-
-/* NULL when no dump is wanted. */
-const gbx_chip_listener *gbx_run_dump_listener(const gbx_run_dump *dump);
+/* `request` is borrowed until the end, and gets the listener of the dump. */
+GBX_MUST_USE gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump);
 
 /* Returns the status of the run, or that of the dump where only the dump failed; fills in
  * result->dump. */

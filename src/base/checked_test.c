@@ -51,7 +51,7 @@ static void align_up_rounds_to_the_next_multiple(void **state) {
     assert_false(gbx_checked_align_up(UINT64_MAX - 62, 64, &aligned));
 }
 
-static void range_is_inside_only_as_a_whole(void **state) {
+static void range_is_inside_only_if_all_of_it_is(void **state) {
     (void)state;
     assert_true(gbx_range_is_inside(0, 0, 0));
     assert_true(gbx_range_is_inside(10, 0, 10));
@@ -67,7 +67,7 @@ int main(void) {
         cmocka_unit_test(add_says_when_it_overflows),
         cmocka_unit_test(multiply_says_when_it_overflows),
         cmocka_unit_test(align_up_rounds_to_the_next_multiple),
-        cmocka_unit_test(range_is_inside_only_as_a_whole),
+        cmocka_unit_test(range_is_inside_only_if_all_of_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 20000, WAITERS = 16, RINGERS = 4, RINGS_EACH = 10000 };
 
-/* Sleeps that a broken doorbell would not end are cut off by this signal, which ends the test. */
+/* SIGALRM ends the test after this time if a broken doorbell does not end a sleep. */
 enum { LONGEST_RUN_SECONDS = 900 };
 
 static uint32_t sleepers(gbx_doorbell *bell) {
@@ -58,7 +58,7 @@ static void the_count_wraps(void **state) {
     assert_true(gbx_doorbell_wait(&bell, seen, GBX_FOREVER));
 }
 
-static void a_wait_that_nobody_rings_for_lasts_its_time(void **state) {
+static void a_wait_without_a_ring_lasts_its_time(void **state) {
     (void)state;
     gbx_doorbell bell = {0};
     static const int64_t timeouts_ns[] = {1, 20 * GBX_NS_PER_MS, 50 * GBX_NS_PER_MS};
@@ -80,8 +80,8 @@ static void no_time_left_only_looks(void **state) {
 }
 
 /*
- * The values are plain on purpose: thread sanitizer, or a wrong value, shows when a ring does not
- * make visible what was written before it.
+ * The values are plain on purpose: thread sanitizer or a wrong value shows that a ring does not
+ * make earlier writes visible.
  */
 typedef struct table {
     gbx_doorbell to_there;
@@ -132,12 +132,12 @@ static void *post(void *argument) {
         atomic_fetch_add_explicit(&to->items, 1, memory_order_relaxed);
         gbx_doorbell_ring(&to->bell);
         if (i % 64 == 0)
-            sched_yield(); /* the reader gets to fall asleep in between */
+            sched_yield(); /* lets the reader fall asleep in between */
     }
     return NULL;
 }
 
-/* The loop of the header. A ring that goes missing leaves the last items behind, asleep. */
+/* The loop of the header. After a lost ring, the reader would sleep with items left. */
 static uint32_t read_all(inbox *from) {
     uint32_t taken = 0;
     while (taken < RINGERS * RINGS_EACH) {
@@ -194,7 +194,7 @@ static void one_ring_wakes_all_waiters(void **state) {
     waiter waiters[WAITERS];
     pthread_t threads[WAITERS];
     for (size_t i = 0; i < WAITERS; ++i) {
-        /* Some with a limit far away: they sleep another way. */
+        /* Some with a distant deadline, which sleep in another way. */
         waiters[i] =
             (waiter){.bell = &bell, .timeout_ns = i % 2 ? GBX_FOREVER : 3600 * GBX_NS_PER_SECOND};
         assert_int_equal(pthread_create(&threads[i], NULL, wait_once, &waiters[i]), 0);
@@ -244,7 +244,7 @@ int main(void) {
         cmocka_unit_test(a_ring_before_the_wait_returns_at_once),
         cmocka_unit_test(rings_that_were_seen_do_not_count),
         cmocka_unit_test(the_count_wraps),
-        cmocka_unit_test(a_wait_that_nobody_rings_for_lasts_its_time),
+        cmocka_unit_test(a_wait_without_a_ring_lasts_its_time),
         cmocka_unit_test(no_time_left_only_looks),
         cmocka_unit_test(ping_pong_loses_nothing),
         cmocka_unit_test(many_ringers_lose_nothing),

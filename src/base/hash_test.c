@@ -16,8 +16,8 @@ typedef struct hash_case {
     const char *text;
 } hash_case;
 
-/* As xxh128sum prints them for the first bytes of the pattern; around the lengths where XXH3
- * changes its way. */
+/* As xxh128sum prints them for the first bytes of the pattern, around the lengths where XXH3
+ * switches algorithms. */
 static const hash_case cases[] = {
     {0, "99aa06d3014798d86001c324468d497f"},      {240, "de57aab31e77a2ff93e173833f75ab66"},
     {241, "92b991a7192f3f080b3b630948ce4a00"},    {1024, "4c17271c906df79223bc880ebf0d29c6"},
@@ -64,7 +64,8 @@ static void pieces_hash_as_the_whole(void **state) {
     }
 }
 
-/* The end looks at the state and leaves it: a hash so far, and of all of it later. */
+/* Reading the hash does not change the state: a hash of the bytes so far, and later of all
+ * bytes. */
 static void hash_goes_on_after_an_end(void **state) {
     (void)state;
     gbx_hash_state hash;

@@ -38,10 +38,7 @@ GBX_MUST_USE int gbx_sync_data(int fd);
 GBX_MUST_USE gbx_status gbx_read_file(const char *path, size_t max_bytes, char **out_bytes,
                                       size_t *out_size);
 
-/*
- * poll, retried after signals without extending the timeout. Returns what poll returns; 0 on a
- * timeout.
- */
+/* poll, retried after signals without extending the timeout. Returns what poll returns. */
 int gbx_poll(struct pollfd *watched, nfds_t count, int64_t timeout_ns);
 
 /*

@@ -42,7 +42,7 @@ static void *feed(void *argument) {
     return NULL;
 }
 
-static void a_pipe_is_read_whole_in_spite_of_signals(void **state) {
+static void a_pipe_is_read_completely_in_spite_of_signals(void **state) {
     (void)state;
     struct sigaction action = {.sa_handler = ignore}; /* no SA_RESTART */
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
@@ -118,7 +118,7 @@ static void failures_are_distinguished(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pipe_is_read_whole_in_spite_of_signals),
+        cmocka_unit_test(a_pipe_is_read_completely_in_spite_of_signals),
         cmocka_unit_test(offsets_are_kept),
         cmocka_unit_test(failures_are_distinguished),
     };

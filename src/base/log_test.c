@@ -62,7 +62,7 @@ static gbx_log_level level_of_fresh_process(const char *variable, capture *captu
     return (gbx_log_level)WEXITSTATUS(ended);
 }
 
-/* Runs first: the level is read from the environment once a process. */
+/* Runs first: the level is read from the environment once per process. */
 static void level_starts_from_the_environment(void **state) {
     (void)state;
     static const struct {

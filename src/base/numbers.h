@@ -1,4 +1,4 @@
-/* Small functions of uint64_t numbers. */
+/* Small functions of numbers. */
 #ifndef GBX_BASE_NUMBERS_H
 #define GBX_BASE_NUMBERS_H
 
@@ -6,6 +6,14 @@
 
 static inline uint64_t gbx_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
+}
+
+/* The least power of two from `value` on, which is at most 2^31. */
+static inline uint32_t gbx_power_of_two_from(uint64_t value) {
+    uint32_t power = 1;
+    while (power < value)
+        power *= 2;
+    return power;
 }
 
 /* For qsort: ascending. */

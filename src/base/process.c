@@ -112,7 +112,7 @@ static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
     text out = {0};
     text err = {0};
     gbx_status status = drain(out_pipe[0], err_pipe[0], &out, &err);
-    close(out_pipe[0]); /* before waiting: a program must not block on a pipe that nobody reads */
+    close(out_pipe[0]); /* before waiting: a program must not block on a pipe without a reader */
     close(err_pipe[0]);
     out_result->out_text = out.bytes;
     out_result->out_size = out.size;

@@ -49,7 +49,7 @@ static void both_outputs_are_kept_apart(void **state) {
     assert_null(result.out_text);
     assert_null(result.err_text);
     assert_int_equal(result.out_size, 0);
-    gbx_process_result_free(&result); /* of nothing: as good */
+    gbx_process_result_free(&result); /* freeing it again is valid */
 }
 
 static void silence_gives_empty_texts(void **state) {
@@ -91,7 +91,7 @@ static void large_outputs_do_not_lock_up(void **state) {
 }
 
 /* Sizes around the ones at which the texts grow. */
-static void every_size_is_read_whole(void **state) {
+static void every_size_is_read_completely(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 4095, 4096, 12288, 12289, 16383, 16384, 16385, 65537};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
@@ -122,7 +122,7 @@ static void death_by_a_signal_is_given_with_the_output_so_far(void **state) {
     gbx_process_result_free(&result);
 }
 
-/* A program that cannot be started is a failure that says which, and leaves nothing behind. */
+/* A program that cannot be started is a failure that names it, and leaves nothing behind. */
 static void assert_cannot_start(const char *program, const char *reason) {
     char expected[256];
     char *const arguments[] = {(char *)(uintptr_t)program, "argument", NULL};
@@ -141,13 +141,13 @@ static void assert_cannot_start(const char *program, const char *reason) {
 
 static void a_missing_program_is_named(void **state) {
     (void)state;
-    /* A directory of PATH that may not be read gives another reason than one that may. */
+    /* A directory of PATH that may not be read gives another reason than a readable one. */
     assert_cannot_start("glassbox-no-such-program", "");
     assert_cannot_start("/nonexistent/cc", strerror(ENOENT));
     assert_cannot_start("/dev/null", strerror(EACCES));
 }
 
-static void nothing_stays_open_and_nobody_stays_behind(void **state) {
+static void no_descriptor_and_no_process_is_left(void **state) {
     (void)state;
     const size_t open_before = count_open_files();
     for (int i = 0; i < 5; ++i) {
@@ -231,11 +231,11 @@ int main(void) {
         cmocka_unit_test(silence_gives_empty_texts),
         cmocka_unit_test(zero_bytes_of_the_output_are_kept),
         cmocka_unit_test(large_outputs_do_not_lock_up),
-        cmocka_unit_test(every_size_is_read_whole),
+        cmocka_unit_test(every_size_is_read_completely),
         cmocka_unit_test(exit_codes_are_given),
         cmocka_unit_test(death_by_a_signal_is_given_with_the_output_so_far),
         cmocka_unit_test(a_missing_program_is_named),
-        cmocka_unit_test(nothing_stays_open_and_nobody_stays_behind),
+        cmocka_unit_test(no_descriptor_and_no_process_is_left),
         cmocka_unit_test(arguments_pass_unchanged),
         cmocka_unit_test(the_environment_passes),
         cmocka_unit_test(standard_input_is_empty),

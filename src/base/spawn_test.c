@@ -11,7 +11,7 @@
 
 #include "base/process.h"
 
-/* Runs a script to its end; what it says goes to the descriptors that it gets. */
+/* Runs a script to its end; its output goes to the descriptors that it gets. */
 static int run_with(const char *script, const int *descriptors, size_t count, bool is_output_ours) {
     char *const arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
     gbx_spawn_order order = {.path = "/bin/sh",
@@ -39,7 +39,8 @@ static void assert_said(int sink, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-/* In the order of the list, also where their numbers here are those of each other there. */
+/* In the order of the list, even if a descriptor has the number that another one gets in the
+ * child. */
 static void descriptors_get_their_places(void **state) {
     (void)state;
     int kept[3];
@@ -65,7 +66,7 @@ static void descriptors_get_their_places(void **state) {
     }
 }
 
-/* Not even those that are not close-on-exec; the shell's own number is above all of them. */
+/* Not even those without close-on-exec; the shell's own descriptor has a higher number than all. */
 static void nothing_else_is_inherited(void **state) {
     (void)state;
     int sink = open_sink();
@@ -155,7 +156,8 @@ static void streams_are_ours_or_kept_from_it(void **state) {
     }
 }
 
-/* Without a standard error what it prints is lost; it must not get into what it was given. */
+/* Without a standard error, its output is lost; it must not get into the descriptors it was
+ * given. */
 static void a_closed_error_stream_takes_nothing(void **state) {
     (void)state;
     int sink = open_sink();

@@ -4,12 +4,11 @@
  * passed at every call, from memory that the other side cannot write.
  *
  * Capacity is a power of two, 1 or more, and `slots` has that many items. A full ring takes
- * nothing: the push returns false (or fewer than asked), and the caller counts a loss or waits.
+ * nothing: the push returns false, and the caller counts a loss or waits.
  *
  * A peer that overwrites the ring can make items wrong, lost or repeated, but no call indexes
- * outside the slots, copies more than the capacity, or loops on what it reads: each index is read
- * once and masked, and an impossible distance counts as full (push) or empty (pop). gbx_spsc_count
- * reveals such damage.
+ * outside the slots or loops on what it reads: each index is read once and masked, and an
+ * impossible distance counts as full (push) or empty (pop).
  */
 #ifndef GBX_BASE_SPSC_RING_H
 #define GBX_BASE_SPSC_RING_H
@@ -19,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #define GBX_SPSC_LINE_BYTES 128 /* two cache lines: the prefetcher of x86 fetches them in pairs */
 
@@ -52,54 +50,37 @@ static inline void gbx_spsc_init(gbx_spsc_ring *ring) {
     atomic_init(&ring->seen_tail, 0);
 }
 
-/*
- * Items in the ring: a lower bound for the consumer, an upper bound for the producer. Not clamped:
- * more than the capacity means that someone overwrote the ring.
- */
-static inline uint64_t gbx_spsc_count(const gbx_spsc_ring *ring) {
-    /* Acquire pairs with the release of `head` and `tail` in the pops and pushes. */
+/* Producer only. Whether there is room for an item at `tail`. */
+static inline bool gbx_spsc_has_room(gbx_spsc_ring *ring, uint64_t capacity, uint64_t tail) {
+    uint64_t seen_head = atomic_load_explicit(&ring->seen_head, memory_order_relaxed);
+    if (tail - seen_head < capacity)
+        return true;
+    /* Acquire pairs with the release of `head` in the pop: the slots up to it are read. */
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-    return atomic_load_explicit(&ring->tail, memory_order_acquire) - head;
+    atomic_store_explicit(&ring->seen_head, head, memory_order_relaxed);
+    return tail - head < capacity;
 }
 
-/* Producer only. Room for up to `wanted` items at `tail`; 0 when full. At most the capacity. */
-static inline uint64_t gbx_spsc_room(gbx_spsc_ring *ring, uint64_t capacity, uint64_t tail,
-                                     uint64_t wanted) {
-    uint64_t used = tail - atomic_load_explicit(&ring->seen_head, memory_order_relaxed);
-    if (used > capacity || capacity - used < wanted) {
-        /* Acquire pairs with the release of `head` in the pops: the slots up to it are read. */
-        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-        atomic_store_explicit(&ring->seen_head, head, memory_order_relaxed);
-        used = tail - head;
-    }
-    uint64_t room = used > capacity ? 0 : capacity - used;
-    return room < wanted ? room : wanted;
-}
-
-/* Consumer only. Up to `wanted` items ready at `head`; 0 when empty. At most the capacity. */
-static inline uint64_t gbx_spsc_ready(gbx_spsc_ring *ring, uint64_t capacity, uint64_t head,
-                                      uint64_t wanted) {
-    uint64_t ready = atomic_load_explicit(&ring->seen_tail, memory_order_relaxed) - head;
-    if (ready > capacity || ready < wanted) {
-        /* Acquire pairs with the release of `tail` in the pushes: the slots up to it are written.
-         */
-        uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-        atomic_store_explicit(&ring->seen_tail, tail, memory_order_relaxed);
-        ready = tail - head;
-    }
-    if (ready > capacity)
-        return 0;
-    return ready < wanted ? ready : wanted;
+/* Consumer only. Whether there is an item at `head`. */
+static inline bool gbx_spsc_has_item(gbx_spsc_ring *ring, uint64_t capacity, uint64_t head) {
+    uint64_t seen_tail = atomic_load_explicit(&ring->seen_tail, memory_order_relaxed);
+    if (seen_tail - head - 1 < capacity)
+        return true;
+    /* Acquire pairs with the release of `tail` in the push: the slots up to it are written. */
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    atomic_store_explicit(&ring->seen_tail, tail, memory_order_relaxed);
+    return tail - head - 1 < capacity;
 }
 
 /* Producer only. False when the ring is full; nothing is written then. */
 static inline bool gbx_spsc_try_push(gbx_spsc_ring *ring, uint64_t *slots, uint64_t capacity,
                                      uint64_t item) {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (gbx_spsc_room(ring, capacity, tail, 1) == 0)
+    if (!gbx_spsc_has_room(ring, capacity, tail))
         return false;
     slots[tail & (capacity - 1)] = item;
-    /* Release pairs with the acquire in gbx_spsc_ready: the item is there before its position. */
+    /* Release pairs with the acquire in gbx_spsc_has_item: the item is there before its position.
+     */
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
     return true;
 }
@@ -108,50 +89,13 @@ static inline bool gbx_spsc_try_push(gbx_spsc_ring *ring, uint64_t *slots, uint6
 static inline bool gbx_spsc_try_pop(gbx_spsc_ring *ring, const uint64_t *slots, uint64_t capacity,
                                     uint64_t *out_item) {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (gbx_spsc_ready(ring, capacity, head, 1) == 0)
+    if (!gbx_spsc_has_item(ring, capacity, head))
         return false;
     *out_item = slots[head & (capacity - 1)];
-    /* Release pairs with the acquire in gbx_spsc_room: the slot is read before it is given back. */
+    /* Release pairs with the acquire in gbx_spsc_has_room: the slot is read before it is given
+     * back. */
     atomic_store_explicit(&ring->head, head + 1, memory_order_release);
     return true;
-}
-
-/* Items from `position` to the end of the slots, where a copy must wrap around. */
-static inline uint64_t gbx_spsc_until_turn(uint64_t capacity, uint64_t position, uint64_t count) {
-    uint64_t left = capacity - (position & (capacity - 1));
-    return left < count ? left : count;
-}
-
-/* Producer only. Pushes the first of `items`, as many as fit, and returns how many. */
-static inline size_t gbx_spsc_push_many(gbx_spsc_ring *ring, uint64_t *slots, uint64_t capacity,
-                                        const uint64_t *items, size_t count) {
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    uint64_t taken = gbx_spsc_room(ring, capacity, tail, count);
-    if (taken == 0)
-        return 0;
-    uint64_t first = gbx_spsc_until_turn(capacity, tail, taken);
-    memcpy(slots + (tail & (capacity - 1)), items, first * sizeof *items);
-    memcpy(slots, items + first, (taken - first) * sizeof *items);
-    /* Release pairs with the acquire in gbx_spsc_ready: the items are there before their position.
-     */
-    atomic_store_explicit(&ring->tail, tail + taken, memory_order_release);
-    return taken;
-}
-
-/* Consumer only. Pops up to `count` items, oldest first, and returns how many. */
-static inline size_t gbx_spsc_pop_many(gbx_spsc_ring *ring, const uint64_t *slots,
-                                       uint64_t capacity, uint64_t *out_items, size_t count) {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t taken = gbx_spsc_ready(ring, capacity, head, count);
-    if (taken == 0)
-        return 0;
-    uint64_t first = gbx_spsc_until_turn(capacity, head, taken);
-    memcpy(out_items, slots + (head & (capacity - 1)), first * sizeof *out_items);
-    memcpy(out_items + first, slots, (taken - first) * sizeof *out_items);
-    /* Release pairs with the acquire in gbx_spsc_room: the slots are read before they are given
-     * back. */
-    atomic_store_explicit(&ring->head, head + taken, memory_order_release);
-    return taken;
 }
 
 #endif

@@ -18,7 +18,7 @@ enum { PATH_BYTES = 256, BIG_BYTES = 3 << 20 };
 static char root[] = "/tmp/glassbox-staging-test-XXXXXX";
 static char paths[8][PATH_BYTES];
 
-/* root/NAME; good until it is called eight times more. */
+/* root/NAME; valid for the next eight calls. */
 static const char *at(const char *name) {
     static size_t next;
     char *path = paths[next++ % 8];
@@ -75,7 +75,7 @@ static gbx_status write_text(gbx_staging *staging, const char *name, const char 
     return gbx_output_close(&output, name, NULL);
 }
 
-static void a_file_appears_whole_and_replaces(void **state) {
+static void a_file_appears_complete_and_replaces(void **state) {
     (void)state;
     gbx_staging staging;
     gbx_output output;
@@ -152,10 +152,10 @@ static void places_that_cannot_be_are_refused(void **state) {
     assert_int_equal(count_names(root, ""), 1);
 }
 
-static void a_directory_appears_whole(void **state) {
+static void a_directory_appears_complete(void **state) {
     (void)state;
     gbx_staging staging;
-    assert_int_equal(mkdir(at("out"), 0777), 0); /* an empty one is taken */
+    assert_int_equal(mkdir(at("out"), 0777), 0); /* an empty directory is used */
     assert_ok(gbx_staging_create_directory(at("out///"), &staging));
     assert_ok(write_text(&staging, "a", "1"));
     assert_ok(write_text(&staging, "b", "2"));
@@ -179,7 +179,7 @@ static void a_directory_with_files_is_not_replaced(void **state) {
     assert_ok(gbx_staging_create_directory(at("out"), &staging));
     assert_ok(write_text(&staging, "a", "1"));
     fill_folder(&staging);
-    assert_int_equal(mkdir(at("out"), 0777), 0); /* somebody was quicker */
+    assert_int_equal(mkdir(at("out"), 0777), 0); /* another process was faster */
     put(at("out/mine"), "kept");
     assert_fails(gbx_staging_finish(&staging, GBX_PUBLISH_WHOLE, NULL), GBX_IO,
                  "a directory "
@@ -196,7 +196,7 @@ static void files_are_merged_into_a_directory(void **state) {
     put(at("out/f7"), "old");
     put(at("out/mine"), "kept");
     assert_ok(gbx_staging_create_directory(at("out"), &staging));
-    for (int i = 0; i < 2000; ++i) { /* more than one call gives */
+    for (int i = 0; i < 2000; ++i) { /* more than one call returns */
         snprintf(name, sizeof name, "f%d", i);
         assert_ok(write_text(&staging, name, name));
     }
@@ -209,7 +209,7 @@ static void files_are_merged_into_a_directory(void **state) {
     assert_int_equal(count_names(root, ""), 1);
 }
 
-static void a_merge_that_fails_tells_so(void **state) {
+static void a_failed_merge_is_reported(void **state) {
     (void)state;
     gbx_staging staging;
     assert_int_equal(mkdir(at("out"), 0777), 0);
@@ -221,7 +221,7 @@ static void a_merge_that_fails_tells_so(void **state) {
     assert_int_equal(count_names(root, ""), 1);
 }
 
-/* Files go where it was decided when they were begun, or nowhere. */
+/* Files go to the path chosen when they were begun, or nowhere. */
 static void a_link_that_came_meanwhile_is_not_followed(void **state) {
     (void)state;
     gbx_staging staging;
@@ -305,14 +305,14 @@ static void a_signal_stops_the_writing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_file_appears_whole_and_replaces),
+        TEST(a_file_appears_complete_and_replaces),
         TEST(a_failure_leaves_what_was_there),
         TEST(a_link_stays_and_its_file_is_replaced),
         TEST(places_that_cannot_be_are_refused),
-        TEST(a_directory_appears_whole),
+        TEST(a_directory_appears_complete),
         TEST(a_directory_with_files_is_not_replaced),
         TEST(files_are_merged_into_a_directory),
-        TEST(a_merge_that_fails_tells_so),
+        TEST(a_failed_merge_is_reported),
         TEST(a_link_that_came_meanwhile_is_not_followed),
         TEST(what_is_discarded_is_gone),
         TEST(a_failed_write_is_reported),

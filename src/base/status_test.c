@@ -52,7 +52,7 @@ static void site_is_cut_to_the_file_name(void **state) {
     gbx_status_free(status);
 }
 
-static void message_of_any_length_is_whole(void **state) {
+static void message_of_any_length_is_complete(void **state) {
     (void)state;
     static char text[20001];
     memset(text, 'x', sizeof text - 1);
@@ -164,7 +164,7 @@ int main(void) {
         cmocka_unit_test(success_is_null_and_taken_everywhere),
         cmocka_unit_test(failure_has_code_message_and_site),
         cmocka_unit_test(site_is_cut_to_the_file_name),
-        cmocka_unit_test(message_of_any_length_is_whole),
+        cmocka_unit_test(message_of_any_length_is_complete),
         cmocka_unit_test(annotation_goes_in_front_and_keeps_code_and_site),
         cmocka_unit_test(annotation_may_quote_the_message),
         cmocka_unit_test(first_failure_is_kept),

@@ -74,14 +74,19 @@ typedef struct gbx_dispatch_payload {
 } gbx_dispatch_payload;
 _Static_assert(sizeof(gbx_dispatch_payload) == 576, "a dispatch payload is nine cache lines");
 
-typedef struct gbx_control_block {
+/* How a launch ended. */
+typedef struct gbx_control_header {
     uint64_t magic;                   /* host, once */
     _Atomic uint64_t finished_launch; /* chip, last: the launch that the rest is about */
     uint32_t code;                    /* chip: gbx_code of that launch */
     uint32_t reserved;
-    int64_t device_ns;                       /* chip: how long the launch took */
-    uint64_t task_count;                     /* chip: completed in it */
-    uint64_t dispatch_count;                 /* chip: dispatches of these tasks */
+    int64_t device_ns;       /* chip: how long the launch took */
+    uint64_t task_count;     /* chip: completed in it */
+    uint64_t dispatch_count; /* chip: dispatches of these tasks */
+} gbx_control_header;
+
+typedef struct gbx_control_block {
+    gbx_control_header header;
     _Alignas(64) _Atomic uint64_t heartbeat; /* chip: counts while a launch runs */
     _Atomic uint64_t tasks_so_far;           /* chip: completed; written with the heartbeat */
     _Alignas(64) gbx_fault fault;            /* chip; the host clears it before a launch */

@@ -9,7 +9,7 @@ typedef struct command_line {
 
 static void on_progress(void *context, uint64_t done, uint64_t all) {
     gbx_progress_phase(context, NULL, "replaying memory");
-    gbx_progress_count(context, done, all, "record");
+    gbx_progress_count(context, done, all, "entry");
 }
 
 static gbx_status audit_dump(const gbx_opened_dump *dump, gbx_audit *out_audit) {

@@ -42,7 +42,7 @@ static void any_kernel_of_a_mix_may_match(void **state) {
     }
 }
 
-/* No bit stands for "none", nor for numbers that a wild kernel left. */
+/* No bit stands for "none", nor for invalid numbers that a kernel left. */
 static void no_kernel_matches_no_func(void **state) {
     (void)state;
     static const uint32_t none[GBX_SUBTASK_COUNT] = {GBX_NO_KERNEL, GBX_MAX_KERNELS, 5000};
@@ -78,7 +78,7 @@ static void a_count_beyond_the_ranges_stays_inside(void **state) {
     assert_false(gbx_dump_filter_matches_task(&filter, GBX_FILTER_RANGES, mix));
 }
 
-/* Each key alone, with the one bit that matches and with all the others. */
+/* Each key by itself, with the bit that matches and with all others. */
 static void each_key_of_an_argument_decides(void **state) {
     (void)state;
     const gbx_dump_filter rights[] = {

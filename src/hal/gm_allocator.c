@@ -50,7 +50,7 @@ typedef struct fit_query {
     const span *best;
 } fit_query;
 
-/* Never says "equal": walks down to the place of `bytes` and keeps the smallest span that holds it.
+/* Never says "equal": walks down to where `bytes` would be; keeps the smallest span that holds it.
  */
 static int compare_fit(const void *a, const void *b) {
     fit_query *query = (fit_query *)(uintptr_t)a;
@@ -293,16 +293,9 @@ gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing
     return status;
 }
 
-uint64_t gbx_gm_allocator_free_bytes(gbx_gm_allocator *allocator) {
+void gbx_gm_allocator_room(gbx_gm_allocator *allocator, uint64_t *out_free, uint64_t *out_largest) {
     pthread_mutex_lock(&allocator->mutex);
-    uint64_t bytes = allocator->free_bytes;
+    *out_free = allocator->free_bytes;
+    *out_largest = largest_piece(allocator);
     pthread_mutex_unlock(&allocator->mutex);
-    return bytes;
-}
-
-uint64_t gbx_gm_allocator_largest_piece(gbx_gm_allocator *allocator) {
-    pthread_mutex_lock(&allocator->mutex);
-    uint64_t bytes = largest_piece(allocator);
-    pthread_mutex_unlock(&allocator->mutex);
-    return bytes;
 }

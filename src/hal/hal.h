@@ -96,7 +96,6 @@ typedef struct gbx_hal_config {
 } gbx_hal_config;
 
 typedef struct gbx_hal_caps {
-    bool can_map;        /* the host reads and writes global memory in place, while kernels run */
     uint64_t gm_base;    /* first device address */
     uint64_t gm_bytes;   /* size of global memory */
     uint64_t gm_free;    /* bytes that are not allocated */
@@ -136,7 +135,8 @@ typedef struct gbx_hal_ops {
     gbx_status (*copy_in)(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes);
     gbx_status (*copy_out)(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes);
 
-    /* NULL where the host cannot map. Same range rule; valid until the memory is freed. */
+    /* NULL where the host cannot read and write global memory in place, while kernels run. Same
+     * range rule; valid until the memory is freed. */
     gbx_status (*map)(gbx_hal *hal, uint64_t address, uint64_t bytes, void **out_pointer);
 
     /* Hands launch arguments to the chip; does not wait. GBX_DEVICE_LOST when there is none. */

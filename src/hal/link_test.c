@@ -185,7 +185,7 @@ static void more_descriptors_than_fit_are_a_bad_format(void **state) {
     close_ends(&pair);
 }
 
-static void a_bad_message_leaves_the_next_one_whole(void **state) {
+static void a_bad_message_leaves_the_next_one_intact(void **state) {
     (void)state;
     ends pair = open_ends();
     const uint64_t sent[2] = {11, 22};
@@ -260,7 +260,7 @@ static void a_peer_that_closed_unread_is_a_lost_device(void **state) {
     close_ends(&pair);
 }
 
-static void what_is_no_socket_is_said_with_the_systems_reason(void **state) {
+static void a_descriptor_that_is_not_a_socket_is_refused_with_the_reason(void **state) {
     (void)state;
     ends pair = open_ends();
     uint64_t message = 0;
@@ -319,11 +319,11 @@ int main(void) {
         cmocka_unit_test(wrong_size_is_a_bad_format_and_leaks_nothing),
         cmocka_unit_test(wrong_number_of_descriptors_is_a_bad_format_and_leaks_nothing),
         cmocka_unit_test(more_descriptors_than_fit_are_a_bad_format),
-        cmocka_unit_test(a_bad_message_leaves_the_next_one_whole),
+        cmocka_unit_test(a_bad_message_leaves_the_next_one_intact),
         cmocka_unit_test(sending_to_a_closed_peer_is_a_lost_device_without_a_signal),
         cmocka_unit_test(receiving_from_a_closed_peer_is_a_lost_device),
         cmocka_unit_test(a_peer_that_closed_unread_is_a_lost_device),
-        cmocka_unit_test(what_is_no_socket_is_said_with_the_systems_reason),
+        cmocka_unit_test(a_descriptor_that_is_not_a_socket_is_refused_with_the_reason),
         cmocka_unit_test(a_signal_does_not_end_a_receive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

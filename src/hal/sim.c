@@ -340,11 +340,8 @@ gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address) {
 
 void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {
     const gbx_sim *sim = (const gbx_sim *)hal;
-    *out_caps = (gbx_hal_caps){.can_map = hal->ops->map != NULL,
-                               .gm_base = sim->gm_base,
-                               .gm_bytes = sim->gm_bytes,
-                               .gm_free = gbx_gm_allocator_free_bytes(sim->allocator),
-                               .gm_largest = gbx_gm_allocator_largest_piece(sim->allocator)};
+    *out_caps = (gbx_hal_caps){.gm_base = sim->gm_base, .gm_bytes = sim->gm_bytes};
+    gbx_gm_allocator_room(sim->allocator, &out_caps->gm_free, &out_caps->gm_largest);
 }
 
 /* --- running --- */

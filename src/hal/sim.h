@@ -37,15 +37,12 @@ GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address);
 
-/* Whether [address, address + bytes) lies inside one live allocation; `doing` begins the message.
- */
+/* Fails unless [address, address + bytes) is in one live allocation; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing,
                                                uint64_t address, uint64_t bytes);
 
-uint64_t gbx_gm_allocator_free_bytes(gbx_gm_allocator *allocator);
-
-/* The most that is free in one piece. */
-uint64_t gbx_gm_allocator_largest_piece(gbx_gm_allocator *allocator);
+/* How much is free, and the most of it in one piece. */
+void gbx_gm_allocator_room(gbx_gm_allocator *allocator, uint64_t *out_free, uint64_t *out_largest);
 
 /* --- sim.c --- */
 

@@ -17,7 +17,7 @@ static gbx_tensor make_tensor(uint32_t dtype, uint32_t ndims, const int64_t *sha
 }
 
 /* For each width, every second element is written, with all values of a first byte. */
-static void test_elements_of_whole_bytes(void **state) {
+static void test_elements_of_full_bytes(void **state) {
     static const uint32_t dtypes[] = {GBX_UINT8, GBX_BFLOAT16, GBX_FLOAT32, GBX_FLOAT64};
     (void)state;
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; ++d) {
@@ -105,7 +105,7 @@ static void test_no_elements(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements_of_whole_bytes), cmocka_unit_test(test_one_byte_is_written),
+        cmocka_unit_test(test_elements_of_full_bytes), cmocka_unit_test(test_one_byte_is_written),
         cmocka_unit_test(test_values_that_are_poison), cmocka_unit_test(test_int4),
         cmocka_unit_test(test_no_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);

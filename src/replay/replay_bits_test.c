@@ -61,7 +61,7 @@ static void what_stays_poison_is_not_written(void **state) {
     assert_int_equal(c.not_written, 1);
     assert_int_equal(c.unstable, 1);
     assert_int_equal(c.mismatches, 0);
-    payloads.is_poisoned = false; /* an inout holds what it held: all of it is compared */
+    payloads.is_poisoned = false; /* an inout keeps its values: all of it is compared */
     c = gbx_bits_compare(&tensor, &payloads);
     assert_int_equal(c.not_written, 0);
     assert_int_equal(c.mismatches, 1);

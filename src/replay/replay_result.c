@@ -160,10 +160,13 @@ uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again
 
 /* --- describing --- */
 
-void gbx_replay_result_name(gbx_replay_result *result, const char *kernel) {
-    size_t length = strlen(result->kernel);
-    snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s", length ? "+" : "",
-             kernel);
+void gbx_replay_result_name(gbx_replay_result *result, const gbx_replay_task *task) {
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
+        size_t length = strlen(result->kernel);
+        if (task->kernel_names[i])
+            snprintf(result->kernel + length, sizeof result->kernel - length, "%s%s",
+                     length ? "+" : "", task->kernel_names[i]);
+    }
 }
 
 static bool has_core_ids(const gbx_replay_task *task) {
@@ -190,9 +193,7 @@ static gbx_status describe(const gbx_replay_task *task, int64_t dispatch,
                  ", dispatch %" PRId64 " (block %" PRIu32 ", %s)", dispatch, one->block_idx,
                  gbx_name_of(&gbx_subtasks, one->subtask));
     }
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        if (task->kernel_names[i])
-            gbx_replay_result_name(out_result, task->kernel_names[i]);
+    gbx_replay_result_name(out_result, task);
     out_result->outputs = calloc(task->argument_count + 1, sizeof *out_result->outputs);
     if (!out_result->outputs)
         return gbx_fail_memory("replaying task %" PRIu64, task->task);
@@ -219,7 +220,8 @@ void gbx_replay_result_free(gbx_replay_result *result) {
 
 /* Notes whether the recorded run ended in this task. */
 static void note_end(const gbx_replay_job *job, gbx_replay_result *result) {
-    const gbx_record_outcome *outcome = job->outcome;
+    const gbx_record_outcome *outcome =
+        gbx_reader_outcome(gbx_entries_reader(job->request.entries));
     if (result->did_complete)
         return;
     result->is_end_unknown = !outcome && job->run_end[0];

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <glassbox/chip.h>
-#include <glassbox/tensor.h>
 
 #include "replay/engine/engine.h"
 
@@ -142,10 +141,9 @@ typedef struct gbx_replay_payloads {
 
 typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
-    gbx_replay_request request;        /* with GBX_REPLAY_POISON */
-    const char *run_end;               /* how the recorded run ended; "" if well */
-    const gbx_record_outcome *outcome; /* the same as a record; NULL if the dump has none */
-    uint64_t runs;                     /* at least 1 */
+    gbx_replay_request request; /* with GBX_REPLAY_POISON */
+    const char *run_end;        /* how the recorded run ended; "" if well */
+    uint64_t runs;              /* at least 1 */
 } gbx_replay_job;
 
 /*
@@ -156,8 +154,8 @@ GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
                                            gbx_replay_payloads *out_payloads,
                                            gbx_replay_result *out_result);
 
-/* Appends the name of a kernel to result->kernel. */
-void gbx_replay_result_name(gbx_replay_result *result, const char *kernel);
+/* Sets result->kernel. */
+void gbx_replay_result_name(gbx_replay_result *result, const gbx_replay_task *task);
 
 void gbx_replay_result_free(gbx_replay_result *result);
 void gbx_replay_payloads_free(gbx_replay_payloads *payloads);

@@ -33,7 +33,6 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
     gbx_replay_session *s = out_session;
     *s = (gbx_replay_session){.config = *config, .reader = gbx_entries_reader(config->entries)};
     s->run_end = gbx_reader_has_ended_well(s->reader) ? "" : gbx_reader_end_text(s->reader);
-    s->outcome = gbx_reader_outcome(s->reader);
     GBX_TRY(gbx_replay_read_kept(config->directory, &s->kept));
     GBX_TRY(gbx_replay_kernels_create(config->directory, s->kept, config->is_trusted,
                                       &s->config.kernels, &s->kernels));
@@ -103,7 +102,6 @@ gbx_status gbx_replay_session_job(const gbx_replay_session *session, const gbx_r
                                             .dispatch = config->dispatch,
                                             .poison = GBX_REPLAY_POISON},
                                 .run_end = session->run_end,
-                                .outcome = session->outcome,
                                 .runs = config->runs};
     GBX_TRY(gbx_replay_session_check_dispatch(session, task));
     return gbx_replay_kernels_find(session->kernels, task, out_job->request.objects);
@@ -118,9 +116,7 @@ static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_re
                                   .task_id = task->task_id,
                                   .dispatch = -1,
                                   .stray_argument = -1};
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        if (task->kernel_names[i])
-            gbx_replay_result_name(result, task->kernel_names[i]);
+    gbx_replay_result_name(result, task);
     result->refusal.code = gbx_status_code(status);
     result->refusal.lack = task->lack;
     result->refusal.reason = strdup(gbx_status_message(status));

@@ -22,8 +22,7 @@ typedef struct gbx_replay_session {
     gbx_kept_run *kept; /* NULL: the dump has no run.json */
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
-    const char *run_end;               /* how the recorded run ended; "" if well */
-    const gbx_record_outcome *outcome; /* the same as a record; NULL if the dump has none */
+    const char *run_end; /* how the recorded run ended; "" if well */
 } gbx_replay_session;
 
 /* The caller closes the session, even after a failure. */

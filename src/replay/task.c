@@ -127,18 +127,22 @@ static gbx_status take_scalar(gbx_task_slots *slots, const gbx_record_scalar *re
     return NULL;
 }
 
+static gbx_task_slot *count_slot(gbx_task_slots *slots, uint32_t index) {
+    if (index >= slots->count)
+        slots->count = index + 1;
+    return &slots->slots[index];
+}
+
 /* Sets what a slot is; false if that contradicts what is known. */
 static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uint32_t role,
                       uint32_t dtype) {
-    gbx_task_slot *slot = &slots->slots[index];
+    gbx_task_slot *slot = count_slot(slots, index);
     if (slot->is_known)
         return slot->is_tensor == is_tensor && slot->role == role;
     slot->is_known = true;
     slot->is_tensor = is_tensor;
     slot->role = role;
     slot->dtype = is_tensor ? dtype : gbx_record_scalar_dtype((uint8_t)dtype);
-    if (index >= slots->count)
-        slots->count = index + 1;
     return true;
 }
 
@@ -264,11 +268,9 @@ static gbx_status read_losses(gbx_task_slots *slots) {
         slots->has_early_losses |= is_unnamed && loss->cause != GBX_LOSS_DEVICE;
         if (record->task != slots->task->task || record->arg_index >= GBX_REPLAY_MAX_ARGUMENTS)
             continue;
-        gbx_task_slot *slot = &slots->slots[record->arg_index];
+        gbx_task_slot *slot = count_slot(slots, record->arg_index);
         slot->is_lost = true;
         slot->loss_cause = loss->cause;
-        if (record->arg_index >= slots->count)
-            slots->count = record->arg_index + 1u;
     }
     return NULL;
 }
@@ -280,13 +282,10 @@ static gbx_status read_skipped(gbx_task_slots *slots) {
         GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_SKIPPED, i, &record));
         if (record->task != slots->task->task)
             continue;
-        if (record->arg_index < GBX_REPLAY_MAX_ARGUMENTS) {
-            slots->slots[record->arg_index].is_mismatched = true;
-            if (record->arg_index >= slots->count)
-                slots->count = record->arg_index + 1u;
-        } else {
+        if (record->arg_index < GBX_REPLAY_MAX_ARGUMENTS)
+            count_slot(slots, record->arg_index)->is_mismatched = true;
+        else
             slots->is_skipped = true;
-        }
     }
     return NULL;
 }

@@ -122,6 +122,13 @@ static const char *advise(const gbx_task_slots *slots, unsigned needs,
     return out_text;
 }
 
+/* Fails with what is missing, and what to do. */
+static gbx_status lack(const gbx_task_slots *slots, gbx_replay_lack what, const char *sentence,
+                       const char *advice) {
+    slots->task->lack = what;
+    return gbx_fail(GBX_NOT_FOUND, "%s; %s", sentence, advice);
+}
+
 /*
  * If some arguments may be unrecorded, dispatches or signatures must name them. A task that faulted
  * has all its arguments recorded, unless the run ended meanwhile.
@@ -131,41 +138,31 @@ static gbx_status check_list(const gbx_task_slots *slots) {
     bool is_cut = is_cut_short(slots) && !(slots->has_in_flight && gbx_reader_end(slots->reader));
     if (slots->has_dispatches || slots->has_signature)
         return NULL;
-    if (is_cut) {
-        slots->task->lack = GBX_REPLAY_LACKS_OUTPUTS;
-        return gbx_fail(GBX_NOT_FOUND,
-                        "the run ended before the outputs of this task were recorded, so their "
-                        "number and addresses are unknown; %s",
-                        advise(slots, NEEDS_ARGS, advice));
-    }
+    if (is_cut)
+        return lack(slots, GBX_REPLAY_LACKS_OUTPUTS,
+                    "the run ended before the outputs of this task were recorded, so their number "
+                    "and addresses are unknown",
+                    advise(slots, NEEDS_ARGS, advice));
     if (!is_selective(slots) && !slots->has_unnamed_losses)
         return NULL;
-    slots->task->lack = GBX_REPLAY_LACKS_SIGNATURE;
-    return gbx_fail(GBX_NOT_FOUND,
-                    "its arguments are unknown; run again with --dump-tensor=full, or declare the "
-                    "signature of its kernels");
+    return lack(slots, GBX_REPLAY_LACKS_SIGNATURE, "its arguments are unknown",
+                "run again with --dump-tensor=full, or declare the signature of its kernels");
 }
 
 gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
-    gbx_replay_task *task = slots->task;
-    if (slots->is_skipped) {
-        task->lack = GBX_REPLAY_LACKS_DESCRIPTION;
-        return gbx_fail(GBX_NOT_FOUND,
-                        "its tensors are undescribed, so the dump skipped it; describe them in the "
-                        "orchestration (gbx_set_tensor_info_to_task)");
-    }
-    if (!slots->has_task) {
-        task->lack = GBX_REPLAY_LACKS_RECORD;
-        return gbx_fail(GBX_NOT_FOUND,
-                        "the record of the task was lost, so its kernels are unknown; run again "
-                        "with --dump-tensor=full");
-    }
-    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS)) {
-        task->lack = GBX_REPLAY_LACKS_SUBTASKS;
-        return gbx_fail(GBX_NOT_FOUND,
-                        "the dump does not record which cores and how many blocks ran it "
-                        "(subtasks, block_num); record it with glassbox run");
-    }
+    if (slots->is_skipped)
+        return lack(slots, GBX_REPLAY_LACKS_DESCRIPTION,
+                    "its tensors are undescribed, so the dump skipped it",
+                    "describe them in the orchestration (gbx_set_tensor_info_to_task)");
+    if (!slots->has_task)
+        return lack(slots, GBX_REPLAY_LACKS_RECORD,
+                    "the record of the task was lost, so its kernels are unknown",
+                    "run again with --dump-tensor=full");
+    if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS))
+        return lack(slots, GBX_REPLAY_LACKS_SUBTASKS,
+                    "the dump does not record which cores and how many blocks ran it (subtasks, "
+                    "block_num)",
+                    "record it with glassbox run");
     GBX_TRY(check_list(slots));
     list missing = {.used = 0};
     char advice[ADVICE_BYTES];
@@ -179,8 +176,7 @@ gbx_status gbx_task_slots_check(const gbx_task_slots *slots) {
     }
     if (missing.count == 0)
         return NULL;
-    slots->task->lack = GBX_REPLAY_LACKS_ARGUMENTS;
-    return gbx_fail(GBX_NOT_FOUND, "%s; %s", missing.text, advise(slots, needs, advice));
+    return lack(slots, GBX_REPLAY_LACKS_ARGUMENTS, missing.text, advise(slots, needs, advice));
 }
 
 gbx_status gbx_replay_task_explain(const gbx_replay_task *task, gbx_status status, bool has_title) {

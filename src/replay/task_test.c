@@ -285,7 +285,7 @@ static void a_task_that_was_cut_short_may_have_more_outputs(void **state) {
 }
 
 /* Programs decide by the code; the text of a reason is the same for all tasks. */
-static void a_refusal_has_a_code_and_its_reason_alone(void **state) {
+static void a_refusal_has_a_code_and_only_its_reason(void **state) {
     static const struct {
         bool is_skipped;
         bool has_no_done;
@@ -420,7 +420,7 @@ int main(void) {
         cmocka_unit_test(in_flight_outputs_are_not_compared),
         cmocka_unit_test(a_task_that_was_cut_short_is_read_from_dispatches),
         cmocka_unit_test(a_task_that_was_cut_short_has_outputs_somewhere),
-        cmocka_unit_test(a_refusal_has_a_code_and_its_reason_alone),
+        cmocka_unit_test(a_refusal_has_a_code_and_only_its_reason),
         cmocka_unit_test(a_task_that_was_cut_short_may_have_more_outputs),
         cmocka_unit_test(losses_are_not_blamed_on_the_end),
         cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),

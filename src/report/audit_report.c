@@ -255,12 +255,12 @@ static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
     const gbx_audit_counts *counts = &audit->counts;
     const char *missing = lacks[gbx_audit_find_lack(counts)];
     uint64_t all = counts->records + counts->in_flight, left_out = gbx_audit_left_out(counts);
-    const char *records = gbx_text_counted(t, all, "record");
+    const char *records = gbx_text_counted(t, all, "entry");
     const char *tasks = gbx_text_counted(t, counts->tasks, "task");
     if (audit->finding_count > 0)
         gbx_sink_print(sink, "%s%s in %s of %s; the first:\n", counts->has_more ? "more than " : "",
                        gbx_text_counted(t, audit->finding_count, "finding"),
-                       gbx_text_counted(t, counts->records, "record"), tasks);
+                       gbx_text_counted(t, counts->records, "entry"), tasks);
     else if (counts->records == 0)
         gbx_sink_print(sink, "nothing was audited: the dump has no tensors of completed tasks\n");
     else if (left_out > 0)
@@ -294,7 +294,6 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    gbx_text_count(t, counts->inputs), gbx_text_count(t, counts->compared),
                    gbx_text_count(t, counts->first_reads));
     gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", which hold something else");
-    /* Nobody looked at what was written over them. */
     if (counts->unread > 0)
         gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
@@ -304,9 +303,9 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    ", because the dump lacks bytes of them or of what was there");
     gbx_sink_count(sink, "not audited: ", counts->not_compared[GBX_GAP_PIECES], "input", pieces);
     gbx_sink_count(sink, "not audited: ", counts->unfollowed, "output", pieces);
-    gbx_sink_count(sink, "left out: ", counts->in_flight, "record",
+    gbx_sink_count(sink, "left out: ", counts->in_flight, "entry",
                    " of tasks that did not complete");
-    gbx_sink_count(sink, "left out: ", counts->damaged, "record",
+    gbx_sink_count(sink, "left out: ", counts->damaged, "entry",
                    " whose hashes no longer match; run glassbox verify");
     gbx_sink_count(sink, "left out: ", counts->bad_edges, "edge", " to no task or in a cycle");
     if (!counts->has_edges)

@@ -15,7 +15,7 @@ typedef struct reporting {
     const gbx_opened_dump *dump;
     const char *given;
     const gbx_check_report *report;
-    const gbx_check_kernel *kernels;
+    const gbx_check_group *kernels;
     size_t kernel_count;
 } reporting;
 
@@ -55,7 +55,7 @@ static const char *index_text(gbx_texts *t, const gbx_check_output *output) {
 /* --- rows --- */
 
 typedef struct kernel_row {
-    gbx_check_kernel of;
+    gbx_check_group of;
     const char *name;
     bool is_compared; /* one of its tasks at least */
 } kernel_row;
@@ -77,8 +77,8 @@ static const gbx_field kernel_fields[] = {
 
 static gbx_status make_kernel(const void *context, uint64_t number, void *out_row) {
     const reporting *r = context;
-    const gbx_check_kernel *kernel = &r->kernels[number];
-    *(kernel_row *)out_row = (kernel_row){*kernel, kernel_name(r, kernel->first),
+    const gbx_check_group *kernel = &r->kernels[number];
+    *(kernel_row *)out_row = (kernel_row){*kernel, kernel_name(r, kernel->examples[0]),
                                           kernel->verdicts[GBX_CHECK_NOT_CHECKED] < kernel->tasks};
     return NULL;
 }
@@ -262,11 +262,11 @@ static gbx_status print_introduced(const reporting *r) {
 
 static gbx_status print_unchecked(const reporting *r) {
     gbx_texts *t = &r->sink->texts;
-    gbx_check_unchecked *groups;
+    gbx_check_group *groups;
     size_t count;
-    GBX_TRY(gbx_check_report_unchecked(r->report, &groups, &count));
+    GBX_TRY(gbx_check_report_group(r->report, true, &groups, &count));
     for (size_t i = 0; i < count && i < GBX_CHECK_LINES_MAX; ++i) {
-        const gbx_check_unchecked *group = &groups[i];
+        const gbx_check_group *group = &groups[i];
         gbx_sink_print(r->sink, "not checked: %s of %s (task%s ",
                        gbx_text_counted(t, group->tasks, "task"),
                        kernel_text(r, group->examples[0]), gbx_text_verb(group->tasks, "", "s"));
@@ -283,9 +283,9 @@ static gbx_status print_unchecked(const reporting *r) {
 }
 
 /* What references do not write, and what they must not write. */
-static void print_writes(const reporting *r, const gbx_check_kernel *kernel) {
+static void print_writes(const reporting *r, const gbx_check_group *kernel) {
     gbx_texts *t = &r->sink->texts;
-    const char *name = kernel_text(r, kernel->first);
+    const char *name = kernel_text(r, kernel->examples[0]);
     if (kernel->not_written > 0)
         gbx_sink_print(r->sink,
                        "not compared: %s that the reference of %s does not write, in %s, first in "
@@ -425,8 +425,8 @@ gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *dump, const ch
                            const gbx_check_report *report, bool as_json) {
     reporting r = {.sink = sink, .dump = dump, .given = given, .report = report};
     const gbx_check_line *first = gbx_check_report_first(report);
-    gbx_check_kernel *kernels;
-    GBX_TRY(gbx_check_report_kernels(report, &kernels, &r.kernel_count));
+    gbx_check_group *kernels;
+    GBX_TRY(gbx_check_report_group(report, false, &kernels, &r.kernel_count));
     r.kernels = kernels;
     gbx_status status = as_json ? print_json(&r, first) : print_text(&r, first);
     free(kernels);

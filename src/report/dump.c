@@ -24,7 +24,8 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
     uint64_t readable = totals->records + totals->in_flight;
     gbx_texts texts = {0};
     const char *advice =
-        "the block has its checksum, so it was written like this: a newer glassbox may read it";
+        "the checksum of the block matches, so it was written like this: a newer glassbox may read "
+        "it";
     if (extent->stop == GBX_STOP_END)
         return NULL;
     if (gbx_reader_stop_is_damage(extent->stop))

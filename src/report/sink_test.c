@@ -59,7 +59,7 @@ static void test_values(void **state) {
     assert_string_equal(gbx_text_value(&texts, GBX_INT8, 0xff), "-1");
 }
 
-/* What a file gives cannot reach a terminal as a control, nor look like another text. */
+/* Text from a file cannot reach a terminal as a control character, nor look like another text. */
 static void test_shown(void **state) {
     (void)state;
     const char *plain = "softmax";

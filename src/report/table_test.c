@@ -105,7 +105,7 @@ static void put_every_kind(void) {
 
 static void test_kinds(void **state) {
     (void)state;
-    /* The last column is empty in both rows: one value is zero, one is not known. */
+    /* The last column is empty in both rows: one value is zero, one is unknown. */
     assert_printed(SIZE_MAX, print_every_kind,
                    "    COUNT SLOT DISTANCE GOOD NAME  TEXT     TIME STAGE "
                    " DTYPE   SHAPE  INDEX  VALUE\n"
@@ -130,7 +130,7 @@ static void test_kinds(void **state) {
         "  ]\n}\n");
 }
 
-/* --- rows that are made --- */
+/* --- generated rows --- */
 
 typedef struct square {
     uint64_t of;
@@ -312,7 +312,7 @@ static void print_until_broken(void) {
     gbx_status_free(status);
 }
 
-/* A pipe does not wait until all rows were measured; a terminal needs all widths. */
+/* A pipe does not wait until all rows are measured; a terminal needs all widths. */
 static void test_rows(void **state) {
     (void)state;
     char *text = printed(SIZE_MAX, print_many);

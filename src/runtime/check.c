@@ -15,9 +15,8 @@ uint32_t gbx_first_kernel(const gbx_task_kernels *kernels) {
 
 static bool fail(gbx_graph_error *error, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                  int64_t value, int64_t other) {
-    *error = (gbx_graph_error){.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    error->values[0] = value;
-    error->values[1] = other;
+    *error = (gbx_graph_error){
+        .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
     return false;
 }
 
@@ -142,19 +141,15 @@ bool gbx_check_indices(uint64_t task, const gbx_tensor *tensor, const int64_t *i
     return true;
 }
 
-bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
-                      uint64_t *out_bits, gbx_graph_error *error) {
+uint64_t gbx_read_element(const gbx_tensor *tensor, const int64_t *indices) {
     int64_t position = tensor->start_offset;
-    *out_bits = 0;
-    if (!gbx_check_indices(task, tensor, indices, error))
-        return false;
+    uint64_t element = 0;
     for (uint32_t d = 0; d < tensor->ndims; ++d)
         position += indices[d] * tensor->strides[d];
     uint32_t bits = gbx_dtype_bits(tensor->dtype);
     const uint8_t *data = (const uint8_t *)(uintptr_t)tensor->data;
     if (gbx_dtype_is_packed(tensor->dtype))
-        *out_bits = data[position / 2] >> (position & 1 ? 4 : 0) & 15;
-    else
-        memcpy(out_bits, data + position * (int64_t)(bits / 8), bits / 8);
-    return true;
+        return data[position / 2] >> (position & 1 ? 4 : 0) & 15;
+    memcpy(&element, data + position * (int64_t)(bits / 8), bits / 8);
+    return element;
 }

@@ -44,8 +44,7 @@ uint32_t gbx_first_kernel(const gbx_task_kernels *kernels);
 bool gbx_check_indices(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
                        gbx_graph_error *error);
 
-/* The raw bits of one element; false, with the error, when an index is out of range. */
-bool gbx_read_element(uint64_t task, const gbx_tensor *tensor, const int64_t *indices,
-                      uint64_t *out_bits, gbx_graph_error *error);
+/* The raw bits of one element; the indices are in range. */
+uint64_t gbx_read_element(const gbx_tensor *tensor, const int64_t *indices);
 
 #endif

@@ -7,7 +7,7 @@ int gbx_find_cycle(const uint32_t *waits_for, uint32_t task_count, uint32_t stuc
     for (uint32_t steps = 0; steps < task_count; ++steps) {
         *out_last = at;
         at = waits_for[at];
-        if (at == GBX_WAITS_FOR_NOBODY)
+        if (at == GBX_WAITS_FOR_NONE)
             return 0;
     }
     uint32_t least = at;
@@ -19,8 +19,9 @@ int gbx_find_cycle(const uint32_t *waits_for, uint32_t task_count, uint32_t stuc
         ++length;
         walker = waits_for[walker];
     } while (walker != at);
-    *error = (gbx_graph_error){.kind = GBX_GRAPH_CYCLE, .func_id = GBX_NO_KERNEL, .task = least};
-    error->values[0] = waits_for[least];
-    error->values[1] = length;
+    *error = (gbx_graph_error){.kind = GBX_GRAPH_CYCLE,
+                               .func_id = GBX_NO_KERNEL,
+                               .task = least,
+                               .values = {waits_for[least], length}};
     return 1;
 }

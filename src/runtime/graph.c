@@ -26,9 +26,8 @@ void gbx_graph_fail_with(gbx_graph *graph, const gbx_graph_error *error) {
 
 void gbx_graph_fail(gbx_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                     int64_t value, int64_t other) {
-    gbx_graph_error error = {.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    error.values[0] = value;
-    error.values[1] = other;
+    gbx_graph_error error = {
+        .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
     gbx_graph_fail_with(graph, &error);
 }
 
@@ -51,20 +50,18 @@ void gbx_graph_fail_by_user(gbx_orchestration *orchestration, const char *messag
 uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_tensor *tensor,
                                    const int64_t *indices) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    uint64_t bits = 0;
+    gbx_graph_error error;
     if (!gbx_graph_builds_on(graph))
         return 0;
-    bool is_valid = gbx_check_tensor(&graph->limits, graph->task_count, NULL, GBX_NO_ARGUMENT,
-                                     tensor, false, &error);
-    if (is_valid && graph->builder->await_tensor) {
-        graph->builder->await_tensor(graph, tensor);
-        if (gbx_sched_is_cancelled(&graph->sched))
-            return 0;
-    }
-    if (!is_valid || !gbx_read_element(graph->task_count, tensor, indices, &bits, &error))
+    if (!gbx_check_tensor(&graph->limits, graph->task_count, NULL, GBX_NO_ARGUMENT, tensor, false,
+                          &error) ||
+        !gbx_check_indices(graph->task_count, tensor, indices, &error)) {
         gbx_graph_fail_with(graph, &error);
-    return bits;
+        return 0;
+    }
+    if (graph->builder->await_tensor)
+        graph->builder->await_tensor(graph, tensor);
+    return gbx_sched_is_cancelled(&graph->sched) ? 0 : gbx_read_element(tensor, indices);
 }
 
 /* --- memory --- */
@@ -353,7 +350,7 @@ static void destroy_state(void *state) {
 }
 
 static void park_first(void *state, uint32_t worker) {
-    gbx_sched_park_first(&((gbx_graph *)state)->sched, worker);
+    gbx_sched_park(&((gbx_graph *)state)->sched, worker);
 }
 
 static bool is_parked(void *state, uint32_t worker) {

@@ -1,6 +1,5 @@
 /* A graph while it runs on the chip: the scheduler, the builder of the runtime, and their data.
- * This is the program of the chip for all runtimes; each adds a builder.
- */
+ * This is the program of the chip for all runtimes; each adds a builder. */
 #ifndef GBX_RUNTIME_GRAPH_H
 #define GBX_RUNTIME_GRAPH_H
 
@@ -74,12 +73,9 @@ struct gbx_graph {
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
-    void *builder_state;        /* in `memory` */
 };
 
-/* The programs of a chip that runs graphs. `source` makes the probes of dumps and outlives the
- * chip.
- */
+/* The programs of a chip that runs graphs. `source`, of the probes of dumps, outlives the chip. */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {
@@ -107,6 +103,17 @@ static inline bool gbx_graph_builds_on(gbx_graph *graph) {
     uint64_t calls = atomic_load_explicit(&graph->heartbeat, memory_order_relaxed);
     atomic_store_explicit(&graph->heartbeat, calls + 1, memory_order_relaxed);
     return true;
+}
+
+/* gbx_check_kernels and gbx_check_args of the next task; false, with the error, if it is wrong. */
+static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels *kernels,
+                                        const gbx_args *args) {
+    gbx_graph_error error;
+    if (gbx_check_kernels(&graph->limits, graph->task_count, kernels, &error) &&
+        gbx_check_args(&graph->limits, graph->task_count, kernels, args, &error))
+        return true;
+    gbx_graph_fail_with(graph, &error);
+    return false;
 }
 
 /* Takes memory out of the storage, rounded up to 64 bytes. 0, with an error, when too little is

@@ -31,22 +31,19 @@ static void release(gbx_tensor *tensor) {
 }
 
 static gbx_status fill(const gbx_scene_arg *arg, const gbx_tensor *tensor) {
-    gbx_status status = gbx_fill_tensor(&arg->fill, tensor, memory_of(tensor));
-    return status ? gbx_status_annotate(status, "filling argument %s", arg->name) : NULL;
+    return gbx_status_annotate(gbx_fill_tensor(&arg->fill, tensor, memory_of(tensor)),
+                               "filling argument %s", arg->name);
 }
 
-/*
- * An output goes to the chip like an inout: its poison must be there for kernels that do not write
- * it.
- */
+/* An output goes to the chip like an inout: with its poison, for kernels that do not write it. */
 static gbx_status add_tensor(gbx_case_data *data, const gbx_scene_arg *arg) {
     uint32_t index = data->tensor_count++;
     gbx_run_tensor *tensor = &data->tensors[index];
     data->args[index] = arg;
     tensor->name = arg->name;
-    tensor->role = arg->role == GBX_SCENE_IN ? GBX_ROLE_INPUT : GBX_ROLE_INOUT;
+    tensor->role = arg->role == GBX_ROLE_INPUT ? GBX_ROLE_INPUT : GBX_ROLE_INOUT;
     GBX_TRY(allocate(arg->name, &arg->tensor, &tensor->tensor));
-    if (arg->role != GBX_SCENE_IN)
+    if (arg->role != GBX_ROLE_INPUT)
         return NULL;
     GBX_TRY(fill(arg, &tensor->tensor));
     mprotect(memory_of(&tensor->tensor), tensor->tensor.buffer_bytes, PROT_READ);
@@ -66,7 +63,7 @@ gbx_status gbx_case_data_create(const gbx_scene *scene, const gbx_scene_case *on
     out_data->source = one;
     for (size_t i = 0; i < scene->arg_count; ++i) {
         const gbx_scene_arg *arg = &one->args[i];
-        if (arg->role == GBX_SCENE_SCALAR)
+        if (arg->role == GBX_PARAMETER_SCALAR)
             add_scalar(out_data, arg);
         else
             GBX_TRY(add_tensor(out_data, arg));

@@ -65,7 +65,7 @@ static void check_random(gbx_dtype dtype, int64_t count, double low, double high
 
 static void first_numbers_are_those_of_splitmix64(void **state) {
     (void)state;
-    /* Published outputs of splitmix64 from seed 1234567, over 2^64, cut to 53 bits. */
+    /* Published outputs of splitmix64 from seed 1234567, divided by 2^64, cut to 53 bits. */
     static const uint64_t outputs[] = {6457827717110365317u, 3203168211198807973u,
                                        9817491932198370423u, 4593380528125082431u,
                                        16408922859458223821u};
@@ -157,7 +157,7 @@ static void constants_keep_their_bits(void **state) {
     }
 }
 
-static void poison_tells_floats_and_goldens_apart(void **state) {
+static void poison_differs_for_floats_and_goldens(void **state) {
     (void)state;
     int64_t count = 3;
     gbx_fill none = {.kind = GBX_FILL_NONE};
@@ -183,7 +183,7 @@ int main(void) {
         cmocka_unit_test(integers_reach_both_ends),
         cmocka_unit_test(rows_of_int4_start_at_a_byte),
         cmocka_unit_test(constants_keep_their_bits),
-        cmocka_unit_test(poison_tells_floats_and_goldens_apart),
+        cmocka_unit_test(poison_differs_for_floats_and_goldens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void describe(gbx_json_writer *json, const gbx_case_data *data, size_t ar
         gbx_json_put_string(json, "dtype", gbx_dtype_name(dtype));
         gbx_json_put_string(json, "numpy", gbx_dtype_name(number));
         gbx_json_put_i64(json, "width", gbx_dtype_bits(dtype));
-        if (arg->role == GBX_SCENE_SCALAR) {
+        if (arg->role == GBX_PARAMETER_SCALAR) {
             uint64_t bits = arg->fill.value_bits;
             if (number != dtype)
                 bits = gbx_dtype_from_f64(number, gbx_dtype_to_f64(dtype, bits));
@@ -157,7 +157,7 @@ static gbx_status write_description(const char *directory, const gbx_case_data *
 static gbx_status write_inputs(const char *directory, const gbx_case_data *data) {
     char path[EXCHANGE_PATH_BYTES];
     for (uint32_t i = 0; i < data->tensor_count; ++i) {
-        if (data->args[i]->role == GBX_SCENE_OUT)
+        if (data->args[i]->role == GBX_ROLE_OUTPUT)
             continue;
         snprintf(path, sizeof path, "%s/%" PRIu32 ".npy", directory, i);
         GBX_TRY(

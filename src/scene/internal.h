@@ -72,7 +72,7 @@ GBX_MUST_USE gbx_status gbx_case_data_restore(gbx_case_data *data);
 GBX_MUST_USE gbx_status gbx_case_data_add_golden(gbx_case_data *data);
 
 static inline bool gbx_case_data_is_output(const gbx_case_data *data, uint32_t index) {
-    return data->args[index]->role != GBX_SCENE_IN;
+    return data->args[index]->role != GBX_ROLE_INPUT;
 }
 
 /* --- golden.c --- */

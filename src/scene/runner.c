@@ -26,7 +26,7 @@ typedef struct session {
     int exit_code;
 } session;
 
-static void tell_phase(const session *s, const gbx_scene_case *of_case, const char *what) {
+static void report_phase(const session *s, const gbx_scene_case *of_case, const char *what) {
     if (s->observer->phase)
         s->observer->phase(s->observer->context, of_case, what);
 }
@@ -73,7 +73,7 @@ static gbx_status check_filters(const session *s) {
 }
 
 static gbx_status compile_all(session *s) {
-    tell_phase(s, NULL, "compiling");
+    report_phase(s, NULL, "compiling");
     s->kernel_paths = calloc(s->scene->kernel_count, sizeof *s->kernel_paths);
     if (!s->kernel_paths)
         return gbx_fail_memory("running %s", s->scene->name);
@@ -129,22 +129,21 @@ static gbx_status register_kernel(session *s, const gbx_scene_kernel *from, cons
     return gbx_status_annotate(status, "%s", from->source);
 }
 
-static gbx_status register_kernels(session *s) {
-    for (size_t i = 0; i < s->scene->kernel_count; ++i)
-        GBX_TRY(register_kernel(s, &s->scene->kernels[i], s->kernel_paths[i]));
-    return NULL;
+static void close_chip(session *s) {
+    gbx_chip_close(s->chip);
+    s->chip = NULL;
 }
 
 static gbx_status open_chip(session *s) {
     if (s->chip)
         return NULL;
-    tell_phase(s, NULL, "opening the chip");
+    report_phase(s, NULL, "opening the chip");
     GBX_TRY(gbx_chip_open(&s->options->chip, &s->chip));
-    gbx_status status = register_kernels(s);
-    if (status) {
-        gbx_chip_close(s->chip);
-        s->chip = NULL;
-    }
+    gbx_status status = NULL;
+    for (size_t i = 0; i < s->scene->kernel_count && !status; ++i)
+        status = register_kernel(s, &s->scene->kernels[i], s->kernel_paths[i]);
+    if (status)
+        close_chip(s);
     return status;
 }
 
@@ -158,16 +157,6 @@ static void close_session(session *s) {
 }
 
 /* --- one run --- */
-
-static void on_progress(void *context, uint64_t tasks) {
-    const session *s = context;
-    if (s->observer->progress)
-        s->observer->progress(s->observer->context, tasks);
-}
-
-static bool has_dump(const session *s) {
-    return s->options->call.enable_dump_tensor != GBX_DUMP_OFF || s->options->call.enable_dump_args;
-}
 
 /* Only on host_build_graph does the orchestration run in this process. */
 static gbx_status call_chip(session *s, const gbx_run *run, const gbx_call_config *config,
@@ -191,8 +180,9 @@ static gbx_status make_output(const session *s, const gbx_round_result *result,
                               .round = s->options->rounds > 1 ? result->round : 0,
                               .is_only = s->run_count == 1,
                               .time = s->start_time};
+    bool has_dump = s->options->call.enable_dump_tensor || s->options->call.enable_dump_args;
     *out = (gbx_output_directory){0};
-    return has_dump(s) ? gbx_output_directory_create(&place, out) : NULL;
+    return has_dump ? gbx_output_directory_create(&place, out) : NULL;
 }
 
 /* Runs with a dump, if there is one; an empty directory is removed after a failure. */
@@ -201,8 +191,8 @@ static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_res
     gbx_call_result counts = {0};
     gbx_call_config config = s->options->call;
     GBX_TRY(make_output(s, result, output));
-    config.progress = on_progress;
-    config.progress_context = s;
+    config.progress = s->observer->progress;
+    config.progress_context = s->observer->context;
     config.dump.directory = output->path;
     config.dump.about.scene = s->scene->name;
     config.dump.about.scene_path = s->scene->directory;
@@ -231,7 +221,7 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
                    .scalar_dtypes = data->scalar_dtypes};
     GBX_TRY(open_chip(s));
     GBX_TRY(gbx_case_data_restore(data));
-    tell_phase(s, data->source, "running");
+    report_phase(s, data->source, "running");
     gbx_status status = call_with_output(s, &run, result, output);
     bool names_file = gbx_status_code(status) == GBX_BAD_KERNEL;
     return names_file ? gbx_status_annotate(status, "%s", s->orchestration->source) : status;
@@ -240,7 +230,7 @@ static gbx_status run_once(session *s, gbx_case_data *data, gbx_round_result *re
 static gbx_status compute_golden(session *s, gbx_case_data *data) {
     if (!s->golden.program || data->has_golden)
         return NULL;
-    tell_phase(s, data->source, "computing the golden");
+    report_phase(s, data->source, "computing the golden");
     GBX_TRY(gbx_case_data_add_golden(data));
     return gbx_golden_run(&s->golden, data);
 }
@@ -249,7 +239,7 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
                             gbx_round_result *result) {
     bool is_compared = s->golden.program != NULL;
     result->verdict = is_compared ? GBX_VERDICT_OK : GBX_VERDICT_NOT_COMPARED;
-    tell_phase(s, data->source, "comparing");
+    report_phase(s, data->source, "comparing");
     for (uint32_t i = 0; i < data->tensor_count; ++i) {
         if (!gbx_case_data_is_output(data, i))
             continue;
@@ -312,10 +302,8 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
     result->error = error ? gbx_status_message(error) : NULL;
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
-    if (s->chip && gbx_chip_has_failed(s->chip)) {
-        gbx_chip_close(s->chip);
-        s->chip = NULL;
-    }
+    if (s->chip && gbx_chip_has_failed(s->chip))
+        close_chip(s);
     gbx_status_free(error);
 }
 
@@ -340,7 +328,7 @@ static void run_rounds(session *s, gbx_case_data *data) {
 
 static void run_case(session *s, const gbx_scene_case *one) {
     gbx_case_data data;
-    tell_phase(s, one, "filling inputs");
+    report_phase(s, one, "filling inputs");
     gbx_status error = gbx_case_data_create(s->scene, one, &data);
     if (error)
         report(s, &(gbx_round_result){.of_case = one, .round = 1}, error);

@@ -86,11 +86,9 @@ static const char *const kernel_members[] = {
 static gbx_status read_parameter(const gbx_cursor *at, gbx_scene_parameter *out) {
     const char *text = NULL;
     const char *dtype;
-    uint32_t parameter = 0;
     GBX_TRY(gbx_cursor_string(at, &text));
-    if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype))
-        GBX_TRY(gbx_field_choice(at, &gbx_parameters, &parameter)); /* fails, and lists the words */
-    out->role = (gbx_scene_role)parameter;
+    if (!gbx_parameter_read(text, strlen(text), &out->role, &dtype))
+        GBX_TRY(gbx_field_choice(at, &gbx_parameters, &out->role)); /* fails, and lists the words */
     out->dtype = dtype ? gbx_dtype_parse(dtype) : GBX_DTYPE_NONE;
     if (!dtype || out->dtype != GBX_DTYPE_NONE)
         return NULL;
@@ -100,7 +98,7 @@ static gbx_status read_parameter(const gbx_cursor *at, gbx_scene_parameter *out)
 static gbx_status check_counts(const gbx_cursor *at, const gbx_scene_kernel *kernel) {
     size_t scalars = 0;
     for (size_t i = 0; i < kernel->parameter_count; ++i)
-        scalars += kernel->signature[i].role == GBX_SCENE_SCALAR;
+        scalars += kernel->signature[i].role == GBX_PARAMETER_SCALAR;
     if (scalars <= GBX_MAX_SCALAR_ARGS && kernel->parameter_count - scalars <= GBX_MAX_TENSOR_ARGS)
         return NULL;
     return gbx_cursor_fail(at, "%zu tensors and %zu scalars; at most %d and %d are possible",

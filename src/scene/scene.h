@@ -14,18 +14,10 @@
 
 enum { GBX_SCENE_MAX_RUNTIMES = 8, GBX_SCENE_MAX_BYTES = 16 << 20 };
 
-/* The numbers of gbx_parameters, whose brief names are the words of scene.json. */
-typedef enum gbx_scene_role {
-    GBX_SCENE_IN = GBX_ROLE_INPUT,
-    GBX_SCENE_OUT = GBX_ROLE_OUTPUT,
-    GBX_SCENE_INOUT = GBX_ROLE_INOUT,
-    GBX_SCENE_SCALAR = GBX_PARAMETER_SCALAR
-} gbx_scene_role;
-
 /* One argument of a kernel. */
 typedef struct gbx_scene_parameter {
-    gbx_scene_role role;
-    gbx_dtype dtype;  /* of a scalar, where the signature has it; else GBX_DTYPE_NONE */
+    uint32_t role;   /* a number of gbx_parameters, whose brief names are the words of scene.json */
+    gbx_dtype dtype; /* of a scalar, where the signature has it; else GBX_DTYPE_NONE */
     const char *name; /* NULL where the scene does not name it */
 } gbx_scene_parameter;
 
@@ -51,7 +43,7 @@ typedef struct gbx_scene_program {
 /* An argument of the orchestration, as one case has it. */
 typedef struct gbx_scene_arg {
     const char *name;
-    gbx_scene_role role;
+    uint32_t role;     /* of gbx_parameters */
     gbx_tensor tensor; /* row-major, without data; for a scalar only dtype */
     gbx_fill fill;     /* for a scalar only value_bits */
     char *file;        /* owns fill.file */

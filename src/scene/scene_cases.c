@@ -143,16 +143,16 @@ static gbx_status read_random(const fields *f, uint32_t dtype, gbx_fill *fill) {
                            "low is %g and high is %g; expected low <= high", fill->low, fill->high);
 }
 
-static gbx_status read_fill_kind(const fields *f, gbx_scene_role role, gbx_fill_kind *out_kind) {
+static gbx_status read_fill_kind(const fields *f, uint32_t role, gbx_fill_kind *out_kind) {
     size_t kind = 0;
-    *out_kind = role == GBX_SCENE_SCALAR ? GBX_FILL_CONSTANT
-                : role == GBX_SCENE_OUT  ? GBX_FILL_NONE
-                                         : GBX_FILL_RANDOM;
+    *out_kind = role == GBX_PARAMETER_SCALAR ? GBX_FILL_CONSTANT
+                : role == GBX_ROLE_OUTPUT    ? GBX_FILL_NONE
+                                             : GBX_FILL_RANDOM;
     if (f->at[FILL].value) {
         GBX_TRY(gbx_cursor_choice(&f->at[FILL], fill_names, GBX_COUNT_OF(fill_names), &kind));
         *out_kind = (gbx_fill_kind)(kind + GBX_FILL_CONSTANT);
     }
-    if (role == GBX_SCENE_SCALAR && *out_kind != GBX_FILL_CONSTANT)
+    if (role == GBX_PARAMETER_SCALAR && *out_kind != GBX_FILL_CONSTANT)
         return gbx_cursor_fail(&f->at[FILL], "a scalar cannot be filled; give it a value");
     return NULL;
 }
@@ -232,11 +232,9 @@ static gbx_status read_tolerances(const fields *f, gbx_scene_arg *arg) {
     gbx_tolerance tolerance = gbx_tolerance_default(arg->tensor.dtype);
     arg->rtol = tolerance.rtol;
     arg->atol = tolerance.atol;
-    bool is_compared = arg->role == GBX_SCENE_OUT || arg->role == GBX_SCENE_INOUT;
-    bool is_given = f->at[RTOL].value || f->at[ATOL].value;
-    if (!is_given)
+    if (!f->at[RTOL].value && !f->at[ATOL].value)
         return NULL;
-    if (!is_compared)
+    if (arg->role != GBX_ROLE_OUTPUT && arg->role != GBX_ROLE_INOUT)
         return gbx_cursor_fail(f->at[RTOL].value ? &f->at[RTOL] : &f->at[ATOL],
                                "only outputs have a tolerance, but the role is \"%s\"",
                                gbx_name_brief(&gbx_parameters, arg->role));
@@ -264,15 +262,13 @@ static gbx_status read_dtype(const fields *f, uint32_t *out_dtype) {
 }
 
 static gbx_status read_arg(const fields *f, const gbx_scene *scene, gbx_scene_arg *arg) {
-    uint32_t role = 0;
     uint32_t dtype = GBX_DTYPE_NONE;
     GBX_TRY(require(f, NAME));
     GBX_TRY(gbx_field_name(&f->at[NAME], &arg->name));
     GBX_TRY(require(f, ROLE));
-    GBX_TRY(gbx_field_choice(&f->at[ROLE], &gbx_parameters, &role));
-    arg->role = (gbx_scene_role)role;
+    GBX_TRY(gbx_field_choice(&f->at[ROLE], &gbx_parameters, &arg->role));
     GBX_TRY(read_dtype(f, &dtype));
-    if (arg->role != GBX_SCENE_SCALAR)
+    if (arg->role != GBX_PARAMETER_SCALAR)
         GBX_TRY(read_shape(f, dtype, &arg->tensor));
     else if (f->at[SHAPE].value)
         return gbx_cursor_fail(&f->at[SHAPE], "a scalar has no shape");
@@ -325,7 +321,7 @@ static gbx_status read_case_arg(const gbx_cursor *args, size_t index, const gbx_
 static gbx_status check_args(const gbx_cursor *at, const gbx_scene_arg *args, size_t count) {
     size_t scalars = 0;
     for (size_t i = 0; i < count; ++i) {
-        scalars += args[i].role == GBX_SCENE_SCALAR;
+        scalars += args[i].role == GBX_PARAMETER_SCALAR;
         for (size_t k = 0; k < i; ++k) {
             if (strcmp(args[i].name, args[k].name) != 0)
                 continue;

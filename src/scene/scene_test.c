@@ -13,7 +13,7 @@
 
 #include "scene/scene.h"
 
-/* A directory with the files that scenes here name; broken scenes are in tests/run_test.py. */
+/* A directory with the files that these scenes name; broken scenes are in tests/run_test.py. */
 static char directory[64];
 
 static void put(const char *name, const char *text) {
@@ -82,7 +82,7 @@ static void everything_is_read(void **state) {
     assert_int_equal(kernel->func_id, 7);
     assert_int_equal(kernel->core, GBX_CORE_AIC);
     assert_int_equal(kernel->parameter_count, 4);
-    assert_int_equal(kernel->signature[1].role, GBX_SCENE_INOUT);
+    assert_int_equal(kernel->signature[1].role, GBX_ROLE_INOUT);
     assert_int_equal(kernel->signature[2].dtype, GBX_DTYPE_NONE);
     assert_int_equal(kernel->signature[3].dtype, GBX_FLOAT16);
     assert_string_equal(kernel->signature[3].name, "d");

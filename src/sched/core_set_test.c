@@ -1,4 +1,4 @@
-/* Free cores: against a plain set, and by several threads at a time. */
+/* Free cores: compared with a plain set, and used by several threads at a time. */
 #include "sched/core_set.h"
 
 #include <pthread.h>

@@ -100,8 +100,10 @@ typedef struct gbx_sched_patience {
 gbx_sched_patience gbx_sched_be_patient(gbx_sched *sched);
 bool gbx_sched_has_patience(gbx_sched *sched, gbx_sched_patience *patience);
 
-/* Takes the role of an AICPU thread after a fault, and gives it back. */
+/* Takes the role of an AICPU thread after a fault. */
 void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread);
+
+/* Gives a role back, and wakes workers that wait for one. */
 void gbx_sched_free_role(gbx_sched *sched, uint32_t thread);
 
 /* The last worker ends the run. Returns false when there is work after all: the run then continues,

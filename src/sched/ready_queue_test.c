@@ -1,5 +1,5 @@
-/* Queues of several producers and consumers: nothing is lost or doubled, each producer's in order.
- */
+/* Queues with several producers and consumers: no item is lost or doubled, and those of one
+ * producer stay in order. */
 #include "sched/ready_queue.h"
 
 #include <pthread.h>
@@ -91,7 +91,7 @@ static void *produce(void *argument) {
     return NULL;
 }
 
-/* Of one producer, a consumer sees later items later. */
+/* A consumer sees the items of one producer in order. */
 static void *consume(void *argument) {
     contest *c = ((const side *)argument)->of;
     int64_t last[MAX_SIDES] = {-1, -1, -1, -1};

@@ -1,5 +1,3 @@
-#include "sched/sched.h"
-
 #include <sched.h>
 
 #include "sched/internal.h"
@@ -44,7 +42,6 @@ void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config) {
     atomic_store_explicit(&sched->is_gang_waiting, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->role_waiters, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->awaited, NULL, memory_order_relaxed);
-    atomic_store_explicit(&sched->submitted, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->is_cancelled, 0, memory_order_relaxed);
     atomic_store_explicit(&sched->end_report, GBX_SCHED_UNREPORTED, memory_order_relaxed);
     atomic_store_explicit(&sched->limit, config->is_gated ? 0 : limit_beside_builder(sched),
@@ -103,9 +100,6 @@ bool gbx_sched_link(gbx_sched_task *predecessor, gbx_sched_edge *edge) {
 }
 
 void gbx_sched_release(gbx_sched *sched, gbx_sched_task *task) {
-    atomic_store_explicit(&sched->submitted,
-                          atomic_load_explicit(&sched->submitted, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
     /* Acquire: what completed predecessors wrote. Release: the task is filled in. */
     if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) != 1)
         return;

@@ -93,7 +93,6 @@ typedef struct gbx_sched {
 
     _Alignas(64) _Atomic(gbx_sched_task *) awaited; /* by the builder */
     gbx_doorbell builder_bell;
-    _Atomic uint64_t submitted; /* tasks released; the builder adds */
 
     gbx_sched_dispatch dispatches[GBX_SCHED_MAX_CORES]; /* of each core; args and local are given */
     gbx_sched_times times[GBX_SCHED_MAX_CORES];
@@ -106,7 +105,7 @@ enum { GBX_SCHED_UNREPORTED = 0, GBX_SCHED_REPORTING = 1, GBX_SCHED_REPORTED = 2
 
 /*
  * Prepares a run; the caller is its builder until it calls gbx_sched_seal. The args and local of
- * all dispatches are set before, and the workers are parked (gbx_sched_park_first).
+ * all dispatches are set before, and the workers are parked (gbx_sched_park).
  */
 void gbx_sched_begin(gbx_sched *sched, const gbx_sched_config *config);
 
@@ -136,8 +135,8 @@ void gbx_sched_seal(gbx_sched *sched);
 /* Takes work until there is none. Called by a worker that was woken. */
 void gbx_sched_work(gbx_sched *sched, uint32_t worker);
 
-/* A worker before its first sleep. */
-void gbx_sched_park_first(gbx_sched *sched, uint32_t worker);
+/* Marks a worker as asleep, before it sleeps. */
+void gbx_sched_park(gbx_sched *sched, uint32_t worker);
 
 /* Whether this worker has not been woken yet. */
 bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker);

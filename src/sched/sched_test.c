@@ -389,7 +389,7 @@ static machine *create_machine(uint32_t blocks, uint32_t threads, uint32_t proce
         *start = (worker_start){m, i};
         m->sched.dispatches[i].args = m->args[i];
         m->sched.dispatches[i].local = &m->locals[i];
-        gbx_sched_park_first(&m->sched, i);
+        gbx_sched_park(&m->sched, i);
         assert_int_equal(pthread_create(&m->threads[i], NULL, worker_main, start), 0);
     }
     return m;

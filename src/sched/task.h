@@ -5,6 +5,7 @@
 #ifndef GBX_SCHED_TASK_H
 #define GBX_SCHED_TASK_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,8 @@
 #define GBX_WORD_TENSOR 0x80u
 #define GBX_WORD_ROLE 0x03u  /* of a tensor: gbx_role */
 #define GBX_WORD_DTYPE 0x1fu /* of a scalar: gbx_dtype; GBX_DTYPE_NONE: undeclared */
+static_assert(GBX_DTYPE_COUNT <= GBX_WORD_DTYPE + 1,
+              "a dtype fits a word's kind and a 32-bit mask");
 
 /*
  * The arguments of a task, in global memory; written by the builder before the task can run. The
@@ -35,12 +38,14 @@ typedef struct gbx_task_arguments {
     uint64_t words[];
 } gbx_task_arguments;
 _Static_assert(offsetof(gbx_task_arguments, words) == 96, "layout of a task's arguments");
+_Static_assert(sizeof(gbx_tensor) % 64 == 0, "arguments that follow others are aligned");
 
 static inline uint64_t gbx_task_arguments_tensors_offset(uint32_t word_count) {
     uint64_t end = offsetof(gbx_task_arguments, words) + (uint64_t)word_count * sizeof(uint64_t);
     return (end + 63) & ~UINT64_C(63);
 }
 
+/* A multiple of 64. */
 static inline uint64_t gbx_task_arguments_bytes(uint32_t word_count, uint32_t tensor_count) {
     return gbx_task_arguments_tensors_offset(word_count) + tensor_count * sizeof(gbx_tensor);
 }

@@ -28,7 +28,7 @@ static bool count_up(gbx_sched *sched, uint32_t limit) {
     return false;
 }
 
-static void wake_one(gbx_sched *sched) {
+void gbx_sched_wake_counted(gbx_sched *sched) {
     atomic_fetch_add_explicit(&sched->coming, 1, memory_order_seq_cst);
     sched->config.machine.wake(sched->config.machine.context, claim_parked(sched));
 }
@@ -37,7 +37,7 @@ void gbx_sched_wake_for_work(gbx_sched *sched) {
     uint32_t awake = atomic_load_explicit(&sched->active, memory_order_seq_cst) & GBX_SCHED_AWAKE;
     uint32_t limit = atomic_load_explicit(&sched->limit, memory_order_seq_cst);
     if (awake < limit && gbx_sched_has_work(sched) && count_up(sched, limit))
-        wake_one(sched);
+        gbx_sched_wake_counted(sched);
 }
 
 /*
@@ -49,11 +49,7 @@ void gbx_sched_wake_for_gang(gbx_sched *sched) {
     while (!gbx_ready_queue_is_empty(&sched->assigned) &&
            atomic_load_explicit(&sched->coming, memory_order_seq_cst) < MAX_COMING &&
            count_up(sched, atomic_load_explicit(&sched->worker_count, memory_order_relaxed)))
-        wake_one(sched);
-}
-
-void gbx_sched_wake_counted(gbx_sched *sched) {
-    wake_one(sched);
+        gbx_sched_wake_counted(sched);
 }
 
 static void end_threads(gbx_sched *sched) {
@@ -139,17 +135,11 @@ void gbx_sched_seize_role(gbx_sched *sched, uint32_t thread) {
 
 void gbx_sched_free_role(gbx_sched *sched, uint32_t thread) {
     atomic_store_explicit(&sched->roles[thread].is_taken, 0, memory_order_seq_cst);
-    gbx_doorbell_ring(&sched->role_bell);
-}
-
-static void give_role(gbx_sched_worker *worker) {
-    gbx_sched *sched = worker->sched;
-    atomic_store_explicit(&sched->roles[worker->thread].is_taken, 0, memory_order_seq_cst);
     if (atomic_load_explicit(&sched->role_waiters, memory_order_seq_cst))
         gbx_doorbell_ring(&sched->role_bell);
 }
 
-static void show_parked(gbx_sched *sched, uint32_t worker) {
+void gbx_sched_park(gbx_sched *sched, uint32_t worker) {
     atomic_fetch_or_explicit(&sched->parked[worker / 64], UINT64_C(1) << worker % 64,
                              memory_order_seq_cst);
 }
@@ -158,10 +148,6 @@ static void show_parked(gbx_sched *sched, uint32_t worker) {
 static bool hide_parked(gbx_sched *sched, uint32_t worker) {
     uint64_t bit = UINT64_C(1) << worker % 64;
     return atomic_fetch_and_explicit(&sched->parked[worker / 64], ~bit, memory_order_seq_cst) & bit;
-}
-
-void gbx_sched_park_first(gbx_sched *sched, uint32_t worker) {
-    show_parked(sched, worker);
 }
 
 bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker) {
@@ -175,7 +161,7 @@ bool gbx_sched_is_parked(gbx_sched *sched, uint32_t worker) {
  * the other.
  */
 static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
-    show_parked(sched, worker);
+    gbx_sched_park(sched, worker);
     if (atomic_fetch_sub_explicit(&sched->active, 1, memory_order_seq_cst) == 1) {
         if (gbx_sched_end(sched))
             return false;
@@ -201,14 +187,11 @@ static bool is_needed_after_all(gbx_sched *sched, uint32_t worker) {
     }
     if (count_up(sched, limit))
         return true;
-    show_parked(sched, worker);
+    gbx_sched_park(sched, worker);
     return false;
 }
 
-/*
- * Whether a worker without work need not wait for any: there are too many workers, or no one else
- * is active who could make work.
- */
+/* No need to wait for work: there are too many workers, or no one else is active to make some. */
 static bool is_superfluous(gbx_sched *sched) {
     uint32_t active = atomic_load_explicit(&sched->active, memory_order_relaxed);
     return gbx_sched_is_surplus(sched) ||
@@ -249,19 +232,20 @@ __attribute__((noinline, cold)) static void run_timed(gbx_sched *sched,
 
 /* Runs kernels as long as the next one can be taken at once. */
 static void run_chain(gbx_sched_worker *worker) {
-    const gbx_sched_machine *machine = &worker->sched->config.machine;
+    gbx_sched *sched = worker->sched;
+    const gbx_sched_machine *machine = &sched->config.machine;
     take_role(worker);
     gbx_sched_dispatch *dispatch = gbx_sched_take(worker);
-    give_role(worker);
+    gbx_sched_free_role(sched, worker->thread);
     while (dispatch) {
-        if (gbx_sched_probe(worker->sched))
-            run_timed(worker->sched, dispatch);
+        if (gbx_sched_probe(sched))
+            run_timed(sched, dispatch);
         else
             machine->run(machine->context, dispatch);
         take_role(worker);
         gbx_sched_complete(worker, dispatch);
         dispatch = gbx_sched_take(worker);
-        give_role(worker);
+        gbx_sched_free_role(sched, worker->thread);
     }
 }
 

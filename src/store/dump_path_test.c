@@ -125,7 +125,7 @@ static void what_is_not_a_dump_is_reported(void **state) {
     assert_null(found);
 }
 
-/* A directory that holds the manifest itself; orchestrator arguments of ours are no dump. */
+/* A directory that holds the manifest itself; our own args_dump.json is not a dump. */
 static void dumps_of_other_tools_are_found(void **state) {
     (void)state;
     char *found;
@@ -151,7 +151,7 @@ static void dumps_of_other_tools_are_found(void **state) {
     check_found("many", "many/latest");
 }
 
-/* bin_file may stand behind any number of entries. */
+/* bin_file may come after any number of entries. */
 static void the_end_of_a_large_manifest_is_looked_at(void **state) {
     (void)state;
     FILE *file;

@@ -74,37 +74,22 @@ static void count_argument(gbx_reader_totals *totals, const gbx_record *record) 
 }
 
 void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record) {
-    switch (record->type) {
-    case GBX_RECORD_SCALAR:
-    case GBX_RECORD_TENSOR:
+#define COUNTED_IN(member) offsetof(gbx_reader_totals, member)
+    static const uint8_t counters[256] = {[GBX_RECORD_TASK] = COUNTED_IN(tasks),
+                                          [GBX_RECORD_DISPATCH] = COUNTED_IN(dispatches),
+                                          [GBX_RECORD_EXECUTION] = COUNTED_IN(executions),
+                                          [GBX_RECORD_SAMPLE] = COUNTED_IN(samples),
+                                          [GBX_RECORD_RUN_ARG] = COUNTED_IN(run_args),
+                                          [GBX_RECORD_LOSS] = COUNTED_IN(losses),
+                                          [GBX_RECORD_SKIPPED] = COUNTED_IN(skipped)};
+    if (record->type == GBX_RECORD_SCALAR || record->type == GBX_RECORD_TENSOR)
         count_argument(totals, record);
-        break;
-    case GBX_RECORD_TASK:
-        totals->tasks++;
-        break;
-    case GBX_RECORD_DISPATCH:
-        totals->dispatches++;
+    else if (counters[record->type])
+        ++*(uint64_t *)(void *)((char *)totals + counters[record->type]);
+    if (record->type == GBX_RECORD_DISPATCH)
         totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
-        break;
-    case GBX_RECORD_EXECUTION:
-        totals->executions++;
-        break;
-    case GBX_RECORD_SAMPLE:
-        totals->samples++;
-        break;
-    case GBX_RECORD_RUN_ARG:
-        totals->run_args++;
-        break;
-    case GBX_RECORD_LOSS:
-        totals->losses++;
+    if (record->type == GBX_RECORD_LOSS)
         add_to(&totals->dropped, ((const gbx_record_loss *)record)->count);
-        break;
-    case GBX_RECORD_SKIPPED:
-        totals->skipped++;
-        break;
-    default:
-        break;
-    }
 }
 
 /* --- taking in a block that has been checked --- */

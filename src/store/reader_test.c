@@ -124,7 +124,7 @@ static const unsigned everything = GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | 
 typedef struct fixture {
     dump d;
     builder b;
-    uint32_t version; /* that the header has on the disk */
+    uint32_t version; /* in the header on disk */
 } fixture;
 
 static int set_up(void **state) {
@@ -171,7 +171,7 @@ static void totals_are_counted_from_the_records(void **state) {
     gbx_reader_close(reader);
 }
 
-static void the_whole_is_known(void **state) {
+static void everything_is_known(void **state) {
     fixture *f = *state;
     gbx_reader *reader = open_all(&f->d, GBX_INDEX_NOTHING);
     const gbx_reader_extent *extent = gbx_reader_get_extent(reader);
@@ -192,7 +192,7 @@ static void the_whole_is_known(void **state) {
     assert_string_equal(run->filters[0], "kernel=a*");
     assert_string_equal(gbx_run_info_kernel(run, 3)->name, "mul");
     assert_null(gbx_run_info_kernel(run, 4));
-    /* Of the signature in, scalar, out the scalar is in the last slot. */
+    /* With the signature in, scalar, out, the scalar is in the last slot. */
     assert_string_equal(gbx_run_info_slot_name(run, mixed, 1), "y");
     assert_string_equal(gbx_run_info_slot_name(run, mixed, 2), "alpha");
     assert_null(gbx_run_info_slot_name(run, mixed, 3));
@@ -316,7 +316,7 @@ static size_t block_ends(const builder *b, size_t ends[16]) {
     return count;
 }
 
-/* Every record that the reader gives is, byte for byte, that of the original at its offset. */
+/* Every record that the reader returns equals the original's at its offset, byte for byte. */
 static void check_records(gbx_reader *reader, const builder *original, uint64_t expected_count) {
     uint64_t count = 0;
     for (int pass = 0; pass < 2; ++pass, gbx_reader_rewind(reader)) {
@@ -338,7 +338,7 @@ static void check_records(gbx_reader *reader, const builder *original, uint64_t 
 
 static const uint64_t records_up_to[] = {0, 3, 9, 19};
 
-/* The first `whole` blocks can be read, and reading stopped for `stop`, at the block after them. */
+/* The first `whole` blocks can be read; reading stopped at the next block, with reason `stop`. */
 static void check_broken(const fixture *f, size_t whole, const size_t ends[16],
                          gbx_reader_stop stop) {
     gbx_reader *reader = NULL;
@@ -363,7 +363,7 @@ static void check_broken(const fixture *f, size_t whole, const size_t ends[16],
     gbx_reader_close(reader);
 }
 
-static void every_truncation_leaves_the_whole_blocks(void **state) {
+static void every_truncation_leaves_the_complete_blocks(void **state) {
     fixture *f = *state;
     size_t ends[16];
     assert_int_equal(block_ends(&f->b, ends), 3);
@@ -386,7 +386,7 @@ static void every_flipped_bit_is_found(void **state) {
         write_journal(&f->d, f->b.bytes, f->b.size);
         memcpy(&f->version, f->b.bytes + 8, sizeof f->version);
         f->b.bytes[at] ^= (unsigned char)(1u << bit % 8);
-        if (at < 64) { /* the reserved words of the header are not looked at */
+        if (at < 64) { /* the reserved words of the header are ignored */
             check_broken(f, at < 16 ? 0 : 3, ends, GBX_STOP_END);
             continue;
         }
@@ -419,7 +419,7 @@ static void what_follows_is_distinguished(void **state) {
     free(longer.bytes);
 }
 
-/* A journal of a good RUN block and one record, whose checksums hold. */
+/* A journal of a valid RUN block and one record, with valid checksums. */
 static void check_refused(const dump *d, builder *b, const char *expected) {
     finish_journal(b, d);
     gbx_reader *reader = open_all(d, everything);
@@ -479,10 +479,10 @@ static void records_without_sense_are_refused(void **state) {
     check_refused(&f->d, &b, "type is 0");
     begin_with_run(&b);
     begin_record(&b, (head){.type = 4});
-    set_number(&b, b.size - 18, 1, 2); /* a tail of a word that is not there */
+    set_number(&b, b.size - 18, 1, 2); /* the word of the tail is missing */
     check_refused(&f->d, &b, "tail is longer");
     begin_with_run(&b);
-    begin_record(&b, (head){.type = 6}); /* a scalar of a head alone */
+    begin_record(&b, (head){.type = 6}); /* a scalar that is only a head */
     check_refused(&f->d, &b, "shorter");
     begin_with_run(&b);
     add_scalar(&b, (head){.dtype = 1}, 1);
@@ -649,7 +649,7 @@ static void no_byte_harms(void **state) {
         write_journal(&f->d, b.bytes, b.size);
         gbx_reader *reader = NULL;
         gbx_status refused = gbx_reader_open(f->d.directory, everything, &reader);
-        if (refused) { /* the byte was the type of a record, and says that it must be understood */
+        if (refused) { /* the byte was a type, and is now one that a reader must know */
             assert_int_equal(gbx_status_code(refused), GBX_UNSUPPORTED);
             gbx_status_free(refused);
             ++refusals;
@@ -667,7 +667,7 @@ static void no_byte_harms(void **state) {
     free(b.bytes);
 }
 
-/* The file is replaced under an open reader: it fails or gives checked records, and no more. */
+/* The file is replaced under an open reader: it fails or returns checked records, nothing else. */
 static void a_file_that_changes_is_noticed(void **state) {
     fixture *f = *state;
     gbx_reader *reader = open_all(&f->d, everything);
@@ -702,8 +702,8 @@ static void put_newer(builder *b, unsigned type) {
 }
 
 /*
- * The same records as a later version may write them: a longer header, two more words at the end
- * of each, and in front of all but the first of each block a record of an unknown type.
+ * The same records as a later version may write them: a longer header, two more words at the end of
+ * each record, and a record of an unknown type before each except the first of a block.
  */
 static void build_newer(const builder *from, builder *b, unsigned type) {
     memset(b, 0, sizeof *b);
@@ -813,12 +813,12 @@ static void a_record_that_has_to_be_understood_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(totals_are_counted_from_the_records, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_whole_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(everything_is_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_index_is_sorted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_what_was_asked_for_is_indexed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_of_records_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists_have_what_is_about_no_argument, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_truncation_leaves_the_whole_blocks, set_up,
+        cmocka_unit_test_setup_teardown(every_truncation_leaves_the_complete_blocks, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_follows_is_distinguished, set_up, tear_down),

@@ -24,7 +24,7 @@
 #define TEXT_KILLED "killed before the dump was complete; recovered"
 #define TEXT_DAMAGED "the end of the journal was damaged; recovered up to there"
 
-enum { TAIL_FILES_MAX = 1000, COPY_BYTES = 1 << 16, KERNEL_TEXT_BYTES = 256 };
+enum { TAIL_FILES_MAX = 1000, COPY_BYTES = 1 << 16 };
 
 typedef struct repair_work {
     const char *directory; /* of the dump */
@@ -121,7 +121,7 @@ typedef struct end_block {
 static_assert(sizeof(TEXT_KILLED) <= END_TEXT_BYTES, "room for the text");
 static_assert(sizeof(TEXT_DAMAGED) <= END_TEXT_BYTES, "room for the text");
 static_assert(offsetof(end_block, text) == sizeof(gbx_block_header) + sizeof(gbx_record_end),
-              "records lie back to back");
+              "no gap between the records");
 
 static size_t fill_end(const repair_work *repair, const char *text, end_block *block) {
     size_t record_bytes = sizeof block->record + (strlen(text) + 7) / 8 * 8;
@@ -166,22 +166,18 @@ static gbx_status append_end(repair_work *repair) {
 
 static gbx_status check_payload(repair_work *repair, const gbx_record_tensor *tensor,
                                 uint64_t index, uint64_t file_bytes) {
-    char expected[64], got[64], kernel[KERNEL_TEXT_BYTES];
+    char expected[64], got[64];
     if (!(tensor->head.flags & GBX_FLAG_HAS_PAYLOAD) || tensor->bin_size == 0 ||
         gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, file_bytes))
         return NULL;
-    gbx_finding_place place = {.index = index,
-                               .task = tensor->head.task,
-                               .arg_index = tensor->head.arg_index,
-                               .stage = tensor->head.stage};
+    gbx_finding_place place = {index, tensor->head.task, tensor->head.arg_index,
+                               tensor->head.stage};
     snprintf(expected, sizeof expected, "inside the %" PRIu64 " bytes of tensor_dump.bin",
              file_bytes);
     snprintf(got, sizeof got, "%" PRIu64 " bytes at byte %" PRIu64, tensor->bin_size,
              tensor->bin_offset);
-    GBX_TRY(gbx_finding_kernel(repair->reader, place.task, kernel, sizeof kernel));
-    gbx_findings_add(&repair->out->findings, GBX_FINDING_OFFSET, &place, kernel, "payload",
-                     expected, got);
-    return NULL;
+    return gbx_findings_add_at(&repair->out->findings, GBX_FINDING_OFFSET, repair->reader, &place,
+                               "payload", expected, got);
 }
 
 static gbx_status walk_records(repair_work *repair) {
@@ -311,8 +307,8 @@ static gbx_status refuse_newer(const repair_work *repair) {
     return gbx_fail(
         GBX_UNSUPPORTED,
         "recovering %s: at offset %" PRIu64
-        " of the journal, %s; the block has its checksum, so this is not damage: a newer "
-        "glassbox may be able to read it; nothing was changed",
+        " of the journal, %s; the checksum of the block matches, so it was written like this: a "
+        "newer glassbox may read it; nothing was changed",
         repair->directory, extent->stop_offset, extent->stop_text);
 }
 

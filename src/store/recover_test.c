@@ -27,7 +27,7 @@ static bool is_there(const char *name) {
     return made_file_bytes(&dump, name) != UINT64_MAX;
 }
 
-/* The dump verifies, with so many records, and says that it is complete or not. */
+/* The dump verifies, has so many records, and is marked complete or not. */
 static void check_good(uint64_t records, bool is_complete) {
     gbx_verification found;
     assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
@@ -61,7 +61,7 @@ static void check_nothing_to_do(void) {
     assert_memory_equal(before, after, size);
 }
 
-static void a_whole_dump_is_left_alone(void **state) {
+static void a_complete_dump_is_not_changed(void **state) {
     (void)state;
     make();
     assert_ok(gbx_manifest_write(dump.directory, true, false));
@@ -81,7 +81,7 @@ static uint64_t arguments_before(uint64_t bytes) {
     return arguments[blocks];
 }
 
-/* As a run leaves it that was killed while the journal had so many bytes. */
+/* As left by a run that was killed when the journal had so many bytes. */
 static void check_killed_at(uint64_t bytes) {
     static unsigned char journal[1 << 16], tail[1 << 16];
     gbx_recovery recovery;
@@ -102,7 +102,7 @@ static void check_killed_at(uint64_t bytes) {
         assert_memory_equal(tail, journal + good, bytes - good);
     }
     assert_int_equal(read_file("tensor_dump.rec", tail, sizeof tail) > good, true);
-    assert_memory_equal(tail, journal, good); /* what was whole is as it was */
+    assert_memory_equal(tail, journal, good); /* complete blocks are unchanged */
     gbx_recovery_free(&recovery);
     check_good(arguments_before(bytes), false);
     check_manifest_has("\"complete\": false");
@@ -128,7 +128,7 @@ static void a_run_killed_at_any_moment_is_recovered(void **state) {
         check_killed_at(bytes);
 }
 
-/* Room that was taken ahead of the blocks, after a loss of power. */
+/* Preallocated room after the blocks, as after a loss of power. */
 static void zeros_at_the_end_are_cut_off(void **state) {
     (void)state;
     gbx_recovery recovery;
@@ -143,7 +143,7 @@ static void zeros_at_the_end_are_cut_off(void **state) {
     made_remove(&dump);
 }
 
-/* Everything from the damage on is kept beside the journal, complete blocks, too. */
+/* Everything from the damage on is kept beside the journal, including complete blocks. */
 static void a_damaged_journal_is_recovered_up_to_the_damage(void **state) {
     (void)state;
     static unsigned char journal[1 << 16], tail[1 << 16];
@@ -165,7 +165,7 @@ static void a_damaged_journal_is_recovered_up_to_the_damage(void **state) {
     made_remove(&dump);
 }
 
-/* The tail that a recovery before this one kept is not written over. */
+/* The tail that an earlier recovery kept is not overwritten. */
 static void every_tail_is_kept(void **state) {
     (void)state;
     gbx_recovery recovery;
@@ -285,7 +285,7 @@ static void without_a_record_nothing_is_touched(void **state) {
     made_remove(&dump);
 }
 
-/* What a newer version wrote is not damage: every byte stays, and so do the names of files. */
+/* What a newer version wrote is not damage: every byte and every file name stays. */
 static void check_left_alone(const char *expected) {
     static unsigned char before[1 << 16], after[1 << 16];
     gbx_recovery recovery;
@@ -300,7 +300,7 @@ static void check_left_alone(const char *expected) {
     made_remove(&dump);
 }
 
-static void what_is_not_understood_is_left_alone(void **state) {
+static void unknown_records_are_not_changed(void **state) {
     (void)state;
     made_good(&dump);
     ((gbx_record *)made_record(&dump, MADE_DONE_1))->type = GBX_RECORD_MUST_UNDERSTAND | 12;
@@ -310,20 +310,20 @@ static void what_is_not_understood_is_left_alone(void **state) {
     made_good(&dump);
     made_tensor_at(&dump, MADE_OUTPUT)->head.dtype = GBX_DTYPE_COUNT;
     made_write(&dump);
-    check_left_alone("the block has its checksum");
+    check_left_alone("the checksum of the block matches, so it was written like this");
 
     made_good(&dump);
     made_done(&dump, 1); /* after END */
     made_end_block(&dump);
     made_write(&dump);
-    check_left_alone("the block has its checksum");
+    check_left_alone("the checksum of the block matches, so it was written like this");
 
     make();
     made_flip(&dump, "tensor_dump.rec", 8, 1); /* version 3 */
     check_left_alone("version 3");
 }
 
-/* Records of types that are not known stay where they are when the run was killed. */
+/* Records of unknown types stay when the run was killed. */
 static void records_of_newer_types_are_kept(void **state) {
     (void)state;
     static unsigned char before[1 << 16], after[1 << 16];
@@ -342,7 +342,7 @@ static void records_of_newer_types_are_kept(void **state) {
     assert_true(size > dump.block_starts[2]);
     assert_memory_equal(before, after, dump.block_starts[2]);
     check_good(6, false);
-    /* It may say what those records say: it is not made anew from less. */
+    /* The manifest may hold what those records say, so it is not replaced by one with less. */
     made_flip(&dump, "tensor_dump.rec", dump.block_starts[2] + 40, 2);
     size = read_file("tensor_dump.json", before, sizeof before);
     assert_ok(gbx_dump_recover(dump.directory, &recovery));
@@ -354,8 +354,7 @@ static void records_of_newer_types_are_kept(void **state) {
     made_remove(&dump);
 }
 
-/* A manifest that has more than the journal after its damage stays, one that has no more does not.
- */
+/* A manifest that has more than the damaged journal stays; one that has not is replaced. */
 static void a_manifest_is_not_made_poorer(void **state) {
     (void)state;
     static unsigned char before[1 << 16], after[1 << 16];
@@ -380,7 +379,7 @@ static void a_manifest_is_not_made_poorer(void **state) {
     make();
     assert_ok(gbx_manifest_write(dump.directory, true, false));
     made_flip(&dump, "tensor_dump.rec", made_file_bytes(&dump, "tensor_dump.rec") - 1, 2);
-    made_cut(&dump, "tensor_dump.json", 400); /* no JSON any more */
+    made_cut(&dump, "tensor_dump.json", 400); /* no longer JSON */
     assert_ok(gbx_dump_recover(dump.directory, &recovery));
     assert_int_equal(recovery.kept_entries, 0);
     assert_true(recovery.has_tensor_manifest);
@@ -391,7 +390,7 @@ static void a_manifest_is_not_made_poorer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_dump_is_left_alone),
+        cmocka_unit_test(a_complete_dump_is_not_changed),
         cmocka_unit_test(a_run_killed_at_any_moment_is_recovered),
         cmocka_unit_test(zeros_at_the_end_are_cut_off),
         cmocka_unit_test(a_damaged_journal_is_recovered_up_to_the_damage),
@@ -401,7 +400,7 @@ int main(void) {
         cmocka_unit_test(missing_payload_is_reported),
         cmocka_unit_test(a_run_that_goes_on_is_refused),
         cmocka_unit_test(without_a_record_nothing_is_touched),
-        cmocka_unit_test(what_is_not_understood_is_left_alone),
+        cmocka_unit_test(unknown_records_are_not_changed),
         cmocka_unit_test(records_of_newer_types_are_kept),
         cmocka_unit_test(a_manifest_is_not_made_poorer),
     };

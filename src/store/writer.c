@@ -210,7 +210,7 @@ gbx_status gbx_store_write(gbx_store *store, uint64_t offset, const void *pages,
     else
         status = gbx_fail(GBX_INTERNAL,
                           "writing payload, %" PRIu64 " bytes at offset %" PRIu64 " from %p: "
-                          "not whole pages of a reserved range of %s; report this",
+                          "not complete pages of a reserved range of %s; report this",
                           bytes, offset, pages, store->folder);
     keep_failure(store, status);
     return status;

@@ -53,7 +53,7 @@ static void check_losses(const parsed_journal *journal, size_t first, size_t cou
     }
 }
 
-/* Half a MiB of losses still fits where no payload does. */
+/* Half a MiB of losses still fits when no payload does. */
 static void full_disk_keeps_room_for_the_journal(void **state) {
     (void)state;
     enum { LOSSES = (512 << 10) / 48 };
@@ -86,7 +86,7 @@ static void full_disk_keeps_room_for_the_journal(void **state) {
     scratch_unmount("disk");
 }
 
-/* A limit on files that the journal reaches while payload has long hit it. */
+/* A limit on file sizes that payload hits long before the journal does. */
 static void failed_journal_is_reported_and_its_records_are_good(void **state) {
     (void)state;
     enum { LIMIT = 600 << 10 };
@@ -127,12 +127,12 @@ static void disk_that_is_full_from_the_start_is_reported(void **state) {
     gbx_status status = gbx_store_create(&config, &store);
     scratch_limit_files(UINT64_MAX);
     assert_fails(status, GBX_IO, "dump/tensor_dump/tensor_dump.rec", "File too large");
-    gbx_store_destroy(create_sample("dump")); /* nothing stayed behind */
+    gbx_store_destroy(create_sample("dump")); /* nothing is left behind */
 }
 
 /* --- killed --- */
 
-/* Tells how many tasks are flushed, until it is killed; it does not fill the disk before. */
+/* Reports how many tasks are flushed, until it is killed; it does not fill the disk before that. */
 static void run_until_killed(int report_fd, uint64_t flush_every) {
     enum { MOST_TASKS = 2000 };
     gbx_store *store = create_sample("dump");
@@ -150,7 +150,7 @@ static void run_until_killed(int report_fd, uint64_t flush_every) {
     }
 }
 
-/* How many tasks the child said were flushed. */
+/* The last number of flushed tasks that the child reported. */
 static uint64_t run_and_kill(uint64_t flush_every, int64_t after_ns) {
     int pipe_fds[2];
     assert_int_equal(pipe(pipe_fds), 0);
@@ -173,7 +173,7 @@ static uint64_t run_and_kill(uint64_t flush_every, int64_t after_ns) {
     return flushed;
 }
 
-static void killed_run_leaves_whole_blocks(void **state) {
+static void killed_run_leaves_complete_blocks(void **state) {
     (void)state;
     for (int64_t round = 0; round < 12; ++round) {
         uint64_t flush_every = round % 2 ? 7 : 300;
@@ -201,7 +201,7 @@ static void killed_run_leaves_whole_blocks(void **state) {
 #    define HAS_SANITIZER 1
 #endif
 
-/* Counted page by page: statm is off by some MiB where there are many processors. */
+/* Counted page by page: statm is off by some MiB on machines with many processors. */
 static size_t resident_bytes(void) {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
     char line[128];
@@ -231,7 +231,7 @@ static void memory_does_not_grow_with_the_dump(void **state) {
     size_t grown = resident_bytes() - before;
     gbx_store_destroy(store);
 #ifdef HAS_SANITIZER
-    print_message("sanitizers take memory of their own: %zu bytes not judged\n", grown);
+    print_message("sanitizers use memory themselves: %zu bytes not checked\n", grown);
 #else
     assert_in_range(grown, 8 << 20, ALLOWED_BYTES);
 #endif
@@ -249,7 +249,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(failed_journal_is_reported_and_its_records_are_good, enter,
                                         leave),
         cmocka_unit_test_setup_teardown(disk_that_is_full_from_the_start_is_reported, enter, leave),
-        cmocka_unit_test_setup_teardown(killed_run_leaves_whole_blocks, enter, leave),
+        cmocka_unit_test_setup_teardown(killed_run_leaves_complete_blocks, enter, leave),
         cmocka_unit_test_setup_teardown(memory_does_not_grow_with_the_dump, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,9 +249,11 @@ static void misuse_is_refused(void **state) {
     gbx_store *store = create_sample("dump");
     uint64_t offset = gbx_store_reserve(store, 4096);
     gbx_record_end end = sample_end();
-    assert_fails(gbx_store_write(store, offset, pages + 64, 4096), GBX_INTERNAL, "whole pages");
-    assert_fails(gbx_store_write(store, offset + 64, pages, 4096), GBX_INTERNAL, "whole pages");
-    assert_fails(gbx_store_write(store, offset, pages, 100), GBX_INTERNAL, "whole pages");
+    assert_fails(gbx_store_write(store, offset, pages + 64, 4096), GBX_INTERNAL,
+                 "not complete pages");
+    assert_fails(gbx_store_write(store, offset + 64, pages, 4096), GBX_INTERNAL,
+                 "not complete pages");
+    assert_fails(gbx_store_write(store, offset, pages, 100), GBX_INTERNAL, "not complete pages");
     assert_fails(gbx_store_write(store, offset, pages, 8192), GBX_INTERNAL, "reserved range");
     assert_fails(gbx_store_write(store, gbx_store_reserve(store, UINT64_MAX), pages, 4096),
                  GBX_INTERNAL, "reserved range");
@@ -264,7 +266,7 @@ static void misuse_is_refused(void **state) {
     gbx_store_destroy(NULL);
 }
 
-static void without_tensors_no_payload_is_taken(void **state) {
+static void without_tensors_no_payload_is_used(void **state) {
     (void)state;
     _Alignas(4096) static unsigned char pages[4096];
     gbx_store_config config = sample_config("dump");
@@ -281,7 +283,7 @@ static void without_tensors_no_payload_is_taken(void **state) {
     assert_false(scratch_exists("dump/tensor_dump/tensor_dump.bin"));
 }
 
-/* What is decided by is the outcome; of what older versions wrote, two texts. */
+/* The outcome decides; for dumps of older versions, two texts do. */
 static void the_end_says_how_the_run_ended(void **state) {
     (void)state;
     static const gbx_record_outcome failed = {.ending = GBX_ENDING_FAILED,
@@ -343,7 +345,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(directory_that_cannot_be_created_is_reported, enter, leave),
         cmocka_unit_test_setup_teardown(description_of_the_run_may_fill_a_block, enter, leave),
         cmocka_unit_test_setup_teardown(misuse_is_refused, enter, leave),
-        cmocka_unit_test_setup_teardown(without_tensors_no_payload_is_taken, enter, leave),
+        cmocka_unit_test_setup_teardown(without_tensors_no_payload_is_used, enter, leave),
         cmocka_unit_test_setup_teardown(the_end_says_how_the_run_ended, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

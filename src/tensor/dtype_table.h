@@ -1,3 +1,4 @@
+/* clang-format off */
 /*
  * All that is known of the element types, once.
  *
@@ -18,11 +19,12 @@
  *     statistics  the kernel in statistics/ (gbx_statistics_kind)
  *     compare     the kernel in compare/ (gbx_compare_kind)
  *     aliases     further names, as numpy, torch, ml_dtypes, ONNX, safetensors, MLIR and C use
- *                 them. A number counts bits: numpy's codes, which count bytes ("i8" is its int64),
- * are not known. Nor are names that tools disagree on ("int", "long", "byte", "fp8"), names of
- * other formats ("fnuz"), nor "float4_e2m1fn_x2" and simpler's
- *                 "FP4E2M1", whose element is two values.
+ *                 them. A number counts bits. Not listed: numpy's codes, which count bytes ("i8" is
+ *                 its int64), names that tools disagree on ("int", "long", "byte", "fp8"), names of
+ *                 other formats ("fnuz"), and "float4_e2m1fn_x2" and simpler's "FP4E2M1", whose
+ *                 element is two values.
  */
+/* clang-format on */
 #ifndef GBX_TENSOR_DTYPE_TABLE_H
 #define GBX_TENSOR_DTYPE_TABLE_H
 
@@ -163,7 +165,7 @@ static_assert(GBX_DTYPES(GBX_ONE_MORE) + 1 == GBX_DTYPE_COUNT,
 
 /* "float32, float16, ..." for messages */
 #define GBX_LISTED_NAME(dtype, name, ...) ", " name
-#define GBX_DTYPE_NAMES (GBX_DTYPES(GBX_LISTED_NAME) + 2)
+#define GBX_DTYPE_NAMES (&(GBX_DTYPES(GBX_LISTED_NAME))[2])
 
 /* Of any number: that of GBX_DTYPE_NONE where it is not a dtype. */
 static inline __attribute__((always_inline)) const gbx_dtype_info *

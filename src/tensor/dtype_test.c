@@ -31,7 +31,7 @@ typedef struct format {
     int fraction_bits;
     int bias;
     bool is_ieee;    /* the top exponent is infinity and NaN */
-    uint32_t stride; /* every how many codes the tests look */
+    uint32_t stride; /* the tests check every so many codes */
 } format;
 
 static const format formats[] = {
@@ -115,8 +115,8 @@ static void float_codes_survive_the_way_through_float64(void **state) {
     }
 }
 
-/* Halfway between two neighbours, and the closest float64 on either side of halfway: one that
- * rounded to float32 on the way would see all three as the tie. */
+/* Halfway between two neighbours, and the closest float64 on either side of it: code that first
+ * rounds to float32 would see a tie in all three. */
 static void check_midpoint(const format *f, uint32_t code) {
     const double low = define(f, code);
     const double high = define(f, code + 1);
@@ -375,8 +375,8 @@ static void float4_e2m1_is_that_of_ocp(void **state) {
     check_encode(GBX_FLOAT4_E2M1, -DBL_TRUE_MIN, 8);
 }
 
-/* A power of two for each code; nothing is between 0 and the smallest, and the largest is the end.
- */
+/* A power of two for each code; nothing lies between 0 and the smallest, and nothing above the
+ * largest. */
 static void float8_e8m0_is_that_of_ocp(void **state) {
     (void)state;
     double power = 0x1p-127;
@@ -462,7 +462,7 @@ static void packed_elements_are_read_as_asked(void **state) {
     }
 }
 
-/* Arrays start at an odd address, hold many elements, and end in memory that is not theirs. */
+/* Arrays start at an odd address, hold many elements, and end before memory that is not theirs. */
 static void check_array(uint32_t dtype) {
     enum { COUNT = 1001 };
     const size_t bytes = (COUNT * (size_t)gbx_dtype_bits(dtype) + 7) / 8;
@@ -523,7 +523,7 @@ static bool has_format(const gbx_dtype_info *info, uint32_t bits, int fraction_b
            info->format.fraction_bits == fraction_bits && info->format.sign_bits == 1;
 }
 
-/* Kernels that are made for one format have only dtypes of that format. */
+/* Kernels for one format have only dtypes of that format. */
 static bool has_statistics(const gbx_dtype_info *info) {
     switch ((gbx_statistics_kind)info->statistics) {
     case GBX_STATISTICS_FLOAT32:
@@ -571,7 +571,7 @@ static bool has_comparison(const gbx_dtype_info *info) {
     return false;
 }
 
-/* What the compiler cannot see of a row. */
+/* Checks of a row that the compiler cannot make. */
 static void every_row_of_the_table_is_complete(void **state) {
     (void)state;
     static const char *const constants[] = {
@@ -614,7 +614,7 @@ static void no_two_dtypes_share_a_name(void **state) {
     }
 }
 
-static void a_code_that_is_no_dtype_has_no_values(void **state) {
+static void a_code_without_a_dtype_has_no_values(void **state) {
     (void)state;
     static const uint32_t codes[] = {GBX_DTYPE_NONE, GBX_DTYPE_COUNT, 255, INT32_MAX, UINT32_MAX};
     for (size_t i = 0; i < COUNT_OF(codes); ++i) {
@@ -753,7 +753,7 @@ int main(void) {
         cmocka_unit_test(each_dtype_has_its_properties),
         cmocka_unit_test(every_row_of_the_table_is_complete),
         cmocka_unit_test(no_two_dtypes_share_a_name),
-        cmocka_unit_test(a_code_that_is_no_dtype_has_no_values),
+        cmocka_unit_test(a_code_without_a_dtype_has_no_values),
         cmocka_unit_test(names_parse_in_any_case),
         cmocka_unit_test(names_of_other_tools_parse),
         cmocka_unit_test(other_names_are_no_dtype),

@@ -71,7 +71,7 @@ static void put_raw(const gbx_tensor *tensor, const void *payload) {
     put(bytes, length + size);
 }
 
-/* Rows of 5 elements, or a scalar: NaN equals NaN, the half that fills up a row does not count. */
+/* Rows of 5 elements, or a scalar: NaN equals NaN, the padding of a row does not count. */
 static void check_values(const gbx_tensor *tensor, const unsigned char *got,
                          const unsigned char *want) {
     size_t row = tensor->ndims ? (size_t)tensor->shape[tensor->ndims - 1] : 1;
@@ -108,7 +108,7 @@ static void what_is_written_reads_back(void **state) {
     }
 }
 
-/* Every value of float4_e2m1 in a file is the float32 that its definition says. */
+/* Every value of float4_e2m1 is stored as the float32 of its definition. */
 static void raw_dtypes_are_written_as_numbers(void **state) {
     (void)state;
     static const float expected[] = {0,     0.5F,  1,  1.5F,  2,  3,  4, 6,
@@ -125,7 +125,7 @@ static void raw_dtypes_are_written_as_numbers(void **state) {
     assert_int_equal(gbx_npy_number_dtype(GBX_UINT64), GBX_UINT64);
 }
 
-/* To the byte what numpy.save writes. */
+/* Byte for byte what numpy.save writes. */
 static void file_is_that_of_numpy(void **state) {
     (void)state;
     int64_t shape[] = {2, 1};
@@ -224,7 +224,7 @@ static void bad_headers_are_refused(void **state) {
 static void numbers_are_converted_once(void **state) {
     (void)state;
     int64_t shape[] = {2, 3};
-    /* 1 + 2^-8 + 2^-30 is above the middle of two bfloat16, and on it once rounded to float32. */
+    /* 1 + 2^-8 + 2^-30 is above the midpoint of two bfloat16; rounded to float32, it is on it. */
     const double values[] = {1.0 + 0x1p-8 + 0x1p-30, 1.0 + 0x1p-8, -0.0, INFINITY, 3.0, 1e-45};
     static const uint16_t expected[] = {0x3f81, 0x3f80, 0x8000, 0x7f80, 0x4040, 0};
     uint16_t read[6];
@@ -243,8 +243,8 @@ static void numbers_are_converted_once(void **state) {
     assert_memory_equal(got, packed, sizeof packed);
 }
 
-/* The longest header there is: eight dimensions of 19 digits, of int4, whose last one is halved. */
-static void headers_of_any_shape_are_whole(void **state) {
+/* The longest possible header: eight dimensions of 19 digits, of int4, whose last one is halved. */
+static void headers_of_any_shape_are_complete(void **state) {
     (void)state;
     int64_t shape[GBX_MAX_DIMS];
     unsigned char header[GBX_NPY_HEADER_BYTES];
@@ -273,7 +273,7 @@ int main(void) {
         cmocka_unit_test(raw_dtypes_come_opaque_too),
         cmocka_unit_test(bad_headers_are_refused),
         cmocka_unit_test(numbers_are_converted_once),
-        cmocka_unit_test(headers_of_any_shape_are_whole),
+        cmocka_unit_test(headers_of_any_shape_are_complete),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

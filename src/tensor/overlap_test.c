@@ -1,4 +1,4 @@
-/* Whether two views share a byte, against the sets of their bytes. */
+/* Whether two views share a byte, compared with the sets of their bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,7 @@ static void interleaved_columns_and_steps(void **state) {
 
 static void columns_of_a_large_matrix(void **state) {
     (void)state;
-    /* Too large to mark: 65536 x 65536 float32, whose columns meet in nothing. */
+    /* Too large to mark: 65536 x 65536 float32, whose columns share no byte. */
     gbx_tensor left = view(GBX_FLOAT32, 0, 65536, 100, 65536, 1);
     gbx_tensor right = view(GBX_FLOAT32, 100, 65536, 100, 65536, 1);
     assert_false(gbx_tensor_overlaps(&left, &right));
@@ -163,8 +163,8 @@ static void int4_shares_bytes(void **state) {
     assert_true(check(&even_bytes, &odd_bytes));
 }
 
-/* Sums of steps without a pattern, more than the search tries: a byte in common is never missed,
- * whether it is found or the search gives up. */
+/* Irregular strides with more sums than the search tries: a common byte is never missed, whether
+ * the search finds it or gives up. */
 static void a_hidden_byte_is_not_missed(void **state) {
     (void)state;
     random_state = 99;
@@ -216,11 +216,11 @@ static void random_views(void **state) {
         else
             ++apart;
     }
-    /* Both answers are put to the test. */
+    /* Both answers occur. */
     assert_true(overlapping > 10000 && apart > 10000);
 }
 
-/* Tiles, columns and steps of one buffer, as graphs have them: rows on a common pitch. */
+/* Tiles, columns and steps of one buffer, as in common graphs: rows on a common pitch. */
 static void random_parts_of_one_buffer(void **state) {
     (void)state;
     random_state = 424242;

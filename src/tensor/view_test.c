@@ -1,4 +1,4 @@
-/* What a view says of itself: validity, sizes, contiguity, extent. */
+/* Properties of a view: validity, sizes, contiguity, extent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void validate_accepts_views_inside_their_buffer(void **state) {
     assert_accepted(&tensor);
     tensor.strides[0] = tensor.strides[1] = 0;
     assert_accepted(&tensor);
-    /* A stride that is never taken may be anything. */
+    /* A stride that is never used may be anything. */
     tensor.shape[0] = 1;
     tensor.strides[0] = INT64_MIN;
     assert_accepted(&tensor);

@@ -142,7 +142,7 @@ static void rounding_is_that_of_the_library(void **state) {
         const uint64_t bits = next_random(&random) & INT64_MAX;
         check_rounded((double)(bits >> bits % 63 | 1));
         check_rounded((double)(bits % 1000000 + 1) /
-                      1024.0); /* ends half way between two decimals */
+                      1024.0); /* ends halfway between two decimals */
         check_rounded((double)(1 + bits % 999) * 0.001);
         const double any = gbx_f64_of_bits(bits);
         if (isfinite(any) && bits != 0)

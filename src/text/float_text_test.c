@@ -53,7 +53,7 @@ static void check_f32(float value, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-/* The texts are those of Python's repr. */
+/* The expected texts are those of Python's repr. */
 static void f64_is_written_as_python_does(void **state) {
     (void)state;
     static const f64_case cases[] = {
@@ -83,19 +83,20 @@ static void f64_is_written_as_python_does(void **state) {
         {5e-324, "5e-324"},
         {1e-323, "1e-323"},
         {2.225073858507201e-308, "2.225073858507201e-308"}, /* the largest subnormal */
-        {9.22337203685481e18, "9.22337203685481e+18"},      /* of 16 digits ...4811e+18 is nearer */
+        {9.22337203685481e18, "9.22337203685481e+18"}, /* with 16 digits, ...4811e+18 is nearer */
         {9007199254740991.0, "9007199254740991.0"},
         {9007199254740992.0, "9007199254740992.0"},
         {9007199254740994.0, "9007199254740994.0"},
-        {562949953421312.25, "562949953421312.2"}, /* half way between two: to the even digit */
+        {562949953421312.25,
+         "562949953421312.2"}, /* halfway between two: rounds to the even digit */
         {562949953421312.75, "562949953421312.8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         check_f64(cases[i].value, cases[i].text);
 }
 
-/* Of these powers of two the nearest 16 digits miss from below, and the next decimal up is right.
- */
+/* For these powers of two, the nearest decimal of 16 digits is too small, and the next one is
+ * right. */
 static void f64_power_of_two_takes_the_decimal_above(void **state) {
     (void)state;
     check_f64(0x1p-44, "5.684341886080802e-14");
@@ -122,8 +123,8 @@ static void f32_is_shortest_for_float32(void **state) {
         {FLT_EPSILON, "1.1920929e-07"},
         {0x1p-149f, "1e-45"},
         {0x1p-148f, "3e-45"},
-        {8.589973e9f, "8589974000.0"}, /* 8589973000.0 reads back too, and is not as near */
-        {0.000976565f, "0.000976565"}, /* of 7 digits 9.765649e-04 is nearer */
+        {8.589973e9f, "8589974000.0"}, /* 8589973000.0 reads back, too, but is not as near */
+        {0.000976565f, "0.000976565"}, /* with 7 digits, 9.765649e-04 is nearer */
         {9.22341e18f, "9.22341e+18"},
         {0x1p90f, "1.2379401e+27"},
         {0x1p-96f, "1.2621775e-29"},
@@ -132,7 +133,7 @@ static void f32_is_shortest_for_float32(void **state) {
         check_f32(cases[i].value, cases[i].text);
 }
 
-static void what_is_no_number_is_named(void **state) {
+static void texts_that_are_not_numbers_are_named(void **state) {
     (void)state;
     check_f64((double)NAN, "nan");
     check_f64(-(double)NAN, "nan");
@@ -146,7 +147,7 @@ static void what_is_no_number_is_named(void **state) {
 
 static int digits_of(const char *text) {
     int digits = 0;
-    int zeros = 0; /* that end the digits so far */
+    int zeros = 0; /* at the end of the digits so far */
     for (; *text && *text != 'e'; ++text) {
         if (*text < '0' || *text > '9' || (*text == '0' && digits == 0))
             continue;
@@ -237,7 +238,7 @@ static void errno_is_kept(void **state) {
 }
 
 #ifdef __SSE__
-/* As a program built with -ffast-math does at its start. */
+/* As a program built with -ffast-math sets it at its start. */
 static void subnormals_are_kept_where_the_host_flushes_them(void **state) {
     (void)state;
     unsigned before = _mm_getcsr();
@@ -252,7 +253,7 @@ static void subnormals_are_kept_where_the_host_flushes_them(void **state) {
 }
 #endif
 
-/* Compiles a locale with a decimal comma, for a machine rarely has one installed. */
+/* Compiles a locale with a decimal comma, because machines rarely have one installed. */
 static bool set_comma_locale(char *directory) {
     char command[256];
     snprintf(command, sizeof command, "localedef -c -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
@@ -289,7 +290,7 @@ int main(void) {
         cmocka_unit_test(f64_is_written_as_python_does),
         cmocka_unit_test(f64_power_of_two_takes_the_decimal_above),
         cmocka_unit_test(f32_is_shortest_for_float32),
-        cmocka_unit_test(what_is_no_number_is_named),
+        cmocka_unit_test(texts_that_are_not_numbers_are_named),
         cmocka_unit_test(random_f64_reads_back_and_none_is_shorter),
         cmocka_unit_test(random_f32_reads_back_and_none_is_shorter),
         cmocka_unit_test(every_power_of_two_reads_back_and_none_is_shorter),

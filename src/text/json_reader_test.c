@@ -316,7 +316,7 @@ static void file_is_loaded_up_to_its_limit(void **state) {
     check_bad(gbx_json_load(made->file, 1000, &document), made->message);
 }
 
-static void what_is_no_file_is_refused(void **state) {
+static void paths_that_are_not_files_are_refused(void **state) {
     directory *made = *state;
     json_t *document = NULL;
     snprintf(made->message, sizeof made->message, "cannot open %s: No such file or directory",
@@ -350,8 +350,8 @@ static void unknown_members_are_named(void **state) {
     json_decref(document);
 }
 
-/* What a file holds does not reach a terminal as it is: no line ends, no escapes, no half of a
- * character at a cut. */
+/* The contents of a file do not reach a terminal unchanged: no line ends, no escapes, and no half
+ * of a character at a cut. */
 static void messages_are_one_plain_line(void **state) {
     (void)state;
     static const char *const names[] = {"name"};
@@ -392,7 +392,7 @@ int main(void) {
         cmocka_unit_test(bad_text_is_placed_by_line_and_column),
         cmocka_unit_test_setup_teardown(file_is_loaded_up_to_its_limit, make_directory,
                                         remove_directory),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, make_directory,
+        cmocka_unit_test_setup_teardown(paths_that_are_not_files_are_refused, make_directory,
                                         remove_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void members_come_one_by_one(void **state) {
 
 /* --- files --- */
 
-/* Entries of every length, so that every part of one meets the end of the buffer. */
+/* Entries of every length, so that every part of an entry meets the end of the buffer. */
 static void a_file_is_read_over_the_ends_of_its_buffer(void **state) {
     (void)state;
     enum { ENTRIES = 3000, LONGEST = 400 };
@@ -169,7 +169,7 @@ static void a_file_is_read_over_the_ends_of_its_buffer(void **state) {
     free(text);
 }
 
-/* A number may end with what was read and go on behind it, wherever that is. */
+/* A number may be split where the buffer ends, at any digit. */
 static void a_number_is_not_cut(void **state) {
     (void)state;
     for (size_t before = (1 << 18) - 12; before < (1 << 18) + 4; ++before) {

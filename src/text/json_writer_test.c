@@ -16,7 +16,7 @@
 
 enum { SINK_BYTES = 4 * 1024 * 1024 };
 
-/* Collects the text; fails from the call numbered `fail_at` on, when that is not 0. */
+/* Collects the text; fails from call number `fail_at` on, unless that is 0. */
 typedef struct memory_sink {
     char *text;
     size_t size;
@@ -357,7 +357,7 @@ static void check_finish_fails(fixture *test, const char *message) {
     gbx_status_free(status);
 }
 
-static void finish_wants_one_whole_value(void **state) {
+static void finish_requires_one_complete_value(void **state) {
     fixture *test = *state;
     check_finish_fails(test, "writing JSON: finished without a value, last key \"\"");
     check_finish_fails(test, "writing JSON: finished twice");
@@ -432,7 +432,7 @@ static void streams_are_written_and_their_failures_returned(void **state) {
     fclose(stream);
 }
 
-static void string_larger_than_the_buffer_is_whole(void **state) {
+static void string_larger_than_the_buffer_is_complete(void **state) {
     fixture *test = *state;
     const size_t size = 3 * GBX_JSON_BUFFER_BYTES;
     char *text = malloc(size + 1);
@@ -509,11 +509,11 @@ int main(void) {
         WRITER_TEST(numbers_are_written_to_the_last_digit),
         WRITER_TEST(number_from_two_to_the_53_on_is_a_failure),
         WRITER_TEST(misuse_is_an_internal_failure),
-        WRITER_TEST(finish_wants_one_whole_value),
+        WRITER_TEST(finish_requires_one_complete_value),
         WRITER_TEST(deepest_level_is_indented),
         WRITER_TEST(first_failure_sticks),
         WRITER_TEST(failure_of_the_last_write_is_returned),
-        WRITER_TEST(string_larger_than_the_buffer_is_whole),
+        WRITER_TEST(string_larger_than_the_buffer_is_complete),
         WRITER_TEST(jansson_reads_what_was_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static void controls_are_replaced(void **state) {
           "????2J??");
 }
 
-static void what_is_no_utf8_is_replaced(void **state) {
+static void invalid_utf8_is_replaced(void **state) {
     (void)state;
     check("\xff"
           "a\x80",
@@ -58,7 +58,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_stays),
         cmocka_unit_test(controls_are_replaced),
-        cmocka_unit_test(what_is_no_utf8_is_replaced),
+        cmocka_unit_test(invalid_utf8_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ enum { PATH_BYTES = 512 };
 
 static const char *const variables[] = {"GLASSBOX_CACHE", "XDG_CACHE_HOME", "HOME"};
 
-/* A fresh directory, none of the variables, and no umask that could hide a wrong mode. */
+/* A new directory, none of the variables, and no umask that could hide a wrong mode. */
 static int set_up(void **state) {
     char *root = strdup("/tmp/gbx-cache-test-XXXXXX");
     *state = root;
@@ -118,7 +118,7 @@ static void with_no_variable_the_message_names_all_three(void **state) {
     assert_null(path);
 }
 
-static void directories_are_made_with_their_parents_for_the_owner_alone(void **state) {
+static void directories_are_made_with_their_parents_only_for_the_owner(void **state) {
     static const char *const made[] = {"a", "a/b", "a/b/include", "a/b/include/hash"};
     assert_int_equal(chmod(*state, 0755), 0);
     set_below("GLASSBOX_CACHE", *state, "a/b");
@@ -159,7 +159,7 @@ static void assert_content(const char *path, const char *bytes, size_t size) {
     assert_memory_equal(content, bytes, size);
 }
 
-static void files_are_written_whole_and_replaced(void **state) {
+static void files_are_written_completely_and_replaced(void **state) {
     char path[PATH_BYTES];
     join(path, *state, "file.h");
     assert_ok(gbx_cache_write(path, "first, and longer", 17));
@@ -172,7 +172,7 @@ static void files_are_written_whole_and_replaced(void **state) {
     assert_mode(*state, "file.h", 0600);
 }
 
-/* A reader that has the old file open still sees all of it: the new one is another file. */
+/* A reader that has the old file open still sees all of it: the new file is another one. */
 static void a_reader_keeps_the_file_that_it_opened(void **state) {
     char path[PATH_BYTES];
     char content[8] = {0};
@@ -207,10 +207,10 @@ int main(void) {
         cache_test(the_first_variable_that_is_set_wins),
         cache_test(relative_and_empty_values_are_ignored),
         cache_test(with_no_variable_the_message_names_all_three),
-        cache_test(directories_are_made_with_their_parents_for_the_owner_alone),
+        cache_test(directories_are_made_with_their_parents_only_for_the_owner),
         cache_test(directories_that_are_there_are_kept),
         cache_test(a_cache_that_cannot_be_made_is_named),
-        cache_test(files_are_written_whole_and_replaced),
+        cache_test(files_are_written_completely_and_replaced),
         cache_test(a_reader_keeps_the_file_that_it_opened),
         cache_test(a_file_that_cannot_be_written_is_named_and_leaves_nothing),
     };

@@ -21,7 +21,7 @@ enum { PATH_BYTES = 512, AT_ONCE = 4 };
 
 extern const char gbx_embedded_kernel_header[];
 
-/* Where one test works: sources lie here, the cache in <root>/cache. */
+/* The directory of one test: sources are here, the cache is in <root>/cache. */
 typedef struct workshop {
     char root[64];
     char source[PATH_BYTES]; /* <root>/kernel.c */
@@ -36,7 +36,7 @@ static void join(char out_path[PATH_BYTES], const char *root, const char *rest) 
     snprintf(out_path, PATH_BYTES, "%s/%s", root, rest);
 }
 
-/* The system's compiler, in English, with no other glassbox than that of this build. */
+/* The system's compiler, in English, with only the glassbox of this build. */
 static int set_up(void **state) {
     char cache[PATH_BYTES];
     workshop *shop = calloc(1, sizeof *shop);
@@ -98,7 +98,7 @@ static char *compile(const workshop *shop, const char *flags) {
     return path;
 }
 
-/* Compiles again and fails unless the path is the same, or another, as asked. */
+/* Compiles again; the path must be the same, or another, as asked. */
 static void assert_compiles_to(const workshop *shop, const char *flags, const char *path,
                                bool is_same) {
     char *again = compile(shop, flags);
@@ -106,7 +106,7 @@ static void assert_compiles_to(const workshop *shop, const char *flags, const ch
     free(again);
 }
 
-/* Loads a shared object and runs its entry; false when it cannot be loaded. */
+/* Loads a shared object and runs its entry; false if it cannot be loaded. */
 static bool run_kernel(const char *path, const uint64_t *args) {
     void (*entry)(const uint64_t *) = NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -119,7 +119,7 @@ static bool run_kernel(const char *path, const uint64_t *args) {
     return entry != NULL;
 }
 
-/* What a kernel of write_answer stores; -1 when it cannot be run. */
+/* What a kernel of write_answer stores; -1 if it cannot be run. */
 static int64_t answer_of(const char *path) {
     int64_t answer = -1;
     const uint64_t args[GBX_ARG_SLOTS] = {(uintptr_t)&answer};
@@ -132,7 +132,7 @@ static void assert_answer(const workshop *shop, const char *flags, int64_t answe
     free(path);
 }
 
-/* How many files of the workshop match, and that all end in `suffix`. */
+/* How many files of the workshop match; all must end in `suffix`. */
 static size_t count_files(const workshop *shop, const char *pattern, const char *suffix) {
     char full[PATH_BYTES];
     glob_t found = {0};
@@ -156,7 +156,7 @@ static void assert_cache_holds(const workshop *shop, size_t kernel_count) {
     assert_int_equal(count_files(shop, "cache/include/*/glassbox/*", ".h"), 2);
 }
 
-/* Fails to compile the source with this code; gives the status, which the caller frees. */
+/* Compiling the source must fail with this code; returns the status, which the caller frees. */
 static gbx_status assert_refused(const char *source, gbx_code code) {
     char *path = "untouched";
     gbx_status status = gbx_kernel_compile(source, NULL, NULL, &path);
@@ -166,7 +166,7 @@ static gbx_status assert_refused(const char *source, gbx_code code) {
     return status;
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
 static const char scale_source[] =
     "#include <glassbox/kernel.h>\n"
@@ -218,7 +218,7 @@ static void assert_content(const char *path, const char *text) {
     free(content);
 }
 
-/* A clash with the header makes the compiler print which one it has read. */
+/* A conflict with the header makes the compiler print which header it has read. */
 static void the_header_of_this_build_is_the_one_that_is_included(void **state) {
     const workshop *shop = *state;
     char pattern[PATH_BYTES];
@@ -234,7 +234,7 @@ static void the_header_of_this_build_is_the_one_that_is_included(void **state) {
     gbx_status_free(status);
 }
 
-/* A fused operation would keep the small rest of the product, and give other bits. */
+/* A fused operation would keep the low bits of the product, and give other bits. */
 static void products_and_sums_are_not_contracted(void **state) {
     const workshop *shop = *state;
     const float a = 1.0F + 0x1p-12F;
@@ -322,13 +322,13 @@ static void a_change_in_the_flags_gives_another_path(void **state) {
     assert_compiles_to(shop, " \t\n", path, true);
     assert_compiles_to(shop, "-O1", path, false);
     assert_answer(shop, "-DN=3", 3);
-    assert_answer(shop, " -DN=3\t-UN \n -DN=4 ", 4); /* in order, by any blanks */
+    assert_answer(shop, " -DN=3\t-UN \n -DN=4 ", 4); /* in order, separated by any blanks */
     assert_answer(shop, NULL, 0);
     assert_cache_holds(shop, 4);
     free(path);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static void a_compile_error_carries_what_the_compiler_said(void **state) {
     const workshop *shop = *state;
@@ -358,7 +358,7 @@ static void a_missing_include_carries_what_the_compiler_said(void **state) {
 }
 
 /* More than a page or a pipe holds. Warnings, since some compilers stop after a few errors. */
-static void a_long_compile_error_is_kept_whole(void **state) {
+static void a_long_compile_error_is_kept_completely(void **state) {
     const workshop *shop = *state;
     FILE *file = fopen(shop->source, "w");
     assert_non_null(file);
@@ -491,7 +491,7 @@ static void a_compiler_of_two_words_works(void **state) {
     free(path);
 }
 
-/* The same words, another compiler behind them: as after an upgrade. */
+/* The same command, another compiler behind it: as after an upgrade. */
 static void another_compiler_under_the_same_name_gives_another_path(void **state) {
     const workshop *shop = *state;
     char script[PATH_BYTES];
@@ -511,7 +511,7 @@ static void another_compiler_under_the_same_name_gives_another_path(void **state
 
 typedef char path_text[PATH_BYTES];
 
-/* Compiles, runs the result and writes its path; exit code 0 when all is well. */
+/* Compiles, runs the result and writes its path; exit code 0 on success. */
 static int compile_in_child(const workshop *shop, int start, path_text out_path) {
     char byte;
     char *path = NULL;
@@ -540,7 +540,7 @@ static void start_children(const workshop *shop, path_text *paths, pid_t *childr
 static void processes_compile_the_same_source_at_once(void **state) {
     const workshop *shop = *state;
     if (is_thread_sanitized())
-        skip(); /* it does not follow forks */
+        skip(); /* it does not support forks */
     pid_t children[AT_ONCE];
     path_text *paths = mmap(NULL, AT_ONCE * sizeof *paths, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -609,7 +609,7 @@ int main(void) {
         compiler_test(a_change_in_the_flags_gives_another_path),
         compiler_test(a_compile_error_carries_what_the_compiler_said),
         compiler_test(a_missing_include_carries_what_the_compiler_said),
-        compiler_test(a_long_compile_error_is_kept_whole),
+        compiler_test(a_long_compile_error_is_kept_completely),
         compiler_test(an_undefined_symbol_is_found_when_it_is_forbidden),
         compiler_test(a_missing_source_is_named),
         compiler_test(too_many_flags_are_refused),

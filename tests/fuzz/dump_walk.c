@@ -279,7 +279,7 @@ static void walk_payload(gbx_reader *reader) {
         fuzz_check_failure(failure);
         return;
     }
-    /* A manifest can name any other file. */
+    /* A manifest can name any file. */
     const char *name = strrchr(gbx_reader_get_origin(reader)->payload_path, '/');
     bool is_known =
         name && (strcmp(name, "/tensor_dump.bin") == 0 || strcmp(name, "/args.bin") == 0);

@@ -1,6 +1,6 @@
 /*
- * Asks a reader for all that it has, and checks that the answers agree with each other: whatever
- * the dump is, a reader that opened it keeps what reader.h promises.
+ * Asks a reader for everything it has, and checks that the answers agree: whatever the dump holds,
+ * a reader that opened it keeps the promises of reader.h.
  */
 #ifndef GBX_TEST_FUZZ_DUMP_WALK_H
 #define GBX_TEST_FUZZ_DUMP_WALK_H
@@ -12,12 +12,12 @@ enum {
                      GBX_INDEX_EXECUTIONS | GBX_INDEX_SAMPLES
 };
 
-/* Makes tensor_dump/ of fuzz_directory with payload files of 4 KiB, tensor_dump.bin and args.bin;
- * once is enough. */
+/* Makes tensor_dump/ in fuzz_directory, with payload files of 4 KiB, tensor_dump.bin and args.bin.
+ * Calling it once is enough. */
 void fuzz_prepare_dump(void);
 
-/* With an index of everything. Opens the payload, which every record has to lie inside of unless
- * that fails. */
+/* Needs an index of everything. Opens the payload; unless that fails, every record must be inside
+ * it. */
 void fuzz_walk_dump(gbx_reader *reader);
 
 #endif

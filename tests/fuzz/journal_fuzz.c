@@ -1,6 +1,6 @@
 /*
- * The journal of a dump: the input is tensor_dump.rec. A fixed payload lies beside it. What can be
- * read of it is walked through.
+ * The journal of a dump: the input is tensor_dump.rec, beside a fixed payload. All that can be read
+ * is walked.
  */
 #include "dump_walk.h"
 #include "target.h"

@@ -1,6 +1,6 @@
 /*
- * Mutations of a journal that get past its checksums: half of them leave the fuzzer's bytes as they
- * are, the others repair what guards them, so that what lies behind is reached.
+ * Mutations of a journal that get past its checksums: half of them keep the fuzzer's bytes, the
+ * others repair the checksums, so that the code behind them is reached.
  */
 #include <string.h>
 #include <xxhash.h>
@@ -13,11 +13,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 typedef enum repair {
     REPAIR_NOTHING,
-    REPAIR_CHECKSUMS, /* sizes, counts and sequence stay as they are */
+    REPAIR_CHECKSUMS, /* sizes, counts and sequence do not change */
     REPAIR_BLOCKS     /* all of the head of every block */
 } repair;
 
-/* Records of `bytes`, as far as their lengths lead from one to the next. */
+/* The number of records in `bytes`, up to the first invalid length. */
 static uint32_t count_records(const uint8_t *records, size_t bytes) {
     uint32_t count = 0;
     for (size_t at = 0; at + sizeof(gbx_record) <= bytes; ++count) {
@@ -68,7 +68,7 @@ static void repair_journal(uint8_t *data, size_t size, repair how) {
     }
 }
 
-/* Sets one word of the journal to a value at the edge of what fields hold. */
+/* Sets one word of the journal to a value at the limit of a field. */
 static void set_word(uint8_t *data, size_t size, unsigned seed) {
     static const uint64_t edges[] = {
         0,

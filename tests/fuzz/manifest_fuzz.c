@@ -1,7 +1,7 @@
 /*
- * The manifest of a dump without a journal, ours or another tool's: the input is its JSON, under
- * the name that its array goes with. A payload of 4 KiB lies beside it, under both names that there
- * are. What can be read of it is walked through and verified.
+ * The manifest of a dump without a journal, ours or another tool's: the input is its JSON, in the
+ * file that belongs to its array. Beside it is a payload of 4 KiB, under both names. All that can
+ * be read is walked and verified.
  */
 #include <string.h>
 

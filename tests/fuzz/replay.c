@@ -1,6 +1,6 @@
 /*
- * Calls a target for every file of the directories that are given, without libFuzzer: what the
- * corpus holds is checked by every build, of any compiler.
+ * Calls a target for every file of the given directories, without libFuzzer, so that every build
+ * with any compiler checks the corpus.
  */
 #include <dirent.h>
 #include <stdio.h>

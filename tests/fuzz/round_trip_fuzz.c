@@ -1,6 +1,6 @@
 /*
- * From a journal to manifests: the input is tensor_dump.rec. What can be read of it is made into
- * manifests, which have to be JSON again and to say, for verify, what the journal says.
+ * From a journal to manifests: the input is tensor_dump.rec. All that can be read is written as
+ * manifests, which must be JSON and must agree with the journal when verified.
  */
 #include <jansson.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ static json_t *load(const char *name) {
     return document;
 }
 
-/* A number that a manifest has, and how many there are of what it counts. */
+/* A count in a manifest must equal the number of items. */
 static void check_count(const json_t *manifest, const char *number, const char *array) {
     const json_t *count = json_object_get(manifest, number);
     const json_t *elements = json_object_get(manifest, array);
@@ -68,8 +68,8 @@ static uint64_t check_verify(void) {
     return records;
 }
 
-/* The manifest is read instead of the journal: refused, for it may contradict itself as the journal
- * did, or with as many records. */
+/* Reads the manifest instead of the journal. It may be refused, because it can contradict itself
+ * like the journal; else it has the same number of records. */
 static void check_import(uint64_t records) {
     gbx_reader *reader = NULL;
     fuzz_remove_file("tensor_dump/tensor_dump.rec");

@@ -1,6 +1,6 @@
 /*
- * The file of a scene: the input is scene.json. A few files that it can name are there; nothing is
- * compiled or run. Of what could be read, small tensors are filled.
+ * The file of a scene: the input is scene.json. A few files that it can name exist; nothing is
+ * compiled or run. Small tensors of a valid scene are filled.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { FILLED_BYTES = 4096 };
 
-/* What `files` names; the .npy holds the float32 numbers 1 and 2. */
+/* The contents of `files`; the .npy holds the float32 numbers 1 and 2. */
 static const char npy[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, "
                           "'shape': (2,), }"
                           "                                                           \n"
@@ -36,7 +36,7 @@ static void check_kernels(const gbx_scene *scene) {
         FUZZ_CHECK(kernel->name[0]);
         FUZZ_CHECK(kernel->parameter_count <= GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS);
         for (size_t k = 0; k < kernel->parameter_count; ++k) {
-            FUZZ_CHECK(kernel->signature[k].role <= GBX_SCENE_SCALAR);
+            FUZZ_CHECK(kernel->signature[k].role <= GBX_PARAMETER_SCALAR);
             fuzz_touch_text(kernel->signature[k].name);
         }
         for (size_t k = 0; k < i; ++k) {
@@ -59,7 +59,7 @@ static void check_programs(const gbx_scene *scene) {
 
 static void check_arg(const gbx_scene_arg *arg) {
     FUZZ_CHECK(arg->name[0] && gbx_dtype_is_valid(arg->tensor.dtype));
-    if (arg->role == GBX_SCENE_SCALAR)
+    if (arg->role == GBX_PARAMETER_SCALAR)
         return;
     FUZZ_CHECK(arg->rtol >= 0.0 && arg->atol >= 0.0);
     gbx_status status = gbx_tensor_validate(&arg->tensor);

@@ -60,9 +60,9 @@ void fuzz_remove_file(const char *name) {
     unlinkat(scratch_fd, name, 0);
 }
 
-/* --- what holds for all --- */
+/* --- checks for all targets --- */
 
-/* Bytes of the UTF-8 character at `text`; 0 where there is none, or a control character. */
+/* The length of the UTF-8 character at `text`; 0 if it is invalid or a control character. */
 static size_t character_bytes(const unsigned char *text) {
     if (text[0] < 0x80)
         return text[0] >= ' ' && text[0] != 0x7f;

@@ -1,4 +1,4 @@
-/* c = a + b, each block its share; strides are followed. */
+/* c = a + b; each block computes its share; any strides. */
 #include <glassbox/kernel.h>
 
 void kernel_entry(const uint64_t *args) {

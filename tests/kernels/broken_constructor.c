@@ -1,7 +1,7 @@
-/* Fails while it is loaded. */
+/* Crashes while it is loaded. */
 #include <glassbox/kernel.h>
 
-static volatile uintptr_t low_page; /* 0, which the compiler must not know */
+static volatile uintptr_t low_page; /* 0, hidden from the compiler */
 
 __attribute__((constructor)) static void fail(void) {
     *(volatile int *)(low_page + 0x30) = 1;

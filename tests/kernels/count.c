@@ -1,4 +1,5 @@
-/* Adds one to cell block_idx * 3 + subtask of tensor 0 (uint32): what runs twice or never shows. */
+/* Adds one to cell block_idx * 3 + subtask of tensor 0 (uint32), to show what ran twice or
+ * never. */
 #include <glassbox/kernel.h>
 
 void kernel_entry(const uint64_t *args) {

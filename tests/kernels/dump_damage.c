@@ -1,7 +1,7 @@
 /*
- * A kernel with wild stores: looks for the memory of the dump (src/dump/abi.h) in global memory and
- * writes over it, as its first tensor says. Its second one is an inout, of which it adds 1 to every
- * byte first.
+ * A kernel with wild stores: finds the memory of the dump (src/dump/abi.h) in global memory and
+ * overwrites it as its first tensor says. Before that, it adds 1 to every byte of its second
+ * tensor, an inout.
  */
 #include "dump_damage.h"
 
@@ -11,7 +11,7 @@
 enum { PAGE_BYTES = 4096, BUFFER_WORDS = 8192 };
 enum { COUNTS_WORD = 2, LANES_WORD = 3, BUFFERS_WORD = 4, ARENAS_WORD = 5 };
 
-/* The setup begins a page, and knows the address of its lanes, which lie behind it. */
+/* The setup begins a page, and holds the address of its lanes, which follow it. */
 static const uint64_t *find_setup(const gbx_global_context *global) {
     uint64_t end = global->gm_base + global->gm_bytes;
     for (uint64_t at = global->gm_base; at < end; at += PAGE_BYTES) {
@@ -52,7 +52,7 @@ static uint64_t damaged(const damage *how, uint64_t word, uint64_t random) {
     }
 }
 
-/* The number of the buffer that the device is filling. */
+/* The index of the buffer that the device is filling. */
 static uint64_t open_buffer(const uint64_t *setup, const damage *how, uint64_t lane) {
     uint64_t place = setup[LANES_WORD] + lane * how->lane_bytes + how->open_item_offset;
     uint64_t item = *(const volatile uint64_t *)(uintptr_t)place;

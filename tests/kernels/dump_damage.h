@@ -1,4 +1,4 @@
-/* What dump_damage.c writes over, as dump_damage_test.c tells it. */
+/* What dump_damage_test.c asks dump_damage.c to overwrite. */
 #ifndef DUMP_DAMAGE_H
 #define DUMP_DAMAGE_H
 
@@ -10,15 +10,14 @@ typedef enum damage_part {
     DAMAGE_LANES,
     DAMAGE_BUFFERS,
     DAMAGE_ARENAS,
-    DAMAGE_OPEN_BUFFERS, /* of each lane that one that the device is filling */
+    DAMAGE_OPEN_BUFFERS, /* the buffer of each lane that the device is filling */
     DAMAGE_DESCRIPTION,  /* of the task's own argument 1 */
-    DAMAGE_ANYWHERE      /* random ones of the first `step` words of global memory */
+    DAMAGE_ANYWHERE      /* random words among the first `step` of global memory */
 } damage_part;
 
 typedef enum damage_way { DAMAGE_SET, DAMAGE_FLIP, DAMAGE_ADD, DAMAGE_RANDOM } damage_way;
 
-/* `count` words from `offset` bytes after the start of the part, `step` words from one to the next.
- */
+/* `count` words, `step` words apart, from `offset` bytes after the start of the part. */
 typedef struct damage {
     uint64_t part;
     uint64_t way;
@@ -26,8 +25,8 @@ typedef struct damage {
     uint64_t count;
     uint64_t step;
     uint64_t value; /* or the seed */
-    /* Of buffers: those that the device is filling are spared, where the lanes have these sizes. Of
-     * those that it is filling: where they are. */
+    /* The size of a lane, and where a lane has the index of the buffer that the device is filling:
+     * DAMAGE_BUFFERS spares that buffer, DAMAGE_OPEN_BUFFERS overwrites it. */
     uint64_t lane_bytes;
     uint64_t open_item_offset; /* 0: nothing is spared */
 } damage;

@@ -44,12 +44,12 @@ static void publish(gbx_orchestration *o, const plan_task *task, const gbx_tenso
 
 /* --- host_build_graph --- */
 
-static void tell_wrong(uint32_t telling, gbx_tensor_info *info) {
-    if (telling == PLAN_TELL_WRONG_SHAPE) {
+static void misdescribe(uint32_t description, gbx_tensor_info *info) {
+    if (description == PLAN_WRONG_SHAPE) {
         ++info->tensor.shape[0];
         info->tensor.buffer_bytes = 0; /* or the runtime finds out */
     }
-    if (telling == PLAN_TELL_WRONG_ADDRESS)
+    if (description == PLAN_WRONG_ADDRESS)
         info->tensor.data += 64;
 }
 
@@ -74,15 +74,15 @@ static void add(gbx_orchestration *o, const plan_task *task, const gbx_tensor *t
         infos[i].tensor = tensors[i];
     }
     if (task->tensor_count > 1)
-        tell_wrong(task->telling, &infos[1]);
+        misdescribe(task->description, &infos[1]);
     for (uint32_t i = 0; i < task->scalar_count; ++i)
         words[task->tensor_count + i] = task->scalars[i].bits;
-    if (task->telling == PLAN_TELL_NOTHING || task->telling == PLAN_TELL_LATER)
+    if (task->description == PLAN_UNDESCRIBED || task->description == PLAN_DESCRIBED_LATER)
         added = gbx_add_task(o, task->kernels, words, count);
     else
         added = gbx_add_task_with_tensor_info(o, task->kernels, words, count, infos,
                                               task->tensor_count);
-    if (task->telling == PLAN_TELL_LATER)
+    if (task->description == PLAN_DESCRIBED_LATER)
         gbx_set_tensor_info_to_task(o, added, infos, task->tensor_count);
     if (marks_of(task))
         gbx_dump_task_words(o, added, marks_of(task));

@@ -1,6 +1,6 @@
 /*
- * A task graph as data, for tests of the dump: what the test makes up, dump_orchestration.c builds
- * on any runtime, and dump_step.c computes. All tensors are views of one memory; an address in a
+ * A task graph as data, for tests of the dump: the test makes it, dump_orchestration.c builds it on
+ * any runtime, and dump_step.c computes it. All tensors are views of one memory; an address in a
  * plan is an offset in it.
  */
 #ifndef DUMP_PLAN_H
@@ -14,7 +14,7 @@ enum {
     /* Tensors of a run, then its scalars. */
     PLAN_TENSOR = 0,
     PLAN_MEMORY = 1,
-    PLAN_SAVED = 2, /* where it is: the orchestration leaves in it what it was called with */
+    PLAN_SAVED = 2, /* optional: the orchestration saves its arguments in it */
     PLAN_RUNTIME = 0,
 };
 
@@ -24,14 +24,14 @@ typedef enum plan_runtime {
     PLAN_TENSORMAP
 } plan_runtime;
 
-/* host_build_graph: what the runtime is told of the words of a task. */
-typedef enum plan_telling {
-    PLAN_TELL_AT_ONCE, /* with the call that adds the task */
-    PLAN_TELL_LATER,   /* with one of its own */
-    PLAN_TELL_NOTHING,
-    PLAN_TELL_WRONG_SHAPE,   /* of argument 1: a row more than the kernel gets */
-    PLAN_TELL_WRONG_ADDRESS, /* of argument 1: elsewhere than the kernel gets */
-} plan_telling;
+/* host_build_graph: how the words of a task are described to the runtime. */
+typedef enum plan_description {
+    PLAN_DESCRIBED,       /* with the call that adds the task */
+    PLAN_DESCRIBED_LATER, /* with a separate call */
+    PLAN_UNDESCRIBED,
+    PLAN_WRONG_SHAPE,   /* argument 1 has one row more than the kernel gets */
+    PLAN_WRONG_ADDRESS, /* argument 1 has another address than the kernel gets */
+} plan_description;
 
 typedef struct plan_tensor {
     uint32_t role; /* gbx_role */
@@ -47,9 +47,9 @@ typedef struct plan_scalar {
 
 typedef struct plan_task {
     gbx_task_kernels kernels;
-    uint32_t telling; /* plan_telling */
+    uint32_t description; /* plan_description */
     uint32_t marks_all;
-    uint32_t has_control; /* for the test alone */
+    uint32_t has_control; /* used only by the test */
     uint32_t after_count;
     uint32_t tensor_count;
     uint32_t scalar_count;
@@ -72,12 +72,12 @@ enum {
     SAVED_TENSOR_WORDS = sizeof(gbx_tensor) / sizeof(uint64_t),
 };
 
-/* --- what the first tensor of dump_step.c tells it --- */
+/* --- the first tensor of dump_step.c, which controls it --- */
 
 typedef enum step_mode {
-    STEP_WRITE,   /* writes every element, from all inputs and, of an inout, from what was there */
+    STEP_WRITE,   /* writes every element, computed from all inputs and the old value of an inout */
     STEP_COPY,    /* outputs get the elements of tensor 1 */
-    STEP_NOTHING, /* leaves all as it is */
+    STEP_NOTHING, /* changes nothing */
     STEP_CRASH,   /* as STEP_WRITE, up to an element */
     STEP_HANG,    /* likewise */
     STEP_EXIT,    /* likewise, and ends the process */
@@ -85,10 +85,10 @@ typedef enum step_mode {
 
 typedef struct step_control {
     uint64_t mode;
-    uint64_t tensor_count; /* this one included */
+    uint64_t tensor_count; /* including this one */
     uint64_t written;      /* a bit for each tensor */
     uint64_t inouts;       /* likewise */
-    uint64_t subtasks;     /* of the task: a bit each */
+    uint64_t subtasks;     /* of the task: a bit for each */
     uint64_t seed;
     uint64_t stop_tensor; /* crash or hang: before this element of this tensor */
     uint64_t stop_element;

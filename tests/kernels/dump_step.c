@@ -1,13 +1,13 @@
 /*
- * A task of a dump_plan.h: its first tensor tells what to do with the others. Every value depends
- * on all inputs, on its place and, of an inout, on what was there. The dispatches of a task share
- * the elements between them.
+ * A task of dump_plan.h: its first tensor says what to do with the others. Every value depends on
+ * all inputs, on its position and, for an inout, on the old value. The dispatches of a task share
+ * its elements.
  */
 #include <unistd.h>
 
 #include "dump_plan.h"
 
-/* A model that calls this in its own process sets it: then a crash or a hang is a return. */
+/* Set by a model that calls this in its own process: a crash or a hang becomes a return. */
 __attribute__((visibility("default"))) int dump_step_returns;
 
 static volatile uintptr_t low_page;
@@ -96,7 +96,7 @@ static uint64_t hash_of_inputs(const uint64_t *args, const step_control *control
     return hash;
 }
 
-/* Not 0 when the task ends here. */
+/* Not 0 if the task ends here. */
 static int write_tensor(const uint64_t *args, const step_control *control, uint32_t k,
                         uint64_t hash, int64_t first, int64_t step) {
     const gbx_tensor *tensor = gbx_arg_tensor(args, k);

@@ -1,4 +1,4 @@
-/* Never ends to load. */
+/* Loading it never ends. */
 #include <unistd.h>
 
 #include <glassbox/kernel.h>

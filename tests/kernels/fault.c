@@ -1,5 +1,5 @@
 /*
- * Fails in the way that scalar 1 says, on the block that scalar 2 says; all blocks first write
+ * Fails in the way that scalar 1 gives, on the block that scalar 2 gives; all blocks first write
  * their index + 100 to tensor 0 (int32).
  */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 #include "fault_ways.h"
 
 static volatile int zero;
-static volatile uintptr_t low_page; /* 0, which the compiler must not know */
+static volatile uintptr_t low_page; /* 0, hidden from the compiler */
 
 __attribute__((noinline)) static int recurse(volatile int depth) {
     volatile char frame[4096];
@@ -28,7 +28,7 @@ static void *store_on_thread(void *unused) {
     return NULL;
 }
 
-/* A page of a file that has no such page. */
+/* A page beyond the end of a mapped file. */
 static void raise_bus(uint64_t *out) {
     int fd = memfd_create("empty", 0);
     char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -55,7 +55,7 @@ void kernel_entry(const uint64_t *args) {
         raise_bus(out);
         break;
     case FAIL_DIVIDE:
-        zero = 1000 / zero; /* 1 / x would become a comparison */
+        zero = 1000 / zero; /* the compiler turns 1 / x into a comparison */
         break;
     case FAIL_INSTRUCTION:
         __builtin_trap();
@@ -65,7 +65,7 @@ void kernel_entry(const uint64_t *args) {
     case FAIL_STACK:
         zero = recurse(0);
         break;
-    case FAIL_TOLD_HANG:
+    case FAIL_SIGNALLED_HANG:
         kill(getppid(), SIGUSR1);
         for (;;)
             sched_yield();
@@ -88,7 +88,7 @@ void kernel_entry(const uint64_t *args) {
     case FAIL_FREE:
         free(out);
         break;
-    case FAIL_TOLD_SLEEP:
+    case FAIL_SIGNALLED_SLEEP:
         kill(getppid(), SIGUSR1);
         usleep(300 * 1000);
         break;
@@ -99,7 +99,7 @@ void kernel_entry(const uint64_t *args) {
         *(volatile int *)0xdead000000000000 = 1;
         break;
     case FAIL_SCRIBBLE_CALL:
-        /* What the host asked for lies right before the first tensor. */
+        /* The host's request is right before the first tensor. */
         memset((char *)(uintptr_t)args[0] - 64, 0xff, 24);
         break;
     case FAIL_FORK:
@@ -110,7 +110,7 @@ void kernel_entry(const uint64_t *args) {
         out[ADDRESS_AT] = (uint64_t)child;
         break;
     case FAIL_HEAP:
-        memset(malloc(64), 0xff, 4096); /* over the heap's own marks */
+        memset(malloc(64), 0xff, 4096); /* over the heap's own bookkeeping */
         free(malloc(2000));
         free(malloc(100000));
         abort();

@@ -1,4 +1,4 @@
-/* What fault.c and its tests agree on. */
+/* Shared by fault.c and its tests. */
 #ifndef GBX_TESTS_FAULT_WAYS_H
 #define GBX_TESTS_FAULT_WAYS_H
 
@@ -25,11 +25,11 @@ enum {
     FAIL_ERASE,
     FAIL_CLOSE,
     FAIL_RAISE,
-    FAIL_TOLD_HANG, /* these two send SIGUSR1 to the host first */
-    FAIL_TOLD_SLEEP
+    FAIL_SIGNALLED_HANG, /* these two send SIGUSR1 to the host first */
+    FAIL_SIGNALLED_SLEEP
 };
 
-/* Where the kernel tells on which core it runs and which address will fault. */
+/* Where the kernel reports on which core it runs and which address will fault. */
 enum { CORE_AT = 8, ADDRESS_AT = 9, OUTPUTS = 10 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Meets others at flags, which are cells (int64) of the buffer of tensor 0: counts up the first of
- * its view, and waits until that of element scalar 1 (in the buffer) has come to scalar 2. What it
- * found goes to the second cell of the view: 1 when they met, 2 when the other did not come within
- * as many milliseconds as scalar 3 says (0: waits for ever). A mix, and blocks, count at one flag.
+ * Meets other kernels at flags, which are cells (int64) of the buffer of tensor 0: increments the
+ * first cell of its view, then waits until cell number scalar 1 of the buffer has reached scalar 2.
+ * The second cell of the view gets the result: 1 if they met, 2 if the other did not come within
+ * scalar 3 milliseconds (0: waits forever). All subtasks and blocks of a task use the same flag.
  */
 #define _GNU_SOURCE
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Compiles and loads, and is no kernel. */
+/* Compiles and loads, but is not a kernel. */
 #include <glassbox/kernel.h>
 
 int kernel_entrance(const uint64_t *args);

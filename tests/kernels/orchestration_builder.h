@@ -1,4 +1,4 @@
-/* What the orchestrations here build graphs with: the same calls on all three runtimes. */
+/* Builds the graphs of the orchestrations here with the same calls on all three runtimes. */
 #ifndef GBX_TESTS_ORCHESTRATION_BUILDER_H
 #define GBX_TESTS_ORCHESTRATION_BUILDER_H
 
@@ -36,7 +36,7 @@ static gbx_tensor cells_at(const builder *b, int64_t first, int64_t count) {
     return gbx_view_slice(&b->cells, 0, first, count);
 }
 
-/* On host_build_graph the words are made of the arguments. */
+/* On host_build_graph the words are made from the arguments. */
 static gbx_task add_on_host(const builder *b, gbx_task_kernels kernels, const gbx_args *args) {
     uint64_t words[GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
@@ -51,7 +51,7 @@ static gbx_task add_on_host(const builder *b, gbx_task_kernels kernels, const gb
         b->o, kernels, words, args->tensor_count + args->scalar_count, infos, args->tensor_count);
 }
 
-/* A task that is not published yet, where that makes a difference. */
+/* A task that is not published yet, on runtimes that publish. */
 static gbx_task add(const builder *b, gbx_task_kernels kernels, const gbx_args *args) {
     if (is_on(b, ON_HOST))
         return add_on_host(b, kernels, args);
@@ -88,7 +88,7 @@ static gbx_task add_step(const builder *b, int64_t from, int64_t to, uint64_t ad
     return add(b, gbx_aiv(STEP), &args);
 }
 
-/* Good tasks before the one that is wrong. */
+/* Correct tasks before the wrong one. */
 static void prelude(const builder *b) {
     gbx_task last[PRELUDE_CELLS];
     for (int i = 0; i < PRELUDE_CELLS; ++i)

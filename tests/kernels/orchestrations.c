@@ -1,6 +1,6 @@
 /*
- * Graphs that are right and graphs that are wrong, one entry each, on all three runtimes: compiled
- * to a shared object for chips in a process, part of the test for those in a thread.
+ * Correct and wrong graphs, one entry each, on all three runtimes: compiled to a shared object for
+ * chips in a process, and into the test for chips in a thread.
  */
 #include "orchestrations.h"
 
@@ -15,7 +15,7 @@ ORCHESTRATIONS(DECLARE)
 #include "orchestrations_of_scopes.h"
 #include "orchestrations_wrong.h"
 
-/* --- good ones --- */
+/* --- correct graphs --- */
 
 int empty(gbx_orchestration *o, const gbx_run_args *run) {
     begin(o, run);
@@ -35,7 +35,7 @@ int chain(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* host_build_graph: COUNT tasks in PRELUDE_CELLS chains, by raw words that nobody describes. */
+/* host_build_graph: COUNT tasks in PRELUDE_CELLS chains, with undescribed raw words. */
 int many_independent(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     uint64_t places[PRELUDE_CELLS];
@@ -55,7 +55,7 @@ int many_independent(gbx_orchestration *o, const gbx_run_args *run) {
 
 /* --- tasks that meet --- */
 
-/* `others` is the cell that is waited for until `count` have come. */
+/* Waits at cell `others` until `count` tasks have come. */
 static gbx_task add_meeting(const builder *b, gbx_task_kernels kernels, int64_t at, int64_t others,
                             uint64_t count, uint64_t patience_ms) {
     gbx_tensor mine = cells_at(b, at, 2);
@@ -80,7 +80,7 @@ int mixes_that_meet(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* A slow task; its result is read while it runs, and goes on as what the next one adds. */
+/* A slow task; the orchestration reads its result while it runs, and the next task adds it. */
 int read_result(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     gbx_tensor in = cells_at(&b, 0, 1);
@@ -93,8 +93,8 @@ int read_result(gbx_orchestration *o, const gbx_run_args *run) {
 }
 
 /*
- * Steps of views that overlap, the first of each pair slow: read after write, write after read and
- * write after write, on whole rows and on every second cell.
+ * Steps of overlapping views, the first of each pair slow: read after write, write after read and
+ * write after write, on complete rows and on every second cell.
  */
 int hazards(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
@@ -122,7 +122,7 @@ int hazards(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* Two tasks with views side by side; each waits until the other has begun. */
+/* Two tasks with separate views; each waits until the other has begun. */
 int disjoint_views(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     add_meeting(&b, gbx_aiv(MEET), 0, 2, 1, scalar(&b, COUNT_AT));
@@ -132,13 +132,13 @@ int disjoint_views(gbx_orchestration *o, const gbx_run_args *run) {
 
 /* --- failures of the device --- */
 
-/* BEFORE tasks, one that fails as CASE says, and COUNT after it. */
+/* BEFORE tasks, one that fails in the way CASE, and COUNT tasks after it. */
 int fault_amid(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     prelude(&b);
-    gbx_tensor told = cells_at(&b, BAD_AT, 10);
+    gbx_tensor outputs = cells_at(&b, BAD_AT, 10);
     gbx_args args = gbx_args_begin();
-    gbx_args_add_inout(&args, &told);
+    gbx_args_add_inout(&args, &outputs);
     gbx_args_add_u64(&args, scalar(&b, CASE_AT));
     gbx_args_add_u32(&args, 2); /* in its third block */
     gbx_args_add_u32(&args, GBX_SUBTASK_AIV0);
@@ -152,7 +152,7 @@ int fault_amid(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* A mix of which one more would have to come than there are. */
+/* A mix that waits for one kernel more than it has. */
 int mix_that_waits(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     prelude(&b);
@@ -160,7 +160,7 @@ int mix_that_waits(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-static volatile uintptr_t low_page; /* 0, which the compiler must not know */
+static volatile uintptr_t low_page; /* 0, hidden from the compiler */
 
 int fault_of_its_own(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);

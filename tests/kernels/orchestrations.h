@@ -1,30 +1,30 @@
-/* What orchestrations.c and its tests agree on. */
+/* Shared by orchestrations.c and its tests. */
 #ifndef GBX_TESTS_ORCHESTRATIONS_H
 #define GBX_TESTS_ORCHESTRATIONS_H
 
-/* Kernels; each is called what its file is. */
+/* Kernels; each is named after its file. */
 enum {
     STEP = 1,     /* step.c, on AIV */
     STEP_AIC = 2, /* on AIC */
     MEET = 3,     /* meet.c, on AIV */
     MEET_AIC = 4, /* on AIC */
-    TELL = 5,     /* tell.c, on AIV */
+    WIDE = 5,     /* wide.c, on AIV */
     FAULT = 7     /* fault.c, on AIV */
 };
 
 /* Scalars of every run. The orchestrations build the same graph on each runtime. */
 enum { RUNTIME_AT = 0, BEFORE_AT = 1, CASE_AT = 2, COUNT_AT = 3, RUN_SCALARS = 4 };
 
-/* Runtimes, as the first scalar names them. */
+/* Runtimes, the values of the first scalar. */
 enum { ON_HOST = 0, ON_AICPU = 1, ON_TENSORMAP = 2 };
 
 /*
- * The one tensor of every run: cells of int64. Cell 0 is the chain's, BAD_AT on are those of the
- * task that is wrong, PRELUDE_AT on those of the tasks before it, in turn.
+ * The only tensor of every run: cells of int64. Cell 0 is for chains, the cells from BAD_AT for the
+ * wrong task, those from PRELUDE_AT for the tasks before it, in turn.
  */
 enum { BAD_AT = 8, PRELUDE_AT = 32, PRELUDE_CELLS = 64, CELLS = 128 };
 
-/* Every entry; `COUNT_AT` and `CASE_AT` say how many and which. */
+/* Every entry; the scalars `COUNT_AT` and `CASE_AT` give the number of tasks and the case. */
 #define ORCHESTRATIONS(X)                                                                          \
     X(empty)                                                                                       \
     X(chain)                                                                                       \

@@ -38,8 +38,8 @@ int bad_memory(gbx_orchestration *o, const gbx_run_args *run) {
 }
 
 /*
- * A scope of COUNT tasks, each with an output of the runtime of as many cells as CASE says, and one
- * that adds the last up; tasks before and after it do not count.
+ * A scope of COUNT tasks, each with a new output of CASE cells, and a task that reads the last one.
+ * The tasks before and after the scope do not count.
  */
 int scope_of_outputs(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
@@ -48,7 +48,7 @@ int scope_of_outputs(gbx_orchestration *o, const gbx_run_args *run) {
     gbx_tensor cell = cells_at(&b, BAD_AT, 1);
     gbx_tensor input = cells_at(&b, BAD_AT, 1);
     input.shape[0] = size;
-    input.strides[0] = 0; /* the same for all */
+    input.strides[0] = 0; /* one cell for all elements */
     gbx_scope_begin(o);
     gbx_tensor last = input;
     for (uint64_t i = 0; i < scalar(&b, COUNT_AT); ++i) {
@@ -87,7 +87,7 @@ int scope_of_many_tensors(gbx_orchestration *o, const gbx_run_args *run) {
         for (int extra = 0; extra < 29; ++extra)
             gbx_args_add_input(&args, &in);
         gbx_args_add_u64(&args, i);
-        gbx_submit_aiv_task(o, TELL, &args);
+        gbx_submit_aiv_task(o, WIDE, &args);
     }
     args = step_args(&output, &cell, 5, 0);
     gbx_submit_aiv_task(o, STEP, &args);
@@ -95,7 +95,8 @@ int scope_of_many_tensors(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* Scope after scope with one output of another size, up to all of a heap of COUNT cells. */
+/* Consecutive scopes with one output each, of different sizes, up to all COUNT cells of the
+ * heap. */
 int scopes_of_sizes(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     int64_t most = (int64_t)scalar(&b, COUNT_AT);
@@ -121,7 +122,7 @@ int scopes_of_sizes(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* COUNT scopes inside one, each with an output of its own that feeds the one of the outer. */
+/* COUNT scopes inside another, each with its own output, which feeds that of the outer scope. */
 int nested_scopes(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     int64_t one = 1;

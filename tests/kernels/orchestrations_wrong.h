@@ -1,4 +1,4 @@
-/* A part of orchestrations.c: graphs that are wrong; CASE_AT tells how. */
+/* A part of orchestrations.c: wrong graphs; CASE_AT selects the error. */
 #ifndef GBX_TESTS_ORCHESTRATIONS_WRONG_H
 #define GBX_TESTS_ORCHESTRATIONS_WRONG_H
 
@@ -38,7 +38,7 @@ int bad_kernels(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* On host_build_graph only the description is wrong, not what the word points at. */
+/* On host_build_graph only the description is wrong, not the tensor that the word points at. */
 static void add_bad_tensor(const builder *b, const gbx_tensor *bad, gbx_role role) {
     gbx_tensor good = cells_at(b, BAD_AT, 1);
     gbx_args args = step_args(&good, bad, 1, 0);
@@ -166,7 +166,7 @@ int bad_mark(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* Every way to mark, none of them wrong: COUNT steps of cell 0. */
+/* Every valid way to mark: COUNT steps of cell 0. */
 int good_marks(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     gbx_tensor cell = cells_at(&b, 0, 1);
@@ -304,7 +304,7 @@ int bad_edge(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
-/* COUNT tasks in a ring; or two of them, with a task before and two after. */
+/* COUNT tasks in a cycle; or two in a cycle, with a task before and two after. */
 int cycle(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     prelude(&b);

@@ -1,4 +1,4 @@
-/* x = x > 0 ? tanh(x) : -1, with functions of libm and of libc's names. */
+/* x = x > 0 ? tanh(x) : -1, with libm and with own functions that have names of libc. */
 #include <math.h>
 
 #include <glassbox/kernel.h>

@@ -1,7 +1,7 @@
 /*
- * A mix: the cube core of a block writes numbers, its two vector cores answer with the double,
- * round by round, through flags in global memory. Tensor 0: flags (uint32), 16 a block; tensor 1:
- * sums (int64), 3 a block; scalar 2: rounds.
+ * A mix: in each round, the cube core of a block writes a number and its two vector cores answer
+ * with the double, through flags in global memory. Tensor 0: flags (uint32), 16 per block; tensor
+ * 1: sums (int64), 3 per block; scalar 2: rounds.
  */
 #include <glassbox/kernel.h>
 

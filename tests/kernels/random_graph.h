@@ -1,7 +1,7 @@
 /*
- * A random graph as data: what the test makes up, its orchestrations build and its kernels compute.
- * Every value that a task writes depends on its number, on all that it reads and, of an inout, on
- * what was there, so that whatever runs at the wrong time changes bytes for good.
+ * A random graph as data: the test makes it, its orchestrations build it and its kernels compute
+ * it. Every value that a task writes depends on its number, on all that it reads and, for an inout,
+ * on the old value, so that a task that runs at the wrong time leaves wrong bytes.
  */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
@@ -27,11 +27,11 @@ typedef enum random_runtime {
     RANDOM_TENSORMAP
 } random_runtime;
 
-/* Where the bytes of an argument lie. */
+/* Where the bytes of an argument are. */
 typedef enum random_place {
     RANDOM_IN_BUFFER, /* `from` is the buffer */
-    RANDOM_NEW,       /* an output that this task brings along */
-    RANDOM_OF_TASK    /* a view of the one of task `from`, argument `from_arg` */
+    RANDOM_NEW,       /* a new output of this task */
+    RANDOM_OF_TASK    /* a view of argument `from_arg` of task `from` */
 } random_place;
 
 typedef struct random_arg {
@@ -39,18 +39,19 @@ typedef struct random_arg {
     uint32_t from;
     uint32_t from_arg;
     uint32_t role;   /* gbx_role */
-    gbx_tensor view; /* but for its address */
+    gbx_tensor view; /* without its address */
 } random_arg;
 
 typedef struct random_task {
-    uint32_t subtasks; /* a bit each */
+    uint32_t subtasks; /* a bit for each */
     uint32_t block_num;
     uint32_t delay;
     uint32_t arg_count;
     uint32_t scope_ends; /* before the task */
     uint32_t scope_begins;
-    uint32_t is_read; /* the orchestration reads the first element of the first argument before */
-    uint64_t value;   /* and finds this */
+    uint32_t is_read; /* before the task, the orchestration reads the first element of its first
+                         argument */
+    uint64_t value;   /* what it must find */
     random_arg args[RANDOM_MAX_ARGS];
 } random_task;
 
@@ -146,7 +147,7 @@ static inline void random_kernel(const uint64_t *args, uint32_t tensor_count) {
 
 /* --- the orchestrations --- */
 
-/* Where buffers and new outputs lie, for one run. */
+/* Where buffers and new outputs are, for one run. */
 typedef struct random_addresses {
     const random_plan *plan;
     uint64_t buffers[RANDOM_BUFFERS];
@@ -178,7 +179,7 @@ static inline uint64_t random_roles_of(const random_task *task) {
     return roles;
 }
 
-/* The tensors of a task; outputs that it brings along get memory where the runtime gives none. */
+/* The tensors of a task; its new outputs get memory if the runtime does not provide it. */
 static inline void random_tensors_of(gbx_orchestration *o, random_addresses *at, uint32_t number,
                                      gbx_tensor *tensors) {
     const random_task *task = &at->plan->tasks[number];
@@ -207,7 +208,7 @@ static inline gbx_args random_args_of(const random_plan *plan, uint32_t number,
     return args;
 }
 
-/* Edges are in the order of their successors; returns the first one of the next task. */
+/* Edges are sorted by their successors; returns the first edge of the next task. */
 static inline uint32_t random_add_edges(gbx_orchestration *o, const random_plan *plan,
                                         const random_edge *edges, uint32_t at, uint32_t task) {
     for (; at < plan->edge_count && edges[at].to == task; ++at)

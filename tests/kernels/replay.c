@@ -25,7 +25,7 @@ static void affine(const uint64_t *args) {
         }
 }
 
-static void tell(const uint64_t *args) {
+static void save_contexts(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
     uint32_t *row = (uint32_t *)element(gbx_arg_tensor(args, 1), local->block_idx, 0);
     row += 6 * local->subtask;
@@ -38,7 +38,7 @@ static void tell(const uint64_t *args) {
         (uint32_t)(gbx_global(args)->gm_bytes >> 20) ^ (uint32_t)(gbx_global(args)->gm_base >> 32);
 }
 
-/* z[0] counts arrivals: nobody goes on before all dispatches, `number` of them, are there. */
+/* z[0] counts arrivals: no dispatch continues before all `number` of them have arrived. */
 static void meet(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
     uint32_t *arrivals = (uint32_t *)element(gbx_arg_tensor(args, 2), 0, 0);
@@ -116,8 +116,8 @@ static void fail(const uint64_t *args) {
     }
 }
 
-/* Of several dispatches, one fails and the others wait for it. */
-static void fail_alone(const uint64_t *args) {
+/* Of several dispatches, one fails and the others wait forever. */
+static void fail_on_one(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
     if (local->block_num == 1 || (local->block_idx == 1 && local->subtask == GBX_SUBTASK_AIV0))
         fail(args);
@@ -126,7 +126,7 @@ static void fail_alone(const uint64_t *args) {
             sched_yield();
 }
 
-/* y is an output: nobody says what it holds. */
+/* y is an output: its initial value is undefined. */
 static void add(const uint64_t *args) {
     int32_t before = *element(gbx_arg_tensor(args, 1), 0, 0);
     affine(args);
@@ -149,7 +149,7 @@ void kernel_entry(const uint64_t *args) {
     case WAY_NOTHING:
         break;
     case WAY_REPORT:
-        tell(args);
+        save_contexts(args);
         break;
     case WAY_MEET:
         meet(args);
@@ -181,9 +181,9 @@ void kernel_entry(const uint64_t *args) {
         break;
     case WAY_END:
         meet(args);
-        fail_alone(args);
+        fail_on_one(args);
         break;
     default:
-        fail_alone(args);
+        fail_on_one(args);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Saves all that kernel_entry received: row block_idx * 3 + subtask of the first tensor gets the
- * slots of args[], then the local and the global context as they are in memory, then the tensors
- * that the first arguments point at, as many as a row holds.
+ * Saves what kernel_entry received: row block_idx * 3 + subtask of the first tensor gets the slots
+ * of args[], then the bytes of the local and the global context, then the tensors of the first
+ * arguments, as many as fit.
  */
 #include <glassbox/kernel.h>
 

@@ -1,6 +1,6 @@
 /*
- * Saves when it began, when it ended (CLOCK_MONOTONIC, nanoseconds) and where it ran: row
- * block_idx * 3 + subtask of its first tensor. Spends some time in between.
+ * Saves when it began and ended (CLOCK_MONOTONIC, nanoseconds) and where it ran, in row block_idx *
+ * 3 + subtask of its first tensor. Spends some time in between.
  */
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* Tensor 1 = 3 * tensor 0 + scalar 2, of int64, after as many microseconds as scalar 3 says. */
+/* Tensor 1 = 3 * tensor 0 + scalar 2 (int64), after scalar 3 microseconds. */
 #define _GNU_SOURCE
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Fills tensor 0 (uint64) with its own index by stores that bypass the caches. */
+/* Writes the index of each element of tensor 0 (uint64) with stores that bypass the caches. */
 #include <glassbox/kernel.h>
 #include <immintrin.h>
 

@@ -1,9 +1,9 @@
-/* Compiles, and cannot be loaded: nothing defines what it calls. */
+/* Compiles, but cannot be loaded: it calls an undefined function. */
 #include <glassbox/kernel.h>
 
-void function_that_nobody_defines(void);
+void function_without_definition(void);
 
 void kernel_entry(const uint64_t *args) {
     (void)args;
-    function_that_nobody_defines();
+    function_without_definition();
 }

@@ -24,9 +24,8 @@ void check_fails(gbx_status status, gbx_code code, const char *const *texts, con
         gbx_status_free(status);
         return;
     }
-    print_error("expected a %s with \"%s\", got %s: %s\n", gbx_code_name(code),
-                *texts ? *texts : "", gbx_code_name(gbx_status_code(status)),
-                gbx_status_message(status));
+    print_error("expected %s with \"%s\", got %s: %s\n", gbx_code_name(code), *texts ? *texts : "",
+                gbx_code_name(gbx_status_code(status)), gbx_status_message(status));
     gbx_status_free(status);
     _fail(file, line);
 }

@@ -1,8 +1,8 @@
-/* What tests of all layers share: checks of a status, and of what a process holds. */
+/* For tests of all layers: checks of a status, and of the resources that a process holds. */
 #ifndef GBX_TESTS_CHECKS_H
 #define GBX_TESTS_CHECKS_H
 
-/* cmocka wants these before itself. */
+/* cmocka requires these first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,26 +14,26 @@
 
 #include <glassbox/status.h>
 
-/* The status must be a success; a failure is shown with its message. Consumes it. */
+/* The status must be a success; prints the message of a failure. Consumes it. */
 #define assert_ok(status) check_ok((status), __FILE__, __LINE__)
 void check_ok(gbx_status status, const char *file, int line);
 
-/* The status must fail with the code, and its message hold every one of the texts. Consumes it. */
+/* The status must fail with the code, and its message must contain all texts. Consumes it. */
 #define assert_fails(status, code, ...)                                                            \
     check_fails((status), (code), (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 void check_fails(gbx_status status, gbx_code code, const char *const *texts, const char *file,
                  int line);
 
-/* Thread sanitizer makes all of it many times slower: what repeats the same with other numbers is
- * sampled then. */
+/* Thread sanitizer makes everything many times slower: tests that repeat the same with other
+ * numbers then run only a sample. */
 bool is_thread_sanitized(void);
 
-/* Times after which a hang is found, to be tried one after the other until what hangs is what is
- * named: when a machine stands still for a moment, something else is. */
+/* Hang timeouts to try one after the other until the message names what hangs: on a machine that
+ * stalls for a moment, it may name something else. */
 enum { HANG_TIMEOUTS = 3 };
 extern const uint32_t hang_timeouts_ms[HANG_TIMEOUTS];
 
-/* What the process holds, to see that nothing stays behind. */
+/* The resources of the process, to check that none is left behind. */
 size_t count_open_files(void);
 size_t count_mappings_of(const char *name);
 bool has_children(void);

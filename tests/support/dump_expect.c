@@ -10,7 +10,7 @@
 
 enum { ADDRESS_SLOTS = 1 << 16 };
 
-/* Where a buffer of the model lies on the chip. */
+/* Where a buffer of the model is on the chip. */
 typedef struct buffer_place {
     uint64_t model;
     uint64_t chip;
@@ -25,7 +25,7 @@ struct dump_expectation {
     buffer_place *places; /* by hash of `model`; 0 where there is none */
 };
 
-/* One argument at one stage, as it is compared. */
+/* One argument at one stage, while it is compared. */
 typedef struct wanted {
     dump_expectation *all;
     const sequential_task *task;
@@ -64,7 +64,7 @@ static void expect_number(const wanted *w, const char *field, int64_t expected) 
 
 /* --- what kernels declare --- */
 
-/* Part `index` of a list by commas. */
+/* Part `index` of a list separated by commas. */
 static bool part_of(const char *list, size_t index, char out_part[DUMP_NAME_BYTES]) {
     for (; list && index > 0; --index) {
         list = strchr(list, ',');
@@ -77,7 +77,7 @@ static bool part_of(const char *list, size_t index, char out_part[DUMP_NAME_BYTE
     return true;
 }
 
-/* Which part of a kernel's signature a slot of a task is; tensors come first in args[]. */
+/* Which part of a kernel's signature belongs to a slot of a task; tensors come first in args[]. */
 static bool part_of_slot(const char *signature, const sequential_task *task, uint32_t slot,
                          size_t *out_part) {
     bool is_tensor = task->args[slot].is_tensor;
@@ -223,7 +223,7 @@ static void check_bytes(const wanted *w, const uint8_t *bytes, size_t size) {
     fail_wanted(w, "payload", "what the tensor held");
 }
 
-/* A hash without bytes is right where there is one, and is there beside statistics. */
+/* A hash without bytes must be right if there is one, and must be there beside statistics. */
 static void check_no_bytes(const wanted *w, const uint8_t *bytes, size_t size) {
     const json_t *hash = json_object_get(w->entry, "hash");
     char text[DUMP_HASH_BYTES];
@@ -425,7 +425,7 @@ static void observe_after(void *context, const sequential_task *task) {
     check_stage(context, task, true);
 }
 
-/* --- the whole --- */
+/* --- the complete dump --- */
 
 dump_expectation *dump_expect_begin(const dump_files *files, const dump_rules *rules) {
     dump_expectation *expected = calloc(1, sizeof *expected);
@@ -446,7 +446,7 @@ uint64_t dump_expect_count(const dump_expectation *expected) {
     return expected->expected;
 }
 
-/* Only a chip that ended takes anything along: what nobody could look at is told. */
+/* Records are lost only if the chip ended: outputs that were not captured are recorded as lost. */
 static void check_losses(const dump_expectation *expected) {
     const json_t *losses = dump_array(expected->files->tensors, "losses");
     assert_int_equal(json_array_size(losses) > 0, expected->rules->is_device_lost);

@@ -22,7 +22,7 @@ static void path_of(const dump_files *files, const char *name,
     snprintf(out_path, DUMP_PATH_BYTES + 64, "%s/tensor_dump/%s", files->directory, name);
 }
 
-/* All bytes of a file; false where there is none, NULL where it is empty. */
+/* All bytes of a file, NULL if it is empty; false if there is no file. */
 static bool map_file(const dump_files *files, const char *name, const void **out_bytes,
                      size_t *out_size) {
     char path[DUMP_PATH_BYTES + 64];
@@ -192,7 +192,7 @@ static int compare_place(const json_t *entry, uint64_t task_seq, uint32_t arg_in
     return arg < arg_index ? -1 : arg > arg_index;
 }
 
-/* Entries are in their order: dump_check_itself says so. */
+/* Entries are sorted: dump_check_itself checks it. */
 const json_t *dump_find(const dump_files *files, uint64_t task_seq, uint32_t arg_index,
                         bool after) {
     size_t low = 0, high = dump_entry_count(files);
@@ -236,7 +236,7 @@ typedef struct range {
 typedef struct sums {
     uint64_t records, before, after, inputs, outputs, inouts, truncated, in_flight;
     uint64_t with_bytes, payload_bytes, stored_bytes, stored;
-    range *ranges; /* of what has bytes */
+    range *ranges; /* of entries with bytes */
 } sums;
 
 static void check_order(const dump_files *files, size_t index) {
@@ -293,7 +293,7 @@ static int by_first(const void *left, const void *right) {
     return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
-/* Payloads are the same or apart. */
+/* Two payloads are the same or do not overlap. */
 static void count_stored(sums *out) {
     qsort(out->ranges, out->with_bytes, sizeof *out->ranges, by_first);
     for (size_t i = 0; i < out->with_bytes; ++i) {
@@ -369,7 +369,8 @@ static bool is_among(const char *field, const char *const *fields, size_t count)
     return false;
 }
 
-/* Every field of `a`, but for some, is in `b` and the same; the number of fields is too. */
+/* Every field of `a`, with some exceptions, has the same value in `b`, and both have as many
+ * fields. */
 static void assert_same(const json_t *a, const json_t *b, const char *const *fields, size_t count) {
     json_t *object = (json_t *)(uintptr_t)a;
     const char *field;
@@ -443,7 +444,7 @@ void dump_directory_remove(const char *directory) {
     nftw(own, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Where a sanitizer is built in: its reports go to the terminal, not to the log of a run. */
+/* With a sanitizer: its reports go to the terminal, not to the log of a run. */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *fd);
 
 static void send_reports_to(int fd) {

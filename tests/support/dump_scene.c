@@ -12,7 +12,7 @@ const char *const scene_runtimes[SCENE_RUNTIMES] = {
 };
 
 enum { PLACE_BYTES = 64 };        /* tensors begin at multiples of it */
-enum { LONGEST_MS = 600 * 1000 }; /* a run that goes well may stand still on a busy machine */
+enum { LONGEST_MS = 600 * 1000 }; /* a good run may stall on a busy machine */
 enum { STEP_LIBRARY = 0, IDLE_LIBRARY, SAVE_LIBRARY, ORCHESTRATION_LIBRARY, LIBRARIES };
 
 static const char *const sources[LIBRARIES] = {"dump_step.c", "dump_idle.c", "save_args.c",
@@ -23,7 +23,7 @@ static void *must(void *pointer) {
     return pointer;
 }
 
-/* --- making one --- */
+/* --- making a scene --- */
 
 static void fill_randomly(uint8_t *bytes, size_t count) {
     uint64_t state = 88172645463325252u;
@@ -77,7 +77,7 @@ void scene_destroy(dump_scene *scene) {
     free(scene);
 }
 
-/* What a test that failed left open; tests of a program run one after the other. */
+/* The chips that a failed test left open; tests of a program run one after the other. */
 enum { MOST_CHIPS = 16 };
 static gbx_chip *open_chips[MOST_CHIPS];
 

@@ -1,6 +1,6 @@
 /*
- * Graphs that tests of the dump make up (kernels/dump_plan.h): built up call by call, run on a chip
- * with a dump, and run again on the sequential model, which the dump is compared with.
+ * Graphs for tests of the dump (kernels/dump_plan.h): built call by call, run on a chip with a
+ * dump, and run again on the sequential model to compare with the dump.
  *
  *     dump_scene *scene = scene_create(1 << 20);
  *     plan_task *task = scene_add(scene, gbx_aiv(STEP), STEP_WRITE);
@@ -51,7 +51,7 @@ typedef struct dump_scene {
     void *libraries[4]; /* dump_step.c, dump_idle.c, save_args.c, dump_orchestration.c, here */
 } dump_scene;
 
-/* Memory full of random bytes, and no tasks. */
+/* Memory with random bytes, and no tasks. */
 dump_scene *scene_create(size_t memory_bytes);
 void scene_destroy(dump_scene *scene);
 
@@ -59,36 +59,36 @@ void scene_destroy(dump_scene *scene);
 gbx_chip *scene_chip(const dump_scene *scene, const chip_variant *variant, uint32_t threads);
 void scene_close(gbx_chip *chip);
 
-/* A test whose chips are closed when it fails, so that one failure is one failure: address slots
- * for chips are few. */
+/* A test whose chips are closed when it fails: address slots for chips are few, and later tests
+ * need them. */
 #define scene_test(function) cmocka_unit_test_teardown(function, scene_close_all)
 int scene_close_all(void **state);
 
 /* --- graphs --- */
 
-/* Forgets all tasks and tensors; initial memory stays. */
+/* Removes all tasks and tensors; initial memory stays. */
 void scene_clear(dump_scene *scene);
 
-/* A task after all before it; its first tensor is its control. */
+/* A task that follows all earlier ones; its first tensor is its control. */
 plan_task *scene_add(dump_scene *scene, gbx_task_kernels kernels, step_mode mode);
-/* The same without a control, and without any tensor yet, for other kernels. */
+/* The same without a control or any other tensor yet, for other kernels. */
 plan_task *scene_add_plain(dump_scene *scene, gbx_task_kernels kernels);
-/* With a control, after none, for tasks that nothing connects. */
+/* With a control, but independent of all other tasks. */
 plan_task *scene_add_free(dump_scene *scene, gbx_task_kernels kernels, step_mode mode);
 
-/* Memory of a tensor's own, row-major. */
+/* A row-major tensor in its own memory. */
 gbx_tensor scene_tensor(dump_scene *scene, gbx_dtype dtype, uint32_t ndims, const int64_t *shape);
 gbx_tensor scene_matrix(dump_scene *scene, gbx_dtype dtype, int64_t rows, int64_t columns);
-/* One element amid a matrix: a tensor of 0 dimensions. */
+/* One element inside a matrix: a tensor of 0 dimensions. */
 gbx_tensor scene_element(dump_scene *scene, gbx_dtype dtype);
-/* A view with one dimension the other way round. */
+/* A view with one dimension reversed. */
 gbx_tensor scene_flipped(gbx_tensor view, uint32_t dim);
-/* Views may be of any strides; the control, where there is one, learns of the role. */
+/* Views may have any strides; the role is noted in the control, if there is one. */
 void scene_arg(dump_scene *scene, plan_task *task, gbx_role role, gbx_tensor view);
 void scene_scalar(plan_task *task, gbx_dtype dtype, uint64_t bits);
 step_control *scene_control(dump_scene *scene, const plan_task *task);
 
-/* A task for each dtype: inputs, outputs and inouts of it, of several forms. */
+/* A task for each dtype, with inputs, outputs and inouts of several forms. */
 void scene_add_all_dtypes(dump_scene *scene);
 
 /* --- runs --- */
@@ -96,18 +96,18 @@ void scene_add_all_dtypes(dump_scene *scene);
 /* The plan, as tensor PLAN_TENSOR, and the memory, as PLAN_MEMORY. */
 void scene_run_tensors(const dump_scene *scene, gbx_run_tensor tensors[2]);
 
-/* Runs it, with stderr taken; the dump is in a directory of its own. All but the directory of
- * `config` is the caller's. The caller frees *out_log. */
+/* Runs it and captures stderr; the dump goes to a new directory. All of `config` except the
+ * directory comes from the caller. The caller frees *out_log. */
 gbx_status scene_run(dump_scene *scene, gbx_chip *chip, int runtime, gbx_call_config config,
                      char out_directory[DUMP_PATH_BYTES], gbx_call_result *out_result,
                      char **out_log);
 
-/* The model runs the graph, and every record is compared with what it holds. */
+/* The model runs the graph, and every record is compared with it. */
 void scene_compare(dump_scene *scene, int runtime, const dump_files *files,
                    const dump_rules *rules);
 
-/* A run that goes well, logs nothing, leaves the memory that the model leaves and a dump that the
- * model expects. The caller ends it with scene_drop. */
+/* A successful run that logs nothing, and whose memory and dump equal the model's. The caller ends
+ * it with scene_drop. */
 void scene_check(dump_scene *scene, gbx_chip *chip, int runtime, const gbx_call_config *config,
                  const dump_rules *rules, dump_files *out_files);
 void scene_drop(dump_files *files);

@@ -1,4 +1,4 @@
-/* What elements are, by definition: for dump_expect.h. */
+/* Values of elements by definition, for dump_expect.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static uint64_t load_element(const gbx_tensor *tensor, int64_t element) {
     return value;
 }
 
-/* Where element `number`, row-major, lies. */
+/* Where the element with a row-major number is. */
 static int64_t place_of(const gbx_tensor *tensor, int64_t number) {
     int64_t at = tensor->start_offset;
     for (uint32_t d = tensor->ndims; d-- > 0;) {
@@ -90,7 +90,7 @@ uint8_t *dump_gather(const gbx_tensor *tensor, size_t *out_bytes) {
     return payload;
 }
 
-/* Each element right after the one before it; rows of 4 bits begin at a byte. */
+/* Elements without gaps; rows of 4-bit elements begin at a byte. */
 bool dump_is_contiguous(const gbx_tensor *tensor) {
     int64_t distance = 1;
     if (gbx_tensor_numel(tensor) == 0)
@@ -109,7 +109,7 @@ bool dump_is_contiguous(const gbx_tensor *tensor) {
 
 /* --- values --- */
 
-/* The two of OCP MX: sixteen values, and powers of two. */
+/* The two dtypes of OCP MX: sixteen values, and powers of two. */
 static double mx_value(uint32_t dtype, uint64_t bits) {
     static const double halves[] = {0.0,  0.5,  1.0,  1.5,  2.0,  3.0,  4.0,  6.0,
                                     -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};

@@ -74,7 +74,7 @@ gbx_chip *open_graph_chip(const chip_variant *variant, uint64_t gm_bytes) {
     register_kernel(chip, STEP_AIC, GBX_CORE_AIC, "step.c");
     register_kernel(chip, MEET, GBX_CORE_AIV, "meet.c");
     register_kernel(chip, MEET_AIC, GBX_CORE_AIC, "meet.c");
-    register_kernel(chip, TELL, GBX_CORE_AIV, "tell.c");
+    register_kernel(chip, WIDE, GBX_CORE_AIV, "wide.c");
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     return chip;
 }

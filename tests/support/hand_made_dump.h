@@ -1,7 +1,7 @@
 /*
- * Dumps made by hand, byte by byte, from what store/format.h says and with none of the writer's
- * code: a good one of two tasks, whose records a test may change before they are written, with
- * checksums that hold all the same, and whose files it may damage afterwards.
+ * Dumps made by hand, byte by byte, with the layout of store/format.h and without the writer's
+ * code: a correct dump of two tasks. A test may change its records before they are written, with
+ * valid checksums, and damage its files afterwards.
  */
 #ifndef GBX_TESTS_HAND_MADE_DUMP_H
 #define GBX_TESTS_HAND_MADE_DUMP_H
@@ -23,7 +23,7 @@
 
 enum { MADE_RECORDS_MAX = 64, MADE_BYTES_MAX = 1 << 16, MADE_BLOCKS_MAX = 16 };
 
-/* Records of the good dump, by place. */
+/* Records of the correct dump, by position. */
 enum {
     MADE_RUN = 0,
     MADE_TASK_0 = 1,
@@ -41,7 +41,7 @@ enum {
     MADE_END = 13
 };
 
-/* Where payload lies in the good dump. */
+/* Where payload is in the correct dump. */
 enum {
     MADE_INPUT_AT = 0,
     MADE_OUTPUT_AT = 64,
@@ -145,7 +145,7 @@ static inline gbx_record_tensor *made_tensor(made_dump *dump, uint64_t task, uin
     return record;
 }
 
-/* Gives a tensor `bytes` of payload, which are made up from `seed`. */
+/* Gives a tensor `bytes` bytes of payload, computed from `seed`. */
 static inline void made_payload(made_dump *dump, gbx_record_tensor *record, uint64_t offset,
                                 uint64_t bytes, unsigned seed) {
     for (uint64_t i = 0; i < bytes; ++i)
@@ -200,7 +200,7 @@ static inline void made_second_task(made_dump *dump) {
     gbx_record_tensor *before =
         made_tensor(dump, 1, 1, GBX_STAGE_BEFORE, GBX_ROLE_INOUT, GBX_INT4, 2, shape);
     made_payload(dump, before, MADE_INOUT_AT, 4, 3);
-    ((int64_t *)(void *)(before + 1))[2] = 10; /* rows lie apart */
+    ((int64_t *)(void *)(before + 1))[2] = 10; /* gaps between rows */
     before->head.flags &= (uint16_t)~GBX_FLAG_CONTIGUOUS;
     made_payload(dump,
                  made_tensor(dump, 1, 2, GBX_STAGE_BEFORE, GBX_ROLE_INPUT, GBX_UINT8, 2, none), 0,
@@ -213,7 +213,7 @@ static inline void made_second_task(made_dump *dump) {
     made_done(dump, 1);
 }
 
-/* A dump of two tasks in three blocks that is good in all respects. */
+/* A correct dump of two tasks in three blocks. */
 static inline void made_good(made_dump *dump) {
     memset(dump, 0, sizeof *dump);
     made_run(dump, made_run_json);
@@ -271,7 +271,7 @@ static inline size_t made_journal(made_dump *dump, unsigned char *out_bytes) {
     return used;
 }
 
-/* Writes journal and payload into a new directory; the manifests are the caller's. */
+/* Writes journal and payload into a new directory; the caller writes the manifests. */
 static inline void made_write(made_dump *dump) {
     static unsigned char journal[2 * MADE_BYTES_MAX];
     char folder[160];

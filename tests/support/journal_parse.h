@@ -1,6 +1,6 @@
 /*
- * A journal as docs/format.md describes it, read with nothing of src/store: places of fields are
- * numbers here, checksums come from libxxhash.
+ * Reads a journal as docs/format.md describes it, without src/store: offsets of fields are numbers,
+ * checksums come from libxxhash.
  */
 #ifndef GBX_TESTS_JOURNAL_PARSE_H
 #define GBX_TESTS_JOURNAL_PARSE_H
@@ -19,15 +19,15 @@ typedef struct parsed_block {
 typedef struct parsed_journal {
     unsigned char *file;
     size_t file_bytes;
-    size_t good_bytes; /* the end of the last whole block */
+    size_t good_bytes; /* the end of the last complete block */
     parsed_block *blocks;
     size_t block_count;
     const unsigned char **records; /* in `file` */
     size_t record_count;
 } parsed_journal;
 
-/* Up to the last whole block. A file without a good header, a whole block whose records do not fill
- * it or are not as many as it says fails the test. */
+/* Up to the last complete block. Fails the test if the header is invalid, or if the records of a
+ * complete block do not fill it or do not match its count. */
 void journal_parse(const char *path, parsed_journal *out_journal);
 void journal_parse_free(parsed_journal *journal);
 

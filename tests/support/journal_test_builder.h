@@ -1,6 +1,6 @@
 /*
- * Journals for tests, put together byte by byte from docs/format.md: nothing of format.h is used,
- * so that a layout that changed by mistake is noticed.
+ * Journals for tests, built byte by byte from docs/format.md. Does not use format.h, so that an
+ * accidental change of the layout is noticed.
  */
 #ifndef GBX_STORE_JOURNAL_TEST_BUILDER_H
 #define GBX_STORE_JOURNAL_TEST_BUILDER_H
@@ -81,7 +81,7 @@ static inline void begin_journal(builder *b) {
         put_u64(b, 0);
 }
 
-/* Pads the open record to words and tells its length. */
+/* Pads the open record to words and sets its length. */
 static inline void end_record(builder *b) {
     if (!b->record)
         return;
@@ -107,13 +107,13 @@ static inline void end_block(builder *b) {
     b->record_count = 0;
 }
 
-/* What the head of a record says; what is not named is zero. */
+/* The head of a record; fields that are not named are zero. */
 typedef struct head {
     unsigned type, stage, role, arg_index, dtype, ndims, flags, thread;
     uint64_t task, time_ns;
 } head;
 
-/* Begins a record, in a block of its own where none is open. Its fields follow. */
+/* Begins a record, in a new block if none is open. Its fields follow. */
 static inline void begin_record(builder *b, head h) {
     end_record(b);
     if (!b->block) {
@@ -166,7 +166,7 @@ typedef struct tensor_fields {
     const int64_t *strides;
 } tensor_fields;
 
-/* Statistics, if any, are put by the caller after it. */
+/* The caller adds statistics, if any, after it. */
 static inline void add_tensor(builder *b, head h, tensor_fields t) {
     h.type = 7;
     begin_record(b, h);
@@ -207,7 +207,7 @@ static inline void add_end(builder *b, unsigned flags, const uint64_t counts[8],
     put_bytes(b, text, strlen(text));
 }
 
-/* --- a dump directory, in memory where there is a place for it --- */
+/* --- a dump directory, in memory if the system has such a file system --- */
 
 typedef struct dump {
     char root[64];
@@ -241,7 +241,7 @@ static inline void remove_dump(const dump *d) {
         unlink(path);
     }
     path_in(d, "", path);
-    assert_int_equal(rmdir(path), 0); /* no temporary file stays */
+    assert_int_equal(rmdir(path), 0); /* no temporary file is left */
     assert_int_equal(rmdir(d->directory), 0);
     assert_int_equal(rmdir(d->root), 0);
 }

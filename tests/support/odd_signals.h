@@ -1,4 +1,4 @@
-/* A process that blocks SIGUSR1 and ignores SIGTERM, to see that its children do not. */
+/* Blocks SIGUSR1 and ignores SIGTERM, to check that children of this process do not. */
 #ifndef GBX_TESTS_ODD_SIGNALS_H
 #define GBX_TESTS_ODD_SIGNALS_H
 

@@ -1,4 +1,4 @@
-/* The kernel of tests/kernels/replay.c as a task of a made dump, called again by an engine. */
+/* The kernel of tests/kernels/replay.c as a task of a hand-made dump, called again by an engine. */
 #ifndef GBX_TESTS_REPLAY_CALLS_H
 #define GBX_TESTS_REPLAY_CALLS_H
 
@@ -40,7 +40,7 @@ static inline made_argument replay_scalar(uint64_t bits) {
     return (made_argument){.is_scalar = true, .dtype = GBX_UINT64, .bits = bits};
 }
 
-/* One block on AIV0, three matrices apart from each other, and what they hold. */
+/* One block on AIV0, three separate matrices, and their values. */
 static inline void replay_prepare(replay_call *call, enum replay_way way, uint64_t number) {
     memset(call, 0, sizeof *call);
     for (int i = 0; i < REPLAY_CELLS; ++i) {
@@ -61,7 +61,7 @@ static inline void replay_prepare(replay_call *call, enum replay_way way, uint64
                              .block_num = 1,
                              .arguments = call->arguments,
                              .argument_count = 5};
-    call->config.timeout_ms = 600 * 1000; /* for all that ends by itself */
+    call->config.timeout_ms = 600 * 1000; /* for calls that end by themselves */
     call->dispatch = -1;
     call->poison = 0xa5;
 }
@@ -99,7 +99,7 @@ static inline void replay_run(replay_call *call) {
     replay_again(call);
 }
 
-/* It went well, and nothing was written where it must not be. */
+/* The call succeeded, without undeclared writes. */
 static inline void assert_clean(const replay_call *call) {
     if (call->outcome.fault.is_there)
         fail_msg("%s", call->outcome.fault.text);
@@ -114,13 +114,13 @@ static inline void replay_close(replay_call *call) {
     made_replay_close(&call->made);
 }
 
-/* The payload of an argument, as many int32 as a matrix has. */
+/* The payload of an argument: one int32 per element of the matrix. */
 static inline void replay_values(const replay_call *call, uint32_t argument,
                                  int32_t out_values[REPLAY_CELLS]) {
     assert_ok(gbx_replay_output(call->engine, argument, out_values));
 }
 
-/* y = 2 x + number, z += x, as the kernel has it. */
+/* y = 2 x + number, z += x, like the kernel. */
 static inline void assert_affine(const replay_call *call, int32_t number) {
     int32_t y[REPLAY_CELLS];
     int32_t z[REPLAY_CELLS];

@@ -1,6 +1,6 @@
 /*
- * A dump of one task for tests of replay, put together byte by byte: its arguments are what the
- * test says, with payload before and after, in a directory that vanishes with it.
+ * A dump of one task for tests of replay, built byte by byte: the test gives its arguments, with
+ * payload before and after. Its directory is removed with it.
  */
 #ifndef GBX_TESTS_REPLAY_DUMP_H
 #define GBX_TESTS_REPLAY_DUMP_H
@@ -14,7 +14,7 @@
 #include "replay/task.h"
 #include "store/reader.h"
 
-/* One argument of a task. What is not named is zero. */
+/* One argument of a task. Fields that are not named are zero. */
 typedef struct made_argument {
     unsigned role; /* 0 input, 1 output, 2 inout */
     unsigned dtype;
@@ -25,13 +25,13 @@ typedef struct made_argument {
     int64_t start_offset;
     int64_t shape[2];
     int64_t strides[2];
-    const void *before; /* payload; NULL: a record without */
+    const void *before; /* payload; NULL: a record without payload */
     const void *after;
-    bool has_no_before; /* no record at all, like the next */
+    bool has_no_before; /* no record at all; likewise the next field */
     bool has_no_after;
-    unsigned before_flags; /* besides those that the rest says */
+    unsigned before_flags; /* in addition to the flags that follow from the other fields */
     unsigned after_flags;
-    uint64_t cut_bytes; /* of the payload before: so many are missing, and it is truncated */
+    uint64_t cut_bytes; /* so many bytes of the payload before are missing: it is truncated */
 } made_argument;
 
 typedef struct made_task {
@@ -42,14 +42,14 @@ typedef struct made_task {
     const char *level;   /* "full" for NULL */
     const char *kernels; /* JSON of their table; NULL: func 0, 1, 2 without a signature */
     const char *filters; /* JSON; NULL for none */
-    bool has_args;       /* the run was to record dispatches */
-    bool has_dispatches; /* of every block and subtask, with core_id 3 * block + subtask + 30 */
+    bool has_args;       /* the run was asked to record dispatches */
+    bool has_dispatches; /* one per block and subtask, with core_id 3 * block + subtask + 30 */
     bool has_no_done;
     bool has_no_end; /* the run was killed */
     bool is_skipped;
-    int lost_argument;       /* its record before is lost; 0 for none (not argument 0) */
-    uint64_t unnamed_losses; /* records of some other task that are lost */
-    unsigned loss_cause;     /* of the latter */
+    int lost_argument; /* the argument whose record before is lost; 0 for none (not argument 0) */
+    uint64_t unnamed_losses; /* number of lost records of some other task */
+    unsigned loss_cause;     /* of that loss */
 } made_task;
 
 typedef struct made_replay {
@@ -70,7 +70,7 @@ static inline gbx_tensor made_view(const made_argument *argument) {
     return view;
 }
 
-/* Payload lies at multiples of 64. */
+/* Payload begins at multiples of 64. */
 static inline uint64_t made_store(made_replay *made, const void *bytes, size_t size) {
     size_t at = (made->payload_bytes + 63) / 64 * 64;
     made->payload = realloc(made->payload, at + size + 1);

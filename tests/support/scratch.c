@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static char directory[128];
-static char mounted[64]; /* what a test that failed left, below the directory */
+static char mounted[64]; /* left by a failed test, below the directory */
 
 bool scratch_enter(const char *parent) {
     snprintf(directory, sizeof directory, "%s/glassbox-test-XXXXXX", parent ? parent : "/tmp");
@@ -36,7 +36,7 @@ static bool write_map(const char *path, const char *text) {
     return is_written;
 }
 
-/* A user who may not mount may do so in a user namespace, where there are any. */
+/* A user who may not mount may do so in a user namespace, if the system has them. */
 static bool enter_own_users(void) {
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
@@ -45,7 +45,7 @@ static bool enter_own_users(void) {
            write_map("/proc/self/uid_map", users) && write_map("/proc/self/gid_map", groups);
 }
 
-/* Once a process. */
+/* Once per process. */
 static bool enter_own_mounts(void) {
     static bool is_own;
     if (is_own)

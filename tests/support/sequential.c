@@ -32,9 +32,9 @@ struct sequential_model {
     uint32_t blocks;
     sequential_observer observer;
 
-    node **nodes; /* NULL on tensormap_and_ringbuffer, where tasks are gone once run */
+    node **nodes; /* NULL on tensormap_and_ringbuffer, which keeps no tasks after they ran */
     size_t node_count;
-    bool has_backward_edge; /* so that the order of adding is not one to run in */
+    bool has_backward_edge; /* so that the order of adding is not a valid order to run */
     copy_back *copies;
     size_t copy_count;
     void **memory;
@@ -57,7 +57,7 @@ static void *must(void *pointer) {
     return pointer;
 }
 
-/* Room for one more in an array that grows by doubling: its capacity is a power of two. */
+/* Makes room for one more element in an array whose capacity is a power of two. */
 static void *grow(void *array, size_t count, size_t size) {
     if (count & (count - 1))
         return array;
@@ -207,7 +207,7 @@ static void allocate_output(sequential_model *model, gbx_tensor *tensor) {
     tensor->data = (uintptr_t)model_memory(model, tensor->buffer_bytes);
 }
 
-/* The tensor stays where its slot is: args[] of a node never move. */
+/* The address of the tensor stays valid: args[] of a node never move. */
 static void fill_tensor(sequential_model *model, const gbx_args *args, uint32_t index,
                         sequential_arg *arg) {
     if (args->new_outputs >> index & 1u)
@@ -407,14 +407,14 @@ static uint64_t op_device_tensor(gbx_orchestration *o, const gbx_tensor *tensor)
     return (uintptr_t)copy;
 }
 
-/* --- the graph as a whole --- */
+/* --- the complete graph --- */
 
 static void run_in_order_of_adding(sequential_model *model) {
     for (size_t i = 0; i < model->node_count; ++i)
         run_task(model, &model->nodes[i]->task);
 }
 
-/* Each task as soon as its last predecessor has run; what is left then waits in a circle. */
+/* Runs each task once its last predecessor has run; tasks that remain form a cycle. */
 static void run_in_topological_order(sequential_model *model) {
     uint64_t *ready = must(malloc((model->node_count + 1) * sizeof *ready));
     size_t ready_count = 0;

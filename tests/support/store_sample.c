@@ -23,7 +23,7 @@ static uint64_t mix(uint64_t number) {
     return z ^ z >> 27;
 }
 
-/* Whose payload a task has. */
+/* The task whose payload a task has. */
 static uint64_t origin_of(uint64_t task) {
     return task % 5 == 4 ? task - 1 : task;
 }
@@ -37,7 +37,7 @@ static void fill_payload(uint64_t task, unsigned char *bytes) {
         bytes[i] = (unsigned char)(mix(origin_of(task) * 1000003 + i / 8) >> i % 8 * 8);
 }
 
-/* False when it is not in the file; out_offset is where it lies. */
+/* False if it is not in the file; out_offset is its position. */
 static bool store_payload(gbx_store *store, uint64_t task, gbx_hash128 hash,
                           const unsigned char *pages, uint64_t *out_offset) {
     size_t bytes = bytes_of(task);
@@ -110,7 +110,7 @@ bool sample_write_task(gbx_store *store, uint64_t task) {
     return append_task(store, task) && append_tensor(store, task, hash, offset, is_duplicate);
 }
 
-/* --- reading it back, with places in bytes --- */
+/* --- reading it back, at byte offsets --- */
 
 static void check_head(const unsigned char *record, const unsigned char head[8], uint64_t words,
                        uint64_t task, uint64_t time_ns) {

@@ -1,7 +1,7 @@
 /*
- * A made-up run for tests of the store: any number of tasks, each with a TASK, a SCALAR and a
- * TENSOR record and a payload, all of which follow from the task's number. The payload of every
- * fifth task is that of the task before it.
+ * An artificial run for tests of the store: any number of tasks, each with a TASK, a SCALAR and a
+ * TENSOR record and a payload, all computed from the task's number. Every fifth task has the same
+ * payload as the task before it.
  */
 #ifndef GBX_TESTS_STORE_SAMPLE_H
 #define GBX_TESTS_STORE_SAMPLE_H
@@ -20,13 +20,13 @@ extern const char sample_run_json[];
 
 enum { SAMPLE_RECORDS_PER_TASK = 3, SAMPLE_PAYLOAD_MAX_BYTES = 32 << 10 };
 
-/* Payload, then records; deduplicated as the store finds it. False when the store refuses. */
+/* Writes payload, then records; the store deduplicates. False if the store refuses. */
 bool sample_write_task(gbx_store *store, uint64_t task);
 
 /*
- * Every byte of the RUN record and of the records of tasks that follow it, and the payload of each
- * in the file beside the journal. Stops at the first record of another type, and returns how many
- * there were, RUN included. `out_duplicates` counts those flagged so.
+ * Checks every byte of the RUN record, of the records of tasks that follow it, and of their payload
+ * in the file beside the journal. Stops at the first record of another type, and returns the number
+ * of records, including RUN. `out_duplicates` counts those flagged as duplicates.
  */
 size_t sample_check(const char *directory, const parsed_journal *journal, size_t *out_duplicates);
 

@@ -7,6 +7,7 @@
 
 #include "analysis/audit/internal.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum {
     NEAR_BYTES = 65536,  /* an output further away is no reason for suspicion */
@@ -89,28 +90,27 @@ static gbx_audit_suspect suspect_task(const gbx_audit_state *state, const gbx_au
 
 /* Keeps the likeliest first; equal ones stay in order. */
 static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *suspect) {
-    uint64_t kept =
-        finding->suspect_count < GBX_AUDIT_SUSPECTS ? finding->suspect_count : GBX_AUDIT_SUSPECTS;
+    uint64_t kept = gbx_min_u64(finding->suspect_count, GBX_AUDIT_SUSPECTS);
     uint64_t at = kept;
     while (at > 0 && is_likelier(suspect, &finding->suspects[at - 1]))
         --at;
     ++finding->suspect_count;
     if (at == GBX_AUDIT_SUSPECTS)
         return;
-    uint64_t moved = (kept == GBX_AUDIT_SUSPECTS ? kept - 1 : kept) - at;
+    uint64_t moved = gbx_min_u64(kept, GBX_AUDIT_SUSPECTS - 1) - at;
     memmove(&finding->suspects[at + 1], &finding->suspects[at], moved * sizeof *suspect);
     finding->suspects[at] = *suspect;
 }
 
-gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
-                                   const gbx_access *reader, const gbx_difference *difference) {
+gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
+                                   const gbx_difference *difference) {
     const gbx_access *owner = &state->accesses[difference->owner];
     gbx_audit_finding finding = {.kind = GBX_AUDIT_UNDECLARED_WRITE,
                                  .is_compared = !difference->is_by_hash,
                                  .is_seen = !owner->is_write};
     if (is_full(state))
         return NULL;
-    GBX_TRY(gbx_memory_compare_element(state, map, reader, difference, &finding));
+    GBX_TRY(gbx_memory_compare_element(state, reader, difference, &finding));
     /* Widens the bytes that differ to complete elements. */
     uint32_t bits = gbx_dtype_bits(finding.dtype);
     uint64_t bytes = bits < 8 ? 1 : bits / 8;
@@ -118,7 +118,7 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map 
     uint64_t end = difference->end + (bytes - (difference->end - reader->buffer) % bytes) % bytes;
     finding.address = begin;
     finding.bytes = end - begin;
-    finding.first = make_side(state, &state->accesses[difference->owner], begin, end);
+    finding.first = make_side(state, owner, begin, end);
     finding.second = make_side(state, reader, begin, end);
     finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
     if (finding.has_suspects) {
@@ -166,22 +166,22 @@ static bool is_reported_otherwise(const gbx_audit_state *state, const gbx_race *
 
 /* Finds the bytes that both access, and the first element of `second` that differs from `first`. */
 static gbx_status describe_pair(gbx_audit_state *state, const gbx_access *first,
-                                const gbx_access *second, gbx_memory_map *map,
-                                gbx_memory_comparison *comparison, gbx_audit_finding *finding) {
+                                const gbx_access *second, gbx_audit_finding *finding) {
+    const gbx_memory_comparison *comparison = &state->comparison;
     uint64_t begin = first->begin > second->begin ? first->begin : second->begin;
     uint64_t end = first->end < second->end ? first->end : second->end;
     bool is_made;
-    GBX_TRY(gbx_access_map_pair(state, first, second, map, &is_made));
+    GBX_TRY(gbx_access_map_pair(state, first, second, &is_made));
     if (is_made) {
-        GBX_TRY(gbx_memory_compare(state, map, second, comparison));
+        GBX_TRY(gbx_memory_compare(state, second));
         if (comparison->known_bytes > 0) {
             begin = comparison->begin;
             end = comparison->end;
         }
         finding->is_compared = comparison->unknown_bytes == 0 && !finding->is_read_first;
         if (comparison->count > 0 && !finding->is_read_first)
-            GBX_TRY(gbx_memory_compare_element(state, map, second, &comparison->differences[0],
-                                               finding));
+            GBX_TRY(
+                gbx_memory_compare_element(state, second, &comparison->differences[0], finding));
     }
     finding->address = begin;
     finding->bytes = end - begin;
@@ -199,8 +199,7 @@ static bool has_no_path(const gbx_audit_state *state, const gbx_race *race) {
     return !gbx_task_graph_is_before(state->graph, first, second);
 }
 
-static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_memory_map *map,
-                              gbx_memory_comparison *comparison) {
+static gbx_status report_race(gbx_audit_state *state, const gbx_race *race) {
     const gbx_access *first = &state->accesses[race->first];
     const gbx_access *second = &state->accesses[race->second];
     bool is_read_first = !first->is_write;
@@ -215,7 +214,7 @@ static gbx_status report_race(gbx_audit_state *state, const gbx_race *race, gbx_
     finding.is_read_late =
         is_read_first && state->tasks[second->task].end_ns <= state->tasks[first->task].begin_ns;
     GBX_TRY(describe_pair(state, is_read_first ? second : first, is_read_first ? first : second,
-                          map, comparison, &finding));
+                          &finding));
     return add_finding(state, &finding);
 }
 
@@ -257,20 +256,14 @@ static int compare_findings(const void *a, const void *b, void *context) {
 }
 
 static gbx_status run(gbx_audit_state *state) {
+    GBX_TRY(gbx_memory_comparison_create(&state->comparison));
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_MOVE, &state->map));
     GBX_TRY(gbx_audit_gather(state));
     GBX_TRY(gbx_audit_find_races(state));
     GBX_TRY(gbx_audit_replay(state));
-    gbx_memory_comparison comparison = {0};
-    gbx_memory_map *map = NULL;
-    gbx_status status = gbx_memory_comparison_create(&comparison);
-    if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &map);
-    for (uint64_t i = 0; !status && i < state->race_count; ++i)
+    for (uint64_t i = 0; i < state->race_count; ++i)
         if (!is_reported_otherwise(state, &state->races[i]))
-            status = report_race(state, &state->races[i], map, &comparison);
-    gbx_memory_map_destroy(map);
-    gbx_memory_comparison_free(&comparison);
-    GBX_TRY(status);
+            GBX_TRY(report_race(state, &state->races[i]));
     if (state->audit->finding_count > 1)
         qsort_r(state->audit->findings, state->audit->finding_count, sizeof *state->audit->findings,
                 compare_findings, (void *)state->graph);
@@ -289,7 +282,9 @@ gbx_status gbx_audit_run(gbx_entries *entries, const gbx_task_graph *graph,
     free(state.tasks);
     free(state.accesses);
     free(state.races);
-    free(state.races_by_second);
+    free(state.links);
+    gbx_memory_map_destroy(state.map);
+    gbx_memory_comparison_free(&state.comparison);
     if (status)
         gbx_audit_free(out_audit);
     return status;

@@ -12,8 +12,7 @@
 #include "tensor/view.h"
 #include "text/names.h"
 
-/* A view with more pieces, or one that ends further from the start of its buffer, is not followed.
- */
+/* A view with more pieces, or that ends further from the start of its buffer, is not followed. */
 #define RUNS_MAX (UINT64_C(1) << 20)
 #define REACH_MAX (INT64_C(1) << 56)
 
@@ -56,15 +55,6 @@ static bool is_empty(const gbx_tensor *view) {
     return false;
 }
 
-/* The view is valid; UINT64_MAX if the count overflows. */
-static uint64_t count_runs(const gbx_tensor *view) {
-    gbx_tensor folded = *view;
-    if (is_empty(view))
-        return 0;
-    fold(&folded);
-    return count_outer(&folded);
-}
-
 static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     *out_runs = (gbx_byte_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
     if (is_empty(view))
@@ -72,6 +62,13 @@ static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     out_runs->run_bits = (uint64_t)fold(&out_runs->view) * out_runs->bits;
     out_runs->left = count_outer(&out_runs->view);
     out_runs->position = view->start_offset * (int64_t)out_runs->bits;
+}
+
+/* The view is valid; UINT64_MAX if the count overflows. */
+static uint64_t count_runs(const gbx_tensor *view) {
+    gbx_byte_runs runs;
+    begin_runs(view, &runs);
+    return runs.left;
 }
 
 /* The next index, row-major. */
@@ -136,7 +133,7 @@ gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map, gbx
 }
 
 gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
-                               const gbx_access *second, gbx_memory_map *map, bool *out_is_made) {
+                               const gbx_access *second, bool *out_is_made) {
     gbx_byte_runs runs, others;
     gbx_byte_run run;
     *out_is_made = false;
@@ -147,11 +144,11 @@ gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
     state->pair_pieces += runs.left + others.left;
     if (state->pair_pieces > PAIR_PIECES_MAX)
         return NULL;
-    gbx_memory_map_clear(map);
+    gbx_memory_map_clear(state->map);
     while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range range = {run.begin, run.end, (uint64_t)(first - state->accesses),
                                   run.offset};
-        GBX_TRY(gbx_memory_map_set(map, &range));
+        GBX_TRY(gbx_memory_map_set(state->map, &range));
     }
     *out_is_made = true;
     return NULL;

@@ -46,9 +46,9 @@ typedef struct pieces {
     uint64_t at; /* in the run */
 } pieces;
 
-static gbx_status begin_pieces(gbx_audit_state *state, const gbx_memory_map *map,
-                               const gbx_access *access, pieces *out_pieces) {
-    *out_pieces = (pieces){.map = map};
+static gbx_status begin_pieces(gbx_audit_state *state, const gbx_access *access,
+                               pieces *out_pieces) {
+    *out_pieces = (pieces){.map = state->map};
     return gbx_access_runs(state, access, &out_pieces->runs);
 }
 
@@ -77,16 +77,16 @@ static bool next_piece(pieces *p, piece *out_piece) {
 
 /* --- differences --- */
 
-gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
-                                         const gbx_memory_comparison *comparison, uint64_t owner) {
+gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state, uint64_t owner) {
+    const gbx_memory_comparison *comparison = &state->comparison;
     uint64_t at = state->accesses[owner].difference;
     bool is_there = at < comparison->count && comparison->differences[at].owner == owner;
     return is_there ? &comparison->differences[at] : NULL;
 }
 
-static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *c,
-                                 const gbx_difference *difference) {
-    gbx_difference *known = gbx_memory_difference_of(state, c, difference->owner);
+static gbx_status add_difference(gbx_audit_state *state, const gbx_difference *difference) {
+    gbx_memory_comparison *c = &state->comparison;
+    gbx_difference *known = gbx_memory_difference_of(state, difference->owner);
     if (known) {
         if (difference->begin < known->begin)
             known->begin = difference->begin; /* a negative stride; the first element stays */
@@ -103,9 +103,9 @@ static gbx_status add_difference(gbx_audit_state *state, gbx_memory_comparison *
 
 /* Returns `bytes`, at most GBX_WINDOW_BYTES, from `offset` of the file on; reads ahead up to the
  * end of the payload. */
-static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int which,
-                        uint64_t offset, uint64_t bytes, uint64_t payload_end,
-                        const unsigned char **out_bytes) {
+static gbx_status fetch(gbx_audit_state *state, int which, uint64_t offset, uint64_t bytes,
+                        uint64_t payload_end, const unsigned char **out_bytes) {
+    gbx_memory_comparison *c = &state->comparison;
     if (offset < c->starts[which] || offset + bytes > c->ends[which]) {
         uint64_t taken = gbx_min_u64(GBX_WINDOW_BYTES, payload_end - offset);
         c->starts[which] = c->ends[which] = 0;
@@ -120,13 +120,13 @@ static gbx_status fetch(gbx_audit_state *state, gbx_memory_comparison *c, int wh
 
 /* Compares `count` bytes of a piece from `done` on. */
 static gbx_status compare_window(gbx_audit_state *state, const gbx_access *access, const piece *p,
-                                 uint64_t done, uint64_t count, gbx_memory_comparison *c) {
+                                 uint64_t done, uint64_t count) {
     const gbx_access *owner = &state->accesses[p->owner];
     const unsigned char *own = NULL;
     const unsigned char *owners = NULL;
-    GBX_TRY(fetch(state, c, OWN, access->offset + p->offset + done, count,
+    GBX_TRY(fetch(state, OWN, access->offset + p->offset + done, count,
                   access->offset + access->stored, &own));
-    GBX_TRY(fetch(state, c, OWNERS, owner->offset + p->owner_offset + done, count,
+    GBX_TRY(fetch(state, OWNERS, owner->offset + p->owner_offset + done, count,
                   owner->offset + owner->stored, &owners));
     if (!memcmp(own, owners, count))
         return NULL;
@@ -141,7 +141,7 @@ static gbx_status compare_window(gbx_audit_state *state, const gbx_access *acces
                                  .end = p->begin + done + end,
                                  .address = p->begin + done + first,
                                  .offset = p->offset + done + first};
-    return add_difference(state, c, &difference);
+    return add_difference(state, &difference);
 }
 
 static uint64_t left_of(const gbx_access *access, uint64_t offset) {
@@ -151,8 +151,8 @@ static uint64_t left_of(const gbx_access *access, uint64_t offset) {
 /* --- damage: bytes that changed on disk prove nothing --- */
 
 /* Checks the hash of an access, once: in all, no more is read than the payload. */
-static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_comparison *comparison,
-                          bool *out_is_damaged) {
+static gbx_status look_at(gbx_audit_state *state, uint64_t index, bool *out_is_damaged) {
+    gbx_memory_comparison *comparison = &state->comparison;
     gbx_access *access = &state->accesses[index];
     if (access->is_proven || !access->has_bytes || !access->has_hash)
         return NULL;
@@ -178,11 +178,11 @@ static gbx_status look_at(gbx_audit_state *state, uint64_t index, gbx_memory_com
 /* --- comparing --- */
 
 /* Without reading payload: how much is known, and whether it is one payload. */
-static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
-                         const gbx_access *access, gbx_memory_comparison *c) {
+static gbx_status survey(gbx_audit_state *state, const gbx_access *access) {
+    gbx_memory_comparison *c = &state->comparison;
     pieces p;
     piece at;
-    GBX_TRY(begin_pieces(state, map, access, &p));
+    GBX_TRY(begin_pieces(state, access, &p));
     while (next_piece(&p, &at)) {
         if (c->known_bytes == 0)
             c->owner = at.owner;
@@ -198,7 +198,8 @@ static gbx_status survey(gbx_audit_state *state, const gbx_memory_map *map,
 }
 
 static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *access,
-                                 gbx_memory_comparison *c, bool *out_is_decided) {
+                                 bool *out_is_decided) {
+    const gbx_memory_comparison *c = &state->comparison;
     const gbx_access *owner = &state->accesses[c->owner];
     *out_is_decided = true;
     if (access->hash_low == owner->hash_low && access->hash_high == owner->hash_high)
@@ -209,26 +210,26 @@ static gbx_status compare_hashes(gbx_audit_state *state, const gbx_access *acces
     }
     gbx_difference difference = {
         .owner = c->owner, .begin = c->begin, .end = c->end, .is_by_hash = true};
-    return add_difference(state, c, &difference);
+    return add_difference(state, &difference);
 }
 
-static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map,
-                               const gbx_access *access, gbx_memory_comparison *comparison) {
+static gbx_status compare_once(gbx_audit_state *state, const gbx_access *access) {
+    gbx_memory_comparison *comparison = &state->comparison;
     comparison->count = 0;
     comparison->known_bytes = comparison->unknown_bytes = 0;
     comparison->begin = UINT64_MAX;
     comparison->end = 0;
     comparison->is_same = true;
     comparison->owner = UINT64_MAX;
-    GBX_TRY(survey(state, map, access, comparison));
+    GBX_TRY(survey(state, access));
     bool is_decided = comparison->known_bytes == 0;
     if (comparison->is_same && access->has_hash && state->accesses[comparison->owner].has_hash)
-        GBX_TRY(compare_hashes(state, access, comparison, &is_decided));
+        GBX_TRY(compare_hashes(state, access, &is_decided));
     if (is_decided)
         return NULL;
     pieces p;
     piece at;
-    GBX_TRY(begin_pieces(state, map, access, &p));
+    GBX_TRY(begin_pieces(state, access, &p));
     while (next_piece(&p, &at)) {
         uint64_t length = at.end - at.begin;
         uint64_t count = gbx_min_u64(left_of(access, at.offset),
@@ -237,24 +238,24 @@ static gbx_status compare_once(gbx_audit_state *state, const gbx_memory_map *map
         comparison->unknown_bytes += length - count;
         for (uint64_t done = 0; done < count; done += GBX_WINDOW_BYTES)
             GBX_TRY(compare_window(state, access, &at, done,
-                                   gbx_min_u64(count - done, GBX_WINDOW_BYTES), comparison));
+                                   gbx_min_u64(count - done, GBX_WINDOW_BYTES)));
     }
     return NULL;
 }
 
-gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
-                              const gbx_access *access, gbx_memory_comparison *comparison) {
+gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_access *access) {
+    const gbx_memory_comparison *comparison = &state->comparison;
     bool is_damaged;
     do {
-        GBX_TRY(compare_once(state, map, access, comparison));
+        GBX_TRY(compare_once(state, access));
         /* Payload that differs, and whose hash does not match, is treated as missing. */
         is_damaged = false;
         for (size_t i = 0; i < comparison->count; ++i) {
             if (comparison->differences[i].is_by_hash)
                 continue;
             uint64_t index = (uint64_t)(access - state->accesses);
-            GBX_TRY(look_at(state, index, comparison, &is_damaged));
-            GBX_TRY(look_at(state, comparison->differences[i].owner, comparison, &is_damaged));
+            GBX_TRY(look_at(state, index, &is_damaged));
+            GBX_TRY(look_at(state, comparison->differences[i].owner, &is_damaged));
         }
     } while (is_damaged);
     return NULL;
@@ -263,11 +264,11 @@ gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
 /* --- one element --- */
 
 /* Overwrites the `bytes` of `element`, at `address`, where the map knows them. */
-static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *map, uint64_t address,
-                                uint64_t bytes, unsigned char *element) {
+static gbx_status read_expected(gbx_audit_state *state, uint64_t address, uint64_t bytes,
+                                unsigned char *element) {
     for (uint64_t at = address; at < address + bytes;) {
         gbx_memory_range range;
-        if (!gbx_memory_map_find(map, at, &range) || range.begin >= address + bytes)
+        if (!gbx_memory_map_find(state->map, at, &range) || range.begin >= address + bytes)
             return NULL;
         uint64_t begin = range.begin > at ? range.begin : at;
         uint64_t offset = range.offset + (begin - range.begin);
@@ -282,8 +283,8 @@ static gbx_status read_expected(gbx_audit_state *state, const gbx_memory_map *ma
     return NULL;
 }
 
-gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_map *map,
-                                      const gbx_access *access, const gbx_difference *difference,
+gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *access,
+                                      const gbx_difference *difference,
                                       gbx_audit_finding *finding) {
     gbx_entry entry;
     GBX_TRY(gbx_entries_at(state->entries, access->entry, &entry));
@@ -297,8 +298,8 @@ gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_memory_m
     GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
                                     access->offset + number * bytes, found, (size_t)bytes));
     memcpy(expected, found, sizeof found);
-    GBX_TRY(read_expected(state, map, difference->address - difference->offset % bytes, bytes,
-                          expected));
+    GBX_TRY(
+        read_expected(state, difference->address - difference->offset % bytes, bytes, expected));
     memcpy(&finding->found, found, sizeof found);
     memcpy(&finding->expected, expected, sizeof expected);
     finding->element = number;

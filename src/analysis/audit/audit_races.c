@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 
 /* Tasks that run at a time: more than enough, a chip has 72 cores. */
@@ -16,8 +17,7 @@ enum { RUNNING_MAX = 4096 };
 
 typedef struct sweep {
     gbx_audit_state *state;
-    gbx_memory_map *map; /* of one access */
-    uint64_t *order;     /* tasks by the time of their dispatch */
+    uint64_t *order; /* tasks by the time of their dispatch */
     uint64_t *running;
     uint64_t running_count;
 } sweep;
@@ -50,13 +50,14 @@ static gbx_status check_views(sweep *s, const gbx_access *a, const gbx_access *b
     GBX_TRY(gbx_access_view(s->state, b, &b_view));
     *out_do_overlap = gbx_tensor_overlaps(&a_view, &b_view);
     if (*out_do_overlap)
-        GBX_TRY(gbx_access_map_pair(s->state, a, b, s->map, &is_made));
+        GBX_TRY(gbx_access_map_pair(s->state, a, b, &is_made));
     if (!is_made)
         return NULL;
     GBX_TRY(gbx_access_runs(s->state, b, &runs));
     *out_do_overlap = false;
     while (!*out_do_overlap && gbx_byte_runs_next(&runs, &run))
-        *out_do_overlap = gbx_memory_map_find(s->map, run.begin, &found) && found.begin < run.end;
+        *out_do_overlap =
+            gbx_memory_map_find(s->state->map, run.begin, &found) && found.begin < run.end;
     return NULL;
 }
 
@@ -106,23 +107,15 @@ static int compare_begins(const void *a, const void *b, void *context) {
     return left < right ? -1 : left > right;
 }
 
-static int compare_races(const void *a, const void *b) {
-    const gbx_race *left = a;
-    const gbx_race *right = b;
-    if (left->first != right->first)
-        return left->first < right->first ? -1 : 1;
-    return left->second < right->second ? -1 : left->second > right->second;
-}
-
 /* Merges what was found of the same pair. */
 static void unite_races(gbx_audit_state *state) {
     uint64_t kept = 0;
     if (state->race_count == 0)
         return;
-    qsort(state->races, state->race_count, sizeof *state->races, compare_races);
+    qsort(state->races, state->race_count, sizeof *state->races, gbx_compare_pairs);
     for (uint64_t i = 1; i < state->race_count; ++i) {
         gbx_race *last = &state->races[kept];
-        if (compare_races(last, &state->races[i]) != 0) {
+        if (gbx_compare_pairs(last, &state->races[i]) != 0) {
             state->races[++kept] = state->races[i];
             continue;
         }
@@ -132,25 +125,19 @@ static void unite_races(gbx_audit_state *state) {
     state->race_count = kept + 1;
 }
 
-static int compare_seconds(const void *a, const void *b, void *context) {
-    const gbx_race *races = context;
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    if (races[left].second != races[right].second)
-        return races[left].second < races[right].second ? -1 : 1;
-    return left < right ? -1 : left > right;
-}
-
-static gbx_status sort_by_second(gbx_audit_state *state) {
+/* Lists the races of each access. */
+static gbx_status link_races(gbx_audit_state *state) {
     uint64_t count = state->race_count;
-    state->races_by_second = malloc((count + 1) * sizeof *state->races_by_second);
-    if (!state->races_by_second)
+    state->links = malloc((2 * count + 1) * sizeof *state->links);
+    if (!state->links)
         return gbx_fail_memory("sorting %" PRIu64 " pairs of tasks", count);
-    for (uint64_t i = 0; i < count; ++i)
-        state->races_by_second[i] = i;
-    if (count > 1)
-        qsort_r(state->races_by_second, count, sizeof *state->races_by_second, compare_seconds,
-                state->races);
+    for (uint64_t i = 0; i < count; ++i) {
+        state->links[2 * i] = (gbx_race_link){state->races[i].first, i};
+        state->links[2 * i + 1] = (gbx_race_link){state->races[i].second, i};
+    }
+    qsort(state->links, 2 * count, sizeof *state->links, gbx_compare_pairs);
+    for (uint64_t i = 2 * count; i-- > 0;)
+        state->accesses[state->links[i].access].first_link = i;
     return NULL;
 }
 
@@ -172,17 +159,16 @@ static gbx_status sweep_tasks(sweep *s) {
  * replaces it.
  */
 
-#define NOBODY UINT64_MAX
+#define NO_INDEX UINT64_MAX
 #define NODES_MAX (UINT64_C(1) << 26) /* 1 GiB */
 
 /* Readers of a range, the last one first; ranges that were cut apart share the tail. */
 typedef struct reader_node {
     uint64_t access;
-    uint64_t next; /* NOBODY for none */
+    uint64_t next; /* NO_INDEX for none */
 } reader_node;
 
-/* In the map, the owner of a range is its last writer or NOBODY, the offset its first reader_node.
- */
+/* In the map, a range has its last writer or NO_INDEX as owner, its first reader_node as offset. */
 typedef struct ordering {
     gbx_audit_state *state;
     gbx_memory_map *map;
@@ -190,7 +176,7 @@ typedef struct ordering {
     uint64_t count;
     uint64_t capacity;
     uint64_t first_race; /* of the current task */
-    uint64_t last_node;  /* of the current access; NOBODY before the first */
+    uint64_t last_node;  /* of the current access; NO_INDEX before the first */
 } ordering;
 
 /* Whether the pair is among the last few that were found. */
@@ -216,7 +202,7 @@ static gbx_status check_order(ordering *o, uint64_t earlier, uint64_t later) {
 
 /* Neighbouring ranges of a view mostly have the same readers, and then share a node. */
 static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t *out_node) {
-    if (o->last_node != NOBODY && o->nodes[o->last_node].next == next) {
+    if (o->last_node != NO_INDEX && o->nodes[o->last_node].next == next) {
         *out_node = o->last_node;
         return NULL;
     }
@@ -238,7 +224,7 @@ static gbx_status add_node(ordering *o, uint64_t access, uint64_t next, uint64_t
 static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) {
     const gbx_audit_state *state = o->state;
     uint64_t task = state->tasks[state->accesses[access].task].number;
-    while (node != NOBODY) {
+    while (node != NO_INDEX) {
         uint64_t other = state->tasks[state->accesses[o->nodes[node].access].task].number;
         if (other != task && !gbx_task_graph_is_before(state->graph, other, task))
             break;
@@ -250,7 +236,7 @@ static uint64_t skip_earlier(const ordering *o, uint64_t node, uint64_t access) 
 /* The first part of [at, end) with one writer and the same readers. */
 static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end) {
     gbx_memory_range found;
-    gbx_memory_range range = {at, end, NOBODY, NOBODY};
+    gbx_memory_range range = {at, end, NO_INDEX, NO_INDEX};
     if (!gbx_memory_map_find(o->map, at, &found) || found.begin >= end)
         return range;
     if (found.begin > at) {
@@ -266,7 +252,7 @@ static gbx_memory_range known_range(const ordering *o, uint64_t at, uint64_t end
 static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
-        if (range.owner != NOBODY)
+        if (range.owner != NO_INDEX)
             GBX_TRY(check_order(o, range.owner, access));
         GBX_TRY(add_node(o, access, skip_earlier(o, range.offset, access), &range.offset));
         GBX_TRY(gbx_memory_map_set(o->map, &range));
@@ -280,13 +266,13 @@ static gbx_status read_run(ordering *o, uint64_t access, const gbx_byte_run *run
 static gbx_status write_run(ordering *o, uint64_t access, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range range = known_range(o, at, run->end);
-        if (range.owner != NOBODY)
+        if (range.owner != NO_INDEX)
             GBX_TRY(check_order(o, range.owner, access));
-        for (uint64_t node = range.offset; node != NOBODY; node = o->nodes[node].next)
+        for (uint64_t node = range.offset; node != NO_INDEX; node = o->nodes[node].next)
             GBX_TRY(check_order(o, o->nodes[node].access, access));
         at = range.end;
     }
-    gbx_memory_range whole = {run->begin, run->end, access, NOBODY};
+    gbx_memory_range whole = {run->begin, run->end, access, NO_INDEX};
     return gbx_memory_map_set(o->map, &whole);
 }
 
@@ -300,7 +286,7 @@ static gbx_status take_task(ordering *o, const gbx_audit_task *task) {
         if (!access->is_followed)
             continue;
         GBX_TRY(gbx_access_runs(o->state, access, &runs));
-        o->last_node = NOBODY;
+        o->last_node = NO_INDEX;
         while (gbx_byte_runs_next(&runs, &run))
             GBX_TRY(access->is_write ? write_run(o, i, &run) : read_run(o, i, &run));
     }
@@ -327,16 +313,13 @@ gbx_status gbx_audit_find_races(gbx_audit_state *state) {
     if (!s.order || !s.running)
         status = gbx_fail_memory("sorting %" PRIu64 " tasks", state->task_count);
     if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &s.map);
-    if (!status)
         status = sweep_tasks(&s);
     if (!status && state->audit->counts.has_edges)
         status = find_unordered(state);
     if (!status) {
         unite_races(state);
-        status = sort_by_second(state);
+        status = link_races(state);
     }
-    gbx_memory_map_destroy(s.map);
     free(s.order);
     free(s.running);
     return status;

@@ -9,54 +9,24 @@
 #include "analysis/audit/internal.h"
 #include "base/memory.h"
 
-typedef struct replay {
-    gbx_audit_state *state;
-    gbx_memory_map *map; /* owners are accesses, offsets are in their payload */
-    gbx_memory_comparison comparison;
-} replay;
-
 enum { PROGRESS_STEP = 256 };
 
 /* --- explaining a difference --- */
 
-/* The first or the second access of the n-th race, sorted by it. */
-static uint64_t race_key(const gbx_audit_state *state, bool is_by_second, uint64_t n) {
-    return is_by_second ? state->races[state->races_by_second[n]].second : state->races[n].first;
-}
-
-/* The first race of an access in that order. */
-static uint64_t find_race(const gbx_audit_state *state, bool is_by_second, uint64_t access) {
-    uint64_t low = 0;
-    uint64_t high = state->race_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (race_key(state, is_by_second, middle) < access)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has_writer_in(const gbx_audit_state *state, bool is_by_second, uint64_t access,
-                          const gbx_difference *difference) {
-    uint64_t i = find_race(state, is_by_second, access);
-    for (; i < state->race_count && race_key(state, is_by_second, i) == access; ++i) {
-        const gbx_race *race = &state->races[is_by_second ? state->races_by_second[i] : i];
-        const gbx_access *other = &state->accesses[is_by_second ? race->first : race->second];
+/* Whether a writer of these bytes ran while the access was read. */
+static bool has_writer(const gbx_audit_state *state, uint64_t access,
+                       const gbx_difference *difference) {
+    if (!state->accesses[access].has_race || state->are_races_cut)
+        return state->accesses[access].has_race;
+    uint64_t i = state->accesses[access].first_link;
+    for (; i < 2 * state->race_count && state->links[i].access == access; ++i) {
+        const gbx_race *race = &state->races[state->links[i].race];
+        const gbx_access *other =
+            &state->accesses[race->first == access ? race->second : race->first];
         if (race->is_concurrent && other->begin < difference->end && difference->begin < other->end)
             return true;
     }
     return false;
-}
-
-/* Whether a writer of these bytes ran while the access was read. */
-static bool has_writer(const gbx_audit_state *state, uint64_t access,
-                       const gbx_difference *difference) {
-    if (!state->accesses[access].has_race)
-        return false;
-    return state->are_races_cut || has_writer_in(state, false, access, difference) ||
-           has_writer_in(state, true, access, difference);
 }
 
 /* Whether a task ran since whose outputs are not all in the dump, or may not be. */
@@ -76,23 +46,24 @@ static bool may_be_missing(const gbx_audit_state *state, const gbx_access *reade
 /* --- updating the map --- */
 
 /* Whether the access replaces what was known of a range: it differs, or only it has bytes. */
-static bool takes_over(const replay *r, const gbx_memory_range *known, uint64_t index) {
-    const gbx_access *access = &r->state->accesses[index];
-    const gbx_access *owner = &r->state->accesses[known->owner];
-    return gbx_memory_difference_of(r->state, &r->comparison, known->owner) ||
+static bool takes_over(const gbx_audit_state *state, const gbx_memory_range *known,
+                       uint64_t index) {
+    const gbx_access *access = &state->accesses[index];
+    const gbx_access *owner = &state->accesses[known->owner];
+    return gbx_memory_difference_of(state, known->owner) ||
            (access->has_bytes && !owner->has_bytes);
 }
 
-static gbx_status take_over_run(replay *r, uint64_t index, const gbx_byte_run *run) {
+static gbx_status take_over_run(gbx_audit_state *state, uint64_t index, const gbx_byte_run *run) {
     for (uint64_t at = run->begin; at < run->end;) {
         gbx_memory_range known;
         gbx_memory_range seen = {at, run->end, index, run->offset + (at - run->begin)};
-        bool is_found = gbx_memory_map_find(r->map, at, &known) && known.begin < run->end;
+        bool is_found = gbx_memory_map_find(state->map, at, &known) && known.begin < run->end;
         bool is_gap = !is_found || known.begin > at;
         if (is_found)
             seen.end = is_gap ? known.begin : known.end < run->end ? known.end : run->end;
-        if (is_gap || (known.owner != index && takes_over(r, &known, index)))
-            GBX_TRY(gbx_memory_map_set(r->map, &seen));
+        if (is_gap || (known.owner != index && takes_over(state, &known, index)))
+            GBX_TRY(gbx_memory_map_set(state->map, &seen));
         at = seen.end;
     }
     return NULL;
@@ -100,25 +71,24 @@ static gbx_status take_over_run(replay *r, uint64_t index, const gbx_byte_run *r
 
 /* --- events --- */
 
-static gbx_status replay_read(replay *r, uint64_t index) {
-    gbx_audit_state *state = r->state;
+static gbx_status replay_read(gbx_audit_state *state, uint64_t index) {
     gbx_access *access = &state->accesses[index];
-    gbx_memory_comparison *comparison = &r->comparison;
+    const gbx_memory_comparison *comparison = &state->comparison;
     bool is_raced = false, is_missing = false;
-    GBX_TRY(gbx_access_fit(r->state, r->map, access));
+    GBX_TRY(gbx_access_fit(state, state->map, access));
     if (!access->is_followed) {
         ++state->audit->counts.not_compared[GBX_GAP_PIECES];
         return NULL;
     }
-    GBX_TRY(gbx_memory_compare(state, r->map, access, comparison));
-    for (size_t i = 0; i < r->comparison.count; ++i) {
-        const gbx_difference *difference = &r->comparison.differences[i];
+    GBX_TRY(gbx_memory_compare(state, access));
+    for (size_t i = 0; i < comparison->count; ++i) {
+        const gbx_difference *difference = &comparison->differences[i];
         if (has_writer(state, index, difference))
             is_raced = true;
         else if (may_be_missing(state, access, &state->accesses[difference->owner]))
             is_missing = true;
         else
-            GBX_TRY(gbx_audit_report_change(state, r->map, access, difference));
+            GBX_TRY(gbx_audit_report_change(state, access, difference));
     }
     if (is_raced)
         ++state->audit->counts.raced;
@@ -137,27 +107,27 @@ static gbx_status replay_read(replay *r, uint64_t index) {
         return NULL;
     gbx_byte_runs runs;
     gbx_byte_run run;
-    GBX_TRY(gbx_access_runs(r->state, &r->state->accesses[index], &runs));
+    GBX_TRY(gbx_access_runs(state, access, &runs));
     while (gbx_byte_runs_next(&runs, &run))
-        GBX_TRY(take_over_run(r, index, &run));
+        GBX_TRY(take_over_run(state, index, &run));
     return NULL;
 }
 
 /* An output with too many pieces owns all of the memory that it may have written. */
-static gbx_status replay_write(replay *r, uint64_t index) {
-    gbx_access *access = &r->state->accesses[index];
+static gbx_status replay_write(gbx_audit_state *state, uint64_t index) {
+    gbx_access *access = &state->accesses[index];
     gbx_byte_runs runs;
     gbx_byte_run run;
-    GBX_TRY(gbx_access_fit(r->state, r->map, access));
+    GBX_TRY(gbx_access_fit(state, state->map, access));
     if (!access->is_followed) {
         access->has_bytes = access->has_hash = false;
         gbx_memory_range hull = {access->begin, access->end, index, 0};
-        return gbx_memory_map_set(r->map, &hull);
+        return gbx_memory_map_set(state->map, &hull);
     }
-    GBX_TRY(gbx_access_runs(r->state, access, &runs));
+    GBX_TRY(gbx_access_runs(state, access, &runs));
     while (gbx_byte_runs_next(&runs, &run)) {
         gbx_memory_range written = {run.begin, run.end, index, run.offset};
-        GBX_TRY(gbx_memory_map_set(r->map, &written));
+        GBX_TRY(gbx_memory_map_set(state->map, &written));
     }
     return NULL;
 }
@@ -185,16 +155,16 @@ static int compare_events(const void *a, const void *b, void *context) {
     return left < right ? -1 : left > right;
 }
 
-static gbx_status replay_all(replay *r, uint64_t *order) {
-    gbx_audit_state *state = r->state;
+static gbx_status replay_all(gbx_audit_state *state, uint64_t *order) {
+    gbx_memory_map_clear(state->map);
     for (uint64_t i = 0; i < state->access_count; ++i)
         order[i] = i;
     qsort_r(order, state->access_count, sizeof *order, compare_events, state);
     for (uint64_t i = 0; i < state->access_count; ++i) {
         if (state->progress && i % PROGRESS_STEP == 0)
             state->progress(state->context, i, state->access_count);
-        GBX_TRY(state->accesses[order[i]].is_write ? replay_write(r, order[i])
-                                                   : replay_read(r, order[i]));
+        GBX_TRY(state->accesses[order[i]].is_write ? replay_write(state, order[i])
+                                                   : replay_read(state, order[i]));
     }
     for (uint64_t i = 0; i < state->access_count; ++i)
         state->audit->counts.unread += state->accesses[i].is_write && !state->accesses[i].is_read;
@@ -202,19 +172,10 @@ static gbx_status replay_all(replay *r, uint64_t *order) {
 }
 
 gbx_status gbx_audit_replay(gbx_audit_state *state) {
-    replay r = {.state = state};
     uint64_t *order = malloc((state->access_count + 1) * sizeof *order);
-    gbx_status status = NULL;
     if (!order)
-        status = gbx_fail_memory("sorting %" PRIu64 " records", state->access_count);
-    if (!status)
-        status = gbx_memory_comparison_create(&r.comparison);
-    if (!status)
-        status = gbx_memory_map_create(GBX_OFFSETS_MOVE, &r.map);
-    if (!status)
-        status = replay_all(&r, order);
-    gbx_memory_map_destroy(r.map);
-    gbx_memory_comparison_free(&r.comparison);
+        return gbx_fail_memory("sorting %" PRIu64 " records", state->access_count);
+    gbx_status status = replay_all(state, order);
     free(order);
     return status;
 }

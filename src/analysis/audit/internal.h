@@ -64,13 +64,14 @@ typedef struct gbx_access {
     uint64_t time_ns;
     uint64_t seen_ns;    /* when all of it was last seen unchanged */
     uint64_t difference; /* in the current comparison; see gbx_memory_difference_of */
+    uint64_t first_link; /* of its races, if it has any */
     uint8_t arg_index;
     bool is_write;
     bool is_contiguous; /* row-major from begin to end */
     bool has_bytes;     /* payload has its bytes as in memory */
     bool has_hash;      /* of all bytes, as in memory */
     bool is_followed;   /* its view has few enough pieces */
-    bool has_race;      /* one of `races` involves it */
+    bool has_race;      /* a race involves it, kept in `races` or not */
     bool is_read;       /* some of it was compared with what a task read */
     bool is_proven;     /* its bytes were compared with its hash */
 } gbx_access;
@@ -92,6 +93,39 @@ typedef struct gbx_race {
     bool has_no_path;
 } gbx_race;
 
+/* One of the two accesses of a race. */
+typedef struct gbx_race_link {
+    uint64_t access;
+    uint64_t race; /* index in `races` */
+} gbx_race_link;
+
+/* The difference between an access and one owner in the map. */
+typedef struct gbx_difference {
+    uint64_t owner; /* an access */
+    uint64_t begin; /* the bytes that differ lie in [begin, end) */
+    uint64_t end;
+    uint64_t address; /* of the first one, row-major */
+    uint64_t offset;  /* of the first one in the payload of the access */
+    bool is_by_hash;  /* only hashes differ: [begin, end) is all that both share */
+} gbx_difference;
+
+enum { GBX_WINDOW_BYTES = 1 << 18 };
+
+typedef struct gbx_memory_comparison {
+    gbx_difference *differences;
+    size_t count;
+    uint64_t capacity;
+    uint64_t known_bytes;   /* bytes with a known owner */
+    uint64_t unknown_bytes; /* of these, bytes that could not be compared */
+    uint64_t begin;         /* of the range that holds known_bytes */
+    uint64_t end;
+    bool is_same; /* one owner, with the same payload layout byte for byte */
+    uint64_t owner;
+    unsigned char *windows[2]; /* parts of both payloads */
+    uint64_t starts[2];
+    uint64_t ends[2];
+} gbx_memory_comparison;
+
 typedef struct gbx_audit_state {
     gbx_entries *entries;
     const gbx_task_graph *graph;
@@ -101,12 +135,14 @@ typedef struct gbx_audit_state {
     uint64_t access_count;
     gbx_race *races; /* sorted by first, second, once found */
     uint64_t race_count;
-    uint64_t *races_by_second; /* indices in `races`, sorted by second */
+    gbx_race_link *links; /* two for each race, sorted by access */
     uint64_t race_capacity;
     uint64_t finding_capacity;
     uint64_t pair_pieces; /* of all calls of gbx_access_map_pair */
     bool are_races_cut;   /* `races` is not complete; has_race is */
     bool is_any_missing;  /* any task may have written anything */
+    gbx_memory_map *map;  /* owners are accesses, offsets are in their payload */
+    gbx_memory_comparison comparison;
     gbx_audit_progress progress;
     void *context;
     gbx_audit *audit;
@@ -144,11 +180,10 @@ GBX_MUST_USE gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access
 GBX_MUST_USE gbx_status gbx_access_fit(gbx_audit_state *state, const gbx_memory_map *map,
                                        gbx_access *access);
 
-/* Makes a map of only `first`, to compare `second` with. *out_is_made is false if one of them is
- * not followed, or all pairs so far have too many pieces. */
+/* Makes the state's map one of only `first`, to compare `second` with. *out_is_made is false if one
+ * of them is not followed, or all pairs so far have too many pieces. */
 GBX_MUST_USE gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_access *first,
-                                            const gbx_access *second, gbx_memory_map *map,
-                                            bool *out_is_made);
+                                            const gbx_access *second, bool *out_is_made);
 GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access,
                                         gbx_tensor *out_view);
 
@@ -156,61 +191,28 @@ GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access
 
 GBX_MUST_USE gbx_status gbx_audit_find_races(gbx_audit_state *state);
 
-/* --- audit_compare.c: compares an access with a map of memory --- */
-
-/* The difference between an access and one owner in the map. */
-typedef struct gbx_difference {
-    uint64_t owner; /* an access */
-    uint64_t begin; /* the bytes that differ lie in [begin, end) */
-    uint64_t end;
-    uint64_t address; /* of the first one, row-major */
-    uint64_t offset;  /* of the first one in the payload of the access */
-    bool is_by_hash;  /* only hashes differ: [begin, end) is all that both share */
-} gbx_difference;
-
-enum { GBX_WINDOW_BYTES = 1 << 18 };
-
-typedef struct gbx_memory_comparison {
-    gbx_difference *differences;
-    size_t count;
-    uint64_t capacity;
-    uint64_t known_bytes;   /* bytes with a known owner */
-    uint64_t unknown_bytes; /* of these, bytes that could not be compared */
-    uint64_t begin;         /* of the range that holds known_bytes */
-    uint64_t end;
-    bool is_same; /* one owner, with the same payload layout byte for byte */
-    uint64_t owner;
-    unsigned char *windows[2]; /* parts of both payloads */
-    uint64_t starts[2];
-    uint64_t ends[2];
-} gbx_memory_comparison;
+/* --- audit_compare.c: compares an access with the state's map --- */
 
 GBX_MUST_USE gbx_status gbx_memory_comparison_create(gbx_memory_comparison *comparison);
 void gbx_memory_comparison_free(gbx_memory_comparison *comparison);
 
-/* Compares all of `access`, which must be followed, with the map; owners are accesses, offsets are
- * in their payload. Payload whose hash does not match is not compared. */
-GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_memory_map *map,
-                                           const gbx_access *access,
-                                           gbx_memory_comparison *comparison);
+/* Compares all of `access`, which must be followed; the result is state->comparison. Payload whose
+ * hash does not match is not compared. */
+GBX_MUST_USE gbx_status gbx_memory_compare(gbx_audit_state *state, const gbx_access *access);
 
 /* The difference between the last compared access and an owner; NULL if they are equal. */
-gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state,
-                                         const gbx_memory_comparison *comparison, uint64_t owner);
+gbx_difference *gbx_memory_difference_of(const gbx_audit_state *state, uint64_t owner);
 
 /* Sets the dtype of the finding and, if known, the element at a difference: as found in the access,
  * and as expected by the map. */
-GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state,
-                                                   const gbx_memory_map *map,
-                                                   const gbx_access *access,
+GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *access,
                                                    const gbx_difference *difference,
                                                    gbx_audit_finding *finding);
 
 /* --- audit_replay.c, audit.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_replay(gbx_audit_state *state);
-GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_memory_map *map,
-                                                const gbx_access *reader,
+GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
                                                 const gbx_difference *difference);
 
 #endif

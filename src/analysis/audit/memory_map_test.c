@@ -11,11 +11,11 @@
 
 #include "analysis/audit/internal.h"
 
-enum { BYTES = 4096, STEPS = 3000, NOBODY = 0 };
+enum { BYTES = 4096, STEPS = 3000, NO_OWNER = 0 };
 
 /* What is known of each single byte. */
 typedef struct known_byte {
-    uint64_t owner; /* NOBODY for none */
+    uint64_t owner; /* NO_OWNER for none */
     uint64_t offset;
 } known_byte;
 
@@ -36,7 +36,7 @@ static void compare(const gbx_memory_map *map, const known_byte *bytes, bool mov
     while (gbx_memory_map_find(map, at, &range)) {
         assert_true(range.begin >= at && range.begin < range.end && range.end <= BYTES);
         for (; at < range.begin; ++at)
-            assert_int_equal(bytes[at].owner, NOBODY);
+            assert_int_equal(bytes[at].owner, NO_OWNER);
         for (; at < range.end; ++at) {
             assert_int_equal(bytes[at].owner, range.owner);
             assert_int_equal(bytes[at].offset, range.offset + (moves ? at - range.begin : 0));
@@ -44,7 +44,7 @@ static void compare(const gbx_memory_map *map, const known_byte *bytes, bool mov
         ++count;
     }
     for (; at < BYTES; ++at)
-        assert_int_equal(bytes[at].owner, NOBODY);
+        assert_int_equal(bytes[at].owner, NO_OWNER);
     assert_int_equal(count, gbx_memory_map_count(map));
 }
 

@@ -120,8 +120,7 @@ static unsigned entry_key(const gbx_entry *entry) {
     return (unsigned)entry->head->stage << 8 | entry->head->arg_index;
 }
 
-/* The next record, whose entries live until the next call; *out_is_there is false after the last.
- */
+/* The next record; its entries live until the next call. *out_is_there: false after the last. */
 static gbx_status next_record(diff_walk *walk, task_cursor *cursor, gbx_diff_record *out_record,
                               bool *out_is_there) {
     bool has_a = cursor->a < cursor->end_a;
@@ -155,7 +154,7 @@ static void on_read(void *context, uint64_t bytes) {
 }
 
 /* Compares the two entries of a record. */
-static gbx_status compare_record(diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
+static gbx_status compare_record(diff_walk *walk, gbx_diff_record *record) {
     gbx_diff_pair pair = {.a = record->a,
                           .b = record->b,
                           .reader_a = walk->reader_a,
@@ -164,9 +163,7 @@ static gbx_status compare_record(diff_walk *walk, gbx_diff_record *record, bool 
                           .pieces = walk->pieces,
                           .on_read = on_read,
                           .context = walk};
-    GBX_TRY(gbx_diff_pair_compare(&pair, record));
-    *out_is_hashed = pair.is_hashed;
-    return NULL;
+    return gbx_diff_pair_compare(&pair, record);
 }
 
 static bool is_in(const gbx_diff_side *side, uint64_t index) {
@@ -200,10 +197,9 @@ static void note_input(task_inputs *inputs, const gbx_diff_record *record) {
     inputs->has_beginning = is_near;
 }
 
-static gbx_status judge(diff_walk *walk, gbx_diff_record *record, bool *out_is_hashed) {
-    *out_is_hashed = false;
+static gbx_status judge(diff_walk *walk, gbx_diff_record *record) {
     if (record->a && record->b)
-        return compare_record(walk, record, out_is_hashed);
+        return compare_record(walk, record);
     const gbx_diff_task *task = &walk->tasks.items[walk->place];
     bool has_both = task->a != GBX_DIFF_NONE && task->b != GBX_DIFF_NONE;
     record->verdict = record->a ? GBX_DIFF_ONLY_A : GBX_DIFF_ONLY_B;
@@ -211,13 +207,11 @@ static gbx_status judge(diff_walk *walk, gbx_diff_record *record, bool *out_is_h
     return NULL;
 }
 
-/* Compares inputs that are not selected: the cause must not depend on what the user wants to see.
- */
+/* Compares inputs that are not selected: the cause must not depend on what the user selects. */
 static gbx_status compare_hidden(diff_walk *walk) {
     task_cursor cursor = open_task(walk, walk->place);
     gbx_diff_record record;
     bool is_there = true;
-    bool is_hashed;
     walk->inputs.has_hidden = false;
     while (true) {
         GBX_TRY(next_record(walk, &cursor, &record, &is_there));
@@ -225,7 +219,7 @@ static gbx_status compare_hidden(diff_walk *walk) {
             return NULL;
         if (is_selected(walk, &record))
             continue;
-        GBX_TRY(judge(walk, &record, &is_hashed));
+        GBX_TRY(judge(walk, &record));
         note_input(&walk->inputs, &record);
     }
 }
@@ -265,12 +259,12 @@ static gbx_status find_cause(diff_walk *walk, gbx_diff_record *record) {
 
 /* --- the result --- */
 
-static void count(gbx_diff_result *result, const gbx_diff_record *record, bool is_hashed) {
+static void count(gbx_diff_result *result, const gbx_diff_record *record) {
     bool is_compared = record->verdict <= GBX_DIFF_DIFFERENT;
     result->counts[record->verdict]++;
     result->compared += is_compared;
     result->truncated += is_compared && record->is_truncated;
-    result->hashed += is_hashed;
+    result->hashed += record->is_hashed;
     if (record->verdict >= GBX_DIFF_DIFFERENT)
         result->reasons[record->reason]++;
 }
@@ -296,13 +290,12 @@ static void note_different(diff_walk *walk, const gbx_diff_record *record) {
 }
 
 static gbx_status visit(diff_walk *walk, gbx_diff_record *record) {
-    bool is_hashed;
     if (!is_selected(walk, record)) {
         walk->inputs.has_hidden |= is_input(record);
         return NULL;
     }
-    GBX_TRY(judge(walk, record, &is_hashed));
-    count(walk->result, record, is_hashed);
+    GBX_TRY(judge(walk, record));
+    count(walk->result, record);
     if (is_input(record))
         note_input(&walk->inputs, record);
     if (record->verdict == GBX_DIFF_EQUAL)
@@ -333,7 +326,7 @@ static gbx_status visit_apart(diff_walk *walk, const task_cursor *cursor, bool i
                                   .verdict = is_a ? GBX_DIFF_ONLY_A : GBX_DIFF_ONLY_B,
                                   .reason = reason,
                                   .input = GBX_DIFF_NONE};
-        count(walk->result, &record, false);
+        count(walk->result, &record);
         GBX_TRY(walk->observer->on_record(walk->observer->context, &record));
     }
     return NULL;
@@ -453,7 +446,7 @@ static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *o
     /* The record of the last write, and whether the same task made it in both dumps. */
     gbx_diff_record record = {.index_a = GBX_DIFF_NONE, .index_b = GBX_DIFF_NONE};
     task_cursor cursor = open_task(walk, m->place);
-    bool is_there = true, is_hashed;
+    bool is_there = true;
     while (is_there && (m->is_b ? record.index_b : record.index_a) != m->index)
         GBX_TRY(next_record(walk, &cursor, &record, &is_there));
     bool is_pair = is_there && record.a && record.b &&
@@ -463,7 +456,7 @@ static gbx_status judge_writer(diff_walk *walk, const memory *m, const memory *o
     result->origin = is_apart ? GBX_DIFF_ORIGIN_WRITERS_APART : GBX_DIFF_ORIGIN_WRITER_UNKNOWN;
     if (is_apart || !is_pair)
         return NULL;
-    GBX_TRY(compare_record(walk, &record, &is_hashed));
+    GBX_TRY(compare_record(walk, &record));
     gbx_tensor written;
     gbx_record_view((m->is_b ? record.b : record.a)->tensor, &written);
     bool is_near = record.verdict == GBX_DIFF_EQUAL || record.verdict == GBX_DIFF_WITHIN;

@@ -123,6 +123,7 @@ typedef struct gbx_diff_record {
     uint64_t input;            /* of the ground: an entry of A, or of B if only B has it */
     bool input_is_b;           /* `input` is of B */
     bool is_truncated;         /* only the beginning was compared: both have no more */
+    bool is_hashed;            /* equal by hash, without reading */
     bool has_metrics;          /* elements were compared: */
     gbx_comparison comparison; /* got is A, want is B */
 } gbx_diff_record;

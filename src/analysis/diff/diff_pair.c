@@ -74,7 +74,7 @@ static bool may_hold_strict_nan(const gbx_diff_pair *pair) {
 }
 
 /* Whether hashes or missing payload decide. */
-static bool judge_hashes(gbx_diff_pair *pair, gbx_diff_record *record) {
+static bool judge_hashes(const gbx_diff_pair *pair, gbx_diff_record *record) {
     bool has_hashes = (pair->a->head->flags & pair->b->head->flags & GBX_FLAG_HAS_HASH) &&
                       hashed_bytes(pair->a) == hashed_bytes(pair->b);
     bool is_equal = has_hashes && (pair->a->tensor->hash_low == pair->b->tensor->hash_low &&
@@ -85,7 +85,7 @@ static bool judge_hashes(gbx_diff_pair *pair, gbx_diff_record *record) {
     } else if (is_equal && !may_hold_strict_nan(pair)) {
         decide(record, GBX_DIFF_EQUAL, GBX_DIFF_VALUES);
         record->is_truncated = hashed_bytes(pair->a) != UINT64_MAX;
-        pair->is_hashed = true;
+        record->is_hashed = true;
     } else if (is_readable) {
         return false;
     } else if (is_equal) {
@@ -203,9 +203,9 @@ static gbx_status compare_payload(gbx_diff_pair *pair, gbx_diff_record *record) 
 }
 
 gbx_status gbx_diff_pair_compare(gbx_diff_pair *pair, gbx_diff_record *record) {
-    pair->is_hashed = false;
     pair->read_bytes = 0;
     record->is_truncated = false;
+    record->is_hashed = false;
     record->has_metrics = false;
     if (judge_form(pair, record))
         return NULL;

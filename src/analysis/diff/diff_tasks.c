@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/graph.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 
 enum { SUBTASKS = 3 };
@@ -20,24 +21,12 @@ typedef struct task_list {
     bool has_ids; /* every task has an id, and no two are equal */
 } task_list;
 
-static int compare_u64(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
-}
-
-static int compare_keyed(const void *left, const void *right) {
-    const keyed_task *a = left;
-    const keyed_task *b = right;
-    int order = compare_u64(a->key, b->key);
-    return order ? order : compare_u64(a->task, b->task);
-}
-
 static int compare_placed(const void *left, const void *right) {
     const gbx_diff_task *a = left;
     const gbx_diff_task *b = right;
-    int order = compare_u64(a->place, b->place);
-    if (order)
-        return order;
-    return compare_u64(a->a != GBX_DIFF_NONE ? a->a : a->b, b->a != GBX_DIFF_NONE ? b->a : b->b);
+    const uint64_t of_a[] = {a->place, a->a != GBX_DIFF_NONE ? a->a : a->b};
+    const uint64_t of_b[] = {b->place, b->a != GBX_DIFF_NONE ? b->a : b->b};
+    return gbx_compare_pairs(of_a, of_b);
 }
 
 /* --- the tasks of one dump --- */
@@ -66,7 +55,7 @@ static gbx_status list_tasks(gbx_entries *entries, task_list *out_list) {
 }
 
 static void sort_by_id(task_list *list) {
-    qsort(list->items, list->count, sizeof *list->items, compare_keyed);
+    qsort(list->items, list->count, sizeof *list->items, gbx_compare_pairs);
     for (uint64_t i = 1; i < list->count; ++i)
         list->has_ids &= list->items[i - 1].key != list->items[i].key;
 }
@@ -74,7 +63,7 @@ static void sort_by_id(task_list *list) {
 static void sort_by_number(task_list *list) {
     for (uint64_t i = 0; i < list->count; ++i)
         list->items[i].key = list->items[i].task;
-    qsort(list->items, list->count, sizeof *list->items, compare_keyed);
+    qsort(list->items, list->count, sizeof *list->items, gbx_compare_pairs);
 }
 
 /* --- matching --- */

@@ -22,7 +22,7 @@ static void defaults_are_those_of_the_dtype(void **state) {
 }
 
 /* An index or a flag is right or wrong, however large it is. */
-static void integers_have_the_absolute_one_alone(void **state) {
+static void integers_have_only_the_absolute_one(void **state) {
     (void)state;
     gbx_diff_options options = {.has_tolerance = true,
                                 .tolerance = {.rtol = 0.5, .atol = 2.0, .ulp = 7}};
@@ -152,7 +152,7 @@ static void scalars_are_elements_of_their_dtype(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_the_dtype),
-        cmocka_unit_test(integers_have_the_absolute_one_alone),
+        cmocka_unit_test(integers_have_only_the_absolute_one),
         cmocka_unit_test(hashes_decide_without_payload),
         cmocka_unit_test(hashes_of_other_parts_are_not_compared),
         cmocka_unit_test(the_form_comes_before_hashes),

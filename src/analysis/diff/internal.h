@@ -43,11 +43,10 @@ typedef struct gbx_diff_pair {
     unsigned char *pieces;                          /* two of GBX_DIFF_PIECE_BYTES */
     void (*on_read)(void *context, uint64_t bytes); /* more bytes of each; may be NULL */
     void *context;
-    bool is_hashed;      /* out: equal by hash */
     uint64_t read_bytes; /* out: of each */
 } gbx_diff_pair;
 
-/* Sets only verdict, reason, truncation and metrics of the record. */
+/* Sets only verdict, reason, truncation, is_hashed and metrics of the record. */
 GBX_MUST_USE gbx_status gbx_diff_pair_compare(gbx_diff_pair *pair, gbx_diff_record *record);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "analysis/export/internal.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/staging.h"
@@ -100,14 +101,6 @@ typedef struct identity {
     uint64_t task;
 } identity;
 
-static int compare_identities(const void *a, const void *b) {
-    const identity *left = a;
-    const identity *right = b;
-    if (left->task_id != right->task_id)
-        return left->task_id < right->task_id ? -1 : 1;
-    return (left->task > right->task) - (left->task < right->task);
-}
-
 typedef struct identities {
     identity *items;
     uint64_t count;
@@ -135,7 +128,7 @@ static gbx_status check_names(const gbx_export_job *job) {
     identities all = {0};
     gbx_status status = collect(job, &all);
     if (!status && all.count > 1)
-        qsort(all.items, all.count, sizeof *all.items, compare_identities);
+        qsort(all.items, all.count, sizeof *all.items, gbx_compare_pairs);
     for (size_t i = 1; !status && i < all.count; ++i) {
         const identity *one = &all.items[i - 1], *other = &all.items[i];
         if (one->task_id == other->task_id && one->task != other->task)

@@ -5,10 +5,10 @@
 
 #include "analysis/export/export.h"
 #include "analysis/export/internal.h"
-#include "base/float_bits.h"
+#include "base/numbers.h"
 #include "tensor/npy.h"
 
-enum { PIECE_BYTES = 1 << 18, PIECE_ELEMENTS = 8192 };
+enum { PIECE_ELEMENTS = 8192 };
 
 /* --- converting --- */
 
@@ -129,30 +129,13 @@ static void make_zero_or_one(unsigned char *bytes, size_t size) {
         bytes[i] = bytes[i] != 0;
 }
 
-static gbx_status copy_bytes(const gbx_export_source *source, FILE *to) {
-    unsigned char bytes[PIECE_BYTES];
-    uint64_t size = data_bytes(source);
-    for (uint64_t at = 0; at < size && !ferror(to);) {
-        size_t piece = (size_t)(size - at < PIECE_BYTES ? size - at : PIECE_BYTES);
-        GBX_TRY(gbx_signals_check(source->signals));
-        GBX_TRY(gbx_reader_read_payload(source->values.reader, source->values.offset + at, bytes,
-                                        piece));
-        if (source->elements.dtype == GBX_BOOL)
-            make_zero_or_one(bytes, piece);
-        fwrite(bytes, 1, piece, to);
-        at += piece;
-    }
-    return NULL;
-}
-
 static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
     const gbx_elements *elements = &source->elements;
     uint64_t words[PIECE_ELEMENTS];
     unsigned char bytes[PIECE_ELEMENTS * sizeof(uint64_t)];
     size_t size = (size_t)element_bytes(elements->dtype);
-    for (uint64_t at = 0; at < elements->stored && !ferror(to);) {
-        uint64_t left = elements->stored - at;
-        size_t count = (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS);
+    for (uint64_t at = 0; at < elements->stored && !ferror(to); at += PIECE_ELEMENTS) {
+        size_t count = (size_t)gbx_min_u64(elements->stored - at, PIECE_ELEMENTS);
         GBX_TRY(gbx_elements_read(elements, at, count, words));
         /* The low `size` bytes of each word, back to back. */
         for (size_t i = 0; i < count; ++i)
@@ -160,7 +143,6 @@ static gbx_status write_elements(const gbx_export_source *source, FILE *to) {
         if (elements->dtype == GBX_BOOL)
             make_zero_or_one(bytes, count);
         fwrite(bytes, size, count, to);
-        at += count;
     }
     return NULL;
 }
@@ -178,9 +160,8 @@ static gbx_status convert_bytes(const gbx_export_source *source, FILE *to) {
     unsigned char bytes[PIECE_ELEMENTS * sizeof(double)];
     uint32_t from = source->values.elements.dtype;
     uint64_t from_bytes = element_bytes(from);
-    for (uint64_t at = 0; at < elements->stored && !ferror(to);) {
-        uint64_t left = elements->stored - at;
-        size_t count = (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS);
+    for (uint64_t at = 0; at < elements->stored && !ferror(to); at += PIECE_ELEMENTS) {
+        size_t count = (size_t)gbx_min_u64(elements->stored - at, PIECE_ELEMENTS);
         GBX_TRY(gbx_signals_check(source->signals));
         GBX_TRY(gbx_reader_read_payload(source->values.reader,
                                         source->values.offset + at * from_bytes, bytes,
@@ -188,7 +169,6 @@ static gbx_status convert_bytes(const gbx_export_source *source, FILE *to) {
         gbx_dtype_array_to_f64(from, bytes, count, numbers);
         gbx_dtype_array_from_f64(elements->dtype, numbers, count, bytes);
         fwrite(bytes, (size_t)element_bytes(elements->dtype), count, to);
-        at += count;
     }
     return NULL;
 }
@@ -202,7 +182,9 @@ gbx_status gbx_export_npy(const gbx_export_source *source, FILE *to) {
     unsigned char header[GBX_NPY_HEADER_BYTES];
     fwrite(header, 1, format_header(source, header), to);
     if (is_as_stored(source))
-        return copy_bytes(source, to);
+        return gbx_payload_copy(source->values.reader, source->values.offset, data_bytes(source),
+                                source->signals,
+                                source->elements.dtype == GBX_BOOL ? make_zero_or_one : NULL, to);
     return is_convertible_in_arrays(source) ? convert_bytes(source, to)
                                             : write_elements(source, to);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glassbox/chip.h>
 #include <glassbox/dump.h>
 #include <glassbox/tensor.h>
 #include <jansson.h>
@@ -11,12 +10,13 @@
 #include "analysis/array_text.h"
 #include "analysis/export/export.h"
 #include "analysis/export/internal.h"
+#include "analysis/internal.h"
 #include "base/memory.h"
 #include "base/staging.h"
 #include "tensor/dtype_table.h"
 #include "text/names.h"
 
-enum { PIECE_BYTES = 1 << 18, CHECKED_EVERY = 1024 };
+enum { CHECKED_EVERY = 1024 };
 
 #define MADE_UP_ID UINT64_C(0xffffffff00000000)
 
@@ -32,14 +32,6 @@ typedef struct spans {
     span *items;
     size_t count;
 } spans;
-
-static int compare_spans(const void *a, const void *b) {
-    const span *left = a;
-    const span *right = b;
-    if (left->offset != right->offset)
-        return left->offset < right->offset ? -1 : 1;
-    return (left->size > right->size) - (left->size < right->size);
-}
 
 static bool is_exported(const gbx_entry *entry) {
     return !(entry->head->flags & GBX_FLAG_IN_FLIGHT);
@@ -70,10 +62,10 @@ static uint64_t place_spans(spans *all) {
     size_t kept = 0;
     uint64_t end = 0;
     if (all->count > 1)
-        qsort(all->items, all->count, sizeof *all->items, compare_spans);
+        qsort(all->items, all->count, sizeof *all->items, gbx_compare_pairs);
     for (size_t i = 0; i < all->count; ++i) {
         span *last = kept > 0 ? &all->items[kept - 1] : NULL;
-        if (last && compare_spans(last, &all->items[i]) == 0)
+        if (last && gbx_compare_pairs(last, &all->items[i]) == 0)
             continue;
         all->items[kept] = all->items[i];
         all->items[kept].moved = end;
@@ -87,23 +79,15 @@ static uint64_t find_moved(const spans *all, const gbx_entry *entry) {
     if (gbx_entry_stored_bytes(entry) == 0)
         return 0;
     const span wanted = {entry->tensor->bin_offset, entry->tensor->bin_size, 0};
-    const span *found = bsearch(&wanted, all->items, all->count, sizeof *all->items, compare_spans);
+    const span *found =
+        bsearch(&wanted, all->items, all->count, sizeof *all->items, gbx_compare_pairs);
     return found ? found->moved : 0;
 }
 
 static gbx_status write_payloads(const gbx_export_job *dump, const spans *all, FILE *bin) {
-    for (size_t i = 0; i < all->count && !ferror(bin); ++i) {
-        unsigned char bytes[PIECE_BYTES];
-        for (uint64_t at = 0; at < all->items[i].size && !ferror(bin);) {
-            uint64_t left = all->items[i].size - at;
-            size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
-            GBX_TRY(gbx_signals_check(dump->signals));
-            GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(dump->entries),
-                                            all->items[i].offset + at, bytes, piece));
-            fwrite(bytes, 1, piece, bin);
-            at += piece;
-        }
-    }
+    for (size_t i = 0; i < all->count && !ferror(bin); ++i)
+        GBX_TRY(gbx_payload_copy(gbx_entries_reader(dump->entries), all->items[i].offset,
+                                 all->items[i].size, dump->signals, NULL, bin));
     return NULL;
 }
 
@@ -115,8 +99,7 @@ static void write_numbers(FILE *json, const char *key, const int64_t *numbers, u
     fputc(']', json);
 }
 
-/* Numbers, also of 64 bits; a float has a point or an exponent, and is quoted if it is not finite.
- */
+/* Also numbers of 64 bits; a float has a point or an exponent, or is quoted if not finite. */
 static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
     char text[GBX_ELEMENT_TEXT_BYTES];
     uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));

@@ -8,6 +8,7 @@
 #include "analysis/array_text.h"
 #include "analysis/export/internal.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "text/decimal.h"
 #include "text/names.h"
 #include "text/plain_text.h"
@@ -96,9 +97,8 @@ static gbx_status write_cells(const gbx_export_source *source, element_texts *te
     char text[CELLS_AT_A_TIME * CELL_BYTES_MAX];
     const uint64_t columns = columns_of(source);
     uint64_t column = 0;
-    for (uint64_t at = 0; at < elements->stored && !ferror(to);) {
-        uint64_t left = elements->stored - at;
-        size_t count = (size_t)(left < CELLS_AT_A_TIME ? left : CELLS_AT_A_TIME);
+    for (uint64_t at = 0; at < elements->stored && !ferror(to); at += CELLS_AT_A_TIME) {
+        size_t count = (size_t)gbx_min_u64(elements->stored - at, CELLS_AT_A_TIME);
         GBX_TRY(gbx_elements_read(elements, at, count, words));
         char *end = text;
         for (size_t i = 0; i < count; ++i) {
@@ -108,7 +108,6 @@ static gbx_status write_cells(const gbx_export_source *source, element_texts *te
             column = is_last ? 0 : column;
         }
         fwrite(text, 1, (size_t)(end - text), to);
-        at += count;
     }
     return NULL;
 }
@@ -257,9 +256,8 @@ static gbx_status write_lines(FILE *to, const gbx_elements *elements, element_te
     for (uint32_t d = 0; d < elements->ndims; ++d)
         place_now.shape[d] = (uint64_t)elements->shape[d];
     write_prefix(&place_now);
-    for (uint64_t at = 0; at < elements->stored && !ferror(to);) {
-        uint64_t left = elements->stored - at;
-        size_t count = (size_t)(left < LINES_AT_A_TIME ? left : LINES_AT_A_TIME);
+    for (uint64_t at = 0; at < elements->stored && !ferror(to); at += LINES_AT_A_TIME) {
+        size_t count = (size_t)gbx_min_u64(elements->stored - at, LINES_AT_A_TIME);
         GBX_TRY(gbx_elements_read(elements, at, count, words));
         char *end = text;
         for (size_t i = 0; i < count; ++i) {
@@ -267,7 +265,6 @@ static gbx_status write_lines(FILE *to, const gbx_elements *elements, element_te
             step_place(&place_now);
         }
         fwrite(text, 1, (size_t)(end - text), to);
-        at += count;
     }
     return NULL;
 }

@@ -123,9 +123,7 @@ GBX_MUST_USE gbx_status gbx_archive_create(int fd, const char *name,
 GBX_MUST_USE gbx_status gbx_archive_begin(gbx_archive *archive, const char *name, uint64_t bytes,
                                           FILE **out_stream);
 
-/* Consumes `status`, a failure since the beginning or NULL; returns a failed write or else
- * `status`.
- */
+/* Consumes `status`, a failure so far or NULL; returns a failed write or else `status`. */
 GBX_MUST_USE gbx_status gbx_archive_end(gbx_archive *archive, gbx_status status);
 
 /* Ends and frees the archive, even after a failure, which it consumes and returns; then *out_bytes

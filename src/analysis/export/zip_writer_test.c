@@ -321,7 +321,7 @@ static void large_sizes_and_offsets_have_64_bits(void **state) {
 
 /* Sizes around that of the buffer: headers are written just before, or just after, their checksum
  * is known. */
-static void members_of_all_sizes_are_whole(void **state) {
+static void members_of_all_sizes_are_complete(void **state) {
     (void)state;
     const size_t window = 1 << 18;
     assert_false(has_long_end((shape){5, window - 100, 50, 5}, GBX_ZIP_LIMITS));
@@ -371,7 +371,8 @@ static void failed_writes_are_reported(void **state) {
     gbx_zip_writer *zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
     assert_ok(gbx_zip_writer_begin(zip, "small", 0));
     assert_ok(gbx_zip_writer_end(zip, 0));
-    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz", "No space");
+    assert_fails(gbx_zip_writer_finish(zip, &written_bytes), GBX_LOST, "cannot write all.npz",
+                 "No space");
     gbx_zip_writer_destroy(zip);
 
     zip = gbx_zip_writer_create(fd, "all.npz", NULL, GBX_ZIP_LIMITS);
@@ -410,7 +411,7 @@ int main(void) {
         cmocka_unit_test(long_forms_are_these_bytes),
         cmocka_unit_test(many_members_are_counted_in_64_bits),
         cmocka_unit_test(large_sizes_and_offsets_have_64_bits),
-        cmocka_unit_test(members_of_all_sizes_are_whole),
+        cmocka_unit_test(members_of_all_sizes_are_complete),
         cmocka_unit_test(a_member_of_another_size_is_refused),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
         cmocka_unit_test(failed_writes_are_reported),

@@ -157,9 +157,10 @@ void *gbx_fault_stack_create(void);
 void gbx_fault_stack_destroy(void *stack);
 
 /* Each records a fault, unless one was recorded before, and ends the launch. */
-void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores);
-/* No kernel runs: GBX_FAULT_ORCHESTRATION_HANG, or GBX_FAULT_HANG for the scheduler. */
-void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns);
+/* `core` is NULL where no kernel runs: GBX_FAULT_ORCHESTRATION_HANG, or GBX_FAULT_HANG for the
+ * scheduler. */
+void gbx_fault_record_hang(gbx_device *device, gbx_fault_kind kind, int64_t running_ns,
+                           gbx_core *core, uint32_t other_cores);
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 

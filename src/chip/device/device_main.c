@@ -21,18 +21,18 @@ static bool is_process(const gbx_device *device) {
 }
 
 void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches) {
-    gbx_control_block *control = device->control;
+    gbx_control_header *header = &device->control->header;
     uint64_t launch_id = device->launch.launch_id;
     if (atomic_exchange_explicit(&device->is_finishing, true, memory_order_acq_rel))
         return;
-    control->code = (uint32_t)code;
-    control->device_ns = gbx_clock_ns() - device->start_ns;
-    control->task_count = tasks;
-    control->dispatch_count = dispatches;
+    header->code = (uint32_t)code;
+    header->device_ns = gbx_clock_ns() - device->start_ns;
+    header->task_count = tasks;
+    header->dispatch_count = dispatches;
     /* First: the host may launch again as soon as it sees the store below. */
     atomic_store_explicit(&device->is_running, false, memory_order_release);
     /* Pairs with the host's look at the control block: the rest is filled in. */
-    atomic_store_explicit(&control->finished_launch, launch_id, memory_order_release);
+    atomic_store_explicit(&header->finished_launch, launch_id, memory_order_release);
     gbx_device_ring(device);
 }
 
@@ -143,10 +143,7 @@ static bool hear_attention(const gbx_device *device) {
            errno == EAGAIN || errno == EINTR;
 }
 
-/*
- * Serves the host until it closes the link. During a launch the thread wakes up now and then to
- * show that the chip is alive; between launches it sleeps.
- */
+/* Serves the host until it closes the link. Wakes up in a launch, to show that it is alive. */
 static void serve(gbx_device *device) {
     struct pollfd watched[2] = {{.fd = device->link_socket, .events = POLLIN},
                                 {.fd = device->attention_fd, .events = POLLIN}};

@@ -15,10 +15,7 @@ static _Thread_local gbx_core *current_core;
 static _Thread_local gbx_device *current_orchestration;
 static _Thread_local const gbx_device *current_loader;
 
-/*
- * For handlers on threads that a kernel started itself. A process that catches signals holds one
- * chip; set once, before any kernel runs.
- */
+/* For handlers on threads that a kernel started: the process's only chip. Set before any runs. */
 static gbx_device *caught_device;
 static pid_t caught_pid;
 
@@ -49,9 +46,13 @@ static gbx_fault *claim(gbx_device *device) {
     return &device->control->fault;
 }
 
-/* From memory that kernels cannot reach; they may have overwritten what is in global memory. */
+/* From memory that kernels cannot reach; they may have overwritten what is in global memory. NULL:
+ * not on a core. */
 static void fill_core(gbx_fault *fault, gbx_core *core) {
-    fault->core_id = core->id;
+    fault->core_id = core ? core->id : GBX_NO_CORE;
+    fault->func_id = GBX_NO_KERNEL;
+    if (!core)
+        return;
     fault->task_id = atomic_load_explicit(&core->task_id, memory_order_relaxed);
     fault->func_id = atomic_load_explicit(&core->func_id, memory_order_relaxed);
     fault->block_idx = atomic_load_explicit(&core->block_idx, memory_order_relaxed);
@@ -59,17 +60,15 @@ static void fill_core(gbx_fault *fault, gbx_core *core) {
 }
 
 static void fill_signal(gbx_fault *fault, const siginfo_t *info) {
+    fill_core(fault, current_core);
     fault->signal = (uint32_t)info->si_signo;
-    /* Only signals that an instruction raised have an address; SI_KERNEL says that it is unknown.
-     */
+    /* Only signals that an instruction raised have an address; SI_KERNEL: it is unknown. */
     if (info->si_code > 0 && info->si_code != SI_KERNEL) {
         fault->address_kind = GBX_ADDRESS_KNOWN;
         fault->address = (uint64_t)(uintptr_t)info->si_addr;
     } else if (info->si_code == SI_KERNEL && info->si_signo == SIGSEGV) {
         fault->address_kind = GBX_ADDRESS_IMPOSSIBLE;
     }
-    fault->core_id = GBX_NO_CORE;
-    fault->func_id = GBX_NO_KERNEL;
 }
 
 /* Pairs with the acquire of every reader of the fault: the rest is filled in. */
@@ -79,23 +78,14 @@ static void publish(gbx_device *device, gbx_fault *fault, gbx_fault_kind kind) {
     atomic_store_explicit(&fault->kind, (uint32_t)kind, memory_order_release);
 }
 
-void gbx_fault_record_hang(gbx_core *core, int64_t running_ns, uint32_t other_cores) {
-    gbx_fault *fault = claim(core->device);
+void gbx_fault_record_hang(gbx_device *device, gbx_fault_kind kind, int64_t running_ns,
+                           gbx_core *core, uint32_t other_cores) {
+    gbx_fault *fault = claim(device);
     if (!fault)
         return;
     fill_core(fault, core);
     fault->running_ns = running_ns;
     fault->other_cores = other_cores;
-    publish(core->device, fault, GBX_FAULT_HANG);
-    gbx_device_fail(core->device);
-}
-
-void gbx_fault_record_hang_off_core(gbx_device *device, gbx_fault_kind kind, int64_t running_ns) {
-    gbx_fault *fault = claim(device);
-    if (!fault)
-        return;
-    fault->core_id = GBX_NO_CORE;
-    fault->running_ns = running_ns;
     publish(device, fault, kind);
     gbx_device_fail(device);
 }
@@ -104,9 +94,7 @@ void gbx_fault_record_thread_end(gbx_device *device) {
     gbx_fault *fault = claim(device);
     if (!fault)
         return;
-    fault->core_id = GBX_NO_CORE;
-    if (current_core)
-        fill_core(fault, current_core);
+    fill_core(fault, current_core);
     publish(device, fault, GBX_FAULT_THREAD);
     gbx_device_fail(device);
     /* Parks like a thread that faults: its cleanup must not run on state that may be broken. */
@@ -128,8 +116,6 @@ static _Noreturn void park(gbx_device *device, const siginfo_t *info) {
     gbx_fault *fault = claim(device);
     if (fault) {
         fill_signal(fault, info);
-        if (current_core)
-            fill_core(fault, current_core);
         publish(device, fault, current_core ? GBX_FAULT_SIGNAL : GBX_FAULT_ORCHESTRATION);
         gbx_device_fail(device);
     }

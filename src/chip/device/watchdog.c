@@ -38,14 +38,15 @@ static void report_hang(gbx_device *device, int64_t now_ns) {
         if (!oldest || core->seen_ns < oldest->seen_ns)
             oldest = core;
     }
+    int64_t silent_ns = now_ns - device->progress_ns;
     if (oldest)
-        gbx_fault_record_hang(oldest, now_ns - oldest->seen_ns, busy_count - 1);
+        gbx_fault_record_hang(device, GBX_FAULT_HANG, now_ns - oldest->seen_ns, oldest,
+                              busy_count - 1);
     else if (gbx_orchestrator_is_inside(device))
-        gbx_fault_record_hang_off_core(device, GBX_FAULT_ORCHESTRATION_HANG,
-                                       now_ns - device->progress_ns);
+        gbx_fault_record_hang(device, GBX_FAULT_ORCHESTRATION_HANG, silent_ns, NULL, 0);
     else if (device->program->awake(device) > 0 &&
-             now_ns - device->progress_ns > 2 * (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS)
-        gbx_fault_record_hang_off_core(device, GBX_FAULT_HANG, now_ns - device->progress_ns);
+             silent_ns > 2 * (int64_t)device->launch.timeout_ms * GBX_NS_PER_MS)
+        gbx_fault_record_hang(device, GBX_FAULT_HANG, silent_ns, NULL, 0);
 }
 
 /* Time in which this thread did not run either, because the process was stopped, does not count. */

@@ -56,8 +56,8 @@ static gbx_status prepare_control(gbx_chip *chip) {
         gbx_status_annotate(ops->alloc(chip->hal, sizeof(own_memory), PAGE_BYTES, &chip->control),
                             "opening a chip with too little global memory"));
     chip->scratch = chip->control + offsetof(own_memory, payload);
-    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, magic), &magic,
-                        sizeof magic);
+    return ops->copy_in(chip->hal, chip->control + offsetof(gbx_control_block, header.magic),
+                        &magic, sizeof magic);
 }
 
 gbx_status gbx_chip_open_with(const gbx_chip_config *config, gbx_device_function device_main,

@@ -73,8 +73,7 @@ typedef struct gbx_chip_listener {
     void *context;
     uint64_t dump_data_base; /* passed with the launch, as are the flags */
     uint32_t dump_flags;
-    /* The chip has rung, or some time has passed. Called on the thread that waits for the launch.
-     */
+    /* The chip has rung, or some time has passed. On the thread that waits for the launch. */
     void (*attend)(void *context);
     /* The arguments of the orchestration, before it is called. A failure ends the run. */
     gbx_status (*receive)(void *context, const gbx_run_args *run);

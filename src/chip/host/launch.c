@@ -11,20 +11,6 @@
 /* The host waits this much longer than the chip's own watchdog, which reports first. */
 #define SILENCE_MARGIN_NS (3 * GBX_NS_PER_SECOND)
 
-/* The part of the control block that says how a launch ended. */
-typedef struct control_header {
-    uint64_t magic;
-    uint64_t finished_launch;
-    uint32_t code;
-    uint32_t reserved;
-    int64_t device_ns;
-    uint64_t task_count;
-    uint64_t dispatch_count;
-} control_header;
-_Static_assert(offsetof(control_header, dispatch_count) ==
-                   offsetof(gbx_control_block, dispatch_count),
-               "the header is the start of the control block");
-
 static gbx_status read_control(gbx_chip *chip, size_t offset, void *to, size_t bytes) {
     return gbx_chip_ops(chip)->copy_out(chip->hal, to, chip->control + offset, bytes);
 }
@@ -114,11 +100,11 @@ static gbx_status report_fault(gbx_chip *chip, gbx_code code) {
             code, "%s made no progress for %.1f s; it loops forever, or needs a longer timeout",
             what, (double)fault.running_ns / 1e9);
     if (fault.kind == GBX_FAULT_THREAD)
-        return gbx_fail(code, "%s ended the thread it ran on (pthread_exit); it must return", what);
+        return gbx_fail(code, "%s ended its thread: pthread_exit; it must return instead", what);
     if (fault.address_kind == GBX_ADDRESS_KNOWN)
         snprintf(where, sizeof where, " at address 0x%" PRIx64, fault.address);
     else if (fault.address_kind == GBX_ADDRESS_IMPOSSIBLE)
-        snprintf(where, sizeof where, " at an address that no memory can have");
+        snprintf(where, sizeof where, " at an invalid address");
     const char *meaning = fault.signal < NSIG ? sigdescr_np((int)fault.signal) : NULL;
     return gbx_fail(code, "%s raised %s (%s)%s", what, signal_name(fault.signal, name),
                     meaning ? meaning : "unknown", where);
@@ -131,7 +117,7 @@ static gbx_status describe_running(gbx_chip *chip, char *text, size_t bytes) {
     uint64_t magic;
     text[0] = '\0';
     chip->fault = unknown_fault;
-    GBX_TRY(read_control(chip, offsetof(gbx_control_block, magic), &magic, sizeof magic));
+    GBX_TRY(read_control(chip, offsetof(gbx_control_block, header.magic), &magic, sizeof magic));
     /* The chip never writes the magic: a kernel that did has overwritten the rest, too. */
     if (magic != GBX_CONTROL_MAGIC) {
         snprintf(text, bytes, " after a kernel had overwritten its control block");
@@ -200,7 +186,7 @@ static gbx_status report_silence(gbx_chip *chip, int64_t silent_ns) {
 
 /* A launch that has ended counts even if the chip did not ring, or has ended since. */
 static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config,
-                            control_header *out_header) {
+                            gbx_control_header *out_header) {
     int64_t patience_ns = (int64_t)config->timeout_ms * GBX_NS_PER_MS + SILENCE_MARGIN_NS;
     int64_t heard_ns = gbx_clock_ns();
     int64_t looked_ns = heard_ns;
@@ -210,8 +196,8 @@ static gbx_status await_end(gbx_chip *chip, const gbx_chip_launch_config *config
         uint64_t finished_launch;
         GBX_TRY(gbx_chip_ops(chip)->wait(chip->hal, LOOK_NS, &event));
         /* Read first, on its own: it pairs with the chip's release, so the rest is complete. */
-        GBX_TRY(read_control(chip, offsetof(gbx_control_block, finished_launch), &finished_launch,
-                             sizeof finished_launch));
+        GBX_TRY(read_control(chip, offsetof(gbx_control_block, header.finished_launch),
+                             &finished_launch, sizeof finished_launch));
         if (finished_launch == chip->launches)
             return read_control(chip, 0, out_header, sizeof *out_header);
         if (event.kind == GBX_HAL_LOST)
@@ -245,7 +231,7 @@ gbx_status gbx_chip_read_message(gbx_chip *chip, void *to, size_t bytes) {
     return read_control(chip, offsetof(gbx_control_block, message), to, bytes);
 }
 
-static gbx_status describe_end(gbx_chip *chip, const control_header *header) {
+static gbx_status describe_end(gbx_chip *chip, const gbx_control_header *header) {
     char message[sizeof((gbx_control_block *)0)->message];
     if (header->magic != GBX_CONTROL_MAGIC) {
         chip->failure = GBX_DEVICE_FAULT;
@@ -310,7 +296,7 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
     if (status && gbx_status_code(status) != GBX_DEVICE_LOST)
         return status;
     gbx_status_free(status);
-    control_header header = {0};
+    gbx_control_header header = {0};
     GBX_TRY(await_end(chip, config, &header));
     if (out_result)
         *out_result = (gbx_call_result){.device_ns = header.device_ns,

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/checked.h"
 #include "dump/device/probe_source.h"
 #include "dump/device/writer.h"
 
@@ -60,15 +60,18 @@ static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
            !memcmp(a->strides, b->strides, dims_bytes);
 }
 
+/* In global memory. */
+static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64_t bytes) {
+    return address >= request->gm_base &&
+           gbx_range_is_inside(address - request->gm_base, bytes, request->gm_bytes);
+}
+
 /* The description that the kernel finds at the address in a word; NULL when the word cannot be an
  * address. */
 static const gbx_tensor *described_tensor(const gbx_lane *lane, uint64_t word) {
-    const gbx_probe_request *request = &lane->writer->request;
-    uint64_t offset = word - request->gm_base;
-    if (word % _Alignof(gbx_tensor) || word < request->gm_base || offset > request->gm_bytes ||
-        request->gm_bytes - offset < sizeof(gbx_tensor))
-        return NULL;
-    return (const gbx_tensor *)(uintptr_t)word;
+    bool is_address = word % _Alignof(gbx_tensor) == 0 &&
+                      is_inside(&lane->writer->request, word, sizeof(gbx_tensor));
+    return is_address ? (const gbx_tensor *)(uintptr_t)word : NULL;
 }
 
 static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index, uint32_t reason) {
@@ -352,12 +355,6 @@ static uint64_t progress(void *context) {
 }
 
 /* --- the start --- */
-
-static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64_t bytes) {
-    uint64_t offset = address - request->gm_base;
-    return address >= request->gm_base && offset <= request->gm_bytes &&
-           bytes <= request->gm_bytes - offset;
-}
 
 static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setup *setup) {
     uint64_t buffer_bytes = (uint64_t)setup->buffer_count * GBX_DUMP_BUFFER_LINES *

@@ -73,8 +73,8 @@ static bool is_past(int64_t deadline_ns) {
  * another lane does. */
 static void pause_for_host(gbx_lane *lane, int64_t deadline_ns) {
     gbx_writer *writer = lane->writer;
-    uint32_t nobody = 0;
-    if (!atomic_compare_exchange_strong_explicit(&writer->is_pausing, &nobody, 1,
+    uint32_t no_pause = 0;
+    if (!atomic_compare_exchange_strong_explicit(&writer->is_pausing, &no_pause, 1,
                                                  memory_order_seq_cst, memory_order_seq_cst)) {
         while (!try_go_inside(lane))
             continue;

@@ -228,19 +228,10 @@ static void settle_and_give_back(gbx_collector *c) {
     c->plan_count = 0;
 }
 
-bool gbx_collector_drain(gbx_collector *c) {
+bool gbx_collector_drain(gbx_collector *c, bool is_open) {
     bool is_any = false;
     for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
-        is_any |= take_ready(c, &c->lanes[i]);
-        settle_and_give_back(c);
-    }
-    return is_any;
-}
-
-bool gbx_collector_drain_open(gbx_collector *c) {
-    bool is_any = false;
-    for (uint32_t i = 0; i < c->setup->lane_count; ++i) {
-        is_any |= take_open(c, &c->lanes[i]);
+        is_any |= is_open ? take_open(c, &c->lanes[i]) : take_ready(c, &c->lanes[i]);
         settle_and_give_back(c);
     }
     return is_any;
@@ -359,7 +350,7 @@ static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
 void gbx_collector_finish(gbx_collector *c) {
     c->totals.has_ended = true;
     if (c->is_mapped)
-        while (gbx_collector_drain(c))
+        while (gbx_collector_drain(c, false))
             continue;
     else
         gbx_collector_copy(c);

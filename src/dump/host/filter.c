@@ -123,28 +123,27 @@ static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
         state->text, what, known, rest);
 }
 
-/* By name, or by func_ids when `pattern` is NULL; false when no kernel matches. */
-static bool add_kernels(const parse_state *state, kernel_set *set, const char *pattern,
-                        uint64_t first, uint64_t last) {
+/* By the pattern `value` of names, or by func_ids; fails when no kernel matches. */
+static gbx_status add_kernels(parse_state *state, bool is_by_name, const char *value,
+                              uint64_t first, uint64_t last) {
+    kernel_set *set = is_by_name ? &state->by_name : &state->by_func;
     bool is_found = false;
+    char what[128];
     set->is_given = true;
     for (size_t i = 0; i < state->kernel_count; ++i) {
         uint32_t func_id = state->kernels[i].func_id;
-        if (pattern ? fnmatch(pattern, state->kernels[i].name, 0) != 0
-                    : func_id < first || func_id > last)
+        if (is_by_name ? fnmatch(value, state->kernels[i].name, 0) != 0
+                       : func_id < first || func_id > last)
             continue;
         set->bits[func_id / 64] |= UINT64_C(1) << func_id % 64;
         is_found = true;
     }
-    return is_found;
+    snprintf(what, sizeof what, "%s \"%.80s\" matches", is_by_name ? "kernel" : "func", value);
+    return is_found ? NULL : fail_no_kernel(state, what);
 }
 
 static gbx_status parse_kernel(parse_state *state, const char *value) {
-    if (add_kernels(state, &state->by_name, value, 0, 0))
-        return NULL;
-    char what[128];
-    snprintf(what, sizeof what, "kernel \"%.80s\" matches", value);
-    return fail_no_kernel(state, what);
+    return add_kernels(state, true, value, 0, 0);
 }
 
 static gbx_status parse_func(parse_state *state, const char *value) {
@@ -155,11 +154,7 @@ static gbx_status parse_func(parse_state *state, const char *value) {
             GBX_INVALID_ARGUMENT,
             "dump filter \"%s\": func \"%s\" is not a func_id such as 3 or a range such as 0..3",
             state->text, value);
-    if (add_kernels(state, &state->by_func, NULL, first, last))
-        return NULL;
-    char what[128];
-    snprintf(what, sizeof what, "func \"%.80s\" matches", value);
-    return fail_no_kernel(state, what);
+    return add_kernels(state, false, value, first, last);
 }
 
 /* --- keys --- */

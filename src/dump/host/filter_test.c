@@ -25,7 +25,7 @@ static gbx_dump_filter parse(const char *text) {
     return filter;
 }
 
-/* Says so with GBX_INVALID_ARGUMENT, in one sentence that quotes the text and has `part`. */
+/* Fails with GBX_INVALID_ARGUMENT and one sentence that quotes the text and has `part`. */
 static void check_refused(const char *text, const char *part) {
     gbx_dump_filter filter;
     gbx_status status = gbx_dump_filter_parse(text, kernels, KERNELS, &filter);
@@ -184,7 +184,7 @@ static void missing_kernels_are_named_with_the_registered_ones(void **state) {
     gbx_status_free(status);
 }
 
-/* What a program asks before it compiles anything. */
+/* What a program checks before it compiles anything. */
 static void all_filters_of_a_dump_are_checked(void **state) {
     (void)state;
     static const char *const filters[] = {"kernel=add", "func=64", "kernel=none"};

@@ -113,9 +113,9 @@ typedef struct gbx_lane_source {
 } gbx_lane_source;
 
 /*
- * Isolated payloads, alone or between duplicates, are copied together before they are written: many
- * small writes would be slower than the copies. Places are assigned when a buffer is planned; the
- * bytes follow in the same order when it is settled.
+ * Isolated payloads, single or between duplicates, are copied together before they are written:
+ * many small writes would be slower than the copies. Places are assigned when a buffer is planned;
+ * the bytes follow in the same order when it is settled.
  */
 typedef struct gbx_pack {
     uint64_t cursor; /* in the file: the next place, and the end of the reserved range */
@@ -198,12 +198,9 @@ void gbx_collector_destroy(gbx_collector *collector);
  */
 bool gbx_collector_touch_ahead(gbx_collector *collector);
 
-/* Where the host maps: one buffer of each lane that has one; false when there was none. */
-bool gbx_collector_drain(gbx_collector *collector);
-
-/* ...and what there is of the buffers that the device is filling, for idle times; false when there
- * was nothing new. */
-bool gbx_collector_drain_open(gbx_collector *collector);
+/* Where the host maps: one buffer of each lane that has one or, if `is_open`, for idle times, what
+ * there is of the buffers that the device is filling; false when there was nothing new. */
+bool gbx_collector_drain(gbx_collector *collector, bool is_open);
 
 /* Where the host does not map: whether the device waits for a copy (any thread), and the copy. */
 bool gbx_collector_is_asked(const gbx_collector *collector);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/doorbell.h"
-#include "base/log.h"
 #include "base/memory.h"
 
 /* How long it sleeps when there was nothing: longer each time while nothing comes. */
@@ -38,14 +37,14 @@ static void drain_while_it_runs(gbx_dump_manager *manager) {
     uint32_t idle_naps = 0;
     while (!is_stopping(manager)) {
         uint32_t seen = gbx_doorbell_read(&manager->bell);
-        if (gbx_collector_drain(manager->collector)) {
+        if (gbx_collector_drain(manager->collector, false)) {
             nap_ns = SHORTEST_NAP_NS;
             continue;
         }
         if (gbx_collector_touch_ahead(manager->collector))
             continue;
         if (nap_ns == LONGEST_NAP_NS && ++idle_naps % IDLE_NAPS == 0)
-            gbx_collector_drain_open(manager->collector);
+            gbx_collector_drain(manager->collector, true);
         flush(manager);
         if (!is_stopping(manager))
             gbx_doorbell_wait(&manager->bell, seen, nap_ns);

@@ -1,7 +1,6 @@
 #include "dump/host/session.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

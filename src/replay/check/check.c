@@ -39,16 +39,11 @@ static void not_checked(gbx_check_result *result, const char *format, ...) {
     result->verdict = GBX_CHECK_NOT_CHECKED;
 }
 
+/* Sets all but the outputs, which are many. */
 static void begin_result(gbx_check_result *result) {
+    memset(result, 0, offsetof(gbx_check_result, outputs));
     result->verdict = GBX_CHECK_RIGHT;
-    result->reason[0] = '\0';
-    result->output_count = 0;
-    result->worst_output = 0;
-    result->missing_outputs = 0;
     result->hung_func_id = GBX_NO_KERNEL;
-    result->stray_bytes = 0;
-    result->stray_address = 0;
-    result->stray_is_unknown = false;
 }
 
 /* --- references --- */
@@ -148,17 +143,13 @@ static gbx_status note_missing(const checking *c, const gbx_replay_argument *arg
 /* --- running --- */
 
 static void note_fault(const checking *c, const gbx_replay_fault *fault) {
-    uint32_t subtask = fault->dispatch < c->task->dispatch_count
-                           ? c->task->dispatches[fault->dispatch].subtask
-                           : GBX_SUBTASK_COUNT;
-    const char *name = subtask < GBX_SUBTASK_COUNT ? c->task->kernel_names[subtask] : NULL;
+    uint32_t subtask = c->task->dispatches[fault->dispatch].subtask;
+    const char *name = c->task->kernel_names[subtask];
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
-    name = name ? name : "?";
     if (fault->is_hang) {
         not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
                     name);
-        c->result->hung_func_id =
-            subtask < GBX_SUBTASK_COUNT ? c->task->func_ids[subtask] : GBX_NO_KERNEL;
+        c->result->hung_func_id = c->task->func_ids[subtask];
     } else if (word) {
         not_checked(c->result, "the reference of kernel %s crashed with SIG%s", name, word);
     } else {

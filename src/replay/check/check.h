@@ -36,15 +36,15 @@ typedef enum gbx_check_verdict {
 
 typedef struct gbx_check_result {
     gbx_check_verdict verdict;
-    char reason[1024];                             /* of NOT_CHECKED: one sentence */
-    gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* compared outputs and inouts */
-    uint32_t output_count;
+    char reason[1024];        /* of NOT_CHECKED: one sentence */
+    uint32_t output_count;    /* of `outputs` */
     uint32_t worst_output;    /* of INTRODUCED: the first output that is wrong */
     uint32_t missing_outputs; /* not complete in the dump: not compared */
     uint32_t hung_func_id;    /* the kernel whose reference hung; UINT32_MAX for none */
     uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
     uint64_t stray_address;   /* of the first one */
     bool stray_is_unknown;    /* tensors are too large to search: the two above are 0 */
+    gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* compared outputs and inouts */
 } gbx_check_result;
 
 /*

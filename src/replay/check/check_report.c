@@ -1,6 +1,5 @@
 #include "replay/check/check_report.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,124 +96,72 @@ const gbx_check_line *gbx_check_report_first(const gbx_check_report *report) {
     return NULL;
 }
 
-/* --- groups: the order of tasks --- */
+/* --- groups --- */
 
 typedef const gbx_check_line *line_pointer;
-typedef int (*comparison)(const void *, const void *);
 
 static int compare_places(line_pointer a, line_pointer b) {
     return a < b ? -1 : a > b;
 }
 
-static int compare_functions(line_pointer a, line_pointer b) {
+/* 0 for tasks of one group. */
+static int compare_groups(line_pointer a, line_pointer b, bool is_unchecked) {
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
         if (a->func_ids[i] != b->func_ids[i])
             return a->func_ids[i] < b->func_ids[i] ? -1 : 1;
-    return 0;
+    return is_unchecked && a->reason != b->reason ? strcmp(a->reason, b->reason) : 0;
 }
 
-static int compare_reasons(line_pointer a, line_pointer b) {
-    int order = compare_functions(a, b);
-    if (order == 0 && a->reason != b->reason)
-        order = strcmp(a->reason, b->reason);
-    return order;
-}
-
-static int by_function(const void *a, const void *b) {
+static int by_group(const void *a, const void *b, void *is_unchecked) {
     const line_pointer left = *(const line_pointer *)a;
     const line_pointer right = *(const line_pointer *)b;
-    int order = compare_functions(left, right);
+    int order = compare_groups(left, right, *(const bool *)is_unchecked);
     return order ? order : compare_places(left, right);
 }
 
-static int by_reason(const void *a, const void *b) {
-    const line_pointer left = *(const line_pointer *)a;
-    const line_pointer right = *(const line_pointer *)b;
-    int order = compare_reasons(left, right);
-    return order ? order : compare_places(left, right);
-}
-
-/* For groups of both kinds, which begin with their first line. */
 static int by_first(const void *a, const void *b) {
-    return compare_places(*(const line_pointer *)a, *(const line_pointer *)b);
+    return compare_places(((const gbx_check_group *)a)->examples[0],
+                          ((const gbx_check_group *)b)->examples[0]);
 }
-static_assert(offsetof(gbx_check_kernel, first) == 0, "a group begins with its first line");
-static_assert(offsetof(gbx_check_unchecked, examples) == 0, "a group begins with its first line");
 
-/* All lines, or only those NOT_CHECKED, sorted. */
-static gbx_status sort_lines(const gbx_check_report *report, bool has_all, comparison compare,
-                             line_pointer **out_lines, uint64_t *out_count) {
+static void add_line(gbx_check_group *group, line_pointer line) {
+    if (group->tasks < GBX_CHECK_EXAMPLES)
+        group->examples[group->tasks] = line;
+    ++group->tasks;
+    ++group->verdicts[line->verdict];
+    group->not_written += line->not_written;
+    group->not_written_tasks += line->not_written > 0;
+    group->stray_tasks += line->stray_bytes > 0;
+    group->stray_unknown_tasks += line->stray_is_unknown;
+    if (line->not_written > 0 && !group->first_not_written)
+        group->first_not_written = line;
+    if (line->stray_bytes > 0 && !group->first_stray)
+        group->first_stray = line;
+    group->max_abs = line->max_abs > group->max_abs ? line->max_abs : group->max_abs;
+    group->max_rel = line->max_rel > group->max_rel ? line->max_rel : group->max_rel;
+}
+
+gbx_status gbx_check_report_group(const gbx_check_report *report, bool is_unchecked,
+                                  gbx_check_group **out_groups, size_t *out_count) {
     line_pointer *lines = malloc((report->count + 1) * sizeof(line_pointer));
+    gbx_check_group *groups = calloc(report->count + 1, sizeof *groups);
+    uint64_t count = 0;
     *out_count = 0;
-    *out_lines = lines;
-    if (!lines)
+    if (!lines || !groups) {
+        free(lines);
+        free(groups);
         return gbx_fail_memory("%s", doing);
+    }
     for (uint64_t i = 0; i < report->count; ++i)
-        if (has_all || report->lines[i].verdict == GBX_CHECK_NOT_CHECKED)
-            lines[(*out_count)++] = &report->lines[i];
-    if (*out_count > 0)
-        qsort(lines, *out_count, sizeof(line_pointer), compare);
-    return NULL;
-}
-
-/* --- groups: kernels --- */
-
-gbx_status gbx_check_report_kernels(const gbx_check_report *report, gbx_check_kernel **out_kernels,
-                                    size_t *out_count) {
-    line_pointer *lines;
-    uint64_t count;
-    *out_count = 0;
-    *out_kernels = NULL;
-    GBX_TRY(sort_lines(report, true, by_function, &lines, &count));
-    gbx_check_kernel *kernels = calloc(count + 1, sizeof *kernels);
-    for (uint64_t i = 0; kernels && i < count; ++i) {
-        if (i == 0 || compare_functions(lines[i - 1], lines[i]) != 0)
-            kernels[(*out_count)++].first = lines[i];
-        gbx_check_kernel *kernel = &kernels[*out_count - 1];
-        ++kernel->tasks;
-        ++kernel->verdicts[lines[i]->verdict];
-        kernel->not_written += lines[i]->not_written;
-        kernel->not_written_tasks += lines[i]->not_written > 0;
-        kernel->stray_tasks += lines[i]->stray_bytes > 0;
-        kernel->stray_unknown_tasks += lines[i]->stray_is_unknown;
-        if (lines[i]->not_written > 0 && !kernel->first_not_written)
-            kernel->first_not_written = lines[i];
-        if (lines[i]->stray_bytes > 0 && !kernel->first_stray)
-            kernel->first_stray = lines[i];
-        kernel->max_abs = lines[i]->max_abs > kernel->max_abs ? lines[i]->max_abs : kernel->max_abs;
-        kernel->max_rel = lines[i]->max_rel > kernel->max_rel ? lines[i]->max_rel : kernel->max_rel;
+        if (!is_unchecked || report->lines[i].verdict == GBX_CHECK_NOT_CHECKED)
+            lines[count++] = &report->lines[i];
+    qsort_r(lines, count, sizeof(line_pointer), by_group, &is_unchecked);
+    for (uint64_t i = 0; i < count; ++i) {
+        *out_count += i == 0 || compare_groups(lines[i - 1], lines[i], is_unchecked) != 0;
+        add_line(&groups[*out_count - 1], lines[i]);
     }
+    qsort(groups, *out_count, sizeof *groups, by_first);
     free(lines);
-    if (!kernels)
-        return gbx_fail_memory("%s", doing);
-    if (*out_count > 0)
-        qsort(kernels, *out_count, sizeof *kernels, by_first);
-    *out_kernels = kernels;
-    return NULL;
-}
-
-/* --- groups: not checked --- */
-
-gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
-                                      gbx_check_unchecked **out_groups, size_t *out_count) {
-    line_pointer *lines;
-    uint64_t count;
-    *out_count = 0;
-    *out_groups = NULL;
-    GBX_TRY(sort_lines(report, false, by_reason, &lines, &count));
-    gbx_check_unchecked *groups = calloc(count + 1, sizeof *groups);
-    for (uint64_t i = 0; groups && i < count; ++i) {
-        *out_count += i == 0 || compare_reasons(lines[i - 1], lines[i]) != 0;
-        gbx_check_unchecked *group = &groups[*out_count - 1];
-        if (group->tasks < GBX_CHECK_EXAMPLES)
-            group->examples[group->tasks] = lines[i];
-        ++group->tasks;
-    }
-    free(lines);
-    if (!groups)
-        return gbx_fail_memory("%s", doing);
-    if (*out_count > 0)
-        qsort(groups, *out_count, sizeof *groups, by_first);
     *out_groups = groups;
     return NULL;
 }
@@ -240,7 +187,6 @@ typedef struct place {
 /* Checks a few tasks at a time: while references run, other tasks are compared. */
 typedef struct flow {
     const gbx_check_request *request;
-    gbx_reader *reader;
     gbx_kept_run *kept; /* NULL where the dump has no run.json */
     gbx_task_graph *graph;
     gbx_references *references;
@@ -269,9 +215,9 @@ static gbx_status match(const flow *f, uint64_t task, bool *out_is_chosen) {
     *out_is_chosen = is_any && is_named_so;
     if (*out_is_chosen)
         return NULL;
-    GBX_TRY(gbx_reader_find_task(f->reader, task, &record, &is_found));
+    GBX_TRY(gbx_reader_find_task(f->report->reader, task, &record, &is_found));
     for (size_t i = 0; is_found && i < GBX_SUBTASK_COUNT && !is_named_so; ++i)
-        is_named_so = is_named(filter, gbx_reader_run(f->reader), record.func_ids[i]);
+        is_named_so = is_named(filter, gbx_reader_run(f->report->reader), record.func_ids[i]);
     *out_is_chosen =
         is_named_so && (is_any || gbx_selection_has_number(&filter->numbers, task) ||
                         (is_found && gbx_selection_has_number(&filter->ids, record.task_id)));
@@ -355,8 +301,9 @@ static gbx_status open_references(flow *f) {
         [GBX_SCENE_CHANGED] = "run again, or name an unchanged copy with --scene DIR",
         [GBX_SCENE_BROKEN] = NULL};
     gbx_scene_trouble trouble;
-    gbx_status status = gbx_references_open(f->request->scene, f->request->directory, f->kept,
-                                            gbx_reader_run(f->reader), &f->references, &trouble);
+    gbx_status status =
+        gbx_references_open(f->request->scene, f->request->directory, f->kept,
+                            gbx_reader_run(f->report->reader), &f->references, &trouble);
     if (!status || !advice[trouble])
         return status;
     gbx_status advised =
@@ -368,11 +315,11 @@ static gbx_status open_references(flow *f) {
 static gbx_status open_all(flow *f) {
     const gbx_check_request *request = f->request;
     if (request->filter->numbers.count > 0 &&
-        !(gbx_reader_get_origin(f->reader)->known & GBX_KNOWN_TASK_SEQ))
+        !(gbx_reader_get_origin(f->report->reader)->known & GBX_KNOWN_TASK_SEQ))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "--task: this dump does not number its tasks; give an id such as 0x11");
     GBX_TRY(gbx_replay_read_kept(request->directory, &f->kept));
-    GBX_TRY(gbx_task_graph_create(f->reader, &f->graph));
+    GBX_TRY(gbx_task_graph_create(f->report->reader, &f->graph));
     report_progress(f, GBX_CHECK_COMPILES, 0);
     GBX_TRY(open_references(f));
     f->report->bad_edges = gbx_task_graph_bad_edges(f->graph);
@@ -390,12 +337,11 @@ static gbx_status open_all(flow *f) {
 
 gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *out_report) {
     flow *f = calloc(1, sizeof *f); /* too large for a stack */
-    gbx_reader *reader = gbx_entries_reader(request->entries);
-    *out_report = (gbx_check_report){.reader = reader, .keeps_all = request->keeps_all};
+    *out_report = (gbx_check_report){.reader = gbx_entries_reader(request->entries),
+                                     .keeps_all = request->keeps_all};
     if (!f)
         return gbx_fail_memory("checking %s", request->directory);
     f->request = request;
-    f->reader = reader;
     f->report = out_report;
     gbx_status status = open_all(f);
     if (!status)

@@ -56,9 +56,11 @@ const gbx_check_line *gbx_check_report_first(const gbx_check_report *report);
 
 /* --- groups --- */
 
-/* All tasks of one kernel or mix. */
-typedef struct gbx_check_kernel {
-    const gbx_check_line *first;
+enum { GBX_CHECK_EXAMPLES = 3 };
+
+/* Tasks of one kernel or mix: all, or those that are NOT_CHECKED for the same reason. */
+typedef struct gbx_check_group {
+    const gbx_check_line *examples[GBX_CHECK_EXAMPLES]; /* the first tasks */
     uint64_t tasks;
     uint64_t verdicts[3];
     uint64_t not_written;
@@ -69,27 +71,15 @@ typedef struct gbx_check_kernel {
     uint64_t stray_unknown_tasks;
     double max_abs;
     double max_rel;
-} gbx_check_kernel;
+} gbx_check_group;
 
-enum { GBX_CHECK_EXAMPLES = 3 };
-
-/* Tasks of one kernel that are NOT_CHECKED for the same reason. */
-typedef struct gbx_check_unchecked {
-    const gbx_check_line *examples[GBX_CHECK_EXAMPLES]; /* the first ones */
-    uint64_t tasks;
-} gbx_check_unchecked;
-
-/* Both in order of first appearance; freed by the caller. */
-GBX_MUST_USE gbx_status gbx_check_report_kernels(const gbx_check_report *report,
-                                                 gbx_check_kernel **out_kernels, size_t *out_count);
-GBX_MUST_USE gbx_status gbx_check_report_unchecked(const gbx_check_report *report,
-                                                   gbx_check_unchecked **out_groups,
-                                                   size_t *out_count);
+/* In order of first appearance; freed by the caller. */
+GBX_MUST_USE gbx_status gbx_check_report_group(const gbx_check_report *report, bool is_unchecked,
+                                               gbx_check_group **out_groups, size_t *out_count);
 
 /* --- checking a dump --- */
 
-/* Which tasks; all zero for all. A task must match one of `kernels`, and one of `numbers` or `ids`.
- */
+/* All zero selects all tasks; else they match one of `kernels`, and one of `numbers` or `ids`. */
 typedef struct gbx_check_filter {
     gbx_selection_names kernels;
     gbx_selection_ranges numbers;

@@ -266,7 +266,7 @@ static void test_tasks_that_cannot_be_run(void **state) {
     gbx_replay_engine_close(c.call.engine);
     made_replay_close(&c.call.made);
 
-    prepare(&c, WAY_AFFINE); /* is no matter of the task */
+    prepare(&c, WAY_AFFINE); /* does not concern the task */
     c.call.config.child_program = "/no/such/program";
     made_replay_open(&c.call.made, &c.call.task);
     assert_ok(gbx_replay_engine_open(&c.call.config, &c.call.engine));

@@ -1,6 +1,5 @@
 #include "replay/check/check.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -48,13 +47,10 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
 /* --- whether it is the scene of the dump --- */
 
 /* Whether an argument is declared with this role; a word of another tool may mean any. */
-static bool has_role(const char *declared, gbx_scene_role role) {
+static bool has_role(const char *declared, uint32_t role) {
     uint32_t parameter = gbx_replay_parameter(declared);
-    return parameter == GBX_PARAMETER_COUNT || parameter == (uint32_t)role;
+    return parameter == GBX_PARAMETER_COUNT || parameter == role;
 }
-static_assert(GBX_SCENE_OUT == (int)GBX_ROLE_OUTPUT && GBX_SCENE_INOUT == (int)GBX_ROLE_INOUT &&
-                  GBX_SCENE_SCALAR == (int)GBX_PARAMETER_SCALAR,
-              "a scene and the journal number roles alike");
 
 /* Whether a kernel is declared with the same arguments, or one of both has no signature. */
 static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *kernel) {

@@ -84,7 +84,7 @@ static void assert_refused(const made_file *file, size_t bytes, const char *what
     gbx_loaded_call loaded;
     int fd = write_file(file, bytes);
     if (gbx_loaded_call_read(fd, &loaded) != -1)
-        fail_msg("%s: taken", what);
+        fail_msg("%s: accepted", what);
     assert_non_null(strstr(loaded.call.error, "reading a call file: "));
     gbx_loaded_call_free(&loaded);
     close(fd);

@@ -87,8 +87,7 @@ GBX_MUST_USE gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint3
 GBX_MUST_USE gbx_status gbx_replay_read_payload(gbx_entries *entries, uint64_t entry,
                                                 const gbx_tensor *tensor, void *out_payload);
 
-/* For saved programs: the call file of a request, without bytes. The caller frees the dispatches.
- */
+/* For saved programs: a request's call file, without bytes. The caller frees the dispatches. */
 GBX_MUST_USE gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
                                                  const gbx_replay_request *request,
                                                  gbx_call_file *out_file,

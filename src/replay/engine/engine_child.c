@@ -197,31 +197,16 @@ static const char *signal_name(int number, char buffer[SIGNAL_TEXT_BYTES]) {
     return buffer;
 }
 
-/* The dispatches that ran when it ended. */
-typedef struct scene {
-    uint32_t first; /* in the request; UINT32_MAX for none */
-    uint32_t running_count;
-} scene;
+/* The dispatch that a fault is reported for, in words. */
+typedef struct culprit {
+    const char *kernel;
+    char place[PLACE_BYTES]; /* "block 0, aiv0" */
+} culprit;
 
-static const char *kernel_of(const gbx_replay_request *request, uint32_t dispatch) {
-    return request->task->kernel_names[request->task->dispatches[dispatch].subtask];
-}
-
-static void describe_place(const gbx_replay_request *request, uint32_t dispatch,
-                           uint32_t running_count, char out_text[PLACE_BYTES]) {
-    const gbx_replay_dispatch *at = &request->task->dispatches[dispatch];
-    int used = snprintf(out_text, PLACE_BYTES, "block %" PRIu32 ", %s", at->block_idx,
-                        gbx_name_of(&gbx_subtasks, at->subtask));
-    if (running_count > 1)
-        snprintf(out_text + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
-                 running_count - 1);
-}
-
-static void describe_signal(const gbx_replay_request *request, const gbx_call_fault *noted,
-                            bool is_of_dispatch, gbx_replay_fault *fault) {
+static void describe_signal(const culprit *at, const gbx_call_fault *noted, bool is_of_dispatch,
+                            gbx_replay_fault *fault) {
     char name[SIGNAL_TEXT_BYTES];
     char where[HOW_BYTES] = "";
-    char place[PLACE_BYTES];
     fault->signal = (int)noted->signal;
     fault->has_address = noted->has_address != 0;
     fault->address = fault->has_address ? noted->address : 0;
@@ -229,17 +214,15 @@ static void describe_signal(const gbx_replay_request *request, const gbx_call_fa
         snprintf(where, sizeof where, " at 0x%" PRIx64, fault->address);
     else if (fault->signal == SIGSEGV)
         snprintf(where, sizeof where, " at an invalid address, or sent by another process");
-    describe_place(request, fault->dispatch, 1, place);
     const char *form =
         is_of_dispatch ? "kernel %.96s crashed (%s): %s%s"
                        : "a thread started by a kernel crashed while kernel %.96s ran (%s): %s%s";
-    snprintf(fault->text, sizeof fault->text, form, kernel_of(request, fault->dispatch), place,
+    snprintf(fault->text, sizeof fault->text, form, at->kernel, at->place,
              signal_name(fault->signal, name), where);
 }
 
-static void describe_ending(const gbx_replay_request *request, const gbx_replay_reply *reply,
+static void describe_ending(const culprit *at, const gbx_replay_reply *reply,
                             uint32_t running_count, gbx_replay_fault *fault) {
-    char place[PLACE_BYTES];
     char how[HOW_BYTES];
     char name[SIGNAL_TEXT_BYTES];
     if (reply->ending == GBX_REPLAY_KILLED) {
@@ -248,16 +231,14 @@ static void describe_ending(const gbx_replay_request *request, const gbx_replay_
     } else {
         snprintf(how, sizeof how, "with exit code %d", reply->value);
     }
-    describe_place(request, fault->dispatch, 1, place);
-    const char *kernel = kernel_of(request, fault->dispatch);
     if (running_count > 1)
         snprintf(fault->text, sizeof fault->text,
                  "one of %" PRIu32
                  " running calls ended the process %s (the first: kernel %.96s, %s)",
-                 running_count, how, kernel, place);
+                 running_count, how, at->kernel, at->place);
     else
-        snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)", kernel,
-                 how, place);
+        snprintf(fault->text, sizeof fault->text, "kernel %.96s ended the process %s (%s)",
+                 at->kernel, how, at->place);
 }
 
 static gbx_status fail_loading(const gbx_replay_request *request, const gbx_replay_reply *reply,
@@ -283,11 +264,12 @@ gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
     const gbx_call_fault *noted = &child->board->fault;
     uint32_t count = gbx_replay_request_count(request);
     uint32_t kind = atomic_load_explicit(&noted->kind, memory_order_acquire);
-    scene seen = {.first = UINT32_MAX};
+    uint32_t first = UINT32_MAX; /* of the dispatches that ran when it ended */
+    uint32_t running_count = 0;
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t state = atomic_load_explicit(&child->board->states[i], memory_order_acquire);
-        if (state == GBX_CALL_RUNS && seen.running_count++ == 0)
-            seen.first = i;
+        if (state == GBX_CALL_RUNS && running_count++ == 0)
+            first = i;
     }
     if (atomic_load_explicit(&child->board->is_loading, memory_order_relaxed))
         return fail_loading(request, reply, noted);
@@ -295,28 +277,33 @@ gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
                     (kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END);
     bool is_of_dispatch = has_note && noted->dispatch < count;
     uint32_t exiting = atomic_load_explicit(&noted->exiting, memory_order_relaxed) - 1;
-    if (reply->ending == GBX_REPLAY_EXITED && !has_note && exiting < count)
-        seen = (scene){exiting, 1};
-    uint32_t dispatch = is_of_dispatch ? noted->dispatch : seen.first < count ? seen.first : 0;
+    if (reply->ending == GBX_REPLAY_EXITED && !has_note && exiting < count) {
+        first = exiting;
+        running_count = 1;
+    }
+    uint32_t dispatch = is_of_dispatch ? noted->dispatch : first < count ? first : 0;
     *out_fault = (gbx_replay_fault){.is_there = true,
+                                    .is_hang = reply->ending == GBX_REPLAY_SILENT,
                                     .dispatch = gbx_replay_request_first(request) + dispatch};
-    char place[PLACE_BYTES];
-    if (has_note && kind == GBX_CALL_SIGNAL) {
-        describe_signal(request, noted, is_of_dispatch, out_fault);
-    } else if (has_note) {
-        describe_place(request, out_fault->dispatch, 1, place);
+    const gbx_replay_dispatch *from = &request->task->dispatches[out_fault->dispatch];
+    culprit at = {.kernel = request->task->kernel_names[from->subtask]};
+    int used = snprintf(at.place, PLACE_BYTES, "block %" PRIu32 ", %s", from->block_idx,
+                        gbx_name_of(&gbx_subtasks, from->subtask));
+    if (out_fault->is_hang && running_count > 1)
+        snprintf(at.place + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
+                 running_count - 1);
+    if (has_note && kind == GBX_CALL_SIGNAL)
+        describe_signal(&at, noted, is_of_dispatch, out_fault);
+    else if (has_note)
         snprintf(out_fault->text, sizeof out_fault->text,
                  "kernel %.96s ended its thread (%s): pthread_exit; it must return instead",
-                 kernel_of(request, out_fault->dispatch), place);
-    } else if (reply->ending == GBX_REPLAY_SILENT) {
-        out_fault->is_hang = true;
-        describe_place(request, out_fault->dispatch, seen.running_count, place);
+                 at.kernel, at.place);
+    else if (out_fault->is_hang)
         snprintf(out_fault->text, sizeof out_fault->text,
-                 "kernel %.96s did not return within %.6g s (%s)",
-                 kernel_of(request, out_fault->dispatch), (double)timeout_ns / 1e9, place);
-    } else {
-        describe_ending(request, reply, seen.running_count, out_fault);
-    }
+                 "kernel %.96s did not return within %.6g s (%s)", at.kernel,
+                 (double)timeout_ns / 1e9, at.place);
+    else
+        describe_ending(&at, reply, running_count, out_fault);
     gbx_text_make_plain(out_fault->text);
     return NULL;
 }

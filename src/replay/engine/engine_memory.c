@@ -29,8 +29,7 @@ typedef struct hull {
 
 /* False if the range overflows. */
 static bool find_hull(const gbx_tensor *tensor, hull *out_hull) {
-    int64_t first;
-    int64_t end;
+    int64_t first, end;
     gbx_tensor_extent(tensor, &first, &end);
     bool overflows = __builtin_add_overflow(tensor->data, first, &out_hull->start);
     overflows |= __builtin_add_overflow(tensor->data, end, &out_hull->end);
@@ -58,11 +57,7 @@ static void set_memory(gbx_replay_layout *layout, uint64_t base, uint64_t end, u
     layout->gm_bytes = (needed + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static bool keep_addresses(gbx_replay_layout *layout, uint64_t gm_bytes) {
-    hull hulls[GBX_REPLAY_MAX_ARGUMENTS] = {0};
-    for (uint32_t i = 0; i < layout->count; ++i)
-        if (layout->is_tensor[i] && !find_hull(&layout->tensors[i], &hulls[i]))
-            return false;
+static bool keep_addresses(gbx_replay_layout *layout, const hull *hulls, uint64_t gm_bytes) {
     for (uint64_t slot = 0; slot < SLOT_COUNT; ++slot) {
         uint64_t base = FIRST_SLOT + slot * SLOT_BYTES;
         uint64_t end = base;
@@ -149,8 +144,7 @@ static gbx_status place_groups(gbx_replay_layout *layout, const grouping *g, uin
 
 /* In a view with large strides, each element takes a page. */
 static uint64_t touched_bytes(const gbx_tensor *tensor) {
-    int64_t first;
-    int64_t end;
+    int64_t first, end;
     gbx_tensor_extent(tensor, &first, &end);
     uint64_t whole = (uint64_t)(end - first);
     uint64_t apart;
@@ -197,21 +191,20 @@ gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes
         out_layout->roles[i] = task->arguments[i].role;
     }
     GBX_TRY(check_size(out_layout));
-    if (task->has_addresses && keep_addresses(out_layout, gm_bytes))
-        return NULL;
     grouping groups = {0};
-    out_layout->is_relocated = true;
     bool has_addresses = task->has_addresses;
     for (uint32_t i = 0; i < out_layout->count; ++i) {
         groups.group[i] = i;
         if (out_layout->is_tensor[i])
             has_addresses &= find_hull(&out_layout->tensors[i], &groups.hulls[i]);
     }
+    if (has_addresses && keep_addresses(out_layout, groups.hulls, gm_bytes))
+        return NULL;
+    out_layout->is_relocated = true;
     if (!has_addresses) {
         /* Each tensor has its own buffer, at an address where offsets of either sign fit. */
         for (uint32_t i = 0; i < out_layout->count; ++i) {
             out_layout->tensors[i].data = UINT64_C(1) << 63;
-            groups.group[i] = i;
             if (out_layout->is_tensor[i])
                 (void)find_hull(&out_layout->tensors[i], &groups.hulls[i]);
         }
@@ -370,24 +363,21 @@ gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory, const gbx_replay
         GBX_TRY(map(memory, layout->gm_bytes));
     GBX_TRY(clear(memory));
     memory->is_mirrored = memory->mirror && layout->touch_bytes <= MAX_MIRRORED_BYTES;
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        if (!layout->is_tensor[i] || layout->roles[i] != GBX_ROLE_OUTPUT)
-            continue;
-        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        GBX_TRY(reserve_scratch(memory, bytes));
-        if (bytes > 0)
-            memset(memory->scratch, request->poison, bytes);
-        scatter(memory, layout, &layout->tensors[i]);
-    }
-    for (uint32_t i = 0; i < layout->count; ++i) {
-        uint64_t bytes = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        if (!layout->is_tensor[i] || layout->roles[i] == GBX_ROLE_OUTPUT || bytes == 0)
-            continue;
-        GBX_TRY(reserve_scratch(memory, bytes));
-        GBX_TRY(gbx_replay_read_payload(request->entries, request->task->arguments[i].before,
-                                        &layout->tensors[i], memory->scratch));
-        scatter(memory, layout, &layout->tensors[i]);
-    }
+    for (int is_output = 1; is_output >= 0; --is_output)
+        for (uint32_t i = 0; i < layout->count; ++i) {
+            const gbx_tensor *tensor = &layout->tensors[i];
+            uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+            if (!layout->is_tensor[i] || (layout->roles[i] == GBX_ROLE_OUTPUT) != is_output ||
+                bytes == 0)
+                continue;
+            GBX_TRY(reserve_scratch(memory, bytes));
+            if (is_output)
+                memset(memory->scratch, request->poison, bytes);
+            else
+                GBX_TRY(gbx_replay_read_payload(
+                    request->entries, request->task->arguments[i].before, tensor, memory->scratch));
+            scatter(memory, layout, tensor);
+        }
     return NULL;
 }
 
@@ -398,8 +388,7 @@ void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_
     gbx_tensor_gather(tensor, buffer_of(layout, tensor, memory->gm), out_payload);
 }
 
-/* Adds the unused half byte at the end of rows of packed elements: a kernel writes complete bytes.
- */
+/* Adds the unused half byte at the end of packed rows: a kernel writes complete bytes. */
 static gbx_tensor with_padding(const gbx_tensor *tensor) {
     gbx_tensor padded = *tensor;
     uint32_t last = tensor->ndims - 1;

@@ -90,7 +90,7 @@ static void inputs_win_where_an_output_overlaps(void **state) {
     replay_close(&call);
 }
 
-/* Rows of 5 halves, which begin anywhere in a byte; the halves beside them stay. */
+/* Rows of 5 halves, which begin in either half of a byte; the halves beside them stay. */
 static void halves_of_bytes_are_restored(void **state) {
     (void)state;
     replay_call call;
@@ -176,7 +176,7 @@ static void blocks_and_subtasks_wait_for_each_other(void **state) {
     replay_close(&call);
 }
 
-/* 100 blocks on a chip of 4: twelve dispatches at a time meet, and no more can. */
+/* 100 blocks on a chip of 4: exactly twelve dispatches at a time can meet. */
 static void blocks_run_in_waves(void **state) {
     (void)state;
     replay_call call;
@@ -204,7 +204,7 @@ static void blocks_run_in_waves(void **state) {
     replay_close(&call);
 }
 
-static void one_dispatch_runs_alone(void **state) {
+static void one_dispatch_runs_by_itself(void **state) {
     (void)state;
     replay_call call;
     uint32_t seen[5 * 18];
@@ -264,7 +264,7 @@ static void memory_is_restored_between_runs(void **state) {
     replay_prepare(&call, WAY_STRAY, 0);
     replay_open(&call);
     for (uint64_t i = 0; i < 80; ++i) {
-        /* Some in one page again and again, some in more pages than are kept. */
+        /* Some in one page repeatedly, some in more pages than are kept. */
         uint64_t address = REPLAY_BASE + 0x400000 + (i < 40 ? i / 2 * 3 : i / 2 * 8192);
         replay_set_way(&call, WAY_STRAY, address);
         replay_again(&call);
@@ -515,7 +515,7 @@ int main(void) {
         cmocka_unit_test(every_dispatch_gets_its_contexts),
         cmocka_unit_test(blocks_and_subtasks_wait_for_each_other),
         cmocka_unit_test(blocks_run_in_waves),
-        cmocka_unit_test(one_dispatch_runs_alone),
+        cmocka_unit_test(one_dispatch_runs_by_itself),
         cmocka_unit_test(stray_writes_are_found),
         cmocka_unit_test(memory_is_restored_between_runs),
         cmocka_unit_test(a_file_that_a_kernel_made_longer_is_read_as_far_as_it_is_mapped),

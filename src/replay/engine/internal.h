@@ -105,9 +105,7 @@ typedef struct gbx_replay_reply {
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 
-/* Orders the call in child->file_fd; starts the process if it is not running. `program` may be
- * NULL.
- */
+/* Orders the call in child->file_fd; starts the process if necessary. `program` may be NULL. */
 GBX_MUST_USE gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program,
                                                int gm_fd, uint32_t dispatch_count);
 

@@ -23,6 +23,6 @@ GBX_MUST_USE gbx_status gbx_save_text(const gbx_save_folder *folder, const char 
                                       const char *text, size_t size);
 
 GBX_MUST_USE gbx_status gbx_save_kernels(gbx_save_folder *folder);
-GBX_MUST_USE gbx_status gbx_save_makefile(const gbx_save_folder *folder);
+GBX_MUST_USE gbx_status gbx_save_put_makefile(const gbx_save_folder *folder, FILE *to);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "replay/save/internal.h"
@@ -15,8 +14,6 @@ extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_call_header[];
 extern const char gbx_embedded_call_source[];
 extern const char gbx_embedded_saved_program[];
-
-enum { PIECE_BYTES = 1 << 20 };
 
 /* --- names, files --- */
 
@@ -73,21 +70,13 @@ gbx_status gbx_save_text(const gbx_save_folder *folder, const char *path, const 
 
 /* --- data --- */
 
-static gbx_status copy_payload(const gbx_save_folder *folder, uint64_t offset, uint64_t bytes,
-                               gbx_output *output) {
-    const gbx_reader *reader = gbx_entries_reader(folder->saving->entries);
-    char *piece = malloc(PIECE_BYTES);
-    gbx_status status = piece ? NULL : gbx_fail_memory("saving a task");
-    while (!status && bytes > 0 && !ferror(output->stream)) {
-        size_t size = bytes < PIECE_BYTES ? (size_t)bytes : PIECE_BYTES;
-        status = gbx_reader_read_payload(reader, offset, piece, size);
-        if (!status)
-            fwrite(piece, 1, size, output->stream);
-        offset += size;
-        bytes -= size;
-    }
-    free(piece);
-    return status;
+/* The entries whose payloads are saved; GBX_REPLAY_NO_ENTRY for none. */
+static uint64_t entry_before(const gbx_replay_argument *argument) {
+    return argument->role == GBX_ROLE_OUTPUT ? GBX_REPLAY_NO_ENTRY : argument->before;
+}
+
+static uint64_t entry_after(const gbx_replay_task *task, const gbx_replay_argument *argument) {
+    return task->did_complete ? argument->after : GBX_REPLAY_NO_ENTRY; /* inputs have none */
 }
 
 static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_argument *argument,
@@ -102,7 +91,9 @@ static gbx_status save_entry(const gbx_save_folder *folder, const gbx_replay_arg
     uint64_t bytes = gbx_entry_stored_bytes(&entry);
     data_path(argument, stage, path);
     GBX_TRY(gbx_save_open(folder, path, &output));
-    return gbx_output_close(&output, path, copy_payload(folder, offset, bytes, &output));
+    gbx_status status = gbx_payload_copy(gbx_entries_reader(folder->saving->entries), offset, bytes,
+                                         NULL, NULL, output.stream);
+    return gbx_output_close(&output, path, status);
 }
 
 static gbx_status save_data(const gbx_save_folder *folder) {
@@ -111,10 +102,8 @@ static gbx_status save_data(const gbx_save_folder *folder) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (!argument->is_tensor)
             continue;
-        if (argument->role != GBX_ROLE_OUTPUT)
-            GBX_TRY(save_entry(folder, argument, "before", argument->before));
-        if (argument->role != GBX_ROLE_INPUT && task->did_complete)
-            GBX_TRY(save_entry(folder, argument, "after", argument->after));
+        GBX_TRY(save_entry(folder, argument, "before", entry_before(argument)));
+        GBX_TRY(save_entry(folder, argument, "after", entry_after(task, argument)));
     }
     return NULL;
 }
@@ -164,25 +153,25 @@ static void put_numbers(FILE *to, const char *name, const int64_t *numbers, uint
     fprintf(to, "}");
 }
 
-static void put_name(FILE *to, const gbx_replay_argument *argument) {
-    char name[GBX_SAVE_NAME_BYTES];
-    fprintf(to, "%s", argument->name ? plain_name(argument->name, name) : "argument");
+static const char *argument_name(const gbx_replay_argument *argument,
+                                 char out_name[GBX_SAVE_NAME_BYTES]) {
+    return argument->name ? plain_name(argument->name, out_name) : "argument";
 }
 
 static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_tensor *tensor) {
-    char dtype[GBX_SAVE_NAME_BYTES];
+    char dtype[GBX_SAVE_NAME_BYTES], name[GBX_SAVE_NAME_BYTES];
     plain_name(gbx_dtype_name(tensor->dtype), dtype);
     for (char *c = dtype; *c; ++c)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    fprintf(to, "        /* %s ", gbx_name_of(&gbx_roles, argument->role));
-    put_name(to, argument);
     fprintf(to,
-            " */\n        [%" PRIu32 "] = {.kind = GBX_CALL_TENSOR, .role = %" PRIu32
+            "        /* %s %s */\n        [%" PRIu32
+            "] = {.kind = GBX_CALL_TENSOR, .role = %" PRIu32
             ",\n               .tensor = {.data = UINT64_C(0x%" PRIx64
-            "), .buffer_bytes = UINT64_C(%" PRIu64 "), .dtype = GBX_%s, .ndims = %" PRIu32,
-            argument->slot, argument->role, tensor->data, tensor->buffer_bytes, dtype,
-            tensor->ndims);
-    fprintf(to, ",\n                          .start_offset = %" PRId64, tensor->start_offset);
+            "), .buffer_bytes = UINT64_C(%" PRIu64 "), .dtype = GBX_%s, .ndims = %" PRIu32
+            ",\n                          .start_offset = %" PRId64,
+            gbx_name_of(&gbx_roles, argument->role), argument_name(argument, name), argument->slot,
+            argument->role, tensor->data, tensor->buffer_bytes, dtype, tensor->ndims,
+            tensor->start_offset);
     if (tensor->ndims > 0) {
         fprintf(to, ",\n                          ");
         put_numbers(to, "shape", tensor->shape, tensor->ndims);
@@ -193,13 +182,13 @@ static void put_tensor(FILE *to, const gbx_replay_argument *argument, const gbx_
 }
 
 static void put_path(FILE *to, const gbx_replay_argument *argument, const char *stage,
-                     bool is_there) {
+                     uint64_t entry) {
     char path[GBX_SAVE_PATH_BYTES];
     data_path(argument, stage, path);
-    if (is_there)
-        fprintf(to, "\"%s\"", path);
+    if (entry == GBX_REPLAY_NO_ENTRY)
+        fprintf(to, ", NULL");
     else
-        fprintf(to, "NULL");
+        fprintf(to, ", \"%s\"", path);
 }
 
 static void put_files(const gbx_save_folder *folder, FILE *to) {
@@ -208,17 +197,12 @@ static void put_files(const gbx_save_folder *folder, FILE *to) {
                 "static const tensor_file tensor_files[] = {\n");
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
+        char name[GBX_SAVE_NAME_BYTES];
         if (!argument->is_tensor)
             continue;
-        fprintf(to, "    {%" PRIu32 ", \"", argument->slot);
-        put_name(to, argument);
-        fprintf(to, "\", ");
-        put_path(to, argument, "before",
-                 argument->role != GBX_ROLE_OUTPUT && argument->before != GBX_REPLAY_NO_ENTRY);
-        fprintf(to, ", ");
-        put_path(to, argument, "after",
-                 argument->role != GBX_ROLE_INPUT && task->did_complete &&
-                     argument->after != GBX_REPLAY_NO_ENTRY);
+        fprintf(to, "    {%" PRIu32 ", \"%s\"", argument->slot, argument_name(argument, name));
+        put_path(to, argument, "before", entry_before(argument));
+        put_path(to, argument, "after", entry_after(task, argument));
         fprintf(to, "},\n");
     }
     fprintf(to, "    {0, NULL, NULL, NULL}};\n\n");
@@ -244,16 +228,14 @@ static void put_title(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "static const unsigned char bits_of_dtypes[] = {");
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
         fprintf(to, dtype ? ", %" PRIu32 : "%" PRIu32, gbx_dtype_bits(dtype));
-    fprintf(to, "};\n");
-    fprintf(to, "static const char title[] = \"task %" PRIu64 "\";\n\n",
-            folder->saving->task->task);
     fprintf(to,
+            "};\nstatic const char title[] = \"task %" PRIu64 "\";\n\n"
             "/* Whether only one of several dispatches is called: the others may write elements of "
             "an inout that it leaves unchanged. */\nenum { IS_ONE_OF_SEVERAL = %d };\n\n",
-            folder->saving->dispatch >= 0);
+            folder->saving->task->task, folder->saving->dispatch >= 0);
 }
 
-static void put_tables(const gbx_save_folder *folder, FILE *to) {
+static gbx_status put_tables(const gbx_save_folder *folder, FILE *to) {
     const gbx_call_file *call = &folder->call;
     put_title(folder, to);
     put_files(folder, to);
@@ -261,52 +243,42 @@ static void put_tables(const gbx_save_folder *folder, FILE *to) {
     fprintf(to,
             "static gbx_kernel_call call = {\n"
             "    .gm_base = UINT64_C(0x%" PRIx64 "), .gm_bytes = UINT64_C(%" PRIu64 "),\n"
-            "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n",
+            "    .chip_blocks = %" PRIu32 ", .block_num = %" PRIu32 ",\n    .slots = {\n",
             call->gm_base, call->gm_bytes, call->chip_blocks, call->block_num);
     const gbx_replay_task *task = folder->saving->task;
-    fprintf(to, "    .slots = {\n");
     for (uint32_t i = 0; i < task->argument_count; ++i) {
         const gbx_replay_argument *argument = &task->arguments[i];
         if (argument->is_tensor) {
             put_tensor(to, argument, &folder->call.slots[argument->slot].tensor);
             continue;
         }
-        fprintf(to, "        /* scalar ");
-        put_name(to, argument);
+        char name[GBX_SAVE_NAME_BYTES];
         fprintf(to,
-                ": %s */\n        [%" PRIu32 "] = {.kind = GBX_CALL_SCALAR, .bits = "
+                "        /* scalar %s: %s */\n        [%" PRIu32
+                "] = {.kind = GBX_CALL_SCALAR, .bits = "
                 "UINT64_C(0x%" PRIx64 ")},\n",
-                gbx_dtype_name(argument->dtype), argument->slot, argument->bits);
+                argument_name(argument, name), gbx_dtype_name(argument->dtype), argument->slot,
+                argument->bits);
     }
-    fprintf(to, "    },\n");
-    fprintf(to, "    .kernels = {\n");
+    fprintf(to, "    },\n    .kernels = {\n");
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         const gbx_saved_kernel *kernel = kernel_of(folder, i);
         if (kernel)
             fprintf(to, "        [%s] = {.object = \"kernels/%s.so\"},\n", subtasks[i],
                     kernel->name);
     }
-    fprintf(to, "    },\n");
-    fprintf(to, "    .dispatches = dispatches,\n"
+    fprintf(to, "    },\n    .dispatches = dispatches,\n"
                 "    .dispatch_count = sizeof dispatches / sizeof dispatches[0],\n};\n");
-}
-
-static gbx_status save_tables(const gbx_save_folder *folder) {
-    gbx_output output;
-    GBX_TRY(gbx_save_open(folder, "task.h", &output));
-    put_tables(folder, output.stream);
-    return gbx_output_close(&output, "task.h", NULL);
+    return NULL;
 }
 
 /* --- saving --- */
 
-static gbx_status save_readme(const gbx_save_folder *folder) {
-    gbx_output output;
+static gbx_status put_readme(const gbx_save_folder *folder, FILE *to) {
     char name[GBX_SAVE_NAME_BYTES];
     const gbx_run_info *run = gbx_reader_run(gbx_entries_reader(folder->saving->entries));
-    GBX_TRY(gbx_save_open(folder, "README.txt", &output));
     fprintf(
-        output.stream,
+        to,
         "This program repeats task %" PRIu64 " of a run of %s. Build and run it with: make "
         "run\n"
         "It loads data/*_before.bin, calls the kernels as described in task.h, and compares the "
@@ -314,7 +286,7 @@ static gbx_status save_readme(const gbx_save_folder *folder) {
         "Payloads are row-major and little-endian. main.c and replay/ are the same for all "
         "tasks. The kernels in kernels/ are code that came with the dump.\n",
         folder->saving->task->task, run->scene ? plain_name(run->scene, name) : "a scene");
-    return gbx_output_close(&output, "README.txt", NULL);
+    return NULL;
 }
 
 static gbx_status save_parts(gbx_save_folder *folder) {
@@ -325,15 +297,23 @@ static gbx_status save_parts(gbx_save_folder *folder) {
                  {"replay/call.h", gbx_embedded_call_header},
                  {"replay/call.c", gbx_embedded_call_source},
                  {"main.c", gbx_embedded_saved_program}};
+    static const struct {
+        const char *path;
+        gbx_status (*put)(const gbx_save_folder *folder, FILE *to);
+    } made[] = {
+        {"task.h", put_tables}, {"Makefile", gbx_save_put_makefile}, {"README.txt", put_readme}};
     GBX_TRY(list_kernels(folder));
     GBX_TRY(describe_call(folder));
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; ++i)
         GBX_TRY(gbx_save_text(folder, fixed[i].path, fixed[i].text, strlen(fixed[i].text)));
     GBX_TRY(gbx_save_kernels(folder));
     GBX_TRY(save_data(folder));
-    GBX_TRY(save_tables(folder));
-    GBX_TRY(gbx_save_makefile(folder));
-    return save_readme(folder);
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; ++i) {
+        gbx_output output;
+        GBX_TRY(gbx_save_open(folder, made[i].path, &output));
+        GBX_TRY(gbx_output_close(&output, made[i].path, made[i].put(folder, output.stream)));
+    }
+    return NULL;
 }
 
 gbx_status gbx_replay_save(const gbx_replay_saving *saving, const char *directory,

@@ -1,5 +1,4 @@
-/* The kernels of a saved program: their sources or, if these are incomplete, the compiled objects.
- */
+/* The kernels of a saved program: sources or, if these are incomplete, the compiled objects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -146,8 +145,7 @@ gbx_status gbx_save_kernels(gbx_save_folder *folder) {
 
 /* --- the Makefile --- */
 
-/* Writes flags in shell quotes; false if one has characters that are special to make or the shell.
- */
+/* Writes flags in shell quotes; false if one has characters special to make or the shell. */
 static bool put_flags(FILE *to, const char *flags) {
     static const char blanks[] = " \t\n";
     for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
@@ -178,7 +176,7 @@ static gbx_status put_rule(FILE *to, const gbx_saved_kernel *kernel) {
                     kernel->name);
 }
 
-static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
+gbx_status gbx_save_put_makefile(const gbx_save_folder *folder, FILE *to) {
     fprintf(to, "CFLAGS = -O2 -g -Wall\n"
                 "# The flags that glassbox compiled the kernels with.\n"
                 "KERNEL_FLAGS = -std=gnu11 -O3 -march=native -ffp-contract=off -fPIC \\\n"
@@ -201,10 +199,4 @@ static gbx_status put_makefile(const gbx_save_folder *folder, FILE *to) {
             fprintf(to, " kernels/%s.so", folder->kernels->items[i].name);
     fprintf(to, "\n\n.PHONY: all run clean\n");
     return NULL;
-}
-
-gbx_status gbx_save_makefile(const gbx_save_folder *folder) {
-    gbx_output output;
-    GBX_TRY(gbx_save_open(folder, "Makefile", &output));
-    return gbx_output_close(&output, "Makefile", put_makefile(folder, output.stream));
 }

@@ -183,9 +183,9 @@ static bool names_kernel(const char *item, const gbx_replay_task *task) {
     return false;
 }
 
-/* Whether an item of --kernel, with or without name, applies to a kernel. */
-static bool is_of(const char *item, const gbx_replay_task *task, const char *name) {
-    return !names_kernel(item, task) || file_of(item, name);
+/* The file that an item of --kernel, with or without name, gives for a kernel, or NULL. */
+static const char *file_for(const char *item, const gbx_replay_task *task, const char *name) {
+    return names_kernel(item, task) ? file_of(item, name) : item;
 }
 
 /* The file that --kernel gives for a kernel of a task, or NULL. */
@@ -193,9 +193,7 @@ static const char *given_file(const gbx_replay_kernels *kernels, const gbx_repla
                               size_t subtask) {
     const char *found_file = NULL;
     for (size_t i = 0; i < kernels->files->count; ++i) {
-        const char *item = kernels->files->items[i];
-        const char *file =
-            names_kernel(item, task) ? file_of(item, task->kernel_names[subtask]) : item;
+        const char *file = file_for(kernels->files->items[i], task, task->kernel_names[subtask]);
         found_file = file ? file : found_file;
     }
     return found_file;
@@ -207,9 +205,8 @@ static gbx_status check_twice(const gbx_replay_kernel_files *files, const gbx_re
     for (size_t first = 0; first < last; ++first)
         for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
             const char *name = task->kernel_names[i];
-            bool is_of_both = name && is_of(files->items[first], task, name) &&
-                              is_of(files->items[last], task, name);
-            if (is_of_both)
+            if (name && file_for(files->items[first], task, name) &&
+                file_for(files->items[last], task, name))
                 return gbx_fail(GBX_INVALID_ARGUMENT,
                                 "--kernel %s and --kernel %s replace the same kernel; give one",
                                 files->items[first], files->items[last]);

@@ -46,12 +46,8 @@ static uint32_t kernel_of(const gbx_sched_task *task) {
 
 static bool check(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_args *args) {
     uint64_t id = graph->task_count;
-    gbx_graph_error error;
-    if (!gbx_check_kernels(&graph->limits, id, kernels, &error) ||
-        !gbx_check_args(&graph->limits, id, kernels, args, &error)) {
-        gbx_graph_fail_with(graph, &error);
+    if (!gbx_graph_check_task(graph, kernels, args))
         return false;
-    }
     uint32_t func_id = gbx_first_kernel(kernels);
     if (args->new_outputs)
         gbx_graph_fail(graph, GBX_GRAPH_NEW_OUTPUT, id, func_id, __builtin_ctz(args->new_outputs),
@@ -151,7 +147,7 @@ static void diagnose(gbx_graph *graph) {
     uint32_t last = 0;
     gbx_graph_error error;
     for (uint32_t i = count; i-- > 0;) {
-        all->waits_for[i] = GBX_WAITS_FOR_NOBODY;
+        all->waits_for[i] = GBX_WAITS_FOR_NONE;
         if (!gbx_sched_task_is_completed(&all->tasks[i]))
             stuck = i;
     }

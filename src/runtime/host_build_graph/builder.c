@@ -1,3 +1,4 @@
+#include "base/numbers.h"
 #include "runtime/host_build_graph/host_build_graph.h"
 
 /* Where the tables lie in the chip's private memory. */
@@ -9,9 +10,7 @@ typedef struct layout {
 } layout;
 
 static layout layout_of(const gbx_graph_launch *launch) {
-    layout at = {.capacity = 1};
-    while (at.capacity < launch->task_count)
-        at.capacity *= 2;
+    layout at = {.capacity = gbx_power_of_two_from(launch->task_count)};
     at.edges_at = launch->task_count * sizeof(gbx_sched_task);
     at.cells_at = at.edges_at + launch->edge_count * sizeof(gbx_sched_edge);
     at.bytes = at.cells_at + (uint64_t)at.capacity * GBX_CLASS_COUNT * sizeof(gbx_ready_cell);

@@ -41,14 +41,12 @@ static gbx_status orchestrate(const gbx_runtime_request *request, gbx_orchestrat
                          .scalar_count = run->scalar_count};
     if (request->listener)
         GBX_TRY(request->listener->receive(request->listener->context, &args));
-    int result = function(gbx_host_graph_orchestration(graph), &args);
-    gbx_graph_error *error = gbx_host_graph_error(graph);
-    if (result == 0 || error->kind != GBX_GRAPH_OK)
-        return NULL;
-    *error = (gbx_graph_error){.kind = GBX_GRAPH_RETURNED,
-                               .func_id = GBX_NO_KERNEL,
-                               .task = gbx_host_graph_task_count(graph)};
-    error->values[0] = result;
+    int result = function(&graph->orchestration, &args);
+    if (result != 0 && graph->error.kind == GBX_GRAPH_OK)
+        graph->error = (gbx_graph_error){.kind = GBX_GRAPH_RETURNED,
+                                         .func_id = GBX_NO_KERNEL,
+                                         .task = graph->entries.count,
+                                         .values = {result}};
     return NULL;
 }
 
@@ -79,13 +77,6 @@ const gbx_runtime gbx_host_build_graph = {
 
 /* --- one task --- */
 
-static gbx_status check_call(const gbx_call *call) {
-    if ((call->tensor_count && !call->tensors) || (call->scalar_count && !call->scalars))
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "calling: tensor_count or scalar_count is set, but its array is NULL");
-    return NULL;
-}
-
 /* The role of a kernel's `index`th tensor in its signature; inout where it is not there. */
 static gbx_role tensor_role(const char *signature, uint32_t index) {
     uint32_t parameter;
@@ -107,7 +98,7 @@ static const char *first_signature(const gbx_chip *chip, const gbx_task_kernels 
 
 /* Adds the task and its tensor info, as an orchestration does. */
 static void add_call(gbx_host_graph *graph, const gbx_call *call) {
-    gbx_orchestration *orchestration = gbx_host_graph_orchestration(graph);
+    gbx_orchestration *orchestration = &graph->orchestration;
     gbx_task_kernels kernels =
         gbx_spmd(gbx_mix(call->kernels[0], call->kernels[1], call->kernels[2]),
                  call->block_num ? call->block_num : 1);
@@ -132,7 +123,9 @@ static void add_call(gbx_host_graph *graph, const gbx_call *call) {
 gbx_status gbx_runtime_call(const gbx_runtime_request *request, gbx_call_result *out_result) {
     const gbx_call *call = request->call;
     gbx_host_graph *graph;
-    GBX_TRY(check_call(call));
+    if ((call->tensor_count && !call->tensors) || (call->scalar_count && !call->scalars))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "calling: tensor_count or scalar_count is set, but its array is NULL");
     if (call->tensor_count > GBX_MAX_TENSOR_ARGS || call->scalar_count > GBX_MAX_SCALAR_ARGS)
         return gbx_fail(GBX_OUT_OF_RANGE,
                         "calling with %" PRIu32 " tensors and %" PRIu32

@@ -34,11 +34,6 @@ GBX_MUST_USE gbx_status gbx_host_graph_create(const gbx_runtime_request *request
                                               gbx_host_graph **out_graph);
 GBX_MUST_USE gbx_status gbx_host_graph_destroy(gbx_host_graph *graph);
 
-/* What to call the orchestration with, and the first error that it made. */
-gbx_orchestration *gbx_host_graph_orchestration(gbx_host_graph *graph);
-gbx_graph_error *gbx_host_graph_error(gbx_host_graph *graph);
-uint64_t gbx_host_graph_task_count(const gbx_host_graph *graph);
-
 /* Checks the graph, copies it to the chip, runs it and does the copies back. */
 GBX_MUST_USE gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_result);
 

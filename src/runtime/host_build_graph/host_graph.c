@@ -39,18 +39,6 @@ uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes) {
     return 0;
 }
 
-gbx_orchestration *gbx_host_graph_orchestration(gbx_host_graph *graph) {
-    return &graph->orchestration;
-}
-
-gbx_graph_error *gbx_host_graph_error(gbx_host_graph *graph) {
-    return &graph->error;
-}
-
-uint64_t gbx_host_graph_task_count(const gbx_host_graph *graph) {
-    return graph->entries.count;
-}
-
 static void fill_limits(const gbx_chip *chip, gbx_graph_limits *limits) {
     gbx_hal_caps caps;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
@@ -140,7 +128,7 @@ static void name_cycle(gbx_host_graph *graph, const uint32_t *left, uint32_t *wa
     uint32_t stuck = 0;
     uint32_t last;
     for (uint32_t i = 0; i < count; ++i) {
-        waits_for[i] = GBX_WAITS_FOR_NOBODY;
+        waits_for[i] = GBX_WAITS_FOR_NONE;
         if (left[i])
             stuck = i;
     }
@@ -171,8 +159,7 @@ static gbx_status check_cycles(gbx_host_graph *graph) {
 /* --- to the chip --- */
 
 static uint64_t arguments_bytes(const gbx_host_entry *entry) {
-    uint64_t bytes = gbx_task_arguments_bytes(entry->word_count, entry->info_count);
-    return (bytes + 63) & ~UINT64_C(63);
+    return gbx_task_arguments_bytes(entry->word_count, entry->info_count);
 }
 
 static void write_arguments(const gbx_host_graph *graph, const gbx_host_entry *entry,

@@ -17,11 +17,9 @@ static bool is_over(const gbx_host_graph *graph) {
 
 static void fail(gbx_host_graph *graph, gbx_graph_error_kind kind, uint64_t task, uint32_t func_id,
                  int64_t value, int64_t other) {
-    if (is_over(graph))
-        return;
-    graph->error = (gbx_graph_error){.kind = (uint32_t)kind, .func_id = func_id, .task = task};
-    graph->error.values[0] = value;
-    graph->error.values[1] = other;
+    if (!is_over(graph))
+        graph->error = (gbx_graph_error){
+            .kind = (uint32_t)kind, .func_id = func_id, .task = task, .values = {value, other}};
 }
 
 static void fail_with_text(gbx_host_graph *graph, gbx_graph_error_kind kind, const char *text) {
@@ -224,7 +222,6 @@ static int add_successor(gbx_orchestration *orchestration, gbx_task predecessor,
 static uint64_t copy_element(gbx_host_graph *graph, const gbx_tensor *tensor,
                              const int64_t *indices) {
     uint64_t element[2] = {0};
-    uint64_t bits = 0;
     gbx_tensor copy = *tensor;
     int64_t position = tensor->start_offset;
     for (uint32_t d = 0; d < tensor->ndims; ++d)
@@ -234,9 +231,7 @@ static uint64_t copy_element(gbx_host_graph *graph, const gbx_tensor *tensor,
     gbx_host_graph_keep_failure(graph, gbx_gm_copy_out(graph->request.chip, element,
                                                        tensor->data + first_byte, (width + 7) / 8));
     copy.data = (uint64_t)(uintptr_t)element - first_byte;
-    if (!is_over(graph))
-        gbx_read_element(graph->entries.count, &copy, indices, &bits, &graph->error);
-    return bits;
+    return is_over(graph) ? 0 : gbx_read_element(&copy, indices);
 }
 
 /* The run's own tensors lie in host memory, all others on the chip. */
@@ -244,7 +239,6 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
                                 const int64_t *indices) {
     gbx_host_graph *graph = graph_of(orchestration);
     uint64_t task = graph->entries.count;
-    uint64_t bits = 0;
     if (is_over(graph) ||
         !gbx_check_tensor(&graph->limits, task, NULL, GBX_NO_ARGUMENT, tensor, true,
                           &graph->error) ||
@@ -256,8 +250,7 @@ static uint64_t get_tensor_data(gbx_orchestration *orchestration, const gbx_tens
     }
     if (tensor->data - graph->limits.gm_base < graph->limits.gm_bytes)
         return copy_element(graph, tensor, indices);
-    gbx_read_element(task, tensor, indices, &bits, &graph->error);
-    return bits;
+    return gbx_read_element(tensor, indices);
 }
 
 const gbx_orchestration_ops gbx_host_graph_ops = {

@@ -6,29 +6,15 @@ void gbx_buffer_table_init(gbx_buffer_table *table, uint32_t heap_capacity, uint
     table->buffers[GBX_STRAYS].end = UINT64_MAX;
 }
 
-uint32_t gbx_buffer_table_add(gbx_buffer_table *table, uint64_t base, uint64_t bytes) {
-    uint32_t number = 1, at = table->fixed_count;
+bool gbx_buffer_table_add(gbx_buffer_table *table, uint64_t base, uint64_t bytes) {
+    uint32_t at = table->fixed_count;
     if (bytes == 0 || at == GBX_TENSOR_MAP_MAX_BUFFERS)
-        return 0;
-    while (table->buffers[number].end)
-        ++number;
+        return false;
+    uint32_t number = ++table->fixed_count;
     table->buffers[number] = (gbx_buffer){.base = base, .end = base + bytes};
     for (; at > 0 && table->buffers[table->fixed[at - 1]].base > base; --at)
         table->fixed[at] = table->fixed[at - 1];
     table->fixed[at] = number;
-    ++table->fixed_count;
-    return number;
-}
-
-bool gbx_buffer_table_drop(gbx_buffer_table *table, uint32_t number) {
-    uint32_t at = 0;
-    while (at < table->fixed_count && table->fixed[at] != number)
-        ++at;
-    if (at == table->fixed_count)
-        return false;
-    table->buffers[number].base = table->buffers[number].end = 0;
-    for (--table->fixed_count; at < table->fixed_count; ++at)
-        table->fixed[at] = table->fixed[at + 1];
     return true;
 }
 

@@ -37,11 +37,8 @@ typedef struct gbx_buffer_table {
  * buffers, and a cache whose length is a power of two from 2 on. */
 void gbx_buffer_table_init(gbx_buffer_table *table, uint32_t heap_capacity, uint32_t cache_count);
 
-/* Returns the number of the new buffer, 0 when there is no room or it is empty. */
-uint32_t gbx_buffer_table_add(gbx_buffer_table *table, uint64_t base, uint64_t bytes);
-
-/* False when `number` is not a fixed buffer. */
-bool gbx_buffer_table_drop(gbx_buffer_table *table, uint32_t number);
+/* Adds a fixed buffer; false when there is no room or it is empty. */
+bool gbx_buffer_table_add(gbx_buffer_table *table, uint64_t base, uint64_t bytes);
 
 /* The buffer that holds all of [first, end), without the cache. */
 uint32_t gbx_buffer_table_search(const gbx_buffer_table *table, uint64_t first, uint64_t end);

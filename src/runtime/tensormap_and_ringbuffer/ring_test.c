@@ -104,7 +104,7 @@ static void test_soft_end_gives_way(void **state) {
 }
 
 /* A piece as large as the ring fits when the ring is empty, at any position; a larger one never. */
-static void test_whole_ring(void **state) {
+static void test_complete_ring(void **state) {
     (void)state;
     gbx_ring ring = {.base = BASE, .bytes = 4096, .soft_bytes = 4096};
     pieces alive = {.count = 0};
@@ -126,7 +126,7 @@ int main(void) {
         cmocka_unit_test(test_pieces_never_overlap),
         cmocka_unit_test(test_soft_end_keeps_memory_warm),
         cmocka_unit_test(test_soft_end_gives_way),
-        cmocka_unit_test(test_whole_ring),
+        cmocka_unit_test(test_complete_ring),
     };
     return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
 }

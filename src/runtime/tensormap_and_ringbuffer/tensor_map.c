@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "runtime/tensormap_and_ringbuffer/tensor_map_cells.h"
 
 /* Up to this many cells are compared directly, without finding the tiles first. */
@@ -25,19 +26,8 @@ typedef struct lookup {
 
 /* --- memory --- */
 
-static uint32_t power_of_two_from(uint32_t value) {
-    uint32_t power = 1;
-    while (power < value && power < UINT32_C(1) << 31)
-        power *= 2;
-    return power;
-}
-
-static uint32_t bucket_count(uint32_t access_capacity) {
-    return power_of_two_from(access_capacity);
-}
-
 static uint32_t cache_count(uint32_t heap_capacity) {
-    return 2 * power_of_two_from(heap_capacity + GBX_TENSOR_MAP_MAX_BUFFERS);
+    return 2 * gbx_power_of_two_from(heap_capacity + GBX_TENSOR_MAP_MAX_BUFFERS);
 }
 
 /* Takes the next part of the block; with `memory` NULL it only counts. */
@@ -49,10 +39,10 @@ static void *take(char *memory, size_t *used, size_t count, size_t bytes) {
 
 static size_t lay_out(gbx_tensor_map *map, char *memory, uint32_t access_capacity,
                       uint32_t heap_capacity) {
-    size_t used = 0, capacity = access_capacity;
+    size_t used = 0, capacity = access_capacity, buckets = gbx_power_of_two_from(access_capacity);
     (void)take(memory, &used, 1, sizeof *map);
-    map->cell_buckets = take(memory, &used, bucket_count(access_capacity), sizeof(uint32_t));
-    map->group_buckets = take(memory, &used, bucket_count(access_capacity), sizeof(uint32_t));
+    map->cell_buckets = take(memory, &used, buckets, sizeof(uint32_t));
+    map->group_buckets = take(memory, &used, buckets, sizeof(uint32_t));
     map->table.address_cache = take(memory, &used, cache_count(heap_capacity), sizeof(uint32_t));
     map->table.buffers =
         take(memory, &used, GBX_FIRST_HEAP_BUFFER + (size_t)heap_capacity, sizeof(gbx_buffer));
@@ -71,7 +61,7 @@ gbx_tensor_map *gbx_tensor_map_init(void *memory, uint32_t access_capacity,
                                     uint32_t heap_capacity) {
     gbx_tensor_map *map = memory;
     lay_out(map, memory, access_capacity, heap_capacity);
-    map->bucket_mask = bucket_count(access_capacity) - 1;
+    map->bucket_mask = gbx_power_of_two_from(access_capacity) - 1;
     map->capacity = access_capacity;
     map->oldest = 1;
     gbx_buffer_table_init(&map->table, heap_capacity, cache_count(heap_capacity));
@@ -176,13 +166,8 @@ static void forget_groups(gbx_tensor_map *map, uint32_t number) {
     }
 }
 
-uint32_t gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
+bool gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {
     return gbx_buffer_table_add(&map->table, base, bytes);
-}
-
-void gbx_tensor_map_drop_buffer(gbx_tensor_map *map, uint32_t number) {
-    if (gbx_buffer_table_drop(&map->table, number))
-        forget_groups(map, number);
 }
 
 void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes) {

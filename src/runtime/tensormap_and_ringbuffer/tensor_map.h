@@ -42,12 +42,8 @@ gbx_tensor_map *gbx_tensor_map_init(void *memory, uint32_t access_capacity, uint
 
 /* --- buffers: never overlap each other --- */
 
-/* Returns the buffer's number, for gbx_tensor_map_drop_buffer; 0 when there are too many. Views of
- * the buffer are then strays, which is slow but correct. */
-uint32_t gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes);
-
-/* All tasks that use the buffer are done; their accesses to it are forgotten. */
-void gbx_tensor_map_drop_buffer(gbx_tensor_map *map, uint32_t buffer);
+/* False when there are too many: views of the buffer are then strays, which is slow but correct. */
+bool gbx_tensor_map_add_buffer(gbx_tensor_map *map, uint64_t base, uint64_t bytes);
 
 /* Where the heap lies, before the first push. */
 void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes);
@@ -56,7 +52,7 @@ void gbx_tensor_map_set_heap(gbx_tensor_map *map, uint64_t base, uint64_t bytes)
  * nothing is done, when heap_capacity are alive. */
 bool gbx_tensor_map_heap_push(gbx_tensor_map *map, uint64_t address, uint64_t bytes);
 
-/* Forgets the oldest allocation, if any, as gbx_tensor_map_drop_buffer does. */
+/* Forgets the oldest allocation, if any, and all accesses to it: the tasks that use it are done. */
 void gbx_tensor_map_heap_pop(gbx_tensor_map *map);
 
 /* The oldest allocation, as one run of bytes. There is at least one. */

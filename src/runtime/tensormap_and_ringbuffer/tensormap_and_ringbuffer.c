@@ -1,7 +1,6 @@
 /* tensormap_and_ringbuffer: the orchestration runs on the chip and submits tasks; their edges
  * follow from what they read and write. Tasks, their arguments and the outputs that the runtime
- * allocates live in rings: memory does not grow with the graph.
- */
+ * allocates live in rings: memory does not grow with the graph. */
 #include <glassbox/tensor.h>
 
 #include "runtime/runtimes.h"
@@ -16,28 +15,19 @@ enum {
 };
 
 static gbx_window *window_of(gbx_orchestration *orchestration) {
-    return gbx_graph_of(orchestration)->builder_state;
+    return gbx_graph_of(orchestration)->memory;
 }
 
 static uint64_t memory_bytes(const gbx_graph *graph) {
     return gbx_window_bytes(graph->launch->window);
 }
 
-static void begin(gbx_graph *graph) {
-    graph->builder_state = gbx_window_begin(graph);
-}
-
 /* --- submitting --- */
-
-static uint64_t heap_bytes_of(const gbx_tensor *tensor) {
-    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
-    return (bytes + HEAP_ALIGNMENT - 1) & ~(uint64_t)(HEAP_ALIGNMENT - 1);
-}
 
 /* Every new output has an address of its own, even without elements. */
 static uint64_t new_output_bytes(const gbx_tensor *tensor) {
-    uint64_t bytes = heap_bytes_of(tensor);
-    return bytes ? bytes : HEAP_ALIGNMENT;
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    return ((bytes ? bytes : 1) + HEAP_ALIGNMENT - 1) & ~(uint64_t)(HEAP_ALIGNMENT - 1);
 }
 
 /* What a task needs; its new outputs lie in one piece. False, with an error, if they never fit. */
@@ -45,8 +35,7 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
                        gbx_window_need *out_need) {
     uint32_t words = args->tensor_count + args->scalar_count;
     *out_need = (gbx_window_need){
-        .argument_bytes =
-            (gbx_task_arguments_bytes(words, args->tensor_count) + 63) & ~UINT64_C(63),
+        .argument_bytes = gbx_task_arguments_bytes(words, args->tensor_count),
         .tensor_count = args->tensor_count,
         .func_id = gbx_first_kernel(kernels),
     };
@@ -110,16 +99,6 @@ static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, cons
     return id;
 }
 
-static bool check(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
-    gbx_graph *graph = window->graph;
-    gbx_graph_error error;
-    if (gbx_check_kernels(&graph->limits, window->next_id, kernels, &error) &&
-        gbx_check_args(&graph->limits, window->next_id, kernels, args, &error))
-        return true;
-    gbx_graph_fail_with(graph, &error);
-    return false;
-}
-
 /* Counts the rest of a scope that does not fit, to report how much it needs. */
 static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_window_need need;
@@ -141,8 +120,8 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
         count_rest(window, kernels, args);
         return GBX_NO_TASK;
     }
-    if (!check(window, kernels, args) || !count_need(window, kernels, args, &need) ||
-        !gbx_window_make_room(window, &need))
+    if (!gbx_graph_check_task(window->graph, kernels, args) ||
+        !count_need(window, kernels, args, &need) || !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
     return submit(window, kernels, args, &need);
 }
@@ -169,7 +148,7 @@ static void scope_end(gbx_orchestration *orchestration) {
 }
 
 static void end(gbx_graph *graph) {
-    const gbx_window *window = graph->builder_state;
+    const gbx_window *window = graph->memory;
     if (window->depth > 0)
         gbx_graph_fail(graph, GBX_GRAPH_SCOPE_LEFT, window->next_id, GBX_NO_KERNEL, window->depth,
                        0);
@@ -183,7 +162,7 @@ static void await_writer(void *context, uint64_t position) {
 }
 
 static void await_tensor(gbx_graph *graph, const gbx_tensor *tensor) {
-    gbx_window *window = graph->builder_state;
+    gbx_window *window = graph->memory;
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
 }
 
@@ -199,7 +178,7 @@ static const gbx_orchestration_ops ops = {
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
     .hot_bytes = HOT_BYTES,
-    .begin = begin,
+    .begin = gbx_window_begin,
     .end = end,
     .await_tensor = await_tensor,
     .ops = &ops,
@@ -211,7 +190,7 @@ static uint64_t argument_ring_bytes(uint32_t window) {
     uint64_t least =
         MIN_ARGUMENT_TASKS * gbx_task_arguments_bytes(GBX_MAX_WORDS, GBX_MAX_TENSOR_ARGS);
     uint64_t bytes = (uint64_t)window * GBX_ARGUMENT_BYTES_PER_TASK;
-    return (bytes > least ? bytes : least) & ~UINT64_C(63);
+    return bytes > least ? bytes : least;
 }
 
 static gbx_status run(const gbx_runtime_request *request, gbx_call_result *out_result) {

@@ -1,5 +1,7 @@
 #include "runtime/tensormap_and_ringbuffer/window.h"
 
+#include "base/numbers.h"
+
 enum {
     EDGES_PER_TASK = 4,
     MIN_EDGES = 4096,
@@ -18,19 +20,11 @@ enum {
 enum { ARGUMENTS_END = 0, HEAP_END = 1, EDGES_END = 2, DETAILS = 3 };
 
 static gbx_ring ring_of(uint64_t base, uint64_t bytes, uint64_t soft_bytes) {
-    gbx_ring ring = {.base = base, .bytes = bytes, .soft_bytes = soft_bytes};
-    return ring;
+    return (gbx_ring){.base = base, .bytes = bytes, .soft_bytes = soft_bytes};
 }
 
 /* In the low half of the details; the high half is the depth of the scope. */
 enum { HAS_NEW = 1u << 0, HAS_TENSORS = 1u << 1 };
-
-static uint32_t power_of_two(uint64_t least) {
-    uint32_t power = 1;
-    while (power < least)
-        power *= 2;
-    return power;
-}
 
 static uint64_t at_least(uint64_t value, uint64_t least) {
     return value > least ? value : least;
@@ -55,8 +49,8 @@ typedef struct layout {
 } layout;
 
 static layout layout_of(uint32_t size) {
-    layout at = {.capacity = power_of_two(size)};
-    at.edge_capacity = power_of_two(at_least((uint64_t)size * EDGES_PER_TASK, MIN_EDGES));
+    layout at = {.capacity = gbx_power_of_two_from(size)};
+    at.edge_capacity = gbx_power_of_two_from(at_least((uint64_t)size * EDGES_PER_TASK, MIN_EDGES));
     at.access_capacity = (uint32_t)at_least((uint64_t)size * TENSORS_PER_TASK, MIN_TENSORS);
     /* First the map, because it begins with its hash tables, which are touched everywhere. */
     at.map_at = align(sizeof(gbx_window));
@@ -82,7 +76,7 @@ static void begin_map(gbx_window *window, const layout *at, char *memory) {
     gbx_tensor_map_set_heap(window->map, launch->heap, launch->heap_bytes);
 }
 
-gbx_window *gbx_window_begin(gbx_graph *graph) {
+void gbx_window_begin(gbx_graph *graph) {
     const gbx_graph_launch *launch = graph->launch;
     layout at = layout_of(launch->window);
     char *memory = graph->memory;
@@ -100,7 +94,6 @@ gbx_window *gbx_window_begin(gbx_graph *graph) {
     begin_map(window, &at, memory);
     gbx_graph_begin_sched(graph, window->tasks, at.capacity,
                           (gbx_ready_cell *)(memory + at.cells_at), false);
-    return window;
 }
 
 /* --- giving back --- */

@@ -47,12 +47,11 @@ typedef struct gbx_window_need {
 
 /* The memory of the builder for a window of `size` tasks. */
 uint64_t gbx_window_bytes(uint32_t size);
-gbx_window *gbx_window_begin(gbx_graph *graph);
 
-/*
- * Waits until a task with these needs fits. False when the run is over or, with an error, when the
- * task will never fit.
- */
+/* Makes the window at the start of graph->memory. */
+void gbx_window_begin(gbx_graph *graph);
+
+/* Waits until a task fits. False when the run is over or, with an error, when it never will fit. */
 bool gbx_window_make_room(gbx_window *window, const gbx_window_need *need);
 
 /* The task at a position that the map has reported. */

@@ -6,7 +6,7 @@
 
 #include "store/import/import_test_dump.h"
 
-/* --- what may be missing, or said in another way --- */
+/* --- what may be missing, or be written in another way --- */
 
 #define ARGUMENT "\"arg_index\": 1, \"role\": \"input\", \"stage\": \"before_dispatch\""
 #define TASK "\"task_id\": \"0x1f\", " ARGUMENT
@@ -143,7 +143,7 @@ static void a_window_of_a_buffer_becomes_a_view(void **state) {
     gbx_reader_close(reader);
 }
 
-/* Records have no place for one that a manifest leaves open: they are counted. */
+/* Records cannot say that arg_index is ambiguous: such entries are counted. */
 static void what_another_tool_says_of_an_entry_is_kept(void **state) {
     (void)state;
 #define NUMBER TASK ", \"dtype\": \"int8\", \"value\": 3, \"scalar_value\": \"3\""
@@ -170,7 +170,7 @@ static void expect_skipped(gbx_reader *reader, uint64_t position, uint32_t func_
     assert_int_equal(((const gbx_record_skipped *)record)->func_id, func_id);
 }
 
-/* A name is that of a kernel of the table or of entries; one that two have is that of none. */
+/* A name belongs to a kernel of the table or of the entries; an ambiguous name belongs to none. */
 static void kernels_that_were_skipped_are_found_by_name(void **state) {
     (void)state;
 #define SKIPPED(name)                                                                              \
@@ -191,7 +191,7 @@ static void kernels_that_were_skipped_are_found_by_name(void **state) {
     gbx_reader_close(reader);
 }
 
-/* Tasks are numbered as they first appear, entries sorted, kernels gathered from all entries. */
+/* Tasks are numbered in order of appearance, entries sorted, kernels collected from all entries. */
 static void tasks_without_numbers_get_some(void **state) {
     (void)state;
     gbx_reader *reader = open_entries(
@@ -220,7 +220,7 @@ static void tasks_without_numbers_get_some(void **state) {
     gbx_reader_close(reader);
 }
 
-/* Members stand in any order; those that are not known are passed over. */
+/* Members may be in any order; unknown ones are ignored. */
 static void the_order_of_members_does_not_matter(void **state) {
     (void)state;
     write_manifest(

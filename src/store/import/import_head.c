@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,24 +230,26 @@ static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
     return NULL;
 }
 
-static gbx_status add_skipped(gbx_import_journal *journal, const gbx_import_names *names,
+/* `func_ids` are by the names of their kernels. */
+static gbx_status add_skipped(gbx_import_journal *journal, const json_t *func_ids,
                               const gbx_cursor *object) {
     gbx_record_skipped skipped = {
         .head = {.type = GBX_RECORD_SKIPPED, .stage = GBX_STAGE_NONE, .words = sizeof skipped / 8}};
     gbx_cursor member;
-    const char *kernel = NULL;
+    const char *kernel = "";
     GBX_TRY(get_place(object, &skipped.head));
     GBX_TRY(get_reason(object, &skipped.reason));
     GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, kernel), &member));
     if (member.value)
         GBX_TRY(gbx_cursor_string(&member, &kernel));
-    skipped.func_id = kernel ? gbx_import_names_find(names, kernel) : UINT32_MAX;
+    const json_t *func_id = member.value ? json_object_get(func_ids, kernel) : NULL;
+    skipped.func_id = func_id ? (uint32_t)json_integer_value(func_id) : UINT32_MAX;
     return gbx_import_journal_add(journal, &skipped.head);
 }
 
-/* "skipped" with the names of kernels, "losses" with NULL. */
+/* "skipped" with func_ids, "losses" with NULL. */
 static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *journal, unsigned field,
-                           const gbx_import_names *names) {
+                           const json_t *func_ids) {
     gbx_cursor root = root_of(head);
     gbx_cursor array;
     size_t count = 0;
@@ -259,16 +260,28 @@ static gbx_status add_list(const gbx_import_head *head, gbx_import_journal *jour
     for (size_t i = 0; i < count; ++i) {
         gbx_cursor element;
         GBX_TRY(gbx_cursor_element(&array, i, &element));
-        GBX_TRY(names ? add_skipped(journal, names, &element) : add_loss(journal, &element));
+        GBX_TRY(func_ids ? add_skipped(journal, func_ids, &element) : add_loss(journal, &element));
     }
     return NULL;
 }
 
 static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journal *journal) {
-    gbx_import_names names;
-    GBX_TRY(gbx_import_names_make(member_of(head, HEAD_kernels), &names));
-    gbx_status status = add_list(head, journal, HEAD_skipped, &names);
-    gbx_import_names_free(&names);
+    const json_t *kernels = member_of(head, HEAD_kernels);
+    json_t *func_ids = json_object();
+    bool is_made = func_ids != NULL;
+    for (size_t i = 0; is_made && i < json_array_size(kernels); ++i) {
+        const json_t *kernel = json_array_get(kernels, i);
+        const char *name = json_string_value(json_object_get(kernel, "name"));
+        json_t *func_id = json_object_get(kernel, "func_id");
+        const json_t *other = json_object_get(func_ids, name);
+        bool is_clear = !other || json_equal(other, func_id); /* not two kernels with one name */
+        is_made =
+            json_object_set_new(func_ids, name,
+                                is_clear ? json_incref(func_id) : json_integer(UINT32_MAX)) == 0;
+    }
+    gbx_status status =
+        is_made ? add_list(head, journal, HEAD_skipped, func_ids) : fail_memory(head->path);
+    json_decref(func_ids);
     return status;
 }
 

@@ -253,7 +253,7 @@ static void a_table_of_too_many_kernels_is_refused_first(void **state) {
                  "d/tensor_dump.json: kernels: has 1025 kernels, more than 1024");
 }
 
-static void what_is_no_file_is_refused_and_not_waited_for(void **state) {
+static void paths_that_are_not_files_are_refused_without_waiting(void **state) {
     (void)state;
     gbx_reader *reader = NULL;
     gbx_import import = {.fd = -1};
@@ -320,7 +320,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wrong_entries_are_refused_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(wrong_manifests_are_refused_by_name, enter, leave),
         cmocka_unit_test_setup_teardown(a_table_of_too_many_kernels_is_refused_first, enter, leave),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_refused_and_not_waited_for, enter,
+        cmocka_unit_test_setup_teardown(paths_that_are_not_files_are_refused_without_waiting, enter,
                                         leave),
         cmocka_unit_test_setup_teardown(a_manifest_that_is_cut_is_refused_wherever, enter, leave),
         cmocka_unit_test_setup_teardown(payload_beyond_its_file_is_refused_by_entry, enter, leave),

@@ -4,14 +4,14 @@
 
 #include "store/import/internal.h"
 
-/* With every key at the same place of the table this takes minutes, else about a second. */
+/* If every key had the same place in the table, this would take minutes instead of a second. */
 enum { KEYS = 300000, SECONDS_MAX = 60 };
 
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* Keys that a multiplication by a known number, the usual one, sends to the same place. */
+/* Keys that multiplication by a known number, the usual one, maps to the same place. */
 static uint64_t chosen_key(uint64_t i) {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t inverse = factor;
@@ -38,7 +38,7 @@ static void tasks_are_found_whatever_their_keys(void **state) {
     gbx_import_tasks_free(&tasks);
 }
 
-/* Offsets and sizes that add up to the same, in any weighing. */
+/* Offsets and sizes whose weighted sums are equal, for two weights. */
 static void extents_are_found_wherever_they_lie(void **state) {
     (void)state;
     for (uint64_t weight = 1; weight < 32; weight += 30) {

@@ -26,7 +26,7 @@ static void open_fixture(const char *name, gbx_reader **out_reader) {
 
 enum { FLOATS = 16384 };
 
-/* All elements of an argument are one number; NAN for one that has no bytes in the dump. */
+/* All elements of an argument equal one number; NAN for an argument without bytes in the dump. */
 static float read_constant(gbx_reader *reader, uint64_t index) {
     static float values[FLOATS];
     const gbx_record_tensor *tensor = tensor_at(reader, index);
@@ -117,8 +117,8 @@ static void compare_tensors(const gbx_record_tensor *a, const gbx_record_tensor 
         assert_memory_equal(stats, gbx_record_statistics(b), sizeof *stats);
 }
 
-/* A manifest has no times of tasks and no predecessors; a scalar without dtype is a uint64 there.
- */
+/* A manifest has no times of tasks and no predecessors; it shows a scalar without dtype as
+ * uint64. */
 static void compare_records(const gbx_record *a, const gbx_record *b) {
     unsigned flags = 0xffffu & ~(unsigned)GBX_FLAG_PIECES;
     assert_int_equal(a->type, b->type);
@@ -221,7 +221,7 @@ static void compare_ends(gbx_reader *journal, gbx_reader *manifest) {
     assert_int_equal(a->stall_ns, b->stall_ns);
 }
 
-/* Reads a dump by its journal, then, with that taken away, by its manifest. */
+/* Reads a dump from its journal, then, after removing it, from its manifest. */
 static void compare_with_manifest(const char *directory, bool is_killed) {
     char path[160], away[160];
     gbx_reader *journal = open_dump(directory);
@@ -281,8 +281,8 @@ static void a_sample_reads_the_same_without_its_journal(void **state) {
 
 static made_dump made;
 
-/* A record of every kind that a manifest has: losses, what was skipped, statistics, in flight,
- * a task without its record, a scalar without dtype. */
+/* A record of every kind that a manifest has: losses, skipped arguments, statistics, in flight, a
+ * task without its record, a scalar without dtype. */
 static void add_all_kinds(bool has_end) {
     static const int64_t shape[] = {3};
     gbx_record_end end = {.record_count = 10,
@@ -379,7 +379,7 @@ static void payload_of_a_journal_is_read_and_checked(void **state) {
     made_remove(&made);
 }
 
-/* --- where it is looked for --- */
+/* --- where the manifest is found --- */
 
 static void check_source(const char *expected) {
     gbx_reader *reader = open_dump("d");

@@ -70,7 +70,7 @@ static inline const gbx_record *argument_at(gbx_reader *reader, uint64_t index) 
         memcpy(copy, record, (size_t)record->words * 8);
         return (const gbx_record *)copy;
     }
-    fail_msg("there is no argument of that index");
+    fail_msg("no argument has that index");
     return NULL;
 }
 

@@ -249,24 +249,6 @@ GBX_MUST_USE gbx_status gbx_import_kernels_merge(const gbx_import_kernels *kerne
 
 void gbx_import_kernels_free(gbx_import_kernels *kernels);
 
-typedef struct gbx_import_name {
-    const char *text;
-    uint32_t func_id;
-} gbx_import_name;
-
-typedef struct gbx_import_names {
-    gbx_import_name *items; /* sorted by text, which is borrowed */
-    size_t count;
-} gbx_import_names;
-
-/* From the result of gbx_import_kernels_merge, which must outlive them. */
-GBX_MUST_USE gbx_status gbx_import_names_make(const json_t *kernels, gbx_import_names *out_names);
-
-/* The func_id of the kernel with that name; UINT32_MAX when none or two have it. */
-uint32_t gbx_import_names_find(const gbx_import_names *names, const char *text);
-
-void gbx_import_names_free(gbx_import_names *names);
-
 /* --- import_head.c: the members beside the entries: what was run, totals, what is missing --- */
 
 typedef struct gbx_import_head {

@@ -36,7 +36,7 @@ static uint64_t mix(uint64_t number) {
     return z ^ z >> 27;
 }
 
-/* Word `at` of record `number`, but for its head's type and words. */
+/* Word `at` of record `number`, except the type and words of its head. */
 static uint64_t word_of(uint64_t number, size_t at) {
     return mix(number * 65599 + at);
 }
@@ -45,7 +45,7 @@ static unsigned type_of(uint64_t number) {
     return 1 + (unsigned)(mix(number) % 11);
 }
 
-/* Mostly short, now and then longer than a usual block. */
+/* Mostly short, sometimes longer than a usual block. */
 static uint32_t words_of(uint64_t number) {
     uint64_t random = mix(~number);
     if (random % 1000 == 0)
@@ -113,7 +113,7 @@ static void every_byte_of_every_record_is_in_the_file(void **state) {
     journal_parse_free(&journal);
 }
 
-/* The buffer is used again and again: what a caller leaves out is not what was there before. */
+/* The buffer is reused: fields that a caller leaves out do not keep their old bytes. */
 static void room_is_zero_but_for_type_and_words(void **state) {
     (void)state;
     static const unsigned char zeros[72];
@@ -225,7 +225,7 @@ static void room_is_taken_ahead_and_given_back(void **state) {
     append(&writer, 1);
     assert_ok(gbx_journal_writer_flush(&writer));
     if (writer.taken_bytes == 0) {
-        print_message("skipped: this file system takes no room ahead\n");
+        print_message("skipped: this file system cannot preallocate\n");
         gbx_journal_writer_close(&writer);
         skip();
     }

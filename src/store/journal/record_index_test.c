@@ -46,7 +46,7 @@ static void check_sort(const gbx_index_entry *entries, size_t count) {
 static void any_order_is_sorted(void **state) {
     (void)state;
     static const size_t counts[] = {0, 1, 2, 47, 48, 49, 50, 255, 1000, 20000};
-    /* Bits of the key and of the offset that vary: few keys, equal keys, all bits. */
+    /* Which bits of the key and of the offset vary: few keys, equal keys, all bits. */
     static const uint64_t masks[][2] = {
         {UINT64_MAX, UINT64_MAX},       {0, 0xffffff}, {0xff, 0xffff},
         {UINT64_C(0xff00000000), 0xff}, {0xffffff, 0}, {UINT64_C(3) << 62, 1}};
@@ -73,11 +73,11 @@ static void sorted_and_reversed_orders_are_sorted(void **state) {
     check_sort(entries, 5000);
 }
 
-/* As journals are: some tasks at a time, and a record now and then that comes much later. */
+/* As in journals: some tasks at a time, and sometimes a record that comes much later. */
 static void almost_sorted_orders_are_sorted(void **state) {
     (void)state;
     static gbx_index_entry entries[6000];
-    static const size_t late[] = {0, 1, 700, 2999}; /* records, of so many */
+    static const size_t late[] = {0, 1, 700, 2999}; /* how many records are late */
     for (size_t together = 1; together <= 64; together *= 4)
         for (size_t l = 0; l < sizeof late / sizeof late[0]; ++l) {
             for (size_t i = 0; i < 6000; ++i) {

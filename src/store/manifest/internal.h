@@ -207,25 +207,14 @@ bool is_exact_stats(uint32_t dtype, const gbx_record_stats *stats);
 
 /* --- puts: one for each kind of field --- */
 
-static inline char *put_u64(gbx_manifest *m, char *at, uint64_t value) {
-    (void)m;
-    return gbx_put_u64(at, value);
-}
-
-static inline char *put_i64(gbx_manifest *m, char *at, int64_t value) {
-    (void)m;
-    return gbx_put_i64(at, value);
-}
-
-static inline char *put_hex(gbx_manifest *m, char *at, uint64_t value) {
-    (void)m;
-    return gbx_put_hex(at, value);
-}
-
-static inline char *put_flag(gbx_manifest *m, char *at, bool value) {
-    (void)m;
-    return gbx_put_bool(at, value);
-}
+#define put_u64(m, ...) ((void)(m), gbx_put_u64(__VA_ARGS__))
+#define put_i64(m, ...) ((void)(m), gbx_put_i64(__VA_ARGS__))
+#define put_hex(m, ...) ((void)(m), gbx_put_hex(__VA_ARGS__))
+#define put_flag(m, ...) ((void)(m), gbx_put_bool(__VA_ARGS__))
+#define put_numbers(m, ...) ((void)(m), gbx_put_numbers(__VA_ARGS__))
+#define put_value(m, ...) ((void)(m), gbx_put_value(__VA_ARGS__))
+#define put_extreme(m, ...) ((void)(m), gbx_put_extreme(__VA_ARGS__))
+#define put_f64(m, ...) ((void)(m), gbx_put_f64(__VA_ARGS__))
 
 static inline char *put_hex_or_null(gbx_manifest *m, char *at, bool is_there, uint64_t value) {
     return is_there ? put_hex(m, at, value) : GBX_PUT(at, "null");
@@ -235,11 +224,6 @@ static inline char *put_u64_or_null(gbx_manifest *m, char *at, bool is_there, ui
     return is_there ? put_u64(m, at, value) : GBX_PUT(at, "null");
 }
 
-static inline char *put_numbers(gbx_manifest *m, char *at, const int64_t *numbers, uint32_t count) {
-    (void)m;
-    return gbx_put_numbers(at, numbers, count);
-}
-
 static inline char *put_hash(gbx_manifest *m, char *at, uint64_t low, uint64_t high) {
     (void)m;
     *at++ = '"';
@@ -247,21 +231,6 @@ static inline char *put_hash(gbx_manifest *m, char *at, uint64_t low, uint64_t h
     at = gbx_put_hex_digits(at, low);
     *at++ = '"';
     return at;
-}
-
-static inline char *put_value(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    (void)m;
-    return gbx_put_value(at, dtype, bits);
-}
-
-static inline char *put_extreme(gbx_manifest *m, char *at, uint32_t dtype, uint64_t bits) {
-    (void)m;
-    return gbx_put_extreme(at, dtype, bits);
-}
-
-static inline char *put_f64(gbx_manifest *m, char *at, double value) {
-    (void)m;
-    return gbx_put_f64(at, value);
 }
 
 /* One of our names, which needs no escapes; null for NULL. */

@@ -54,14 +54,11 @@ static gbx_status append(void *context, const void *bytes, size_t size) {
 
 /* A string as JSON; the caller frees the text. */
 static gbx_status quote(const char *text, gbx_quoted *out_quoted) {
-    gbx_json_writer *json = malloc(sizeof *json);
+    gbx_json_writer json;
     text_buffer buffer = {0};
-    if (!json)
-        return gbx_fail_memory("writing a name as JSON");
-    gbx_json_start(json, append, &buffer, GBX_JSON_ONE_LINE);
-    gbx_json_string(json, text);
-    gbx_status status = gbx_json_finish(json);
-    free(json);
+    gbx_json_start(&json, append, &buffer, GBX_JSON_ONE_LINE);
+    gbx_json_string(&json, text);
+    gbx_status status = gbx_json_finish(&json);
     if (status) {
         free(buffer.text);
         return status;
@@ -272,14 +269,12 @@ static gbx_status next_kernel(gbx_manifest *m, bool *out_has_one) {
     return NULL;
 }
 
-/* The next record of a list of the reader; NULL after the last. */
+/* The next record of a list of the reader. */
 static gbx_status next_listed(gbx_manifest *m, gbx_manifest_list list, gbx_reader_list read,
-                              const gbx_record **out_record) {
+                              const gbx_record **out_record, bool *out_has_one) {
     uint64_t position = m->positions[list]++;
-    *out_record = NULL;
-    if (position >= gbx_reader_list_count(m->reader, read))
-        return NULL;
-    return gbx_reader_list_at(m->reader, read, position, out_record);
+    *out_has_one = position < gbx_reader_list_count(m->reader, read);
+    return *out_has_one ? gbx_reader_list_at(m->reader, read, position, out_record) : NULL;
 }
 
 static gbx_status find_task(gbx_manifest *m, const gbx_record *head, gbx_task_entry *out_task) {
@@ -296,9 +291,8 @@ static gbx_status find_task(gbx_manifest *m, const gbx_record *head, gbx_task_en
 static gbx_status next_loss(gbx_manifest *m, bool *out_has_one) {
     const gbx_record *record = NULL;
     gbx_task_entry task, *t = &task;
-    GBX_TRY(next_listed(m, GBX_MANIFEST_LOSSES, GBX_LIST_LOSSES, &record));
-    *out_has_one = record != NULL;
-    if (!record)
+    GBX_TRY(next_listed(m, GBX_MANIFEST_LOSSES, GBX_LIST_LOSSES, &record, out_has_one));
+    if (!*out_has_one)
         return NULL;
     const gbx_record_loss loss = *(const gbx_record_loss *)record, *e = &loss;
     GBX_TRY(find_task(m, &loss.head, t));
@@ -311,9 +305,8 @@ static gbx_status next_loss(gbx_manifest *m, bool *out_has_one) {
 static gbx_status next_skipped(gbx_manifest *m, bool *out_has_one) {
     const gbx_record *record = NULL;
     gbx_task_entry task, *t = &task;
-    GBX_TRY(next_listed(m, GBX_MANIFEST_SKIPPED, GBX_LIST_SKIPPED, &record));
-    *out_has_one = record != NULL;
-    if (!record)
+    GBX_TRY(next_listed(m, GBX_MANIFEST_SKIPPED, GBX_LIST_SKIPPED, &record, out_has_one));
+    if (!*out_has_one)
         return NULL;
     const gbx_record_skipped skipped = *(const gbx_record_skipped *)record, *e = &skipped;
     GBX_TRY(find_task(m, &skipped.head, t));
@@ -332,9 +325,8 @@ static const char *find_inexact_arg(const gbx_record_run_arg *e) {
 
 static gbx_status next_arg(gbx_manifest *m, bool *out_has_one) {
     const gbx_record *head = NULL;
-    GBX_TRY(next_listed(m, GBX_MANIFEST_ARGS, GBX_LIST_RUN_ARGS, &head));
-    *out_has_one = head != NULL;
-    if (!head)
+    GBX_TRY(next_listed(m, GBX_MANIFEST_ARGS, GBX_LIST_RUN_ARGS, &head, out_has_one));
+    if (!*out_has_one)
         return NULL;
     const gbx_record_run_arg *e = (const gbx_record_run_arg *)head;
     const char *inexact = find_inexact_arg(e);
@@ -435,26 +427,15 @@ static char *put_list(gbx_manifest *m, char *at, gbx_manifest_list list) {
         gbx_manifest_file_room(m->file);                                                           \
     }
 
-static gbx_status put_tensors_head(gbx_manifest *m) {
-    GBX_TENSORS_HEAD_FIELDS(MEMBER_ROW)
-    return NULL;
-}
-
-static gbx_status put_args_head(gbx_manifest *m) {
-    GBX_ARGS_HEAD_FIELDS(MEMBER_ROW)
-    return NULL;
-}
-
-static gbx_status put_dispatches_head(gbx_manifest *m) {
-    GBX_DISPATCHES_HEAD_FIELDS(MEMBER_ROW)
-    return NULL;
-}
-
 static gbx_status put_manifest(gbx_manifest *m, gbx_manifest_kind kind) {
     m->has_member = false;
-    GBX_TRY(kind == GBX_MANIFEST_FILE_TENSORS ? put_tensors_head(m)
-            : kind == GBX_MANIFEST_FILE_ARGS  ? put_args_head(m)
-                                              : put_dispatches_head(m));
+    if (kind == GBX_MANIFEST_FILE_TENSORS) {
+        GBX_TENSORS_HEAD_FIELDS(MEMBER_ROW)
+    } else if (kind == GBX_MANIFEST_FILE_ARGS) {
+        GBX_ARGS_HEAD_FIELDS(MEMBER_ROW)
+    } else {
+        GBX_DISPATCHES_HEAD_FIELDS(MEMBER_ROW)
+    }
     PUT(m, "\n}\n");
     return take_failure(m);
 }

@@ -290,7 +290,7 @@ static void build_arguments(builder *b) {
     put_u64(b, 0x5000);
     for (int i = 0; i < 6; ++i)
         put_u64(b, (uint64_t)geometry[i]);
-    static const unsigned char scalar_slot[8] = {32, 0, 0, 0, 0}; /* of no declared dtype */
+    static const unsigned char scalar_slot[8] = {32, 0, 0, 0, 0}; /* without a declared dtype */
     put_bytes(b, scalar_slot, 8);
     put_u64(b, UINT64_MAX);
     begin_dispatch(b, 1, 9, 0, 2, 0);
@@ -336,7 +336,7 @@ typedef struct scalar_case {
     const char *value; /* as JSON */
 } scalar_case;
 
-/* Values as numpy has them. */
+/* Values from numpy. */
 static const scalar_case scalars[] = {
     {1, 0x3f800000, "float32", "1.0"},
     {1, 0x7fc00000, "float32", "\"nan\""},
@@ -459,7 +459,7 @@ static void check_argument(const json_t *entry, uint64_t number) {
     assert_int_equal(integer(entry, "bin_size"), task * 12);
 }
 
-/* Enough for all chunks of the writing thread, several times over, past the page cache. */
+/* Fills all chunks of the writing thread several times, and bypasses the page cache. */
 static void shuffled_records_come_out_in_order(void **state) {
     (void)state;
     dump d;
@@ -495,7 +495,7 @@ static void shuffled_records_come_out_in_order(void **state) {
     remove_dump(&d);
 }
 
-/* --- what is odd --- */
+/* --- unusual dumps --- */
 
 static void names_may_be_long(void **state) {
     (void)state;
@@ -571,7 +571,7 @@ static void begin_with_task(builder *b) {
     add_task(b, 0, 0, aiv_only, 1);
 }
 
-/* And the manifest that is there stays, and no temporary file does (remove_dump sees to it). */
+/* The existing manifest stays, and no temporary file does (remove_dump checks it). */
 static void numbers_that_json_cannot_hold_are_refused(void **state) {
     (void)state;
     static const int64_t large[] = {INT64_C(1) << 53, INT64_C(1) << 30};
@@ -611,7 +611,7 @@ static void numbers_that_json_cannot_hold_are_refused(void **state) {
     remove_dump(&d);
 }
 
-/* The writing thread meets the end of the disk while entries are still being made. */
+/* The disk is full for the writing thread while entries are still being made. */
 static void a_full_disk_is_reported(void **state) {
     (void)state;
     static const rlim_t limits[] = {0, 100 << 10, 5 << 20}; /* at the first, at once, in a chunk */

@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "base/float_bits.h"
+#include "tensor/dtype_table.h"
 #include "text/float_text.h"
 
 static_assert((int)GBX_VALUE_TEXT_BYTES >= (int)GBX_FLOAT_TEXT_BYTES, "every float fits");
@@ -110,20 +111,6 @@ char *gbx_put_f32(char *at, float value) {
 
 /* --- values --- */
 
-static char *put_quoted_i64(char *at, int64_t value) {
-    *at++ = '"';
-    at = gbx_put_i64(at, value);
-    *at++ = '"';
-    return at;
-}
-
-static char *put_quoted_u64(char *at, uint64_t value) {
-    *at++ = '"';
-    at = gbx_put_u64(at, value);
-    *at++ = '"';
-    return at;
-}
-
 /* The low bits of a word, with the sign of their highest. */
 static int64_t sign_extend(uint64_t bits, uint32_t width) {
     unsigned shift = 64 - width;
@@ -131,38 +118,30 @@ static int64_t sign_extend(uint64_t bits, uint32_t width) {
 }
 
 char *gbx_put_value(char *at, uint32_t dtype, uint64_t bits) {
-    switch (dtype) {
-    case GBX_FLOAT64:
-        return gbx_put_f64(at, gbx_f64_of_bits(bits));
-    case GBX_FLOAT32:
+    const gbx_dtype_info *info = gbx_dtype_info_of(dtype);
+    if (dtype == GBX_FLOAT32)
         return gbx_put_f32(at, gbx_f32_of_bits((uint32_t)bits));
-    case GBX_INT64:
-        return put_quoted_i64(at, (int64_t)bits);
-    case GBX_UINT64:
-        return put_quoted_u64(at, bits);
-    case GBX_BOOL:
-        return gbx_put_bool(at, (bits & 0xff) != 0);
-    default:
-        break;
-    }
-    uint32_t width = gbx_dtype_bits(dtype);
-    uint64_t low = bits & ((UINT64_C(1) << width) - 1);
-    if (gbx_dtype_is_float(dtype))
+    if (info->bits == 64)
+        return gbx_put_extreme(at, dtype, bits);
+    uint64_t low = bits & ((UINT64_C(1) << info->bits) - 1);
+    if (info->class == GBX_CLASS_FLOAT)
         return gbx_put_f32(at, (float)gbx_dtype_to_f64(dtype, low));
-    return gbx_dtype_is_signed(dtype) ? gbx_put_i64(at, sign_extend(bits, width))
-                                      : gbx_put_u64(at, low);
+    bool is_signed = info->class == GBX_CLASS_SIGNED;
+    return gbx_put_extreme(at, dtype, is_signed ? (uint64_t)sign_extend(bits, info->bits) : low);
 }
 
 char *gbx_put_extreme(char *at, uint32_t dtype, uint64_t bits) {
+    const gbx_dtype_info *info = gbx_dtype_info_of(dtype);
     if (dtype == GBX_FLOAT64)
         return gbx_put_f64(at, gbx_f64_of_bits(bits));
-    if (gbx_dtype_is_float(dtype))
+    if (info->class == GBX_CLASS_FLOAT)
         return gbx_put_f32(at, (float)gbx_f64_of_bits(bits));
-    if (dtype == GBX_INT64)
-        return put_quoted_i64(at, (int64_t)bits);
-    if (dtype == GBX_UINT64)
-        return put_quoted_u64(at, bits);
-    if (dtype == GBX_BOOL)
+    if (info->class == GBX_CLASS_BOOL)
         return gbx_put_bool(at, bits != 0);
-    return gbx_dtype_is_signed(dtype) ? gbx_put_i64(at, (int64_t)bits) : gbx_put_u64(at, bits);
+    if (info->bits == 64)
+        *at++ = '"';
+    at = info->class == GBX_CLASS_SIGNED ? gbx_put_i64(at, (int64_t)bits) : gbx_put_u64(at, bits);
+    if (info->bits == 64)
+        *at++ = '"';
+    return at;
 }

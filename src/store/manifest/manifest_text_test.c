@@ -71,7 +71,7 @@ static void check_f64(double value) {
     check(text, gbx_put_f64(text, value), expected);
 }
 
-/* Quoted where JSON has no such number. */
+/* Quoted if JSON cannot express the number. */
 static void floats_are_the_shortest_that_read_back(void **state) {
     (void)state;
     static const double special[] = {

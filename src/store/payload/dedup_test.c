@@ -14,7 +14,7 @@ typedef struct model_entry {
     uint64_t used_at;
 } model_entry;
 
-/* Holds everything, and throws out of a full set what was used longest ago. */
+/* Holds everything, and removes the least recently used entry of a full set. */
 typedef struct model {
     model_entry entries[4096];
     size_t count;
@@ -63,8 +63,8 @@ static void model_remember(model *known, gbx_hash128 hash, uint64_t bytes, uint6
     *place = (model_entry){hash, bytes, offset, ++known->now};
 }
 
-/* Few sets and few hashes, so that sets overflow, entries come again, and some differ only in the
- * high half or the size. */
+/* Few sets and few hashes, so that sets overflow, entries recur, and some differ only in the high
+ * half or the size. */
 static gbx_hash128 crowded_hash(void) {
     uint64_t choice = random_u64();
     uint64_t set = choice % 3 == 0 ? 0 : choice % 3 == 1 ? 17 : GBX_DEDUP_SETS - 1;
@@ -107,7 +107,8 @@ static gbx_hash128 hash_of_number(uint64_t number) {
     return (gbx_hash128){.low = low, .high = random_u64()};
 }
 
-/* Four times as many as it holds: what is found is right, and half a table of the last is kept. */
+/* Four times as many as fit: what is found is right, and nearly all of the last half table is
+ * kept. */
 static void overfull_table_keeps_the_last(void **state) {
     (void)state;
     gbx_dedup dedup;

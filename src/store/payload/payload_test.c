@@ -31,7 +31,7 @@ static int leave(void **state) {
     return scratch_leave() ? 0 : -1;
 }
 
-/* The byte of the file at an offset, unlike at any other nearby. */
+/* The byte of the file at an offset, different from those nearby. */
 static unsigned char pattern(uint64_t offset) {
     uint64_t z = (offset + 1) * UINT64_C(0x9e3779b97f4a7c15);
     return (unsigned char)(z >> 56 ^ z >> 31);
@@ -104,7 +104,7 @@ static void ranges_are_pages_apart_from_each_other(void **state) {
     assert_int_equal(gbx_payload_reserve(&payload, 0), 2 * PAGE);
     assert_int_equal(gbx_payload_reserve(&payload, PAGE + 1), 2 * PAGE);
     assert_int_equal(gbx_payload_reserve(&payload, 0), 4 * PAGE);
-    /* Too large for a file: an offset that nothing can be written to, and nothing is taken. */
+    /* Too large for a file: returns an offset that cannot be written, and reserves nothing. */
     assert_true(gbx_payload_reserve(&payload, INT64_MAX) > INT64_MAX);
     assert_true(gbx_payload_reserve(&payload, UINT64_MAX) > INT64_MAX);
     assert_int_equal(gbx_payload_reserve(&payload, 1), 4 * PAGE);
@@ -121,7 +121,7 @@ static void refused_direct_write_goes_through_the_cache(void **state) {
     fill(memory + 1, 0, 3 * PAGE);
     assert_ok(gbx_payload_write(&payload, 0, memory + 1, 3 * PAGE));
     if (payload.is_direct)
-        print_message("this file system takes direct writes from anywhere\n");
+        print_message("this file system accepts direct writes from any address\n");
     write_pattern(&payload, 3 * PAGE, 2 * PAGE);
     assert_ok(gbx_payload_sync(&payload));
     gbx_payload_close(&payload);

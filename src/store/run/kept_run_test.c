@@ -67,7 +67,7 @@ static void test_verifies(void **state) {
     write_file("g.so", "abc");
     assert_ok(gbx_kept_kernel_verify(&run->kernels[1]));
     unlink("g.so");
-    assert_int_equal(symlink("/dev/zero", "g.so"), 0); /* has no end */
+    assert_int_equal(symlink("/dev/zero", "g.so"), 0); /* an endless file */
     assert_fails(gbx_kept_kernel_verify(&run->kernels[1]), GBX_BAD_FORMAT,
                  "g.so: it is not a "
                  "regular file");

@@ -64,7 +64,7 @@ static size_t count_entries(const char *path) {
     return count - 2;
 }
 
-static void names_tell_scene_case_time_and_round(void **state) {
+static void names_have_scene_case_time_and_round(void **state) {
     (void)state;
     gbx_output_place place = place_of("adder", "small", 0);
     check_created(&place, "outputs/adder_small_" STAMP);
@@ -81,7 +81,7 @@ static void a_name_that_is_taken_gets_a_number(void **state) {
     check_created(&place, "outputs/adder_small_" STAMP "_r1_2");
     check_created(&place, "outputs/adder_small_" STAMP "_r1_3");
     check_link("adder_small_" STAMP "_r1_3");
-    assert_int_equal(count_entries("outputs"), 4); /* and nothing of the links that were set */
+    assert_int_equal(count_entries("outputs"), 4); /* no temporary link is left */
 }
 
 static void names_stay_inside_the_directory(void **state) {
@@ -113,7 +113,8 @@ static void a_chosen_directory_is_the_only_dump(void **state) {
     place.chosen = "deep/er/here/";
     place.is_only = true;
     check_created(&place, "deep/er/here");
-    check_created(&place, "deep/er/here"); /* as it is; whether it holds a dump is not asked here */
+    check_created(&place,
+                  "deep/er/here"); /* unchanged; whether it holds a dump is not checked here */
     assert_int_not_equal(access("outputs", F_OK), 0);
 }
 
@@ -193,7 +194,7 @@ static void discarding_keeps_a_dump_that_was_begun(void **state) {
     gbx_output_directory_free(&made);
 }
 
-static void discarding_leaves_a_directory_of_the_user_alone(void **state) {
+static void discarding_does_not_change_a_directory_of_the_user(void **state) {
     (void)state;
     gbx_output_directory made;
     gbx_output_place place = place_of("adder", "small", 0);
@@ -202,7 +203,7 @@ static void discarding_leaves_a_directory_of_the_user_alone(void **state) {
     place.is_only = true;
     assert_ok(gbx_output_directory_create(&place, &made));
     gbx_output_directory_discard(&made);
-    assert_null(made.path); /* nothing of the run is in it */
+    assert_null(made.path); /* it contains nothing of the run */
     assert_int_equal(access("mine", F_OK), 0);
     /* An earlier dump does not belong to this run. */
     begin_dump("mine");
@@ -222,7 +223,7 @@ static void make_many(void) {
         if (gbx_output_directory_create(&place, &made))
             _exit(1);
         snprintf(mark, sizeof mark, "%s/mine", made.path);
-        if (mkdir(mark, 0777) != 0) /* another took the same */
+        if (mkdir(mark, 0777) != 0) /* another process got the same directory */
             _exit(2);
         gbx_output_directory_free(&made);
     }
@@ -255,7 +256,7 @@ static void processes_never_share_one(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_directory, leave_directory)
     const struct CMUnitTest tests[] = {
-        TEST(names_tell_scene_case_time_and_round),
+        TEST(names_have_scene_case_time_and_round),
         TEST(a_name_that_is_taken_gets_a_number),
         TEST(names_stay_inside_the_directory),
         TEST(a_chosen_directory_is_the_only_dump),
@@ -264,7 +265,7 @@ int main(void) {
         TEST(a_directory_called_latest_is_kept),
         TEST(discarding_takes_back_what_is_empty),
         TEST(discarding_keeps_a_dump_that_was_begun),
-        TEST(discarding_leaves_a_directory_of_the_user_alone),
+        TEST(discarding_does_not_change_a_directory_of_the_user),
         TEST(processes_never_share_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,10 +245,8 @@ static void put_fields(gbx_json_writer *json, unsigned part, const run_field *fi
         switch (field->kind) {
         case TEXT:
         case CORE_TYPE:
-            gbx_json_put_string(json, field->name, *text);
-            break;
         case COPY:
-            gbx_json_put_string(json, field->name, *(char *const *)at);
+            gbx_json_put_string(json, field->name, *text);
             break;
         case PATH:
             put_path(json, field->name, *text);
@@ -304,16 +302,10 @@ static void put_fields(gbx_json_writer *json, unsigned part, const run_field *fi
 /* Closes the stream, too. */
 static gbx_status write_all(const gbx_run_info *info, unsigned part, FILE *to,
                             gbx_json_style style) {
-    gbx_json_writer *json = malloc(sizeof *json);
-    gbx_status status = NULL;
-    if (json) {
-        gbx_json_start(json, gbx_json_to_stream, to, style);
-        put_fields(json, part, run_fields, info);
-        status = gbx_json_finish(json);
-    } else {
-        status = gbx_fail_memory("describing a run");
-    }
-    free(json);
+    gbx_json_writer json;
+    gbx_json_start(&json, gbx_json_to_stream, to, style);
+    put_fields(&json, part, run_fields, info);
+    gbx_status status = gbx_json_finish(&json);
     if (fclose(to) != 0 && !status)
         status = gbx_fail(GBX_IO, "describing a run: %s", strerror(errno));
     return status;
@@ -493,13 +485,10 @@ static gbx_status read_field(const reading *r, const gbx_cursor *member, const r
     case NUMBER64:
         return gbx_cursor_integer(member, field->min, field->max, at);
     case NUMBER32:
-        GBX_TRY(gbx_cursor_integer(member, field->min, field->max, &number));
-        *(uint32_t *)at = (uint32_t)number;
-        return NULL;
     case FUNC_ID:
         GBX_TRY(gbx_cursor_integer(member, field->min, field->max, &number));
         *(uint32_t *)at = (uint32_t)number;
-        return check_func_id(r, member, base);
+        return field->kind == FUNC_ID ? check_func_id(r, member, base) : NULL;
     case FLAG:
         return gbx_cursor_bool(member, at);
     case GROUP:

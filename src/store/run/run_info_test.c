@@ -130,7 +130,7 @@ static int leave_directory(void **state) {
     return !scratch_leave();
 }
 
-/* A run with all that its files can say. */
+/* A run with every field that its files can have. */
 static void describe(gbx_run_info *info) {
     static const char *filters[] = {"kernel=k"};
     static gbx_run_argument arguments[] = {{.name = "x", .role = "input"}, {.role = "scalar"}};

@@ -55,7 +55,7 @@ static void test_includes_of_includes(void **state) {
     check_tree("kernels/a.c", expected, 4);
 }
 
-static void test_what_is_no_include(void **state) {
+static void test_lines_that_are_not_includes(void **state) {
     (void)state;
     write_file("kernels/b.h", "int b;");
     write_file("kernels/a.c", "#include \"missing.h\"\n#include \"\"\n#include \"b.h\n"
@@ -96,7 +96,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_alone, enter_directory, leave_directory),
         cmocka_unit_test_setup_teardown(test_includes_of_includes, enter_directory,
                                         leave_directory),
-        cmocka_unit_test_setup_teardown(test_what_is_no_include, enter_directory, leave_directory),
+        cmocka_unit_test_setup_teardown(test_lines_that_are_not_includes, enter_directory,
+                                        leave_directory),
         cmocka_unit_test_setup_teardown(test_no_source, enter_directory, leave_directory),
         cmocka_unit_test_setup_teardown(test_many_files, enter_directory, leave_directory),
     };

@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 
+enum { KERNEL_BYTES = 256 };
+
 static const gbx_name kinds[] = {[GBX_FINDING_JOURNAL] = {"journal", NULL, NULL},
                                  [GBX_FINDING_COUNT] = {"count", NULL, NULL},
                                  [GBX_FINDING_TASK] = {"task", NULL, NULL},
@@ -26,47 +28,8 @@ static char *copy(gbx_findings *findings, const char *text) {
     return copied;
 }
 
-void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
-                      const char *kernel, const char *what, const char *expected, const char *got) {
-    if (!gbx_array_grow(&findings->items, &findings->capacity, findings->count + 1,
-                        sizeof *findings->items)) {
-        findings->has_failed = true;
-        return;
-    }
-    gbx_finding *item = &findings->items[findings->count++];
-    *item = (gbx_finding){.kind = kind,
-                          .has_place = place != NULL,
-                          .kernel = copy(findings, kernel && kernel[0] ? kernel : NULL),
-                          .what = copy(findings, what),
-                          .expected = copy(findings, expected),
-                          .got = copy(findings, got)};
-    if (place)
-        item->place = *place;
-}
-
-void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind,
-                          const gbx_finding_place *place, const char *kernel, const char *what,
-                          uint64_t expected, uint64_t got) {
-    char texts[2][24];
-    if (expected == got)
-        return;
-    snprintf(texts[0], sizeof texts[0], "%" PRIu64, expected);
-    snprintf(texts[1], sizeof texts[1], "%" PRIu64, got);
-    gbx_findings_add(findings, kind, place, kernel, what, texts[0], texts[1]);
-}
-
-void gbx_findings_free(gbx_findings *findings) {
-    for (size_t i = 0; i < findings->count; ++i) {
-        free(findings->items[i].kernel);
-        free(findings->items[i].what);
-        free(findings->items[i].expected);
-        free(findings->items[i].got);
-    }
-    free(findings->items);
-    *findings = (gbx_findings){0};
-}
-
-gbx_status gbx_finding_kernel(gbx_reader *reader, uint64_t task, char *out_text, size_t capacity) {
+/* The names of the kernels of a task, joined by '+'; "" when the TASK record is missing. */
+static gbx_status name_kernels(gbx_reader *reader, uint64_t task, char *out_text, size_t capacity) {
     gbx_record_task about;
     bool is_found;
     size_t used = 0;
@@ -84,4 +47,58 @@ gbx_status gbx_finding_kernel(gbx_reader *reader, uint64_t task, char *out_text,
         used += (size_t)length;
     }
     return NULL;
+}
+
+/* `place` and `kernel` may be NULL. */
+static void add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
+                const char *kernel, const char *what, const char *expected, const char *got) {
+    if (!gbx_array_grow(&findings->items, &findings->capacity, findings->count + 1,
+                        sizeof *findings->items)) {
+        findings->has_failed = true;
+        return;
+    }
+    gbx_finding *item = &findings->items[findings->count++];
+    *item = (gbx_finding){.kind = kind,
+                          .has_place = place != NULL,
+                          .kernel = copy(findings, kernel && kernel[0] ? kernel : NULL),
+                          .what = copy(findings, what),
+                          .expected = copy(findings, expected),
+                          .got = copy(findings, got)};
+    if (place)
+        item->place = *place;
+}
+
+void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const char *what) {
+    add(findings, kind, NULL, NULL, what, NULL, NULL);
+}
+
+gbx_status gbx_findings_add_at(gbx_findings *findings, gbx_finding_kind kind, gbx_reader *reader,
+                               const gbx_finding_place *place, const char *what,
+                               const char *expected, const char *got) {
+    char kernel[KERNEL_BYTES] = "";
+    if (place)
+        GBX_TRY(name_kernels(reader, place->task, kernel, sizeof kernel));
+    add(findings, kind, place, kernel, what, expected, got);
+    return NULL;
+}
+
+void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind, const char *what,
+                          uint64_t expected, uint64_t got) {
+    char texts[2][24];
+    if (expected == got)
+        return;
+    snprintf(texts[0], sizeof texts[0], "%" PRIu64, expected);
+    snprintf(texts[1], sizeof texts[1], "%" PRIu64, got);
+    add(findings, kind, NULL, NULL, what, texts[0], texts[1]);
+}
+
+void gbx_findings_free(gbx_findings *findings) {
+    for (size_t i = 0; i < findings->count; ++i) {
+        free(findings->items[i].kernel);
+        free(findings->items[i].what);
+        free(findings->items[i].expected);
+        free(findings->items[i].got);
+    }
+    free(findings->items);
+    *findings = (gbx_findings){0};
 }

@@ -47,19 +47,19 @@ typedef struct gbx_findings {
     bool has_failed; /* out of memory for one of them */
 } gbx_findings;
 
-/* All texts are copied; `place`, `kernel`, `expected` and `got` may be NULL. */
-void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const gbx_finding_place *place,
-                      const char *kernel, const char *what, const char *expected, const char *got);
+/* All texts are copied. */
+void gbx_findings_add(gbx_findings *findings, gbx_finding_kind kind, const char *what);
 
-/* The same with numbers; adds nothing when they are equal. */
-void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind,
-                          const gbx_finding_place *place, const char *kernel, const char *what,
+/* About an argument, whose kernels the reader knows; `place`, `expected` and `got` may be NULL. */
+GBX_MUST_USE gbx_status gbx_findings_add_at(gbx_findings *findings, gbx_finding_kind kind,
+                                            gbx_reader *reader, const gbx_finding_place *place,
+                                            const char *what, const char *expected,
+                                            const char *got);
+
+/* About two numbers; adds nothing when they are equal. */
+void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind, const char *what,
                           uint64_t expected, uint64_t got);
 
 void gbx_findings_free(gbx_findings *findings);
-
-/* The names of the kernels of a task, joined by '+'; "" when the TASK record is missing. */
-GBX_MUST_USE gbx_status gbx_finding_kernel(gbx_reader *reader, uint64_t task, char *out_text,
-                                           size_t capacity);
 
 #endif

@@ -6,8 +6,6 @@
 #include "store/verify/findings.h"
 #include "store/verify/verify.h"
 
-enum { GBX_VERIFY_KERNEL_BYTES = 256 }; /* of the names of the kernels of a task */
-
 /* --- verify_payload.c: checks alignment, place, overlap and hash of payload --- */
 
 /* One record with payload. */

@@ -43,14 +43,8 @@ typedef struct journal_check {
 /* `head` is a copy: the reader reuses its own. */
 static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
                               const char *what, const char *expected, const char *got) {
-    char kernel[GBX_VERIFY_KERNEL_BYTES];
-    gbx_finding_place place = {.index = check->out->records,
-                               .task = head->task,
-                               .arg_index = head->arg_index,
-                               .stage = head->stage};
-    GBX_TRY(gbx_finding_kernel(check->reader, head->task, kernel, sizeof kernel));
-    gbx_findings_add(check->findings, kind, &place, kernel, what, expected, got);
-    return NULL;
+    gbx_finding_place place = {check->out->records, head->task, head->arg_index, head->stage};
+    return gbx_findings_add_at(check->findings, kind, check->reader, &place, what, expected, got);
 }
 
 static gbx_status compare_sizes(journal_check *check, const gbx_record *head, const char *what,
@@ -70,17 +64,16 @@ static bool is_same_argument(const gbx_record *a, const gbx_record *b) {
 
 /* Inputs and scalars are taken before, outputs after, inouts at both. */
 static gbx_status check_stage(journal_check *check, const gbx_record *head) {
-    bool is_before = head->stage == GBX_STAGE_BEFORE;
-    if (head->type == GBX_RECORD_SCALAR && !is_before)
-        return add_finding(check, head, GBX_FINDING_RECORD, "stage of a scalar", "before_dispatch",
-                           "after_completion");
-    if (head->type == GBX_RECORD_TENSOR && head->role == GBX_ROLE_INPUT && !is_before)
-        return add_finding(check, head, GBX_FINDING_RECORD, "stage of an input", "before_dispatch",
-                           "after_completion");
-    if (head->type == GBX_RECORD_TENSOR && head->role == GBX_ROLE_OUTPUT && is_before)
-        return add_finding(check, head, GBX_FINDING_RECORD, "stage of an output",
-                           "after_completion", "before_dispatch");
-    return NULL;
+    bool is_scalar = head->type == GBX_RECORD_SCALAR;
+    bool is_input = !is_scalar && head->role == GBX_ROLE_INPUT;
+    uint8_t stage = is_scalar || is_input ? GBX_STAGE_BEFORE : GBX_STAGE_AFTER;
+    if (head->stage == stage || (!is_scalar && head->role == GBX_ROLE_INOUT))
+        return NULL;
+    const char *what = is_scalar  ? "stage of a scalar"
+                       : is_input ? "stage of an input"
+                                  : "stage of an output";
+    return add_finding(check, head, GBX_FINDING_RECORD, what, gbx_name_of(&gbx_stages, stage),
+                       gbx_name_of(&gbx_stages, head->stage));
 }
 
 static gbx_status check_size(journal_check *check, const gbx_record_tensor *record,
@@ -180,7 +173,7 @@ static uint64_t expected_dispatches(const gbx_record_task *about) {
 static void compare_task(journal_check *check, const char *what, uint64_t expected, uint64_t got) {
     char text[128];
     snprintf(text, sizeof text, "task %" PRIu64 ": %s", check->task.task, what);
-    gbx_findings_compare(check->findings, GBX_FINDING_TASK, NULL, NULL, text, expected, got);
+    gbx_findings_compare(check->findings, GBX_FINDING_TASK, text, expected, got);
 }
 
 /* Parts of a task may be missing if the run was killed or lost records. */
@@ -261,7 +254,7 @@ static void compare_total(gbx_findings *findings, const char *name, uint64_t sta
                           uint64_t counted) {
     char what[64];
     snprintf(what, sizeof what, "%s of the END record", name);
-    gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, what, counted, stated);
+    gbx_findings_compare(findings, GBX_FINDING_COUNT, what, counted, stated);
 }
 
 static void check_totals(gbx_findings *findings, const gbx_record_end *end,
@@ -285,14 +278,14 @@ static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
                  "at byte %" PRIu64 ": %s; %" PRIu64 " records of the journal in %" PRIu64
                  " blocks before it are readable",
                  extent->stop_offset, extent->stop_text, extent->record_count, extent->block_count);
-        gbx_findings_add(findings, GBX_FINDING_JOURNAL, NULL, NULL, what, NULL, NULL);
+        gbx_findings_add(findings, GBX_FINDING_JOURNAL, what);
     }
     if (!gbx_reader_end(reader)) {
         snprintf(what, sizeof what,
                  "there is no END record: the run was killed, or the end is damaged; %" PRIu64
                  " records of the journal are readable",
                  extent->record_count);
-        gbx_findings_add(findings, GBX_FINDING_JOURNAL, NULL, NULL, what, NULL, NULL);
+        gbx_findings_add(findings, GBX_FINDING_JOURNAL, what);
     }
 }
 
@@ -317,8 +310,8 @@ static void check_import_totals(gbx_findings *findings, const gbx_reader *reader
     };
     for (size_t i = 0; i <= GBX_TOTAL_DROPPED; ++i)
         if (stated->names[i] && (i != GBX_TOTAL_DROPPED || stated->has_losses))
-            gbx_findings_compare(findings, GBX_FINDING_COUNT, NULL, NULL, stated->names[i],
-                                 values[i], stated->values[i]);
+            gbx_findings_compare(findings, GBX_FINDING_COUNT, stated->names[i], values[i],
+                                 stated->values[i]);
 }
 
 /* --- all of it --- */

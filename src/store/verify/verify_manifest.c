@@ -84,19 +84,17 @@ static char *text_of(const json_t *value) {
 
 static gbx_status add_difference(manifest_check *check, const object_check *object,
                                  const char *name, const json_t *wanted, const json_t *got) {
-    char where[64] = "", what[192], kernel[GBX_VERIFY_KERNEL_BYTES] = "";
+    char where[64] = "", what[192];
     const gbx_manifest_place *at = object->has_place ? &object->place : NULL;
     char *wanted_text = text_of(wanted);
     char *got_text = text_of(got);
     if (object->list)
         snprintf(where, sizeof where, "%s[%" PRIu64 "].", object->list, object->position);
     snprintf(what, sizeof what, "%s: %s%s", check->name, where, name);
-    gbx_status status = wanted_text && got_text ? NULL : fail_memory();
-    if (!status && at)
-        status = gbx_finding_kernel(check->reader, at->task, kernel, sizeof kernel);
-    if (!status)
-        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, at, kernel, what, wanted_text,
-                         got_text);
+    gbx_status status = wanted_text && got_text
+                            ? gbx_findings_add_at(check->findings, GBX_FINDING_MANIFEST,
+                                                  check->reader, at, what, wanted_text, got_text)
+                            : fail_memory();
     free(wanted_text);
     free(got_text);
     return status;
@@ -191,7 +189,7 @@ static gbx_status compare_entry(manifest_check *check, object_check *object, con
     return status;
 }
 
-static void tell_progress(const manifest_check *check) {
+static void report_progress(const manifest_check *check) {
     if (check->observer && check->observer->on_progress)
         check->observer->on_progress(check->observer->context, check->name,
                                      gbx_json_file_offset(&check->file), check->file_bytes);
@@ -220,7 +218,7 @@ static gbx_status compare_entries(manifest_check *check, gbx_manifest_list list,
         *out_got += has_one;
         is_more = text || has_one;
         if (*out_got % 1024 == 0)
-            tell_progress(check);
+            report_progress(check);
     }
     return NULL;
 }
@@ -235,15 +233,11 @@ static gbx_status compare_list(manifest_check *check, const char *name, gbx_mani
     free(object.text);
     GBX_TRY(status);
     snprintf(what, sizeof what, "%s: entries of %s", check->name, name);
-    gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, wanted, got);
+    gbx_findings_compare(check->findings, GBX_FINDING_MANIFEST, what, wanted, got);
     return NULL;
 }
 
 /* --- files --- */
-
-static void add_broken(manifest_check *check, const char *what) {
-    gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, NULL, NULL, what, NULL, NULL);
-}
 
 /* Whether a field of the top is a list that is compared entry by entry. */
 static bool is_walked(const gbx_manifest_field *field) {
@@ -271,7 +265,7 @@ static gbx_status take_members(manifest_check *check, const object_check *top, j
         if (json_object_get(seen, key)) {
             char what[160];
             snprintf(what, sizeof what, "%s: %s appears twice", check->name, key);
-            add_broken(check, what);
+            gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, what);
             list = NULL;
         }
         if (list)
@@ -324,14 +318,14 @@ static gbx_status compare_file(const char *directory, manifest_check *check,
     if (!status && !is_there) {
         check->is_missing = true;
         snprintf(what, sizeof what, "%s is missing", check->name);
-        gbx_findings_add(check->findings, GBX_FINDING_FILE, NULL, NULL, what, NULL, NULL);
+        gbx_findings_add(check->findings, GBX_FINDING_FILE, what);
     } else if (!status) {
         status = compare_open_file(check);
     }
     bool is_wrong = status && (gbx_status_code(status) == GBX_BAD_FORMAT ||
                                gbx_status_code(status) == GBX_OUT_OF_RANGE); /* for JSON */
     if (is_wrong) {
-        add_broken(check, gbx_status_message(status));
+        gbx_findings_add(check->findings, GBX_FINDING_MANIFEST, gbx_status_message(status));
         gbx_status_free(status);
         status = NULL;
     }

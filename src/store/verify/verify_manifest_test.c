@@ -19,8 +19,8 @@ static void make(void) {
 static void print_findings(const gbx_findings *findings) {
     for (size_t i = 0; i < findings->count; ++i)
         print_message("%s: %s, expected %s, got %s\n",
-                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind), findings->items[i].what,
-                      findings->items[i].expected, findings->items[i].got);
+                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind),
+                      findings->items[i].what, findings->items[i].expected, findings->items[i].got);
 }
 
 static void check_text(const gbx_finding *finding, const char *text) {
@@ -31,7 +31,7 @@ static void check_text(const gbx_finding *finding, const char *text) {
         fail_msg("\"%s\" is not in the finding", text);
 }
 
-/* Replaces the first of a text in tensor_dump.json by another, which may have another length. */
+/* Replaces the first occurrence of a text in tensor_dump.json by another of any length. */
 static void edit(const made_dump *made, const char *name, const char *old,
                  const char *replacement) {
     static char text[1 << 16], edited[1 << 16];
@@ -53,7 +53,7 @@ static void edit(const made_dump *made, const char *name, const char *old,
 typedef struct edit_case {
     const char *old;
     const char *replacement;
-    int index; /* of the record that is named; -1 for none */
+    int index; /* of the record that the finding names; -1 for none */
     const char *texts[3];
 } edit_case;
 
@@ -152,7 +152,7 @@ static void check_lacks(void (*harm)(made_dump *), gbx_finding_kind kind, const 
     made_remove(&dump);
 }
 
-/* A pipe without a writer is not a manifest, and is not waited for. */
+/* A pipe without a writer is not a manifest; verify does not wait for it. */
 static void make_pipe(made_dump *made) {
     char path[160];
     remove_manifest(made);
@@ -167,8 +167,7 @@ static void a_manifest_that_lacks_something_is_found(void **state) {
     check_lacks(remove_manifest, GBX_FINDING_FILE, "tensor_dump.json is missing");
 }
 
-/* Flags that only other tools' entries have: in the journal, in the manifest, and in one of them.
- */
+/* Flags that only entries of other tools have: in journal and manifest, or only in the journal. */
 static void flags_of_other_tools_are_compared(void **state) {
     (void)state;
     static const struct {
@@ -199,7 +198,7 @@ static void flags_of_other_tools_are_compared(void **state) {
     }
 }
 
-/* Who prints it in another way changes nothing of what it says. */
+/* Another layout of the same JSON means the same. */
 static void the_layout_of_a_manifest_does_not_matter(void **state) {
     (void)state;
     gbx_verification found;
@@ -215,7 +214,7 @@ static void the_layout_of_a_manifest_does_not_matter(void **state) {
     made_remove(&dump);
 }
 
-/* --- everything that a manifest can say --- */
+/* --- all fields of a manifest --- */
 
 static const char full_run_json[] =
     "{\"generator\": \"hand\", \"run\": {\"scene\": \"s\"}, \"dump_level\": \"full\", "
@@ -317,7 +316,7 @@ static void append_statistics(made_dump *made) {
     stats->inf_count = 1;
 }
 
-/* Also a task that did not complete, and what was skipped. */
+/* Also a task that did not complete, and skipped arguments. */
 static void append_failures(made_dump *made) {
     static const int64_t shape[] = {4};
     made_task(made, 1, 4, 0);
@@ -415,7 +414,7 @@ static void all_that_manifests_say_is_compared(void **state) {
     }
 }
 
-/* --- manifests of other versions, and of other hands --- */
+/* --- manifests of other versions and other tools --- */
 
 static size_t count_findings(const char *text) {
     gbx_verification found;
@@ -429,7 +428,7 @@ static size_t count_findings(const char *text) {
     return count;
 }
 
-/* Sorted, indented, with everything in another place than the writer puts it. */
+/* Sorted and indented, with everything in another place than the writer's. */
 static void lay_out_again(const char *name) {
     char path[160];
     made_path(&dump, name, path);
@@ -475,7 +474,7 @@ static void make_with_skipped(void) {
     assert_ok(gbx_manifest_write(dump.directory, true, true));
 }
 
-/* reason_code is of a later version than the first: a file of that has none in any entry. */
+/* reason_code is newer than the first version, whose files have it in no entry. */
 static void fields_that_the_writing_version_had_are_compared(void **state) {
     (void)state;
     static const char undescribed[] = ",\"reason_code\":\"undescribed\"}";

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/io.h"
@@ -89,15 +88,9 @@ static gbx_status add_finding(payload_check *check, const gbx_verify_entry *entr
                               gbx_finding_kind kind, const char *what, const char *expected,
                               const char *got) {
     const gbx_record *record;
-    char kernel[GBX_VERIFY_KERNEL_BYTES];
     GBX_TRY(gbx_reader_at(check->reader, entry->position, &record));
-    gbx_finding_place place = {.index = entry->index,
-                               .task = record->task,
-                               .arg_index = record->arg_index,
-                               .stage = record->stage};
-    GBX_TRY(gbx_finding_kernel(check->reader, place.task, kernel, sizeof kernel));
-    gbx_findings_add(check->findings, kind, &place, kernel, what, expected, got);
-    return NULL;
+    gbx_finding_place place = {entry->index, record->task, record->arg_index, record->stage};
+    return gbx_findings_add_at(check->findings, kind, check->reader, &place, what, expected, got);
 }
 
 /* Whether the bytes of an entry can be read. */
@@ -293,7 +286,7 @@ static void add_missing_file(gbx_findings *findings, const gbx_verify_list *list
     snprintf(what, sizeof what,
              "%.64s is missing: %zu records have %" PRIu64 " bytes of payload there", name_of(path),
              list->count, bytes);
-    gbx_findings_add(findings, GBX_FINDING_FILE, NULL, NULL, what, NULL, NULL);
+    gbx_findings_add(findings, GBX_FINDING_FILE, what);
 }
 
 gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *list, gbx_findings *findings,

@@ -10,10 +10,10 @@ typedef struct damage {
     void (*change)(made_dump *dump);
     void (*harm)(made_dump *dump);
     size_t count;          /* of findings */
-    gbx_finding_kind kind; /* of the first, which has what follows */
+    gbx_finding_kind kind; /* of the first finding, like the fields below */
     int index;             /* of its record; -1 for none */
     const char *kernel;
-    const char *texts[4]; /* in what, expected, got */
+    const char *texts[4]; /* found in what, expected or got */
 } damage;
 
 static made_dump dump;
@@ -31,8 +31,8 @@ static void make(void (*change)(made_dump *), void (*harm)(made_dump *)) {
 static void print_findings(const gbx_findings *findings) {
     for (size_t i = 0; i < findings->count; ++i)
         print_message("%s: %s, expected %s, got %s\n",
-                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind), findings->items[i].what,
-                      findings->items[i].expected, findings->items[i].got);
+                      gbx_name_of(&gbx_finding_kinds, findings->items[i].kind),
+                      findings->items[i].what, findings->items[i].expected, findings->items[i].got);
 }
 
 static void check_text(const gbx_finding *finding, const char *text) {
@@ -63,7 +63,7 @@ static void check_damage(const damage *expected) {
     made_remove(&dump);
 }
 
-/* --- a good dump --- */
+/* --- a correct dump --- */
 
 static void a_good_dump_is_good(void **state) {
     (void)state;
@@ -214,7 +214,7 @@ static void bytes_of_no_record_do_not_count(void **state) {
     made_remove(&dump);
 }
 
-/* Larger than what is read at a time, and across its borders. */
+/* Larger than what is read at a time, and across those boundaries. */
 static void large_payload_is_hashed_in_pieces(void **state) {
     (void)state;
     static unsigned char bytes[5 << 20];
@@ -256,7 +256,7 @@ static void large_payload_is_hashed_in_pieces(void **state) {
     made_remove(&dump);
 }
 
-/* --- sizes and what a record says of itself --- */
+/* --- sizes and contents of a record --- */
 
 static void shorten(made_dump *made) {
     gbx_record_end *end = made_record(made, MADE_END);
@@ -465,7 +465,7 @@ static void check_broken(void (*harm)(made_dump *), size_t journal_findings, uin
     check_text(&found.findings.items[0], text);
     assert_int_equal(found.records, records);
     assert_true(found.can_be_recovered);
-    for (size_t i = 0; i < found.findings.count; ++i) /* no hash or size is taken for wrong */
+    for (size_t i = 0; i < found.findings.count; ++i) /* no hash or size is reported as wrong */
         assert_true(found.findings.items[i].kind == GBX_FINDING_JOURNAL ||
                     found.findings.items[i].kind == GBX_FINDING_MANIFEST);
     gbx_verification_free(&found);
@@ -567,7 +567,7 @@ static void forget_hash(made_dump *made) {
     replace_in_manifest(made, "\"hash\":", "\"digest\":");
 }
 
-static void a_manifest_alone_is_verified(void **state) {
+static void a_manifest_without_journal_is_verified(void **state) {
     (void)state;
     static const damage cases[] = {
         {NULL, count_one_more, 1, GBX_FINDING_COUNT, -1, NULL, {"before_dispatch", "5", "6"}},
@@ -599,7 +599,7 @@ static void a_manifest_alone_is_verified(void **state) {
 }
 
 /* Payload of other tools need not be aligned, and may overlap. */
-static void a_dump_of_another_tool_is_verified_as_far_as_it_tells(void **state) {
+static void a_dump_of_another_tool_is_verified_as_far_as_possible(void **state) {
     (void)state;
     static const char manifest[] =
         "{\"bin_file\": \"x.bin\", \"total_args\": 2, \"args\": ["
@@ -647,8 +647,8 @@ int main(void) {
         cmocka_unit_test(a_broken_journal_is_found_and_the_rest_is_read),
         cmocka_unit_test(a_journal_that_cannot_be_read_is_a_failure),
         cmocka_unit_test(a_run_that_goes_on_is_reported),
-        cmocka_unit_test(a_manifest_alone_is_verified),
-        cmocka_unit_test(a_dump_of_another_tool_is_verified_as_far_as_it_tells),
+        cmocka_unit_test(a_manifest_without_journal_is_verified),
+        cmocka_unit_test(a_dump_of_another_tool_is_verified_as_far_as_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,12 @@
 
 /* --- doubles --- */
 
-VECTOR_INLINE doubles all_doubles(double x) {
-    return V(set1_pd)(x);
-}
+#define all_doubles V(set1_pd)
+#define fused V(fmadd_pd)
+#define fused_minus V(fmsub_pd)
+#define at_most V(min_pd) /* `limit` for NaN. */
+#define larger V(max_pd)
+#define either V(or_pd) /* The bits of both. */
 
 VECTOR_INLINE doubles load_doubles(const void *from) {
     return V(loadu_pd)(from);
@@ -26,33 +29,13 @@ VECTOR_INLINE doubles doubles_of_floats(const void *from) {
     return V(cvtps_pd)(H(loadu_ps)(from));
 }
 
-VECTOR_INLINE doubles fused(doubles a, doubles b, doubles c) {
-    return V(fmadd_pd)(a, b, c);
-}
-
-VECTOR_INLINE doubles fused_minus(doubles a, doubles b, doubles c) {
-    return V(fmsub_pd)(a, b, c);
-}
-
-/* `limit` for NaN. */
-VECTOR_INLINE doubles at_most(doubles x, doubles limit) {
-    return V(min_pd)(x, limit);
-}
-
-VECTOR_INLINE doubles larger(doubles a, doubles b) {
-    return V(max_pd)(a, b);
-}
-
-/* The bits of both. */
-VECTOR_INLINE doubles either(doubles a, doubles b) {
-    return V(or_pd)(a, b);
-}
-
 /* --- floats --- */
 
-VECTOR_INLINE floats all_floats(float x) {
-    return V(set1_ps)(x);
-}
+#define all_floats V(set1_ps)
+#define fused_floats V(fmadd_ps)
+#define larger_floats V(max_ps)
+#define smaller_floats V(min_ps)
+#define floats_of_integers V(cvtepi32_ps)
 
 VECTOR_INLINE floats load_floats(const void *from) {
     return V(loadu_ps)(from);
@@ -60,22 +43,6 @@ VECTOR_INLINE floats load_floats(const void *from) {
 
 VECTOR_INLINE void store_floats(void *to, floats x) {
     V(storeu_ps)(to, x);
-}
-
-VECTOR_INLINE floats fused_floats(floats a, floats b, floats c) {
-    return V(fmadd_ps)(a, b, c);
-}
-
-VECTOR_INLINE floats larger_floats(floats a, floats b) {
-    return V(max_ps)(a, b);
-}
-
-VECTOR_INLINE floats smaller_floats(floats a, floats b) {
-    return V(min_ps)(a, b);
-}
-
-VECTOR_INLINE floats floats_of_integers(integers x) {
-    return V(cvtepi32_ps)(x);
 }
 
 VECTOR_INLINE floats floats_of_float16(const void *from) {
@@ -98,6 +65,8 @@ VECTOR_INLINE floats floats_of_e4m3(const void *from) {
 
 /* --- integers --- */
 
+#define larger_32 V(max_epu32)
+
 VECTOR_INLINE integers load_integers(const void *from) {
     return SI(loadu)(from);
 }
@@ -118,10 +87,6 @@ VECTOR_INLINE integers widen_8(const void *from) {
 VECTOR_INLINE integers widen_32(const void *from, bool is_signed) {
     half x = HSI(loadu)(from);
     return is_signed ? V(cvtepi32_epi64)(x) : V(cvtepu32_epi64)(x);
-}
-
-VECTOR_INLINE integers larger_32(integers a, integers b) {
-    return V(max_epu32)(a, b);
 }
 
 /* Of 32 bits with their sign; modulo 2^32 where it does not fit. */

@@ -18,7 +18,7 @@ typedef struct limit {
 } limit;
 
 /*
- * What floats are enough to tell: a difference below a floor is less than what it stands for, one
+ * What floats can decide: a difference below a floor is less than what it stands for, one
  * above a ceiling is more, by more than floats are off. Differences below FLT_MIN are exact, and
  * bounds there rounded to the same multiples: those that are not below stay so.
  *

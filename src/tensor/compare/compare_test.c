@@ -1,4 +1,4 @@
-/* The comparison, at every level of the processor, against one element after the other. */
+/* The comparison, at every level of the processor, against a plain loop over elements. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static uint64_t random_special(uint32_t dtype) {
     switch (random_below(4)) {
     case 0: /* subnormal, or small */
         return random_below(4) | sign;
-    case 1: /* near the largest one, beyond it, NaN */
+    case 1: /* near the largest number, beyond it, NaN */
         return (gbx_dtype_from_f64(dtype, INFINITY) - 2 + random_below(4)) & all_bits(dtype);
     case 2:
         return random_u64() & all_bits(dtype);
@@ -134,7 +134,7 @@ static void make_vast(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
     *out_got = gbx_dtype_from_f64(dtype, ldexp(1.0 + random_unit(), 126 - (int)random_below(3)));
 }
 
-/* Stretches that are equal, in between others. */
+/* Equal stretches between others. */
 static void make_stretches(uint32_t dtype, uint64_t *out_got, uint64_t *out_want) {
     static uint64_t left;
     static bool is_equal;
@@ -164,7 +164,7 @@ static void make_elements(uint32_t dtype, size_t count, make_pair *make) {
         make(dtype, &data.got[i], &data.want[i]);
 }
 
-/* A row in a heap block that ends with it, so that address sanitizer sees a byte too far. */
+/* A row that ends with its heap block, so that address sanitizer sees a byte too far. */
 typedef struct row {
     unsigned char *block;
     unsigned char *bytes;
@@ -193,10 +193,10 @@ static row row_make(const uint64_t *bits, size_t shift) {
 typedef struct expectation {
     gbx_comparison exact; /* all but the sums */
     long double sums[GBX_COMPARE_SUMS];
-    long double magnitudes[GBX_COMPARE_SUMS]; /* of what was summed */
+    long double magnitudes[GBX_COMPARE_SUMS]; /* sums of the magnitudes of all terms */
 } expectation;
 
-/* Numbers the values of a dtype from 0 on, by what they are worth, infinity after the last. */
+/* Numbers the values of a dtype from 0 on, in ascending order, with infinity last. */
 static int64_t rank_of(uint32_t dtype, double value) {
     static const struct {
         int fraction_bits;
@@ -213,7 +213,7 @@ static int64_t rank_of(uint32_t dtype, double value) {
     int exponent = isinf(value) ? formats[dtype].end_exponent : least;
     if (!isinf(value) && magnitude >= ldexp(1.0, least))
         exponent = ilogb(magnitude);
-    /* Numbers below this exponent, then those of it. */
+    /* Values below this exponent, then those with it. */
     int64_t below = (int64_t)(exponent - least) << bits;
     int64_t within = INT64_C(1) << bits;
     if (!isinf(value))
@@ -246,7 +246,7 @@ static double usable(double value) {
     return value > DBL_MAX ? DBL_MAX : value > 0 ? value : 0;
 }
 
-/* Where one is not finite and they are not equal. */
+/* If one is not finite and they are not equal. */
 static void expect_apart(uint32_t dtype, size_t i, double got, double want, gbx_comparison *c) {
     bool has_nan = isnan(got) || isnan(want);
     uint64_t ulp = has_nan ? UINT64_MAX : expect_ulp(dtype, data.got[i], data.want[i]);
@@ -345,7 +345,7 @@ static void assert_exact(const gbx_comparison *result, const gbx_comparison *exp
     assert_element(&result->worst, &expected->worst);
 }
 
-/* A product is lost in a sum where it is small beside the squares. */
+/* A product is lost in a sum if it is small compared with the squares. */
 static void assert_sums(const gbx_comparison *result, const expectation *e) {
     const long double sums[] = {result->sum_square_difference, result->sum_square_got,
                                 result->sum_square_want, result->sum_product};
@@ -442,7 +442,7 @@ static void blocks_are_added_up(void **state) {
         }
 }
 
-/* One bad element among good ones, at every place. */
+/* One bad element among good ones, at every position. */
 static void every_element_counts(void **state) {
     (void)state;
     static const uint32_t dtypes[] = {GBX_FLOAT32, GBX_BFLOAT16, GBX_FLOAT16, GBX_FLOAT64};
@@ -459,8 +459,8 @@ static void every_element_counts(void **state) {
         }
 }
 
-/* Differences that are more than their tolerance by so little that the quotient is nearly 1, after
- * near ones whose relative difference is greater. */
+/* Differences that exceed their tolerance by so little that the quotient is nearly 1, after
+ * tolerated ones with a greater relative difference. */
 static void hardly_beyond_is_beyond(void **state) {
     (void)state;
     static const double differences[] = {1.0, 1.25, 1.5, 1.75, 1.9375};
@@ -531,7 +531,7 @@ static void nan_and_infinity_equal_themselves(void **state) {
     assert_true(isnan(gbx_comparison_rmse(&c)) && isnan(gbx_comparison_cosine(&c)));
 }
 
-/* From the largest number to infinity it is one step, which no tolerance covers. */
+/* Infinity is one step above the largest number, but no tolerance covers that step. */
 static void distance_to_infinity(void **state) {
     (void)state;
     const float want = FLT_MAX, got = INFINITY;
@@ -606,7 +606,7 @@ static void cosine_of_zeros(void **state) {
     assert_true(gbx_comparison_cosine(&c) == -1.0);
 }
 
-/* Numbers whose squares no double holds. */
+/* Numbers whose squares exceed a double. */
 static void extreme_numbers_have_a_root_and_a_cosine(void **state) {
     (void)state;
     static const double units[] = {1e300, 1e-300, 5e-324};
@@ -625,7 +625,7 @@ static void default_tolerances(void **state) {
     (void)state;
     for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT + 3; ++dtype) {
         gbx_tolerance tolerance = gbx_tolerance_default(dtype);
-        /* A scale that is off by one is off by a factor of two. */
+        /* A scale whose code is off by one is off by a factor of two. */
         bool is_exact = !gbx_dtype_is_float(dtype) || dtype == GBX_FLOAT8_E8M0;
         assert_true((tolerance.rtol == 0) == is_exact);
         assert_true((tolerance.atol == 0) == is_exact);

@@ -1,4 +1,4 @@
-/* Ranges of a payload against a loop over single bytes of it. */
+/* Ranges of a payload, compared with a loop over its single bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static unsigned half_of(const unsigned char *buffer, int64_t position) {
     return position % 2 ? buffer[position / 2] >> 4 : buffer[position / 2] & 15u;
 }
 
-/* One byte of the payload, found by itself. */
+/* One byte of the payload, found independently. */
 static unsigned char payload_byte(const gbx_tensor *tensor, const unsigned char *buffer,
                                   uint64_t at) {
     if (gbx_dtype_is_packed(tensor->dtype)) {
@@ -62,7 +62,7 @@ static unsigned char payload_byte(const gbx_tensor *tensor, const unsigned char 
 
 /* --- one view --- */
 
-/* A buffer of the exact size, so that address sanitizer sees a byte too far, and its payload. */
+/* A buffer of the exact size, so that address sanitizer sees a byte too far; and its payload. */
 typedef struct gathered {
     gbx_tensor tensor;
     unsigned char *buffer;
@@ -200,7 +200,7 @@ static void random_ranges_of_random_views(void **state) {
     assert_true(empty > 100);
 }
 
-/* Every range there is, of views whose rows, planes and ends are crossed in all ways. */
+/* Every possible range of views, so that rows, planes and ends are crossed in all ways. */
 static void all_ranges_of_small_views(void **state) {
     (void)state;
     const gbx_tensor views[] = {
@@ -236,7 +236,7 @@ static void values_of_a_small_range(void **state) {
     const uint16_t expected[5] = {77, 9, 2, 6, 77};
     assert_memory_equal(part, expected, sizeof expected);
 
-    /* The half that fills up a row is 0, whatever the buffer holds there. */
+    /* The padding of a row is 0, whatever the buffer holds there. */
     const unsigned char halves[4] = {0x21, 0xf3, 0x54, 0xe6};
     const gbx_tensor rows = {.dtype = GBX_INT4, .ndims = 2, .shape = {2, 3}, .strides = {4, 1}};
     unsigned char bytes[2];

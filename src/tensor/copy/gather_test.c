@@ -1,4 +1,5 @@
-/* Gather and scatter, at every level of the processor, against a loop over single elements. */
+/* Gather and scatter, at every level of the processor, compared with a loop over single
+ * elements. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -318,7 +319,7 @@ static void broadcasts(void **state) {
     }
 }
 
-/* Rows of a sliding window lie on top of each other: the order of a scatter shows. */
+/* Rows of a sliding window overlap: the result depends on the order of a scatter. */
 static void scatter_keeps_the_last_of_overlapping_elements(void **state) {
     (void)state;
     const float payload[6] = {1, 2, 3, 4, 5, 6};
@@ -383,7 +384,7 @@ static void random_views(void **state) {
     assert_true(checked > 30000);
 }
 
-/* Large enough to go past the cache, at starts that are and are not those of lines. */
+/* Large enough to bypass the cache, starting at a cache line or not. */
 static void large_views_stream(void **state) {
     (void)state;
     const gbx_tensor views[] = {

@@ -40,11 +40,6 @@ static gbx_statistics_kernel *const *kernels_of_level(gbx_cpu_level level) {
     return gbx_statistics_plain;
 }
 
-const char *gbx_statistics_variant(void) {
-    static const char *const names[GBX_CPU_LEVELS] = {"plain", "avx2", "avx512"};
-    return names[gbx_statistics_level_detect()];
-}
-
 /* --- elements --- */
 
 void gbx_statistics_begin(gbx_statistics_state *state, uint32_t dtype) {

@@ -69,7 +69,4 @@ void gbx_statistics_update(gbx_statistics_state *state, const void *elements, si
                            uint64_t row_elements);
 void gbx_statistics_end(const gbx_statistics_state *state, gbx_statistics *out_statistics);
 
-/* The instruction set in use: "avx512", "avx2" or "plain". */
-const char *gbx_statistics_variant(void);
-
 #endif
