@@ -170,8 +170,6 @@ static void check_options(struct argp_state *state, void *context) {
             (dependent[i].needs_tensors || !call->enable_dump_args))
             argp_error(state, "--%s needs --dump-tensor%s", dependent[i].name,
                        dependent[i].needs_tensors ? "" : " or --dump-args");
-    if (line->run.output && !line->run.output[0])
-        argp_error(state, "--output: the name is empty; expected a directory");
 }
 
 /* The command line, ready to be given to a shell again: "glassbox run ..."; freed by the caller,
