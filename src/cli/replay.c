@@ -57,8 +57,9 @@ static void read_kernel(struct argp_state *state, const gbx_option *option, cons
 
 static const gbx_option options[] = {
     {"task", "TASK",
-     .help = "The task of this number in order of submission: 17, or of this id: 0x11; several "
-             "tasks: a range, 10..20, or all",
+     .help =
+         "The task of this number in order of submission (17) or id (0x11); or several tasks: a "
+         "range (10..20), or all",
      .manual = "Several tasks are listed with one line each.",
      GBX_STORE(CUSTOM, command_line, task), .read = read_task},
     {"dispatch", "N",
