@@ -189,7 +189,7 @@ static int compare_names(const void *a, const void *b) {
 
 static gbx_status rank_kernels(kernel_ranks *ranks) {
     size_t count = ranks->run->kernel_count;
-    const gbx_run_kernel **sorted = malloc((count + 1) * sizeof *sorted);
+    const gbx_run_kernel **sorted = malloc((count + 1) * sizeof(void *));
     ranks->ranks = malloc((count + 1) * sizeof *ranks->ranks);
     if (!sorted || !ranks->ranks) {
         free(sorted);
@@ -197,7 +197,7 @@ static gbx_status rank_kernels(kernel_ranks *ranks) {
     }
     for (size_t i = 0; i < count; ++i)
         sorted[i] = &ranks->run->kernels[i];
-    qsort(sorted, count, sizeof *sorted, compare_names);
+    qsort(sorted, count, sizeof(void *), compare_names);
     for (size_t i = 0, rank = 0; i < count; ++i) {
         rank += i > 0 && strcmp(sorted[i - 1]->name, sorted[i]->name) != 0;
         ranks->ranks[sorted[i] - ranks->run->kernels] = rank;

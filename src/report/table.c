@@ -25,9 +25,11 @@ static gbx_status find_row(const gbx_rows *rows, uint64_t number, bool is_measur
     return is_made ? rows->make(rows->rows, number, rows->made) : NULL;
 }
 
-/* An unsigned integer of any width. */
-static uint64_t read_integer(const char *at, size_t bytes) {
+/* An unsigned integer of any width; most have 4 or 8 bytes, which is faster. */
+static inline uint64_t read_integer(const char *at, size_t bytes) {
     uint64_t value = 0;
+    if (bytes >= sizeof(uint32_t))
+        return bytes == sizeof value ? READ(uint64_t, at) : READ(uint32_t, at);
     memcpy(&value, at, bytes);
     return value;
 }
@@ -38,6 +40,8 @@ static bool is_known(const gbx_field *field, const char *row) {
 
 static const char *cell_text(gbx_texts *texts, const gbx_field *field, const char *row) {
     const char *at = row + field->offset;
+    if (field->kind == GBX_FIELD_STRING && field->known_bytes == 0) /* most: nothing to make */
+        return READ(char *, at);
     if (!is_known(field, row))
         return field->absent;
     if (field->hides_zero && read_integer(at, field->bytes) == 0)
@@ -166,16 +170,13 @@ static bool is_right(const gbx_field *field) {
 
 /* Copies a text that is shown as it is and not wider than its column; false for others. */
 static bool put_plain(char *at, const char *text, size_t width, bool stands_right) {
-    size_t length = strlen(text);
-    bool is_plain = true;
+    size_t length = stands_right ? strlen(text) : 0, i = 0;
     if (length > width)
         return false;
     at += stands_right ? width - length : 0;
-    for (size_t i = 0; is_plain && i < length; ++i) {
+    for (; i < width && text[i] >= ' ' && text[i] <= '~' && text[i] != '\\'; ++i)
         at[i] = text[i];
-        is_plain = text[i] >= ' ' && text[i] <= '~' && text[i] != '\\';
-    }
-    return is_plain;
+    return !text[i];
 }
 
 /* A row of printable ASCII that fits its columns: nearly all rows, and ten times as fast. False,
@@ -196,7 +197,7 @@ static bool print_plain(const layout *l, const char *const *cells) {
     while (end > line && end[-1] == ' ')
         --end;
     *end++ = '\n';
-    fwrite(line, 1, (size_t)(end - line), l->sink->out);
+    fwrite_unlocked(line, 1, (size_t)(end - line), l->sink->out);
     return true;
 }
 
@@ -256,7 +257,7 @@ gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap) {
     for (size_t c = 0; c < l.count; ++c)
         cells[c] = l.fields[c].heading;
     print_cells(&l, cells);
-    for (uint64_t i = 0; i < rows->count && !ferror(sink->out); ++i) {
+    for (uint64_t i = 0; i < rows->count && !ferror_unlocked(sink->out); ++i) {
         GBX_TRY(find_row(rows, i, false, &row));
         for (size_t c = 0; c < l.count; ++c)
             cells[c] = l.widths[c] > 0 ? cell_text(&sink->texts, &l.fields[c], row) : NULL;

@@ -52,8 +52,7 @@ enum { BATCH_MAX = 4096, HASH_SHOWN = 8, STATISTICS_COUNT = 5 };
 
 typedef struct list_row {
     gbx_entry entry;
-    uint32_t stage, role;
-    const char *task, *kernel, *arg, *shape, *bytes, *note;
+    const char *task, *kernel, *stage, *role, *arg, *shape, *bytes, *note;
     const char *statistics[STATISTICS_COUNT]; /* min, max, mean, NaN, infinities */
     char hash[GBX_VALUE_TEXT_BYTES];
 } list_row;
@@ -64,8 +63,7 @@ typedef struct list_row {
     COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
         COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
         COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
-        COLUMN(stage, NAME, "STAGE", .names = &gbx_stages, .leaves = 5),                           \
-        COLUMN(role, NAME, "ROLE", .names = &gbx_roles, .leaves = 2),                              \
+        COLUMN(stage, STRING, "STAGE", .leaves = 5), COLUMN(role, STRING, "ROLE", .leaves = 2),    \
         COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
         COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 4),                                          \
         COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
@@ -125,8 +123,8 @@ static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
     bool has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
     row->task = gbx_text_task_of(t, gbx_entries_reader(l->entries), entry);
     row->kernel = kernel_text(l, entry->task);
-    row->stage = entry->head->stage;
-    row->role = entry->head->role;
+    row->stage = gbx_name_brief(&gbx_stages, entry->head->stage);
+    row->role = gbx_name_brief(&gbx_roles, entry->head->role);
     row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
     row->shape = gbx_text_shape(t, entry);
     row->bytes = has_payload ? gbx_text_number(t, entry->tensor->bin_size) : "-";

@@ -33,9 +33,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are stored l
 #define BITS_OF(sign, exponent, fraction, bias, specials) ((sign) + (exponent) + (fraction))
 #define CHECK_ROW(dtype, name, bits, class, format, stored_as, simpler, is_simpler, rtol, atol,    \
                   statistics, compare, aliases)                                                    \
-    _Static_assert(bits == 4 || bits == 8 || bits == 16 || bits == 32 || bits == 64, name);        \
+    _Static_assert((bits) == 4 || ((bits) >= 8 && (bits) <= 64 && ((bits) & ((bits)-1)) == 0),     \
+                   name);                                                                          \
     _Static_assert(sizeof(name) > 1 && sizeof(simpler) > 1 && sizeof(aliases) > 1, name);          \
-    _Static_assert(BITS_OF format == (GBX_CLASS_##class == GBX_CLASS_FLOAT ? bits : 0), name);
+    _Static_assert(BITS_OF format == (GBX_CLASS_##class == GBX_CLASS_FLOAT ? (bits) : 0), name);
 GBX_DTYPES(CHECK_ROW)
 
 /* --- names --- */

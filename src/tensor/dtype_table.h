@@ -159,8 +159,9 @@ typedef struct gbx_dtype_info {
 static const gbx_dtype_info gbx_dtype_table[GBX_DTYPE_COUNT] = {
     [GBX_DTYPE_NONE] = {.name = "invalid", .aliases = ""}, GBX_DTYPES(GBX_DTYPE_INFO)};
 
-#define GBX_ONE_MORE(...) +1
-static_assert(GBX_DTYPES(GBX_ONE_MORE) + 1 == GBX_DTYPE_COUNT,
+#define GBX_DTYPE_ROW(dtype, ...) GBX_ROW_##dtype,
+enum { GBX_DTYPES(GBX_DTYPE_ROW) GBX_DTYPE_ROW_COUNT };
+static_assert(GBX_DTYPE_ROW_COUNT + 1 == GBX_DTYPE_COUNT,
               "every dtype of <glassbox/kernel.h> has a row in GBX_DTYPES");
 
 /* "float32, float16, ..." for messages */
