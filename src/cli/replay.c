@@ -159,11 +159,9 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
                                       line->dispatch, s->kept,           s->config.directory};
     GBX_TRY(gbx_replay_session_check_dispatch(s, task));
     GBX_TRY(gbx_replay_save(&saving, line->save, &kernels));
-    char *quoted = gbx_shell_quote(line->save, true);
     gbx_sink_print(sink, "%s: saved as a program; make -C %s run\n",
                    gbx_text_shown(t, gbx_replay_task_title(task, title)),
-                   gbx_text_shown(t, quoted ? quoted : line->save));
-    free(quoted);
+                   gbx_text_shown(t, gbx_text_word(t, line->save)));
     for (size_t i = 0; i < kernels.count; ++i)
         if (kernels.items[i].why_object[0])
             gbx_sink_print(sink, "kernel %s is saved as a shared object: %s\n",

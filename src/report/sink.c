@@ -295,6 +295,13 @@ char *gbx_shell_quote(const char *text, bool is_shown) {
     return quoted;
 }
 
+const char *gbx_text_word(gbx_texts *texts, const char *word) {
+    char *quoted = gbx_shell_quote(word, true);
+    const char *text = gbx_text_format(texts, "%s", quoted ? quoted : word);
+    free(quoted);
+    return text;
+}
+
 /* --- sinks --- */
 
 static size_t columns_of(int fd) {

@@ -95,6 +95,9 @@ const char *gbx_text_cut(gbx_texts *texts, const char *text, size_t width);
  * is out. `is_shown`: as $'...' where a terminal could not show it as it is. */
 char *gbx_shell_quote(const char *text, bool is_shown);
 
+/* The same for a person: as $'...' where a terminal could not show it. */
+const char *gbx_text_word(gbx_texts *texts, const char *word);
+
 /* --- sinks --- */
 
 typedef struct gbx_sink {
