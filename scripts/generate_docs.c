@@ -391,8 +391,10 @@ static void put_bash_command_kinds(FILE *out, const gbx_command *command) {
         fprintf(out, "    %s) echo %s ;;\n", command->name, argument_kind(command));
 }
 
-static void put_name(FILE *out, const gbx_command *command) {
-    fprintf(out, " %s%s", command->name, strcmp(command->name, "help") == 0 ? "\n" : "");
+static void put_names(FILE *out) {
+    for (size_t i = 0; gbx_commands[i]; ++i)
+        fprintf(out, " %s", gbx_commands[i]->name);
+    fputc('\n', out);
 }
 
 static void put_zsh_summary(FILE *out, const gbx_command *command) {
@@ -424,7 +426,7 @@ static const struct {
     command_writer each;
     void (*once)(FILE *out);
 } marks[] = {{"@OPTIONS@", put_bash_options, NULL},     {"@WORDS@", put_bash_command_words, NULL},
-             {"@KINDS@", put_bash_command_kinds, NULL}, {"@NAMES@", put_name, NULL},
+             {"@KINDS@", put_bash_command_kinds, NULL}, {"@NAMES@", NULL, put_names},
              {"@ZSH@", put_zsh_command, NULL},          {"@SUMMARIES@", put_zsh_summary, NULL},
              {"@FILTER_KEYS@", NULL, put_filter_keys},  {"@ZSH_FILTERS@", NULL, put_zsh_filters}};
 

@@ -344,7 +344,7 @@ def test_missing_edges(root):
                     no_path=True, compared=True, read_first=False)
     check("text: edge", audit_text(directory, 1)[3:6],
           ["  this time it read what was written in the end", "  missing: an edge from task 0 to task 2",
-           "with the missing edges that findings name, all that was audited has an order"])
+           "the missing edges that all findings name are enough to order everything that was audited"])
     ordered = write_scene(root, "ordered", tasks, [(0, 2), (1, 2)])
     for runtime, platform in combinations([host], EXPLICIT):
         directory = root / f"ordered_{runtime}_{platform}"

@@ -98,6 +98,11 @@ def main():
     check(glassbox, ["run"], 2, "", "...missing argument: run takes one scene, a directory with a scene.json\n")
     check(glassbox, ["run", "/dev/null"], 2, "", "...cannot read /dev/null: it is not a regular file")
     check(glassbox, ["version", "extra"], 2, "", '...unexpected argument "extra": version takes no arguments\n')
+    check(glassbox, ["view", ""], 2, "", '...glassbox view: empty argument "": view takes one dump\n')
+    check(glassbox, ["diff", "", "b"], 2, "", '...glassbox diff: empty argument "": diff takes two dumps\n')
+    for arguments, option in ((["check", "--scene", ""], "--scene"), (["replay", "--task", "1", "--save="], "--save"),
+                              (["export", "--format", "npz", "-o", ""], "--output")):
+        check(glassbox, arguments, 2, "", f"...glassbox {arguments[0]}: {option}: the name is empty\n")
     check(glassbox, ["nonsense"], 2, "", 'glassbox: unknown command "nonsense"; see glassbox help\n')
     check(glassbox, ["platforms", "--json"], 2, None, "...writing to stdout: No space left", full=True)
     check(glassbox, ["platforms"], 2, None, "...writing to stdout: No space left", full=True)

@@ -205,15 +205,15 @@ def losses_are_reported(root):
 
 
 def killed(root):
-    dump = Dump(root, "killed")
+    dump = Dump(root, "killed run")
     dump.write(64 + sum(map(len, dump.blocks[:4])) + 100)
     d = dump.directory
-    check(["verify", d], 1, ["bad: ", "  journal: at byte ", "block 4 is cut off", "records of the journal in 4 blocks before it are readable",
-                             "there is no END record", f"glassbox recover {d} keeps what is readable"])
+    check(["verify", d], 1, ["bad: ", "  journal: at byte ", "block 4 is cut off", "readable records of the journal before it: ",
+                             ", readable blocks: 4\n", "there is no END record", f"glassbox recover '{d}' keeps what is readable"])
     out = check(["recover", d], 0, [f"recovered {d}: 28 entries of 24 tasks, 24.0 KiB of payload; "
                                     "the dump is not complete\n", "  cut 100 bytes off the journal (block 4 is cut off",
                                     f"kept in {dump.inner}/tensor_dump.rec.broken\n", "  ended the journal\n",
-                                    "  wrote tensor_dump.json\n", f"next: glassbox verify {d}\n"])
+                                    "  wrote tensor_dump.json\n", f"next: glassbox verify '{d}'\n"])
     check_that("nothing of args is written", "args_dump" not in out and not (dump.inner / "args_dump.json").exists())
     check(["verify", d], 0, "good: 28 entries, 24.0 KiB of payload, every hash, size and count holds\n"
                             "not complete: killed before the dump was complete; recovered\n")

@@ -156,10 +156,16 @@ def test_options(dump):
 
 def test_output(dump):
     """stdout that is full or closed."""
-    for arguments in ([], ["--json"], ["--index", "0"], ["--stats"]):
+    large = Dump(dump.directory.parent / "large")
+    large.task(0)
+    large.tensor(0, 0, "uint8", [65536], bytes(65536))
+    large.end()
+    large.write()
+    for directory, *arguments in ([dump.directory], [dump.directory, "--json"], [dump.directory, "--index", "0"],
+                                  [dump.directory, "--stats"], [large.directory, "--index", "0", "--full"]):
         for redirection, error in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
             command = f'"$@" {redirection}'
-            result = glassbox_in_shell(command, ["view", dump.directory, *arguments])
+            result = glassbox_in_shell(command, ["view", directory, *arguments])
             check(f"view {arguments} {redirection}", (result.returncode, error in result.stderr, result.stderr.count("\n")),
                   (2, True, 1))
 

@@ -80,8 +80,8 @@ static const gbx_option options[] = {
      GBX_STORE(CUSTOM, command_line, filter.kernels), .read = gbx_filter_read_name,
      .may_repeat = true, .completion = GBX_COMPLETE_KERNEL},
     {"task", "TASK",
-     .help = "Check only the task of this number in order of submission, or range: 17, 10..20; or "
-             "id: 0x11",
+     .help = "Check only tasks of this number in order of submission (17), range (10..20) or id "
+             "(0x11)",
      GBX_STORE(CUSTOM, command_line, filter.numbers), .read = gbx_filter_read_task,
      .may_repeat = true},
     {"timeout", "S", .help = "Seconds after which a reference counts as hung (default 10)",

@@ -134,6 +134,8 @@ static void read_option(struct argp_state *state, const placed_option *placed, c
     case GBX_OPTION_FLAG:
         break;
     case GBX_OPTION_TEXT:
+        if (!text[0])
+            argp_error(state, "--%s: the name is empty", option->name);
         value = (uintptr_t)text;
         break;
     case GBX_OPTION_INTEGER:
@@ -157,9 +159,9 @@ static void read_option(struct argp_state *state, const placed_option *placed, c
 
 static void read_argument(struct argp_state *state, parsing *p, const char *text) {
     const gbx_command *command = p->command;
-    if (p->argument_count == command->most) {
-        argp_error(state, "unexpected argument \"%s\": %s takes %s", text, command->name,
-                   command->takes);
+    if (p->argument_count == command->most || !text[0]) {
+        argp_error(state, "%s argument \"%s\": %s takes %s", text[0] ? "unexpected" : "empty", text,
+                   command->name, command->takes);
         return;
     }
     const char **arguments = (const char **)(void *)((char *)p->line + command->arguments_offset);

@@ -20,7 +20,7 @@
 /* How the text after an option is read, and what it is stored as in the command's struct. */
 typedef enum gbx_option_kind {
     GBX_OPTION_FLAG,    /* no text: a bool becomes true */
-    GBX_OPTION_TEXT,    /* const char * */
+    GBX_OPTION_TEXT,    /* const char *, not empty */
     GBX_OPTION_INTEGER, /* from `min` to `max`: an unsigned integer, or an int64_t, of any width */
     GBX_OPTION_SIZE,    /* "4096", "512M", "1GiB", from `min` to `max` bytes: uint64_t */
     GBX_OPTION_SECONDS, /* a fraction is allowed: milliseconds in a uint32_t */

@@ -95,7 +95,7 @@ static const gbx_option options[] = {
      .manual = "It must be given.", .choices = (const char *const[]){"npz", "simpler", NULL},
      GBX_STORE(CHOICE, command_line, format)},
     {"output", "PATH",
-     .help = "The file of npz, which is replaced; or the directory of simpler, which must be new",
+     .help = "npz: the file, replaced if it exists; simpler: the directory, which must be new",
      .manual = "It must be given.", .letter = 'o', .completion = GBX_COMPLETE_FILE,
      GBX_STORE(TEXT, command_line, output)},
     {"as", "DTYPE", .help = "npz: convert all values: float32, int64... (default: as they are)",

@@ -88,7 +88,7 @@ const gbx_option gbx_filter_options[] = {
     {"func", "N", .help = "Tasks with a kernel of this func_id or range: 0..3",
      GBX_STORE(CUSTOM, gbx_selection, funcs), .read = read_func, .may_repeat = true},
     {"task", "TASK",
-     .help = "The task of this number in order of submission, or range: 17, 10..20; or id: 0x11",
+     .help = "Tasks of this number in order of submission (17), range (10..20) or id (0x11)",
      GBX_STORE(CUSTOM, gbx_selection, task_numbers), .read = gbx_filter_read_task,
      .may_repeat = true},
     {"arg", "ARG", .help = "The argument in this slot or range, or of this name or glob",

@@ -57,8 +57,9 @@ static void read_kernel(struct argp_state *state, const gbx_option *option, cons
 
 static const gbx_option options[] = {
     {"task", "TASK",
-     .help = "The task of this number in order of submission: 17, or of this id: 0x11; several "
-             "tasks: a range, 10..20, or all",
+     .help =
+         "The task of this number in order of submission (17) or id (0x11); or several tasks: a "
+         "range (10..20), or all",
      .manual = "Several tasks are listed with one line each.",
      GBX_STORE(CUSTOM, command_line, task), .read = read_task},
     {"dispatch", "N",
@@ -158,11 +159,9 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
                                       line->dispatch, s->kept,           s->config.directory};
     GBX_TRY(gbx_replay_session_check_dispatch(s, task));
     GBX_TRY(gbx_replay_save(&saving, line->save, &kernels));
-    char *quoted = gbx_shell_quote(line->save, true);
     gbx_sink_print(sink, "%s: saved as a program; make -C %s run\n",
                    gbx_text_shown(t, gbx_replay_task_title(task, title)),
-                   gbx_text_shown(t, quoted ? quoted : line->save));
-    free(quoted);
+                   gbx_text_shown(t, gbx_text_word(t, line->save)));
     for (size_t i = 0; i < kernels.count; ++i)
         if (kernels.items[i].why_object[0])
             gbx_sink_print(sink, "kernel %s is saved as a shared object: %s\n",

@@ -63,7 +63,7 @@ static const gbx_option options[] = {
      GBX_STORE(INTEGER, command_line, run.chip.aicpu_threads), .min = 1,
      .max = GBX_MAX_AICPU_THREADS},
     {"device", "WHERE",
-     .help = "Run the chip as a process (default), or as thread: inside this one",
+     .help = "Where the chip runs: in its own process (default), or as a thread of this one",
      GBX_STORE(CHOICE, command_line, run.chip.device),
      .choices = (const char *const[]){"process", "thread", NULL}},
     {"build", "HOW",
@@ -91,15 +91,16 @@ static const gbx_option options[] = {
 
 static const gbx_option dump_options[] = {
     {"dump-tensor", "LEVEL", .may_lack_text = true,
-     .help = "Record the arguments of tasks: full (default): all, with their bytes; partial: only "
-             "those that are marked or match a filter; hybrid: all, with bytes of those; stats: "
-             "all, with statistics and hash instead of bytes",
+     .help =
+         "Record the arguments of tasks: full (default): all, with their bytes; partial: only "
+         "those that are marked or match a filter; hybrid: all, but bytes only of those; stats: "
+         "all, with statistics and hash instead of bytes",
      GBX_STORE(CUSTOM, command_line, run.call.enable_dump_tensor), .read = read_level,
      .names = &gbx_dump_levels},
     {"dump-args", .help = "Record what the orchestration and every dispatch was called with",
      GBX_STORE(FLAG, command_line, run.call.enable_dump_args)},
     {"dump-filter", "KEY=VALUE,...", .may_repeat = true,
-     .help = "Record only what matches; may be repeated, any may match. Keys: kernel (name or "
+     .help = "Record only what matches one of the filters given. Keys: kernel (name or "
              "glob), func, task (17, 10..20 or 0x11), arg, role (input, output, inout), stage "
              "(before_dispatch, after_completion), kind (tensor, scalar), dtype",
      .manual = "A filter that matches nothing is exit status 1.",
@@ -170,8 +171,6 @@ static void check_options(struct argp_state *state, void *context) {
             (dependent[i].needs_tensors || !call->enable_dump_args))
             argp_error(state, "--%s needs --dump-tensor%s", dependent[i].name,
                        dependent[i].needs_tensors ? "" : " or --dump-args");
-    if (line->run.output && !line->run.output[0])
-        argp_error(state, "--output: the name is empty; expected a directory");
 }
 
 /* The command line, ready to be given to a shell again: "glassbox run ..."; freed by the caller,

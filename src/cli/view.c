@@ -64,7 +64,7 @@ static const gbx_option options[] = {
      .manual = "Values are printed as numpy prints arrays: up to 1000 of them all, otherwise the "
                "edges of each dimension.",
      GBX_STORE(INTEGER, command_line, index), .max = NONE - 1},
-    {"full", .help = "Print all values of the one entry, not only the edges",
+    {"full", .help = "Print all values of the entry, not only the edges",
      GBX_STORE(FLAG, command_line, is_full)},
     {"stats", .help = "List min, max, mean and the counts of NaN and infinities, too",
      .manual = "They come from the record or, where it has none, are computed from the payload.",

@@ -289,11 +289,11 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
     static const char pieces[] = ", because their views lie in too many pieces";
     gbx_texts *t = &sink->texts;
     gbx_sink_print(sink,
-                   "inputs: %s; %s compared with what was known of their memory, %s the first to "
-                   "read it\n",
+                   "inputs: %s; compared with what their memory should hold: %s; first to read "
+                   "it: %s\n",
                    gbx_text_count(t, counts->inputs), gbx_text_count(t, counts->compared),
                    gbx_text_count(t, counts->first_reads));
-    gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", which hold something else");
+    gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", holding something else");
     if (counts->unread > 0)
         gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
@@ -331,8 +331,8 @@ static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
     for (size_t i = 0; i < audit->finding_count; ++i)
         is_missing |= audit->findings[i].has_no_path;
     if (is_missing && !audit->counts.has_more)
-        gbx_sink_print(r->sink, "with the missing edges that findings name, all that was audited "
-                                "has an order\n");
+        gbx_sink_print(r->sink, "the missing edges that all findings name are enough to order "
+                                "everything that was audited\n");
     print_notes(r->sink, &audit->counts);
     return NULL;
 }

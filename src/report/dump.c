@@ -32,7 +32,7 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
         advice = gbx_text_format(
             &texts, "the %s before it %s readable: glassbox recover %s keeps %s",
             gbx_text_counted(&texts, readable, "record"), gbx_text_verb(readable, "is", "are"),
-            dump->directory, gbx_text_verb(readable, "it", "them"));
+            gbx_text_word(&texts, dump->directory), gbx_text_verb(readable, "it", "them"));
     return gbx_fail(GBX_BAD_FORMAT, "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; %s",
                     gbx_reader_get_origin(dump->reader)->records_path, extent->stop_offset,
                     extent->file_bytes, extent->stop_text, advice);
@@ -102,12 +102,8 @@ static const char *dump_name(gbx_texts *texts, const gbx_opened_dump *dump, cons
 
 const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
                             const char *task) {
-    const char *name = dump_name(texts, dump, given);
-    char *quoted = gbx_shell_quote(name, true);
-    const char *text =
-        gbx_text_format(texts, "glassbox replay %s --task %s", quoted ? quoted : name, task);
-    free(quoted);
-    return text;
+    return gbx_text_format(texts, "glassbox replay %s --task %s",
+                           gbx_text_word(texts, dump_name(texts, dump, given)), task);
 }
 
 /* --- names --- */

@@ -29,10 +29,9 @@ static void print_done(gbx_sink *sink, const gbx_recovery *r) {
 
 void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char *directory) {
     gbx_texts *t = &sink->texts;
-    const char *shown = gbx_text_shown(t, directory);
     gbx_sink_print(sink, "%s %s: %s of %s, %s of payload",
-                   recovery->was_whole ? "nothing to recover in" : "recovered", shown,
-                   gbx_text_counted(t, recovery->records, "entry"),
+                   recovery->was_whole ? "nothing to recover in" : "recovered",
+                   gbx_text_shown(t, directory), gbx_text_counted(t, recovery->records, "entry"),
                    gbx_text_counted(t, recovery->tasks, "task"),
                    gbx_text_bytes(t, recovery->payload_bytes));
     if (recovery->dispatches > 0)
@@ -43,5 +42,6 @@ void gbx_recovery_print(gbx_sink *sink, const gbx_recovery *recovery, const char
     gbx_sink_count(sink, "the payload of ", recovery->findings.count, "entry", " is missing:");
     gbx_findings_print(sink, &recovery->findings, "; glassbox verify --json has all\n");
     if (!recovery->was_whole)
-        gbx_sink_print(sink, "next: glassbox verify %s\n", shown);
+        gbx_sink_print(sink, "next: glassbox verify %s\n",
+                       gbx_text_shown(t, gbx_text_word(t, directory)));
 }

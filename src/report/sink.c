@@ -19,7 +19,13 @@
 #include "tensor/compare/compare.h"
 #include "text/float_text.h"
 
-enum { DEFAULT_WIDTH = 80, ESCAPED_WIDTH = 4 };
+enum {
+    DEFAULT_WIDTH = 80,
+    ESCAPED_WIDTH = 4,
+    CHARACTER_BYTES = 4,
+    ZERO_WIDTH_BYTES = 1024,                    /* of characters without a width in a cut text */
+    SHOWN_BYTES_MAX = GBX_TEXT_BYTES_MAX - 1024 /* words and colours around it have room */
+};
 
 /* --- texts of numbers --- */
 
@@ -205,7 +211,7 @@ static bool is_plain(const char *text, size_t *out_length) {
 
 const char *gbx_text_shown(gbx_texts *texts, const char *text) {
     size_t length;
-    if (is_plain(text, &length))
+    if (is_plain(text, &length) && length < SHOWN_BYTES_MAX)
         return text;
     char *shown = reserve(texts, GBX_TEXT_BYTES_MAX);
     size_t used = 0;
@@ -213,8 +219,7 @@ const char *gbx_text_shown(gbx_texts *texts, const char *text) {
         size_t columns;
         bool is_escaped;
         size_t bytes = first_character(text, &columns, &is_escaped);
-        if (used + (is_escaped ? ESCAPED_WIDTH * bytes : bytes) + sizeof "..." >
-            GBX_TEXT_BYTES_MAX) {
+        if (used + (is_escaped ? ESCAPED_WIDTH * bytes : bytes) + sizeof "..." > SHOWN_BYTES_MAX) {
             memcpy(shown + used, "...", 3);
             used += 3;
             break;
@@ -245,13 +250,16 @@ size_t gbx_text_width(const char *text) {
 const char *gbx_text_cut(gbx_texts *texts, const char *text, size_t width) {
     size_t columns, used = 0;
     bool is_escaped;
-    if (gbx_text_width(text) <= width && strlen(text) < GBX_TEXT_BYTES_MAX)
+    size_t most = CHARACTER_BYTES * width + ZERO_WIDTH_BYTES;
+    if (most > GBX_TEXT_BYTES_MAX)
+        most = GBX_TEXT_BYTES_MAX;
+    if (gbx_text_width(text) <= width && strlen(text) < most)
         return text;
     const char *mark = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\u2026" : "~";
     char *cut = reserve(texts, GBX_TEXT_BYTES_MAX);
     for (size_t left = width - 1; *text; left -= columns) {
         size_t bytes = first_character(text, &columns, &is_escaped);
-        if (columns > left || used + bytes + strlen(mark) >= GBX_TEXT_BYTES_MAX)
+        if (columns > left || used + bytes + strlen(mark) >= most)
             break;
         memcpy(cut + used, text, bytes);
         used += bytes;
@@ -285,6 +293,13 @@ char *gbx_shell_quote(const char *text, bool is_shown) {
     }
     memcpy(at, "'", 2);
     return quoted;
+}
+
+const char *gbx_text_word(gbx_texts *texts, const char *word) {
+    char *quoted = gbx_shell_quote(word, true);
+    const char *text = gbx_text_format(texts, "%s", quoted ? quoted : word);
+    free(quoted);
+    return text;
 }
 
 /* --- sinks --- */

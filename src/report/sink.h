@@ -21,8 +21,8 @@
 enum { GBX_TEXTS_BYTES = 65536, GBX_TEXT_BYTES_MAX = 16384 };
 
 /*
- * Short texts for the arguments of one print call. Each stays valid until several more kilobytes
- * were made; one that is longer than GBX_TEXT_BYTES_MAX is cut there. All zero before use.
+ * Short texts for the arguments of one print call; one that is longer than GBX_TEXT_BYTES_MAX is
+ * cut there. Of texts that long, the last three are valid. All zero before use.
  */
 typedef struct gbx_texts {
     size_t used;
@@ -80,20 +80,23 @@ const char *gbx_text_value(gbx_texts *texts, uint32_t dtype, uint64_t bits);
 /*
  * A text that comes from a file or a user, safe to print: controls, characters that the locale
  * cannot show, those that change the direction of what follows, and a backslash before an x become
- * \xNN.
+ * \xNN. A text that is too long ends with "...", with room for words around it.
  */
 const char *gbx_text_shown(gbx_texts *texts, const char *text);
 
 /* The columns that gbx_text_shown(text) takes. */
 size_t gbx_text_width(const char *text);
 
-/* The beginning of a text and a mark, where it is wider than `width` columns, at least 1. Not
- * escaped: gbx_text_shown comes after it. */
+/* The beginning of a text and a mark, where it is wider than `width` columns, at least 1, or has
+ * more than 1 KiB of characters without a width. Not escaped: gbx_text_shown comes after it. */
 const char *gbx_text_cut(gbx_texts *texts, const char *text, size_t width);
 
 /* One word of a shell's command line, in quotes where needed; freed by the caller, NULL when memory
  * is out. `is_shown`: as $'...' where a terminal could not show it as it is. */
 char *gbx_shell_quote(const char *text, bool is_shown);
+
+/* The same for a person: as $'...' where a terminal could not show it. */
+const char *gbx_text_word(gbx_texts *texts, const char *word);
 
 /* --- sinks --- */
 

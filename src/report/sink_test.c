@@ -12,6 +12,7 @@
 #include "report/sink.h"
 
 static gbx_texts texts;
+static gbx_sink sink;
 
 static void test_counts(void **state) {
     (void)state;
@@ -93,7 +94,29 @@ static void test_long(void **state) {
     assert_true(strlen(shown) < GBX_TEXT_BYTES_MAX);
     assert_string_equal(shown + strlen(shown) - 7, "\\x01...");
     assert_int_equal(strlen(gbx_text_join(&texts, text, "+", text)), GBX_TEXT_BYTES_MAX - 1);
+    memset(text, 'a', 2 * GBX_TEXT_BYTES_MAX - 1);
+    shown = gbx_text_shown(&texts, text);
+    assert_string_equal(shown + strlen(shown) - 4, "a...");
+    /* What comes after it is not cut off: a colour ends. */
+    sink.has_colour = true;
+    shown = gbx_sink_colour(&sink, GBX_RED, shown);
+    assert_string_equal(shown + strlen(shown) - 7, "...\x1b[0m");
     free(text);
+}
+
+/* Accents have no width: a name with thousands of them takes a few columns, but must be short, so
+ * that several have room in one line. */
+static void test_accents(void **state) {
+    char text[2 * 8000 + 2] = "e";
+    (void)state;
+    for (size_t i = 0; i < 8000; ++i)
+        memcpy(text + 1 + 2 * i, "\u0301", 3);
+    assert_int_equal(gbx_text_width(text), 1);
+    const char *cut = gbx_text_cut(&texts, text, 63);
+    assert_in_range(strlen(cut), 1024, 4 * 63 + 1024);
+    assert_string_equal(cut + strlen(cut) - 5, "\u0301\u2026");
+    text[1 + 2 * 20] = '\0';
+    assert_ptr_equal(gbx_text_cut(&texts, text, 1), text);
 }
 
 /* Texts of one line stay valid while it is put together. */
@@ -128,7 +151,6 @@ static void test_quotes(void **state) {
 
 /* A string is a sink: no colour, any width, text and JSON. */
 static void test_string_sink(void **state) {
-    static gbx_sink sink;
     char *text = NULL;
     size_t bytes;
     (void)state;
@@ -146,10 +168,11 @@ static void test_string_sink(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_sizes_and_times),
-        cmocka_unit_test(test_values), cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_long),   cmocka_unit_test(test_texts_stay),
-        cmocka_unit_test(test_quotes), cmocka_unit_test(test_string_sink),
+        cmocka_unit_test(test_counts),      cmocka_unit_test(test_sizes_and_times),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_long),        cmocka_unit_test(test_accents),
+        cmocka_unit_test(test_texts_stay),  cmocka_unit_test(test_quotes),
+        cmocka_unit_test(test_string_sink),
     };
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ static gbx_status print_text(gbx_sink *sink, const gbx_verification *v, const ch
     if (v->can_be_recovered)
         gbx_sink_print(sink,
                        "glassbox recover %s keeps what is readable and writes what is missing\n",
-                       gbx_text_shown(&sink->texts, directory));
+                       gbx_text_shown(&sink->texts, gbx_text_word(&sink->texts, directory)));
     return NULL;
 }
 

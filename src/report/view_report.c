@@ -304,7 +304,12 @@ static gbx_status print_values(gbx_sink *sink, const gbx_elements *elements, boo
     else if (width > LINE_WIDTH_MAX || width < LINE_WIDTH_MIN)
         width = width > LINE_WIDTH_MAX ? LINE_WIDTH_MAX : LINE_WIDTH_MIN;
     gbx_array_text_options options = {.is_full = is_full, .line_width = width};
-    GBX_TRY(gbx_array_print(sink->out, elements, &options));
+    gbx_status status = gbx_array_print(sink->out, elements, &options);
+    if (ferror(sink->out)) { /* as after every print: who owns the stream reports it */
+        gbx_status_free(status);
+        return NULL;
+    }
+    GBX_TRY(status);
     fflush(sink->out); /* the rest of a large tensor takes a while */
     return print_histogram(sink, elements);
 }

@@ -275,15 +275,15 @@ static void check_extent(gbx_findings *findings, const gbx_reader *reader) {
     char what[GBX_STOP_TEXT_BYTES + 160];
     if (extent->stop != GBX_STOP_END) {
         snprintf(what, sizeof what,
-                 "at byte %" PRIu64 ": %s; %" PRIu64 " records of the journal in %" PRIu64
-                 " blocks before it are readable",
+                 "at byte %" PRIu64 ": %s; readable records of the journal before it: %" PRIu64
+                 ", readable blocks: %" PRIu64,
                  extent->stop_offset, extent->stop_text, extent->record_count, extent->block_count);
         gbx_findings_add(findings, GBX_FINDING_JOURNAL, what);
     }
     if (!gbx_reader_end(reader)) {
         snprintf(what, sizeof what,
-                 "there is no END record: the run was killed, or the end is damaged; %" PRIu64
-                 " records of the journal are readable",
+                 "there is no END record: the run was killed, or the end is damaged; readable "
+                 "records of the journal: %" PRIu64,
                  extent->record_count);
         gbx_findings_add(findings, GBX_FINDING_JOURNAL, what);
     }

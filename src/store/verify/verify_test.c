@@ -474,8 +474,12 @@ static void check_broken(void (*harm)(made_dump *), size_t journal_findings, uin
 
 static void a_broken_journal_is_found_and_the_rest_is_read(void **state) {
     (void)state;
-    check_broken(flip_last_block, 2, 6, "block 2 do not match their checksum; 11 records");
-    check_broken(flip_middle_block, 2, 2, "block 1 do not match their checksum; 4 records");
+    check_broken(
+        flip_last_block, 2, 6,
+        "block 2 do not match their checksum; readable records of the journal before it: 11");
+    check_broken(
+        flip_middle_block, 2, 2,
+        "block 1 do not match their checksum; readable records of the journal before it: 4");
     check_broken(flip_block_head, 2, 2, "the head of block 1 does not match");
     check_broken(cut_last_block, 2, 6, "block 2 is cut off");
     check_broken(cut_whole_block, 1, 6, "there is no END record");
