@@ -433,7 +433,7 @@ def test_many_findings(root):
     text = audit_text(root / "many", 1)
     check("many: first line", text[0], "more than 100,000 findings in 448 entries of 448 tasks; the first:")
     check("many: the first", text[1:4],
-          ["overlapping writes: task 0 (k), argument 0 a, and task 1 (k), argument 0 a, were written at the same time",
+          ["overlapping writes: argument 0 a of task 0 (k) and argument 0 a of task 1 (k) were written at the same time",
            "  within 1 byte at 0x1000: byte 0 of the buffer of argument 0 a of task 1",
            "  first element that differs: [0], task 0 left 0, task 1 1"])
     check("many: the rest", text[61], "and 99,980 more overlapping writes (--json has these)")

@@ -273,7 +273,7 @@ def test_wild_write(root):
     check("text: first line", text[0], "1 finding in 9 entries of 4 tasks; the first:")
     address = int(expected["range"]["address"], 16)
     check("text: finding", text[1:4],
-          ["undeclared write: task 3 (join), argument 0 a, does not hold what task 0 (plus), argument 1 out, left there",
+          ["undeclared write: argument 0 a of task 3 (join) does not hold what argument 1 out of task 0 (plus) left there",
            f"  within 12 bytes at 0x{address:x}: bytes 20 to 31 of the buffer of argument 0 a of task 3",
            "  first element that differs: [5], expected 6.0, found 100.5"])
     # The allocator decides which is nearer.

@@ -98,7 +98,7 @@ static const char *argument_text(gbx_texts *t, const party *p) {
 }
 
 static const char *party_text(gbx_texts *t, const party *p) {
-    return gbx_text_format(t, "%s, %s", task_text(t, p), argument_text(t, p));
+    return gbx_text_format(t, "%s of %s", argument_text(t, p), task_text(t, p));
 }
 
 static const char *replay_text(const reporting *r, uint64_t task) {
@@ -114,25 +114,25 @@ static void print_claim(gbx_sink *sink, const finding_row *row) {
     const char *reader = party_text(t, &row->second), *writer = party_text(t, &row->first);
     switch (f->kind) {
     case GBX_AUDIT_UNDECLARED_WRITE:
-        gbx_sink_print(sink, "undeclared write: %s, does not hold what %s, %s there\n", reader,
+        gbx_sink_print(sink, "undeclared write: %s does not hold what %s %s there\n", reader,
                        writer, f->is_seen ? "saw" : "left");
         break;
     case GBX_AUDIT_READ_TOO_EARLY:
         gbx_sink_print(sink, "read too %s: ", f->is_read_first ? "late" : "early");
         if (!f->is_concurrent)
-            gbx_sink_print(sink, "nothing orders %s, %s %s, which writes it\n", reader,
+            gbx_sink_print(sink, "nothing orders %s %s %s, which writes it\n", reader,
                            f->is_read_first ? "before" : "after", writer);
         else if (f->is_read_first)
             gbx_sink_print(sink,
-                           "%s, must be read before %s, is written; both ran at the same "
+                           "%s must be read before %s is written; both ran at the same "
                            "time\n",
                            reader, writer);
         else
-            gbx_sink_print(sink, "%s, was read while %s, was being written\n", reader, writer);
+            gbx_sink_print(sink, "%s was read while %s was being written\n", reader, writer);
         break;
     case GBX_AUDIT_OVERLAPPING_WRITES:
     case GBX_AUDIT_KIND_COUNT:
-        gbx_sink_print(sink, "overlapping writes: %s, and %s, %s\n", writer, reader,
+        gbx_sink_print(sink, "overlapping writes: %s and %s %s\n", writer, reader,
                        f->is_concurrent ? "were written at the same time" : "are in no order");
         break;
     }
