@@ -151,12 +151,25 @@ static void codes_have_names_and_exits(void **state) {
         {GBX_DEVICE_HUNG, "device hung", 3},
         {GBX_DEVICE_LOST, "device lost", 3},
         {GBX_INTERNAL, "internal error", 2},
+        {GBX_BAD_GRAPH, "bad graph", 2},
+        {GBX_LOST, "records lost", 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         assert_string_equal(gbx_code_name(cases[i].code), cases[i].name);
         assert_int_equal(gbx_code_exit(cases[i].code), cases[i].exit);
     }
     assert_string_equal(gbx_code_name((gbx_code)99), "unknown code");
+}
+
+/* Where several exit codes hold: 2, then 3, then 4, then 1, then 0, whichever came first. */
+static void the_more_severe_exit_code_is_kept(void **state) {
+    static const int by_severity[] = {2, 3, 4, 1, 0};
+    (void)state;
+    for (size_t i = 0; i < 5; ++i)
+        for (size_t j = i; j < 5; ++j) {
+            assert_int_equal(gbx_exit_worse(by_severity[i], by_severity[j]), by_severity[i]);
+            assert_int_equal(gbx_exit_worse(by_severity[j], by_severity[i]), by_severity[i]);
+        }
 }
 
 int main(void) {
@@ -171,6 +184,7 @@ int main(void) {
         cmocka_unit_test(try_returns_early_with_the_failure),
         cmocka_unit_test(out_of_memory_is_a_status_too),
         cmocka_unit_test(codes_have_names_and_exits),
+        cmocka_unit_test(the_more_severe_exit_code_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
