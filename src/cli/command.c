@@ -191,6 +191,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
+/* A table of options that is too long for list_options. */
+static bool has_too_many(const gbx_command *command) {
+    size_t count = 0;
+    for (size_t g = 0; g < GBX_GROUPS_MAX && command->groups[g].options; ++g)
+        for (const gbx_option *option = command->groups[g].options; option->name; ++option)
+            ++count;
+    return count > OPTIONS_MAX;
+}
+
 /* Lists the options for argp; headings are rows of their own. argp sorts the options of its groups
  * by name: those without a heading are a group each, and so keep their order. */
 static void list_options(parsing *p, struct argp_option *out_rows) {
@@ -243,6 +252,8 @@ static gbx_status parse_words(const gbx_command *command, void *line, int argc, 
     parsing p = {.command = command, .line = line};
     char name[64];
     snprintf(name, sizeof name, "glassbox %s", command->name);
+    if (has_too_many(command))
+        return gbx_fail(GBX_INTERNAL, "the command has more than %d options", OPTIONS_MAX);
     char *doc = help_text(command);
     if (!doc)
         return gbx_fail_memory("reading the options");

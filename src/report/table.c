@@ -252,6 +252,9 @@ gbx_status gbx_rows_print(gbx_sink *sink, const gbx_rows *rows, size_t gap) {
     const char *cells[GBX_FIELDS_MAX] = {NULL}, *row;
     if (rows->count == 0)
         return NULL;
+    if (rows->field_count > GBX_FIELDS_MAX)
+        return gbx_fail(GBX_INTERNAL, "printing a table of %zu fields; at most %d are possible",
+                        rows->field_count, GBX_FIELDS_MAX);
     GBX_TRY(measure(&l));
     fit(&l, sink->width);
     for (size_t c = 0; c < l.count; ++c)

@@ -330,8 +330,23 @@ static void test_rows(void **state) {
     assert_printed(80, print_until_broken, "N\n0\n1\n2\n");
 }
 
+static void print_too_many_fields(void) {
+    gbx_rows rows = *GBX_ROWS(line_fields, lines, 2);
+    rows.field_count = GBX_FIELDS_MAX + 1; /* refused before the list is read */
+    gbx_status status = gbx_rows_print(&sink, &rows, 1);
+    assert_string_equal(gbx_status_message(status),
+                        "printing a table of 25 fields; at most 24 are possible");
+    gbx_status_free(status);
+}
+
+static void test_too_many_fields(void **state) {
+    (void)state;
+    assert_printed(80, print_too_many_fields, "");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_made),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_fields),
+                                       cmocka_unit_test(test_kinds), cmocka_unit_test(test_made),
                                        cmocka_unit_test(test_widths), cmocka_unit_test(test_rows)};
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
