@@ -69,6 +69,9 @@ typedef struct gbx_dump_totals {
     uint64_t stall_ns;           /* time that all AICPU threads waited for room */
     uint64_t longest_capture_ns; /* that one capture held an AICPU thread */
     uint64_t unmatched_filters;  /* filters that nothing matched */
+    uint64_t results;            /* outputs and in-outs of the run at its end; counted apart */
+    uint64_t result_payload_bytes;
+    uint64_t result_stored_bytes;
 } gbx_dump_totals;
 
 #ifdef __cplusplus

@@ -15,6 +15,11 @@ static gbx_status receive(void *context, const gbx_run_args *run) {
     return gbx_dump_session_receive(context, run);
 }
 
+static void conclude(void *context, const gbx_final_tensor *tensors, size_t count,
+                     bool is_in_flight) {
+    gbx_dump_session_conclude(context, tensors, count, is_in_flight);
+}
+
 static void list_kernels(const gbx_chip *chip, gbx_run_info *run) {
     for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i) {
         const gbx_kernel_entry *entry = &chip->kernels[i];
@@ -79,6 +84,7 @@ gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump) 
         .dump_flags = gbx_dump_session_flags(dump->session),
         .attend = attend,
         .receive = receive,
+        .conclude = conclude,
     };
     request->listener = &dump->listener;
     return NULL;

@@ -112,10 +112,22 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
 
 static const gbx_field total_fields[] = {
 #define TOTAL(name) GBX_FIELD(gbx_dump_totals, name, COUNT, #name, NULL)
-    TOTAL(records),          TOTAL(tensors),      TOTAL(dispatches), TOTAL(payload_bytes),
-    TOTAL(stored_bytes),     TOTAL(deduplicated), TOTAL(truncated),  TOTAL(in_flight),
-    TOTAL(dropped),          TOTAL(skipped),      TOTAL(stall_ns),   TOTAL(longest_capture_ns),
-    TOTAL(unmatched_filters)};
+    TOTAL(records),
+    TOTAL(tensors),
+    TOTAL(dispatches),
+    TOTAL(payload_bytes),
+    TOTAL(stored_bytes),
+    TOTAL(deduplicated),
+    TOTAL(truncated),
+    TOTAL(in_flight),
+    TOTAL(dropped),
+    TOTAL(skipped),
+    TOTAL(stall_ns),
+    TOTAL(longest_capture_ns),
+    TOTAL(unmatched_filters),
+    TOTAL(results),
+    TOTAL(result_payload_bytes),
+    TOTAL(result_stored_bytes)};
 static_assert(sizeof(gbx_dump_totals) ==
                   sizeof total_fields / sizeof total_fields[0] * sizeof(uint64_t),
               "every total is written");

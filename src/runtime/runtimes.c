@@ -147,6 +147,29 @@ static gbx_status get_outputs(const gbx_runtime_request *request, const gbx_grap
     return NULL;
 }
 
+/* Hands the final tensors to the listener, also after a failure. */
+static void conclude(const gbx_runtime_request *request, const gbx_graph_launch *launch,
+                     bool is_in_flight) {
+    const gbx_run *run = request->run;
+    gbx_final_tensor tensors[GBX_MAX_RUN_TENSORS];
+    gbx_tensor_piece pieces[GBX_MAX_RUN_TENSORS];
+    size_t count = 0;
+    for (uint32_t i = 0; i < run->tensor_count; ++i) {
+        const gbx_run_tensor *from = &run->tensors[i];
+        uint64_t bytes = gbx_tensor_payload_bytes(&from->tensor);
+        if (from->role == GBX_ROLE_INPUT)
+            continue;
+        pieces[count] = (gbx_tensor_piece){.address = launch->tensors[i].data, .bytes = bytes};
+        tensors[count] = (gbx_final_tensor){.arg_index = i,
+                                            .role = from->role,
+                                            .tensor = from->tensor,
+                                            .pieces = &pieces[count],
+                                            .piece_count = bytes != 0};
+        ++count;
+    }
+    request->listener->conclude(request->listener->context, tensors, count, is_in_flight);
+}
+
 static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch *launch,
                            holdings *held, gbx_call_result *out_result) {
     GBX_TRY(put_tensors(request, launch, held));
@@ -163,8 +186,10 @@ static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch 
                                  .scalar_count = launch->scalar_count};
         GBX_TRY(request->listener->receive(request->listener->context, &received));
     }
-    GBX_TRY(gbx_runtime_launch(request, launch, out_result));
-    return get_outputs(request, launch);
+    status = gbx_runtime_launch(request, launch, out_result);
+    if (request->listener)
+        conclude(request, launch, status != NULL);
+    return status ? status : get_outputs(request, launch);
 }
 
 static gbx_status name_orchestration(const gbx_runtime_request *request, gbx_graph_launch *launch) {

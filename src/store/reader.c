@@ -48,6 +48,17 @@ static void add_to(uint64_t *sum, uint64_t value) {
         *sum = UINT64_MAX;
 }
 
+static void count_result(gbx_reader_totals *totals, const gbx_record_tensor *result) {
+    totals->results++;
+    if (!(result->head.flags & GBX_FLAG_HAS_PAYLOAD))
+        return;
+    uint64_t end = result->bin_offset + result->bin_size; /* has been checked to fit */
+    bool is_duplicate = result->head.flags & GBX_FLAG_DUPLICATE;
+    add_to(&totals->result_payload_bytes, result->bin_size);
+    add_to(&totals->result_stored_bytes, is_duplicate ? 0 : result->bin_size);
+    totals->payload_end = end > totals->payload_end ? end : totals->payload_end;
+}
+
 static void count_argument(gbx_reader_totals *totals, const gbx_record *record) {
     bool is_tensor = record->type == GBX_RECORD_TENSOR;
     unsigned flags = is_tensor ? record->flags : record->flags & GBX_FLAG_TRUNCATED;
@@ -84,6 +95,8 @@ void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record
                                           [GBX_RECORD_SKIPPED] = COUNTED_IN(skipped)};
     if (record->type == GBX_RECORD_SCALAR || record->type == GBX_RECORD_TENSOR)
         count_argument(totals, record);
+    else if (record->type == GBX_RECORD_RESULT)
+        count_result(totals, (const gbx_record_tensor *)record);
     else if (counters[record->type])
         ++*(uint64_t *)(void *)((char *)totals + counters[record->type]);
     if (record->type == GBX_RECORD_DISPATCH)
@@ -103,6 +116,8 @@ static gbx_reader_list list_of(unsigned indexed, uint8_t type) {
         return GBX_LIST_LOSSES;
     case GBX_RECORD_SKIPPED:
         return GBX_LIST_SKIPPED;
+    case GBX_RECORD_RESULT:
+        return GBX_LIST_RESULTS;
     case GBX_RECORD_SAMPLE:
         return indexed & GBX_INDEX_SAMPLES ? GBX_LIST_SAMPLES : GBX_LIST_COUNT;
     default:
@@ -151,7 +166,8 @@ static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint
     gbx_reader_list list = list_of(reader->indexed, record->type);
     if (list != GBX_LIST_COUNT) {
         GBX_TRY(gbx_record_index_reserve(&reader->lists[list], 1));
-        uint64_t key = list == GBX_LIST_RUN_ARGS ? record->arg_index : 0;
+        bool is_sorted = list == GBX_LIST_RUN_ARGS || list == GBX_LIST_RESULTS;
+        uint64_t key = is_sorted ? record->arg_index : 0;
         gbx_record_index_add(&reader->lists[list], key, offset);
     } else if (record->type == GBX_RECORD_RUN) {
         const gbx_record_run *run = (const gbx_record_run *)record;
@@ -313,6 +329,7 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
                                      reader->extent.good_bytes));
     gbx_record_index_sort(&reader->index);
     gbx_record_index_sort(&reader->lists[GBX_LIST_RUN_ARGS]);
+    gbx_record_index_sort(&reader->lists[GBX_LIST_RESULTS]);
     gbx_reader_rewind(reader);
     return NULL;
 }
@@ -541,9 +558,33 @@ gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t
     return NULL;
 }
 
+uint64_t gbx_reader_result_count(const gbx_reader *reader) {
+    return gbx_reader_list_count(reader, GBX_LIST_RESULTS);
+}
+
+gbx_status gbx_reader_result(gbx_reader *reader, uint64_t position, gbx_result *out_result) {
+    const gbx_record *record = NULL;
+    GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_RESULTS, position, &record));
+    const gbx_record_tensor *result = (const gbx_record_tensor *)record;
+    bool is_named = record->arg_index < reader->run.argument_count;
+    *out_result =
+        (gbx_result){.record = result,
+                     .name = is_named ? reader->run.arguments[record->arg_index].name : NULL,
+                     .arg_index = record->arg_index,
+                     .role = (gbx_role)record->role,
+                     .is_in_flight = (record->flags & GBX_FLAG_IN_FLIGHT) != 0};
+    out_result->pieces = gbx_record_pieces(result, &out_result->piece_count);
+    return NULL;
+}
+
 /* --- payload --- */
 
-/* Names the first entry whose bytes lie beyond the end of the file; there is one. */
+static bool is_beyond(const gbx_reader *reader, const gbx_record_tensor *tensor) {
+    return (tensor->head.flags & GBX_FLAG_HAS_PAYLOAD) &&
+           !gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, reader->payload.bytes);
+}
+
+/* Names the first entry or result whose bytes lie beyond the end of the file; there is one. */
 static gbx_status fail_beyond(gbx_reader *reader) {
     uint64_t entry = 0;
     for (uint64_t i = 0; i < reader->index.count; ++i) {
@@ -552,14 +593,23 @@ static gbx_status fail_beyond(gbx_reader *reader) {
             continue;
         GBX_TRY(gbx_reader_at(reader, i, &record));
         const gbx_record_tensor *tensor = (const gbx_record_tensor *)record;
-        if (record->type == GBX_RECORD_TENSOR && (record->flags & GBX_FLAG_HAS_PAYLOAD) &&
-            !gbx_range_is_inside(tensor->bin_offset, tensor->bin_size, reader->payload.bytes))
+        if (record->type == GBX_RECORD_TENSOR && is_beyond(reader, tensor))
             return gbx_fail(GBX_BAD_FORMAT,
                             "%s: entry %" PRIu64 " (task %" PRIu64 ", argument %u) has %" PRIu64
                             " bytes at offset %" PRIu64 ", but %s ends at %" PRIu64,
                             reader->path, entry, record->task, record->arg_index, tensor->bin_size,
                             tensor->bin_offset, reader->payload_path, reader->payload.bytes);
         ++entry;
+    }
+    for (uint64_t i = 0; i < gbx_reader_result_count(reader); ++i) {
+        gbx_result result;
+        GBX_TRY(gbx_reader_result(reader, i, &result));
+        if (is_beyond(reader, result.record))
+            return gbx_fail(GBX_BAD_FORMAT,
+                            "%s: result %" PRIu64 " (argument %u of the run) has %" PRIu64
+                            " bytes at offset %" PRIu64 ", but %s ends at %" PRIu64,
+                            reader->path, i, result.arg_index, result.record->bin_size,
+                            result.record->bin_offset, reader->payload_path, reader->payload.bytes);
     }
     return gbx_fail(
         GBX_BAD_FORMAT, "%s: the payload should end at %" PRIu64 ", but %s ends at %" PRIu64,

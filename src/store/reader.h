@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glassbox/orchestration.h>
+
 #include "base/status.h"
 #include "store/import/import.h"
 #include "store/journal/format.h"
@@ -159,9 +161,12 @@ typedef struct gbx_reader_totals {
     uint64_t executions;
     uint64_t samples;
     uint64_t run_args;
-    uint64_t losses;      /* LOSS records */
-    uint64_t dropped;     /* what they count */
-    uint64_t skipped;     /* SKIPPED records */
+    uint64_t losses;  /* LOSS records */
+    uint64_t dropped; /* what they count */
+    uint64_t skipped; /* SKIPPED records */
+    uint64_t results; /* RESULT records, which nothing above counts */
+    uint64_t result_payload_bytes;
+    uint64_t result_stored_bytes;
     uint64_t payload_end; /* the highest bin_offset + bin_size of a record with payload */
 } gbx_reader_totals;
 
@@ -225,12 +230,34 @@ typedef enum gbx_reader_list {
     GBX_LIST_LOSSES = 1,   /* gbx_record_loss */
     GBX_LIST_SKIPPED = 2,  /* gbx_record_skipped */
     GBX_LIST_SAMPLES = 3,  /* gbx_record_sample */
-    GBX_LIST_COUNT = 4
+    GBX_LIST_RESULTS = 4,  /* gbx_record_tensor, sorted by arg_index: see gbx_reader_result */
+    GBX_LIST_COUNT = 5
 } gbx_reader_list;
 
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);
 GBX_MUST_USE gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list,
                                            uint64_t position, const gbx_record **out_record);
+
+/* --- output and in-out tensors of the run, as they were at its end --- */
+
+typedef struct gbx_result {
+    const gbx_record_tensor *record; /* dtype, shape, flags, hash, payload as of a TENSOR; it stays
+                                        until the next call of the reader, as do the pieces */
+    const char *name;                /* of the argument; NULL: unknown */
+    uint32_t arg_index;              /* of the run, as in RUN_ARG */
+    gbx_role role;                   /* output or inout */
+    bool is_in_flight;               /* the run did not end well: as it was when it stopped */
+    /* Where its bytes lay in global memory: ascending and disjoint. Bytes outside of them were
+     * never copied from there. 0 pieces: unknown, or there are no bytes. */
+    const gbx_record_piece *pieces;
+    uint64_t piece_count;
+} gbx_result;
+
+/* How many there are, in the order of arg_index; 0 in older dumps, at levels partial and hybrid,
+ * with filters, and when the run was killed. */
+uint64_t gbx_reader_result_count(const gbx_reader *reader);
+GBX_MUST_USE gbx_status gbx_reader_result(gbx_reader *reader, uint64_t position,
+                                          gbx_result *out_result);
 
 /* --- payload --- */
 

@@ -4,6 +4,7 @@
 
 #include "chip/abi.h"
 #include "hal/hal.h"
+#include "tensor/final_tensor.h"
 
 typedef struct gbx_kernel_entry {
     char name[GBX_MAX_KERNEL_NAME + 1]; /* empty: not registered */
@@ -77,6 +78,10 @@ typedef struct gbx_chip_listener {
     void (*attend)(void *context);
     /* The arguments of the orchestration, before it is called. A failure ends the run. */
     gbx_status (*receive)(void *context, const gbx_run_args *run);
+    /* The output and in-out tensors of the run after the launch has ended in any way, while their
+     * memory is still there; `is_in_flight`: it failed. */
+    void (*conclude)(void *context, const gbx_final_tensor *tensors, size_t count,
+                     bool is_in_flight);
 } gbx_chip_listener;
 
 /* One entry of the chip, with a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in. */

@@ -7,6 +7,7 @@
 #include "dump/abi.h"
 #include "hal/hal.h"
 #include "store/writer.h"
+#include "tensor/final_tensor.h"
 
 /* --- session.c --- */
 
@@ -162,6 +163,18 @@ void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
 
 /* --- settle.c --- */
 
+/* Whether equal payload may be looked for and found. */
+static inline bool gbx_collector_is_shareable(const gbx_collector *collector, bool is_in_flight) {
+    return collector->is_deduplicated && !collector->has_disk_failed && !is_in_flight;
+}
+
+/* Writes pages of payload; a failure is noted. */
+void gbx_collector_write(gbx_collector *collector, uint64_t offset, const void *pages,
+                         uint64_t bytes);
+
+/* Whether some of these bytes did not reach the file, now or when equal ones were stored. */
+bool gbx_collector_has_failed(const gbx_collector *collector, uint64_t offset, uint64_t bytes);
+
 /* Writes the payload and journals the records. */
 void gbx_plan_settle(gbx_collector *collector, gbx_plan *plan);
 
@@ -209,6 +222,21 @@ void gbx_collector_copy(gbx_collector *collector);
 /* After the device has ended in any way: takes everything that is left, also in buffers not handed
  * over, and what the lanes counted. */
 void gbx_collector_finish(gbx_collector *collector);
+
+/* --- results.c --- */
+
+typedef struct gbx_result_wish {
+    bool has_payload; /* if not, only a hash */
+    bool has_statistics;
+    bool is_in_flight;
+} gbx_result_wish;
+
+/*
+ * Keeps the final tensors of a run, after the finish: RESULT records and their payload, read from
+ * global memory piece by piece. What cannot be read or written is a loss.
+ */
+void gbx_collector_keep_results(gbx_collector *collector, const gbx_final_tensor *tensors,
+                                size_t count, gbx_result_wish wish);
 
 /* --- manager.c --- */
 

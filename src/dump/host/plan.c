@@ -197,7 +197,7 @@ static uint16_t *find_in_plan(gbx_plan *plan, gbx_hash128 hash, uint64_t bytes) 
 }
 
 static bool is_shareable(const gbx_collector *c, const gbx_dump_record *head) {
-    return c->is_deduplicated && !c->has_disk_failed && !(head->flags & GBX_DUMP_IN_FLIGHT);
+    return gbx_collector_is_shareable(c, head->flags & GBX_DUMP_IN_FLIGHT);
 }
 
 static void plan_whole(gbx_collector *c, gbx_plan *plan, gbx_plan_entry *entry,

@@ -20,7 +20,8 @@ struct gbx_dump_session {
     gbx_dump_region region;
     gbx_store *store;
     gbx_collector *collector;
-    gbx_dump_manager *manager; /* NULL before the launch */
+    gbx_dump_manager *manager; /* NULL before the launch and after it */
+    bool is_collected;         /* all that the device wrote */
     gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
 };
 
@@ -313,6 +314,31 @@ void gbx_dump_session_attend(gbx_dump_session *session) {
 
 /* --- the end --- */
 
+static void collect_rest(gbx_dump_session *session) {
+    if (session->is_collected)
+        return;
+    session->is_collected = true;
+    if (session->manager)
+        gbx_dump_manager_stop(session->manager);
+    else
+        gbx_collector_finish(session->collector);
+    session->manager = NULL;
+}
+
+void gbx_dump_session_conclude(gbx_dump_session *session, const gbx_final_tensor *tensors,
+                               size_t count, bool is_in_flight) {
+    const gbx_dump_session_config *config = &session->config;
+    bool is_full = config->level == GBX_DUMP_FULL;
+    bool is_stats = config->level == GBX_DUMP_STATS;
+    collect_rest(session);
+    if (config->options->filter_count || !(is_full || is_stats))
+        return;
+    gbx_result_wish wish = {.has_payload = is_full,
+                            .has_statistics = is_stats || config->options->has_stats,
+                            .is_in_flight = is_in_flight};
+    gbx_collector_keep_results(session->collector, tensors, count, wish);
+}
+
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals, uint64_t tasks) {
     bool is_complete = totals->dropped == 0 && !ending->is_lost;
@@ -366,10 +392,7 @@ static gbx_status describe_losses(const char *directory, const gbx_dump_totals *
 gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,
                                 gbx_dump_totals *out_totals) {
     const gbx_dump_options *options = session->config.options;
-    if (session->manager)
-        gbx_dump_manager_stop(session->manager);
-    else
-        gbx_collector_finish(session->collector);
+    collect_rest(session);
     gbx_collector_totals totals = session->collector->totals;
     /* Frees its memory before the manifests need some. */
     gbx_collector_destroy(session->collector);

@@ -11,6 +11,7 @@
 #include "hal/hal.h"
 #include "store/run/run_info.h"
 #include "store/writer.h"
+#include "tensor/final_tensor.h"
 
 typedef struct gbx_dump_session gbx_dump_session;
 
@@ -40,6 +41,11 @@ GBX_MUST_USE gbx_status gbx_dump_session_receive(gbx_dump_session *session,
 
 /* Call it now and then during the launch, and whenever the chip rings. */
 void gbx_dump_session_attend(gbx_dump_session *session);
+
+/* After the launch, however it ended: takes the rest of what the device wrote, then the final
+ * tensors of the run, as the level wants them. At most once. */
+void gbx_dump_session_conclude(gbx_dump_session *session, const gbx_final_tensor *tensors,
+                               size_t count, bool is_in_flight);
 
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {

@@ -27,7 +27,7 @@ void gbx_collector_note_failure(gbx_collector *c, uint64_t first, uint64_t end) 
         c->failed[last].end = end;
 }
 
-static void write_pages(gbx_collector *c, uint64_t offset, const void *pages, uint64_t bytes) {
+void gbx_collector_write(gbx_collector *c, uint64_t offset, const void *pages, uint64_t bytes) {
     gbx_status status = gbx_store_write(c->store, offset, pages, bytes);
     if (!status)
         return;
@@ -44,8 +44,8 @@ static void write_pack(gbx_collector *c) {
     uint64_t page = GBX_DUMP_PAGE_BYTES;
     uint64_t first = pack->written / page * page;
     if (pack->end > pack->written)
-        write_pages(c, first, pack->bytes + (first - pack->base),
-                    (pack->end + page - 1) / page * page - first);
+        gbx_collector_write(c, first, pack->bytes + (first - pack->base),
+                            (pack->end + page - 1) / page * page - first);
     pack->written = pack->end;
 }
 
@@ -72,8 +72,9 @@ static void write_payload(gbx_collector *c, const gbx_plan *plan) {
         const gbx_plan_run *run = &plan->runs[i];
         uint64_t first = run->first / page * page;
         if (run->file_offset != GBX_NOT_PLACED)
-            write_pages(c, run->file_offset, plan->lane->payload + first % c->setup->arena_bytes,
-                        (run->end + page - 1) / page * page - first);
+            gbx_collector_write(c, run->file_offset,
+                                plan->lane->payload + first % c->setup->arena_bytes,
+                                (run->end + page - 1) / page * page - first);
     }
     for (uint32_t i = 0; i < plan->entry_count; ++i) {
         const gbx_plan_entry *entry = &plan->entries[i];
@@ -320,15 +321,16 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
     }
 }
 
-/* Whether bytes of an entry did not reach the file, now or when an equal one was stored. */
-static bool is_unwritten(const gbx_collector *c, const gbx_plan_entry *entry) {
-    if (entry->fate == GBX_FATE_JOURNAL)
-        return false;
+bool gbx_collector_has_failed(const gbx_collector *c, uint64_t offset, uint64_t bytes) {
     for (uint32_t i = 0; i < c->failed_count; ++i)
-        if (entry->bin_offset < c->failed[i].end &&
-            entry->bin_offset + entry->bytes > c->failed[i].first)
+        if (offset < c->failed[i].end && offset + bytes > c->failed[i].first)
             return true;
     return false;
+}
+
+static bool is_unwritten(const gbx_collector *c, const gbx_plan_entry *entry) {
+    return entry->fate != GBX_FATE_JOURNAL &&
+           gbx_collector_has_failed(c, entry->bin_offset, entry->bytes);
 }
 
 void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {

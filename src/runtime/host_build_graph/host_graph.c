@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/tensor.h>
+
 #include "base/checked.h"
 #include "base/memory.h"
 #include "chip/host/chip.h"
@@ -244,6 +246,63 @@ static gbx_status copy_back(gbx_host_graph *graph) {
     return NULL;
 }
 
+/* The part of a copy back that goes into a tensor of the host's; `bytes` is 0 for none. */
+static gbx_tensor_piece piece_of(const gbx_host_return *copy, uint64_t start, uint64_t bytes) {
+    uint64_t to = (uint64_t)(uintptr_t)copy->to;
+    uint64_t first = to > start ? to : start;
+    uint64_t end = to + copy->bytes < start + bytes ? to + copy->bytes : start + bytes;
+    if (first >= end)
+        return (gbx_tensor_piece){.bytes = 0};
+    return (gbx_tensor_piece){first - start, copy->from + (first - to), end - first};
+}
+
+static gbx_status find_pieces(const gbx_host_graph *graph, const gbx_tensor *tensor,
+                              gbx_tensor_piece **out_pieces, size_t *out_count) {
+    const gbx_host_return *returns = graph->returns.elements;
+    size_t count = 0;
+    gbx_tensor_piece *copies = calloc(graph->returns.count + 1, sizeof *copies);
+    if (!copies)
+        return gbx_fail_memory("listing copies to the host");
+    for (size_t i = 0; i < graph->returns.count; ++i) {
+        copies[count] = piece_of(&returns[i], tensor->data, gbx_tensor_payload_bytes(tensor));
+        count += copies[count].bytes != 0;
+    }
+    gbx_status status = gbx_tensor_pieces_of(copies, count, out_pieces, out_count);
+    free(copies);
+    return status;
+}
+
+/* Hands the final tensors to the listener, as the copies back make them, also after a failure. */
+static gbx_status conclude(gbx_host_graph *graph, bool is_in_flight) {
+    const gbx_run *run = graph->request.run;
+    const gbx_chip_listener *listener = graph->request.listener;
+    gbx_final_tensor tensors[GBX_MAX_RUN_TENSORS];
+    gbx_tensor_piece *pieces[GBX_MAX_RUN_TENSORS] = {NULL};
+    size_t count = 0;
+    gbx_status status = NULL;
+    for (uint32_t i = 0; i < run->tensor_count && !status; ++i) {
+        const gbx_run_tensor *from = &run->tensors[i];
+        if (from->role == GBX_ROLE_INPUT)
+            continue;
+        gbx_final_tensor *to = &tensors[count];
+        *to = (gbx_final_tensor){.arg_index = i, .role = from->role, .tensor = from->tensor};
+        status = find_pieces(graph, &from->tensor, &pieces[count], &to->piece_count);
+        to->pieces = pieces[count++];
+    }
+    if (!status)
+        listener->conclude(listener->context, tensors, count, is_in_flight);
+    for (size_t i = 0; i < count; ++i)
+        free(pieces[i]);
+    return status;
+}
+
+static gbx_status run_graph(gbx_host_graph *graph, gbx_graph_launch *launch,
+                            gbx_call_result *out_result) {
+    gbx_status status = gbx_runtime_launch(&graph->request, launch, out_result);
+    return graph->request.listener ? gbx_status_first(status, conclude(graph, status != NULL))
+                                   : status;
+}
+
 gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_result) {
     static const gbx_graph_launch empty;
     GBX_TRY(take_failure(graph));
@@ -257,7 +316,7 @@ gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_res
     if (!status)
         status = copy_graph(graph, launch);
     if (!status)
-        status = gbx_runtime_launch(&graph->request, launch, out_result);
+        status = run_graph(graph, launch, out_result);
     free(launch);
     GBX_TRY(status);
     return copy_back(graph);

@@ -77,7 +77,8 @@ typedef enum gbx_record_type {
     GBX_RECORD_SKIPPED = 10,   /* what could not be described */
     GBX_RECORD_END = 11,       /* the last record: totals; missing when the run was killed */
     GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, and from when to when */
-    GBX_RECORD_SAMPLE = 13     /* an AICPU thread waited for room, or has ended */
+    GBX_RECORD_SAMPLE = 13,    /* an AICPU thread waited for room, or has ended */
+    GBX_RECORD_RESULT = 15     /* an output or in-out tensor of the run, as it was at the end */
 } gbx_record_type;
 
 /* Flags of a record. */
@@ -86,7 +87,7 @@ enum {
     GBX_FLAG_HAS_HASH = 1u << 1,    /* tensor: hash is valid */
     GBX_FLAG_HAS_STATS = 1u << 2,   /* tensor: seven words of statistics follow */
     GBX_FLAG_TRUNCATED = 1u << 3,   /* tensor: only part was kept; scalar: another tool says so */
-    GBX_FLAG_IN_FLIGHT = 1u << 4,   /* of a task that did not complete */
+    GBX_FLAG_IN_FLIGHT = 1u << 4,   /* of a task, or result of a run, that did not complete */
     GBX_FLAG_DUPLICATE = 1u << 5,   /* tensor: an earlier record stored the bytes */
     GBX_FLAG_CONTIGUOUS = 1u << 6,  /* tensor: the view was row-major without gaps */
     GBX_FLAG_PIECES = 1u << 7,      /* tensor: went through the arena in pieces */
@@ -209,7 +210,25 @@ typedef struct gbx_record_slot {
 } gbx_record_slot;
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
 
-/* LOSS: head.task, arg_index and stage of the first lost record. */
+/*
+ * RESULT: gbx_record_tensor with all that follows it, about an argument of the run: head.arg_index
+ * is that of RUN_ARG, head.stage GBX_STAGE_NONE, head.task 0. Then a word with the number of
+ * pieces, and these, ascending and disjoint: where each byte of the tensor lay in global memory.
+ * Bytes of no piece were never copied from there. buffer_addr is the address of the only piece if
+ * that is the whole tensor, else 0.
+ */
+typedef struct gbx_record_piece {
+    uint64_t offset;  /* of its first byte in the tensor */
+    uint64_t address; /* in global memory */
+    uint64_t bytes;   /* not 0 */
+} gbx_record_piece;
+static_assert(sizeof(gbx_record_piece) == 24, "layout of the journal");
+
+/* Of a record: a tensor in more pieces has none listed. */
+#define GBX_RECORD_MAX_PIECES 4096u
+
+/* LOSS: head.task, arg_index and stage of the first lost record. A word may follow: 1 + arg_index
+ * of a lost RESULT, or 0; the head then has neither stage nor arg_index. */
 typedef struct gbx_record_loss {
     gbx_record head;
     uint32_t cause; /* gbx_loss_cause */

@@ -28,6 +28,7 @@ const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_END] = sizeof(gbx_record_end) / 8,
     [GBX_RECORD_EXECUTION] = sizeof(gbx_record_execution) / 8,
     [GBX_RECORD_SAMPLE] = sizeof(gbx_record_sample) / 8,
+    [GBX_RECORD_RESULT] = sizeof(gbx_record_tensor) / 8 + 1,
     [GBX_RECORD_OF_DTYPE(FIRST_DTYPE)... GBX_RECORD_OF_DTYPE(LAST_DTYPE)] = HEAD_WORDS,
 };
 static_assert(LAST_DTYPE < GBX_RECORD_END_DTYPE, "types of records that announce dtypes");
@@ -55,20 +56,57 @@ static const char *check_argument(const gbx_record *head) {
     return NULL;
 }
 
+/* Words of TENSOR, and of what RESULT has in common with it. */
+static uint32_t tensor_words(const gbx_record *head) {
+    return (uint32_t)(sizeof(gbx_record_tensor) / 8) + 2u * head->ndims +
+           (head->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0);
+}
+
+/* All but the argument. */
 static const char *check_tensor(const gbx_record_tensor *record) {
     const gbx_record *head = &record->head;
     if (!gbx_dtype_is_valid(head->dtype))
         return "its dtype is unknown";
     if (head->ndims > GBX_MAX_DIMS)
         return "its shape has more than 8 dimensions";
-    uint32_t stats = head->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0;
-    if (head->words < gbx_record_fixed_words[GBX_RECORD_TENSOR] + 2u * head->ndims + stats)
+    if (head->words < tensor_words(head))
         return "it is too short for its shape, strides and statistics";
     if (has_negative(gbx_record_shape(record), head->ndims))
         return "a dimension of its shape is negative";
     if (record->bin_size > UINT64_MAX - record->bin_offset)
         return "its payload ends beyond 64 bits";
-    return check_argument(head);
+    return NULL;
+}
+
+static const char *check_pieces(const gbx_record_tensor *record) {
+    uint64_t count;
+    uint64_t end = 0;
+    const gbx_record_piece *pieces = gbx_record_pieces(record, &count);
+    uint64_t left = record->head.words - tensor_words(&record->head) - 1;
+    if (count > left / (sizeof *pieces / 8))
+        return "it is too short for its pieces";
+    for (uint64_t i = 0; i < count; ++i) {
+        if (pieces[i].offset < end || pieces[i].bytes == 0)
+            return "its pieces are not ascending and disjoint";
+        if (pieces[i].bytes > UINT64_MAX - pieces[i].offset ||
+            pieces[i].bytes > UINT64_MAX - pieces[i].address)
+            return "a piece ends beyond 64 bits";
+        end = pieces[i].offset + pieces[i].bytes;
+    }
+    return NULL;
+}
+
+static const char *check_result(const gbx_record_tensor *record) {
+    const char *wrong = check_tensor(record);
+    if (wrong)
+        return wrong;
+    if (record->head.words < tensor_words(&record->head) + 1)
+        return "it is too short for its pieces";
+    if (record->head.role != GBX_ROLE_OUTPUT && record->head.role != GBX_ROLE_INOUT)
+        return "its role is neither output nor inout";
+    if (record->head.arg_index >= GBX_MAX_RUN_TENSORS)
+        return "its arg_index is too large";
+    return check_pieces(record);
 }
 
 static const char *check_run_arg(const gbx_record_run_arg *record) {
@@ -163,8 +201,12 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     switch (head->type) {
     case GBX_RECORD_SCALAR:
         return head->dtype < GBX_DTYPE_COUNT ? check_argument(head) : "its dtype is unknown";
-    case GBX_RECORD_TENSOR:
-        return check_tensor(record);
+    case GBX_RECORD_TENSOR: {
+        const char *wrong = check_tensor(record);
+        return wrong ? wrong : check_argument(head);
+    }
+    case GBX_RECORD_RESULT:
+        return check_result(record);
     case GBX_RECORD_DISPATCH:
         return check_dispatch(record);
     case GBX_RECORD_RUN_ARG:
@@ -229,7 +271,12 @@ static uint64_t known_words(const gbx_record *record) {
     case GBX_RECORD_EDGES:
         return record->words - record->tail_words;
     case GBX_RECORD_TENSOR:
-        return fixed + 2u * record->ndims + (record->flags & GBX_FLAG_HAS_STATS ? STATS_WORDS : 0);
+        return tensor_words(record);
+    case GBX_RECORD_RESULT: {
+        uint64_t count;
+        gbx_record_pieces((const gbx_record_tensor *)record, &count);
+        return tensor_words(record) + 1 + count * (sizeof(gbx_record_piece) / 8);
+    }
     case GBX_RECORD_DISPATCH: {
         const gbx_record_dispatch *dispatch = (const gbx_record_dispatch *)record;
         const void *at = dispatch + 1;
@@ -251,4 +298,11 @@ const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words) {
     uint64_t known = known_words(record);
     *out_words = record->words - known;
     return (const uint64_t *)(const void *)record + known;
+}
+
+uint32_t gbx_record_lost_result(const gbx_record_loss *loss) {
+    uint64_t words;
+    const uint64_t *tail = gbx_record_tail(&loss->head, &words);
+    return words && tail[0] && tail[0] <= GBX_MAX_RUN_TENSORS ? (uint32_t)tail[0] - 1
+                                                              : GBX_ARG_NONE;
 }

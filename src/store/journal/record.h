@@ -52,6 +52,17 @@ static inline const gbx_record_stats *gbx_record_statistics(const gbx_record_ten
                                                     record->head.ndims);
 }
 
+/* The pieces of a RESULT. */
+static inline const gbx_record_piece *gbx_record_pieces(const gbx_record_tensor *result,
+                                                        uint64_t *out_count) {
+    const uint64_t *at = (const uint64_t *)(const void *)gbx_record_strides(result);
+    at += result->head.ndims;
+    if (result->head.flags & GBX_FLAG_HAS_STATS)
+        at += sizeof(gbx_record_stats) / sizeof *at;
+    *out_count = *at;
+    return (const gbx_record_piece *)(const void *)(at + 1);
+}
+
 /* The view that a tensor's record describes; buffer_bytes is 0 (unknown). */
 void gbx_record_view(const gbx_record_tensor *record, gbx_tensor *out_view);
 
@@ -96,6 +107,9 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view);
  * in a field of END's tail must mean unknown.
  */
 const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
+
+/* The argument of the run whose RESULT a LOSS counts; GBX_ARG_NONE: it counts other records. */
+uint32_t gbx_record_lost_result(const gbx_record_loss *loss);
 
 /* The dtype of a scalar: undeclared ones are uint64. */
 static inline uint8_t gbx_record_scalar_dtype(uint8_t dtype) {
