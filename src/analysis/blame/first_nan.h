@@ -51,6 +51,13 @@ typedef struct gbx_first_nan {
     uint64_t in_flight; /* outputs of tasks that did not complete, not looked at */
 } gbx_first_nan;
 
+/* The output to look at: the one that was introduced, else the first; NULL if there is none. */
+static inline const gbx_nan_output *gbx_first_nan_answer(const gbx_first_nan *found) {
+    if (found->has_introduced)
+        return &found->introduced;
+    return found->has_first ? &found->first : NULL;
+}
+
 typedef void (*gbx_first_nan_progress)(void *context, uint64_t done, uint64_t all);
 
 /* `only` are the entries that may be the answer, ascending; NULL for all. `progress` may be NULL.
