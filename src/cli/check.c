@@ -1,5 +1,7 @@
 #include <assert.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
 #include "cli/filters.h"
 #include "report/ending.h"
 #include "report/progress.h"
@@ -10,6 +12,7 @@ typedef struct command_line {
     const char *scene;
     gbx_check_filter filter;
     uint32_t timeout_ms; /* 0: the default */
+    bool is_first_nan;
     bool as_json;
 } command_line;
 
@@ -48,8 +51,44 @@ static gbx_status check_dump(const command_line *line, gbx_opened_dump *out_dump
     return status;
 }
 
+/* Without references: an output with a NaN or Inf is wrong if the task read none. */
+static gbx_status check_nan(const command_line *line, gbx_invocation *invocation) {
+    gbx_opened_dump dump;
+    gbx_first_nan found;
+    gbx_selected selected = {0};
+    gbx_selection *selection = calloc(1, sizeof *selection);
+    if (!selection)
+        return gbx_fail_memory("checking the dump");
+    selection->kernels = line->filter.kernels;
+    selection->task_numbers = line->filter.numbers;
+    selection->task_ids = line->filter.ids;
+    gbx_status status = gbx_opened_dump_open(line->dump, GBX_INDEX_GRAPH, &dump);
+    if (!status)
+        status = gbx_filter_apply(selection, dump.entries, &selected);
+    if (!status)
+        status = gbx_first_nan_search(&dump, &selected, &found);
+    if (!status) {
+        bool is_good = !found.has_first && found.outputs > found.unknown;
+        invocation->exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
+        status = gbx_first_nan_print(invocation->sink, &dump, line->dump, &found, line->as_json);
+    }
+    free(selected.indices);
+    free(selection);
+    gbx_opened_dump_close(&dump);
+    return status;
+}
+
+static void check_options(struct argp_state *state, void *context) {
+    const command_line *line = context;
+    if (line->is_first_nan && (line->scene || line->timeout_ms))
+        argp_error(state, "--first-nan uses no references: --%s has no effect",
+                   line->scene ? "scene" : "timeout");
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
     const command_line *line = context;
+    if (line->is_first_nan)
+        return check_nan(line, invocation);
     gbx_opened_dump dump = {0};
     gbx_check_report report = {0};
     gbx_status status = check_dump(line, &dump, &report);
@@ -86,6 +125,11 @@ static const gbx_option options[] = {
      .may_repeat = true},
     {"timeout", "S", .help = "Seconds after which a reference counts as hung (default 10)",
      GBX_STORE(SECONDS, command_line, timeout_ms)},
+    {"first-nan",
+     .help = "Without references: find the first output with a NaN or Inf whose task read none",
+     .manual = "In the order in which tasks completed. The same as glassbox blame --nan, but it is "
+               "exit status 1 if there is one.",
+     GBX_STORE(FLAG, command_line, is_first_nan)},
     {"json", .help = "Print one JSON document, with every task",
      GBX_STORE(FLAG, command_line, as_json)},
     {0}};
@@ -102,9 +146,11 @@ const gbx_command gbx_command_check = {
     .examples = "glassbox check\n"
                 "glassbox check outputs/before --scene examples/paged_attention\n"
                 "glassbox check --kernel 'softmax*' --task 0..99\n"
+                "glassbox check --first-nan\n"
                 "glassbox check --json\n",
     .exits = {{GBX_EXIT_OK, "everything that was checked is right"},
               {GBX_EXIT_DIFFERS, "a task is wrong, or nothing was checked"},
               {GBX_EXIT_USAGE, "usage, or no usable dump, scene or reference"}},
+    .check = check_options,
     .run = run,
 };

@@ -20,6 +20,7 @@
     X(check)                                                                                       \
     X(replay)                                                                                      \
     X(diff)                                                                                        \
+    X(blame)                                                                                       \
     X(audit)                                                                                       \
     X(verify)                                                                                      \
     X(export)                                                                                      \

@@ -22,6 +22,7 @@ typedef struct command_line {
     uint32_t format; /* gbx_export_format */
     uint32_t as;
     bool has_statistics;
+    bool is_first_nan;
     bool is_full;
     bool is_export;
     bool as_json;
@@ -39,6 +40,8 @@ static void check(struct argp_state *state, void *context) {
     if (line->is_full && (line->as_json || line->is_export))
         argp_error(state, "--full cannot be combined with %s",
                    line->as_json ? "--json" : "--export");
+    if (line->is_first_nan && line->index != NONE)
+        argp_error(state, "--first-nan cannot be combined with --index");
 }
 
 /* A key, with a minus before it for the largest first. */
@@ -66,6 +69,11 @@ static const gbx_option options[] = {
      GBX_STORE(INTEGER, command_line, index), .max = NONE - 1},
     {"full", .help = "Print all values of the entry, not only the edges",
      GBX_STORE(FLAG, command_line, is_full)},
+    {"first-nan",
+     .help = "Show the first output, in the order in which tasks completed, that has a NaN or Inf "
+             "and whose task read none",
+     .manual = "Of those that match the filters. Without such an output, the first that has any.",
+     GBX_STORE(FLAG, command_line, is_first_nan)},
     {"stats", .help = "List min, max, mean and the counts of NaN and infinities, too",
      .manual = "They come from the record or, where it has none, are computed from the payload.",
      GBX_STORE(FLAG, command_line, has_statistics)},
@@ -115,6 +123,20 @@ static gbx_status select_entries(const command_line *line, gbx_entries *entries,
     return NULL;
 }
 
+/* Leaves only the answer, where there is one; the sentence about it is not part of a document. */
+static gbx_status select_first_nan(const command_line *line, gbx_invocation *invocation,
+                                   const gbx_opened_dump *dump, gbx_selected *selected) {
+    gbx_first_nan found;
+    GBX_TRY(gbx_first_nan_search(dump, selected, &found));
+    const gbx_nan_output *answer = gbx_first_nan_answer(&found);
+    if (!line->as_json && !line->is_export)
+        GBX_TRY(gbx_first_nan_print(invocation->sink, dump, line->dump, &found, false));
+    if (answer)
+        selected->indices[0] = answer->entry;
+    selected->count = answer != NULL;
+    return NULL;
+}
+
 static gbx_status sort_entries(const command_line *line, const gbx_opened_dump *dump,
                                gbx_selected *selected) {
     gbx_progress *progress = gbx_progress_start("sorting");
@@ -141,7 +163,8 @@ static gbx_status export_files(const command_line *line, gbx_invocation *invocat
 static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
     bool is_filtered = gbx_selection_is_given(&line->selection);
-    if (line->index != NONE || (selected->count == 1 && is_filtered))
+    bool is_one = line->index != NONE || line->is_first_nan;
+    if (is_one || (selected->count == 1 && is_filtered))
         return gbx_view_print_entry(sink, dump, selected->indices[0], line->is_full);
     if (line->is_full)
         return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -154,7 +177,9 @@ static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx
 
 static void say_nothing_matches(const command_line *line, const gbx_opened_dump *dump) {
     gbx_texts texts = {0};
-    if (line->index != NONE)
+    if (line->is_first_nan)
+        gbx_command_say("view", "no output that was looked at has a NaN or Inf");
+    else if (line->index != NONE)
         gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
     else
         gbx_command_say("view", "none of the %s entries of %s matches the filters",
@@ -163,7 +188,8 @@ static void say_nothing_matches(const command_line *line, const gbx_opened_dump 
 
 static gbx_status show(const command_line *line, gbx_invocation *invocation,
                        const gbx_opened_dump *dump, gbx_selected *selected) {
-    bool is_given = line->index != NONE || gbx_selection_is_given(&line->selection);
+    bool is_given = line->index != NONE || line->is_first_nan ||
+                    gbx_selection_is_given(&line->selection);
     bool is_nothing = selected->count == 0 && is_given;
     if (is_nothing) {
         invocation->exit_code = GBX_EXIT_DIFFERS;
@@ -184,9 +210,12 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     const command_line *line = context;
     gbx_opened_dump dump;
     gbx_selected selected = {0};
-    unsigned indexed = line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING;
+    unsigned indexed = (line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING) |
+                       (line->is_first_nan ? GBX_INDEX_GRAPH : GBX_INDEX_NOTHING);
     GBX_TRY(gbx_opened_dump_open(line->dump, indexed, &dump));
     gbx_status status = select_entries(line, dump.entries, &selected);
+    if (!status && line->is_first_nan)
+        status = select_first_nan(line, invocation, &dump, &selected);
     if (!status)
         status = show(line, invocation, &dump, &selected);
     free(selected.indices);
@@ -211,6 +240,7 @@ const gbx_command gbx_command_view = {
     .examples = "glassbox view\n"
                 "glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
                 "glassbox view --index 17\n"
+                "glassbox view --first-nan\n"
                 "glassbox view --task 3 --role output --export --format npy\n"
                 "glassbox view --json --limit 10\n",
     .exits = {{GBX_EXIT_OK, "done"},

@@ -1,109 +1,30 @@
 #include <inttypes.h>
 
+#include "report/party.h"
 #include "report/reports.h"
 #include "report/table.h"
 
 enum { SHOWN_MAX = 20 };
 
-typedef struct reporting {
-    gbx_sink *sink;
-    const gbx_opened_dump *dump;
-    const char *given;
-} reporting;
-
 /* --- rows --- */
-
-/* A task and its argument. */
-typedef struct party {
-    uint64_t task;
-    uint64_t task_id;
-    const char *kernel; /* NULL without a record of the task */
-    uint64_t index;
-    uint32_t slot;
-    const char *name; /* NULL */
-    uint32_t stage;
-    uint64_t buffer;
-    int64_t begin;
-    int64_t end;
-    gbx_tensor tensor;
-} party;
-
-enum { TASK_FIELDS = 3 }; /* that suspects have, too */
-
-static const gbx_field party_fields[] = {
-    GBX_FIELD(party, task, NUMBER, "task_seq", NULL),
-    GBX_FIELD_IF(party, kernel, task_id, HEX, "task_id", NULL),
-    GBX_FIELD(party, kernel, STRING, "kernel", NULL),
-    GBX_FIELD(party, index, NUMBER, "index", NULL),
-    GBX_FIELD(party, slot, NUMBER, "arg_index", NULL),
-    GBX_FIELD(party, name, STRING, "arg_name", NULL),
-    GBX_FIELD(party, stage, NAME, "stage", NULL, .names = &gbx_stages),
-    GBX_FIELD(party, buffer, HEX, "buffer_addr", NULL),
-    GBX_FIELD(party, begin, I64, "begin", NULL),
-    GBX_FIELD(party, end, I64, "end", NULL)};
-
-static gbx_status find_argument(const reporting *r, uint64_t index, party *p) {
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(r->dump->entries, index, &entry));
-    p->index = index;
-    p->slot = entry.head->arg_index;
-    p->name = entry.arg_name ? gbx_text_format(&r->sink->texts, "%s", entry.arg_name) : NULL;
-    p->stage = entry.head->stage;
-    p->buffer = entry.tensor->buffer_addr;
-    gbx_record_view(entry.tensor, &p->tensor);
-    return NULL;
-}
-
-static gbx_status find_task(const reporting *r, uint64_t number, party *out_party) {
-    gbx_record_task task;
-    bool is_found = false;
-    GBX_TRY(gbx_reader_find_task(r->dump->reader, number, &task, &is_found));
-    *out_party = (party){.task = number};
-    if (is_found) {
-        out_party->task_id = task.task_id;
-        out_party->kernel = gbx_text_kernel(&r->sink->texts, r->dump->reader, &task);
-    }
-    return NULL;
-}
 
 typedef struct finding_row {
     gbx_audit_finding of;
-    party first;
-    party second;
+    gbx_party first;
+    gbx_party second;
 } finding_row;
 
-static gbx_status find_finding(const reporting *r, const gbx_audit_finding *f,
+static gbx_status find_finding(const gbx_reporting *r, const gbx_audit_finding *f,
                                finding_row *out_row) {
-    party *const parties[] = {&out_row->first, &out_row->second};
+    gbx_party *const parties[] = {&out_row->first, &out_row->second};
     const gbx_audit_side *const sides[] = {&f->first, &f->second};
     out_row->of = *f;
     for (size_t i = 0; i < 2; ++i) {
-        GBX_TRY(find_task(r, sides[i]->task, parties[i]));
-        GBX_TRY(find_argument(r, sides[i]->entry, parties[i]));
+        GBX_TRY(gbx_party_find(r, sides[i]->task, sides[i]->entry, parties[i]));
         parties[i]->begin = sides[i]->begin;
         parties[i]->end = sides[i]->end;
     }
     return NULL;
-}
-
-/* "task 7 (softmax)" */
-static const char *task_text(gbx_texts *t, const party *p) {
-    return gbx_text_format(t, "task %" PRIu64 " (%s)", p->task,
-                           gbx_text_shown(t, p->kernel ? p->kernel : "unknown"));
-}
-
-/* "argument 0 x" */
-static const char *argument_text(gbx_texts *t, const party *p) {
-    return gbx_text_format(t, "argument %s", gbx_text_shown(t, gbx_text_arg(t, p->slot, p->name)));
-}
-
-static const char *party_text(gbx_texts *t, const party *p) {
-    return gbx_text_format(t, "%s of %s", argument_text(t, p), task_text(t, p));
-}
-
-static const char *replay_text(const reporting *r, uint64_t task) {
-    gbx_texts *t = &r->sink->texts;
-    return gbx_text_replay(t, r->dump, r->given, gbx_text_number(t, task));
 }
 
 /* --- text: a finding --- */
@@ -111,7 +32,7 @@ static const char *replay_text(const reporting *r, uint64_t task) {
 static void print_claim(gbx_sink *sink, const finding_row *row) {
     gbx_texts *t = &sink->texts;
     const gbx_audit_finding *f = &row->of;
-    const char *reader = party_text(t, &row->second), *writer = party_text(t, &row->first);
+    const char *reader = gbx_text_party(t, &row->second), *writer = gbx_text_party(t, &row->first);
     switch (f->kind) {
     case GBX_AUDIT_UNDECLARED_WRITE:
         gbx_sink_print(sink, "undeclared write: %s does not hold what %s %s there\n", reader,
@@ -148,7 +69,7 @@ static void print_range(gbx_sink *sink, const finding_row *row) {
     if (f->bytes > 1)
         gbx_sink_print(sink, " to %" PRId64, f->second.end - 1);
     gbx_sink_print(sink, " of the buffer of %s of task %" PRIu64 "\n",
-                   argument_text(t, &row->second), f->second.task);
+                   gbx_text_party_argument(t, &row->second), f->second.task);
 }
 
 static const char *no_element_text(const gbx_audit_finding *f) {
@@ -181,52 +102,7 @@ static void print_element(gbx_sink *sink, const finding_row *row) {
         gbx_sink_print(sink, ", expected %s, found %s\n", expected, found);
 }
 
-/* "    task 7 (softmax), whose argument 0 x lies there" */
-static gbx_status print_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
-    gbx_texts *t = &r->sink->texts;
-    party p;
-    bool is_before = suspect->reason == GBX_SUSPECT_ENDS_BEFORE;
-    GBX_TRY(find_task(r, suspect->task, &p));
-    gbx_sink_print(r->sink, "    %s", task_text(t, &p));
-    if (suspect->reason != GBX_SUSPECT_RAN) {
-        GBX_TRY(find_argument(r, suspect->entry, &p));
-        gbx_sink_print(r->sink, ", whose %s ", argument_text(t, &p));
-        if (suspect->reason == GBX_SUSPECT_HAS_IT)
-            gbx_sink_print(r->sink, "lies there");
-        else if (suspect->distance == 0)
-            gbx_sink_print(r->sink, is_before ? "ends right before" : "begins right after");
-        else
-            gbx_sink_print(r->sink, "%s %s %s", is_before ? "ends" : "begins",
-                           gbx_text_counted(t, suspect->distance, "byte"),
-                           is_before ? "before" : "after");
-    }
-    gbx_sink_print(r->sink, "\n");
-    return NULL;
-}
-
-/* Who may have written it, and what shows whether it was the likeliest one. */
-static gbx_status print_suspects(const reporting *r, const gbx_audit_finding *f) {
-    uint64_t shown = f->suspect_count < GBX_AUDIT_SUSPECTS ? f->suspect_count : GBX_AUDIT_SUSPECTS;
-    if (f->suspect_count == 0) {
-        gbx_sink_print(r->sink, "  %s\n",
-                       f->has_suspects
-                           ? "no task ran meanwhile: the orchestration may have written it"
-                           : "suspects were not searched: there are too many findings");
-        return NULL;
-    }
-    gbx_sink_print(r->sink, "  %s\n",
-                   shown > 1 ? "tasks that ran meanwhile, the likeliest writer first:"
-                             : "the only task that ran meanwhile:");
-    for (uint64_t i = 0; i < shown; ++i)
-        GBX_TRY(print_suspect(r, &f->suspects[i]));
-    gbx_sink_more(r->sink, "    ", f->suspect_count, shown, "\n");
-    gbx_sink_print(r->sink, "  a replay shows what %s writes outside its outputs:\n    %s\n",
-                   f->suspect_count > 1 ? "the first of them" : "it",
-                   gbx_text_shown(&r->sink->texts, replay_text(r, f->suspects[0].task)));
-    return NULL;
-}
-
-static gbx_status print_finding(const reporting *r, const gbx_audit_finding *f) {
+static gbx_status print_finding(const gbx_reporting *r, const gbx_audit_finding *f) {
     finding_row row;
     uint64_t from, to;
     GBX_TRY(find_finding(r, f, &row));
@@ -240,7 +116,13 @@ static gbx_status print_finding(const reporting *r, const gbx_audit_finding *f) 
                            ? "  missing: an edge between task %" PRIu64 " and task %" PRIu64 "\n"
                            : "  missing: an edge from task %" PRIu64 " to task %" PRIu64 "\n",
                        from, to);
-    return f->kind == GBX_AUDIT_UNDECLARED_WRITE ? print_suspects(r, f) : NULL;
+    if (f->kind != GBX_AUDIT_UNDECLARED_WRITE)
+        return NULL;
+    if (!f->has_suspects) {
+        gbx_sink_print(r->sink, "  suspects were not searched: there are too many findings\n");
+        return NULL;
+    }
+    return gbx_suspects_print(r, f->suspects, f->suspect_count, "meanwhile");
 }
 
 /* --- text: all of it --- */
@@ -312,7 +194,7 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
         gbx_sink_print(sink, "order: by the times of this run, because the dump lacks edges\n");
 }
 
-static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
+static gbx_status print_text(const gbx_reporting *r, const gbx_audit *audit) {
     size_t shown = audit->finding_count < SHOWN_MAX ? audit->finding_count : SHOWN_MAX;
     bool is_missing = false;
     print_verdict(r->sink, audit);
@@ -339,24 +221,6 @@ static gbx_status print_text(const reporting *r, const gbx_audit *audit) {
 
 /* --- JSON --- */
 
-static gbx_status put_suspect(const reporting *r, const gbx_audit_suspect *suspect) {
-    gbx_json_writer *json = &r->sink->json;
-    party p;
-    GBX_TRY(find_task(r, suspect->task, &p));
-    gbx_json_begin_object_inline(json);
-    gbx_json_put_row(json, &(const gbx_rows){party_fields, TASK_FIELDS, .rows = &p});
-    gbx_json_put_string(json, "reason", gbx_name_of(&gbx_audit_reasons, suspect->reason));
-    if (suspect->reason != GBX_SUSPECT_RAN) {
-        GBX_TRY(find_argument(r, suspect->entry, &p));
-        gbx_json_put_u64(json, "arg_index", p.slot);
-        gbx_json_put_string(json, "arg_name", p.name);
-        gbx_json_put_u64(json, "distance", suspect->distance);
-    }
-    gbx_json_put_string(json, "replay", replay_text(r, suspect->task));
-    gbx_json_end_object(json);
-    return NULL;
-}
-
 #define FINDING(member, kind, key, ...) GBX_FIELD(finding_row, member, kind, key, NULL, __VA_ARGS__)
 static const gbx_field range_fields[] = {
     FINDING(of.address, HEX, "address"), FINDING(of.bytes, COUNT, "bytes"),
@@ -368,8 +232,8 @@ static const gbx_field element_fields[] = {
     FINDING(of.found, ELEMENT, "found", .with = offsetof(finding_row, of.dtype))};
 static const gbx_field finding_fields[] = {
     FINDING(of.kind, NAME, "kind", .names = &gbx_audit_kinds),
-    FINDING(first, OBJECT, "first", GBX_MEMBERS(party_fields)),
-    FINDING(second, OBJECT, "second", GBX_MEMBERS(party_fields)),
+    FINDING(first, OBJECT, "first", GBX_MEMBERS(gbx_party_fields)),
+    FINDING(second, OBJECT, "second", GBX_MEMBERS(gbx_party_fields)),
     GBX_OBJECT("range", range_fields),
     GBX_OBJECT("element", element_fields, GBX_KNOWN_IF(finding_row, of.has_element)),
     FINDING(of.is_compared, BOOL, "compared"),
@@ -380,17 +244,13 @@ static const gbx_field finding_fields[] = {
     FINDING(of.is_read_late, BOOL, "read_late"),
     FINDING(of.suspect_count, COUNT, "suspect_count")};
 
-static gbx_status put_finding(const reporting *r, const gbx_audit_finding *f) {
+static gbx_status put_finding(const gbx_reporting *r, const gbx_audit_finding *f) {
     gbx_json_writer *json = &r->sink->json;
     finding_row row;
     GBX_TRY(find_finding(r, f, &row));
     gbx_json_begin_object(json);
     gbx_json_put_row(json, GBX_ROWS(finding_fields, &row, 1));
-    gbx_json_key(json, "suspects");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < f->suspect_count && i < GBX_AUDIT_SUSPECTS; ++i)
-        GBX_TRY(put_suspect(r, &f->suspects[i]));
-    gbx_json_end_array(json);
+    GBX_TRY(gbx_suspects_put(r, f->suspects, f->suspect_count));
     gbx_json_end_object(json);
     return NULL;
 }
@@ -424,7 +284,7 @@ static void put_counts(gbx_json_writer *json, const gbx_audit_counts *counts) {
     gbx_json_put_bool(json, "more_findings", counts->has_more);
 }
 
-static gbx_status print_json(const reporting *r, const gbx_audit *audit) {
+static gbx_status print_json(const gbx_reporting *r, const gbx_audit *audit) {
     gbx_json_writer *json = gbx_sink_json_begin(r->sink);
     gbx_status status = NULL;
     gbx_json_put_string(json, "dump", r->dump->directory);
@@ -440,6 +300,6 @@ static gbx_status print_json(const reporting *r, const gbx_audit *audit) {
 
 gbx_status gbx_audit_print(gbx_sink *sink, const gbx_opened_dump *dump, const char *given,
                            const gbx_audit *audit, bool as_json) {
-    const reporting r = {sink, dump, given};
+    const gbx_reporting r = {sink, dump, given};
     return as_json ? print_json(&r, audit) : print_text(&r, audit);
 }

@@ -67,7 +67,7 @@ void gbx_opened_dump_close(gbx_opened_dump *dump) {
     *dump = (gbx_opened_dump){0};
 }
 
-/* --- the command that replays a task of it --- */
+/* --- commands about it --- */
 
 /* Where a link called latest points to now: after the next run it points elsewhere. NULL where it
  * is no such link. */
@@ -100,10 +100,16 @@ static const char *dump_name(gbx_texts *texts, const gbx_opened_dump *dump, cons
     return gbx_text_join(texts, directory[0] == '-' ? "./" : "", directory, "");
 }
 
+const char *gbx_text_command(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                             const char *command, const char *rest) {
+    return gbx_text_format(texts, "glassbox %s %s %s", command,
+                           gbx_text_word(texts, dump_name(texts, dump, given)), rest);
+}
+
 const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
                             const char *task) {
-    return gbx_text_format(texts, "glassbox replay %s --task %s",
-                           gbx_text_word(texts, dump_name(texts, dump, given)), task);
+    return gbx_text_command(texts, dump, given, "replay",
+                            gbx_text_join(texts, "--task", " ", task));
 }
 
 /* --- names --- */

@@ -45,6 +45,10 @@ const char *gbx_text_task_of(gbx_texts *texts, const gbx_reader *reader, const g
 /* "2 scores", or only the slot. */
 const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name);
 
+/* "glassbox COMMAND DUMP REST", the dump quoted for a shell in this directory; `rest` is quoted. */
+const char *gbx_text_command(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                             const char *command, const char *rest);
+
 /* The command that replays a task, quoted for a shell in this directory. `given` is how the user
  * named the dump, NULL for the latest; `task` is what follows --task. */
 const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,

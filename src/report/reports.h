@@ -6,6 +6,8 @@
 #define GBX_REPORT_REPORTS_H
 
 #include "analysis/audit/audit.h"
+#include "analysis/blame/blame.h"
+#include "analysis/blame/first_nan.h"
 #include "analysis/diff/diff.h"
 #include "analysis/export/export.h"
 #include "analysis/selection.h"
@@ -13,6 +15,7 @@
 #include "replay/session.h"
 #include "replay/swap/swap.h"
 #include "report/dump.h"
+#include "report/progress.h"
 #include "report/sink.h"
 #include "scene/runner.h"
 #include "store/recover.h"
@@ -23,6 +26,47 @@
 /* `given` is how the user named the dump, NULL for the latest. */
 GBX_MUST_USE gbx_status gbx_audit_print(gbx_sink *sink, const gbx_opened_dump *dump,
                                         const char *given, const gbx_audit *audit, bool as_json);
+
+/* --- blame_report.c --- */
+
+typedef struct gbx_blame_report {
+    gbx_blame_element element;
+    gbx_blame_answer answer;
+    gbx_blame_inputs inputs; /* freed by the owner of the report */
+} gbx_blame_report;
+
+/* The dump is open with GBX_INDEX_GRAPH. `element` is a text for gbx_blame_find; `depth` 0: no
+ * inputs. `progress` may be NULL. */
+GBX_MUST_USE gbx_status gbx_blame_report_make(const gbx_opened_dump *dump, const char *element,
+                                              uint32_t depth, gbx_progress *progress,
+                                              gbx_blame_report *out_report);
+
+/* `given` as above. */
+GBX_MUST_USE gbx_status gbx_blame_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                        const char *given, const gbx_blame_report *report,
+                                        bool as_json);
+
+/* One line, indented, with the command that says more; and the members of an object that is
+ * begun. */
+GBX_MUST_USE gbx_status gbx_blame_print_line(gbx_sink *sink, const gbx_opened_dump *dump,
+                                             const char *given, const gbx_blame_report *report);
+GBX_MUST_USE gbx_status gbx_blame_put(gbx_sink *sink, const gbx_opened_dump *dump,
+                                      const char *given, const gbx_blame_report *report);
+
+/* The command that asks for an element. */
+const char *gbx_text_blame(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
+                           const gbx_blame_element *element);
+
+/* --- first_nan_report.c --- */
+
+/* gbx_first_nan_find with a progress line; the dump is open with GBX_INDEX_GRAPH. */
+GBX_MUST_USE gbx_status gbx_first_nan_search(const gbx_opened_dump *dump, const gbx_selected *only,
+                                             gbx_first_nan *out_first);
+
+/* `given` as above. */
+GBX_MUST_USE gbx_status gbx_first_nan_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const char *given, const gbx_first_nan *found,
+                                            bool as_json);
 
 /* --- check_report.c --- */
 

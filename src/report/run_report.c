@@ -75,6 +75,66 @@ static void print_dump(gbx_sink *sink, const gbx_round_result *result) {
     gbx_sink_print(sink, "\n");
 }
 
+/* --- who wrote the first wrong element --- */
+
+static const gbx_output_result *find_wrong(const gbx_round_result *result) {
+    for (size_t i = 0; result->dump && i < result->output_count; ++i)
+        if (result->outputs[i].is_compared && result->outputs[i].comparison.mismatches > 0)
+            return &result->outputs[i];
+    return NULL;
+}
+
+/* Opens the dump, which is closed by the caller, and asks it. */
+static gbx_status ask_blame(gbx_sink *sink, const gbx_round_result *result,
+                            const gbx_output_result *wrong, gbx_opened_dump *out_dump,
+                            gbx_blame_report *out_blame) {
+    gbx_texts *t = &sink->texts;
+    GBX_TRY(gbx_opened_dump_open(result->dump, GBX_INDEX_GRAPH, out_dump));
+    const char *element = gbx_text_join(
+        t, wrong->arg->name, "",
+        wrong->arg->tensor.ndims > 0
+            ? gbx_text_index(t, &wrong->arg->tensor, wrong->comparison.first_bad.index)
+            : "");
+    return gbx_blame_report_make(out_dump, element, 0, NULL, out_blame);
+}
+
+static void print_blame(gbx_sink *sink, const gbx_round_result *result) {
+    const gbx_output_result *wrong = find_wrong(result);
+    gbx_opened_dump dump = {0};
+    gbx_blame_report blame = {0};
+    if (!wrong)
+        return;
+    gbx_status status = ask_blame(sink, result, wrong, &dump, &blame);
+    if (!status)
+        status = gbx_blame_print_line(sink, &dump, result->dump, &blame);
+    if (status)
+        gbx_sink_print(sink, "  not known: who wrote the first wrong element of %s: %s\n",
+                       gbx_text_shown(&sink->texts, wrong->arg->name),
+                       gbx_text_shown(&sink->texts, gbx_status_message(status)));
+    gbx_status_free(status);
+    gbx_blame_inputs_free(&blame.inputs);
+    gbx_opened_dump_close(&dump);
+}
+
+/* "blame" is null where nothing is wrong, or the dump does not say. */
+static void put_blame(gbx_sink *sink, const gbx_round_result *result) {
+    const gbx_output_result *wrong = find_wrong(result);
+    gbx_opened_dump dump = {0};
+    gbx_blame_report blame = {0};
+    gbx_status status = wrong ? ask_blame(sink, result, wrong, &dump, &blame) : NULL;
+    if (wrong && !status) {
+        gbx_json_key(&sink->json, "blame");
+        gbx_json_begin_object(&sink->json);
+        status = gbx_blame_put(sink, &dump, result->dump, &blame);
+        gbx_json_end_object(&sink->json);
+    } else {
+        gbx_json_put_null(&sink->json, "blame");
+    }
+    gbx_status_free(status);
+    gbx_blame_inputs_free(&blame.inputs);
+    gbx_opened_dump_close(&dump);
+}
+
 /* "950", "85.3k", "1.2M" */
 static const char *rate_text(gbx_texts *t, double rate) {
     if (rate >= 1e6)
@@ -103,6 +163,7 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
         if (result->outputs[i].is_compared &&
             (report->layout.is_verbose || result->outputs[i].comparison.mismatches > 0))
             print_output(sink, &result->outputs[i]);
+    print_blame(sink, result);
     if (result->dump)
         print_dump(sink, result);
     fflush(sink->out);
@@ -195,6 +256,7 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
     gbx_json_put_objects(
         json, "outputs",
         GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row));
+    put_blame(report->sink, result);
     gbx_json_end_object(json);
 }
 

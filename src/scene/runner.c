@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "scene/internal.h"
+#include "store/run/golden_result.h"
 #include "store/run/output_directory.h"
 #include "toolchain/kernel_compiler.h"
 
@@ -260,6 +261,29 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
     }
 }
 
+/* Keeps in the dump which outputs differ, so that other commands know. */
+static gbx_status keep_differences(const gbx_round_result *result) {
+    gbx_golden_output wrong[GBX_MAX_RUN_TENSORS];
+    size_t count = 0;
+    for (size_t i = 0; result->dump && i < result->output_count; ++i) {
+        const gbx_output_result *output = &result->outputs[i];
+        const gbx_tensor *tensor = &output->arg->tensor;
+        uint64_t number = output->comparison.first_bad.index;
+        if (!output->is_compared || output->comparison.mismatches == 0)
+            continue;
+        gbx_golden_output *to = &wrong[count++];
+        *to = (gbx_golden_output){.name = output->arg->name,
+                                  .elements = output->comparison.elements,
+                                  .mismatches = output->comparison.mismatches,
+                                  .ndims = tensor->ndims};
+        for (uint32_t d = tensor->ndims; d-- > 0;) {
+            to->first_bad[d] = (int64_t)(number % (uint64_t)tensor->shape[d]);
+            number /= (uint64_t)tensor->shape[d];
+        }
+    }
+    return count > 0 ? gbx_golden_result_write(result->dump, wrong, count) : NULL;
+}
+
 /* GBX_LOST: the run is done, but its dump lacks records. */
 static bool is_done(gbx_status error) {
     return !error || gbx_status_code(error) == GBX_LOST;
@@ -319,8 +343,10 @@ static void run_rounds(session *s, gbx_case_data *data) {
         if (is_done(error))
             error = join_errors(error, compute_golden(s, data));
         has_failed = !is_done(error);
-        if (!has_failed)
+        if (!has_failed) {
             look_at_outputs(s, data, outputs, &result);
+            error = join_errors(error, keep_differences(&result));
+        }
         report(s, &result, error);
         gbx_output_directory_free(&output);
     }

@@ -6,6 +6,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "analysis/view_find.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 
@@ -41,21 +42,68 @@ static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *f
 
 /* --- suspects --- */
 
-/* How far one access makes its task a suspect. */
-static gbx_audit_suspect suspect_access(const gbx_access *access, uint64_t begin, uint64_t end) {
-    gbx_audit_suspect suspect = {.entry = access->entry, .reason = GBX_SUSPECT_RAN};
-    if (access->begin >= access->end)
-        return suspect;
-    if (access->begin < end && begin < access->end) {
-        suspect.reason = GBX_SUSPECT_HAS_IT;
-    } else if (access->is_write && access->end <= begin && begin - access->end <= NEAR_BYTES) {
-        suspect.reason = GBX_SUSPECT_ENDS_BEFORE;
-        suspect.distance = begin - access->end;
-    } else if (access->is_write && access->begin >= end && access->begin - end <= NEAR_BYTES) {
-        suspect.reason = GBX_SUSPECT_BEGINS_AFTER;
-        suspect.distance = access->begin - end;
+/* Whether a view has an element in [begin, end); true where that is not clear. */
+static bool has_bytes(const gbx_tensor *view, uint64_t begin, uint64_t end) {
+    gbx_view_element element;
+    return begin < end && gbx_view_find(view, (int64_t)(begin - view->data) * 8,
+                                        (int64_t)(end - view->data) * 8,
+                                        &element) != GBX_VIEW_LACKS_IT;
+}
+
+/* Bytes between [begin, end) and the nearest element of a view on one side; NEAR_BYTES + 1 if there
+ * is none within. */
+static uint64_t measure(const gbx_tensor *view, uint64_t begin, uint64_t end, bool is_before) {
+    uint64_t low = 0, high = NEAR_BYTES + 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        bool is_there = is_before ? has_bytes(view, begin - middle - 1, begin)
+                                  : has_bytes(view, end, end + middle + 1);
+        if (is_there)
+            high = middle;
+        else
+            low = middle + 1;
     }
+    return low;
+}
+
+static gbx_audit_suspect suspect_output(const gbx_audit_suspect *base, uint64_t before,
+                                        uint64_t after) {
+    gbx_audit_suspect suspect = *base;
+    if (before > NEAR_BYTES && after > NEAR_BYTES)
+        return suspect;
+    suspect.reason = before <= after ? GBX_SUSPECT_ENDS_BEFORE : GBX_SUSPECT_BEGINS_AFTER;
+    suspect.distance = before <= after ? before : after;
     return suspect;
+}
+
+/* How far one access makes its task a suspect. */
+static gbx_status suspect_access(gbx_audit_state *state, const gbx_access *access, uint64_t begin,
+                                 uint64_t end, gbx_audit_suspect *out_suspect) {
+    gbx_audit_suspect suspect = {.entry = access->entry, .reason = GBX_SUSPECT_RAN};
+    bool is_far = access->begin >= access->end ||
+                  (access->end <= begin && begin - access->end > NEAR_BYTES) ||
+                  (access->begin >= end && access->begin - end > NEAR_BYTES);
+    *out_suspect = suspect;
+    if (is_far)
+        return NULL;
+    uint64_t before = access->end <= begin ? begin - access->end : NEAR_BYTES + 1;
+    uint64_t after = access->begin >= end ? access->begin - end : NEAR_BYTES + 1;
+    bool is_there = before > NEAR_BYTES && after > NEAR_BYTES;
+    if (is_there && !access->is_contiguous) {
+        /* The bytes may lie in a gap of the view, as in the next tile of the same rows. */
+        gbx_tensor view;
+        GBX_TRY(gbx_access_view(state, access, &view));
+        is_there = has_bytes(&view, begin, end);
+        if (!is_there && access->is_write) {
+            before = measure(&view, begin, end, true);
+            after = measure(&view, begin, end, false);
+        }
+    }
+    if (is_there)
+        out_suspect->reason = GBX_SUSPECT_HAS_IT;
+    else if (access->is_write)
+        *out_suspect = suspect_output(&suspect, before, after);
+    return NULL;
 }
 
 /* Likeliest first: an adjacent output, probably written out of bounds; an argument that lies there;
@@ -76,30 +124,48 @@ static bool is_likelier(const gbx_audit_suspect *a, const gbx_audit_suspect *b) 
     return a->distance < b->distance;
 }
 
-static gbx_audit_suspect suspect_task(const gbx_audit_state *state, const gbx_audit_task *task,
-                                      uint64_t begin, uint64_t end) {
+static gbx_status suspect_task(gbx_audit_state *state, const gbx_audit_task *task, uint64_t begin,
+                               uint64_t end, gbx_audit_suspect *out_suspect) {
     gbx_audit_suspect best = {.entry = UINT64_MAX, .reason = GBX_SUSPECT_RAN};
     for (uint64_t i = task->first; i < task->first + task->count; ++i) {
-        gbx_audit_suspect suspect = suspect_access(&state->accesses[i], begin, end);
+        gbx_audit_suspect suspect;
+        GBX_TRY(suspect_access(state, &state->accesses[i], begin, end, &suspect));
         if (is_likelier(&suspect, &best))
             best = suspect;
     }
     best.task = task->number;
-    return best;
+    *out_suspect = best;
+    return NULL;
 }
 
 /* Keeps the likeliest first; equal ones stay in order. */
-static void add_suspect(gbx_audit_finding *finding, const gbx_audit_suspect *suspect) {
-    uint64_t kept = gbx_min_u64(finding->suspect_count, GBX_AUDIT_SUSPECTS);
+static void add_suspect(const gbx_audit_suspect *suspect, gbx_audit_suspect *suspects,
+                        uint64_t *count) {
+    uint64_t kept = gbx_min_u64(*count, GBX_AUDIT_SUSPECTS);
     uint64_t at = kept;
-    while (at > 0 && is_likelier(suspect, &finding->suspects[at - 1]))
+    while (at > 0 && is_likelier(suspect, &suspects[at - 1]))
         --at;
-    ++finding->suspect_count;
+    ++*count;
     if (at == GBX_AUDIT_SUSPECTS)
         return;
     uint64_t moved = gbx_min_u64(kept, GBX_AUDIT_SUSPECTS - 1) - at;
-    memmove(&finding->suspects[at + 1], &finding->suspects[at], moved * sizeof *suspect);
-    finding->suspects[at] = *suspect;
+    memmove(&suspects[at + 1], &suspects[at], moved * sizeof *suspect);
+    suspects[at] = *suspect;
+}
+
+gbx_status gbx_audit_find_suspects(gbx_audit_state *state, const gbx_suspicion *suspicion,
+                                   gbx_audit_suspect *out_suspects, uint64_t *out_count) {
+    *out_count = 0;
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        const gbx_audit_task *task = &state->tasks[i];
+        gbx_audit_suspect suspect;
+        if (i == suspicion->except || task->begin_ns >= suspicion->before_ns ||
+            task->end_ns <= suspicion->after_ns)
+            continue;
+        GBX_TRY(suspect_task(state, task, suspicion->begin, suspicion->end, &suspect));
+        add_suspect(&suspect, out_suspects, out_count);
+    }
+    return NULL;
 }
 
 gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
@@ -121,18 +187,11 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *rea
     finding.first = make_side(state, owner, begin, end);
     finding.second = make_side(state, reader, begin, end);
     finding.has_suspects = state->audit->finding_count < SEARCHED_MAX;
-    if (finding.has_suspects) {
-        /* All tasks that ran between the last time the bytes were right and now. */
-        for (uint64_t i = 0; i < state->task_count; ++i) {
-            const gbx_audit_task *task = &state->tasks[i];
-            if (i == reader->task || task->begin_ns >= reader->time_ns ||
-                task->end_ns <= owner->seen_ns)
-                continue;
-            gbx_audit_suspect suspect =
-                suspect_task(state, task, finding.address, finding.address + finding.bytes);
-            add_suspect(&finding, &suspect);
-        }
-    }
+    /* All tasks that ran between the last time the bytes were right and now. */
+    gbx_suspicion suspicion = {begin, end, owner->seen_ns, reader->time_ns, reader->task};
+    if (finding.has_suspects)
+        GBX_TRY(gbx_audit_find_suspects(state, &suspicion, finding.suspects,
+                                        &finding.suspect_count));
     return add_finding(state, &finding);
 }
 

@@ -212,6 +212,21 @@ GBX_MUST_USE gbx_status gbx_memory_compare_element(gbx_audit_state *state, const
 /* --- audit_replay.c, audit.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_replay(gbx_audit_state *state);
+/* Bytes that somebody wrote without declaring it, and when. */
+typedef struct gbx_suspicion {
+    uint64_t begin; /* the bytes, absolute */
+    uint64_t end;
+    uint64_t after_ns; /* tasks that ran in between are suspects: */
+    uint64_t before_ns;
+    uint64_t except; /* but this one, an index in `tasks`; UINT64_MAX for none */
+} gbx_suspicion;
+
+/* The likeliest GBX_AUDIT_SUSPECTS, and how many there are. */
+GBX_MUST_USE gbx_status gbx_audit_find_suspects(gbx_audit_state *state,
+                                                const gbx_suspicion *suspicion,
+                                                gbx_audit_suspect *out_suspects,
+                                                uint64_t *out_count);
+
 GBX_MUST_USE gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
                                                 const gbx_difference *difference);
 
