@@ -53,6 +53,21 @@ def test_results():
     check("no golden", document["cases"][0]["status"], "not_compared")
 
 
+def test_files_of_flags():
+    """Paths in flags are relative to the scene, and what they name counts for the cache."""
+    add = '#include <offset.h>\nfloat helper(void);\n' + ADD.replace("+ gbx_arg_f32(args, 2)",
+                                                                      "+ gbx_arg_f32(args, 2) + OFFSET * helper()")
+    scene = changed((["kernels", 0, "compile_flags"], "-Iinc"), (["kernels", 0, "link_flags"], "helper.c"))
+    elsewhere = root / "elsewhere"
+    elsewhere.mkdir()
+    for offset, factor in ((0, 1), (0.5, 1), (0.5, 3)):
+        directory = make("flagged", scene, {"kernels/add.c": add, "inc/offset.h": f"#define OFFSET {float(offset)}f\n",
+                                            "helper.c": f"float helper(void) {{ return {float(factor)}f; }}\n",
+                                            "golden.c": GOLDEN_C.replace("+ addend", f"+ addend + {offset * factor:.1f}f")})
+        for cwd in (directory, elsewhere):
+            run(directory if cwd == elsewhere else directory / "scene.json", cwd=cwd)
+
+
 def test_differences():
     wrong = GOLDEN_C.replace("return 0;", "y[2 * 8 + 5] += 1.0f; y[3 * 8 + 7] = -y[3 * 8 + 7]; return 0;")
     wrong = wrong.replace("y[i] = x[i] + addend", "y[i] = 2.0f")
@@ -247,5 +262,5 @@ def test_names():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures,
-                       test_names))
+    sys.exit(run_tests(test_results, test_files_of_flags, test_differences, test_cases_and_rounds, test_fills, test_golden_python,
+                       test_failures, test_names))
