@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "report/progress.h"
@@ -262,8 +264,26 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
     return gbx_run_report_end(&output.report, status);
 }
 
+/* A JSON document has stdout for itself: what kernels and orchestrations print goes to stderr from
+ * now on. Returns the stream of the document; NULL, and nothing has changed, where there is none.
+ */
+static FILE *reserve_stdout(gbx_sink *sink) {
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    FILE *document = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!document || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        if (document)
+            fclose(document);
+        else if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    sink->out = document;
+    return document;
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
     command_line *line = context;
+    FILE *document = line->as_json ? reserve_stdout(invocation->sink) : NULL;
     gbx_scene *scene;
     char *command = command_text(invocation->argc, invocation->argv);
     line->run.chip.platform = gbx_platform_name(line->platform);
@@ -275,6 +295,9 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
         status = run_scene(line, scene, invocation);
     gbx_scene_free(scene);
     free(command);
+    invocation->sink->out = stdout;
+    if (document)
+        fclose(document); /* the sink has flushed it, and looked at every write */
     return status;
 }
 
