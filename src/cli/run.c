@@ -105,7 +105,9 @@ static const gbx_option dump_options[] = {
      .help = "Record only what matches one of the filters given. Keys: kernel (name or "
              "glob), func, task (17, 10..20 or 0x11), arg, role (input, output, inout), stage "
              "(before_dispatch, after_completion), kind (tensor, scalar), dtype",
-     .manual = "A filter that matches nothing is exit status 1.",
+     .manual =
+         "A filter that names no kernel of the scene is exit status 2, before the run; one that "
+         "matches nothing, exit status 1.",
      GBX_STORE(CUSTOM, command_line, filters), .read = read_filter,
      .completion = GBX_COMPLETE_FILTER},
     {"dump-stats", .help = "Record statistics of every tensor, at every level",
@@ -331,7 +333,8 @@ const gbx_command gbx_command_run = {
     .exits = {{GBX_EXIT_OK, "done, and outputs are as expected"},
               {GBX_EXIT_DIFFERS, "done, and outputs differ, or a filter matched nothing"},
               {GBX_EXIT_USAGE,
-               "usage, the scene, a kernel or the graph is wrong, or an output cannot be opened"},
+               "usage, a filter names no kernel, the scene, a kernel or the graph is wrong, or an "
+               "output cannot be opened"},
               {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, or the chip died; or "
                                 "an orchestration or golden in the command crashed"},
               {GBX_EXIT_LOST, "done, but records of the dump were lost, or the disk failed"}},
