@@ -195,12 +195,15 @@ def filters(directory):
     text, document = checked_twice(directory, "--task", ident, "--task", "3", "--kernel", "ker*", code=1)
     check("--task ID: tasks", verdicts_of(document), {2: "right", 3: "introduced"})
     check_in("--task: left out", "; 6 left out by --kernel and --task\n", text)
-    done = glassbox("check", directory, "--kernel", "other")
+    done = glassbox("check", directory, "--kernel", "kernle0")
+    sentence = f"glassbox check: none of the {COUNT} tasks of {directory} matches the filters"
     check("--kernel of none", (done.returncode, done.stdout, done.stderr),
-          (1, "", f"glassbox check: none of the {COUNT} tasks of {directory} matches the filters\n"))
+          (1, "", f'{sentence}: no kernel matches "kernle0"; there are kernel0\n'))
+    done = glassbox("check", directory, "--task", "1000")
+    check("--task of none", (done.returncode, done.stdout, done.stderr), (1, "", sentence + "\n"))
     other = directory.rename(directory.with_name("other\x1b[31m"))
-    done = glassbox("check", other, "--kernel", "other")
-    check("--kernel of none, controls", done.stderr,
+    done = glassbox("check", other, "--task", "1000")
+    check("--task of none, controls", done.stderr,
           f"glassbox check: none of the {COUNT} tasks of {directory.with_name('other')}\\x1b[31m matches the filters\n")
     other.rename(directory)
     for options, sentence in ((["--task", "x"], '--task: unknown value "x"; expected a number such as 17, a range such as 10..20, or an id such as 0x11\n'), (["--timeout", "-1"], '--timeout: "-1" is not a number of seconds from '),

@@ -468,6 +468,7 @@ def test_refused(root):
     shutil.copytree(dump, strange)
     result = glassbox("diff", strange, dump, "--kernel", "nothing")
     check("a name of a directory is escaped", (result.returncode, "a\\x1b[31mb and" in result.stderr), (1, True))
+    check("kernels that are there", ': no kernel matches "nothing"; there are ' in result.stderr, True)
     result = glassbox("diff", FIXTURES / "vector_example", FIXTURES / "vector_example", "--kernel", "x")
     check("unknown names", (result.returncode, "has no names of kernels" in result.stderr), (2, True))
 

@@ -44,7 +44,14 @@ static gbx_tensor eight_dimensions(dump_scene *scene) {
 }
 
 /* Views that a kernel may write to: no two elements share memory. */
-enum { WRITABLE_VIEWS = 12 };
+enum { WRITABLE_VIEWS = 15 };
+
+/* Strides that are never used, of any size. */
+static gbx_tensor with_strides(gbx_tensor view, int64_t first, int64_t second) {
+    view.strides[0] = first;
+    view.strides[1] = second;
+    return view;
+}
 
 static gbx_tensor writable_view(dump_scene *scene, int which) {
     const int64_t none = 0, none_amid[] = {3, 0, 2};
@@ -73,6 +80,12 @@ static gbx_tensor writable_view(dump_scene *scene, int which) {
         return scene_tensor(scene, GBX_FLOAT64, 1, &none);
     case 10:
         return scene_tensor(scene, GBX_UINT8, 3, none_amid);
+    case 11:
+        return with_strides(scene_matrix(scene, GBX_FLOAT32, 1, 8), INT64_C(1) << 53, 1);
+    case 12:
+        return with_strides(scene_matrix(scene, GBX_INT16, 1, 1), INT64_MIN, INT64_MAX);
+    case 13:
+        return with_strides(scene_matrix(scene, GBX_INT8, 0, 4), INT64_MAX, -(INT64_C(1) << 53));
     default: /* an empty part in the middle of a buffer */
         return gbx_view_slice(&rows, 1, 4, 0);
     }

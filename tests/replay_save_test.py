@@ -220,6 +220,15 @@ def check_objects():
     check("far: object", (folder / "kernels" / "odd_3.so").read_bytes(), (dump / kept).read_bytes())
 
 
+def check_files_of_flags():
+    """A kernel whose flags name files of its scene is saved as an object."""
+    scene = make_scene("helped", KERNEL, link_flags="helper.c")
+    (scene / "helper.c").write_text("int unused(void) { return 0; }\n")
+    folder, text = save(record(scene, "helped-dump"), 0, "helped")
+    check_in("helped", "kernel odd_3 is saved as a shared object: its flags name files that the run did not keep\n", text)
+    check_in("helped", "task 0: bit exact in all it writes\n", make(folder))
+
+
 def check_endless():
     """A source that includes an endless file is saved as an object: the preprocessor does not use up memory."""
     dump = root / "far-dump"
@@ -332,7 +341,7 @@ def check_gdb():
 
 def main():
     try:
-        for part in (check_odd, check_examples, check_objects, check_crash, check_refused, check_gdb):
+        for part in (check_odd, check_examples, check_objects, check_files_of_flags, check_crash, check_refused, check_gdb):
             part()
         if not os.environ.get("GLASSBOX_SANITIZE"):
             check_full_disk()

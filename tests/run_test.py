@@ -4,6 +4,7 @@
 usage: run_test.py GLASSBOX
 """
 import ctypes
+import json
 import sys
 
 import numpy as np
@@ -51,6 +52,45 @@ def test_results():
          "hash": first_hash}])])
     document = run_json(make("no_golden", changed((["golden"], None))))
     check("no golden", document["cases"][0]["status"], "not_compared")
+
+
+def test_files_of_flags():
+    """Paths in flags are relative to the scene, and what they name counts for the cache."""
+    add = '#include <offset.h>\nfloat helper(void);\n' + ADD.replace("+ gbx_arg_f32(args, 2)",
+                                                                      "+ gbx_arg_f32(args, 2) + OFFSET * helper()")
+    scene = changed((["kernels", 0, "compile_flags"], "-Iinc"), (["kernels", 0, "link_flags"], "helper.c"))
+    elsewhere = root / "elsewhere"
+    elsewhere.mkdir()
+    for offset, factor in ((0, 1), (0.5, 1), (0.5, 3)):
+        directory = make("flagged", scene, {"kernels/add.c": add, "inc/offset.h": f"#define OFFSET {float(offset)}f\n",
+                                            "helper.c": f"float helper(void) {{ return {float(factor)}f; }}\n",
+                                            "golden.c": GOLDEN_C.replace("+ addend", f"+ addend + {offset * factor:.1f}f")})
+        for cwd in (directory, elsewhere):
+            run(directory if cwd == elsewhere else directory / "scene.json", cwd=cwd)
+
+
+def test_prints():
+    """What kernels and orchestrations print arrives, also in a pipe and before a crash; --json has stdout for itself."""
+    says = ADD.replace("#include", "#include <stdio.h>\n#include", 1).replace(
+        "    float *y =", '    printf("one\\ntwo %g\\n", gbx_arg_f32(args, 2));\n    float *y =')
+    open_end = says.replace("\n}\n", '\n    printf("an open end");\n}\n')
+    crash = says.replace("    float *y =", "    *(volatile int *)8 = 1;\n    float *y =")
+    orchestration = ORCHESTRATION.replace("#include", "#include <stdio.h>\n#include", 1).replace(
+        "    gbx_args args", '    puts("built");\n    gbx_args args')
+    files = {"kernels/add.c": open_end, "orchestration.c": orchestration}
+    directory = make("printing", files=files)
+    for platform in ("a2a3sim", "a5sim"):
+        for device in ("process", "thread"):
+            arguments = ("-p", platform, "--device", device)
+            out, err = run(directory, *arguments)
+            lines = out.replace("open end", "open end\n").splitlines()
+            check("printed", (sorted(line for line in lines if not line.startswith("default")), err),
+                  (["an open end", "built", "one", "two 1.5"], ""))
+            out, err = run(directory, "--json", *arguments)
+            check("json", json.loads(out)["cases"][0]["status"], "ok")
+            check("json: printed", sorted(err.splitlines()), ["an open end", "built", "one", "two 1.5"])
+    out, err = run(make("printing_crash", files={**files, "kernels/add.c": crash}), code=3)
+    check_in("printed before a crash", "one\ntwo 1.5\n", out)
 
 
 def test_differences():
@@ -247,5 +287,5 @@ def test_names():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(test_results, test_differences, test_cases_and_rounds, test_fills, test_golden_python, test_failures,
-                       test_names))
+    sys.exit(run_tests(test_results, test_files_of_flags, test_prints, test_differences, test_cases_and_rounds, test_fills,
+                       test_golden_python, test_failures, test_names))

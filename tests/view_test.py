@@ -247,8 +247,10 @@ def test_filters(dump):
                     [("kind", "tensor"), ("role", "inout"), ("stage", "before"), ("dtype", "int8")]):
         check(f"{filters} matches nothing", test_filter(dump, *filters), 0)
         result = glassbox("view", dump.directory, *options_of(filters))
-        check("nothing matches", (result.returncode, result.stdout, result.stderr), (
-            1, "", f"glassbox view: none of the {total} entries of {dump.directory} matches the filters\n"))
+        check("nothing matches", (result.returncode, result.stdout, result.stderr.split(": no kernel")[0].rstrip("\n")), (
+            1, "", f"glassbox view: none of the {total} entries of {dump.directory} matches the filters"))
+        check("kernels that are there", ': no kernel matches "soft"; there are softmax, matmul, ' in result.stderr,
+              filters == [("kernel", "soft")])
     check("all are selected", test_filter(dump, ("kind", "tensor"), ("kind", "scalar")), total)
     upper = [*options_of([("dtype", "FLOAT32"), ("dtype", "Int4")])]
     check("dtypes in any case", document(dump, *upper)["tensors"],
@@ -383,6 +385,26 @@ def cut_lines(dump, heading_line, columns):
                      for heading, width in zip(shown, widths)).rstrip() for row in rows]
 
 
+# What leaves a narrow terminal first; statistics come after --stats only.
+LEAVING = "HASH BYTES DTYPE ROLE STAGE ARG KERNEL TASK NOTE SHAPE".split()
+LEAVING_WITH_STATISTICS = "HASH BYTES DTYPE MEAN SHAPE INF ROLE STAGE ARG KERNEL TASK NOTE".split()
+
+
+def check_leaving(name, heading_line, entries, options):
+    order = LEAVING_WITH_STATISTICS if options else LEAVING
+    there = [*table_widths([row_cells(e) for e in entries]), *(["MEAN", "INF"] if options else [])]
+    order = [heading for heading in order if heading in there]
+    hidden = [heading for heading in order if heading not in heading_line.split()]
+    check(f"{name}: what matters least leaves", hidden, order[:len(hidden)])
+
+
+def test_narrow_statistics(dump):
+    """On the usual terminal, what tells entries apart stays beside the statistics."""
+    text, _ = view_on_terminal(80, dump.directory, "--stats", "--kind", "tensor")
+    check("80 columns", COLOUR.sub("", text).split("\n")[1].split(),
+          ["INDEX", "TASK", "KERNEL", "STAGE", "ROLE", "ARG", "MIN", "MAX", "NAN", "INF"])
+
+
 def test_terminal(dump, *options):
     for columns in (40, 60, 61, 79, 80, 100, 120, 160, 200):
         text, code = view_on_terminal(columns, dump.directory, *options)
@@ -395,6 +417,7 @@ def test_terminal(dump, *options):
         hidden = [heading for heading in table_widths([row_cells(e) for e in dump.entries]) if heading not in lines[1].split()]
         check(f"{name}: what is left out is named", "no room for: " + ", ".join(hidden) in rest if hidden else rest,
               bool(hidden) or "")
+        check_leaving(name, lines[1], dump.entries, options)
         check(f"{name}: rows keep their index", [line.split()[0] for line in rows], [str(e["index"]) for e in dump.entries])
         if not options:
             check(f"{name}: cells", [line.rstrip() for line in rows], cut_lines(dump, lines[1], columns))
@@ -615,6 +638,7 @@ def main():
             test_terminal(hand)
             test_terminal(long)
             test_terminal(mix, "--stats")
+            test_narrow_statistics(mix)
             test_wide_terminal(hand)
             test_colour(hand, mix)
         test_pipe(long)

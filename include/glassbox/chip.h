@@ -96,7 +96,7 @@ typedef struct gbx_kernel {
     gbx_core_type core;           /* which cores it runs on */
     const char *source;           /* a C file, compiled with $CC (cc) and cached by content */
     const char *compile_flags;    /* further compiler flags, separated by blanks; may be NULL */
-    const char *link_flags;       /* libraries besides -lm, separated by blanks; may be NULL */
+    const char *link_flags;       /* libraries besides -lm, and files to link; likewise */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
     /* The rest is for dumps; each may be NULL. */

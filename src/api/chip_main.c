@@ -30,6 +30,9 @@ int main(void) {
     }
     fcntl(GBX_LINK_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     fill_standard_streams();
+    /* Into a pipe, too: this process never ends by exit, and a kernel may crash after it printed.
+     */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     gbx_api_device_main(GBX_LINK_SOCKET_FD);
     /* Not exit: kernels that still run, or destructors of theirs, could delay it. */
     _exit(0);

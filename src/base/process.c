@@ -66,7 +66,8 @@ static void init_attributes(posix_spawnattr_t *attributes, int flags) {
                              (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 }
 
-static int spawn_with_pipes(char *const *arguments, int out_fd, int err_fd, pid_t *out_pid) {
+static int spawn_with_pipes(const char *directory, char *const *arguments, int out_fd, int err_fd,
+                            pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
@@ -74,6 +75,8 @@ static int spawn_with_pipes(char *const *arguments, int out_fd, int err_fd, pid_
     posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err_fd, STDERR_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    if (directory)
+        posix_spawn_file_actions_addchdir_np(&actions, directory);
     init_attributes(&attributes, 0);
     int error = posix_spawnp(out_pid, arguments[0], &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
@@ -98,10 +101,11 @@ static gbx_status collect(const char *program, pid_t pid, gbx_process_result *ou
 }
 
 /* Consumes the pipes. */
-static gbx_status run_with_pipes(char *const *arguments, const int out_pipe[2],
-                                 const int err_pipe[2], gbx_process_result *out_result) {
+static gbx_status run_with_pipes(const char *directory, char *const *arguments,
+                                 const int out_pipe[2], const int err_pipe[2],
+                                 gbx_process_result *out_result) {
     pid_t pid;
-    int error = spawn_with_pipes(arguments, out_pipe[1], err_pipe[1], &pid);
+    int error = spawn_with_pipes(directory, arguments, out_pipe[1], err_pipe[1], &pid);
     close(out_pipe[1]);
     close(err_pipe[1]);
     if (error) {
@@ -135,6 +139,11 @@ static bool open_pipe(int ends[2]) {
 }
 
 gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result) {
+    return gbx_process_run_in(NULL, arguments, out_result);
+}
+
+gbx_status gbx_process_run_in(const char *directory, char *const *arguments,
+                              gbx_process_result *out_result) {
     *out_result = (gbx_process_result){.exit_code = -1};
     int out_pipe[2];
     int err_pipe[2];
@@ -146,7 +155,7 @@ gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_resul
         close(out_pipe[1]);
         return gbx_fail(GBX_IO, "running %s: %s", arguments[0], strerror(error));
     }
-    gbx_status status = run_with_pipes(arguments, out_pipe, err_pipe, out_result);
+    gbx_status status = run_with_pipes(directory, arguments, out_pipe, err_pipe, out_result);
     if (status)
         gbx_process_result_free(out_result);
     return status;

@@ -23,6 +23,11 @@ typedef struct gbx_process_result {
  * cannot be started is a failure.
  */
 GBX_MUST_USE gbx_status gbx_process_run(char *const *arguments, gbx_process_result *out_result);
+
+/* The same in `directory`; NULL is the current one. A program with a slash in its name is looked
+ * for there, too. */
+GBX_MUST_USE gbx_status gbx_process_run_in(const char *directory, char *const *arguments,
+                                           gbx_process_result *out_result);
 void gbx_process_result_free(gbx_process_result *result);
 
 enum { GBX_SPAWN_FIRST_FD = 3, GBX_SPAWN_MAX_DESCRIPTORS = 8 };

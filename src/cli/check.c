@@ -91,11 +91,13 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
         return check_nan(line, invocation);
     gbx_opened_dump dump = {0};
     gbx_check_report report = {0};
+    gbx_texts *texts = &invocation->sink->texts;
     gbx_status status = check_dump(line, &dump, &report);
     bool is_empty = report.count == 0 && report.left_out > 0;
     if (!status && is_empty)
-        gbx_command_say("check", "none of the %s tasks of %s matches the filters",
-                        gbx_text_count(&invocation->sink->texts, report.left_out), dump.directory);
+        gbx_command_say("check", "none of the %s tasks of %s matches the filters%s",
+                        gbx_text_count(texts, report.left_out), dump.directory,
+                        gbx_text_unknown_kernel(texts, &dump, &line->filter.kernels));
     if (!status && (line->as_json || !is_empty))
         status = gbx_check_print(invocation->sink, &dump, line->dump, &report, line->as_json);
     /* To have checked nothing is not a success. */

@@ -74,9 +74,11 @@ static gbx_status select_entries(const comparison *c, const gbx_opened_dump *dum
 
 static void say_nothing_matches(const comparison *c, gbx_texts *t) {
     const gbx_opened_dump *a = &c->dumps.a, *b = &c->dumps.b;
-    gbx_command_say("diff", "none of the %s entries of %s and the %s of %s matches the filters",
-                    gbx_text_count(t, gbx_entries_count(a->entries)), a->directory,
-                    gbx_text_count(t, gbx_entries_count(b->entries)), b->directory);
+    gbx_command_say(
+        "diff", "none of the %s entries of %s and the %s of %s matches the filters%s",
+        gbx_text_count(t, gbx_entries_count(a->entries)), a->directory,
+        gbx_text_count(t, gbx_entries_count(b->entries)), b->directory,
+        gbx_text_unknown_kernel(t, c->dumps.shows_b ? b : a, &c->line->selection.kernels));
 }
 
 static gbx_status diff(comparison *c, gbx_invocation *invocation) {

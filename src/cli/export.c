@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/filters.h"
+#include "report/ending.h"
 #include "report/progress.h"
 #include "report/reports.h"
 
@@ -79,6 +80,10 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     gbx_selected selected = {0};
     GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_NOTHING, &dump));
     gbx_status status = gbx_filter_apply(&line->selection, dump.entries, &selected);
+    const char *unknown =
+        gbx_text_unknown_kernel(&invocation->sink->texts, &dump, &line->selection.kernels);
+    if (!status && selected.count == 0 && *unknown)
+        gbx_command_say("export", "no entry of %s matches the filters%s", dump.directory, unknown);
     if (!status)
         status = gbx_export_selected(invocation, &dump, &selected,
                                      (gbx_export_format)(GBX_EXPORT_NPZ + line->format), line->as,

@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "report/progress.h"
@@ -103,7 +105,9 @@ static const gbx_option dump_options[] = {
      .help = "Record only what matches one of the filters given. Keys: kernel (name or "
              "glob), func, task (17, 10..20 or 0x11), arg, role (input, output, inout), stage "
              "(before_dispatch, after_completion), kind (tensor, scalar), dtype",
-     .manual = "A filter that matches nothing is exit status 1.",
+     .manual =
+         "A filter that names no kernel of the scene is exit status 2, before the run; one that "
+         "matches nothing, exit status 1.",
      GBX_STORE(CUSTOM, command_line, filters), .read = read_filter,
      .completion = GBX_COMPLETE_FILTER},
     {"dump-stats", .help = "Record statistics of every tensor, at every level",
@@ -262,8 +266,26 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
     return gbx_run_report_end(&output.report, status);
 }
 
+/* A JSON document has stdout for itself: what kernels and orchestrations print goes to stderr from
+ * now on. Returns the stream of the document; NULL, and nothing has changed, where there is none.
+ */
+static FILE *reserve_stdout(gbx_sink *sink) {
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    FILE *document = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!document || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        if (document)
+            fclose(document);
+        else if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    sink->out = document;
+    return document;
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
     command_line *line = context;
+    FILE *document = line->as_json ? reserve_stdout(invocation->sink) : NULL;
     gbx_scene *scene;
     char *command = command_text(invocation->argc, invocation->argv);
     line->run.chip.platform = gbx_platform_name(line->platform);
@@ -275,6 +297,9 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
         status = run_scene(line, scene, invocation);
     gbx_scene_free(scene);
     free(command);
+    invocation->sink->out = stdout;
+    if (document)
+        fclose(document); /* the sink has flushed it, and looked at every write */
     return status;
 }
 
@@ -308,7 +333,8 @@ const gbx_command gbx_command_run = {
     .exits = {{GBX_EXIT_OK, "done, and outputs are as expected"},
               {GBX_EXIT_DIFFERS, "done, and outputs differ, or a filter matched nothing"},
               {GBX_EXIT_USAGE,
-               "usage, the scene, a kernel or the graph is wrong, or an output cannot be opened"},
+               "usage, a filter names no kernel, the scene, a kernel or the graph is wrong, or an "
+               "output cannot be opened"},
               {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, or the chip died; or "
                                 "an orchestration or golden in the command crashed"},
               {GBX_EXIT_LOST, "done, but records of the dump were lost, or the disk failed"}},

@@ -182,8 +182,9 @@ static void say_nothing_matches(const command_line *line, const gbx_opened_dump 
     else if (line->index != NONE)
         gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
     else
-        gbx_command_say("view", "none of the %s entries of %s matches the filters",
-                        gbx_text_count(&texts, gbx_entries_count(dump->entries)), dump->directory);
+        gbx_command_say("view", "none of the %s entries of %s matches the filters%s",
+                        gbx_text_count(&texts, gbx_entries_count(dump->entries)), dump->directory,
+                        gbx_text_unknown_kernel(&texts, dump, &line->selection.kernels));
 }
 
 static gbx_status show(const command_line *line, gbx_invocation *invocation,

@@ -13,6 +13,7 @@
 #include "report/ending.h"
 #include "report/table.h"
 #include "store/dump_path.h"
+#include "text/near_names.h"
 
 enum { LINES_MAX = 20 };
 
@@ -220,4 +221,43 @@ void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char
     for (size_t i = 0; i < findings->count && i < LINES_MAX; ++i)
         print_finding(sink, &findings->items[i]);
     gbx_sink_more(sink, "  ", findings->count, LINES_MAX, more);
+}
+
+/* --- names that nothing has --- */
+
+enum { NEAR_SHOWN = 12 };
+
+static bool is_known_kernel(const gbx_run_info *run, const char *wanted) {
+    const gbx_selection_names one = {.items = {wanted}, .count = 1};
+    for (size_t i = 0; i < run->kernel_count; ++i)
+        if (gbx_selection_has_name(&one, run->kernels[i].name))
+            return true;
+    return false;
+}
+
+static const char *near_kernels(gbx_texts *texts, const gbx_run_info *run, const char *wanted) {
+    const char **names = malloc((run->kernel_count + 1) * sizeof *names);
+    size_t *order = malloc((run->kernel_count + 1) * sizeof *order);
+    const char *text = "";
+    for (size_t i = 0; names && i < run->kernel_count; ++i)
+        names[i] = run->kernels[i].name;
+    if (names && order)
+        gbx_near_sort(wanted, names, run->kernel_count, order);
+    for (size_t i = 0; names && order && i < run->kernel_count && i < NEAR_SHOWN; ++i)
+        text = gbx_text_join(texts, text, i ? ", " : "", names[order[i]]);
+    if (run->kernel_count > NEAR_SHOWN)
+        text = gbx_text_format(texts, "%s and %zu more", text, run->kernel_count - NEAR_SHOWN);
+    free(names);
+    free(order);
+    return text;
+}
+
+const char *gbx_text_unknown_kernel(gbx_texts *texts, const gbx_opened_dump *dump,
+                                    const gbx_selection_names *kernels) {
+    const gbx_run_info *run = gbx_reader_run(dump->reader);
+    for (size_t i = 0; i < kernels->count && run->kernel_count > 0; ++i)
+        if (!is_known_kernel(run, kernels->items[i]))
+            return gbx_text_format(texts, ": no kernel matches \"%.80s\"; there are %s",
+                                   kernels->items[i], near_kernels(texts, run, kernels->items[i]));
+    return "";
 }

@@ -3,6 +3,7 @@
 #define GBX_REPORT_DUMP_H
 
 #include "analysis/entries.h"
+#include "analysis/selection.h"
 #include "report/sink.h"
 #include "store/reader.h"
 #include "store/verify/findings.h"
@@ -30,6 +31,14 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
 /* Findings about a dump, one line each, indented; at most 20, then how many more there are and
  * `more`, where they are and a newline. */
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);
+
+/*
+ * Why a selection by kernel leaves nothing: `: no kernel matches "gleu"; there are gelu, add`, the
+ * nearest first, at most 12, for the first name that no kernel of the dump has. Empty where every
+ * name has a kernel, or the dump has no names.
+ */
+const char *gbx_text_unknown_kernel(gbx_texts *texts, const gbx_opened_dump *dump,
+                                    const gbx_selection_names *kernels);
 
 /* --- names; in the sink's texts, not escaped; those longer than GBX_MAX_KERNEL_NAME are cut --- */
 

@@ -318,6 +318,7 @@ void gbx_sink_open(gbx_sink *sink, FILE *stream) {
     int fd = fileno(stream); /* -1 for a string */
     bool is_terminal = fd >= 0 && isatty(fd);
     sink->out = stream;
+    sink->name = stream == stdout ? "stdout" : "the report";
     sink->width = is_terminal ? columns_of(fd) : SIZE_MAX;
     sink->has_colour = is_terminal && !(no_colour && *no_colour);
     sink->is_unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -353,8 +354,7 @@ gbx_status gbx_sink_write(void *context, const void *bytes, size_t size) {
     gbx_sink *sink = context;
     if (fwrite(bytes, 1, size, sink->out) == size && fflush(sink->out) == 0)
         return NULL;
-    gbx_status failure = gbx_fail(GBX_IO, "writing to %s: %s",
-                                  sink->out == stdout ? "stdout" : "the report", strerror(errno));
+    gbx_status failure = gbx_fail(GBX_IO, "writing to %s: %s", sink->name, strerror(errno));
     __fpurge(sink->out); /* reported here: nothing is left to fail at the end */
     clearerr(sink->out);
     return failure;

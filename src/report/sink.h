@@ -101,10 +101,11 @@ const char *gbx_text_word(gbx_texts *texts, const char *word);
 /* --- sinks --- */
 
 typedef struct gbx_sink {
-    FILE *out;       /* borrowed */
-    size_t width;    /* columns; SIZE_MAX where lines may have any length */
-    bool has_colour; /* on a terminal, and NO_COLOR is not set */
-    bool is_unicode; /* the locale's characters are UTF-8 */
+    FILE *out;        /* borrowed */
+    const char *name; /* of `out`, in messages */
+    size_t width;     /* columns; SIZE_MAX where lines may have any length */
+    bool has_colour;  /* on a terminal, and NO_COLOR is not set */
+    bool is_unicode;  /* the locale's characters are UTF-8 */
     gbx_texts texts;
     gbx_json_writer json;
 } gbx_sink;

@@ -59,26 +59,27 @@ typedef struct list_row {
 
 #define COLUMN(member, kind, heading, ...)                                                         \
     GBX_FIELD(list_row, member, kind, NULL, heading, __VA_ARGS__)
-#define FIRST_COLUMNS                                                                              \
+/* What tells entries apart leaves last; beside statistics a shape matters less. */
+#define FIRST_COLUMNS(shape_leaves)                                                                \
     COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
-        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
-        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
-        COLUMN(stage, STRING, "STAGE", .leaves = 5), COLUMN(role, STRING, "ROLE", .leaves = 2),    \
-        COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
-        COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 4),                                          \
-        COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
-        COLUMN(bytes, STRING, "BYTES", .is_right = true, .leaves = 3),                             \
+        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 11),                              \
+        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 10),                            \
+        COLUMN(stage, STRING, "STAGE", .leaves = 8), COLUMN(role, STRING, "ROLE", .leaves = 7),    \
+        COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 9),                                   \
+        COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 3),                                          \
+        COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = (shape_leaves)),                  \
+        COLUMN(bytes, STRING, "BYTES", .is_right = true, .leaves = 2),                             \
         COLUMN(hash, TEXT, "HASH", .leaves = 1)
-#define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 9)
+#define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 12)
 
-static const gbx_field columns[] = {FIRST_COLUMNS, LAST_COLUMN};
+static const gbx_field columns[] = {FIRST_COLUMNS(13), LAST_COLUMN};
 static const gbx_field columns_with_statistics[] = {
-    FIRST_COLUMNS,
+    FIRST_COLUMNS(5),
     COLUMN(statistics[0], STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
     COLUMN(statistics[1], STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
-    COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
+    COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 4, .width = GBX_SHORT_WIDTH),
     COLUMN(statistics[3], STRING, "NAN", .is_right = true),
-    COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 12),
+    COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 6),
     LAST_COLUMN};
 
 typedef struct listing {

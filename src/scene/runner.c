@@ -80,8 +80,8 @@ static gbx_status compile_all(session *s) {
         return gbx_fail_memory("running %s", s->scene->name);
     for (size_t i = 0; i < s->scene->kernel_count; ++i) {
         const gbx_scene_kernel *kernel = &s->scene->kernels[i];
-        GBX_TRY(gbx_kernel_compile(kernel->source, kernel->compile_flags, kernel->link_flags,
-                                   &s->kernel_paths[i]));
+        GBX_TRY(gbx_kernel_compile_in(s->scene->directory, kernel->source, kernel->compile_flags,
+                                      kernel->link_flags, &s->kernel_paths[i]));
     }
     GBX_TRY(gbx_kernel_compile(s->orchestration->source, NULL, NULL, &s->orchestration_path));
     if (s->options->skips_golden || !s->scene->golden.source)

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -27,6 +29,9 @@ static const char default_flags[] =
     "-Werror=implicit-function-declaration -fstack-clash-protection";
 static const char default_link_flags[] = "-shared -Wl,-Bsymbolic";
 static const char default_libraries[] = "-lm";
+static const char blanks[] = " \t\n";
+
+enum { MAX_RESPONSE_DEPTH = 8, MAX_NAMED_BYTES = 1 << 30 };
 
 /* Words of a command line, and what they point into. */
 typedef struct word_list {
@@ -41,6 +46,8 @@ typedef struct command {
     word_list compiler;
     word_list linker;
     char include[PATH_MAX + 8];
+    const char *directory; /* where it runs; NULL is the current one */
+    char program[PATH_MAX];
 } command;
 
 static gbx_status add_word(word_list *list, const char *word) {
@@ -57,7 +64,7 @@ static gbx_status add_words(word_list *list, const char *text) {
     if (!copy)
         return gbx_fail_memory("compiling a kernel");
     list->storage[list->storage_count++] = copy;
-    for (char *word = strtok_r(copy, " \t\n", &state); word; word = strtok_r(NULL, " \t\n", &state))
+    for (char *word = strtok_r(copy, blanks, &state); word; word = strtok_r(NULL, blanks, &state))
         GBX_TRY(add_word(list, word));
     return NULL;
 }
@@ -101,11 +108,22 @@ static gbx_status provide_headers(command *line) {
     return add_word(&line->compiler, line->include);
 }
 
+/* A compiler such as ./cc is found from any directory. Links stay: a name may mean something. */
+static void fix_program(command *line) {
+    const char *program = line->compiler.words[0];
+    char here[PATH_MAX];
+    if (program[0] == '/' || !strchr(program, '/') || !getcwd(here, sizeof here))
+        return;
+    if (snprintf(line->program, sizeof line->program, "%s/%s", here, program) < PATH_MAX)
+        line->compiler.words[0] = line->program;
+}
+
 static gbx_status build_command(const char *compile_flags, const char *link_flags, command *line) {
     const char *compiler = getenv("CC");
     if (!compiler || !compiler[strspn(compiler, " \t")])
         compiler = "cc";
     GBX_TRY(add_words(&line->compiler, compiler));
+    fix_program(line);
     GBX_TRY(add_words(&line->compiler, default_flags));
     GBX_TRY(provide_headers(line));
     if (compile_flags)
@@ -132,7 +150,7 @@ static gbx_status run(const command *base, const char *source, const char *const
     GBX_TRY(add_each(&line, (char *const *)(uintptr_t)extra));
     if (is_linking)
         GBX_TRY(add_each(&line, base->linker.words));
-    gbx_status status = gbx_process_run(line.words, out_result);
+    gbx_status status = gbx_process_run_in(base->directory, line.words, out_result);
     if (status)
         return gbx_status_annotate(status, "compiling %s", source);
     if (out_result->exit_code == 0)
@@ -156,12 +174,114 @@ static gbx_status hash_output(const command *line, const char *source, const cha
     return NULL;
 }
 
-static void hash_words(gbx_hash_state *state, const word_list *list) {
-    for (size_t i = 0; i < list->count; ++i)
-        gbx_hash_update(state, list->words[i], strlen(list->words[i]) + 1);
+/* --- files that flags name --- */
+
+/* Files of a command line being hashed. */
+typedef struct named_files {
+    const command *line;
+    const char *source;
+    gbx_hash_state *state;
+    int depth; /* of response files that name response files */
+} named_files;
+
+static gbx_status hash_flags(named_files *files, char *const *words, size_t count);
+
+/* Whether the compiler preprocesses it: what it includes counts, too. */
+static bool is_source(const char *name) {
+    static const char *const suffixes[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".S"};
+    const char *suffix = strrchr(name, '.');
+    for (size_t i = 0; suffix && i < sizeof suffixes / sizeof suffixes[0]; ++i)
+        if (strcmp(suffix, suffixes[i]) == 0)
+            return true;
+    return false;
 }
 
-/* A hash of all that the shared object depends on: flags, compiler, target, source. */
+/* The words of a response file may name further files. */
+static gbx_status hash_response(named_files *files, char *text) {
+    if (files->depth == MAX_RESPONSE_DEPTH)
+        return gbx_fail(GBX_BAD_KERNEL, "compiling %s: response files (@FILE) are nested too deep",
+                        files->source);
+    char **words = calloc(strlen(text) / 2 + 1, sizeof *words);
+    if (!words)
+        return gbx_fail_memory("compiling %s", files->source);
+    size_t count = 0;
+    char *state = NULL;
+    for (char *word = strtok_r(text, blanks, &state); word; word = strtok_r(NULL, blanks, &state))
+        words[count++] = word;
+    ++files->depth;
+    gbx_status status = hash_flags(files, words, count);
+    --files->depth;
+    free(words);
+    return status;
+}
+
+/* A name that is not that of a regular file adds nothing: the compiler will say if it must be one.
+ */
+static gbx_status hash_file(named_files *files, const char *name, bool is_response) {
+    char path[PATH_MAX];
+    struct stat about;
+    const char *directory = name[0] != '/' ? files->line->directory : NULL;
+    int length = snprintf(path, sizeof path, "%s%s%s", directory ? directory : "",
+                          directory ? "/" : "", name);
+    if (length >= PATH_MAX || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return NULL;
+    if (!is_response && is_source(name)) {
+        const char *const preprocessed[] = {"-E", "-g0", name, NULL};
+        return hash_output(files->line, files->source, preprocessed, files->state);
+    }
+    char *bytes;
+    size_t size;
+    gbx_status status = gbx_read_file(path, MAX_NAMED_BYTES, &bytes, &size);
+    if (status)
+        return gbx_status_annotate(status, "compiling %s", files->source);
+    gbx_hash_update(files->state, &size, sizeof size);
+    gbx_hash_update(files->state, bytes, size);
+    if (is_response)
+        status = hash_response(files, bytes);
+    free(bytes);
+    return status;
+}
+
+/* libNAME of the directories that are named with -L. */
+static gbx_status hash_library(named_files *files, char *const *words, size_t count,
+                               const char *name) {
+    static const char *const forms[] = {"%s/lib%s.so", "%s/lib%s.a"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < count; ++i) {
+        if (strncmp(words[i], "-L", 2) != 0)
+            continue;
+        const char *folder = words[i][2] ? words[i] + 2 : i + 1 < count ? words[i + 1] : "";
+        for (size_t k = 0; k < sizeof forms / sizeof forms[0]; ++k)
+            if (snprintf(path, sizeof path, forms[k], folder, name) < PATH_MAX)
+                GBX_TRY(hash_file(files, path, false));
+    }
+    return NULL;
+}
+
+/* A word that is a file, @FILE, -lNAME, and what follows an = or a comma: -Wl,-T,FILE. */
+static gbx_status hash_flags(named_files *files, char *const *words, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        const char *word = words[i];
+        gbx_hash_update(files->state, word, strlen(word) + 1);
+        if (word[0] == '@')
+            GBX_TRY(hash_file(files, word + 1, true));
+        else if (strncmp(word, "-l", 2) == 0)
+            GBX_TRY(hash_library(files, words, count, word + 2));
+        else if (word[0] != '-')
+            GBX_TRY(hash_file(files, word, false));
+        for (const char *at = word; (at = strpbrk(at, "=,")) != NULL;) {
+            char part[PATH_MAX];
+            size_t length = strcspn(++at, "=,");
+            if (length > 0 &&
+                (size_t)snprintf(part, sizeof part, "%.*s", (int)length, at) < sizeof part)
+                GBX_TRY(hash_file(files, part, false));
+        }
+    }
+    return NULL;
+}
+
+/* A hash of all that the shared object depends on: flags and the files that they name, compiler,
+ * target, source. */
 static gbx_status content_key(const command *line, const char *source,
                               char out_text[GBX_HASH_TEXT_BYTES]) {
     const char *const predefined[] = {"-E", "-dM", "-x", "c", "/dev/null", NULL};
@@ -169,8 +289,9 @@ static gbx_status content_key(const command *line, const char *source,
     const char *const preprocessed[] = {"-E", "-g0", "-x", "c", source, NULL};
     gbx_hash_state state;
     gbx_hash_begin(&state);
-    hash_words(&state, &line->compiler);
-    hash_words(&state, &line->linker);
+    named_files files = {.line = line, .source = source, .state = &state};
+    GBX_TRY(hash_flags(&files, line->compiler.words, line->compiler.count));
+    GBX_TRY(hash_flags(&files, line->linker.words, line->linker.count));
     GBX_TRY(hash_output(line, source, predefined, &state));
     GBX_TRY(hash_output(line, source, preprocessed, &state));
     gbx_hash_format(gbx_hash_end(&state), out_text);
@@ -227,11 +348,17 @@ static gbx_status compile_cached(const command *line, const char *source, char *
 
 gbx_status gbx_kernel_compile(const char *source, const char *compile_flags, const char *link_flags,
                               char **out_path) {
+    return gbx_kernel_compile_in(NULL, source, compile_flags, link_flags, out_path);
+}
+
+gbx_status gbx_kernel_compile_in(const char *directory, const char *source,
+                                 const char *compile_flags, const char *link_flags,
+                                 char **out_path) {
     *out_path = NULL;
     char *absolute = realpath(source, NULL);
     if (!absolute)
         return gbx_fail(GBX_NOT_FOUND, "compiling %s: %s", source, strerror(errno));
-    command line = {.include = ""};
+    command line = {.directory = directory};
     gbx_status status = build_command(compile_flags, link_flags, &line);
     if (!status)
         status = compile_cached(&line, absolute, out_path);

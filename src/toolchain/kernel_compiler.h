@@ -1,8 +1,8 @@
 /*
  * Compiles a C source to a shared object with the system's compiler. The result is cached by
- * content: the preprocessed source (with all that it includes), the flags, the compiler and its
- * target. Threads and processes may compile at the same time: files appear in the cache complete or
- * not at all.
+ * content: the preprocessed source (with all that it includes), the flags and the files that they
+ * name, the compiler and its target. Threads and processes may compile at the same time: files
+ * appear in the cache complete or not at all.
  *
  * Compiler: $CC, split at blanks, else cc. Cache: $GLASSBOX_CACHE, else $XDG_CACHE_HOME/glassbox,
  * else $HOME/.cache/glassbox.
@@ -19,5 +19,10 @@
  */
 GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *compile_flags,
                                            const char *link_flags, char **out_path);
+
+/* The same, with paths in the flags relative to `directory` (NULL: the current one). */
+GBX_MUST_USE gbx_status gbx_kernel_compile_in(const char *directory, const char *source,
+                                              const char *compile_flags, const char *link_flags,
+                                              char **out_path);
 
 #endif

@@ -314,6 +314,95 @@ static void a_change_in_an_included_file_gives_another_path(void **state) {
     free(path);
 }
 
+/* Compiles with the flags in the workshop's directory, from another one, and returns the answer. */
+static int64_t answer_with(const workshop *shop, const char *compile_flags,
+                           const char *link_flags) {
+    char *path;
+    assert_ok(gbx_kernel_compile_in(shop->root, shop->source, compile_flags, link_flags, &path));
+    int64_t answer = answer_of(path);
+    free(path);
+    return answer;
+}
+
+static void run_in(const workshop *shop, const char *command) {
+    char text[2 * PATH_BYTES];
+    snprintf(text, sizeof text, "cd %s && %s", shop->root, command);
+    assert_int_equal(system(text), 0); // NOLINT(cert-env33-c,concurrency-mt-unsafe)
+}
+
+/* Files that flags name count like the source, and are relative to the directory. */
+static void a_change_in_a_file_of_the_flags_is_seen(void **state) {
+    const workshop *shop = *state;
+    write_answer(shop, "int help(void);", "help()");
+    write_beside(shop, "number.h", "#define NUMBER 1\n");
+    write_beside(shop, "helper.c", "#include \"number.h\"\nint help(void) { return NUMBER; }\n");
+    assert_int_equal(answer_with(shop, NULL, "helper.c"), 1);
+    write_beside(shop, "number.h", "#define NUMBER 2\n");
+    assert_int_equal(answer_with(shop, NULL, "helper.c"), 2);
+    write_beside(shop, "helper.c", "int help(void) { return 3; }\n");
+    assert_int_equal(answer_with(shop, NULL, "helper.c"), 3);
+
+    static const char *const link_flags[] = {"helper.o", "-L. -lhelper", "-Wl,helper.o",
+                                             "@words.txt", "-L . -lhelper"};
+    write_beside(shop, "words.txt", "@inner.txt");
+    write_beside(shop, "inner.txt", "-g\n  helper.o\n");
+    for (int answer = 4; answer < 6; ++answer) {
+        char text[64];
+        snprintf(text, sizeof text, "int help(void) { return %d; }\n", answer);
+        write_beside(shop, "helper.c", text);
+        run_in(shop, "cc -c -fPIC helper.c && rm -f libhelper.a && ar rc libhelper.a helper.o");
+        for (size_t i = 0; i < sizeof link_flags / sizeof link_flags[0]; ++i)
+            assert_int_equal(answer_with(shop, NULL, link_flags[i]), answer);
+    }
+}
+
+static void a_change_in_a_file_of_the_compile_flags_is_seen(void **state) {
+    const workshop *shop = *state;
+    write_answer(shop, "", "NUMBER");
+    run_in(shop, "mkdir inc");
+    write_beside(shop, "flags.txt", "-DNUMBER=1");
+    assert_int_equal(answer_with(shop, "@flags.txt", NULL), 1);
+    write_beside(shop, "flags.txt", "-DNUMBER=2");
+    assert_int_equal(answer_with(shop, "@flags.txt", NULL), 2);
+    for (int answer = 3; answer < 5; ++answer) {
+        char text[64];
+        snprintf(text, sizeof text, "#define NUMBER %d\n", answer);
+        write_beside(shop, "inc/number.h", text);
+        assert_int_equal(answer_with(shop, "-include inc/number.h", NULL), answer);
+        assert_int_equal(answer_with(shop, "-Iinc -include number.h", NULL), answer);
+    }
+}
+
+static void response_files_that_never_end_are_refused(void **state) {
+    const workshop *shop = *state;
+    char *path;
+    write_answer(shop, "", "1");
+    write_beside(shop, "again.txt", "@again.txt");
+    gbx_status status = gbx_kernel_compile_in(shop->root, shop->source, NULL, "@again.txt", &path);
+    assert_int_equal(gbx_status_code(status), GBX_BAD_KERNEL);
+    assert_message_holds(status, "nested too deep");
+    gbx_status_free(status);
+}
+
+/* A directory may have blanks, and a compiler may be named relative to the working directory. */
+static void the_directory_of_flags_may_have_any_name(void **state) {
+    const workshop *shop = *state;
+    char directory[PATH_BYTES];
+    char *path;
+    char *here = getcwd(NULL, 0);
+    write_answer(shop, "#include <number.h>", "NUMBER");
+    run_in(shop, "mkdir -p 'two words/inc' && echo '#define NUMBER 5' > 'two words/inc/number.h'"
+                 " && ln -s \"$(command -v cc)\" mycc");
+    join(directory, shop->root, "two words");
+    assert_int_equal(chdir(shop->root), 0);
+    assert_int_equal(setenv("CC", "./mycc", 1), 0);
+    assert_ok(gbx_kernel_compile_in(directory, shop->source, "-Iinc", NULL, &path));
+    assert_int_equal(chdir(here), 0);
+    assert_int_equal(answer_of(path), 5);
+    free(path);
+    free(here);
+}
+
 static void a_change_in_the_flags_gives_another_path(void **state) {
     const workshop *shop = *state;
     write_answer(shop, "#ifndef N\n#define N 0\n#endif", "N");
@@ -606,6 +695,10 @@ int main(void) {
         compiler_test(another_working_directory_gives_the_same_path),
         compiler_test(a_change_in_the_source_gives_another_path),
         compiler_test(a_change_in_an_included_file_gives_another_path),
+        compiler_test(a_change_in_a_file_of_the_flags_is_seen),
+        compiler_test(a_change_in_a_file_of_the_compile_flags_is_seen),
+        compiler_test(response_files_that_never_end_are_refused),
+        compiler_test(the_directory_of_flags_may_have_any_name),
         compiler_test(a_change_in_the_flags_gives_another_path),
         compiler_test(a_compile_error_carries_what_the_compiler_said),
         compiler_test(a_missing_include_carries_what_the_compiler_said),

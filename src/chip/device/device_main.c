@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -20,6 +21,15 @@ static bool is_process(const gbx_device *device) {
     return device->boot.flags & GBX_BOOT_IS_PROCESS;
 }
 
+/* Writes what kernels printed without a newline. Waits for no lock: a kernel that never returned
+ * in an earlier launch may hold it. */
+static void flush_prints(void) {
+    if (__fpending(stdout) == 0 || ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64_t dispatches) {
     gbx_control_header *header = &device->control->header;
     uint64_t launch_id = device->launch.launch_id;
@@ -29,6 +39,8 @@ void gbx_device_finish(gbx_device *device, gbx_code code, uint64_t tasks, uint64
     header->device_ns = gbx_clock_ns() - device->start_ns;
     header->task_count = tasks;
     header->dispatch_count = dispatches;
+    if (code == GBX_OK && is_process(device))
+        flush_prints();
     /* First: the host may launch again as soon as it sees the store below. */
     atomic_store_explicit(&device->is_running, false, memory_order_release);
     /* Pairs with the host's look at the control block: the rest is filled in. */

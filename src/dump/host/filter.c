@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "tensor/dtype_table.h"
 #include "text/filter_values.h"
+#include "text/near_names.h"
 
 enum { ARGS_MAX = GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS, NAMES_BYTES = 128 };
 
@@ -102,15 +103,20 @@ static gbx_status parse_task(parse_state *state, const char *value) {
 
 /* --- kernels --- */
 
-/* "the kernels are 0 add, 1 mul"; as many as fit. */
-static gbx_status fail_no_kernel(const parse_state *state, const char *what) {
+/* "the kernels are 0 add, 1 mul"; as many as fit, those with names like `wanted` first. */
+static gbx_status fail_no_kernel(const parse_state *state, const char *wanted, const char *what) {
     char known[512] = "";
     size_t used = 0;
     size_t count = 0;
+    const char *names[GBX_MAX_KERNELS];
+    size_t order[GBX_MAX_KERNELS];
+    for (size_t i = 0; i < state->kernel_count; ++i)
+        names[i] = wanted ? state->kernels[i].name : "";
+    gbx_near_sort(wanted ? wanted : "", names, state->kernel_count, order);
     for (; count < state->kernel_count && used + GBX_MAX_KERNEL_NAME + 16 < sizeof known; ++count)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%" PRIu32 " %s",
-                                 count ? ", " : "", state->kernels[count].func_id,
-                                 state->kernels[count].name);
+                                 count ? ", " : "", state->kernels[order[count]].func_id,
+                                 state->kernels[order[count]].name);
     char rest[48] = "";
     if (count < state->kernel_count)
         snprintf(rest, sizeof rest, " and %zu more", state->kernel_count - count);
@@ -139,7 +145,7 @@ static gbx_status add_kernels(parse_state *state, bool is_by_name, const char *v
         is_found = true;
     }
     snprintf(what, sizeof what, "%s \"%.80s\" matches", is_by_name ? "kernel" : "func", value);
-    return is_found ? NULL : fail_no_kernel(state, what);
+    return is_found ? NULL : fail_no_kernel(state, is_by_name ? value : NULL, what);
 }
 
 static gbx_status parse_kernel(parse_state *state, const char *value) {
@@ -225,6 +231,6 @@ gbx_status gbx_dump_filter_parse(const char *text, const gbx_kernel *kernels, si
         any |= out_filter->funcs[i];
     }
     if ((out_filter->keys & GBX_FILTER_FUNC) && !any)
-        return fail_no_kernel(&state, "its kernel and func together match");
+        return fail_no_kernel(&state, NULL, "its kernel and func together match");
     return NULL;
 }

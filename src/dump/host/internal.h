@@ -161,6 +161,10 @@ static inline gbx_dump_record gbx_plan_record(const gbx_plan *plan, uint32_t lin
 /* Checks every record of a buffer whose lines were copied, and assigns places to the payload. */
 void gbx_plan_make(gbx_collector *collector, gbx_plan *plan);
 
+/* The strides for the journal: one that is never used, because its dimension has length 1 or the
+ * tensor is empty, and that JSON readers would not hold exactly, becomes 0. */
+void gbx_keep_strides(uint32_t ndims, const uint64_t *shape, uint64_t *strides);
+
 /* --- settle.c --- */
 
 /* Whether equal payload may be looked for and found. */

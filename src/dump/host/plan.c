@@ -14,16 +14,32 @@ static bool is_number(int64_t value) {
     return value > -(INT64_C(1) << GBX_EXACT_BITS) && value < INT64_C(1) << GBX_EXACT_BITS;
 }
 
+static bool is_empty(uint32_t ndims, const uint64_t *shape) {
+    for (uint32_t d = 0; d < ndims; ++d)
+        if (shape[d] == 0)
+            return true;
+    return false;
+}
+
+void gbx_keep_strides(uint32_t ndims, const uint64_t *shape, uint64_t *strides) {
+    for (uint32_t d = 0; d < ndims; ++d)
+        if (!is_number((int64_t)strides[d]) && (shape[d] == 1 || is_empty(ndims, shape)))
+            strides[d] = 0;
+}
+
 /* `words` are ndims of shape, then ndims of strides. */
 static bool is_geometry_sound(uint32_t dtype, uint32_t ndims, int64_t start_offset,
                               const uint64_t *words, gbx_tensor *out_tensor) {
     int64_t first;
     int64_t end;
     bool is_exact = is_number(start_offset);
+    uint64_t strides[GBX_MAX_DIMS];
+    memcpy(strides, words + ndims, ndims * sizeof *strides);
+    gbx_keep_strides(ndims, words, strides);
     *out_tensor = (gbx_tensor){.dtype = dtype, .ndims = ndims, .start_offset = start_offset};
     for (uint32_t d = 0; d < ndims; ++d) {
         out_tensor->shape[d] = (int64_t)words[d];
-        out_tensor->strides[d] = (int64_t)words[ndims + d];
+        out_tensor->strides[d] = (int64_t)strides[d];
         is_exact &= is_number(out_tensor->shape[d]) && is_number(out_tensor->strides[d]);
     }
     return is_exact && gbx_tensor_is_valid(out_tensor, &first, &end);

@@ -188,7 +188,9 @@ static void journal_tensor(gbx_collector *c, uint32_t thread, const gbx_dump_ten
     to->hash_low = from->hash_low;
     to->hash_high = from->hash_high;
     to->start_offset = from->start_offset;
-    memcpy(to + 1, from->words, words * WORD);
+    uint64_t *kept = (uint64_t *)(to + 1);
+    memcpy(kept, from->words, words * WORD);
+    gbx_keep_strides(from->head.ndims, kept, kept + from->head.ndims);
     gbx_dump_totals *totals = &c->totals.dump;
     if (flags & GBX_FLAG_IN_FLIGHT) {
         ++totals->in_flight;
@@ -240,6 +242,9 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
                                 .ndims = slot.ndims,
                                 .bits = slot.bits};
         memcpy(words + at, &kept, sizeof kept);
+        uint64_t *shape = words + at + GBX_DUMP_SLOT_WORDS + 2; /* after address and offset */
+        if (slot.is_tensor)
+            gbx_keep_strides(slot.ndims, shape, shape + slot.ndims);
         at += gbx_dump_slot_words(slot.is_tensor, slot.ndims);
     }
     ++c->totals.dump.dispatches;

@@ -121,13 +121,14 @@ static char *make_exact(const char *flags) {
     return asprintf(&text, "%s %s", flags ? flags : "", exact_flags) < 0 ? NULL : text;
 }
 
-static gbx_status compile(const gbx_scene_kernel *kernel, char **out_path) {
+static gbx_status compile(const gbx_scene *scene, const gbx_scene_kernel *kernel, char **out_path) {
     if (!kernel->reference)
         return NULL;
     char *flags = make_exact(kernel->compile_flags);
     char *link_flags = make_exact(kernel->link_flags);
     gbx_status status = flags && link_flags
-                            ? gbx_kernel_compile(kernel->reference, flags, link_flags, out_path)
+                            ? gbx_kernel_compile_in(scene->directory, kernel->reference, flags,
+                                                    link_flags, out_path)
                             : gbx_fail_memory("compiling references");
     free(flags);
     free(link_flags);
@@ -142,8 +143,9 @@ static void *compile_some(void *context) {
         pthread_mutex_unlock(&w->lock);
         if (number >= w->references->count)
             return NULL;
+        const gbx_scene *scene = w->references->scene;
         gbx_status status =
-            compile(&w->references->scene->kernels[number], &w->references->objects[number]);
+            compile(scene, &scene->kernels[number], &w->references->objects[number]);
         if (status) {
             /* If several fail, the first kernel counts, whatever the order of completion. */
             pthread_mutex_lock(&w->lock);

@@ -109,6 +109,20 @@ static bool is_whole(const gbx_save_folder *folder, const gbx_saved_kernel *kern
     return is_good;
 }
 
+/* Whether flags name files of the scene, which the folder does not have: words that are not flags,
+ * and -L with a relative path. (-I shows when the source is preprocessed.) */
+static bool names_files(const char *flags) {
+    static const char blanks[] = " \t\n";
+    for (const char *word = flags ? flags + strspn(flags, blanks) : ""; *word;) {
+        bool is_library_path = strncmp(word, "-L", 2) == 0;
+        if (is_library_path ? word[2] != '/' : !strchr("-/", word[0]))
+            return true;
+        word += strcspn(word, blanks);
+        word += strspn(word, blanks);
+    }
+    return false;
+}
+
 /* If the source cannot be used, leaves kernel->source empty and sets why_object. */
 static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *kernel) {
     gbx_source_tree *tree;
@@ -119,17 +133,20 @@ static gbx_status save_source(const gbx_save_folder *folder, gbx_saved_kernel *k
     GBX_TRY(gbx_source_tree_read(kernel->kept->source, &tree));
     gbx_status status = NULL;
     bool is_inside = is_of_dump(tree, folder->saving->dump_directory);
+    bool has_files =
+        names_files(kernel->kept->compile_flags) || names_files(kernel->kept->link_flags);
     if (is_inside)
         status = save_tree(folder, tree, kernel);
     gbx_source_tree_free(tree);
     GBX_TRY(status);
-    if (is_inside && is_whole(folder, kernel))
+    if (is_inside && !has_files && is_whole(folder, kernel))
         return NULL;
     kernel->source[0] = '\0';
     snprintf(kernel->why_object, sizeof kernel->why_object, "%s",
-             is_inside ? "its source includes files that the run did not keep"
-                       : "its source, or a file that it includes, lies outside the dump or has a "
-                         "name that a Makefile cannot contain");
+             is_inside && has_files ? "its flags name files that the run did not keep"
+             : is_inside            ? "its source includes files that the run did not keep"
+                         : "its source, or a file that it includes, lies outside the dump or has a "
+                           "name that a Makefile cannot contain");
     return NULL;
 }
 

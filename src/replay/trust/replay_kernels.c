@@ -152,7 +152,8 @@ static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id
     free(directory);
     if (length < 0)
         return gbx_fail_memory("compiling %s", file);
-    gbx_status status = gbx_kernel_compile(file, flags, kept ? kept->link_flags : NULL, out_path);
+    gbx_status status = gbx_kernel_compile_in(gbx_flags_directory(&kernels->trust), file, flags,
+                                              kept ? kept->link_flags : NULL, out_path);
     free(flags);
     return status;
 }

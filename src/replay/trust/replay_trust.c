@@ -180,11 +180,19 @@ static bool is_what_ran(const gbx_kept_kernel *kernel, int object, off_t size, c
     return is_same;
 }
 
-static gbx_status compile_origin(const gbx_kept_kernel *kernel, const char *source, int object,
-                                 off_t size, char **out_path, char *out_reason) {
+const char *gbx_flags_directory(const gbx_trust *trust) {
+    struct stat about;
+    const char *path = trust->kept ? trust->kept->scene_path : NULL;
+    return path && path[0] == '/' && stat(path, &about) == 0 && S_ISDIR(about.st_mode) ? path
+                                                                                       : NULL;
+}
+
+static gbx_status compile_origin(const gbx_trust *trust, const gbx_kept_kernel *kernel,
+                                 const char *source, int object, off_t size, char **out_path,
+                                 char *out_reason) {
     char *path;
-    gbx_status status =
-        gbx_kernel_compile(source, kernel->compile_flags, kernel->link_flags, &path);
+    gbx_status status = gbx_kernel_compile_in(gbx_flags_directory(trust), source,
+                                              kernel->compile_flags, kernel->link_flags, &path);
     if (status && gbx_status_code(status) != GBX_BAD_KERNEL)
         return status;
     if (status || !is_what_ran(kernel, object, size, path)) {
@@ -215,7 +223,7 @@ static gbx_status try_origin(const gbx_trust *trust, const gbx_kept_kernel *kern
     if (!why && !gbx_trusted_flags(trust, kernel))
         why = "run.json has compiler flags that could do more than compile";
     if (!why)
-        return compile_origin(kernel, source, object, size, out_path, out_reason);
+        return compile_origin(trust, kernel, source, object, size, out_path, out_reason);
     snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%s", why);
     return NULL;
 }

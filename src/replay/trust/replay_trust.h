@@ -41,6 +41,10 @@ bool gbx_scene_is_foreign(const gbx_trust *trust);
  * in the scene, which is this user's and outside the dump. */
 bool gbx_trusted_flags(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
+/* What relative paths in flags are relative to: the scene's directory; NULL if it is not there.
+ * Borrowed from the dump. */
+const char *gbx_flags_directory(const gbx_trust *trust);
+
 /*
  * The directory of a kernel's original source, if it is this user's and outside the dump: files
  * included with "" are found there. NULL if there is none, or if its path has blanks; the caller
