@@ -142,7 +142,7 @@ static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uin
     slot->is_known = true;
     slot->is_tensor = is_tensor;
     slot->role = role;
-    slot->dtype = is_tensor ? dtype : gbx_record_scalar_dtype((uint8_t)dtype);
+    slot->dtype = dtype;
     return true;
 }
 

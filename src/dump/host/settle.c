@@ -237,6 +237,7 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
                                 .role = slot.role,
                                 .dtype = slot.dtype,
                                 .ndims = slot.ndims,
+                                .is_word = slot.is_word,
                                 .bits = slot.bits};
         memcpy(words + at, &kept, sizeof kept);
         at += gbx_dump_slot_words(slot.is_tensor, slot.ndims);

@@ -289,7 +289,8 @@ static gbx_status compare_top(manifest_check *check, json_t *seen) {
     if (!status)
         status = compare_fields(check, &top, wanted, seen);
     for (size_t i = 0; !status && i < top.field_count; ++i)
-        if (is_walked(&top.fields[i]) && !json_object_get(seen, top.fields[i].name))
+        if (is_walked(&top.fields[i]) && top.fields[i].rule != GBX_RULE_LATER &&
+            !json_object_get(seen, top.fields[i].name))
             status = add_difference(check, &top, top.fields[i].name, NULL, NULL);
     json_decref(wanted);
     return status;
