@@ -235,7 +235,7 @@ static void put_words(FILE *out, const gbx_option *option, const char *format) {
     bool is_numpy = option->completion == GBX_COMPLETE_NUMPY_DTYPE;
     for (const char *word; (word = gbx_option_next_word(option, &number));)
         fprintf(out, format, word);
-    for (uint32_t dtype = 1; dtype < GBX_DTYPE_COUNT; ++dtype)
+    for (uint32_t dtype = 0; dtype < GBX_DTYPE_COUNT; ++dtype)
         if (is_numpy ? gbx_export_is_target(dtype) : option->completion == GBX_COMPLETE_DTYPE)
             fprintf(out, format, gbx_dtype_name(dtype));
 }

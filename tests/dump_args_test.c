@@ -82,12 +82,26 @@ static void check_tensor_slot(const json_t *slot, const plan_task *task, uint32_
     assert_int_equal(dump_hex(slot, "bits"), row[index]);
 }
 
+/* Without a dtype there are only bits. */
+static void check_value(const json_t *one, uint32_t dtype, uint64_t word) {
+    assert_string_equal(dump_text(one, "dtype"), dump_dtype_name(dtype));
+    assert_int_equal(dump_hex(one, "bits"), word);
+    if (dtype == GBX_DTYPE_NONE)
+        assert_null(json_object_get(one, "value"));
+    else
+        assert_true(dump_value_is(dump_field(one, "value"), dtype, word));
+}
+
 static void check_scalar_slot(const json_t *slot, uint32_t dtype, uint64_t word) {
     assert_string_equal(dump_text(slot, "kind"), "scalar");
     assert_string_equal(dump_text(slot, "role"), "input");
-    assert_string_equal(dump_text(slot, "dtype"), dump_dtype_name(dtype));
-    assert_int_equal(dump_hex(slot, "bits"), word);
-    assert_true(dump_value_is(dump_field(slot, "value"), dtype, word));
+    check_value(slot, dtype, word);
+}
+
+static void check_word(const json_t *slot, uint64_t word) {
+    assert_string_equal(dump_text(slot, "kind"), "word");
+    assert_true(json_is_null(dump_field(slot, "role")));
+    check_value(slot, GBX_DTYPE_NONE, word);
 }
 
 static void check_slots(const json_t *dispatch, const plan_task *task, int runtime,
@@ -105,7 +119,7 @@ static void check_slots(const json_t *dispatch, const plan_task *task, int runti
         uint32_t dtype = task->scalars[i - task->tensor_count].dtype;
         bool is_declared = dtype && runtime != PLAN_HOST_BUILD_GRAPH;
         assert_int_equal(row[i], task->scalars[i - task->tensor_count].bits);
-        check_scalar_slot(slot, is_declared ? dtype : GBX_UINT64, row[i]);
+        check_scalar_slot(slot, is_declared ? dtype : GBX_DTYPE_NONE, row[i]);
     }
 }
 
@@ -244,10 +258,8 @@ static void check_run_scalar(const json_t *one, const saving_run *run, uint32_t 
     snprintf(decimal, sizeof decimal, "%" PRIu64, saved);
     check_name(one, run->names[index]);
     assert_string_equal(dump_text(one, "type"), "scalar");
-    assert_string_equal(dump_text(one, "dtype"), dump_dtype_name(run->dtypes[index]));
     assert_string_equal(dump_text(one, "scalar_value"), decimal);
-    assert_int_equal(dump_hex(one, "bits"), saved);
-    assert_true(dump_value_is(dump_field(one, "value"), run->dtypes[index], saved));
+    check_value(one, run->dtypes[index], saved);
 }
 
 static void check_run_args(const dump_files *files, const saving_run *run) {
@@ -310,6 +322,14 @@ static void check_files(const dump_files *files, bool has_tensors, bool has_args
     assert_true(has_file(files, "tensor_dump.rec"));
 }
 
+/* Of a good run, of which nothing is missing. */
+static void check_ending(const json_t *file) {
+    assert_true(dump_bool(file, "complete"));
+    assert_string_equal(dump_text(file, "status"), "ok");
+    assert_int_equal(json_array_size(dump_array(file, "losses")), 0);
+    assert_int_equal(json_array_size(dump_array(file, "skipped")), 0);
+}
+
 static void check_args(dump_scene *scene, gbx_chip *chip, int runtime, gbx_dump_level level) {
     static const char *const filters[] = {"kernel=save,arg=0"};
     gbx_call_config config = {
@@ -329,6 +349,8 @@ static void check_args(dump_scene *scene, gbx_chip *chip, int runtime, gbx_dump_
     check_files(&files, level != GBX_DUMP_OFF, true);
     check_dispatches(scene, &files, runtime);
     check_run_args(&files, &run);
+    check_ending(files.args);
+    check_ending(files.kernel_args);
     dump_assert_python_reads(&files);
     assert_int_equal(result.dump.dispatches, dump_number(files.kernel_args, "total_dispatches"));
     if (level == GBX_DUMP_OFF)
@@ -405,11 +427,15 @@ static void test_arguments_without_description(void **state) {
     dump_files_open(directory, &files);
     const json_t *list = dump_array(files.kernel_args, "dispatches");
     assert_int_equal(json_array_size(list), 1);
+    const json_t *skipped = dump_array(files.kernel_args, "skipped");
+    assert_int_equal(json_array_size(skipped), 1);
+    assert_true(json_is_null(dump_field(json_array_get(skipped, 0), "arg_index")));
+    assert_string_equal(dump_text(json_array_get(skipped, 0), "reason_code"), "undescribed");
     const json_t *dispatch = json_array_get(list, 0), *slots = dump_array(dispatch, "args");
     const uint64_t *row = saved_row(scene, task, dispatch);
     assert_int_equal(json_array_size(slots), 4);
     for (uint32_t i = 0; i < 4; ++i)
-        check_scalar_slot(json_array_get(slots, i), GBX_UINT64, row[i]);
+        check_word(json_array_get(slots, i), row[i]);
     scene_drop(&files);
     scene_close(chip);
     scene_destroy(scene);

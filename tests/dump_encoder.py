@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 
-DTYPES = ("none", "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32",
+DTYPES = ("unknown", "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32",
           "int64", "uint64", "bool", "float8_e4m3", "float8_e5m2", "int4", "float4_e2m1", "float8_e8m0")
 PACKED = ("int4", "float4_e2m1")
 # Values by code, as OCP MX defines them; all are float32.
@@ -18,8 +18,9 @@ ROLES = ("input", "output", "inout")
 STAGES = ("before_dispatch", "after_completion")
 SUBTASKS = ("aic", "aiv0", "aiv1")
 CAUSES = ("stall", "disk", "corrupt", "device")
-REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets")
-REASON_CODES = ("undescribed", "misdescribed")
+REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets",
+           "the signature calls the argument a tensor, but it was never described")
+REASON_CODES = ("undescribed", "misdescribed", "undescribed_tensor")
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
@@ -183,12 +184,13 @@ class Dump:
         return offset, False
 
     def scalar(self, task, arg, name, bits, value, *, role=0, stage=0, flags=0, time=0, thread=0):
-        """`value` is what the manifest says of the bits."""
+        """`value` is what the manifest says of the bits; None if it has no value."""
         self.announce(name)
         self.records.append(record(SCALAR, task, stage, role, arg, DTYPES.index(name), 0, flags, thread, time,
                                    struct.pack("<Q", bits)))
-        entry = self.entry(task, arg, role, stage, "scalar", "uint64" if name == "none" else name)
-        entry |= {"value": value, "bits": f"0x{bits:016x}", "shape": [], "strides": [], "start_offset": 0, "numel": 1,
+        entry = self.entry(task, arg, role, stage, "scalar", name)
+        entry |= {} if value is None else {"value": value}
+        entry |= {"bits": f"0x{bits:016x}", "shape": [], "strides": [], "start_offset": 0, "numel": 1,
                   "is_contiguous": True, "bin_offset": 0, "bin_size": 0}
         self.finish(entry, task, flags, time, thread)
 
@@ -208,7 +210,7 @@ class Dump:
 
     def skipped(self, task, arg, reason, func_id):
         self.records.append(record(SKIPPED, task, NONE, arg=arg, body=struct.pack("<2I", reason, func_id)))
-        self.skips.append((task, arg, reason, func_id))
+        self.skips.append((task, arg, 2 if reason == 0 and arg != NONE else reason, func_id))
 
     def end(self, text="ok", is_complete=True):
         counts = self.counts()

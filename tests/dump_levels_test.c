@@ -108,7 +108,7 @@ static uint32_t filter_dtype(const sequential_task *task, uint32_t arg) {
         return one->dtype;
     /* WIDE declares its first scalar as float32, its second as float16. */
     if (!runs(task, WIDE))
-        return GBX_UINT64;
+        return GBX_DTYPE_NONE;
     return arg == task->arg_count - 2 ? GBX_FLOAT32 : GBX_FLOAT16;
 }
 
@@ -124,6 +124,11 @@ static bool by_tasks_or_dtype(const sequential_task *task, uint32_t arg, bool is
         task->args[arg].role == GBX_ROLE_INPUT &&
         (filter_dtype(task, arg) == GBX_INT64 || filter_dtype(task, arg) == GBX_FLOAT16);
     return by_task || by_dtype;
+}
+
+static bool by_undeclared(const sequential_task *task, uint32_t arg, bool is_after) {
+    (void)is_after;
+    return filter_dtype(task, arg) == GBX_DTYPE_NONE;
 }
 
 static bool by_func_and_arg(const sequential_task *task, uint32_t arg, bool is_after) {
@@ -146,6 +151,7 @@ static const filter_case filter_cases[] = {
     {{"task=1..3,kind=scalar", "role=input,dtype=int64", "role=input,dtype=float16"},
      3,
      by_tasks_or_dtype},
+    {{"dtype=unknown"}, 1, by_undeclared},
     {{"func=11,arg=1", "kernel=w?de,arg=3"}, 2, by_func_and_arg},
     {{"role=inout,stage=before_dispatch,task=5"}, 1, by_inout},
 };

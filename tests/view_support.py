@@ -106,6 +106,19 @@ def scalar_array(entry):
     return decode_packed(name, data, ())[:1] if name in PACKED else decode(name, data)
 
 
+def readings(entry):
+    """What the low half of a word of unknown dtype may be."""
+    low = np.array(int(entry["bits"], 16) & 0xffffffff, np.uint32)
+    return f"float32 {element_text('float32', low.view(np.float32))}, int32 {int(low.view(np.int32))}"
+
+
+def scalar_text(entry):
+    """In the list."""
+    if entry["dtype"] == "unknown":
+        return f"= {int(entry['bits'], 16):#x}, {readings(entry)}"
+    return "= " + element_text(entry["dtype"], scalar_array(entry)[0])
+
+
 def element_text(name, value):
     """The shortest that reads back as the same float64 or, of narrower ones, float32."""
     if name.startswith(("float", "bfloat")):
@@ -307,7 +320,7 @@ def row_cells(entry):
     name = name_text(entry.get("arg_name", ""))
     is_tensor = entry["kind"] == "tensor"
     shape = f"[{', '.join(map(str, entry['shape']))}]"
-    value = "" if is_tensor else "= " + element_text(entry["dtype"], scalar_array(entry)[0])
+    value = "" if is_tensor else scalar_text(entry)
     return {"INDEX": str(entry["index"]), "TASK": entry.get("task", str(entry["task_seq"])), "KERNEL": kernel_text(entry),
             "STAGE": entry["stage"].split("_")[0], "ROLE": entry["role"].removesuffix("put"),
             "ARG": f"{entry['arg_index']} {name}".rstrip(), "DTYPE": entry["dtype"], "SHAPE": shape if is_tensor else value,

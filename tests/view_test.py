@@ -21,7 +21,7 @@ import terminals
 from command_support import ENVIRONMENT, check, counts, glassbox
 from dump_encoder import DTYPES, IN_FLIGHT, PACKED, Dump, number
 from view_support import (COLOUR, HEADINGS, array_text, bytes_text, cut_text, decode, decode_packed, element_bytes, head_line,
-                          kernel_text, matches, name_text, note_text, pad, row_cells, scalar_array, short_number, shown_text,
+                          kernel_text, matches, name_text, note_text, pad, readings, row_cells, scalar_array, short_number, shown_text,
                           sort_entries, statistics, statistics_line, statistics_member, stored_values, table_lines,
                           table_widths, text_width, view, view_on_terminal)
 
@@ -45,7 +45,7 @@ class Shown:
     def values(self, entry):
         """The elements that statistics cover; None if there are none."""
         if entry["kind"] == "scalar":
-            return scalar_array(entry)
+            return None if entry["dtype"] == "unknown" else scalar_array(entry)
         return stored_values(entry, self.payload) if entry["has_payload"] else None
 
 
@@ -155,7 +155,8 @@ def add_oddities(dump):
     dump.execution(32, 1, 1, 2, 3050, None)
     dump.execution(33, 0, 1, 5, 3300, 3400)  # without a record of its task
     dump.tensor(32, 1, "float32", (2,), np.array([1, 2], np.float32).tobytes(), role=2, stage=1, flags=IN_FLIGHT)
-    dump.scalar(32, 2, "none", 2**64 - 5, str(2**64 - 5), flags=IN_FLIGHT, stage=1)
+    dump.scalar(32, 2, "unknown", 2**64 - 5, None, flags=IN_FLIGHT, stage=1)
+    dump.scalar(32, 3, "unknown", 0xbdcccccd, None)
     dump.tensor(33, 63, "int8", (2,), b"\x80\x7f")  # its task has no record
     dump.scalar(33, 2, "uint64", 2**53 + 1, str(2**53 + 1))
     dump.task(34, (None, 5, None))  # another kernel of the same name
@@ -166,6 +167,7 @@ def add_oddities(dump):
     dump.loss(33, 255, 255, 3, 1000)
     dump.skipped(31, 255, 0, 77)
     dump.skipped(30, 2, 1, 9)
+    dump.skipped(31, 1, 0, 4)
 
 
 def hand_made_dump(root):
@@ -236,7 +238,7 @@ def test_filters(dump):
             [("arg", "2")], [("arg", "3..63")],
             [("arg", "right")], [("arg", "*ght"), ("arg", "0")], [("arg", "[lm]*")], [("role", "input")], [("role", "out")],
             [("role", "inout"), ("role", "output")], [("stage", "before")], [("stage", "after_completion")],
-            [("kind", "scalar")], [("kind", "tensor")], [("dtype", "bfloat16")], [("dtype", "int4"), ("dtype", "bool")],
+            [("kind", "scalar")], [("kind", "tensor")], [("dtype", "unknown")], [("dtype", "bfloat16")], [("dtype", "int4"), ("dtype", "bool")],
             [("kind", "scalar"), ("dtype", "float32")], [("kernel", "matmul"), ("stage", "after"), ("role", "out"),
                                                          ("kind", "tensor"), ("task", "2..5"), ("arg", "1")]]
     total = len(dump.entries)
@@ -434,7 +436,7 @@ def test_colour(coloured, plain):
     text, _ = view_on_terminal(300, coloured.directory)
     head = text.split("\n")[0]
     check("what is lost is red", "\x1b[31m1,012 lost\x1b[0m" in head, True)
-    check("what was skipped is yellow", "\x1b[33m2 skipped\x1b[0m" in head, True)
+    check("what was skipped is yellow", "\x1b[33m3 skipped\x1b[0m" in head, True)
     check("how it ended is red", head.endswith("; \x1b[31mnot complete: a kernel crashed\x1b[0m"), True)
     check("colours aside it is the head line", COLOUR.sub("", head),
           shown_text(head_line(coloured.manifest, coloured.task_count)))
@@ -498,6 +500,9 @@ def test_tensor(dump, entry, *options):
     is_tensor = entry["kind"] == "tensor"
     check("head line", lines[0], shown_text(head_line(dump.manifest, dump.task_count)))
     check("place and form", lines[1:3], [place_line(entry), form_line(entry)])
+    if entry["dtype"] == "unknown":
+        check("readings", lines[3:], [readings(entry), ""])
+        return
     if values is None:
         recorded = ["min -1.5  max inf  mean 0.1  NaN 3  Inf 1  zero 2  subnormal 5"] if "stats" in entry else []
         check("no values", lines[3:], ["no payload was kept", *recorded, ""])

@@ -29,7 +29,7 @@ enum {
 typedef struct memory {
     gbx_dump_setup setup;
     gbx_dump_lane lane;
-    gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
+    gbx_dump_signature signatures[GBX_MAX_KERNELS];
     _Alignas(4096) unsigned char buffers[BUFFERS][BUFFER_BYTES];
     _Alignas(4096) unsigned char arena[GBX_MIN_DUMP_ARENA_BYTES];
     _Alignas(64) unsigned char arguments[TASK_BYTES];
@@ -73,7 +73,7 @@ static void set_up(memory *m) {
     setup->arenas = (uintptr_t)m->arena;
     setup->arena_bytes = sizeof m->arena;
     setup->stall_timeout_ns = 10 * (uint64_t)GBX_NS_PER_SECOND;
-    setup->scalar_dtypes = (uintptr_t)m->scalar_dtypes;
+    setup->signatures = (uintptr_t)m->signatures;
     gbx_spsc_init(&m->lane.free);
     gbx_spsc_init(&m->lane.ready);
     for (uint32_t i = 0; i < BUFFERS; ++i)

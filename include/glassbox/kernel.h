@@ -30,7 +30,7 @@ extern "C" {
 #define GBX_ARG_SLOTS 66
 
 typedef enum gbx_dtype {
-    GBX_DTYPE_NONE = 0, /* no dtype: never valid in a tensor */
+    GBX_DTYPE_NONE = 0, /* unknown: an undeclared scalar; never valid in a tensor */
     GBX_FLOAT32 = 1,
     GBX_FLOAT16 = 2,
     GBX_BFLOAT16 = 3,

@@ -20,7 +20,8 @@ extern "C" {
 
 GBX_API bool gbx_dtype_is_valid(uint32_t dtype);
 
-/* "float32", "float8_e4m3"...; "invalid" for a number that is not a dtype. */
+/* "float32", "float8_e4m3"...; "unknown" for GBX_DTYPE_NONE, "invalid" for a number that is not a
+ * dtype. */
 GBX_API const char *gbx_dtype_name(uint32_t dtype);
 
 /* The dtype of a name in any case, with the names of other tools (FP8E4M3FN, fp16, half, bf16...);

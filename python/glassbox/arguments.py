@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import json_text
-from .dtypes import BY_CODE, UINT64, json_value, scalar_value
+from .dtypes import BY_CODE, json_scalar
 from .errors import DumpError
 from .files import reason
 from .journal_entries import JournalEntries
@@ -61,7 +61,7 @@ def _from_file(path: pathlib.Path, array: str) -> list[dict[str, Any]]:
 
 
 def _run_argument(source: JournalEntries, at: int, arg: int, code: int, ndims: int) -> dict[str, Any]:
-    words, dtype = source.journal.words, BY_CODE.get(code, UINT64)
+    words, dtype = source.journal.words, BY_CODE[code]
     names = source.run.run_args
     word = int(words[at + 5])
     is_tensor = bool(words[at + 4])
@@ -70,8 +70,7 @@ def _run_argument(source: JournalEntries, at: int, arg: int, code: int, ndims: i
                 "type": "tensor" if is_tensor else "scalar", "dtype": dtype.name, "ndims": len(shape), "shape": shape}
     if is_tensor:
         return {**argument, "data_ptr": f"0x{word:016x}"}
-    return {**argument, "scalar_value": str(word), "value": json_value(scalar_value(word, dtype), dtype),
-            "bits": f"0x{word:016x}"}
+    return {**argument, "scalar_value": str(word), **json_scalar(word, dtype)}
 
 
 def _dispatch(source: JournalEntries, spans: dict[tuple[int, int, int], Span], number: int, at: int, task: int,
@@ -92,18 +91,17 @@ def _slots(words: np.ndarray, at: int, count: int) -> list[dict[str, Any]]:
     slots = []
     for _ in range(count):
         head, bits = words[at:at + 2].tolist()
-        arg, is_tensor, role, code, ndims = (head >> 8 * i & 255 for i in range(5))
-        dtype = BY_CODE.get(code, UINT64)
-        slot = {"arg_index": arg, "kind": "tensor" if is_tensor else "scalar", "role": ROLES[role], "dtype": dtype.name}
+        arg, is_tensor, role, code, ndims, is_word = (head >> 8 * i & 255 for i in range(6))
+        dtype = BY_CODE[code]
+        slot = {"arg_index": arg, "kind": "tensor" if is_tensor else "word" if is_word else "scalar",
+                "role": None if is_word else ROLES[role], "dtype": dtype.name}
         if is_tensor:
             start, *geometry = words[at + 3:at + 4 + 2 * ndims].view(np.int64).tolist()
             slot.update(ndims=ndims, shape=geometry[:ndims], strides=geometry[ndims:], start_offset=start,
                         data_ptr=f"0x{int(words[at + 2]):016x}", bits=f"0x{bits:016x}")
             at += 4 + 2 * ndims
         else:
-            slot.update(ndims=0, shape=[], strides=[], start_offset=0,
-                        value=json_value(scalar_value(bits, dtype), dtype),
-                        bits=f"0x{bits:016x}")
+            slot.update(ndims=0, shape=[], strides=[], start_offset=0, **json_scalar(bits, dtype))
             at += 2
         slots.append(slot)
     return slots

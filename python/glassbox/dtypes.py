@@ -94,14 +94,14 @@ _ROWS = (
 )
 DTYPES = tuple(DType(i, name, bits, kind, np.dtype(storage), form)
                for i, (name, bits, kind, storage, form, _) in enumerate(_ROWS, 1))
-BY_CODE = {dtype.code: dtype for dtype in DTYPES}
-BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+UNKNOWN = DType(0, "unknown", 64, "uint", np.dtype("<u8"), None)  # an undeclared scalar: a raw word without a value
+BY_CODE = {dtype.code: dtype for dtype in (*DTYPES, UNKNOWN)}
+BY_NAME = {dtype.name: dtype for dtype in (*DTYPES, UNKNOWN)}
 ALIASES = {other: name for name, *_, others in _ROWS for other in others.split()}
-UINT64 = BY_NAME["uint64"]
 
 
 def find(name: str) -> DType | None:
-    """Finds a dtype by its name, in any case, or by a name that another tool uses."""
+    """Finds a dtype by its name, in any case, or by a name that another tool uses; also "unknown"."""
     lower = name.lower()
     return BY_NAME.get(ALIASES.get(lower, lower))
 
@@ -199,6 +199,12 @@ def encode(value: float, dtype: DType) -> int:
         exponent = max(exponent, 1)
     steps = round(math.ldexp(abs(value), form.fraction + form.bias - exponent))
     return sign | min(max(steps + (exponent - 1 << form.fraction), 0), form.last_finite)
+
+
+def json_scalar(bits: int, dtype: DType) -> dict[str, Any]:
+    """The members of a scalar as the manifest writes them: value and bits; without a dtype only the bits."""
+    value = {} if dtype is UNKNOWN else {"value": json_value(scalar_value(bits, dtype), dtype)}
+    return {**value, "bits": f"0x{bits:016x}"}
 
 
 def json_value(value: Any, dtype: DType) -> Any:

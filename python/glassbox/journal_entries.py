@@ -10,7 +10,7 @@ import numpy as np
 
 from . import run_info
 from .columns import NO_KERNEL, Columns, TaskTable
-from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
+from .dtypes import BY_CODE, json_float, json_scalar, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
@@ -20,8 +20,9 @@ from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EX
 
 _CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("the tensors of the task were never described",
-           "the description of the argument does not match what the kernel gets")
-_REASON_CODES = ("undescribed", "misdescribed")
+           "the description of the argument does not match what the kernel gets",
+           "the signature calls the argument a tensor, but it was never described")
+REASON_CODES = ("undescribed", "misdescribed", "undescribed_tensor")
 _CHUNK = 16384
 _ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
 _OUTCOME = struct.Struct("<4IQ4IQ2I")
@@ -71,7 +72,7 @@ class JournalEntries:
     def _entry(self, index: int, row: int, at: int, kind: int, stage: int, role: int, arg: int, code: int, ndims: int,
                flags: int, words: int, thread: int, task: int, time: int) -> dict[str, Any]:
         task_id, functions, subtasks, block_num, kernels = self._task(row)
-        dtype = BY_CODE.get(code, UINT64)
+        dtype = BY_CODE[code]
         entry: dict[str, Any] = {"index": index, "task_id": task_id, "task_seq": task, "func_id": functions,
                                  "kernel": kernels, "arg_index": arg}
         name = self.run.slot_name(functions, arg)
@@ -81,9 +82,8 @@ class JournalEntries:
         entry["kind"], entry["dtype"] = "scalar" if kind == SCALAR else "tensor", dtype.name
         if kind == SCALAR:
             bits = int(self.journal.words[at + 4])
-            entry |= {"value": json_value(scalar_value(bits, dtype), dtype), "bits": f"0x{bits:016x}", "shape": [],
-                      "strides": [], "start_offset": 0, "numel": 1, "is_contiguous": True, "bin_offset": 0,
-                      "bin_size": 0}
+            entry |= {**json_scalar(bits, dtype), "shape": [], "strides": [], "start_offset": 0, "numel": 1,
+                      "is_contiguous": True, "bin_offset": 0, "bin_size": 0}
         else:
             self._add_tensor(entry, at, ndims, flags)
         entry |= {"truncated": bool(flags & TRUNCATED), "overwritten": False, "in_flight": bool(flags & IN_FLIGHT),
@@ -160,10 +160,9 @@ class JournalEntries:
 
     def _columns(self) -> Columns:
         heads = self.heads
-        dtype = np.where(heads.dtype == 0, UINT64.code, heads.dtype)
         row = self.row_of_entry
         return Columns(heads.task.astype(np.int64), *self.tasks.gather(row), heads.arg, heads.role, heads.stage,
-                       heads.type == SCALAR, dtype)
+                       heads.type == SCALAR, heads.dtype)
 
     def _info(self, directory_name: str) -> dict[str, Any]:
         heads, words = self.heads, self.journal.words
@@ -230,10 +229,11 @@ class JournalEntries:
         heads, skipped = self.journal.of_type(SKIPPED), []
         for at, task, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.arg.tolist()):
             word = int(self.journal.words[at + 4])
+            # The journal has one number for a task and for an argument that was never described.
+            reason = word & 0xFFFFFFFF or (0 if arg == NONE else 2)
             skipped.append({"task_id": self.tasks.id_of(task), "task_seq": task,
-                            "arg_index": None if arg == NONE else arg,
-                            "kernel": self.run.kernel_name(word >> 32), "reason": REASONS[word & 0xFFFFFFFF],
-                            "reason_code": _REASON_CODES[word & 0xFFFFFFFF]})
+                            "arg_index": None if arg == NONE else arg, "kernel": self.run.kernel_name(word >> 32),
+                            "reason": REASONS[reason], "reason_code": REASON_CODES[reason]})
         return skipped
 
 

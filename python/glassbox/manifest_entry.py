@@ -159,8 +159,12 @@ def _dtype(given: dict[str, Any]) -> DType:
     name = given.get("dtype")
     dtype = dtypes.find(name) if isinstance(name, str) else None
     if dtype is None:
-        raise refuse(given, "dtype", f"the name of a dtype: {either(dtypes.BY_NAME)}")
+        raise _wrong_dtype(given)
     return dtype
+
+
+def _wrong_dtype(given: dict[str, Any]) -> Faulty:
+    return refuse(given, "dtype", f"the name of a dtype: {either([dtype.name for dtype in dtypes.DTYPES])}")
 
 
 def _kind(given: dict[str, Any]) -> str:
@@ -178,8 +182,8 @@ def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> 
     if integer(given, "bin_size", default=0):
         raise Faulty(f".bin_size: a scalar has no payload, got {given['bin_size']}")
     bits = _scalar_bits(given, dtype)
-    fields.update(value=dtypes.json_value(dtypes.scalar_value(bits, dtype), dtype), bits=f"0x{bits:016x}", shape=[],
-                  strides=[], start_offset=0, numel=1, is_contiguous=True, bin_offset=0, bin_size=0)
+    fields.update(dtypes.json_scalar(bits, dtype), shape=[], strides=[], start_offset=0, numel=1, is_contiguous=True,
+                  bin_offset=0, bin_size=0)
     _add_flags(fields, given)
     return False
 
@@ -187,6 +191,11 @@ def _add_scalar(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> 
 def _scalar_bits(given: dict[str, Any], dtype: DType) -> int:
     """The raw word of a scalar, from `bits` if it is given; all given values must agree."""
     words = {}
+    if dtype is dtypes.UNKNOWN:
+        if given.get("value") is not None:
+            raise Faulty(".value: a scalar of unknown dtype has bits and no value")
+        if given.get("bits") is None:
+            raise missing("bits")
     for name in ("value", "scalar_value"):
         if given.get(name) is not None:
             try:
@@ -222,6 +231,8 @@ def _is_same(one: int, other: int, dtype: DType) -> bool:
 # --- tensors ---
 
 def _add_tensor(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
+    if dtype is dtypes.UNKNOWN:
+        raise _wrong_dtype(given)
     if given.get("shape") is None:
         raise missing("shape")
     shape, strides, start, numel, is_contiguous, whole = manifest_geometry.read(given, dtype)

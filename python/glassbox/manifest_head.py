@@ -6,7 +6,7 @@ import json
 import unicodedata
 from typing import Any, Callable
 
-from .journal_entries import REASONS
+from .journal_entries import REASON_CODES, REASONS
 from .json_text import Repeated, is_text, wrong_inside
 from .manifest_entry import ARGUMENTS_MAX, STAGES, TASK_END
 from .manifest_fields import Faulty, choice, integer, missing, refuse, shorten, text, truth
@@ -29,7 +29,6 @@ _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
 _CAUSES = ("stall", "disk", "corrupt", "device", "not told")
 _OLD_REASONS = ("nobody told which words of the task are tensors",  # of 0.1.0
                 "what was told of the argument is not what the kernel gets")
-_REASON_CODES = ("undescribed", "misdescribed")
 _RUN_NUMBERS = ("rank", "round")
 # The limits of a journal's record: the command turns a manifest into a journal.
 _RUN_BYTES_MAX = (1 << 20) - 40
@@ -217,6 +216,6 @@ def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
     if given.get("reason_code") is None:
         reason = _OLD_REASONS.index(choice(given, "reason", _OLD_REASONS))
     else:
-        reason = _REASON_CODES.index(choice(given, "reason_code", _REASON_CODES))
+        reason = REASON_CODES.index(choice(given, "reason_code", REASON_CODES))
     return {**place, "kernel": text(given, "kernel"), "reason": REASONS[reason],
-            "reason_code": _REASON_CODES[reason]}
+            "reason_code": REASON_CODES[reason]}

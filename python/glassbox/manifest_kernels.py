@@ -119,7 +119,7 @@ def _strings(kernel: dict[str, Any], name: str, most: int, kinds: Any, expected:
 def _signature(kernel: dict[str, Any]) -> list[str]:
     words = _strings(kernel, "signature", _SLOTS_MAX, str, "strings")
     for word in words:
-        if word not in _WORDS and not (word.startswith("scalar:") and dtypes.find(word[7:])):
+        if word not in _WORDS and not (word.startswith("scalar:") and dtypes.find(word[7:]) not in (None, dtypes.UNKNOWN)):
             raise refuse(kernel, "signature", "an array of in, inout, out, scalar or scalar:DTYPE")
     return words
 

@@ -79,7 +79,9 @@ class Record:
 
     @property
     def value(self) -> Any:
-        """The value of a scalar: a float (exact), int or bool."""
+        """The value of a scalar: a float (exact), int or bool; None for an undeclared one, of which only `bits` are known."""
+        if self._dtype is dtypes.UNKNOWN:
+            return None
         self._scalar_field("value")
         return dtypes.scalar_value(self.bits, self._dtype)
 
@@ -109,7 +111,7 @@ class Record:
 
         A view shows dtypes that numpy lacks as they are stored: bfloat16 as uint16, those of 8 and 4 bits as uint8.
         A truncated tensor raises NoPayload; with `allow_truncated` the result is the elements that were kept, in one
-        dimension. A scalar is an array without dimensions.
+        dimension. A scalar is an array without dimensions; an undeclared one is its raw word, a uint64.
         """
         if self.is_scalar:
             return self._scalar_array(as_type)
@@ -153,6 +155,8 @@ class Record:
         stored = np.frombuffer(bits.to_bytes(dtype.storage.itemsize, "little"), dtype.storage).reshape(())
         if as_type is None:
             return payload.with_truth_values(stored) if dtype.kind == "bool" else stored
+        if dtype is dtypes.UNKNOWN:
+            raise DumpError(f"{self._describe()}: its dtype is unknown; use record.bits")
         with np.errstate(over="ignore", invalid="ignore"):
             return np.array(self.value).astype(as_type)
 
@@ -174,7 +178,8 @@ class Record:
         return f"record {entry['index']} (task {entry['task_seq']}, kernel {kernel}, arg {entry['arg_index']}, {entry['stage']})"
 
     def __repr__(self) -> str:
-        what = repr(self._entry.get("value")) if self.is_scalar else f"{list(self.shape)}"
+        value = self._entry.get("value", self._entry.get("bits"))
+        what = repr(value) if self.is_scalar else f"{list(self.shape)}"
         name = f" {self.arg_name}" if self.arg_name else ""
         return f"<{self._describe()}:{name} {self.role} {self.dtype} {what}>"
 

@@ -116,7 +116,7 @@ gbx_status gbx_entries_at(gbx_entries *entries, uint64_t index, gbx_entry *out_e
         .arg_name = task ? gbx_run_info_slot_name(gbx_reader_run(entries->reader), task->func_ids,
                                                   record->arg_index)
                          : NULL,
-        .dtype = is_tensor ? record->dtype : gbx_record_scalar_dtype(record->dtype),
+        .dtype = record->dtype,
     };
     return NULL;
 }
@@ -209,6 +209,10 @@ static gbx_status read_elements(const void *context, uint64_t first, size_t coun
 
 /* --- opening --- */
 
+uint32_t gbx_entry_element_dtype(const gbx_entry *entry) {
+    return entry->dtype == GBX_DTYPE_NONE ? GBX_UINT64 : entry->dtype;
+}
+
 static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) {
     gbx_elements *elements = &values->elements;
     gbx_tensor view;
@@ -247,7 +251,9 @@ static gbx_status open_tensor(const gbx_entry *entry, gbx_entry_values *values) 
 gbx_status gbx_entry_values_open(const gbx_entry *entry, const gbx_reader *reader,
                                  gbx_entry_values *out_values) {
     *out_values = (gbx_entry_values){
-        .elements = {.dtype = entry->dtype, .read = read_elements, .context = out_values},
+        .elements = {.dtype = gbx_entry_element_dtype(entry),
+                     .read = read_elements,
+                     .context = out_values},
         .reader = reader,
         .is_scalar = entry->scalar != NULL,
     };

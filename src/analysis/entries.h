@@ -26,7 +26,7 @@ typedef struct gbx_entry {
     const gbx_record_scalar *scalar; /* NULL for a tensor */
     const gbx_record_task *task;     /* NULL if it was lost */
     const char *arg_name;            /* NULL if it has none */
-    uint32_t dtype;                  /* an undeclared scalar is a uint64 */
+    uint32_t dtype;                  /* GBX_DTYPE_NONE: an undeclared scalar */
 } gbx_entry;
 
 /* The reader must be open with GBX_INDEX_ARGUMENTS, and is borrowed. Takes 8 bytes per entry. */
@@ -60,6 +60,9 @@ bool gbx_entry_is_overwritten(const gbx_entry *entry);
 /* Whether it is a scalar, or a tensor with payload, even truncated, that is not overwritten. */
 bool gbx_entry_has_values(const gbx_entry *entry);
 
+/* What its elements are read as: its dtype; for an undeclared scalar uint64, its raw word. */
+uint32_t gbx_entry_element_dtype(const gbx_entry *entry);
+
 /* Reads the values of one entry that has some; other calls in between do not matter. */
 typedef struct gbx_entry_values {
     gbx_elements elements; /* its context is this struct: it must not move */
@@ -86,7 +89,7 @@ GBX_MUST_USE gbx_status gbx_payload_copy(const gbx_reader *reader, uint64_t offs
 
 /*
  * The statistics of a tensor or scalar: those in its record or, without these, computed from its
- * stored elements. *out_is_there is false if it has neither.
+ * stored elements. *out_is_there is false if it has neither, or is an undeclared scalar.
  */
 GBX_MUST_USE gbx_status gbx_entry_statistics(const gbx_entry *entry, const gbx_reader *reader,
                                              gbx_statistics *out_statistics, bool *out_is_there);

@@ -141,7 +141,7 @@ static const struct {
     bool is_tensor;
 } expected[] = {{2, 0x22, "x", GBX_INT8, 0, 0, true},
                 {2, 0x22, "scale", GBX_FLOAT32, 1, 0, false},
-                {NO_TASK_RECORD, 0, NULL, GBX_UINT64, 9, 0, false},
+                {NO_TASK_RECORD, 0, NULL, GBX_DTYPE_NONE, 9, 0, false},
                 {7, 0x77, "x", GBX_FLOAT32, 0, 0, true},
                 {7, 0x77, "y", GBX_FLOAT32, 1, 1, true}};
 enum { EXPECTED_COUNT = sizeof expected / sizeof expected[0] };

@@ -47,7 +47,8 @@ static gbx_status begin(const gbx_entry *entry, const gbx_reader *reader,
                         bool *out_is_left) {
     const gbx_record_stats *stats = entry->tensor ? gbx_record_statistics(entry->tensor) : NULL;
     *out_is_left = false;
-    out_summary->is_there = stats || gbx_entry_has_values(entry);
+    out_summary->is_there =
+        stats || (gbx_entry_has_values(entry) && entry->dtype != GBX_DTYPE_NONE);
     if (stats) {
         out_summary->statistics = (gbx_statistics){.min_bits = stats->min_bits,
                                                    .max_bits = stats->max_bits,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tensor/dtype_table.h"
 #include "text/filter_values.h"
 
 static void add_range(struct argp_state *state, const gbx_option *option, const char *text,
@@ -68,11 +69,11 @@ static void read_word(struct argp_state *state, const gbx_option *option, const 
 static void read_dtype(struct argp_state *state, const gbx_option *option, const char *text,
                        void *group) {
     gbx_selection *selection = group;
-    gbx_dtype dtype = gbx_dtype_parse(text);
-    if (dtype == GBX_DTYPE_NONE)
+    uint32_t dtype;
+    if (!gbx_dtype_read(text, &dtype))
         argp_error(state,
                    "--%s: unknown dtype \"%s\"; expected one such as float32, bfloat16 or "
-                   "int8",
+                   "int8, or unknown",
                    option->name, text);
     selection->dtypes |= 1u << dtype;
 }
@@ -98,10 +99,12 @@ const gbx_option gbx_filter_options[] = {
     {"stage", "STAGE", .help = "before_dispatch or after_completion (before, after)",
      GBX_STORE(CUSTOM, gbx_selection, stages), .read = read_word, .names = &gbx_stages,
      .may_repeat = true},
-    {"kind", "KIND", .help = "tensor or scalar", GBX_STORE(CUSTOM, gbx_selection, kinds),
-     .read = read_word, .names = &gbx_kinds, .may_repeat = true},
-    {"dtype", "DTYPE", .help = "float32, bfloat16...", GBX_STORE(CUSTOM, gbx_selection, dtypes),
-     .read = read_dtype, .completion = GBX_COMPLETE_DTYPE, .may_repeat = true},
+    {"kind", "KIND", .help = "tensor or scalar; of a dispatch also word",
+     GBX_STORE(CUSTOM, gbx_selection, kinds), .read = read_word, .names = &gbx_slot_kinds,
+     .may_repeat = true},
+    {"dtype", "DTYPE", .help = "float32, bfloat16...; unknown: undeclared scalars",
+     GBX_STORE(CUSTOM, gbx_selection, dtypes), .read = read_dtype, .completion = GBX_COMPLETE_DTYPE,
+     .may_repeat = true},
     {0}};
 
 static gbx_status fail_no_names(const gbx_entries *entries, const char *option, const char *what,

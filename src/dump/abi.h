@@ -40,8 +40,12 @@ enum {
     GBX_DUMP_BY_BATCH = 1u << 3 /* the host reads only while the device does not write */
 };
 
-/* The dtypes of a kernel's scalars from its signature; GBX_DTYPE_NONE where it has none. */
-typedef uint8_t gbx_dump_scalar_dtypes[GBX_MAX_SCALAR_ARGS];
+/* What the signature of a kernel says of the words it gets; all zero where there is none. */
+typedef struct gbx_dump_signature {
+    uint8_t tensor_count;                       /* these words are tensors, the rest scalars */
+    uint8_t scalar_dtypes[GBX_MAX_SCALAR_ARGS]; /* GBX_DTYPE_NONE where it gives none */
+} gbx_dump_signature;
+static_assert(sizeof(gbx_dump_signature) == 33, "layout shared by host and device");
 
 /* Written by the host before the launch; `asked` and `done` change during the run. */
 typedef struct gbx_dump_setup {
@@ -56,7 +60,7 @@ typedef struct gbx_dump_setup {
     uint64_t arena_bytes;      /* of each lane; a multiple of pages */
     uint64_t max_tensor_bytes; /* 0: no limit */
     uint64_t stall_timeout_ns;
-    uint64_t scalar_dtypes; /* address of gbx_dump_scalar_dtypes[GBX_MAX_KERNELS] */
+    uint64_t signatures; /* address of gbx_dump_signature[GBX_MAX_KERNELS] */
     uint32_t filter_count;
     uint32_t reserved;
     gbx_dump_filter filters[GBX_MAX_DUMP_FILTERS];
@@ -207,7 +211,7 @@ static_assert(sizeof(gbx_dump_edges) == 64, "layout shared by host and device");
 
 /* DONE is only the head. */
 typedef struct gbx_dump_scalar {
-    gbx_dump_record head; /* dtype: GBX_DTYPE_NONE where the call did not say */
+    gbx_dump_record head; /* dtype: GBX_DTYPE_NONE where neither call nor signature has it */
     uint64_t bits;
     uint64_t reserved[4];
 } gbx_dump_scalar;
@@ -256,7 +260,8 @@ typedef struct gbx_dump_slot {
     uint8_t role;
     uint8_t dtype;
     uint8_t ndims;
-    uint8_t reserved[4];
+    uint8_t is_word; /* whether it is a tensor or a scalar is unknown; is_tensor is 0 */
+    uint8_t reserved[3];
     uint64_t bits;
 } gbx_dump_slot;
 static_assert(sizeof(gbx_dump_slot) == 16, "layout shared by host and device");
@@ -298,7 +303,7 @@ static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 
 typedef struct gbx_dump_skipped {
     gbx_dump_record head; /* arg_index: GBX_ARG_NONE for the complete task */
-    uint64_t reason;      /* gbx_skip_reason */
+    uint64_t reason;      /* as in the journal */
     uint64_t func_id;
     uint64_t reserved[3];
 } gbx_dump_skipped;

@@ -22,11 +22,9 @@ bool gbx_dump_filter_matches_task(const gbx_dump_filter *filter, uint64_t task,
 bool gbx_dump_filter_matches_argument(const gbx_dump_filter *filter,
                                       const gbx_dump_candidate *candidate) {
     uint32_t keys = filter->keys;
-    /* An undeclared scalar is a uint64. */
-    uint32_t dtype = candidate->dtype == GBX_DTYPE_NONE ? GBX_UINT64 : candidate->dtype;
     return (!(keys & GBX_FILTER_ARG) || has_bit(filter->args, candidate->arg_index)) &&
            (!(keys & GBX_FILTER_ROLE) || has_bit(filter->roles, candidate->role)) &&
            (!(keys & GBX_FILTER_STAGE) || has_bit(filter->stages, candidate->stage)) &&
            (!(keys & GBX_FILTER_KIND) || has_bit(filter->kinds, candidate->kind)) &&
-           (!(keys & GBX_FILTER_DTYPE) || has_bit(filter->dtypes, dtype));
+           (!(keys & GBX_FILTER_DTYPE) || has_bit(filter->dtypes, candidate->dtype));
 }

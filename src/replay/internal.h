@@ -34,7 +34,8 @@ typedef struct gbx_task_slot {
     uint64_t after;          /* the entry after completion with complete payload, or NO_ENTRY */
     bool is_lost;            /* a LOSS record names it: */
     uint32_t loss_cause;
-    bool is_mismatched; /* a SKIPPED record names it */
+    bool is_mismatched;  /* a SKIPPED record says that it is misdescribed */
+    bool is_undescribed; /* the kernel's signature calls it a tensor, but it was never described */
 } gbx_task_slot;
 
 typedef struct gbx_task_slots {

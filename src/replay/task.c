@@ -142,7 +142,7 @@ static bool know_slot(gbx_task_slots *slots, uint32_t index, bool is_tensor, uin
     slot->is_known = true;
     slot->is_tensor = is_tensor;
     slot->role = role;
-    slot->dtype = is_tensor ? dtype : gbx_record_scalar_dtype((uint8_t)dtype);
+    slot->dtype = dtype;
     return true;
 }
 
@@ -160,6 +160,10 @@ static gbx_status take_argument(gbx_task_slots *slots, const gbx_record *record,
 static gbx_status take_slot(gbx_task_slots *slots, const gbx_slot_view *from) {
     uint32_t index = from->slot->arg_index;
     bool is_tensor = from->slot->is_tensor;
+    if (from->slot->is_word) { /* what it is, if a record says it */
+        (void)count_slot(slots, index);
+        return NULL;
+    }
     if (!know_slot(slots, index, is_tensor, from->slot->role, from->slot->dtype))
         return fail_slot(slots, index, "its record and its dispatch have different kinds or roles");
     gbx_task_slot *slot = &slots->slots[index];
@@ -219,6 +223,18 @@ uint32_t gbx_replay_parameter(const char *declared) {
     uint32_t parameter;
     snprintf(word, sizeof word, "%.*s", (int)strcspn(declared, ":"), declared);
     return gbx_name_find(&gbx_parameters, word, &parameter) ? parameter : GBX_PARAMETER_COUNT;
+}
+
+/* Older versions recorded a tensor that was never described as a uint64. */
+static void refuse_words(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
+    uint32_t tensor_count = 0;
+    for (size_t i = 0; i < kernel->signature_count; ++i)
+        tensor_count += gbx_replay_parameter(kernel->signature[i]) < GBX_PARAMETER_SCALAR;
+    for (uint32_t i = 0; i < tensor_count && i < slots->count; ++i) {
+        gbx_task_slot *slot = &slots->slots[i];
+        bool is_undeclared = slot->dtype == GBX_UINT64 || slot->dtype == GBX_DTYPE_NONE;
+        slot->is_undescribed |= slot->is_known && !slot->is_tensor && is_undeclared;
+    }
 }
 
 /* Tensors first, then scalars. Records take precedence. */
@@ -282,10 +298,14 @@ static gbx_status read_skipped(gbx_task_slots *slots) {
         GBX_TRY(gbx_reader_list_at(slots->reader, GBX_LIST_SKIPPED, i, &record));
         if (record->task != slots->task->task)
             continue;
-        if (record->arg_index < GBX_REPLAY_MAX_ARGUMENTS)
-            count_slot(slots, record->arg_index)->is_mismatched = true;
-        else
+        bool is_undescribed =
+            gbx_record_skip_reason((const gbx_record_skipped *)record) != GBX_SKIP_MISMATCH;
+        if (record->arg_index >= GBX_REPLAY_MAX_ARGUMENTS)
             slots->is_skipped = true;
+        else if (is_undescribed)
+            count_slot(slots, record->arg_index)->is_undescribed = true;
+        else
+            count_slot(slots, record->arg_index)->is_mismatched = true;
     }
     return NULL;
 }
@@ -329,13 +349,14 @@ static gbx_status read_task(gbx_task_slots *slots) {
         slots->task->lack = GBX_REPLAY_LACKS_TASK;
         return gbx_fail(GBX_OUT_OF_RANGE, "the dump has no such task; see glassbox view");
     }
-    if (slots->has_task && !slots->has_dispatches) {
-        const gbx_run_info *run = gbx_reader_run(slots->reader);
-        for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-            const gbx_run_kernel *kernel = gbx_run_info_kernel(run, slots->task->func_ids[i]);
-            if (slots->task->func_ids[i] != UINT32_MAX && kernel)
-                expect_signature(slots, kernel);
-        }
+    const gbx_run_info *run = gbx_reader_run(slots->reader);
+    for (int i = 0; slots->has_task && i < GBX_SUBTASK_COUNT; ++i) {
+        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, slots->task->func_ids[i]);
+        if (slots->task->func_ids[i] == UINT32_MAX || !kernel)
+            continue;
+        refuse_words(slots, kernel);
+        if (!slots->has_dispatches)
+            expect_signature(slots, kernel);
     }
     bool is_journal = gbx_reader_get_origin(slots->reader)->is_journal;
     slots->task->did_complete = !slots->has_in_flight && (slots->has_done || !is_journal);

@@ -9,10 +9,16 @@
 #include "text/names.h"
 #include "text/plain_text.h"
 
-enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 128 };
+enum { LIST_BYTES = 16384, REASON_BYTES = 128, ADVICE_BYTES = 256 };
 
 /* The options that another run needs so that the task can be called again. */
-enum { NEEDS_NOTHING = 0, NEEDS_FULL = 1u << 0, NEEDS_ARGS = 1u << 1, NEEDS_LENGTH = 1u << 2 };
+enum {
+    NEEDS_NOTHING = 0,
+    NEEDS_FULL = 1u << 0,
+    NEEDS_ARGS = 1u << 1,
+    NEEDS_LENGTH = 1u << 2,
+    NEEDS_DESCRIPTION = 1u << 3
+};
 
 /* Whether the run recorded only some arguments. */
 static bool is_selective(const gbx_task_slots *slots) {
@@ -32,6 +38,11 @@ static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot
                                 char out_text[REASON_BYTES]) {
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     bool is_lost_early = slot->is_lost && slot->loss_cause != GBX_LOSS_DEVICE;
+    if (slot->is_undescribed) {
+        snprintf(out_text, REASON_BYTES,
+                 "was not described, although the signature of the kernel calls it a tensor");
+        return NEEDS_DESCRIPTION;
+    }
     if (is_cut_short(slots) && !is_lost_early && !slot->is_mismatched) {
         /* The level of the run is sufficient. */
         bool is_output = slot->is_known && slot->is_tensor && slot->role == GBX_ROLE_OUTPUT;
@@ -57,6 +68,8 @@ static unsigned explain_absence(const gbx_task_slots *slots, const gbx_task_slot
 
 /* An argument that is read needs its bytes, a tensor its shape; an empty tensor needs no bytes. */
 static bool is_there(const gbx_task_slot *slot) {
+    if (slot->is_undescribed)
+        return false;
     if (!slot->is_tensor)
         return slot->is_known && slot->has_bits;
     if (!slot->has_view)
@@ -67,7 +80,7 @@ static bool is_there(const gbx_task_slot *slot) {
 
 static unsigned explain(const gbx_task_slots *slots, const gbx_task_slot *slot,
                         char out_text[REASON_BYTES]) {
-    if (!slot->is_tensor || !slot->has_before)
+    if (slot->is_undescribed || !slot->is_tensor || !slot->has_before)
         return explain_absence(slots, slot, out_text);
     /* A tensor has a record, but not all its bytes. */
     const gbx_run_info *run = gbx_reader_run(slots->reader);
@@ -113,7 +126,10 @@ static const char *advise(const gbx_task_slots *slots, unsigned needs,
     const gbx_run_info *run = gbx_reader_run(slots->reader);
     bool needs_full = needs & NEEDS_FULL;
     bool needs_args = needs & NEEDS_ARGS && !run->has_args;
-    snprintf(out_text, ADVICE_BYTES, "run again%s%s%s%s%s%s",
+    snprintf(out_text, ADVICE_BYTES, "%srun again%s%s%s%s%s%s",
+             needs & NEEDS_DESCRIPTION
+                 ? "describe it in the orchestration (gbx_set_tensor_info_to_task) and "
+                 : "",
              needs_full || needs_args ? " with" : "", needs_full ? " --dump-tensor=full" : "",
              needs_args ? " --dump-args" : "",
              needs_args && !needs_full ? ", which records addresses at dispatch" : "",

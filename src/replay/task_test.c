@@ -327,6 +327,27 @@ static void a_refusal_has_a_code_and_only_its_reason(void **state) {
     }
 }
 
+/* With and without dispatches, and as older versions recorded it: as a uint64. */
+static void a_tensor_that_was_never_described_is_named(void **state) {
+    static const char sentence[] =
+        REFUSED "argument 2 (z) was not described, although the signature of the kernel calls it a "
+                "tensor; describe it in the orchestration (gbx_set_tensor_info_to_task) and run "
+                "again";
+    (void)state;
+    for (int has_dispatches = 0; has_dispatches < 2; ++has_dispatches) {
+        replay_call call;
+        replay_prepare(&call, WAY_REPORT, 0);
+        call.task.kernels = signed_kernels;
+        call.task.has_dispatches = has_dispatches;
+        call.arguments[REPLAY_Z].is_undescribed = true;
+        assert_refused_with(&call, sentence);
+        call.arguments[REPLAY_Z] = replay_scalar(REPLAY_BASE + 0x20000);
+        assert_refused_with(&call, sentence);
+        call.arguments[REPLAY_Z].dtype = GBX_DTYPE_NONE;
+        assert_refused_with(&call, sentence);
+    }
+}
+
 /* Records lost during the run are not missing because it ended. */
 static void losses_are_not_blamed_on_the_end(void **state) {
     (void)state;
@@ -425,6 +446,7 @@ int main(void) {
         cmocka_unit_test(losses_are_not_blamed_on_the_end),
         cmocka_unit_test(an_output_without_bytes_runs_and_is_not_compared),
         cmocka_unit_test(an_empty_tensor_needs_no_bytes),
+        cmocka_unit_test(a_tensor_that_was_never_described_is_named),
         cmocka_unit_test(losses_without_names_leave_the_list_open),
         cmocka_unit_test(tasks_that_make_no_sense_are_refused),
     };

@@ -149,10 +149,16 @@ const char *gbx_text_arg(gbx_texts *texts, uint32_t slot, const char *name) {
                 : number;
 }
 
+const char *gbx_text_scalar(gbx_texts *texts, uint32_t dtype, uint64_t bits) {
+    const char *value = gbx_text_element(texts, dtype, bits);
+    return dtype == GBX_DTYPE_NONE
+               ? gbx_text_format(texts, "= %s, %s", value, gbx_text_readings(texts, bits))
+               : gbx_text_join(texts, "= ", value, "");
+}
+
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry) {
     if (entry->scalar)
-        return gbx_text_join(texts, "= ",
-                             gbx_text_element(texts, entry->dtype, entry->scalar->bits), "");
+        return gbx_text_scalar(texts, entry->dtype, entry->scalar->bits);
     return gbx_text_numbers(texts, gbx_record_shape(entry->tensor), entry->head->ndims);
 }
 

@@ -63,7 +63,10 @@ const char *gbx_text_command(gbx_texts *texts, const gbx_opened_dump *dump, cons
 const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
                             const char *task);
 
-/* "[4, 128, 64]"; of a scalar its value, "= 0.125". */
+/* "= 0.125"; of an unknown dtype its bits and readings of them. */
+const char *gbx_text_scalar(gbx_texts *texts, uint32_t dtype, uint64_t bits);
+
+/* "[4, 128, 64]"; of a scalar gbx_text_scalar. */
 const char *gbx_text_shape(gbx_texts *texts, const gbx_entry *entry);
 
 #endif

@@ -160,6 +160,8 @@ const char *gbx_text_index(gbx_texts *texts, const gbx_tensor *tensor, uint64_t 
 }
 
 const char *gbx_text_element(gbx_texts *texts, uint32_t dtype, uint64_t bits) {
+    if (dtype == GBX_DTYPE_NONE)
+        return gbx_text_format(texts, "0x%" PRIx64, bits);
     char *text = reserve(texts, GBX_ELEMENT_TEXT_BYTES);
     gbx_element_format(dtype, bits, text);
     return text;
@@ -172,6 +174,12 @@ const char *gbx_text_value(gbx_texts *texts, uint32_t dtype, uint64_t bits) {
     if (!has_twins && !(dtype == GBX_BOOL && bits > 1))
         return value;
     return gbx_text_format(texts, "%s (0x%0*" PRIx64 ")", value, digits, bits);
+}
+
+const char *gbx_text_readings(gbx_texts *texts, uint64_t bits) {
+    return gbx_text_format(texts, "float32 %s, int32 %s",
+                           gbx_text_element(texts, GBX_FLOAT32, bits & UINT32_MAX),
+                           gbx_text_element(texts, GBX_INT32, bits & UINT32_MAX));
 }
 
 /* --- texts of others --- */

@@ -71,11 +71,14 @@ const char *gbx_text_numbers(gbx_texts *texts, const int64_t *numbers, uint32_t 
 /* The same for the row-major number of an element. */
 const char *gbx_text_index(gbx_texts *texts, const gbx_tensor *tensor, uint64_t number);
 
-/* The value of an element. */
+/* The value of an element; of an unknown dtype its bits, "0xbdcccccd". */
 const char *gbx_text_element(gbx_texts *texts, uint32_t dtype, uint64_t bits);
 
 /* The same, with its bits where several have the same text: NaN, and bools above 1. */
 const char *gbx_text_value(gbx_texts *texts, uint32_t dtype, uint64_t bits);
+
+/* What a word of unknown dtype may be: "float32 -0.1, int32 -1110651699", of its low half. */
+const char *gbx_text_readings(gbx_texts *texts, uint64_t bits);
 
 /*
  * A text that comes from a file or a user, safe to print: controls, characters that the locale

@@ -62,7 +62,7 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
         const gbx_run_kernel *kernel =
             gbx_run_info_kernel(gbx_reader_run(from->reader), skipped->func_id);
         out_gap->kernel = kernel ? kernel->name : NULL;
-        out_gap->reason = gbx_name_sentence(&gbx_skip_reasons, skipped->reason);
+        out_gap->reason = gbx_name_sentence(&gbx_skip_reasons, gbx_record_skip_reason(skipped));
     }
     return NULL;
 }

@@ -349,7 +349,9 @@ gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump, uin
     gbx_dump_print_head(sink, dump);
     print_place(sink, dump->reader, &entry);
     print_form(sink, &entry);
-    if (has_values)
+    if (entry.dtype == GBX_DTYPE_NONE)
+        gbx_sink_print(sink, "%s\n", gbx_text_readings(&sink->texts, entry.scalar->bits));
+    else if (has_values)
         GBX_TRY(print_values(sink, &values.elements, is_full));
     else
         gbx_sink_print(sink, "%s\n", absence_text(&entry));

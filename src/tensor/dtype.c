@@ -46,7 +46,7 @@ bool gbx_dtype_is_valid(uint32_t dtype) {
 }
 
 const char *gbx_dtype_name(uint32_t dtype) {
-    return gbx_dtype_info_of(dtype)->name;
+    return dtype < GBX_DTYPE_COUNT ? gbx_dtype_table[dtype].name : "invalid";
 }
 
 uint32_t gbx_dtype_bits(uint32_t dtype) {
@@ -86,6 +86,11 @@ gbx_dtype gbx_dtype_parse(const char *name) {
             has_word(gbx_dtype_table[dtype].aliases, name))
             return (gbx_dtype)dtype;
     return GBX_DTYPE_NONE;
+}
+
+bool gbx_dtype_read(const char *name, uint32_t *out_dtype) {
+    *out_dtype = gbx_dtype_parse(name);
+    return *out_dtype != GBX_DTYPE_NONE || strcasecmp(name, gbx_dtype_name(GBX_DTYPE_NONE)) == 0;
 }
 
 /* --- one element --- */

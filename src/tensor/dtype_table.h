@@ -157,7 +157,7 @@ typedef struct gbx_dtype_info {
 
 /* By dtype. In a header, so that what is read of a constant dtype is a constant. */
 static const gbx_dtype_info gbx_dtype_table[GBX_DTYPE_COUNT] = {
-    [GBX_DTYPE_NONE] = {.name = "invalid", .aliases = ""}, GBX_DTYPES(GBX_DTYPE_INFO)};
+    [GBX_DTYPE_NONE] = {.name = "unknown", .aliases = ""}, GBX_DTYPES(GBX_DTYPE_INFO)};
 
 #define GBX_DTYPE_ROW(dtype, ...) GBX_ROW_##dtype,
 enum { GBX_DTYPES(GBX_DTYPE_ROW) GBX_DTYPE_ROW_COUNT };
@@ -173,6 +173,10 @@ static inline __attribute__((always_inline)) const gbx_dtype_info *
 gbx_dtype_info_of(uint32_t dtype) {
     return &gbx_dtype_table[dtype < GBX_DTYPE_COUNT ? dtype : GBX_DTYPE_NONE];
 }
+
+/* The dtype that a user or a manifest names, "unknown" for GBX_DTYPE_NONE; false for other names.
+ */
+bool gbx_dtype_read(const char *name, uint32_t *out_dtype);
 
 /* The special codes of a float, without its sign. */
 typedef struct gbx_float_codes {

@@ -498,7 +498,7 @@ static void each_dtype_has_its_properties(void **state) {
         uint32_t bits;
         bool is_float;
         bool is_signed;
-    } expected[GBX_DTYPE_COUNT] = {{"invalid", 0, false, false},   {"float32", 32, true, true},
+    } expected[GBX_DTYPE_COUNT] = {{"unknown", 0, false, false},   {"float32", 32, true, true},
                                    {"float16", 16, true, true},    {"bfloat16", 16, true, true},
                                    {"float64", 64, true, true},    {"int8", 8, false, true},
                                    {"uint8", 8, false, false},     {"int16", 16, false, true},
@@ -621,7 +621,7 @@ static void a_code_without_a_dtype_has_no_values(void **state) {
         unsigned char byte = 0xaa;
         double value = 99;
         assert_false(gbx_dtype_is_valid(codes[i]));
-        assert_string_equal(gbx_dtype_name(codes[i]), "invalid");
+        assert_string_equal(gbx_dtype_name(codes[i]), codes[i] ? "invalid" : "unknown");
         assert_int_equal(gbx_dtype_bits(codes[i]), 0);
         assert_false(gbx_dtype_is_float(codes[i]) || gbx_dtype_is_signed(codes[i]));
         assert_true(isnan(gbx_dtype_to_f64(codes[i], 1)));
@@ -702,6 +702,7 @@ static void other_names_are_no_dtype(void **state) {
     static const char *const names[] = {"",
                                         " ",
                                         "invalid",
+                                        "unknown",
                                         "float32 ",
                                         " float32",
                                         "float fp32",

@@ -31,8 +31,10 @@ const gbx_name_set gbx_stages = SET(stages, GBX_STAGE_BEFORE, GBX_STAGE_COUNT);
 static const gbx_name kinds[] = {
     [GBX_KIND_TENSOR] = {.name = "tensor", .brief = "tensor"},
     [GBX_KIND_SCALAR] = {.name = "scalar", .brief = "scalar"},
+    [GBX_KIND_WORD] = {.name = "word", .brief = "word"},
 };
-const gbx_name_set gbx_kinds = SET(kinds, GBX_KIND_TENSOR, GBX_KIND_COUNT);
+const gbx_name_set gbx_slot_kinds = SET(kinds, GBX_KIND_TENSOR, GBX_KIND_WORD + 1);
+const gbx_name_set gbx_kinds = {.rows = kinds, .count = GBX_KIND_COUNT};
 
 static const gbx_name subtasks[] = {
     [GBX_SUBTASK_AIC] = {.name = "aic", .brief = "aic"},
@@ -70,6 +72,9 @@ static const gbx_name skip_reasons[] = {
                                 "the tensors of the task were never described"},
     [GBX_SKIP_MISMATCH] = {"misdescribed", "misdescribed",
                            "the description of the argument does not match what the kernel gets"},
+    [GBX_SKIP_TENSOR_NOT_DESCRIBED] = {"undescribed_tensor", "undescribed_tensor",
+                                       "the signature calls the argument a tensor, but it was "
+                                       "never described"},
 };
 const gbx_name_set gbx_skip_reasons =
     SET(skip_reasons, GBX_SKIP_NOT_DESCRIBED, GBX_SKIP_REASON_COUNT);

@@ -16,7 +16,8 @@ enum { GBX_STAGE_BEFORE = 0, GBX_STAGE_AFTER = 1, GBX_STAGE_COUNT = 2, GBX_STAGE
 
 enum { GBX_ARG_NONE = 0xff }; /* arg_index of a record about a complete task */
 
-enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1, GBX_KIND_COUNT = 2 };
+/* Of an entry, the first two; of an argument of a dispatch also a word, which may be either. */
+enum { GBX_KIND_TENSOR = 0, GBX_KIND_SCALAR = 1, GBX_KIND_COUNT = 2, GBX_KIND_WORD = 2 };
 
 /* What a signature says of a parameter: a role (gbx_role) of a tensor, or this. */
 enum { GBX_PARAMETER_SCALAR = 3, GBX_PARAMETER_COUNT = 4 };
@@ -33,9 +34,10 @@ typedef enum gbx_loss_cause {
 
 /* Why a task or an argument was not captured. */
 typedef enum gbx_skip_reason {
-    GBX_SKIP_NOT_DESCRIBED = 0,
+    GBX_SKIP_NOT_DESCRIBED = 0, /* a task */
     GBX_SKIP_MISMATCH = 1,
-    GBX_SKIP_REASON_COUNT = 2
+    GBX_SKIP_TENSOR_NOT_DESCRIBED = 2, /* an argument; in the journal GBX_SKIP_NOT_DESCRIBED */
+    GBX_SKIP_REASON_COUNT = 3
 } gbx_skip_reason;
 
 /* What a thread of the device waited for, a bit each. */
@@ -60,7 +62,8 @@ typedef struct gbx_name_set {
 extern const gbx_name_set gbx_roles;        /* gbx_role: "input" */
 extern const gbx_name_set gbx_parameters;   /* the same, and GBX_PARAMETER_SCALAR */
 extern const gbx_name_set gbx_stages;       /* "before_dispatch" */
-extern const gbx_name_set gbx_kinds;        /* "tensor" */
+extern const gbx_name_set gbx_kinds;        /* "tensor", "scalar" */
+extern const gbx_name_set gbx_slot_kinds;   /* the same, and "word" */
 extern const gbx_name_set gbx_subtasks;     /* gbx_subtask: "aic", "aiv0", "aiv1" */
 extern const gbx_name_set gbx_core_types;   /* gbx_core_type: "aic", "aiv" */
 extern const gbx_name_set gbx_dump_levels;  /* gbx_dump_level: "full"; off has none */

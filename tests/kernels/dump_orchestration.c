@@ -66,6 +66,7 @@ static void add(gbx_orchestration *o, const plan_task *task, const gbx_tensor *t
     uint64_t words[GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
     uint32_t count = task->tensor_count + task->scalar_count;
+    uint32_t info_count = task->tensor_count;
     gbx_task added;
     for (uint32_t i = 0; i < task->tensor_count; ++i) {
         words[i] = gbx_device_tensor(o, &tensors[i]);
@@ -75,15 +76,16 @@ static void add(gbx_orchestration *o, const plan_task *task, const gbx_tensor *t
     }
     if (task->tensor_count > 1)
         misdescribe(task->description, &infos[1]);
+    if (task->description == PLAN_LACKS_ONE)
+        infos[1] = infos[--info_count];
     for (uint32_t i = 0; i < task->scalar_count; ++i)
         words[task->tensor_count + i] = task->scalars[i].bits;
     if (task->description == PLAN_UNDESCRIBED || task->description == PLAN_DESCRIBED_LATER)
         added = gbx_add_task(o, task->kernels, words, count);
     else
-        added = gbx_add_task_with_tensor_info(o, task->kernels, words, count, infos,
-                                              task->tensor_count);
+        added = gbx_add_task_with_tensor_info(o, task->kernels, words, count, infos, info_count);
     if (task->description == PLAN_DESCRIBED_LATER)
-        gbx_set_tensor_info_to_task(o, added, infos, task->tensor_count);
+        gbx_set_tensor_info_to_task(o, added, infos, info_count);
     if (marks_of(task))
         gbx_dump_task_words(o, added, marks_of(task));
     for (uint32_t i = 0; i < task->after_count; ++i)

@@ -31,6 +31,7 @@ typedef enum plan_description {
     PLAN_UNDESCRIBED,
     PLAN_WRONG_SHAPE,   /* argument 1 has one row more than the kernel gets */
     PLAN_WRONG_ADDRESS, /* argument 1 has another address than the kernel gets */
+    PLAN_LACKS_ONE,     /* argument 1 is not described */
 } plan_description;
 
 typedef struct plan_tensor {

@@ -14,6 +14,7 @@ typedef struct dtype_facts {
 } dtype_facts;
 
 static const dtype_facts dtypes[GBX_DTYPE_COUNT] = {
+    [GBX_DTYPE_NONE] = {"unknown", 64, 0, false, false},
     [GBX_FLOAT32] = {"float32", 32, 8, true, true},
     [GBX_FLOAT16] = {"float16", 16, 5, true, true},
     [GBX_BFLOAT16] = {"bfloat16", 16, 8, true, true},

@@ -33,6 +33,16 @@ static bool has_same_shape(const gbx_entry *a, const gbx_entry *b) {
                   a->head->ndims * sizeof(int64_t)) == 0;
 }
 
+/* Such a scalar is compared as what it is in the other dump, or by its bits: older versions
+ * recorded uint64 for it. */
+static bool has_undeclared(const gbx_diff_pair *pair) {
+    return pair->a->dtype == GBX_DTYPE_NONE || pair->b->dtype == GBX_DTYPE_NONE;
+}
+
+static uint32_t common_dtype(const gbx_diff_pair *pair) {
+    return gbx_entry_element_dtype(pair->a->dtype == GBX_DTYPE_NONE ? pair->b : pair->a);
+}
+
 /* Whether the form decides. A task that did not complete was captured at an arbitrary moment: two
  * such records need not be alike. */
 static bool judge_form(const gbx_diff_pair *pair, gbx_diff_record *record) {
@@ -42,7 +52,7 @@ static bool judge_form(const gbx_diff_pair *pair, gbx_diff_record *record) {
         decide(record, GBX_DIFF_NOT_COMPARED, GBX_DIFF_IN_FLIGHT);
     else if (!a->tensor != !b->tensor)
         decide(record, GBX_DIFF_DIFFERENT, GBX_DIFF_KIND);
-    else if (a->dtype != b->dtype)
+    else if (a->dtype != b->dtype && !has_undeclared(pair))
         decide(record, GBX_DIFF_DIFFERENT, GBX_DIFF_DTYPE);
     else if (a->tensor && !has_same_shape(a, b))
         decide(record, GBX_DIFF_DIFFERENT, GBX_DIFF_SHAPE);
@@ -209,8 +219,11 @@ gbx_status gbx_diff_pair_compare(gbx_diff_pair *pair, gbx_diff_record *record) {
     record->has_metrics = false;
     if (judge_form(pair, record))
         return NULL;
-    gbx_tolerance tolerance = gbx_diff_tolerance(pair->options, pair->a->dtype);
-    gbx_comparison_begin(&record->comparison, pair->a->dtype, &tolerance);
+    uint32_t dtype = common_dtype(pair);
+    gbx_tolerance tolerance = gbx_diff_tolerance(pair->options, dtype);
+    if (pair->a->dtype == GBX_DTYPE_NONE && pair->b->dtype == GBX_DTYPE_NONE)
+        tolerance = (gbx_tolerance){0};
+    gbx_comparison_begin(&record->comparison, dtype, &tolerance);
     if (pair->a->scalar) {
         gbx_comparison_add(&record->comparison, &pair->a->scalar->bits, &pair->b->scalar->bits, 1);
         judge_values(record);

@@ -85,7 +85,7 @@ gbx_status gbx_export_source_open(const gbx_entry *entry, const gbx_reader *read
     out_source->elements = out_source->values.elements;
     out_source->elements.read = read_converted;
     out_source->elements.context = out_source;
-    if (as != GBX_DTYPE_NONE)
+    if (as != GBX_DTYPE_NONE && entry->dtype != GBX_DTYPE_NONE)
         out_source->elements.dtype = as;
     /* Only the bits of the dtype count in a scalar's word. */
     if (out_source->values.is_scalar)

@@ -102,13 +102,13 @@ static void write_numbers(FILE *json, const char *key, const int64_t *numbers, u
 /* Also numbers of 64 bits; a float has a point or an exponent, or is quoted if not finite. */
 static void write_value(FILE *json, const gbx_entry *entry, gbx_simpler_report *report) {
     char text[GBX_ELEMENT_TEXT_BYTES];
-    uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(entry->dtype));
-    bool is_number =
-        !gbx_dtype_is_float(entry->dtype) || isfinite(gbx_dtype_to_f64(entry->dtype, bits));
-    if (entry->dtype == GBX_BOOL)
+    uint32_t dtype = gbx_entry_element_dtype(entry);
+    uint64_t bits = entry->scalar->bits & UINT64_MAX >> (64 - gbx_dtype_bits(dtype));
+    bool is_number = !gbx_dtype_is_float(dtype) || isfinite(gbx_dtype_to_f64(dtype, bits));
+    if (dtype == GBX_BOOL)
         snprintf(text, GBX_ELEMENT_TEXT_BYTES, bits ? "true" : "false");
     else
-        gbx_element_format(entry->dtype, bits, text);
+        gbx_element_format(dtype, bits, text);
     report->not_numbers += !is_number;
     fprintf(json, is_number ? ", \"value\": %s" : ", \"value\": \"%s\"", text);
 }
@@ -131,7 +131,7 @@ static void write_entry(FILE *json, const gbx_entry *entry, const spans *all,
             entry->head->arg_index, gbx_name_of(&gbx_roles, entry->head->role),
             gbx_name_of(&gbx_stages, entry->head->stage),
             gbx_name_of(&gbx_kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR),
-            gbx_dtype_info_of(entry->dtype)->simpler);
+            gbx_dtype_info_of(gbx_entry_element_dtype(entry))->simpler);
     if (entry->scalar)
         write_value(json, entry, report);
     const gbx_record_tensor *tensor = entry->tensor;

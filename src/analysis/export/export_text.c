@@ -185,7 +185,9 @@ static void write_about(FILE *to, const gbx_entry *entry, const gbx_export_sourc
     fprintf(to, "# stage: %s\n", gbx_name_of(&gbx_stages, entry->head->stage));
     fprintf(to, "# kind: %s\n", entry->tensor ? "tensor" : "scalar");
     fprintf(to, "# dtype: %s\n", gbx_dtype_name(entry->dtype));
-    if (elements->dtype != entry->dtype)
+    if (entry->dtype == GBX_DTYPE_NONE)
+        fprintf(to, "# bits: 0x%016" PRIx64 "\n", entry->scalar->bits);
+    else if (elements->dtype != entry->dtype)
         fprintf(to, "# converted to: %s\n", gbx_dtype_name(elements->dtype));
     if (entry->tensor) {
         const gbx_record_tensor *tensor = entry->tensor;

@@ -41,16 +41,41 @@ static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candi
 
 /* --- a task's arguments --- */
 
-/* The dtype from the call, else from the first kernel whose signature has it, else uint64. */
+/* The signature of a task's kernel; NULL where it has none. */
+static const gbx_dump_signature *signature_of(const gbx_lane *lane, const gbx_sched_task *task,
+                                              uint32_t subtask) {
+    const gbx_dump_signature *signatures =
+        (const gbx_dump_signature *)(uintptr_t)lane->writer->setup.signatures;
+    uint32_t func_id = task->func_ids[subtask];
+    return func_id < GBX_MAX_KERNELS ? &signatures[func_id] : NULL;
+}
+
+/* The dtype from the call, else from the first kernel whose signature has it. */
 static uint8_t scalar_dtype(const gbx_lane *lane, const gbx_sched_task *task, uint32_t declared,
                             uint32_t scalar) {
-    const gbx_dump_scalar_dtypes *dtypes =
-        (const gbx_dump_scalar_dtypes *)(uintptr_t)lane->writer->setup.scalar_dtypes;
     uint32_t dtype = declared;
-    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT && dtype == GBX_DTYPE_NONE; ++s)
-        if (task->func_ids[s] < GBX_MAX_KERNELS && scalar < GBX_MAX_SCALAR_ARGS)
-            dtype = dtypes[task->func_ids[s]][scalar];
-    return dtype == GBX_DTYPE_NONE || dtype >= GBX_DTYPE_COUNT ? GBX_UINT64 : (uint8_t)dtype;
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT && dtype == GBX_DTYPE_NONE; ++s) {
+        const gbx_dump_signature *signature = signature_of(lane, task, s);
+        if (signature && scalar < GBX_MAX_SCALAR_ARGS)
+            dtype = signature->scalar_dtypes[scalar];
+    }
+    return dtype < GBX_DTYPE_COUNT ? (uint8_t)dtype : GBX_DTYPE_NONE;
+}
+
+/* How many words the signatures of a task's kernels call tensors: the first ones. */
+static uint32_t count_tensors(const gbx_lane *lane, const gbx_sched_task *task) {
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
+        const gbx_dump_signature *signature = signature_of(lane, task, s);
+        if (signature && signature->tensor_count > count)
+            count = signature->tensor_count;
+    }
+    return count < task->word_count ? count : task->word_count;
+}
+
+/* Whether a word of a described task is one of them, and nobody described it. */
+static bool is_undescribed(uint32_t kind, uint32_t word, uint32_t tensor_count) {
+    return kind == 0 && word < tensor_count;
 }
 
 static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
@@ -93,6 +118,14 @@ static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_du
         return;
     atomic_store_explicit(cell, key, memory_order_relaxed);
     skip(lane, task, head->arg_index, GBX_SKIP_MISMATCH);
+}
+
+/* Lists the tensors of a described task that nobody described. */
+static void skip_undescribed(gbx_lane *lane, const gbx_sched_task *task) {
+    uint32_t tensor_count = count_tensors(lane, task);
+    for (uint32_t i = 0; i < tensor_count; ++i)
+        if (is_undescribed(task->arguments->kinds[i], i, tensor_count))
+            skip(lane, task, i, GBX_SKIP_NOT_DESCRIBED);
 }
 
 /* A record with only `bits`: SCALAR, or DONE with 0. */
@@ -138,10 +171,13 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
     uint32_t level = lane->writer->setup.level;
     bool has_all_metadata = level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS;
     selection s = select_task(lane, task);
+    uint32_t tensor_count = count_tensors(lane, task);
     uint32_t scalar = 0;
     for (uint32_t i = 0; i < task->word_count; ++i) {
         uint32_t kind = arguments->kinds[i];
         bool is_tensor = kind & GBX_WORD_TENSOR;
+        if (is_undescribed(kind, i, tensor_count))
+            continue;
         gbx_dump_record head = {.stage = (uint8_t)stage,
                                 .role = is_tensor ? kind & GBX_WORD_ROLE : GBX_ROLE_INPUT,
                                 .arg_index = (uint8_t)i,
@@ -204,19 +240,23 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
 
 /* The contents of a slot, as the kernel finds them. */
 static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
-                             uint32_t *scalar) {
+                             uint32_t tensor_count, uint32_t *scalar) {
     const gbx_task_arguments *arguments = dispatch->task->arguments;
-    uint32_t kind = arguments->is_described ? arguments->kinds[i] : GBX_UINT64;
+    uint32_t kind = arguments->kinds[i];
     gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
-    if (kind & GBX_WORD_TENSOR) {
-        const gbx_tensor *tensor = described_tensor(lane, slot.bits);
-        slot.is_tensor = tensor && tensor->ndims <= GBX_MAX_DIMS;
+    const gbx_tensor *tensor = kind & GBX_WORD_TENSOR ? described_tensor(lane, slot.bits) : NULL;
+    if (!arguments->is_described || is_undescribed(kind, i, tensor_count)) {
+        slot.is_word = true;
+    } else if (!(kind & GBX_WORD_TENSOR)) {
+        slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
+    } else if (tensor && tensor->ndims <= GBX_MAX_DIMS) {
+        slot.is_tensor = true;
         slot.role = kind & GBX_WORD_ROLE;
-        slot.dtype = slot.is_tensor ? (uint8_t)tensor->dtype : GBX_UINT64;
-        slot.ndims = slot.is_tensor ? (uint8_t)tensor->ndims : 0;
-        return slot;
+        slot.dtype = (uint8_t)tensor->dtype;
+        slot.ndims = (uint8_t)tensor->ndims;
+    } else {
+        slot.is_word = true; /* described as a tensor, but the kernel gets none */
     }
-    slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
     return slot;
 }
 
@@ -239,9 +279,10 @@ static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) 
     const gbx_sched_task *task = dispatch->task;
     gbx_dump_slot slots[GBX_MAX_WORDS];
     uint32_t words = 0;
+    uint32_t tensor_count = count_tensors(lane, task);
     uint32_t scalar = 0;
     for (uint32_t i = 0; i < task->word_count; ++i) {
-        slots[i] = slot_of(lane, dispatch, i, &scalar);
+        slots[i] = slot_of(lane, dispatch, i, tensor_count, &scalar);
         words += gbx_dump_slot_words(slots[i].is_tensor, slots[i].ndims);
     }
     gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
@@ -281,7 +322,9 @@ static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task
     record_task(lane, task);
     if (!task->arguments->is_described)
         skip(lane, task, GBX_ARG_NONE, GBX_SKIP_NOT_DESCRIBED);
-    else if (captures_arguments(lane, task))
+    else
+        skip_undescribed(lane, task);
+    if (captures_arguments(lane, task))
         record_arguments(lane, task, GBX_STAGE_BEFORE, 0);
     gbx_lane_leave(lane);
 }
@@ -373,8 +416,7 @@ static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setu
            is_inside(request, setup->lanes, setup->lane_count * sizeof(gbx_dump_lane)) &&
            is_inside(request, setup->buffers, buffer_bytes) &&
            is_inside(request, setup->arenas, setup->arena_bytes * setup->lane_count) &&
-           is_inside(request, setup->scalar_dtypes,
-                     sizeof(gbx_dump_scalar_dtypes) * GBX_MAX_KERNELS);
+           is_inside(request, setup->signatures, sizeof(gbx_dump_signature) * GBX_MAX_KERNELS);
 }
 
 static const gbx_probe *attach_writer(void *state, const gbx_probe_request *request) {

@@ -59,11 +59,11 @@ static gbx_status parse_name(const parse_state *state, const filter_key *key, co
 }
 
 static gbx_status parse_dtype(parse_state *state, const char *value) {
-    gbx_dtype dtype = gbx_dtype_parse(value);
-    if (dtype == GBX_DTYPE_NONE)
+    uint32_t dtype;
+    if (!gbx_dtype_read(value, &dtype))
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "dump filter \"%s\": unknown dtype \"%s\"; expected %s", state->text, value,
-                        GBX_DTYPE_NAMES);
+                        "dump filter \"%s\": unknown dtype \"%s\"; expected %s, unknown",
+                        state->text, value, GBX_DTYPE_NAMES);
     state->filter->dtypes |= 1u << dtype;
     return NULL;
 }

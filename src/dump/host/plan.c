@@ -83,8 +83,8 @@ static uint32_t sound_slot_words(const uint64_t *words, uint64_t left) {
         return 0;
     memcpy(&slot, words, sizeof slot);
     uint32_t count = gbx_dump_slot_words(slot.is_tensor, slot.ndims);
-    if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.role > GBX_ROLE_INOUT ||
-        !gbx_dtype_is_valid(slot.dtype) || count > left)
+    if (slot.ndims > GBX_MAX_DIMS || slot.is_tensor > 1 || slot.is_word > !slot.is_tensor ||
+        slot.role > GBX_ROLE_INOUT || slot.dtype >= GBX_DTYPE_COUNT || count > left)
         return 0;
     const uint64_t *geometry = words + GBX_DUMP_SLOT_WORDS + 1; /* after the address */
     if (slot.is_tensor &&
@@ -140,14 +140,13 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
     case GBX_DUMP_EDGES:
         return head->lines == 1 && are_edges_sound(at);
     case GBX_DUMP_SCALAR:
-        return head->lines == 1 && head->arg_index < GBX_MAX_ARGS &&
-               gbx_dtype_is_valid(head->dtype);
+        return head->lines == 1 && head->arg_index < GBX_MAX_ARGS && head->dtype < GBX_DTYPE_COUNT;
     case GBX_DUMP_LOSS: {
         const gbx_dump_loss *loss = at;
         return head->lines == 1 && loss->cause < GBX_DUMP_CAUSES && loss->count <= UINT32_MAX;
     }
     case GBX_DUMP_SKIPPED:
-        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason < GBX_SKIP_REASON_COUNT &&
+        return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason <= GBX_SKIP_MISMATCH &&
                (head->arg_index < GBX_MAX_ARGS || head->arg_index == GBX_ARG_NONE);
     case GBX_DUMP_TASK:
         return head->lines == 1 && ((const gbx_dump_task *)at)->predecessor_count <= UINT32_MAX;

@@ -22,7 +22,7 @@ struct gbx_dump_session {
     gbx_collector *collector;
     gbx_dump_manager *manager; /* NULL before the launch and after it */
     bool is_collected;         /* all that the device wrote */
-    gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
+    gbx_dump_signature signatures[GBX_MAX_KERNELS];
 };
 
 /* --- what the options mean --- */
@@ -69,22 +69,25 @@ static gbx_status parse_filters(gbx_dump_session *session) {
     return status;
 }
 
-/* The dtypes of scalars from the signatures, by position among the scalars. */
-static void note_scalar_dtypes(gbx_dump_session *session) {
+/* Slots hold all tensors first, then all scalars. */
+static void note_signatures(gbx_dump_session *session) {
     for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
         const gbx_run_kernel *kernel = &session->config.run.kernels[i];
+        gbx_dump_signature *to = &session->signatures[kernel->func_id];
         uint32_t scalar = 0;
         for (const char *at = kernel->declared; at && *at;) {
             size_t length = strcspn(at, ",");
             uint32_t parameter;
             const char *dtype;
-            if (gbx_parameter_read(at, length, &parameter, &dtype) &&
-                parameter == GBX_PARAMETER_SCALAR && scalar < GBX_MAX_SCALAR_ARGS) {
+            bool is_read = gbx_parameter_read(at, length, &parameter, &dtype);
+            if (is_read && parameter != GBX_PARAMETER_SCALAR)
+                ++to->tensor_count;
+            if (is_read && parameter == GBX_PARAMETER_SCALAR && scalar < GBX_MAX_SCALAR_ARGS) {
                 char name[32] = "";
                 size_t name_length = dtype ? length - (size_t)(dtype - at) : 0;
                 if (name_length < sizeof name)
                     memcpy(name, dtype ? dtype : "", name_length);
-                session->scalar_dtypes[kernel->func_id][scalar++] = (uint8_t)gbx_dtype_parse(name);
+                to->scalar_dtypes[scalar++] = (uint8_t)gbx_dtype_parse(name);
             }
             at += length + (at[length] == ',');
         }
@@ -171,11 +174,10 @@ static gbx_status create_region(gbx_dump_session *session) {
     gbx_hal *hal = session->region.hal = session->config.hal;
     gbx_dump_setup *setup = &session->region.setup;
     fill_setup(&session->config, setup);
-    uint64_t dtypes_bytes = sizeof session->scalar_dtypes;
     uint64_t buffers_bytes = (uint64_t)setup->lane_count * setup->buffer_count *
                              GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
-    uint64_t dtypes = to_pages(sizeof *setup);
-    uint64_t lanes = dtypes + dtypes_bytes;
+    uint64_t signatures = to_pages(sizeof *setup);
+    uint64_t lanes = to_pages(signatures + sizeof session->signatures);
     uint64_t buffers = to_pages(lanes + setup->lane_count * sizeof(gbx_dump_lane));
     uint64_t arenas = buffers + buffers_bytes;
     uint64_t base;
@@ -188,12 +190,13 @@ static gbx_status create_region(gbx_dump_session *session) {
             " bytes; use smaller arenas (--dump-arena) or open the chip with more memory (--gm)",
             setup->lane_count, setup->arena_bytes);
     session->region.address = base;
-    setup->scalar_dtypes = base + dtypes;
+    setup->signatures = base + signatures;
     setup->lanes = base + lanes;
     setup->buffers = base + buffers;
     setup->arenas = base + arenas;
     GBX_TRY(hal->ops->copy_in(hal, base, setup, sizeof *setup));
-    GBX_TRY(hal->ops->copy_in(hal, setup->scalar_dtypes, session->scalar_dtypes, dtypes_bytes));
+    GBX_TRY(
+        hal->ops->copy_in(hal, setup->signatures, session->signatures, sizeof session->signatures));
     for (uint32_t i = 0; i < setup->lane_count; ++i)
         GBX_TRY(write_lane(hal, setup, i));
     return NULL;
@@ -218,7 +221,7 @@ static gbx_status begin(gbx_dump_session *session) {
     GBX_TRY(check_options(config));
     GBX_TRY(describe_run(session));
     GBX_TRY(parse_filters(session));
-    note_scalar_dtypes(session);
+    note_signatures(session);
     GBX_TRY(create_region(session));
     GBX_TRY(create_store(session));
     GBX_TRY(gbx_kernel_copies_make(config->options->directory, &session->config.run));
@@ -302,7 +305,7 @@ gbx_status gbx_dump_session_receive(gbx_dump_session *session, const gbx_run_arg
         uint32_t dtype = index < session->config.run.argument_count
                              ? session->config.run.arguments[index].dtype
                              : GBX_DTYPE_NONE;
-        receive(session, index, run->scalars[i], dtype ? dtype : GBX_UINT64, NULL);
+        receive(session, index, run->scalars[i], dtype, NULL);
     }
     return gbx_dump_manager_start(session->collector, &session->manager);
 }

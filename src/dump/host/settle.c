@@ -240,6 +240,7 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
                                 .role = slot.role,
                                 .dtype = slot.dtype,
                                 .ndims = slot.ndims,
+                                .is_word = slot.is_word,
                                 .bits = slot.bits};
         memcpy(words + at, &kept, sizeof kept);
         uint64_t *shape = words + at + GBX_DUMP_SLOT_WORDS + 2; /* after address and offset */

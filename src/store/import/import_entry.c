@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "store/import/internal.h"
 #include "store/reader.h"
+#include "tensor/dtype_table.h"
 #include "text/json_reader.h"
 #include "text/names.h"
 
@@ -136,16 +137,21 @@ static gbx_status get_kernels(const gbx_import_fields *fields, gbx_import_entry 
 
 /* --- the argument --- */
 
+static gbx_status fail_dtype(const gbx_import_fields *fields) {
+    return gbx_import_fail_expected(fields, GBX_FIELD_dtype, -1, &fields->values[GBX_FIELD_dtype],
+                                    "the name of a dtype, such as \"float32\"");
+}
+
+/* Only a scalar may have the dtype "unknown". */
 static gbx_status get_dtype(const gbx_import_fields *fields, uint8_t *out_dtype) {
     const gbx_scan_value *value = &fields->values[GBX_FIELD_dtype];
     char name[DTYPE_NAME_BYTES] = "";
     GBX_TRY(gbx_import_require(fields, GBX_FIELD_dtype));
     if (value->kind == GBX_SCAN_STRING && !value->has_escape && value->size < sizeof name)
         memcpy(name, value->text, value->size);
-    gbx_dtype dtype = gbx_dtype_parse(name);
-    if (dtype == GBX_DTYPE_NONE)
-        return gbx_import_fail_expected(fields, GBX_FIELD_dtype, -1, value,
-                                        "the name of a dtype, such as \"float32\"");
+    uint32_t dtype;
+    if (!gbx_dtype_read(name, &dtype))
+        return fail_dtype(fields);
     *out_dtype = (uint8_t)dtype;
     return NULL;
 }
@@ -298,6 +304,8 @@ static gbx_status get_payload(const gbx_import_fields *fields, const gbx_tensor 
 static gbx_status read_tensor(const gbx_import_fields *fields, gbx_import_entry *entry) {
     gbx_record_tensor *record = &entry->record.tensor;
     gbx_tensor view;
+    if (record->head.dtype == GBX_DTYPE_NONE)
+        return fail_dtype(fields);
     GBX_TRY(gbx_import_require(fields, GBX_FIELD_shape));
     GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
     record->head.type = GBX_RECORD_TENSOR;
@@ -328,7 +336,8 @@ static gbx_status read_scalar(const gbx_import_fields *fields, gbx_import_entry 
     gbx_record_scalar *record = &entry->record.scalar;
     gbx_tensor view;
     int64_t size = 0;
-    GBX_TRY(gbx_import_get_geometry(fields, record->head.dtype, &view));
+    uint8_t dtype = record->head.dtype ? record->head.dtype : (uint8_t)GBX_UINT64;
+    GBX_TRY(gbx_import_get_geometry(fields, dtype, &view));
     for (uint32_t d = 0; d < view.ndims; ++d)
         if (view.shape[d] != 1)
             return gbx_import_fail(fields, GBX_FIELD_shape, "a scalar has one element");

@@ -226,7 +226,7 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
 
 /* By its code; a manifest of 0.1.0 has only a sentence. */
 static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
-    static const char *const sentences[GBX_SKIP_REASON_COUNT] = {
+    static const char *const sentences[] = {
         [GBX_SKIP_NOT_DESCRIBED] = "nobody told which words of the task are tensors",
         [GBX_SKIP_MISMATCH] = "what was told of the argument is not what the kernel gets"};
     const char *names[GBX_SKIP_REASON_COUNT];
@@ -234,10 +234,13 @@ static gbx_status get_reason(const gbx_cursor *object, uint32_t *out_reason) {
     size_t reason = 0;
     GBX_TRY(gbx_cursor_optional(object, NAME_IN(SKIPPED, reason_code), &code));
     GBX_TRY(gbx_cursor_member(object, code.value ? code.name : NAME_IN(SKIPPED, reason), &member));
-    for (uint32_t i = 0; i < GBX_SKIP_REASON_COUNT; ++i)
+    size_t count = code.value ? GBX_SKIP_REASON_COUNT : sizeof sentences / sizeof sentences[0];
+    for (uint32_t i = 0; i < count; ++i)
         names[i] = code.value ? gbx_name_of(&gbx_skip_reasons, i) : sentences[i];
-    GBX_TRY(gbx_cursor_choice(&member, names, GBX_SKIP_REASON_COUNT, &reason));
-    *out_reason = (uint32_t)reason;
+    GBX_TRY(gbx_cursor_choice(&member, names, count, &reason));
+    /* As the journal has it. */
+    *out_reason =
+        reason == GBX_SKIP_TENSOR_NOT_DESCRIBED ? GBX_SKIP_NOT_DESCRIBED : (uint32_t)reason;
     return NULL;
 }
 

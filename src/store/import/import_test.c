@@ -140,7 +140,7 @@ static void compare_records(const gbx_record *a, const gbx_record *b) {
     assert_int_equal(a->time_ns, b->time_ns);
     assert_int_equal(a->words, b->words);
     if (a->type == GBX_RECORD_SCALAR) {
-        assert_int_equal(gbx_record_scalar_dtype(a->dtype), b->dtype);
+        assert_int_equal(a->dtype, b->dtype);
         assert_int_equal(((const gbx_record_scalar *)a)->bits,
                          ((const gbx_record_scalar *)b)->bits);
         return;

@@ -157,8 +157,15 @@ gbx_status gbx_import_get_scalar(const gbx_import_fields *fields, uint32_t dtype
     bool has_bits = gbx_import_has(fields, GBX_FIELD_bits);
     uint64_t bits = 0;
     GBX_TRY(gbx_import_get_hex(fields, GBX_FIELD_bits, &bits));
-    GBX_TRY(join_value(fields, GBX_FIELD_value, dtype, &has_bits, &bits));
-    GBX_TRY(join_value(fields, GBX_FIELD_scalar_value, dtype, &has_bits, &bits));
+    if (dtype == GBX_DTYPE_NONE && gbx_import_has(fields, GBX_FIELD_value))
+        return gbx_import_fail(fields, GBX_FIELD_value,
+                               "a scalar of unknown dtype has bits and no value");
+    if (dtype == GBX_DTYPE_NONE && !has_bits)
+        return gbx_import_require(fields, GBX_FIELD_bits);
+    /* Without a dtype, `scalar_value` is the raw word. */
+    uint32_t read_as = dtype == GBX_DTYPE_NONE ? GBX_UINT64 : dtype;
+    GBX_TRY(join_value(fields, GBX_FIELD_value, read_as, &has_bits, &bits));
+    GBX_TRY(join_value(fields, GBX_FIELD_scalar_value, read_as, &has_bits, &bits));
     if (!has_bits)
         return gbx_import_require(fields, GBX_FIELD_value);
     *out_bits = bits;

@@ -205,7 +205,9 @@ typedef struct gbx_record_slot {
     uint8_t role;
     uint8_t dtype;
     uint8_t ndims;
-    uint8_t reserved[3];
+    uint8_t is_word; /* 1: whether it is a tensor or a scalar is unknown; is_tensor, role and dtype
+                        are 0 */
+    uint8_t reserved[2];
     uint64_t bits; /* the raw word */
 } gbx_record_slot;
 static_assert(sizeof(gbx_record_slot) == 16, "layout of the journal");
@@ -240,7 +242,7 @@ static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
 /* SKIPPED: head.arg_index is GBX_ARG_NONE for a complete task. */
 typedef struct gbx_record_skipped {
     gbx_record head;
-    uint32_t reason;  /* gbx_skip_reason */
+    uint32_t reason;  /* GBX_SKIP_NOT_DESCRIBED or GBX_SKIP_MISMATCH: see gbx_record_skip_reason */
     uint32_t func_id; /* the first kernel of the task */
 } gbx_record_skipped;
 static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");

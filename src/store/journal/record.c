@@ -217,7 +217,7 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
     case GBX_RECORD_LOSS:
         return check_loss(record);
     case GBX_RECORD_SKIPPED:
-        return ((const gbx_record_skipped *)record)->reason < GBX_SKIP_REASON_COUNT
+        return ((const gbx_record_skipped *)record)->reason <= GBX_SKIP_MISMATCH
                    ? NULL
                    : "its reason is unknown";
     case GBX_RECORD_EXECUTION:

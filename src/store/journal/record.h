@@ -9,6 +9,7 @@
 #include <glassbox/kernel.h>
 
 #include "store/journal/format.h"
+#include "text/names.h"
 
 #define GBX_RECORD_TASK_END (UINT64_C(1) << 44) /* task numbers in a journal are below it */
 #define GBX_RECORD_BLOCK_END 65536u             /* so is block_idx */
@@ -111,9 +112,18 @@ const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
 /* The argument of the run whose RESULT a LOSS counts; GBX_ARG_NONE: it counts other records. */
 uint32_t gbx_record_lost_result(const gbx_record_loss *loss);
 
-/* The dtype of a scalar: undeclared ones are uint64. */
-static inline uint8_t gbx_record_scalar_dtype(uint8_t dtype) {
-    return dtype == GBX_DTYPE_NONE ? (uint8_t)GBX_UINT64 : dtype;
+/* GBX_KIND_TENSOR, GBX_KIND_SCALAR or GBX_KIND_WORD. */
+static inline uint32_t gbx_record_slot_kind(const gbx_record_slot *slot) {
+    return slot->is_tensor ? GBX_KIND_TENSOR : slot->is_word ? GBX_KIND_WORD : GBX_KIND_SCALAR;
+}
+
+/* Why it was skipped, a gbx_skip_reason. Older readers know two reasons only, so an argument that
+ * was never described has the reason of such a task. */
+static inline uint32_t gbx_record_skip_reason(const gbx_record_skipped *record) {
+    bool is_argument = record->head.arg_index != GBX_ARG_NONE;
+    return record->reason == GBX_SKIP_NOT_DESCRIBED && is_argument
+               ? (uint32_t)GBX_SKIP_TENSOR_NOT_DESCRIBED
+               : record->reason;
 }
 
 #endif

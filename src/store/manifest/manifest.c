@@ -259,7 +259,7 @@ static const char *find_inexact_slot(const gbx_slot_view *e, uint32_t ndims) {
 }
 
 static char *put_slot(gbx_manifest *m, char *at, const gbx_slot_view *e, uint32_t ndims) {
-    uint32_t dtype = e->slot->is_tensor ? e->slot->dtype : gbx_record_scalar_dtype(e->slot->dtype);
+    uint32_t dtype = e->slot->dtype;
     RETURN_OBJECT(GBX_SLOT_FIELDS)
 }
 
@@ -383,7 +383,7 @@ static gbx_status next_arg(gbx_manifest *m, bool *out_has_one) {
         return gbx_fail_inexact(inexact, "argument %u of the orchestration", head->arg_index);
     bool is_named = head->arg_index < m->run->argument_count;
     const char *name = is_named ? m->run->arguments[head->arg_index].name : NULL;
-    uint32_t dtype = e->is_tensor ? head->dtype : gbx_record_scalar_dtype(head->dtype);
+    uint32_t dtype = head->dtype;
     PUT_ENTRY(GBX_ARG_FIELDS)
     return NULL;
 }
@@ -479,6 +479,10 @@ static char *put_list(gbx_manifest *m, char *at, gbx_manifest_list list) {
 
 static gbx_status put_manifest(gbx_manifest *m, gbx_manifest_kind kind) {
     m->has_member = false;
+    /* The lists that several files have. */
+    m->positions[GBX_MANIFEST_KERNELS] = 0;
+    m->positions[GBX_MANIFEST_LOSSES] = 0;
+    m->positions[GBX_MANIFEST_SKIPPED] = 0;
     if (kind == GBX_MANIFEST_FILE_TENSORS) {
         GBX_TENSORS_HEAD_FIELDS(MEMBER_ROW)
     } else if (kind == GBX_MANIFEST_FILE_ARGS) {
@@ -671,7 +675,6 @@ void gbx_manifest_pieces_close(gbx_manifest_pieces *pieces) {
 
 gbx_status gbx_manifest_pieces_head(gbx_manifest_pieces *pieces, gbx_manifest_kind kind,
                                     const char **out_text, size_t *out_size) {
-    pieces->m->positions[GBX_MANIFEST_KERNELS] = 0;
     GBX_TRY(put_manifest(pieces->m, kind));
     return gbx_manifest_file_take(&pieces->file, out_text, out_size);
 }

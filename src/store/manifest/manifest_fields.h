@@ -107,8 +107,10 @@
     X(task_seq,    ALWAYS, u64,         true, e->head.task)                                        \
     X(arg_index,   ALWAYS, u64_or_null, true, e->head.arg_index != GBX_ARG_NONE, e->head.arg_index)\
     X(kernel,      ALWAYS, quoted,      true, gbx_manifest_kernel_name(&m->names, e->func_id))     \
-    X(reason,      NEVER,  word,        true, gbx_name_sentence(&gbx_skip_reasons, e->reason))     \
-    X(reason_code, LATER,  word,        true, gbx_name_of(&gbx_skip_reasons, e->reason))
+    X(reason,      NEVER,  word,        true, gbx_name_sentence(&gbx_skip_reasons,                 \
+                                                                gbx_record_skip_reason(e)))        \
+    X(reason_code, LATER,  word,        true, gbx_name_of(&gbx_skip_reasons,                       \
+                                                          gbx_record_skip_reason(e)))
 
 /* `e` is the gbx_record_tensor of a RESULT, `r` the gbx_result. */
 #define GBX_RESULT_FIELDS(X)                                                                       \
@@ -150,7 +152,8 @@
     X(stage,         ALWAYS, FORM,   word,        true, gbx_name_of(&gbx_stages, e->stage))        \
     X(kind,          ALWAYS, FORM,   word,        true, is_tensor ? "tensor" : "scalar")           \
     X(dtype,         ALWAYS, FORM,   word,        true, gbx_dtype_name(e->dtype))                  \
-    X(value,         ALWAYS, RECORD, value,       !is_tensor, e->dtype, e->bits)                   \
+    X(value,         ALWAYS, RECORD, value,       !is_tensor && e->dtype != GBX_DTYPE_NONE,        \
+                                                  e->dtype, e->bits)                               \
     X(bits,          ALWAYS, RECORD, hex,         !is_tensor, e->bits)                             \
     X(shape,         ALWAYS, RECORD, numbers,     true, e->shape, e->ndims)                        \
     X(strides,       ALWAYS, RECORD, numbers,     true, e->strides, e->ndims)                      \
@@ -191,11 +194,20 @@
 
 /* --- args_dump.json --- */
 
+/* How the run ended and what is missing, in the files of --dump-args. */
+#define GBX_ENDING_FIELDS(X)                                                                       \
+    X(complete,         LATER,  flag,   true, gbx_reader_is_complete(m->reader))                   \
+    X(status,           LATER,  string, true,                                                      \
+                                        m->end ? gbx_reader_end_text(m->reader) : "killed")        \
+    X(losses,           LATER,  list,   m->has_lists, GBX_MANIFEST_LOSSES)                         \
+    X(skipped,          LATER,  list,   m->has_lists, GBX_MANIFEST_SKIPPED)
+
 #define GBX_ARGS_HEAD_FIELDS(X)                                                                    \
-    X(schema_version, ALWAYS, u64,  true, 1)                                                       \
-    X(run,            ALWAYS, run,  true, m->run)                                                  \
-    X(total_args,     ALWAYS, u64,  true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS))     \
-    X(args,           ALWAYS, list, m->has_lists, GBX_MANIFEST_ARGS)
+    X(schema_version,   ALWAYS, u64,    true, 1)                                                   \
+    X(run,              ALWAYS, run,    true, m->run)                                              \
+    X(total_args,       ALWAYS, u64,    true, gbx_reader_list_count(m->reader, GBX_LIST_RUN_ARGS)) \
+    GBX_ENDING_FIELDS(X)                                                                           \
+    X(args,             ALWAYS, list,   m->has_lists, GBX_MANIFEST_ARGS)
 
 /* `e` is a gbx_record_run_arg; `dtype` and `name` are its dtype and name. */
 #define GBX_ARG_FIELDS(X)                                                                          \
@@ -208,17 +220,18 @@
                                            e->is_tensor ? e->head.ndims : 0)                       \
     X(data_ptr,     ALWAYS, hex,     e->is_tensor, e->bits)                                        \
     X(scalar_value, ALWAYS, value,   !e->is_tensor, GBX_UINT64, e->bits)                           \
-    X(value,        ALWAYS, value,   !e->is_tensor, dtype, e->bits)                                \
+    X(value,        ALWAYS, value,   !e->is_tensor && dtype != GBX_DTYPE_NONE, dtype, e->bits)     \
     X(bits,         ALWAYS, hex,     !e->is_tensor, e->bits)
 
 /* --- kernel_args_dump.json --- */
 
 #define GBX_DISPATCHES_HEAD_FIELDS(X)                                                              \
-    X(schema_version,   ALWAYS, u64,  true, 1)                                                     \
-    X(run,              ALWAYS, run,  true, m->run)                                                \
-    X(total_dispatches, ALWAYS, u64,  true, m->totals->dispatches)                                 \
-    X(total_args,       ALWAYS, u64,  true, m->totals->dispatch_args)                              \
-    X(dispatches,       ALWAYS, list, m->has_lists, GBX_MANIFEST_DISPATCHES)
+    X(schema_version,   ALWAYS, u64,    true, 1)                                                   \
+    X(run,              ALWAYS, run,    true, m->run)                                              \
+    X(total_dispatches, ALWAYS, u64,    true, m->totals->dispatches)                               \
+    X(total_args,       ALWAYS, u64,    true, m->totals->dispatch_args)                            \
+    GBX_ENDING_FIELDS(X)                                                                           \
+    X(dispatches,       ALWAYS, list,   m->has_lists, GBX_MANIFEST_DISPATCHES)
 
 /* `e` is a gbx_record_dispatch, `span` when it ran. */
 #define GBX_DISPATCH_FIELDS(X)                                                                     \
@@ -239,18 +252,21 @@
     X(args,        ALWAYS, slots,    true, e)                                                      \
     X(contexts,    ALWAYS, contexts, true, e)
 
-/* `e` is a gbx_slot_view, whose dtype is beside it; ndims is 0 for a scalar. */
+/* `e` is a gbx_slot_view, whose dtype is beside it; ndims is 0 for a scalar or a word. */
 #define GBX_SLOT_FIELDS(X)                                                                         \
     X(arg_index,    ALWAYS, u64,     true, e->slot->arg_index)                                     \
-    X(kind,         ALWAYS, word,    true, e->slot->is_tensor ? "tensor" : "scalar")               \
-    X(role,         ALWAYS, word,    true, gbx_name_of(&gbx_roles, e->slot->role))                 \
+    X(kind,         ALWAYS, word,    true, gbx_name_of(&gbx_slot_kinds,                            \
+                                                       gbx_record_slot_kind(e->slot)))             \
+    X(role,         ALWAYS, word,    true, e->slot->is_word ? NULL                                 \
+                                           : gbx_name_of(&gbx_roles, e->slot->role))               \
     X(dtype,        ALWAYS, word,    true, gbx_dtype_name(dtype))                                  \
     X(ndims,        ALWAYS, u64,     true, ndims)                                                  \
     X(shape,        ALWAYS, numbers, true, e->shape, ndims)                                        \
     X(strides,      ALWAYS, numbers, true, e->strides, ndims)                                      \
     X(start_offset, ALWAYS, i64,     true, e->start_offset)                                        \
     X(data_ptr,     ALWAYS, hex,     e->slot->is_tensor, e->data)                                  \
-    X(value,        ALWAYS, value,   !e->slot->is_tensor, dtype, e->slot->bits)                    \
+    X(value,        ALWAYS, value,   !e->slot->is_tensor && dtype != GBX_DTYPE_NONE,               \
+                                     dtype, e->slot->bits)                                         \
     X(bits,         ALWAYS, hex,     true, e->slot->bits)
 
 #define GBX_CONTEXT_FIELDS(X)                                                                      \

@@ -72,7 +72,7 @@ static gbx_status fill_forms(gbx_manifest *m) {
     gbx_argument_entry e = {0};
     for (e.stage = 0; e.stage < GBX_STAGE_COUNT; ++e.stage)
         for (e.role = 0; e.role < GBX_PARAMETER_SCALAR; ++e.role)
-            for (e.dtype = 1; e.dtype < GBX_DTYPE_COUNT; ++e.dtype) {
+            for (e.dtype = 0; e.dtype < GBX_DTYPE_COUNT; ++e.dtype) {
                 form_text *to = &m->tensors->forms[0][e.stage][e.role][e.dtype];
                 size_t apart = sizeof m->tensors->forms[0] / sizeof *to;
                 GBX_TRY(fill_form(m, &e, true, to));
@@ -214,7 +214,7 @@ static gbx_status put_scalar(gbx_manifest *m, uint64_t index, const gbx_record_s
                                   .numel = 1,
                                   .bits = record->bits,
                                   .flags = head->flags,
-                                  .dtype = gbx_record_scalar_dtype(head->dtype),
+                                  .dtype = head->dtype,
                                   .role = head->role,
                                   .stage = head->stage};
     return put_entry(m, &e, false);
