@@ -85,9 +85,10 @@ static void free_memory(gbx_graph *graph) {
         munmap(graph->memory, graph->memory_bytes);
     graph->memory = NULL;
     if (graph->probe_state)
-        munmap(graph->probe_state, graph->probe_source->state_bytes);
+        munmap(graph->probe_state, graph->probe_state_bytes);
     graph->probe_state = NULL;
     graph->probe = NULL;
+    graph->findings = NULL;
     if (graph->object)
         dlclose(graph->object);
     graph->object = NULL;
@@ -120,7 +121,7 @@ static gbx_code take_memory(gbx_graph *graph) {
     return GBX_OK;
 }
 
-/* --- the probe of a dump --- */
+/* --- the probe of dump and guard --- */
 
 static void ring_host(void *context) {
     gbx_device_ring(context);
@@ -131,22 +132,30 @@ static void show_life(void *context) {
     atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
 }
 
+static void stop_run(void *context, uint64_t task, uint32_t func_id) {
+    gbx_fault_record_guard(context, task, func_id);
+}
+
 static gbx_code attach_probe(gbx_graph *graph) {
     gbx_device *device = graph->device;
-    if (!device->launch.dump_data_base)
+    if (!device->launch.dump_data_base && !device->launch.guard_data_base)
         return GBX_OK;
     gbx_probe_request request = {.data_base = device->launch.dump_data_base,
+                                 .guard_base = device->launch.guard_data_base,
                                  .flags = device->launch.dump_flags,
                                  .thread_count = device->boot.aicpu_threads,
                                  .gm_base = device->boot.gm_base,
                                  .gm_bytes = device->boot.gm_bytes,
                                  .ring = ring_host,
                                  .show_life = show_life,
+                                 .stop = stop_run,
                                  .machine = device};
-    graph->probe_state = map_memory(graph, graph->probe_source->state_bytes);
+    graph->probe_state_bytes = graph->probe_source->state_bytes(&request);
+    graph->probe_state = map_memory(graph, graph->probe_state_bytes);
     if (!graph->probe_state)
         return GBX_EXHAUSTED;
     graph->probe = graph->probe_source->attach(graph->probe_state, &request);
+    graph->findings = request.findings;
     return graph->probe ? GBX_OK : GBX_INTERNAL;
 }
 

@@ -66,8 +66,10 @@ struct gbx_graph {
     const gbx_probe_source *probe_source;
     void *memory; /* private to the chip; freed when the next launch begins */
     uint64_t memory_bytes;
-    const gbx_probe *probe; /* NULL: no dump */
-    void *probe_state;      /* freed as `memory` is */
+    const gbx_probe *probe;           /* NULL: neither dump nor guard */
+    const gbx_finding_sink *findings; /* NULL: the same */
+    void *probe_state;                /* freed as `memory` is */
+    uint64_t probe_state_bytes;
     void *object;           /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
@@ -75,7 +77,7 @@ struct gbx_graph {
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
 };
 
-/* The programs of a chip that runs graphs. `source`, of the probes of dumps, outlives the chip. */
+/* The programs of a chip that runs graphs. `source`, of the probes of runs, outlives the chip. */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {

@@ -125,8 +125,15 @@ bool gbx_platform_maps_memory(uint32_t index) {
     return ops && ops->map != NULL;
 }
 
+gbx_status gbx_chip_alloc(gbx_chip *chip, uint64_t bytes, uint64_t spare_bytes, gbx_hal_use use,
+                          uint64_t *out_address) {
+    gbx_hal_memory wanted = {
+        .bytes = bytes, .alignment = ALLOC_ALIGNMENT, .spare_bytes = spare_bytes, .use = use};
+    return gbx_chip_ops(chip)->alloc_with(chip->hal, &wanted, out_address);
+}
+
 gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
-    return gbx_chip_ops(chip)->alloc(chip->hal, bytes, ALLOC_ALIGNMENT, out_address);
+    return gbx_chip_alloc(chip, bytes, 0, GBX_HAL_BUFFER, out_address);
 }
 
 /* Callers may not free or write the chip's own memory. */
