@@ -102,6 +102,7 @@ gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump) 
     dump->listener = (gbx_chip_listener){
         .context = dump,
         .guard_data_base = gbx_guard_session_data_base(dump->guard),
+        .has_zones = action != GBX_GUARD_ACTION_NONE,
         .attend = attend,
         .receive = receive,
         .note_copy = note_copy,

@@ -209,20 +209,25 @@ static uint64_t largest_allocation(const gbx_gm_allocator *allocator) {
     return largest < allocator->free_bytes ? largest : allocator->free_bytes;
 }
 
-/* With zone and spare bytes; without them where there is too little space. */
+/* With zone and spare bytes; with fewer, then without them, where there is too little space. */
 static span *find_room(const gbx_gm_allocator *allocator, const gbx_hal_memory *memory,
                        uint64_t alignment, span *wanted) {
     uint64_t spare = memory->spare_bytes & ~(GRANULE - 1);
-    uint64_t bytes;
-    span *found = NULL;
-    if (gbx_checked_add_u64(wanted->rounded, allocator->zone_bytes + spare, &bytes))
-        found = best_aligned_fit(allocator, bytes, alignment);
-    wanted->bytes = found ? bytes : wanted->rounded;
-    wanted->spare_bytes = found ? spare : 0;
-    return found ? found : best_aligned_fit(allocator, wanted->rounded, alignment);
+    for (;; spare = spare / 2 & ~(GRANULE - 1)) {
+        span *found = NULL;
+        if (gbx_checked_add_u64(wanted->rounded, allocator->zone_bytes + spare, &wanted->bytes))
+            found = best_aligned_fit(allocator, wanted->bytes, alignment);
+        wanted->spare_bytes = spare;
+        if (found)
+            return found;
+        if (spare == 0)
+            break;
+    }
+    wanted->bytes = wanted->rounded;
+    return best_aligned_fit(allocator, wanted->rounded, alignment);
 }
 
-static gbx_status alloc_locked(gbx_gm_allocator *allocator, const gbx_hal_memory *memory,
+static gbx_status alloc_locked(gbx_gm_allocator *allocator, gbx_hal_memory *memory,
                                uint64_t *out_address) {
     uint64_t bytes = memory->bytes;
     uint64_t alignment = memory->alignment < GRANULE ? GRANULE : memory->alignment;
@@ -244,10 +249,11 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, const gbx_hal_memory
     GBX_TRY(carve(allocator, found, &wanted));
     ++allocator->next_number;
     *out_address = wanted.address;
+    memory->spare_bytes = wanted.spare_bytes;
     return NULL;
 }
 
-gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, const gbx_hal_memory *wanted,
+gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, gbx_hal_memory *wanted,
                                   uint64_t *out_address) {
     uint64_t alignment = wanted->alignment;
     *out_address = 0;

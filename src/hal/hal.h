@@ -116,7 +116,7 @@ typedef enum gbx_hal_use {
 typedef struct gbx_hal_memory {
     uint64_t bytes;
     uint64_t alignment;   /* a power of two */
-    uint64_t spare_bytes; /* more behind them, which do not count; all of them or none is given */
+    uint64_t spare_bytes; /* more behind them, which do not count; set to what was given */
     gbx_hal_use use;
     bool is_extra; /* `bytes` do not count either */
 } gbx_hal_memory;
@@ -158,7 +158,7 @@ typedef struct gbx_hal_ops {
 
     /* `alignment` is a power of two. Any thread. The second form is for all but GBX_HAL_OWN. */
     gbx_status (*alloc)(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint64_t *out_address);
-    gbx_status (*alloc_with)(gbx_hal *hal, const gbx_hal_memory *wanted, uint64_t *out_address);
+    gbx_status (*alloc_with)(gbx_hal *hal, gbx_hal_memory *wanted, uint64_t *out_address);
     gbx_status (*free)(gbx_hal *hal, uint64_t address);
     /* Before a launch: calls `visit` (may be NULL) for all allocations, in ascending order. None of
      * their bytes is new from then on. */

@@ -347,7 +347,7 @@ gbx_status gbx_sim_alloc(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint6
                               out_address);
 }
 
-gbx_status gbx_sim_alloc_with(gbx_hal *hal, const gbx_hal_memory *wanted, uint64_t *out_address) {
+gbx_status gbx_sim_alloc_with(gbx_hal *hal, gbx_hal_memory *wanted, uint64_t *out_address) {
     return gbx_gm_allocator_alloc(sim_of(hal)->allocator, wanted, out_address);
 }
 

@@ -33,7 +33,7 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
  * bytes get an address of their own; no byte of it may be used.
  */
 GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator,
-                                               const gbx_hal_memory *wanted, uint64_t *out_address);
+                                               gbx_hal_memory *wanted, uint64_t *out_address);
 
 /*
  * GBX_NOT_FOUND for an address that is not the start of a live allocation (a double free, too);
@@ -85,7 +85,7 @@ void gbx_sim_close(gbx_hal *hal);
 
 GBX_MUST_USE gbx_status gbx_sim_alloc(gbx_hal *hal, uint64_t bytes, uint64_t alignment,
                                       uint64_t *out_address);
-GBX_MUST_USE gbx_status gbx_sim_alloc_with(gbx_hal *hal, const gbx_hal_memory *wanted,
+GBX_MUST_USE gbx_status gbx_sim_alloc_with(gbx_hal *hal, gbx_hal_memory *wanted,
                                            uint64_t *out_address);
 void gbx_sim_visit(gbx_hal *hal, gbx_hal_visit visit, void *context);
 GBX_MUST_USE gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address);
