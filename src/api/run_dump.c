@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/runtime.h>
+
 #include "base/log.h"
 #include "base/memory.h"
 #include "text/names.h"
@@ -94,7 +96,7 @@ static gbx_status choose_guard(gbx_guard_mode mode, bool has_dump, gbx_guard_act
 gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump) {
     bool has_dump = request->config->enable_dump_tensor || request->config->enable_dump_args;
     gbx_guard_action action;
-    *dump = (gbx_run_dump){.chip = request->chip};
+    *dump = (gbx_run_dump){.chip = request->chip, .run = request->run};
     GBX_TRY(choose_guard(request->config->guard, has_dump, &action));
     if (!action)
         return NULL;
@@ -165,9 +167,22 @@ static gbx_status take_findings(gbx_run_dump *dump, gbx_call_result *result) {
     return gbx_status_first(status, gbx_guard_session_end(dump->guard));
 }
 
+/* The sentence of a run that a finding has ended is that of the finding; consumes `status`. */
+static gbx_status name_finding(const gbx_run_dump *dump, gbx_status status,
+                               const gbx_call_result *result) {
+    char text[2048];
+    if (dump->chip->fault.kind != GBX_FAULT_GUARD || result->finding_count == 0 || !status)
+        return status;
+    gbx_finding_describe(dump->chip, dump->run, &result->findings[0], text, sizeof text);
+    gbx_code code = gbx_status_code(status);
+    gbx_status_free(status);
+    return gbx_fail(code, "%s; the run was stopped (--guard=stop)", text);
+}
+
 gbx_status gbx_run_dump_end(gbx_run_dump *dump, gbx_status status, gbx_call_result *result) {
     if (dump->guard)
         status = gbx_status_first(status, take_findings(dump, result));
+    status = name_finding(dump, status, result);
     if (!dump->session)
         return status;
     gbx_dump_ending ending = {.error = status ? gbx_status_message(status) : NULL,

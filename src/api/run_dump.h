@@ -11,6 +11,7 @@ typedef struct gbx_run_dump {
     gbx_dump_session *session; /* NULL: no dump is wanted */
     gbx_guard_session *guard;  /* NULL: neither dump nor guard */
     const gbx_chip *chip;
+    const gbx_run *run;
     gbx_chip_listener listener;
 } gbx_run_dump;
 
