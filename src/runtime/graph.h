@@ -13,8 +13,10 @@ typedef struct gbx_graph_launch {
     gbx_global_context global;
     uint64_t storage; /* memory for arguments of tasks, and what the graph allocates */
     uint64_t storage_bytes;
+    uint64_t storage_spare_bytes; /* more behind them, for zones */
     uint64_t heap; /* tensormap_and_ringbuffer */
     uint64_t heap_bytes;
+    uint64_t heap_spare_bytes; /* the same */
     uint64_t tasks; /* host_build_graph: gbx_host_task[task_count], uint32_t[edge_count] */
     uint64_t edges;
     uint64_t task_count;
@@ -66,16 +68,21 @@ struct gbx_graph {
     const gbx_probe_source *probe_source;
     void *memory; /* private to the chip; freed when the next launch begins */
     uint64_t memory_bytes;
-    const gbx_probe *probe; /* NULL: no dump */
-    void *probe_state;      /* freed as `memory` is */
+    const gbx_probe *probe;           /* NULL: neither dump nor guard */
+    const gbx_finding_sink *findings; /* NULL: the same */
+    void *probe_state;                /* freed as `memory` is */
+    uint64_t probe_state_bytes;
     void *object;           /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */
+    uint64_t spare_used;        /* of its spare bytes: everything later lies so much further on */
+    uint64_t zone_end;          /* address behind the last zone in it */
+    uint32_t buffer_count;      /* that the builder has allocated */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
 };
 
-/* The programs of a chip that runs graphs. `source`, of the probes of dumps, outlives the chip. */
+/* The programs of a chip that runs graphs. `source`, of the probes of runs, outlives the chip. */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {
@@ -119,6 +126,17 @@ static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels
 /* Takes memory out of the storage, rounded up to 64 bytes. 0, with an error, when too little is
  * left. */
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes);
+
+/* The same for a buffer of kernels: where there is a guard, it has zones and is poisoned. */
+uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes);
+
+/* Whether buffers that a builder allocates need zones, and gbx_graph_guard must be called. */
+static inline bool gbx_graph_has_zones(const gbx_graph *graph) {
+    return graph->probe && graph->probe->new_buffer;
+}
+
+/* Tells the guard of a new buffer; sets its number. */
+void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer);
 
 /* Entries of gbx_orchestration_ops that runtimes on the chip share. */
 void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call);

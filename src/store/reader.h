@@ -161,10 +161,11 @@ typedef struct gbx_reader_totals {
     uint64_t executions;
     uint64_t samples;
     uint64_t run_args;
-    uint64_t losses;  /* LOSS records */
-    uint64_t dropped; /* what they count */
-    uint64_t skipped; /* SKIPPED records */
-    uint64_t results; /* RESULT records, which nothing above counts */
+    uint64_t losses;   /* LOSS records */
+    uint64_t dropped;  /* what they count */
+    uint64_t skipped;  /* SKIPPED records */
+    uint64_t findings; /* of the run, also those that have no FINDING record */
+    uint64_t results;  /* RESULT records, which nothing above counts */
     uint64_t result_payload_bytes;
     uint64_t result_stored_bytes;
     uint64_t payload_end; /* the highest bin_offset + bin_size of a record with payload */
@@ -231,7 +232,8 @@ typedef enum gbx_reader_list {
     GBX_LIST_SKIPPED = 2,  /* gbx_record_skipped */
     GBX_LIST_SAMPLES = 3,  /* gbx_record_sample */
     GBX_LIST_RESULTS = 4,  /* gbx_record_tensor, sorted by arg_index: see gbx_reader_result */
-    GBX_LIST_COUNT = 5
+    GBX_LIST_FINDINGS = 5, /* gbx_record_finding */
+    GBX_LIST_COUNT = 6
 } gbx_reader_list;
 
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);

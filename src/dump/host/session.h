@@ -47,6 +47,10 @@ void gbx_dump_session_attend(gbx_dump_session *session);
 void gbx_dump_session_conclude(gbx_dump_session *session, const gbx_final_tensor *tensors,
                                size_t count, bool is_in_flight);
 
+/* What the guard found, before the end. */
+void gbx_dump_session_add_findings(gbx_dump_session *session, const gbx_run_finding *findings,
+                                   uint32_t count);
+
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {
     const char *error;          /* NULL: well */

@@ -126,7 +126,7 @@ static void publish_task(gbx_orchestration *orchestration, gbx_task id) {
 
 static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    return gbx_graph_builds_on(graph) ? gbx_graph_take_storage(graph, bytes ? bytes : 1) : 0;
+    return gbx_graph_builds_on(graph) ? gbx_graph_take_buffer(graph, bytes ? bytes : 1) : 0;
 }
 
 /* --- why the graph is stuck --- */

@@ -27,11 +27,11 @@ void *gbx_table_add(gbx_host_graph *graph, gbx_table *table, size_t count) {
     return first;
 }
 
-uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes) {
+uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use use) {
     uint64_t *place = gbx_table_add(graph, &graph->memory, 1);
     if (!place)
         return 0;
-    gbx_status status = gbx_gm_alloc(graph->request.chip, bytes, place);
+    gbx_status status = gbx_chip_alloc(graph->request.chip, bytes, use, NULL, place);
     if (!status)
         return *place;
     --graph->memory.count;
@@ -204,7 +204,7 @@ static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
         tasks_at += arguments_bytes(gbx_host_entry_at(graph, i));
     uint64_t edges_at = tasks_at + count * sizeof(gbx_host_task);
     uint64_t bytes = edges_at + graph->edges.count * sizeof(gbx_host_edge);
-    uint64_t base = gbx_host_graph_alloc(graph, bytes + 64);
+    uint64_t base = gbx_host_graph_alloc(graph, bytes + 64, GBX_HAL_OWN);
     if (!base)
         return take_failure(graph);
     char *image = malloc(bytes + 64);

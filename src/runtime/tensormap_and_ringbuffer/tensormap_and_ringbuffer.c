@@ -39,16 +39,17 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
         .tensor_count = args->tensor_count,
         .func_id = gbx_first_kernel(kernels),
     };
+    uint64_t wanted = 0, limit = window->graph->launch->heap_bytes;
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         uint32_t index = (uint32_t)__builtin_ctz(news);
         uint64_t bytes = new_output_bytes(args->tensors[index]);
-        out_need->heap_bytes += bytes;
-        if (bytes > window->heap.bytes || out_need->heap_bytes > window->heap.bytes) {
-            gbx_graph_error error = {
-                .kind = GBX_GRAPH_HEAP_TENSOR,
-                .func_id = out_need->func_id,
-                .task = window->next_id,
-                .values = {index, (int64_t)out_need->heap_bytes, (int64_t)window->heap.bytes}};
+        wanted += bytes;
+        out_need->heap_bytes += bytes + window->zone_bytes;
+        if (bytes > limit || wanted > limit) {
+            gbx_graph_error error = {.kind = GBX_GRAPH_HEAP_TENSOR,
+                                     .func_id = out_need->func_id,
+                                     .task = window->next_id,
+                                     .values = {index, (int64_t)wanted, (int64_t)limit}};
             gbx_graph_fail_with(window->graph, &error);
             return false;
         }
@@ -56,16 +57,34 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
     return true;
 }
 
+/* The guard fills the zone behind it, and poisons it. */
+static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, uint32_t index,
+                         const gbx_tensor *tensor) {
+    gbx_probe_buffer buffer = {
+        .address = tensor->data,
+        .bytes = tensor->buffer_bytes,
+        .zone_end = tensor->data + new_output_bytes(tensor) + window->zone_bytes,
+        .place = GBX_PLACE_OUTPUT,
+        .index = index,
+        .owner_task = window->next_id,
+        .owner_func = gbx_first_kernel(kernels)};
+    gbx_graph_guard(window->graph, &buffer);
+}
+
 /* One piece of the heap for all new outputs of a task. */
-static void allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
+static void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels,
+                             const gbx_args *args, uint64_t bytes) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
     gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         /* Not const: the orchestration passed it in to get the address. */
-        gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[(uint32_t)__builtin_ctz(news)];
+        uint32_t index = (uint32_t)__builtin_ctz(news);
+        gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[index];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
-        address += new_output_bytes(tensor);
+        address += new_output_bytes(tensor) + window->zone_bytes;
+        if (window->zone_bytes)
+            guard_output(window, kernels, index, tensor);
     }
 }
 
@@ -85,7 +104,7 @@ static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, cons
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     if (args->new_outputs)
-        allocate_outputs(window, args, need->heap_bytes);
+        allocate_outputs(window, kernels, args, need->heap_bytes);
     gbx_task_arguments *arguments =
         (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
     gbx_write_arguments(args, arguments);
