@@ -368,6 +368,9 @@ static void check_import_totals(gbx_findings *findings, const gbx_reader *reader
         [GBX_TOTAL_DEDUPLICATED] = counted->deduplicated,
         [GBX_TOTAL_PAYLOAD_BYTES] = counted->payload_bytes,
         [GBX_TOTAL_STORED_BYTES] = counted->stored_bytes,
+        [GBX_TOTAL_RESULTS] = counted->results,
+        [GBX_TOTAL_RESULT_PAYLOAD_BYTES] = counted->result_payload_bytes,
+        [GBX_TOTAL_RESULT_STORED_BYTES] = counted->result_stored_bytes,
         [GBX_TOTAL_DROPPED] = counted->dropped - stated->values[GBX_TOTAL_OVERWRITTEN],
     };
     for (size_t i = 0; i <= GBX_TOTAL_DROPPED; ++i)
