@@ -188,8 +188,8 @@ static void say_nothing_matches(const command_line *line, const gbx_opened_dump 
 
 static gbx_status show(const command_line *line, gbx_invocation *invocation,
                        const gbx_opened_dump *dump, gbx_selected *selected) {
-    bool is_given = line->index != NONE || line->is_first_nan ||
-                    gbx_selection_is_given(&line->selection);
+    bool is_given =
+        line->index != NONE || line->is_first_nan || gbx_selection_is_given(&line->selection);
     bool is_nothing = selected->count == 0 && is_given;
     if (is_nothing) {
         invocation->exit_code = GBX_EXIT_DIFFERS;

@@ -20,8 +20,7 @@ static const char *compact_index(gbx_texts *t, const gbx_tensor *tensor, uint64_
 
 /* "out[3,17]", as the command takes it. */
 static const char *element_name(gbx_texts *t, const gbx_blame_element *element) {
-    return gbx_text_join(t, element->name, "",
-                         compact_index(t, &element->tensor, element->number));
+    return gbx_text_join(t, element->name, "", compact_index(t, &element->tensor, element->number));
 }
 
 static const char *shown_name(gbx_texts *t, const gbx_blame_element *element) {

@@ -233,9 +233,8 @@ static gbx_status read_found(gbx_blame *blame, const gbx_blame_element *element,
     if (!element->has_result)
         return NULL;
     GBX_TRY(gbx_reader_result(gbx_entries_reader(entries), element->result, &result));
-    entry = (gbx_entry){.head = &result.record->head,
-                        .tensor = result.record,
-                        .dtype = result.record->head.dtype};
+    entry = (gbx_entry){
+        .head = &result.record->head, .tensor = result.record, .dtype = result.record->head.dtype};
     return read_value(entries, &entry, element->number, &answer->has_found, &answer->found);
 }
 

@@ -46,8 +46,9 @@ gbx_status gbx_golden_result_write(const char *directory, const gbx_golden_outpu
     json_t *list = json_array();
     for (size_t i = 0; i < count; ++i)
         json_array_append_new(list, make_output(&outputs[i]));
-    bool is_made = json_array_size(list) == count &&
-                   json_object_set_new(document, "golden", json_pack("{s:o}", "outputs", list)) == 0;
+    bool is_made =
+        json_array_size(list) == count &&
+        json_object_set_new(document, "golden", json_pack("{s:o}", "outputs", list)) == 0;
     gbx_status status = is_made ? put_file(document, path) : gbx_fail_memory("writing %s", path);
     json_decref(document);
     return status;
