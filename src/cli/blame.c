@@ -123,9 +123,9 @@ const gbx_command gbx_command_blame = {
         "slot, as that task read or left it, such as task:7/x[3,17]. Without one: the first element "
         "that the golden of the run found wrong. " GBX_DUMP_IS ".",
     .examples = "glassbox blame\n"
-                "glassbox blame outputs/before 'out[3,17]'\n"
-                "glassbox blame 'task:7/x[0]' --depth 2\n"
-                "glassbox blame --nan --json\n",
+                "glassbox blame outputs/before 'out[3,7,17]'\n"
+                "glassbox blame 'task:7/out[0,17]' --depth 2 --json\n"
+                "glassbox blame --nan\n",
     .exits = {{GBX_EXIT_OK, "an answer"},
               {GBX_EXIT_DIFFERS, "no task wrote it, or no output has a NaN or Inf"},
               {GBX_EXIT_USAGE,

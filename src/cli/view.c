@@ -177,8 +177,10 @@ static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx
 
 static void say_nothing_matches(const command_line *line, const gbx_opened_dump *dump) {
     gbx_texts texts = {0};
-    if (line->is_first_nan)
+    if (line->is_first_nan && (line->as_json || line->is_export))
         gbx_command_say("view", "no output that was looked at has a NaN or Inf");
+    else if (line->is_first_nan)
+        return; /* it was said */
     else if (line->index != NONE)
         gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
     else

@@ -168,6 +168,19 @@ gbx_status gbx_audit_find_suspects(gbx_audit_state *state, const gbx_suspicion *
     return NULL;
 }
 
+/* Rows of packed elements begin with a byte, also where their length is odd. */
+static gbx_status renumber_packed(gbx_audit_state *state, gbx_audit_finding *finding) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(gbx_entries_reader(state->entries), finding->result, &result));
+    uint32_t ndims = result.record->head.ndims;
+    uint64_t length = ndims ? (uint64_t)gbx_record_shape(result.record)[ndims - 1] : 1;
+    uint64_t byte = finding->element / 2, row_bytes = (length + 1) / 2;
+    uint64_t column = byte % row_bytes * 2 + finding->element % 2;
+    finding->has_element = column < length; /* else it is the half byte behind the row */
+    finding->element = byte / row_bytes * length + column;
+    return NULL;
+}
+
 gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
                                    const gbx_difference *difference) {
     const gbx_access *owner = &state->accesses[difference->owner];
@@ -180,6 +193,8 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *rea
     if (is_full(state))
         return NULL;
     GBX_TRY(gbx_memory_compare_element(state, reader, difference, &finding));
+    if (finding.has_element && reader->is_result && gbx_dtype_is_packed(finding.dtype))
+        GBX_TRY(renumber_packed(state, &finding));
     /* Widens the bytes that differ to complete elements. */
     uint32_t bits = gbx_dtype_bits(finding.dtype);
     uint64_t bytes = bits < 8 ? 1 : bits / 8;

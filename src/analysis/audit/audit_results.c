@@ -73,8 +73,12 @@ static bool is_fill(uint16_t word) {
     return word == 0x7fff || word == 0xffff || word == 0xabab;
 }
 
-/* Counts the bytes of [begin, end) of a piece that are not filled; an odd byte at an end counts
- * with what is left of its word. */
+/* The same for half of a word. */
+static bool is_half_fill(unsigned char byte, bool is_high) {
+    return byte == 0xff || byte == 0xab || (is_high && byte == 0x7f);
+}
+
+/* Counts the bytes of [begin, end) of a piece that are not filled. */
 static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece, uint64_t begin,
                                  uint64_t end) {
     unsigned char *window = state->comparison.windows[0];
@@ -89,11 +93,14 @@ static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece
                                         (size_t)count));
         uint64_t until = gbx_min_u64(stop, first + count);
         for (; begin < until; ++begin) {
-            uint64_t low = begin - (begin - piece->buffer) % 2;
-            uint16_t word = UINT16_MAX;
-            if (low >= first && low + 2 <= first + count)
+            uint64_t is_high = (begin - piece->buffer) % 2, low = begin - is_high;
+            uint16_t word;
+            bool is_filled = is_half_fill(window[begin - first], is_high);
+            if (low >= first && low + 2 <= first + count) {
                 memcpy(&word, window + (low - first), sizeof word);
-            state->audit->counts.result_unfilled += !is_fill(word);
+                is_filled = is_fill(word);
+            }
+            state->audit->counts.result_unfilled += !is_filled;
         }
     }
     return NULL;
