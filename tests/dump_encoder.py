@@ -21,6 +21,7 @@ CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets")
 REASON_CODES = ("undescribed", "misdescribed")
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
+RESULT = 15
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
 HEADER = struct.pack("<8s2I", b"GBXJRNL1", 2, 64) + bytes(48)
@@ -115,7 +116,7 @@ class Dump:
         known = {"run_id": "r1", "scene": "scene", "case": "case", "platform": "a2a3sim", "runtime": "host_build_graph",
                  "rank": 0, "round": 0, "started_at": "2026-01-02T03:04:05Z"}
         self.run = {**known, **run}
-        self.records, self.entries, self.losses, self.skips = [], [], [], []
+        self.records, self.entries, self.losses, self.skips, self.results = [], [], [], [], []
         self.tasks, self.executions, self.dispatch_count = {}, {}, 0
         self.payload, self.places, self.announced = bytearray(), {}, set()
         self.status, self.is_complete, self.has_end = "killed", False, False
@@ -204,7 +205,38 @@ class Dump:
 
     def loss(self, task, arg, stage, cause, count):
         self.records.append(record(LOSS, task, stage, arg=arg, body=struct.pack("<2IQ", cause, 0, count)))
-        self.losses.append((task, arg, stage, cause, count))
+        self.losses.append((task, arg, stage, cause, count, None))
+
+    def result(self, arg, name, shape, data, *, role=1, flags=0, pieces=None, stats=None, keep=None, arg_name=None):
+        """A tensor of the run at its end; `pieces` are (offset, address, bytes), by default one."""
+        kept = None if data is None else bytes(data[:keep])
+        value = Hash128() if kept is None else xxhash.XXH3_128bits(kept, len(kept))
+        offset, is_duplicate = self.store(kept, not flags & IN_FLIGHT)
+        pieces = [(0, 0x7000 + 0x1000 * arg, len(data or b""))] if pieces is None else pieces
+        padded = [*shape[:-1], shape[-1] + shape[-1] % 2] if name in PACKED else shape
+        address = pieces[0][1] if len(pieces) == 1 and pieces[0][2] == len(data or b"") else 0
+        for flag, is_set in ((CONTIGUOUS, True), (PAYLOAD, kept is not None), (HASH, kept is not None),
+                             (TRUNCATED, keep is not None), (STATS, stats), (DUPLICATE, is_duplicate)):
+            flags |= flag if is_set else 0
+        body = struct.pack("<5Qq", address, offset, len(kept or b""), value.low, value.high, 0)
+        body += struct.pack(f"<{2 * len(shape)}q", *shape, *row_major(padded)) + (stats[0] if stats else b"")
+        body += struct.pack(f"<{1 + 3 * len(pieces)}Q", len(pieces), *(word for piece in pieces for word in piece))
+        self.announce(name)
+        self.records.append(record(RESULT, 0, NONE, role, arg, DTYPES.index(name), len(shape), flags, body=body))
+        result = {"arg_index": arg, "name": arg_name, "role": ROLES[role], "dtype": name, "shape": list(shape),
+                  "numel": int(np.prod(shape, dtype=object)), "buffer_addr": f"0x{address:016x}" if address else None,
+                  "pieces": [{"offset": at, "address": f"0x{where:016x}", "bytes": size} for at, where, size in pieces],
+                  "bin_offset": offset, "bin_size": len(kept or b"")}
+        if kept is not None:
+            result["hash"] = f"{value.high:016x}{value.low:016x}"
+        result |= {"truncated": keep is not None, "in_flight": bool(flags & IN_FLIGHT), "is_duplicate": is_duplicate}
+        if stats:
+            result["stats"] = stats[1]
+        self.results.append(result)
+
+    def lost_result(self, arg, cause):
+        self.records.append(record(LOSS, 0, NONE, arg=NONE, body=struct.pack("<2I2Q", cause, 0, 1, 1 + arg)))
+        self.losses.append((0, NONE, NONE, cause, 1, arg))
 
     def skipped(self, task, arg, reason, func_id):
         self.records.append(record(SKIPPED, task, NONE, arg=arg, body=struct.pack("<2I", reason, func_id)))
@@ -219,6 +251,9 @@ class Dump:
 
     def run_record(self):
         run = {"generator": "hand", "run": self.run, "dump_level": self.level, "kernels": list(self.kernels.values())}
+        names = {result["arg_index"]: result for result in self.results}
+        run["run_args"] = [{"name": names[i]["name"] if i in names else None,
+                            "role": names[i]["role"] if i in names else "input"} for i in range(max(names, default=-1) + 1)]
         return text_record(RUN, b"", json.dumps(run))
 
     def write(self, records_per_block=16):
@@ -276,6 +311,9 @@ class Dump:
         counts["dropped_records"] = sum(loss[4] for loss in self.losses)
         counts["payload_bytes"] = sum(entry["bin_size"] for entry in self.entries)
         counts["stored_bytes"] = sum(entry["bin_size"] for entry in self.entries if not entry["is_duplicate"])
+        counts["total_results"] = len(self.results)
+        counts["result_payload_bytes"] = sum(result["bin_size"] for result in self.results)
+        counts["result_stored_bytes"] = sum(result["bin_size"] for result in self.results if not result["is_duplicate"])
         return counts
 
     def task_id(self, task):
@@ -292,8 +330,9 @@ class Dump:
         # A loss of no argument and no stage is of no task that is known.
         losses = [{"task_id": None if (arg, stage) == (NONE, NONE) else self.task_id(task),
                    "task_seq": None if (arg, stage) == (NONE, NONE) else task, "arg_index": None if arg == NONE else arg,
-                   "stage": None if stage == NONE else STAGES[stage], "cause": CAUSES[cause], "count": count}
-                  for task, arg, stage, cause, count in self.losses]
+                   "stage": None if stage == NONE else STAGES[stage], "cause": CAUSES[cause], "count": count,
+                   "result": result}
+                  for task, arg, stage, cause, count, result in self.losses]
         skipped = [{"task_id": self.task_id(task), "task_seq": task, "arg_index": None if arg == NONE else arg,
                     "kernel": self.kernel_names([func_id])[0], "reason": REASONS[reason],
                     "reason_code": REASON_CODES[reason]}
@@ -304,4 +343,9 @@ class Dump:
                 "bin_file": "tensor_dump.bin", "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
                 "dump_level": self.level, "complete": self.is_complete, "status": self.status, **self.counts(),
                 "dropped_overwrite": 0, "stall_ns": 77 if self.has_end else 0, "kernels": kernels, "losses": losses,
-                "skipped": skipped, "tensors": entries}
+                "skipped": skipped, "results": self.shown_results(), "tensors": entries}
+
+    def shown_results(self):
+        ordered = sorted(self.results, key=lambda result: result["arg_index"])
+        return [{"index": index, **{key: value for key, value in result.items() if key != "is_duplicate"}}
+                for index, result in enumerate(ordered)]

@@ -8,6 +8,7 @@ import concurrent.futures
 import ctypes
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -172,7 +173,7 @@ class Journal:
     def __init__(self, directory):
         path = directory / "tensor_dump" / "tensor_dump.rec"
         data = path.read_bytes() if path.exists() else b""
-        self.arguments, self.dispatches, self.tasks = {}, set(), {}
+        self.arguments, self.dispatches, self.tasks, self.results = {}, set(), {}, {}
         self.done, self.losses, self.end, self.block_count = set(), [], None, 0
         at = 64
         while at + 32 <= len(data):
@@ -200,6 +201,10 @@ class Journal:
                 _, offset, size, low, high, start = struct.unpack_from("<5Qq", rest)
                 geometry = struct.unpack_from(f"<{2 * ndims}q", rest, 48)
                 self.arguments[key] = (role, dtype, flags & IN_FLIGHT, geometry, start, size, (low, high), offset)
+            elif kind == 15:
+                _, offset, size, low, high, start = struct.unpack_from("<5Qq", rest)
+                geometry = struct.unpack_from(f"<{2 * ndims}q", rest, 48)
+                self.results[arg] = (role, dtype, flags & IN_FLIGHT, geometry, start, size, (low, high), offset)
             elif kind == 3:
                 self.tasks[task] = rest[8:20]  # its kernels
             elif kind == 5:
@@ -217,7 +222,7 @@ class Journal:
         path = directory / "tensor_dump" / "tensor_dump.bin"
         payload = path.read_bytes() if path.exists() else b""
         result = {}
-        for key, record in self.arguments.items():
+        for key, record in (*self.arguments.items(), *((("result", arg), r) for arg, r in self.results.items())):
             result[key] = record
             if len(record) == 4:
                 continue
@@ -242,6 +247,10 @@ def manifest_values(directory):
     payload = path.read_bytes() if path.exists() else b""
     roles = {"input": 0, "output": 1, "inout": 2}
     result = {}
+    for e in document["results"]:
+        data = payload[e["bin_offset"]:e["bin_offset"] + e["bin_size"]]
+        strides = [math.prod(e["shape"][i + 1:]) for i in range(len(e["shape"]))]
+        result["result", e["arg_index"]] = (roles[e["role"]], tuple(e["shape"] + strides), 0, data)
     for e in document["tensors"]:
         key = (e["task_seq"], int(e["stage"] == "after_completion"), e["arg_index"])
         data = payload[e["bin_offset"]:e["bin_offset"] + e["bin_size"]]
@@ -299,7 +308,8 @@ class Reference:
                 dispatches = self.dispatches.setdefault(case, journal.dispatches)
                 expect(f"{case}: {variant} dispatches", journal.dispatches == dispatches, True)
                 shutil.rmtree(directory)
-        expect("arguments", len(self.values["default"]), TASKS * 6)
+        arguments = [key for key in self.values["default"] if key[0] != "result"]
+        expect("arguments", len(arguments), TASKS * 6)
 
 
 def check_dump(what, directory, reference, case="default"):
@@ -321,10 +331,10 @@ def check_dump(what, directory, reference, case="default"):
 def check_itemised(what, directory, journal, reference, case, cause):
     """Missing records are counted with their cause, and the manifest has the counts."""
     document = manifest_of(directory)
-    missing = set(reference.values[case]) - set(journal.arguments)
-    count = len(reference.values[case]) // 6
+    count = sum(key[0] != "result" for key in reference.values[case]) // 6
     others = 2 * count - len(journal.tasks) - len(journal.done)
     others += len(reference.dispatches[case]) - len(journal.dispatches)
+    missing = set(reference.values[case]) - set(journal.arguments) - {("result", arg) for arg in journal.results}
     expect(f"{what}: something is missing", bool(missing), True)
     expect(f"{what}: dropped_records", document["dropped_records"], len(missing) + others)
     expect(f"{what}: causes", {loss["cause"] for loss in document["losses"]}, {cause})

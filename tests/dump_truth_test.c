@@ -263,6 +263,36 @@ static uint8_t *copy_outputs(const stage *s, size_t *out_bytes) {
     return copy;
 }
 
+/* The final tensors of the run have the bytes that the model leaves in the host's memory. */
+static void check_results(const stage *s, const dump_files *files) {
+    static const char *const roles[] = {"input", "output", "inout"};
+    const json_t *results = dump_array(files->tensors, "results");
+    size_t count = 0;
+    for (uint32_t i = 0; i < s->data.tensor_count; ++i) {
+        const gbx_run_tensor *from = &s->data.tensors[i];
+        const gbx_tensor *tensor = &from->tensor;
+        if (from->role == GBX_ROLE_INPUT)
+            continue;
+        const json_t *one = json_array_get(results, count++);
+        const void *bytes = (const void *)(uintptr_t)tensor->data;
+        char hash[DUMP_HASH_BYTES];
+        assert_non_null(one);
+        assert_int_equal(dump_number(one, "arg_index"), i);
+        assert_string_equal(dump_text(one, "name"), from->name);
+        assert_string_equal(dump_text(one, "role"), roles[from->role]);
+        assert_string_equal(dump_text(one, "dtype"), dump_dtype_name(tensor->dtype));
+        assert_true(dump_array_is(one, "shape", tensor->shape, tensor->ndims));
+        assert_int_equal(dump_number(one, "bin_size"), tensor->buffer_bytes);
+        assert_memory_equal(dump_payload(files, one), bytes, tensor->buffer_bytes);
+        dump_hash(bytes, tensor->buffer_bytes, hash);
+        assert_string_equal(dump_text(one, "hash"), hash);
+        assert_false(dump_bool(one, "in_flight"));
+        assert_false(dump_bool(one, "truncated"));
+    }
+    assert_true(count > 0);
+    assert_int_equal(json_array_size(results), count);
+}
+
 /* Every record of the dump is compared while the model runs. */
 static void compare_with_model(stage *s, const char *runtime, const dump_files *files) {
     const gbx_scene_program *program = program_of(s, runtime);
@@ -289,6 +319,7 @@ static void compare_with_model(stage *s, const char *runtime, const dump_files *
     uint8_t *model_outputs = copy_outputs(s, &model_bytes);
     assert_int_equal(bytes, model_bytes);
     assert_memory_equal(outputs, model_outputs, bytes);
+    check_results(s, files);
     free(outputs);
     free(model_outputs);
 }

@@ -65,7 +65,8 @@ def test_dumps():
         totals = case["dump_totals"]
         got = {key: totals[key] for key in totals if key not in ("stall_ns", "longest_capture_ns", "stored_bytes")}
         check("totals", got, {"records": 3, "tensors": 2, "dispatches": 1, "payload_bytes": 256, "deduplicated": 0,
-                               "truncated": 0, "in_flight": 0, "dropped": 0, "skipped": 0, "unmatched_filters": 0})
+                               "truncated": 0, "in_flight": 0, "dropped": 0, "skipped": 0, "unmatched_filters": 0,
+                               "results": 1, "result_payload_bytes": 128, "result_stored_bytes": 0})
         manifest, payload = dump_of(where)
         check("records", named(manifest), sorted(ALL_RECORDS))
         check("x", payload["x", "before_dispatch"], x.tobytes())
@@ -241,7 +242,7 @@ def test_dumps_that_fail():
     check_in("lost: one sentence", "glassbox run: case default: ", err.splitlines()[1])
     manifest, _ = dump_of(where)
     dropped = manifest["dropped_records"]
-    check("lost: all is accounted for", (dropped > 0, len(manifest["tensors"]) + dropped), (True, 12 * 3))
+    check("lost: all is accounted for", (dropped > 0, len(manifest["tensors"]) + len(manifest["results"]) + dropped), (True, 12 * 3 + 1))
     check("lost: itemised", (sum(l["count"] for l in manifest["losses"]), {l["cause"] for l in manifest["losses"]}),
            (dropped, {"disk"}))
     check_in("lost: as many", f" {dropped} records LOST", out)

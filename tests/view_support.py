@@ -361,6 +361,7 @@ def head_line(manifest, task_count):
     line += f"; {manifest['dropped_records']:,} lost; {len(manifest['skipped']):,} skipped"
     for key, word in (("truncated_tensors", "truncated"), ("in_flight_tensors", "in flight")):
         line += f"; {manifest[key]:,} {word}" if manifest[key] else ""
+    line += f"; {plural(len(manifest['results']), 'result')}" if manifest["results"] else ""
     if not manifest["complete"]:
         line += f"; not complete: {manifest['status']}"
     elif manifest["status"] != "ok":

@@ -168,12 +168,24 @@ def add_oddities(dump):
     dump.skipped(30, 2, 1, 9)
 
 
+def add_results(dump, rng):
+    """Tensors of the run at its end, not in order: shared bytes, pieces, truncated, packed, without payload, one lost."""
+    dump.result(5, "int4", (3, 5), pack_int4(rng.integers(-8, 8, (3, 5))), arg_name="pa\x1bcked", flags=IN_FLIGHT)
+    dump.result(1, "float32", (2,), np.array([1, 2], np.float32).tobytes(), role=2, arg_name="y")
+    dump.result(3, "float64", (70, 40), special_bytes(rng, "float64", 2800), keep=2003,
+                pieces=[(0, 0x7E9000001000, 8000), (16000, 0x7E9000009000, 6400)])
+    dump.result(4, "float32", (2, 2), None, pieces=[(0, 0x7E9000005000, 16)], stats=recorded_statistics(), arg_name="mean")
+    dump.result(7, "uint8", (0, 4), b"", pieces=[])
+    dump.lost_result(6, 1)
+
+
 def hand_made_dump(root):
     rng = np.random.default_rng(20260901)
     dump = Dump(root / "hand", KERNELS, scene="Szene\x9b31m\x1b[31m")
     add_dtypes(dump, rng)
     add_shapes(dump, rng)
     add_oddities(dump)
+    add_results(dump, rng)
     dump.end("a kernel crashed", is_complete=False)
     dump.write()
     return Shown(dump.directory, dump.manifest(), dump.shown(), bytes(dump.payload), len(dump.tasks))
@@ -410,7 +422,7 @@ def test_wide_terminal(dump):
 def test_colour(coloured, plain):
     text, _ = view_on_terminal(300, coloured.directory)
     head = text.split("\n")[0]
-    check("what is lost is red", "\x1b[31m1,012 lost\x1b[0m" in head, True)
+    check("what is lost is red", "\x1b[31m1,013 lost\x1b[0m" in head, True)
     check("what was skipped is yellow", "\x1b[33m2 skipped\x1b[0m" in head, True)
     check("how it ended is red", head.endswith("; \x1b[31mnot complete: a kernel crashed\x1b[0m"), True)
     check("colours aside it is the head line", COLOUR.sub("", head),

@@ -14,7 +14,7 @@ from .hashing import is_available
 from .journal_entries import JournalEntries
 from .manifest import ManifestEntries
 from .payload import Payload
-from .records import Record, Records
+from .records import Record, Records, Result
 from .tasks import Task, TaskIndex, Tasks
 
 
@@ -75,6 +75,11 @@ class Dump(Records):
     def skipped(self) -> list[dict[str, Any]]:
         """Tasks and arguments that were not captured: undescribed or misdescribed."""
         return list(self._source.info["skipped"] or [])
+
+    @property
+    def results(self) -> list[Result]:
+        """The output and in-out tensors of the run at its end; empty in older dumps and where they were not kept."""
+        return [Result(self, entry) for entry in self._source.info["results"]]
 
     @property
     def totals(self) -> dict[str, int]:
@@ -142,11 +147,11 @@ class Dump(Records):
         return {**self.info, "tensors": self.to_dicts()}
 
     def verify(self) -> list[Record]:
-        """Computes every hash again; returns the records whose payload does not match."""
+        """Computes every hash again; returns the records and results whose payload does not match."""
         if not is_available():
             raise NoHashing("cannot compute hashes without the module xxhash or libxxhash; run glassbox verify instead")
         seen: dict[tuple[int, int, str], bool] = {}
-        return [record for record in self if not _is_right(record, seen)]
+        return [record for record in (*self, *self.results) if not _is_right(record, seen)]
 
     def __repr__(self) -> str:
         run = self.run

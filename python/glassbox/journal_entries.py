@@ -15,7 +15,7 @@ from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
 from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
-                           SCALAR,
+                           RESULT, SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
 _CAUSES = ("stall", "disk", "corrupt", "device")
@@ -172,7 +172,9 @@ class JournalEntries:
         sizes = words[np.where(has_payload, heads.at + 6, 0)] * has_payload
         is_duplicate = (heads.flags & DUPLICATE) != 0
         is_complete, status, stall = self._end()
-        losses = self._losses()
+        losses, results = self._losses(), self._results()
+        stored = self.journal.of_type(RESULT)
+        stored = stored.take((stored.flags & (PAYLOAD | DUPLICATE)) == PAYLOAD)
         return {"schema_version": 1, "generator": self.run.generator, "run": self.run.run, "run_dir": directory_name,
                 "bin_file": "tensor_dump.bin",
                 "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
@@ -184,8 +186,38 @@ class JournalEntries:
                 "dropped_records": sum(loss["count"] for loss in losses), "dropped_overwrite": 0,
                 "deduplicated_tensors": int(np.count_nonzero(counted.flags & DUPLICATE)),
                 "payload_bytes": int(sizes.sum()),
-                "stored_bytes": int(sizes[~is_duplicate].sum()), "stall_ns": stall, "kernels": self.run.kernels,
-                "losses": losses, "skipped": self._skipped()}
+                "stored_bytes": int(sizes[~is_duplicate].sum()), "stall_ns": stall, "total_results": len(results),
+                "result_payload_bytes": sum(result["bin_size"] for result in results),
+                "result_stored_bytes": int(words[stored.at + 6].sum()),
+                "kernels": self.run.kernels,
+                "losses": losses, "skipped": self._skipped(), "results": results}
+
+    def _results(self) -> list[dict[str, Any]]:
+        """The output and in-out tensors of the run at its end."""
+        heads, results = self.journal.of_type(RESULT), []
+        heads = heads.take(np.argsort(heads.arg, kind="stable"))
+        names = self.run.run_args
+        for index, (at, role, arg, code, ndims, flags) in enumerate(zip(*(column.tolist() for column in (
+                heads.at, heads.role, heads.arg, heads.dtype, heads.ndims, heads.flags)))):
+            tensor: dict[str, Any] = {}
+            self._add_tensor(tensor, at, ndims, flags)
+            pieces = at + 10 + 2 * ndims + (7 if flags & STATS else 0)
+            count = int(self.journal.words[pieces])
+            where = self.journal.words[pieces + 1:pieces + 1 + 3 * count].reshape(-1, 3).tolist()
+            result = {"index": index, "arg_index": arg, "name": names[arg].get("name") if arg < len(names) else None,
+                      "role": ROLES[role], "dtype": BY_CODE[code].name, "shape": tensor["shape"],
+                      "numel": tensor["numel"],
+                      "buffer_addr": tensor["buffer_addr"] if int(tensor["buffer_addr"], 16) else None,
+                      "pieces": [{"offset": offset, "address": f"0x{address:016x}", "bytes": size}
+                                 for offset, address, size in where],
+                      "bin_offset": tensor["bin_offset"], "bin_size": tensor["bin_size"]}
+            if "hash" in tensor:
+                result["hash"] = tensor["hash"]
+            result |= {"truncated": bool(flags & TRUNCATED), "in_flight": bool(flags & IN_FLIGHT)}
+            if flags & STATS:
+                result["stats"] = self._stats(at + 10 + 2 * ndims, BY_CODE[code])
+            results.append(result)
+        return results
 
     def _end(self) -> tuple[bool, str, int]:
         ends = self.journal.of_type(END)
@@ -223,8 +255,14 @@ class JournalEntries:
                            "task_seq": task if is_of_task else None, "arg_index": None if arg == NONE else arg,
                            "stage": None if stage == NONE else STAGES[stage],
                            "cause": _CAUSES[int(self.journal.words[at + 4]) & 0xFFFFFFFF],
-                           "count": int(self.journal.words[at + 5])})
+                           "count": int(self.journal.words[at + 5]), "result": self._lost_result(at)})
         return losses
+
+    def _lost_result(self, at: int) -> int | None:
+        """The argument of the run whose result a LOSS counts."""
+        has_tail = int(self.journal.words[at + 1]) & 0xFFFFFFFF > 6
+        number = int(self.journal.words[at + 6]) if has_tail else 0
+        return number - 1 if 0 < number <= 64 else None
 
     def _skipped(self) -> list[dict[str, Any]]:
         heads, skipped = self.journal.of_type(SKIPPED), []

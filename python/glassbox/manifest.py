@@ -69,8 +69,13 @@ class ManifestEntries:
         self.kernel_names: dict[int, str | None] = dict(kernels.names)
         self._finish(rows, kernels, tasks)
         self.columns = self._columns()
-        self._check_payload(head, extents)
-        self.info = self._info(head, kernels, tasks, extents, directory_name)
+        of_results = _Extents()
+        of_results.seen = extents.seen
+        for result, has_payload in head.results:
+            if has_payload:
+                of_results.add(result["bin_offset"], result["bin_size"], result["in_flight"])
+        self._check_payload(head, max(extents.end, of_results.end))
+        self.info = self._info(head, kernels, tasks, extents, of_results, directory_name)
         self.wrong_totals = head.wrong_totals(self.info)
 
     def _finish(self, rows: list[tuple[dict[str, Any], Task]], kernels: Kernels, tasks: Tasks) -> None:
@@ -116,8 +121,8 @@ class ManifestEntries:
                        np.array([entry["kind"] == "scalar" for entry in entries], bool),
                        np.array([codes[entry["dtype"]] for entry in entries], np.int64))
 
-    def _check_payload(self, head: Head, extents: "_Extents") -> None:
-        if extents.end == 0:
+    def _check_payload(self, head: Head, payload_end: int) -> None:
+        if payload_end == 0:
             return
         if head.bin_file is None:
             raise Faulty(': "bin_file" is missing, but entries have payload')
@@ -128,14 +133,15 @@ class ManifestEntries:
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else error
             raise DumpError(f"cannot read {path}: {why}; it holds the payload of tensors") from None
-        for entry in self._entries if extents.end > size else ():
+        for entry in [*self._entries, *(result for result, _ in head.results)] if payload_end > size else ():
             begin, end = entry["bin_offset"], entry["bin_offset"] + entry["bin_size"]
             if end > size:
-                what = f"record {entry['index']} (task {entry['task_seq']}, arg {entry['arg_index']})"
+                what = f"record {entry['index']} (task {entry['task_seq']}, arg {entry['arg_index']})" \
+                    if "task_seq" in entry else f"result {entry['index']} (argument {entry['arg_index']} of the run)"
                 raise Faulty(f": {what} has {end - begin} bytes at offset {begin}, but {shorten(head.bin_file)} ends at "
                              f"{size}: the file is cut off or belongs to another dump")
 
-    def _info(self, head: Head, kernels: Kernels, tasks: Tasks, extents: "_Extents",
+    def _info(self, head: Head, kernels: Kernels, tasks: Tasks, extents: "_Extents", of_results: "_Extents",
               directory_name: str) -> dict[str, Any]:
         task_ids = tasks.ids()
         losses, skipped = head.losses(task_ids), head.skipped(task_ids, kernels)
@@ -154,8 +160,10 @@ class ManifestEntries:
                 "dropped_records": dropped, "dropped_overwrite": 0,
                 "deduplicated_tensors": extents.duplicates, "payload_bytes": min(extents.bytes, _COUNT_END - 1),
                 "stored_bytes": min(extents.stored_bytes, _COUNT_END - 1),
-                "stall_ns": 0 if is_killed else head.totals.get("stall_ns", 0), "kernels": kernels.table,
-                "losses": losses, "skipped": skipped}
+                "stall_ns": 0 if is_killed else head.totals.get("stall_ns", 0),
+                "total_results": len(head.results), "result_payload_bytes": min(of_results.bytes, _COUNT_END - 1),
+                "result_stored_bytes": min(of_results.stored_bytes, _COUNT_END - 1), "kernels": kernels.table,
+                "losses": losses, "skipped": skipped, "results": [result for result, _ in head.results]}
 
 
 @contextlib.contextmanager
@@ -175,18 +183,18 @@ class _Extents:
 
     def __init__(self) -> None:
         self.end = self.bytes = self.stored_bytes = self.duplicates = 0
-        self._seen: set[tuple[int, int]] = set()
+        self.seen: set[tuple[int, int]] = set()
 
     def add(self, offset: int, size: int, is_in_flight: bool) -> None:
         self.end = max(self.end, offset + size)
         self.bytes += size
         place = offset, size
-        if size and not is_in_flight and place in self._seen:
+        if size and not is_in_flight and place in self.seen:
             self.duplicates += 1
             return
         self.stored_bytes += size
         if size and not is_in_flight:
-            self._seen.add(place)
+            self.seen.add(place)
 
 
 def _take(given: Any, kernels: Kernels, tasks: Tasks, extents: _Extents) -> tuple[dict[str, Any], Task]:

@@ -58,12 +58,12 @@ def read(given: Any) -> Entry:
     task_id, task_seq = _task(given)
     functions, kernels = _kernels(given, task_id)
     integer(given, "index")
-    dtype = _dtype(given)
+    dtype = dtype_of(given)
     fields: dict[str, Any] = {
         "index": 0, "task_id": None, "task_seq": 0, "func_id": None, "kernel": None, "arg_index": _argument(given),
         "arg_name": None, "role": choice(given, "role", ROLES), "stage": choice(given, "stage", STAGES),
         "kind": _kind(given), "dtype": dtype.name}
-    has_payload = _add_scalar(fields, given, dtype) if fields["kind"] == "scalar" else _add_tensor(fields, given, dtype)
+    has_payload = _add_scalar(fields, given, dtype) if fields["kind"] == "scalar" else add_tensor(fields, given, dtype)
     time, thread = integer(given, "time_ns"), integer(given, "thread", 0, 1 << 16)
     if time is not None and thread is not None:
         fields["time_ns"], fields["thread"] = time, thread
@@ -75,7 +75,7 @@ def read(given: Any) -> Entry:
     if all(name in given for name in span):
         fields |= span
     if fields["kind"] == "tensor" and given.get("stats") is not None:
-        fields["stats"] = _stats(given["stats"], dtype)
+        fields["stats"] = stats_of(given["stats"], dtype)
     return Entry(fields, task_id, task_seq, functions, kernels, has_subtasks, block_num, text(given, "arg_name"),
                  has_payload)
 
@@ -155,7 +155,7 @@ def _functions(given: dict[str, Any]) -> list[int]:
 
 # --- values ---
 
-def _dtype(given: dict[str, Any]) -> DType:
+def dtype_of(given: dict[str, Any]) -> DType:
     name = given.get("dtype")
     dtype = dtypes.find(name) if isinstance(name, str) else None
     if dtype is None:
@@ -221,7 +221,7 @@ def _is_same(one: int, other: int, dtype: DType) -> bool:
 
 # --- tensors ---
 
-def _add_tensor(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
+def add_tensor(fields: dict[str, Any], given: dict[str, Any], dtype: DType) -> bool:
     if given.get("shape") is None:
         raise missing("shape")
     shape, strides, start, numel, is_contiguous, whole = manifest_geometry.read(given, dtype)
@@ -264,7 +264,7 @@ def _hash(given: dict[str, Any]) -> str:
     return value.lower()
 
 
-def _stats(given: Any, dtype: DType) -> dict[str, Any]:
+def stats_of(given: Any, dtype: DType) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise Faulty(f".stats: expected an object, got {shorten(given)}")
     try:

@@ -6,6 +6,7 @@ import json
 import unicodedata
 from typing import Any, Callable
 
+from . import manifest_results
 from .journal_entries import REASONS
 from .json_text import Repeated, is_text, wrong_inside
 from .manifest_entry import ARGUMENTS_MAX, STAGES, TASK_END
@@ -18,11 +19,11 @@ _TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_comple
            "input_tensors": "input_args", "output_tensors": "output_args", "inout_tensors": "inout_args",
            "in_flight_tensors": None, "truncated_tensors": "truncated_args", "deduplicated_tensors": None,
            "payload_bytes": None, "stored_bytes": None, "dropped_records": None, "dropped_overwrite": None,
-           "stall_ns": None}
+           "stall_ns": None, "total_results": None, "result_payload_bytes": None, "result_stored_bytes": None}
 # Totals that cannot be counted from the entries.
 _UNCOUNTED = ("dropped_records", "dropped_overwrite", "stall_ns")
 _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
-                    "complete", "status", "kernels", "losses", "skipped", "tensors", "args", *_TOTALS,
+                    "complete", "status", "kernels", "losses", "skipped", "results", "tensors", "args", *_TOTALS,
                     *filter(None, _TOTALS.values())])
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
@@ -52,6 +53,7 @@ class Head:
         self.complete, self.status = self._get(truth, "complete", None), self._status()
         self.totals = self._totals()
         self._losses, self._skipped = self._list("losses"), self._list("skipped")
+        self.results = self._results()
 
     def _check_members(self, document: dict[str, Any]) -> None:
         for name in sorted(document.names if isinstance(document, Repeated) else ()):
@@ -166,6 +168,22 @@ class Head:
         if len(json.dumps(run, separators=(",", ":"))) > _RUN_BYTES_MAX:
             raise Faulty(f": kernels: their names take more than {_RUN_BYTES_MAX} bytes")
 
+    def _results(self) -> list[tuple[dict[str, Any], bool]]:
+        """The results of the run, by arg_index, each with whether it has payload."""
+        results: dict[int, tuple[dict[str, Any], bool]] = {}
+        for position, given in enumerate(self._list("results") or []):
+            try:
+                result, has_payload = manifest_results.read(given)
+                if result["arg_index"] in results:
+                    raise Faulty(f".arg_index: {result['arg_index']} appears twice")
+            except Faulty as faulty:
+                raise Faulty(f": results[{position}]{faulty}") from None
+            results[result["arg_index"]] = result, has_payload
+        ordered = [results[arg_index] for arg_index in sorted(results)]
+        for index, (result, _) in enumerate(ordered):
+            result["index"] = index
+        return ordered
+
     # --- what is missing ---
 
     def losses(self, task_ids: dict[int, str]) -> list[dict[str, Any]]:
@@ -173,7 +191,7 @@ class Head:
         losses = [self._place("losses", i, loss, task_ids, _loss) for i, loss in enumerate(self._losses or [])]
         counted = [] if self._losses is not None else [self.totals.get("dropped_records", 0)]
         return losses + [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told",
-                          "count": count} for count in (*counted, self.totals.get("dropped_overwrite", 0)) if count]
+                          "count": count, "result": None} for count in (*counted, self.totals.get("dropped_overwrite", 0)) if count]
 
     def skipped(self, task_ids: dict[int, str], kernels: Kernels) -> list[dict[str, Any]]:
         """The kernel is None if its name is unknown, or if two kernels have it."""
@@ -209,7 +227,8 @@ def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
     count = integer(given, "count")
     if count is None:
         raise missing("count")
-    return {**place, "stage": stage, "cause": choice(given, "cause", _CAUSES, "not told"), "count": count}
+    return {**place, "stage": stage, "cause": choice(given, "cause", _CAUSES, "not told"), "count": count,
+            "result": integer(given, "result", 0, ARGUMENTS_MAX)}
 
 
 def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:

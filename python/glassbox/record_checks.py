@@ -6,12 +6,13 @@ from typing import Iterator
 import numpy as np
 
 from .dtypes import DTYPES
-from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
-                           TENSOR, Heads, is_known)
+from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RESULT, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED,
+                           STATS, TENSOR, Heads, is_known)
 
 # The least number of words of a record of each type; a head has 4.
 _LEAST_WORDS = np.full(256, 4)
 _LEAST_WORDS[:14] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8]
+_LEAST_WORDS[RESULT] = 11
 _TASK_LIMIT = np.uint64(1 << 44)
 _LAST_DTYPE = DTYPES[-1].code
 Check = tuple[np.ndarray, str]
@@ -34,13 +35,19 @@ def first_bad(words: np.ndarray, heads: Heads) -> tuple[int, str]:
 def _of_sizes(_: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield heads.type == 0, "its type is 0"
     yield heads.words < _LEAST_WORDS[heads.type], "it is shorter than a record of its type"
-    yield (heads.type == TENSOR) & (heads.ndims > 8), "its shape has more than 8 dimensions"
+    yield _is_tensor(heads) & (heads.ndims > 8), "its shape has more than 8 dimensions"
+
+
+def _is_tensor(heads: Heads) -> np.ndarray:
+    """A RESULT begins like a TENSOR."""
+    return (heads.type == TENSOR) | (heads.type == RESULT)
 
 
 def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
-    is_tensor, ndims = heads.type == TENSOR, heads.ndims.astype(np.int64)
+    ndims = heads.ndims.astype(np.int64)
     needed = 10 + 2 * ndims + np.where(heads.flags & STATS, 7, 0)
-    yield is_tensor & (heads.words < needed), "it is too short for its shape, strides and statistics"
+    yield _is_tensor(heads) & (heads.words < needed), "it is too short for its shape, strides and statistics"
+    yield _bad_pieces(words, heads, needed), "it is too short for its pieces, or they are invalid"
     yield from _of_run_arguments(words, heads, ndims)
     for kind, length_word in ((RUN, 4), (END, 12)):
         which = np.flatnonzero(heads.type == kind)
@@ -53,6 +60,21 @@ def _of_geometry(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     mask[edges] = tail_words(words, heads.at[edges]) > heads.words[edges] - 4
     yield mask, "its tail is longer than the record"
     yield _bad_slots(words, heads), "its block_idx, subtask or slots are invalid"
+
+
+def _bad_pieces(words: np.ndarray, heads: Heads, needed: np.ndarray) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    for i in np.flatnonzero((heads.type == RESULT) & (heads.words >= needed)):
+        at, left = int(heads.at[i] + needed[i]), int(heads.words[i] - needed[i]) - 1
+        count = int(words[at]) if left >= 0 else 0
+        if left < 0 or count * 3 > left:
+            bad[i] = True
+            continue
+        end = 0
+        for offset, address, size in words[at + 1:at + 1 + 3 * count].reshape(-1, 3).tolist():
+            bad[i] |= offset < end or size == 0 or offset + size >= 1 << 64 or address + size >= 1 << 64
+            end = offset + size
+    return bad
 
 
 def tail_words(words: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -104,10 +126,12 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     is_entry = (heads.type == TENSOR) | (heads.type == SCALAR)
     yield is_entry & (heads.stage > 1), "its stage is neither before nor after"
     yield is_entry & (heads.role > 2), "its role is unknown"
-    yield is_entry & (heads.arg > 63), "its arg_index is too large"
-    has_dtype = is_entry | (heads.type == RUN_ARG)
+    is_result = heads.type == RESULT
+    yield is_result & (heads.role != 1) & (heads.role != 2), "its role is neither output nor inout"
+    yield (is_entry | is_result) & (heads.arg > 63), "its arg_index is too large"
+    has_dtype = is_entry | is_result | (heads.type == RUN_ARG)
     yield has_dtype & (heads.dtype > _LAST_DTYPE), "its dtype is unknown"
-    yield (heads.type == TENSOR) & (heads.dtype == 0), "its dtype is unknown"
+    yield _is_tensor(heads) & (heads.dtype == 0), "its dtype is unknown"
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
     yield _bad_executions(words, heads), "its block_idx, subtask, core_id or end is invalid"
     yield _bad_samples(words, heads), "it uses more than its arena holds"
@@ -135,7 +159,7 @@ def _bad_samples(words: np.ndarray, heads: Heads) -> np.ndarray:
 
 def _negative_shapes(words: np.ndarray, heads: Heads) -> np.ndarray:
     bad = np.zeros(len(heads.at), bool)
-    for kind, shape_word in ((TENSOR, 10), (RUN_ARG, 6)):
+    for kind, shape_word in ((TENSOR, 10), (RESULT, 10), (RUN_ARG, 6)):
         for dimension in range(8):
             which = np.flatnonzero((heads.type == kind) & (heads.ndims > dimension))
             if kind == RUN_ARG:

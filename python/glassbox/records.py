@@ -179,6 +179,34 @@ class Record:
         return f"<{self._describe()}:{name} {self.role} {self.dtype} {what}>"
 
 
+class Result(Record):
+    """An output or in-out tensor of the run as it was at the end. It has no task and no stage."""
+
+    __slots__ = ()
+    name = property(lambda self: self._entry["name"], doc="Name of the argument of the run, or None.")
+    pieces = property(lambda self: copy.deepcopy(self._entry["pieces"]),
+                      doc="Where its bytes lay in global memory: offset, address and bytes of each piece.")
+    in_flight = property(lambda self: self._entry["in_flight"], doc="Whether the run failed before its end.")
+    task_id = task_seq = stage = arg_name = None
+    func_ids = kernels = ()
+    kind, overwritten, is_scalar, is_contiguous, start_offset = "tensor", False, False, True, 0
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Of a row-major tensor, in which rows of packed elements begin at a byte."""
+        strides, step, is_packed = [], 1, self._dtype.is_packed
+        for length in reversed(self.shape):
+            strides.insert(0, step)
+            step *= max(length + (length % 2 if is_packed and len(strides) == 1 else 0), 1)
+        return tuple(strides)
+
+    def _describe(self) -> str:
+        return f"result {self.index} (argument {self.arg_index} of the run, {self.name or 'unnamed'})"
+
+    def __repr__(self) -> str:
+        return f"<{self._describe()}: {self.role} {self.dtype} {list(self.shape)}>"
+
+
 class Records(Sequence[Record]):
     """Some records of a dump, in its order."""
 

@@ -337,11 +337,11 @@ HEADS = [
     ("an unknown word in a signature", {"kernels": [{**KERNEL, "signature": ["inn"]}]}, "signature"),
     ("more names than the signature", {"kernels": [{**KERNEL, "signature": ["in"], "arg_names": ["a", "b"]}]}, "arg_names"),
     ("names of five megabytes", {"kernels": [{**KERNEL, "name": "k" * 5_000_000}]}, "kernels"),
-    ("losses", {"losses": [LOSS]}, {"losses": [{"task_id": "0x0000000000000011", **LOSS}], "dropped_records": 2}),
+    ("losses", {"losses": [LOSS]}, {"losses": [{"task_id": "0x0000000000000011", **LOSS, "result": None}], "dropped_records": 2}),
     ("a loss without task and cause", {"losses": [{**LOSS, "arg_index": None, "cause": None}]},
-     {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 2}]}),
+     {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 2, "result": None}]}),
     ("losses that are only counted", {"dropped_records": 2, "dropped_overwrite": 3},
-     {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": count}
+     {"losses": [{"task_id": None, "task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": count, "result": None}
                  for count in (2, 3)]}),
     ("losses that are listed and counted", {"dropped_records": 2, "losses": [LOSS]}, {"dropped_records": 2}),
     ("losses that are an object", {"losses": {}}, "losses"),

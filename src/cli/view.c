@@ -26,6 +26,7 @@ typedef struct command_line {
     bool is_full;
     bool is_export;
     bool as_json;
+    bool is_results;
 } command_line;
 
 /* --- options --- */
@@ -37,11 +38,18 @@ static void check(struct argp_state *state, void *context) {
         argp_error(state, "%s needs --export", has_format ? "--format" : "--as");
     if (line->is_export && line->as_json)
         argp_error(state, "--export cannot be combined with --json");
+    bool is_filtered = gbx_selection_is_given(&line->selection);
+    if (line->is_results && (line->as_json || line->is_export || is_filtered))
+        argp_error(state, "--results cannot be combined with %s",
+                   line->as_json     ? "--json, which has them"
+                   : line->is_export ? "--export"
+                                     : "filters");
     if (line->is_full && (line->as_json || line->is_export))
         argp_error(state, "--full cannot be combined with %s",
                    line->as_json ? "--json" : "--export");
-    if (line->is_first_nan && line->index != NONE)
-        argp_error(state, "--first-nan cannot be combined with --index");
+    if (line->is_first_nan && (line->index != NONE || line->is_results))
+        argp_error(state, "--first-nan cannot be combined with %s",
+                   line->is_results ? "--results" : "--index");
 }
 
 /* A key, with a minus before it for the largest first. */
@@ -67,6 +75,10 @@ static const gbx_option options[] = {
      .manual = "Values are printed as numpy prints arrays: up to 1000 of them all, otherwise the "
                "edges of each dimension.",
      GBX_STORE(INTEGER, command_line, index), .max = NONE - 1},
+    {"results", .help = "List the outputs and in-outs of the run at its end; with --index, one",
+     .manual = "With --index N, the values of result N. A dump has results at level full or stats, "
+               "without filters.",
+     GBX_STORE(FLAG, command_line, is_results)},
     {"full", .help = "Print all values of the entry, not only the edges",
      GBX_STORE(FLAG, command_line, is_full)},
     {"first-nan",
@@ -160,6 +172,26 @@ static gbx_status export_files(const command_line *line, gbx_invocation *invocat
     return status;
 }
 
+static gbx_status print_results(const command_line *line, gbx_invocation *invocation,
+                                const gbx_opened_dump *dump) {
+    uint64_t count = gbx_reader_result_count(dump->reader);
+    if (count == 0) {
+        invocation->exit_code = GBX_EXIT_DIFFERS;
+        gbx_command_say("view",
+                        "%s has no results of the run: they are kept at level full or stats "
+                        "without filters, when the run was not killed",
+                        dump->directory);
+        return NULL;
+    }
+    if (line->index != NONE && line->index >= count)
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "--index %" PRIu64 ": the dump has %" PRIu64 " results, 0 to %" PRIu64,
+                        line->index, count, count - 1);
+    if (line->index != NONE)
+        return gbx_view_print_result(invocation->sink, dump, line->index, line->is_full);
+    return gbx_view_print_results(invocation->sink, dump, line->has_statistics);
+}
+
 static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx_opened_dump *dump,
                              const gbx_selected *selected) {
     bool is_filtered = gbx_selection_is_given(&line->selection);
@@ -215,10 +247,11 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     unsigned indexed = (line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING) |
                        (line->is_first_nan ? GBX_INDEX_GRAPH : GBX_INDEX_NOTHING);
     GBX_TRY(gbx_opened_dump_open(line->dump, indexed, &dump));
-    gbx_status status = select_entries(line, dump.entries, &selected);
+    gbx_status status = line->is_results ? print_results(line, invocation, &dump)
+                                         : select_entries(line, dump.entries, &selected);
     if (!status && line->is_first_nan)
         status = select_first_nan(line, invocation, &dump, &selected);
-    if (!status)
+    if (!status && !line->is_results)
         status = show(line, invocation, &dump, &selected);
     free(selected.indices);
     gbx_opened_dump_close(&dump);

@@ -188,6 +188,8 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
         print_count(sink, "truncated", totals->truncated, GBX_YELLOW);
     if (totals->in_flight > 0)
         print_count(sink, "in flight", totals->in_flight, GBX_RED);
+    if (totals->results > 0)
+        gbx_sink_print(sink, "; %s", gbx_text_counted(t, totals->results, "result"));
     if ((gbx_reader_get_origin(reader)->known & GBX_KNOWN_STATUS) &&
         !(is_complete && gbx_reader_has_ended_well(reader))) {
         const char *end = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "killed";

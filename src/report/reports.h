@@ -176,6 +176,12 @@ GBX_MUST_USE gbx_status gbx_view_print_list(gbx_sink *sink, const gbx_opened_dum
 GBX_MUST_USE gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump,
                                              uint64_t index, bool is_full);
 
+/* A row each of the run's outputs and in-outs at its end; and one of them as an entry above. */
+GBX_MUST_USE gbx_status gbx_view_print_results(gbx_sink *sink, const gbx_opened_dump *dump,
+                                               bool has_statistics);
+GBX_MUST_USE gbx_status gbx_view_print_result(gbx_sink *sink, const gbx_opened_dump *dump,
+                                              uint64_t number, bool is_full);
+
 /* The manifest with the first `limit` entries; the dump is open with GBX_INDEX_EXECUTIONS. */
 GBX_MUST_USE gbx_status gbx_view_print_json(gbx_sink *sink, const gbx_opened_dump *dump,
                                             const gbx_selected *selected, uint64_t limit,

@@ -19,6 +19,8 @@ typedef struct gap {
     uint32_t stage; /* of a loss, like the next two */
     uint32_t cause;
     uint64_t count;
+    uint32_t result;    /* the argument of the run whose result was lost... */
+    bool is_result;     /* ...if it is one */
     const char *kernel; /* of what was skipped; NULL where it is unknown */
     const char *reason; /* a sentence */
 } gap;
@@ -28,7 +30,8 @@ static const gbx_field loss_fields[] = {
     GBX_FIELD_IF(gap, has_slot, slot, NUMBER, "arg_index", NULL),
     GBX_FIELD(gap, stage, NAME, "stage", NULL, .names = &gbx_stages),
     GBX_FIELD(gap, cause, NAME, "cause", NULL, .names = &gbx_loss_causes),
-    GBX_FIELD(gap, count, COUNT, "count", NULL)};
+    GBX_FIELD(gap, count, COUNT, "count", NULL),
+    GBX_FIELD_IF(gap, is_result, result, NUMBER, "result", NULL)};
 
 static const gbx_field skipped_fields[] = {
     GBX_FIELD_IF(gap, has_task, task, NUMBER, "task_seq", NULL),
@@ -56,6 +59,8 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
         out_gap->has_task = out_gap->has_slot || record->stage != GBX_STAGE_NONE;
         out_gap->cause = loss->cause;
         out_gap->count = loss->count;
+        out_gap->result = gbx_record_lost_result(loss);
+        out_gap->is_result = out_gap->result != GBX_ARG_NONE;
         out_gap->reason = gbx_name_sentence(&gbx_loss_causes, loss->cause);
     } else {
         const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
@@ -77,6 +82,8 @@ static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
     if (!is_loss)
         gbx_sink_print(sink, ", kernel %s",
                        gbx_text_shown(&sink->texts, g->kernel ? g->kernel : "unknown"));
+    if (g->is_result)
+        gbx_sink_print(sink, ", the result of argument %" PRIu32 " of the run", g->result);
     if (g->has_slot)
         gbx_sink_print(sink, ", arg %" PRIu32, g->slot);
     gbx_sink_print(sink, "%s%s: %s\n", stage ? ", " : "", stage ? stage : "", g->reason);
@@ -101,6 +108,7 @@ static gbx_status print_gaps(gbx_sink *sink, gbx_reader *reader, gbx_reader_list
 static void print_verdict(gbx_sink *sink, const gbx_verification *v, const char *directory) {
     gbx_texts *t = &sink->texts;
     uint64_t dispatches = gbx_reader_get_totals(v->reader)->dispatches;
+    uint64_t results = gbx_reader_get_totals(v->reader)->results;
     size_t wrong = v->findings.count;
     if (wrong > 0)
         gbx_sink_print(sink, "bad: %s in %s (", gbx_text_counted(t, wrong, "problem"),
@@ -111,6 +119,8 @@ static void print_verdict(gbx_sink *sink, const gbx_verification *v, const char 
                    gbx_text_bytes(t, v->payload_bytes));
     if (dispatches > 0)
         gbx_sink_print(sink, ", %s", gbx_text_counted(t, dispatches, "dispatch"));
+    if (results > 0)
+        gbx_sink_print(sink, ", %s", gbx_text_counted(t, results, "result"));
     if (wrong > 0)
         gbx_sink_print(sink, ")\n");
     else
@@ -195,6 +205,7 @@ static gbx_status print_json(gbx_sink *sink, const gbx_verification *v, const ch
     gbx_json_put_u64(json, "stored_bytes", totals->stored_bytes);
     gbx_json_put_u64(json, "tasks", totals->tasks);
     gbx_json_put_u64(json, "dispatches", totals->dispatches);
+    gbx_json_put_u64(json, "results", totals->results);
     gbx_json_put_u64(json, "hashed_records", v->hashed_records);
     gbx_json_put_u64(json, "tensors_without_payload", v->unhashed_tensors);
     gbx_json_put_u64(json, "tensors_without_hash", v->unchecked_tensors);

@@ -59,27 +59,30 @@ typedef struct list_row {
 
 #define COLUMN(member, kind, heading, ...)                                                         \
     GBX_FIELD(list_row, member, kind, NULL, heading, __VA_ARGS__)
-#define FIRST_COLUMNS                                                                              \
-    COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
-        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
-        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
-        COLUMN(stage, STRING, "STAGE", .leaves = 5), COLUMN(role, STRING, "ROLE", .leaves = 2),    \
+#define FORM_COLUMNS                                                                               \
+    COLUMN(role, STRING, "ROLE", .leaves = 2),                                                     \
         COLUMN(arg, STRING, "ARG", .narrowest = 6, .leaves = 6),                                   \
         COLUMN(entry.dtype, DTYPE, "DTYPE", .leaves = 4),                                          \
         COLUMN(shape, STRING, "SHAPE", .narrowest = 8, .leaves = 10),                              \
         COLUMN(bytes, STRING, "BYTES", .is_right = true, .leaves = 3),                             \
         COLUMN(hash, TEXT, "HASH", .leaves = 1)
+#define RESULT_COLUMNS COLUMN(entry.index, NUMBER, "INDEX"), FORM_COLUMNS
+#define FIRST_COLUMNS                                                                              \
+    COLUMN(entry.index, NUMBER, "INDEX"),                                                          \
+        COLUMN(task, STRING, "TASK", .is_right = true, .leaves = 8),                               \
+        COLUMN(kernel, STRING, "KERNEL", .narrowest = 8, .leaves = 7),                             \
+        COLUMN(stage, STRING, "STAGE", .leaves = 5), FORM_COLUMNS
+#define STATISTICS_COLUMNS                                                                         \
+    COLUMN(statistics[0], STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),              \
+        COLUMN(statistics[1], STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),          \
+        COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 11,                      \
+               .width = GBX_SHORT_WIDTH),                                                          \
+        COLUMN(statistics[3], STRING, "NAN", .is_right = true),                                    \
+        COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 12)
 #define LAST_COLUMN COLUMN(note, STRING, "NOTE", .narrowest = 6, .leaves = 9)
 
 static const gbx_field columns[] = {FIRST_COLUMNS, LAST_COLUMN};
-static const gbx_field columns_with_statistics[] = {
-    FIRST_COLUMNS,
-    COLUMN(statistics[0], STRING, "MIN", .is_right = true, .width = GBX_SHORT_WIDTH),
-    COLUMN(statistics[1], STRING, "MAX", .is_right = true, .width = GBX_SHORT_WIDTH),
-    COLUMN(statistics[2], STRING, "MEAN", .is_right = true, .leaves = 11, .width = GBX_SHORT_WIDTH),
-    COLUMN(statistics[3], STRING, "NAN", .is_right = true),
-    COLUMN(statistics[4], STRING, "INF", .is_right = true, .leaves = 12),
-    LAST_COLUMN};
+static const gbx_field columns_with_statistics[] = {FIRST_COLUMNS, STATISTICS_COLUMNS, LAST_COLUMN};
 
 typedef struct listing {
     gbx_texts *texts;
@@ -89,6 +92,7 @@ typedef struct listing {
     gbx_entry_summary *summaries; /* of the rows from `begin` to `end`; NULL without statistics */
     uint64_t begin;
     uint64_t end;
+    bool has_statistics;                  /* of results */
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* of `kernel` */
     char kernel[GBX_TEXT_BYTES_MAX];      /* "" before the first */
 } listing;
@@ -116,14 +120,10 @@ static gbx_status read_batch(listing *l, uint64_t row) {
     return NULL;
 }
 
-static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
-    gbx_texts *t = l->texts;
-    gbx_entry *entry = &row->entry;
-    GBX_TRY(gbx_entries_at(l->entries, l->indices[number], entry));
+/* What does not depend on a task. */
+static void fill_form(gbx_texts *t, list_row *row) {
+    const gbx_entry *entry = &row->entry;
     bool has_payload = entry->tensor && has_flag(entry, GBX_FLAG_HAS_PAYLOAD);
-    row->task = gbx_text_task_of(t, gbx_entries_reader(l->entries), entry);
-    row->kernel = kernel_text(l, entry->task);
-    row->stage = gbx_name_brief(&gbx_stages, entry->head->stage);
     row->role = gbx_name_brief(&gbx_roles, entry->head->role);
     row->arg = gbx_text_arg(t, entry->head->arg_index, entry->arg_name);
     row->shape = gbx_text_shape(t, entry);
@@ -135,6 +135,23 @@ static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
     else
         memcpy(row->hash, "-", sizeof "-");
     row->hash[HASH_SHOWN] = '\0';
+}
+
+static void fill_statistics(gbx_texts *t, list_row *row, const gbx_statistics *s) {
+    row->statistics[0] = s ? extreme_text(t, row->entry.dtype, s->min_bits) : "-";
+    row->statistics[1] = s ? extreme_text(t, row->entry.dtype, s->max_bits) : "-";
+    row->statistics[2] = s ? gbx_text_short(t, s->mean) : "-";
+    row->statistics[3] = s ? gbx_text_number(t, s->nan_count) : "-";
+    row->statistics[4] = s ? gbx_text_number(t, s->inf_count) : "-";
+}
+
+static gbx_status fill_row(listing *l, uint64_t number, list_row *row) {
+    gbx_entry *entry = &row->entry;
+    GBX_TRY(gbx_entries_at(l->entries, l->indices[number], entry));
+    row->task = gbx_text_task_of(l->texts, gbx_entries_reader(l->entries), entry);
+    row->kernel = kernel_text(l, entry->task);
+    row->stage = gbx_name_brief(&gbx_stages, entry->head->stage);
+    fill_form(l->texts, row);
     return NULL;
 }
 
@@ -151,7 +168,6 @@ static gbx_status measure_row(const void *context, uint64_t number, void *out_ro
 
 static gbx_status make_row(const void *context, uint64_t number, void *out_row) {
     listing *l = *(listing *const *)context;
-    gbx_texts *t = l->texts;
     list_row *row = out_row;
     if (l->summaries && number >= l->end)
         GBX_TRY(read_batch(l, number));
@@ -159,12 +175,7 @@ static gbx_status make_row(const void *context, uint64_t number, void *out_row) 
     if (!l->summaries)
         return NULL;
     const gbx_entry_summary *summary = &l->summaries[number - l->begin];
-    const gbx_statistics *s = summary->is_there ? &summary->statistics : NULL;
-    row->statistics[0] = s ? extreme_text(t, row->entry.dtype, s->min_bits) : "-";
-    row->statistics[1] = s ? extreme_text(t, row->entry.dtype, s->max_bits) : "-";
-    row->statistics[2] = s ? gbx_text_short(t, s->mean) : "-";
-    row->statistics[3] = s ? gbx_text_number(t, s->nan_count) : "-";
-    row->statistics[4] = s ? gbx_text_number(t, s->inf_count) : "-";
+    fill_statistics(l->texts, row, summary->is_there ? &summary->statistics : NULL);
     return NULL;
 }
 
@@ -183,6 +194,52 @@ static gbx_status print_table(gbx_sink *sink, const gbx_opened_dump *dump, const
     gbx_status status = gbx_rows_print(sink, &rows, 1);
     free(l.summaries);
     return status;
+}
+
+/* --- results of the run --- */
+
+static const gbx_field result_columns[] = {RESULT_COLUMNS, LAST_COLUMN};
+static const gbx_field result_columns_with_statistics[] = {RESULT_COLUMNS, STATISTICS_COLUMNS,
+                                                           LAST_COLUMN};
+
+static gbx_status read_result(gbx_reader *reader, uint64_t number, gbx_entry *out_entry) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(reader, number, &result));
+    *out_entry = (gbx_entry){.index = number,
+                             .head = &result.record->head,
+                             .tensor = result.record,
+                             .arg_name = result.name,
+                             .dtype = result.record->head.dtype};
+    return NULL;
+}
+
+static gbx_status make_result_row(const void *context, uint64_t number, void *out_row) {
+    listing *l = *(listing *const *)context;
+    gbx_reader *reader = gbx_entries_reader(l->entries);
+    list_row *row = out_row;
+    gbx_statistics statistics;
+    bool is_there = false;
+    GBX_TRY(read_result(reader, number, &row->entry));
+    fill_form(l->texts, row);
+    if (l->has_statistics)
+        GBX_TRY(gbx_entry_statistics(&row->entry, reader, &statistics, &is_there));
+    fill_statistics(l->texts, row, is_there ? &statistics : NULL);
+    return NULL;
+}
+
+gbx_status gbx_view_print_results(gbx_sink *sink, const gbx_opened_dump *dump,
+                                  bool has_statistics) {
+    listing l = {.texts = &sink->texts, .entries = dump->entries, .has_statistics = has_statistics};
+    listing *const context = &l;
+    list_row row;
+    uint64_t count = gbx_reader_result_count(dump->reader);
+    gbx_dump_print_head(sink, dump);
+    if (!has_statistics)
+        return gbx_rows_print(
+            sink, GBX_ROWS_MADE(result_columns, &context, count, make_result_row, &row), 1);
+    return gbx_rows_print(
+        sink, GBX_ROWS_MADE(result_columns_with_statistics, &context, count, make_result_row, &row),
+        1);
 }
 
 gbx_status gbx_view_print_list(gbx_sink *sink, const gbx_opened_dump *dump,
@@ -213,6 +270,14 @@ enum {
 
 /* Elements of a truncated tensor that --full prints as ?. */
 #define CUT_OFF_MAX (UINT64_C(1) << 32)
+
+/* "result 0: out, arg 2 c of the run" */
+static void print_result_place(gbx_sink *sink, const gbx_entry *entry) {
+    gbx_texts *t = &sink->texts;
+    gbx_sink_print(sink, "result %" PRIu64 ": %s, arg %s of the run\n", entry->index,
+                   gbx_name_brief(&gbx_roles, entry->head->role),
+                   gbx_text_shown(t, gbx_text_arg(t, entry->head->arg_index, entry->arg_name)));
+}
 
 /* "entry 17: task 3 (0x0000000000000003), kernel add, after_completion, out, arg 2 c" */
 static void print_place(gbx_sink *sink, const gbx_reader *reader, const gbx_entry *entry) {
@@ -335,27 +400,42 @@ static const char *absence_text(const gbx_entry *entry) {
                                            : "no payload was kept";
 }
 
-gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump, uint64_t index,
-                                bool is_full) {
-    gbx_entry entry;
+static gbx_status print_one(gbx_sink *sink, const gbx_opened_dump *dump, const gbx_entry *entry,
+                            bool is_full) {
     gbx_entry_values values;
     gbx_statistics statistics;
     bool is_there = false;
-    GBX_TRY(gbx_entries_at(dump->entries, index, &entry));
-    bool has_values = gbx_entry_has_values(&entry);
+    bool has_values = gbx_entry_has_values(entry);
     if (has_values)
-        GBX_TRY(open_values(&entry, dump->reader, is_full, &values));
+        GBX_TRY(open_values(entry, dump->reader, is_full, &values));
     gbx_dump_print_head(sink, dump);
-    print_place(sink, dump->reader, &entry);
-    print_form(sink, &entry);
+    if (entry->head->type == GBX_RECORD_RESULT)
+        print_result_place(sink, entry);
+    else
+        print_place(sink, dump->reader, entry);
+    print_form(sink, entry);
     if (has_values)
         GBX_TRY(print_values(sink, &values.elements, is_full));
     else
-        gbx_sink_print(sink, "%s\n", absence_text(&entry));
-    GBX_TRY(gbx_entry_statistics(&entry, dump->reader, &statistics, &is_there));
-    if (is_there && entry.tensor)
-        print_statistics(sink, entry.dtype, &statistics);
+        gbx_sink_print(sink, "%s\n", absence_text(entry));
+    GBX_TRY(gbx_entry_statistics(entry, dump->reader, &statistics, &is_there));
+    if (is_there && entry->tensor)
+        print_statistics(sink, entry->dtype, &statistics);
     return NULL;
+}
+
+gbx_status gbx_view_print_entry(gbx_sink *sink, const gbx_opened_dump *dump, uint64_t index,
+                                bool is_full) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(dump->entries, index, &entry));
+    return print_one(sink, dump, &entry, is_full);
+}
+
+gbx_status gbx_view_print_result(gbx_sink *sink, const gbx_opened_dump *dump, uint64_t number,
+                                 bool is_full) {
+    gbx_entry entry;
+    GBX_TRY(read_result(dump->reader, number, &entry));
+    return print_one(sink, dump, &entry, is_full);
 }
 
 /* --- JSON --- */

@@ -321,6 +321,27 @@ static uint64_t count_losses(const json_t *head) {
     return count;
 }
 
+/* Results share the bytes of entries, or have their own. */
+static void check_results(const dump_files *files, const sums *out) {
+    const json_t *results = dump_array(files->tensors, "results");
+    uint64_t payload_bytes = 0, stored_bytes = 0;
+    for (size_t i = 0; i < json_array_size(results); ++i) {
+        const json_t *one = json_array_get(results, i);
+        const range mine = {dump_number(one, "bin_offset"), dump_number(one, "bin_size")};
+        bool is_shared = mine.bytes == 0;
+        for (size_t k = 0; k < out->with_bytes; ++k)
+            is_shared |= by_first(&out->ranges[k], &mine) == 0;
+        for (size_t k = 0; k < i; ++k)
+            is_shared |= dump_number(json_array_get(results, k), "bin_offset") == mine.first;
+        payload_bytes += mine.bytes;
+        stored_bytes += is_shared ? 0 : mine.bytes;
+        assert_int_equal(dump_number(one, "index"), i);
+    }
+    check_total(files->tensors, "total_results", json_array_size(results));
+    check_total(files->tensors, "result_payload_bytes", payload_bytes);
+    check_total(files->tensors, "result_stored_bytes", stored_bytes);
+}
+
 static void check_head(const dump_files *files, const sums *out) {
     const json_t *head = files->tensors;
     check_total(head, "schema_version", 1);
@@ -353,12 +374,14 @@ void dump_check_itself(const dump_files *files) {
     }
     count_stored(&out);
     check_head(files, &out);
+    check_results(files, &out);
     free(out.ranges);
 }
 
 /* --- two manifests of one graph --- */
 
-static const char *const head_differs[] = {"run", "run_dir", "stall_ns", "tensors"};
+static const char *const head_differs[] = {"run", "run_dir", "stall_ns", "tensors", "results"};
+static const char *const result_differs[] = {"buffer_addr", "pieces", "bin_offset"};
 static const char *const entry_differs[] = {"time_ns",  "thread", "buffer_addr", "bin_offset",
                                             "start_ns", "end_ns", "cores"};
 
@@ -389,7 +412,12 @@ static void assert_same(const json_t *a, const json_t *b, const char *const *fie
 
 void dump_assert_equal(const dump_files *a, const dump_files *b) {
     size_t count = dump_entry_count(a);
-    assert_same(a->tensors, b->tensors, head_differs, 4);
+    assert_same(a->tensors, b->tensors, head_differs, 5);
+    const json_t *results = dump_array(a->tensors, "results");
+    assert_int_equal(json_array_size(results), json_array_size(dump_array(b->tensors, "results")));
+    for (size_t i = 0; i < json_array_size(results); ++i)
+        assert_same(json_array_get(results, i),
+                    json_array_get(dump_array(b->tensors, "results"), i), result_differs, 3);
     assert_int_equal(dump_entry_count(b), count);
     for (size_t i = 0; i < count; ++i) {
         const json_t *left = dump_entry(a, i), *right = dump_entry(b, i);

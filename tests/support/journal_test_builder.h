@@ -182,6 +182,19 @@ static inline void add_tensor(builder *b, head h, tensor_fields t) {
         put_u64(b, (uint64_t)t.strides[i]);
 }
 
+/* RESULT; `stats` are seven words or NULL, `pieces` three words each. */
+static inline void add_result(builder *b, head h, tensor_fields t, const uint64_t *stats,
+                              const uint64_t *pieces, uint64_t piece_count) {
+    h.stage = 255;
+    add_tensor(b, h, t);
+    b->bytes[b->record] = 15;
+    for (int i = 0; stats && i < 7; ++i)
+        put_u64(b, stats[i]);
+    put_u64(b, piece_count);
+    for (uint64_t i = 0; i < 3 * piece_count; ++i)
+        put_u64(b, pieces[i]);
+}
+
 static inline void add_loss(builder *b, head h, uint32_t cause, uint64_t count) {
     h.type = 9;
     begin_record(b, h);

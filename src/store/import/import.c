@@ -25,6 +25,10 @@ typedef struct reading {
     gbx_import_tasks tasks;
     gbx_import_map extents; /* of payload: offset and bytes */
     gbx_import_journal journal;
+    gbx_import_fields result_fields;
+    gbx_record_tensor *results[GBX_MAX_RUN_TENSORS]; /* by arg_index; NULL for none */
+    json_t *run_args;                                /* what results say of the run's arguments */
+    bool has_results;
     bool has_array;
     bool has_task_seq;  /* in the first entry */
     uint64_t ambiguous; /* entries */
@@ -202,6 +206,61 @@ static gbx_status take_entries(reading *all, const char *name) {
     }
 }
 
+/* --- results of the run --- */
+
+static gbx_status take_result(reading *all) {
+    gbx_import_fields *fields = &all->result_fields;
+    gbx_scan_value text;
+    gbx_record_tensor *record = NULL;
+    json_t *name = NULL;
+    GBX_TRY(gbx_json_file_take(&all->file, &text));
+    GBX_TRY(gbx_import_fields_take(fields, &text));
+    GBX_TRY(gbx_import_result_read(fields, &record, &name));
+    uint8_t arg_index = record->head.arg_index;
+    bool is_second = all->results[arg_index] != NULL;
+    if (is_second)
+        free(record);
+    else
+        all->results[arg_index] = record;
+    while (json_array_size(all->run_args) <= arg_index)
+        if (json_array_append_new(all->run_args, json_pack("{s:n,s:s}", "name", "role", "unknown")))
+            break;
+    json_t *argument = json_array_get(all->run_args, arg_index);
+    const char *role = gbx_name_of(&gbx_roles, is_second ? GBX_ROLE_INPUT : record->head.role);
+    int failed = json_object_set_new(argument, "name", name);
+    failed |= json_object_set_new(argument, "role", json_string(role));
+    if (is_second)
+        return gbx_import_fail(fields, GBX_FIELD_arg_index, "%u appears twice", arg_index);
+    return failed ? fail_memory(all) : NULL;
+}
+
+/* They are added after all entries, which may come later in the file: shared bytes belong to an
+ * entry. */
+static gbx_status take_results(reading *all) {
+    if (all->has_results)
+        return gbx_fail(GBX_BAD_FORMAT, "%s: results: appears twice", all->import->path);
+    all->has_results = true;
+    GBX_TRY(gbx_json_file_begin(&all->file, '['));
+    for (;; ++all->result_fields.position) {
+        bool has_one = false;
+        GBX_TRY(gbx_json_file_next_element(&all->file, &has_one));
+        if (!has_one)
+            return NULL;
+        GBX_TRY(take_result(all));
+    }
+}
+
+static gbx_status add_results(reading *all) {
+    for (size_t i = 0; i < GBX_MAX_RUN_TENSORS; ++i) {
+        gbx_record_tensor *record = all->results[i];
+        if (!record)
+            continue;
+        GBX_TRY(mark_duplicate(all, record));
+        GBX_TRY(gbx_import_journal_add(&all->journal, &record->head));
+    }
+    return NULL;
+}
+
 /* --- the manifest --- */
 
 static gbx_status take_members(reading *all) {
@@ -216,6 +275,8 @@ static gbx_status take_members(reading *all) {
             GBX_TRY(take_entries(all, "tensors"));
         else if (strcmp(key, "args") == 0)
             GBX_TRY(take_entries(all, "args"));
+        else if (strcmp(key, "results") == 0)
+            GBX_TRY(take_results(all));
         else
             GBX_TRY(gbx_import_head_take(&all->head, key, &all->file));
     }
@@ -247,13 +308,14 @@ static gbx_status check_head(reading *all) {
 
 static gbx_status finish(reading *all) {
     char *text = NULL;
+    GBX_TRY(add_results(all));
     GBX_TRY(check_head(all));
     GBX_TRY(gbx_import_head_get_totals(&all->head, &all->import->totals));
     all->import->totals.ambiguous = all->ambiguous;
     GBX_TRY(gbx_import_kernels_merge(&all->kernels, all->head.path, all->head.members));
     GBX_TRY(add_tasks(all));
     GBX_TRY(gbx_import_head_add_rest(&all->head, &all->import->totals, &all->journal));
-    GBX_TRY(gbx_import_head_run(&all->head, &text));
+    GBX_TRY(gbx_import_head_run(&all->head, all->run_args, &text));
     gbx_status status = gbx_import_journal_finish(&all->journal, text, strlen(text));
     free(text);
     all->known &= gbx_import_head_has_status(&all->head) ? ~0u : ~(unsigned)GBX_KNOWN_STATUS;
@@ -264,8 +326,10 @@ static gbx_status read_all(reading *all) {
     bool is_there = false;
     const char *path = all->import->path;
     all->head = (gbx_import_head){.path = path, .members = json_object()};
-    all->fields.path = path;
-    if (!all->head.members)
+    all->fields.path = all->result_fields.path = path;
+    all->result_fields.array = "results";
+    all->run_args = json_array();
+    if (!all->head.members || !all->run_args)
         return fail_memory(all);
     GBX_TRY(gbx_import_journal_open(&all->journal));
     GBX_TRY(gbx_json_file_open(&all->file, path, path, &is_there));
@@ -294,6 +358,9 @@ gbx_status gbx_import_read(gbx_import *import) {
     gbx_import_tasks_free(&all->tasks);
     gbx_import_map_free(&all->extents);
     gbx_import_kernels_free(&all->kernels);
+    for (size_t i = 0; i < GBX_MAX_RUN_TENSORS; ++i)
+        free(all->results[i]);
+    json_decref(all->run_args);
     json_decref(all->head.members);
     gbx_json_file_close(&all->file);
     free(all);

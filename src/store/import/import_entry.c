@@ -1,9 +1,12 @@
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include <glassbox/tensor.h>
 
+#include "base/memory.h"
 #include "store/import/internal.h"
 #include "store/reader.h"
+#include "text/json_reader.h"
 #include "text/names.h"
 
 enum { HASH_DIGITS = 32, DTYPE_NAME_BYTES = 32 };
@@ -363,4 +366,126 @@ gbx_status gbx_import_entry_read(const gbx_import_fields *fields, gbx_import_ent
     GBX_TRY(get_flags(fields, &out_entry->record.head));
     GBX_TRY(get_kind(fields, &is_tensor));
     return is_tensor ? read_tensor(fields, out_entry) : read_scalar(fields, out_entry);
+}
+
+/* --- results of the run --- */
+
+#define PIECE_ROW(name, ...) PIECE_##name,
+enum { GBX_PIECE_FIELDS(PIECE_ROW) PIECE_COUNT };
+#define PIECE_NAME(name) (PIECE_##name < PIECE_COUNT ? #name : NULL)
+
+static gbx_status read_piece(const gbx_cursor *object, gbx_record_piece *out_piece) {
+    gbx_cursor member;
+    int64_t offset = 0;
+    int64_t bytes = 0;
+    const char *address = "";
+    GBX_TRY(gbx_cursor_member(object, PIECE_NAME(offset), &member));
+    GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &offset));
+    GBX_TRY(gbx_cursor_member(object, PIECE_NAME(bytes), &member));
+    GBX_TRY(gbx_cursor_integer(&member, 1, INT64_MAX, &bytes));
+    GBX_TRY(gbx_cursor_member(object, PIECE_NAME(address), &member));
+    GBX_TRY(gbx_cursor_string(&member, &address));
+    gbx_scan_value text = {GBX_SCAN_STRING, false, address, strlen(address)};
+    if (!gbx_scan_hex(&text, &out_piece->address))
+        return gbx_cursor_fail(&member, "expected a string \"0x...\", got \"%.32s\"", address);
+    out_piece->offset = (uint64_t)offset;
+    out_piece->bytes = (uint64_t)bytes;
+    return NULL;
+}
+
+static gbx_status read_pieces(const gbx_import_fields *fields, const gbx_cursor *array,
+                              gbx_record_piece *pieces, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        gbx_cursor element;
+        GBX_TRY(gbx_cursor_element(array, i, &element));
+        GBX_TRY(read_piece(&element, &pieces[i]));
+        uint64_t end = i ? pieces[i - 1].offset + pieces[i - 1].bytes : 0;
+        if (pieces[i].offset < end || pieces[i].bytes > UINT64_MAX - pieces[i].address ||
+            pieces[i].bytes > INT64_MAX - pieces[i].offset)
+            return gbx_import_fail(fields, GBX_FIELD_pieces,
+                                   "are not ascending and disjoint, or overflow 64 bits");
+    }
+    return NULL;
+}
+
+/* `pieces` is a document: NULL for none. */
+static gbx_status make_result(const gbx_import_fields *fields, const gbx_import_entry *entry,
+                              json_t *pieces, gbx_record_tensor **out_record) {
+    gbx_cursor array = gbx_cursor_root(pieces, fields->path);
+    size_t count = 0;
+    if (pieces)
+        GBX_TRY(gbx_cursor_count(&array, &count));
+    if (count > GBX_RECORD_MAX_PIECES)
+        return gbx_import_fail(fields, GBX_FIELD_pieces, "has more than %u elements",
+                               GBX_RECORD_MAX_PIECES);
+    size_t words = entry->record.head.words + 1 + count * (sizeof(gbx_record_piece) / 8);
+    uint64_t *result = calloc(words, sizeof *result);
+    if (!result)
+        return gbx_fail_memory("reading %s", fields->path);
+    memcpy(result, entry->record.words, entry->record.head.words * sizeof *result);
+    uint64_t *at = result + entry->record.head.words;
+    *at = count;
+    gbx_status status = read_pieces(fields, &array, (gbx_record_piece *)(void *)(at + 1), count);
+    if (status) {
+        free(result);
+        return status;
+    }
+    *out_record = (gbx_record_tensor *)(void *)result;
+    (*out_record)->head.words = (uint32_t)words;
+    return NULL;
+}
+
+static gbx_status get_result(const gbx_import_fields *fields, gbx_import_entry *entry) {
+    gbx_record *head = &entry->record.head;
+    int64_t number = 0;
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_arg_index));
+    GBX_TRY(gbx_import_require(fields, GBX_FIELD_role));
+    GBX_TRY(
+        gbx_import_get_integer(fields, GBX_FIELD_arg_index, 0, GBX_MAX_RUN_TENSORS - 1, &number));
+    head->arg_index = (uint8_t)number;
+    GBX_TRY(gbx_import_get_name(fields, GBX_FIELD_role, &gbx_roles, &head->role));
+    if (head->role == GBX_ROLE_INPUT)
+        return gbx_import_fail(fields, GBX_FIELD_role, "expected \"output\" or \"inout\"");
+    GBX_TRY(get_dtype(fields, &head->dtype));
+    GBX_TRY(get_flags(fields, head));
+    GBX_TRY(read_tensor(fields, entry));
+    /* Always like its payload, so the manifest has no strides. */
+    gbx_tensor view;
+    uint64_t *words = entry->record.words + sizeof(gbx_record_tensor) / 8;
+    GBX_TRY(gbx_tensor_contiguous(0, head->dtype, head->ndims, (const int64_t *)words, &view));
+    memcpy(words + head->ndims, view.strides, head->ndims * sizeof *words);
+    entry->record.tensor.start_offset = 0;
+    head->flags |= GBX_FLAG_CONTIGUOUS;
+    head->type = GBX_RECORD_RESULT;
+    head->stage = GBX_STAGE_NONE;
+    return NULL;
+}
+
+gbx_status gbx_import_result_read(const gbx_import_fields *fields, gbx_record_tensor **out_record,
+                                  json_t **out_name) {
+    gbx_import_entry entry;
+    json_t *pieces = NULL;
+    const gbx_scan_value *name = &fields->values[GBX_FIELD_name];
+    const gbx_scan_value *listed = &fields->values[GBX_FIELD_pieces];
+    memset(&entry, 0, sizeof entry);
+    GBX_TRY(get_result(fields, &entry));
+    bool is_named = gbx_import_has(fields, GBX_FIELD_name);
+    if (is_named && name->kind != GBX_SCAN_STRING)
+        return gbx_import_fail_expected(fields, GBX_FIELD_name, -1, name, "a string");
+    if (gbx_import_has(fields, GBX_FIELD_pieces)) {
+        if (listed->kind != GBX_SCAN_ARRAY)
+            return gbx_import_fail_expected(fields, GBX_FIELD_pieces, -1, listed, "an array");
+        GBX_TRY(gbx_json_parse(fields->path, listed->text, listed->size, &pieces));
+    }
+    gbx_status status = make_result(fields, &entry, pieces, out_record);
+    json_decref(pieces);
+    GBX_TRY(status);
+    /* The text of a string is between its quotes. */
+    *out_name =
+        is_named ? json_loadb(name->text - 1, name->size + 2, JSON_DECODE_ANY, NULL) : json_null();
+    if (*out_name)
+        return NULL;
+    free(*out_record);
+    *out_record = NULL;
+    return gbx_import_fail_expected(fields, GBX_FIELD_name, -1, name, "a name");
 }

@@ -12,7 +12,8 @@ enum { MESSAGE_BYTES = 512, PLACE_BYTES = 96 };
 static const struct {
     const char *text;
     size_t size;
-} names[GBX_FIELD_COUNT] = {GBX_TENSOR_FIELDS(NAMED) GBX_FOREIGN_TENSOR_FIELDS(NAMED)};
+} names[GBX_FIELD_COUNT] = {GBX_TENSOR_FIELDS(NAMED) GBX_FOREIGN_TENSOR_FIELDS(NAMED)
+                                GBX_RESULT_ONLY_FIELDS(NAMED)};
 
 /* --- messages --- */
 

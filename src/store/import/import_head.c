@@ -43,6 +43,9 @@ static const struct {
     [GBX_TOTAL_DEDUPLICATED] = {{HEAD_deduplicated_tensors, HEAD_COUNT}},
     [GBX_TOTAL_PAYLOAD_BYTES] = {{HEAD_payload_bytes, HEAD_COUNT}},
     [GBX_TOTAL_STORED_BYTES] = {{HEAD_stored_bytes, HEAD_COUNT}},
+    [GBX_TOTAL_RESULTS] = {{HEAD_total_results, HEAD_COUNT}},
+    [GBX_TOTAL_RESULT_PAYLOAD_BYTES] = {{HEAD_result_payload_bytes, HEAD_COUNT}},
+    [GBX_TOTAL_RESULT_STORED_BYTES] = {{HEAD_result_stored_bytes, HEAD_COUNT}},
     [GBX_TOTAL_DROPPED] = {{HEAD_dropped_records, HEAD_COUNT}},
     [GBX_TOTAL_OVERWRITTEN] = {{HEAD_dropped_overwrite, HEAD_COUNT}},
     [GBX_TOTAL_STALL_NS] = {{HEAD_stall_ns, HEAD_COUNT}},
@@ -197,20 +200,31 @@ static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx
 }
 
 static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object) {
-    gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS, .words = sizeof loss / 8}};
+    struct {
+        gbx_record_loss loss;
+        uint64_t result; /* 1 + arg_index */
+    } record = {.loss.head = {.type = GBX_RECORD_LOSS, .words = sizeof record.loss / 8}};
+    gbx_record_loss *loss = &record.loss;
     uint32_t cause = GBX_LOSS_UNKNOWN;
     uint32_t stage = GBX_STAGE_NONE;
     int64_t count = 0;
     gbx_cursor member;
-    GBX_TRY(get_place(object, &loss.head));
+    GBX_TRY(get_place(object, &loss->head));
     GBX_TRY(get_name(object, NAME_IN(LOSS, stage), &gbx_stages, &stage));
     GBX_TRY(get_name(object, NAME_IN(LOSS, cause), &gbx_loss_causes, &cause));
     GBX_TRY(gbx_cursor_member(object, NAME_IN(LOSS, count), &member));
     GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &count));
-    loss.head.stage = (uint8_t)stage;
-    loss.cause = cause;
-    loss.count = (uint64_t)count;
-    return gbx_import_journal_add(journal, &loss.head);
+    loss->head.stage = (uint8_t)stage;
+    loss->cause = cause;
+    loss->count = (uint64_t)count;
+    GBX_TRY(gbx_cursor_optional(object, NAME_IN(LOSS, result), &member));
+    if (member.value) {
+        int64_t arg_index = 0;
+        GBX_TRY(gbx_cursor_integer(&member, 0, GBX_MAX_RUN_TENSORS - 1, &arg_index));
+        record.result = (uint64_t)arg_index + 1;
+        loss->head.words = sizeof record / 8;
+    }
+    return gbx_import_journal_add(journal, &loss->head);
 }
 
 /* By its code; a manifest of 0.1.0 has only a sentence. */
@@ -387,16 +401,17 @@ static gbx_status get_level(const gbx_import_head *head, const char **out_level)
     return NULL;
 }
 
-gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text) {
+gbx_status gbx_import_head_run(const gbx_import_head *head, json_t *run_args, char **out_text) {
     const char *level = NULL;
     json_t *run = json_object_get(head->members, head_names[HEAD_run]);
     json_t *generator = json_object_get(head->members, head_names[HEAD_generator]);
     GBX_TRY(get_level(head, &level));
     bool has_run = run && !json_is_null(run);
     json_t *document = json_pack(
-        "{s:o,s:o,s:s?,s:b,s:o}", "generator", generator ? json_incref(generator) : json_null(),
+        "{s:o,s:o,s:s?,s:b,s:o,s:O}", "generator", generator ? json_incref(generator) : json_null(),
         "run", has_run ? json_incref(run) : json_object(), "dump_level", level, "has_args", 0,
-        "kernels", json_incref(json_object_get(head->members, head_names[HEAD_kernels])));
+        "kernels", json_incref(json_object_get(head->members, head_names[HEAD_kernels])),
+        "run_args", run_args);
     char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     json_decref(document);
     if (!text)

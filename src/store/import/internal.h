@@ -24,7 +24,8 @@
 
 #define GBX_FIELD_ROW(name, ...) GBX_FIELD_##name,
 typedef enum gbx_import_field {
-    GBX_TENSOR_FIELDS(GBX_FIELD_ROW) GBX_FOREIGN_TENSOR_FIELDS(GBX_FIELD_ROW) GBX_FIELD_COUNT
+    GBX_TENSOR_FIELDS(GBX_FIELD_ROW) GBX_FOREIGN_TENSOR_FIELDS(GBX_FIELD_ROW)
+        GBX_RESULT_ONLY_FIELDS(GBX_FIELD_ROW) GBX_FIELD_COUNT
 } gbx_import_field;
 static_assert(GBX_FIELD_COUNT <= 64, "a bit of a word for each");
 
@@ -32,7 +33,7 @@ enum { GBX_IMPORT_ORDER_MAX = 64 };
 
 typedef struct gbx_import_fields {
     const char *path;  /* of the manifest */
-    const char *array; /* "tensors" or "args" */
+    const char *array; /* "tensors", "args" or "results" */
     uint64_t position; /* of the entry in it */
     uint64_t seen;     /* a bit per field: it is present */
     gbx_scan_value values[GBX_FIELD_COUNT];
@@ -154,6 +155,13 @@ typedef struct gbx_import_entry {
  * points into that of `fields`. */
 GBX_MUST_USE gbx_status gbx_import_entry_read(const gbx_import_fields *fields,
                                               gbx_import_entry *out_entry);
+
+/*
+ * An element of `results`: a RESULT, which the caller frees, complete except for
+ * GBX_FLAG_DUPLICATE, and the name of its argument, a new reference; null when there is none.
+ */
+GBX_MUST_USE gbx_status gbx_import_result_read(const gbx_import_fields *fields,
+                                               gbx_record_tensor **out_record, json_t **out_name);
 
 /* --- import_tables.c: what is kept about all entries, and the journal they become --- */
 
@@ -277,7 +285,9 @@ GBX_MUST_USE gbx_status gbx_import_head_add_rest(const gbx_import_head *head,
                                                  const gbx_import_totals *totals,
                                                  gbx_import_journal *journal);
 
-/* The text of the RUN record, after gbx_import_kernels_merge; the caller frees it. */
-GBX_MUST_USE gbx_status gbx_import_head_run(const gbx_import_head *head, char **out_text);
+/* The text of the RUN record, after gbx_import_kernels_merge; the caller frees it. `run_args` is
+ * borrowed. */
+GBX_MUST_USE gbx_status gbx_import_head_run(const gbx_import_head *head, json_t *run_args,
+                                            char **out_text);
 
 #endif

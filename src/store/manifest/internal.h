@@ -12,6 +12,7 @@
 #include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
+#include "base/checked.h"
 #include "base/status.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/manifest_fields.h"
@@ -162,6 +163,18 @@ GBX_MUST_USE gbx_status gbx_tensors_list_make(gbx_manifest *m);
 GBX_MUST_USE gbx_status gbx_tensors_list_next(gbx_manifest *m, bool *out_has_one);
 void gbx_tensors_list_free(gbx_manifest *m);
 
+/* Elements of a shape; UINT64_MAX when they overflow. */
+static inline uint64_t gbx_manifest_numel(const int64_t *shape, uint32_t ndims) {
+    uint64_t count = 1;
+    bool is_exact = true;
+    for (uint32_t i = 0; i < ndims; ++i) {
+        if (shape[i] == 0)
+            return 0;
+        is_exact &= gbx_checked_mul_u64(count, (uint64_t)shape[i], &count);
+    }
+    return is_exact ? count : UINT64_MAX;
+}
+
 /* GBX_OUT_OF_RANGE: JSON readers do not hold the number exactly. */
 #define gbx_fail_inexact(field, ...)                                                               \
     gbx_status_never_null(gbx_manifest_make_inexact(field, __VA_ARGS__))
@@ -190,6 +203,7 @@ static inline bool is_exact_extreme(uint32_t dtype, uint64_t bits) {
 }
 
 bool is_exact_stats(uint32_t dtype, const gbx_record_stats *stats);
+bool is_exact_pieces(const gbx_result *result);
 
 #define is_exact_hex(...) true
 #define is_exact_hash(...) true
@@ -273,6 +287,9 @@ char *put_cores(gbx_manifest *m, char *at, const gbx_span_entry *span);
 char *put_run(gbx_manifest *m, char *at, const gbx_run_info *run);
 char *put_bin_format(gbx_manifest *m, char *at, const gbx_manifest *same);
 char *put_stats(gbx_manifest *m, char *at, uint32_t dtype, const gbx_record_stats *stats);
+
+/* An array of objects. */
+char *put_pieces(gbx_manifest *m, char *at, const gbx_result *result);
 
 /* --- rows --- */
 

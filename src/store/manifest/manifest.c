@@ -211,6 +211,33 @@ bool is_exact_stats(uint32_t dtype, const gbx_record_stats *stats) {
     return find_inexact_stat(dtype, stats) == NULL;
 }
 
+static bool is_exact_piece(const gbx_record_piece *piece) {
+    return is_exact_u64(piece->offset) && is_exact_u64(piece->bytes);
+}
+
+bool is_exact_pieces(const gbx_result *result) {
+    bool is_exact = true;
+    for (uint64_t i = 0; i < result->piece_count; ++i)
+        is_exact &= is_exact_piece(&result->pieces[i]);
+    return is_exact;
+}
+
+static char *put_piece(gbx_manifest *m, char *at, const gbx_record_piece *e) {
+    RETURN_OBJECT(GBX_PIECE_FIELDS)
+}
+
+char *put_pieces(gbx_manifest *m, char *at, const gbx_result *result) {
+    *at++ = '[';
+    for (uint64_t i = 0; i < result->piece_count; ++i) {
+        at = i ? GBX_PUT(at, ",") : at;
+        m->file->at = put_piece(m, at, &result->pieces[i]);
+        gbx_manifest_file_room(m->file); /* there may be many */
+        at = m->file->at;
+    }
+    *at++ = ']';
+    return at;
+}
+
 static char *put_context(gbx_manifest *m, char *at, uint32_t arg_index, const char *name,
                          uint64_t bits) {
     RETURN_OBJECT(GBX_CONTEXT_FIELDS)
@@ -295,6 +322,7 @@ static gbx_status next_loss(gbx_manifest *m, bool *out_has_one) {
     if (!*out_has_one)
         return NULL;
     const gbx_record_loss loss = *(const gbx_record_loss *)record, *e = &loss;
+    uint32_t result = gbx_record_lost_result((const gbx_record_loss *)record);
     GBX_TRY(find_task(m, &loss.head, t));
     if (!is_exact_u64(loss.count))
         return gbx_fail_inexact("count", "a loss");
@@ -311,6 +339,27 @@ static gbx_status next_skipped(gbx_manifest *m, bool *out_has_one) {
     const gbx_record_skipped skipped = *(const gbx_record_skipped *)record, *e = &skipped;
     GBX_TRY(find_task(m, &skipped.head, t));
     PUT_ENTRY(GBX_SKIPPED_FIELDS)
+    return NULL;
+}
+
+static const char *find_inexact_result(const gbx_record_tensor *e, const gbx_result *r,
+                                       uint64_t index) {
+    GBX_RESULT_FIELDS(GBX_CHECK_ROW)
+    return NULL;
+}
+
+static gbx_status next_result(gbx_manifest *m, bool *out_has_one) {
+    uint64_t index = m->positions[GBX_MANIFEST_RESULTS]++;
+    gbx_result result, *r = &result;
+    *out_has_one = index < gbx_reader_result_count(m->reader);
+    if (!*out_has_one)
+        return NULL;
+    GBX_TRY(gbx_reader_result(m->reader, index, r));
+    const gbx_record_tensor *e = r->record;
+    const char *inexact = find_inexact_result(e, r, index);
+    if (inexact)
+        return gbx_fail_inexact(inexact, "argument %u of the run at its end", r->arg_index);
+    PUT_ENTRY(GBX_RESULT_FIELDS)
     return NULL;
 }
 
@@ -375,6 +424,7 @@ static const next_function next_of[GBX_MANIFEST_LIST_COUNT] = {
     [GBX_MANIFEST_KERNELS] = next_kernel,  [GBX_MANIFEST_LOSSES] = next_loss,
     [GBX_MANIFEST_SKIPPED] = next_skipped, [GBX_MANIFEST_TENSORS] = gbx_tensors_list_next,
     [GBX_MANIFEST_ARGS] = next_arg,        [GBX_MANIFEST_DISPATCHES] = next_dispatch,
+    [GBX_MANIFEST_RESULTS] = next_result,
 };
 
 static gbx_status take_failure(gbx_manifest *m) {
@@ -458,6 +508,7 @@ static const gbx_manifest_field skipped_fields[] = {GBX_SKIPPED_FIELDS(FIELD_ROW
 static const gbx_manifest_field tensor_fields[] = {GBX_TENSOR_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field arg_fields[] = {GBX_ARG_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field dispatch_fields[] = {GBX_DISPATCH_FIELDS(FIELD_ROW)};
+static const gbx_manifest_field result_fields[] = {GBX_RESULT_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field tensors_head[] = {GBX_TENSORS_HEAD_FIELDS(HEAD_ROW)};
 static const gbx_manifest_field args_head[] = {GBX_ARGS_HEAD_FIELDS(HEAD_ROW)};
 static const gbx_manifest_field dispatches_head[] = {GBX_DISPATCHES_HEAD_FIELDS(HEAD_ROW)};
@@ -478,6 +529,7 @@ const gbx_manifest_field *gbx_manifest_list_fields(gbx_manifest_list list, size_
         [GBX_MANIFEST_TENSORS] = LISTED(tensor_fields),
         [GBX_MANIFEST_ARGS] = LISTED(arg_fields),
         [GBX_MANIFEST_DISPATCHES] = LISTED(dispatch_fields),
+        [GBX_MANIFEST_RESULTS] = LISTED(result_fields),
     };
     *out_count = lists[list].count;
     return lists[list].fields;

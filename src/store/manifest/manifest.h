@@ -69,7 +69,8 @@ typedef enum gbx_manifest_list {
     GBX_MANIFEST_TENSORS = 3,
     GBX_MANIFEST_ARGS = 4,
     GBX_MANIFEST_DISPATCHES = 5,
-    GBX_MANIFEST_LIST_COUNT = 6
+    GBX_MANIFEST_RESULTS = 6,
+    GBX_MANIFEST_LIST_COUNT = 7
 } gbx_manifest_list;
 
 /* The argument of an entry of `tensors`. */

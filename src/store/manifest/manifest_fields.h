@@ -59,9 +59,13 @@
     X(payload_bytes,        ALWAYS, u64,        true, m->totals->payload_bytes)                    \
     X(stored_bytes,         ALWAYS, u64,        true, m->totals->stored_bytes)                     \
     X(stall_ns,             ALWAYS, u64,        true, m->end ? m->end->stall_ns : 0)               \
+    X(total_results,        LATER,  u64,        true, m->totals->results)                          \
+    X(result_payload_bytes, LATER,  u64,        true, m->totals->result_payload_bytes)             \
+    X(result_stored_bytes,  LATER,  u64,        true, m->totals->result_stored_bytes)              \
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
+    X(results,              LATER,  list,       m->has_lists, GBX_MANIFEST_RESULTS)                \
     X(tensors,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_TENSORS)
 
 #define GBX_RUN_FIELDS(X)                                                                          \
@@ -87,14 +91,15 @@
     X(core_type, ALWAYS, string, true, e->core_type)                                               \
     X(signature, ALWAYS, strings, true, e->signature, e->signature_count)
 
-/* `e` is a gbx_record_loss, `t` what is known of its task. */
+/* `e` is a gbx_record_loss, `t` what is known of its task, `result` the argument of a lost RESULT. */
 #define GBX_LOSS_FIELDS(X)                                                                         \
     X(task_id,   ALWAYS, hex_or_null,  true, t->has_record, t->id)                                 \
     X(task_seq,  ALWAYS, u64_or_null,  true, t->is_known, e->head.task)                            \
     X(arg_index, ALWAYS, u64_or_null,  true, e->head.arg_index != GBX_ARG_NONE, e->head.arg_index) \
     X(stage,     ALWAYS, word,         true, gbx_name_of(&gbx_stages, e->head.stage))              \
     X(cause,     ALWAYS, word,         true, gbx_name_of(&gbx_loss_causes, e->cause))              \
-    X(count,     ALWAYS, u64,          true, e->count)
+    X(count,     ALWAYS, u64,          true, e->count)                                             \
+    X(result,    LATER,  u64_or_null,  true, result != GBX_ARG_NONE, result)
 
 /* `e` is a gbx_record_skipped, `t` what is known of its task. */
 #define GBX_SKIPPED_FIELDS(X)                                                                      \
@@ -104,6 +109,31 @@
     X(kernel,      ALWAYS, quoted,      true, gbx_manifest_kernel_name(&m->names, e->func_id))     \
     X(reason,      NEVER,  word,        true, gbx_name_sentence(&gbx_skip_reasons, e->reason))     \
     X(reason_code, LATER,  word,        true, gbx_name_of(&gbx_skip_reasons, e->reason))
+
+/* `e` is the gbx_record_tensor of a RESULT, `r` the gbx_result. */
+#define GBX_RESULT_FIELDS(X)                                                                       \
+    X(index,       ALWAYS, u64,         true, index)                                               \
+    X(arg_index,   ALWAYS, u64,         true, r->arg_index)                                        \
+    X(name,        ALWAYS, string,      true, r->name)                                             \
+    X(role,        ALWAYS, word,        true, gbx_name_of(&gbx_roles, r->role))                    \
+    X(dtype,       ALWAYS, word,        true, gbx_dtype_name(e->head.dtype))                       \
+    X(shape,       ALWAYS, numbers,     true, gbx_record_shape(e), e->head.ndims)                  \
+    X(numel,       ALWAYS, u64,         true, gbx_manifest_numel(gbx_record_shape(e), e->head.ndims))\
+    X(buffer_addr, ALWAYS, hex_or_null, true, e->buffer_addr != 0, e->buffer_addr)                 \
+    X(pieces,      ALWAYS, pieces,      true, r)                                                   \
+    X(bin_offset,  ALWAYS, u64,         true, e->head.flags & GBX_FLAG_HAS_PAYLOAD ? e->bin_offset : 0)\
+    X(bin_size,    ALWAYS, u64,         true, e->head.flags & GBX_FLAG_HAS_PAYLOAD ? e->bin_size : 0)\
+    X(hash,        ALWAYS, hash,        e->head.flags & GBX_FLAG_HAS_HASH, e->hash_low, e->hash_high)\
+    X(truncated,   ALWAYS, flag,        true, e->head.flags & GBX_FLAG_TRUNCATED)                  \
+    X(in_flight,   ALWAYS, flag,        true, r->is_in_flight)                                     \
+    X(stats,       ALWAYS, stats,       e->head.flags & GBX_FLAG_HAS_STATS,                        \
+                                        e->head.dtype, gbx_record_statistics(e))
+
+/* `e` is a gbx_record_piece. */
+#define GBX_PIECE_FIELDS(X)                                                                        \
+    X(offset,  ALWAYS, u64, true, e->offset)                                                       \
+    X(address, ALWAYS, hex, true, e->address)                                                      \
+    X(bytes,   ALWAYS, u64, true, e->bytes)
 
 /* `e` is a gbx_argument_entry; `t` the gbx_task_entry of its task, which may have no record;
  * is_tensor is a constant. */
@@ -235,6 +265,10 @@
 
 #define GBX_FOREIGN_TENSOR_FIELDS(X)                                                               \
     X(arg_index_ambiguous) X(scalar_value) X(raw_shape) X(offsets)
+
+/* Members of `results` that an entry of `tensors` does not have. */
+#define GBX_RESULT_ONLY_FIELDS(X)                                                                  \
+    X(name) X(pieces)
 
 /* clang-format on */
 

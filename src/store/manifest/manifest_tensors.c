@@ -163,18 +163,6 @@ static void begin_task(gbx_manifest *m, uint64_t number, const gbx_record_task *
 
 /* --- once per argument --- */
 
-/* UINT64_MAX when it overflows. */
-static inline uint64_t count_elements(const int64_t *shape, uint32_t ndims) {
-    uint64_t count = 1;
-    bool is_exact = true;
-    for (uint32_t i = 0; i < ndims; ++i) {
-        if (shape[i] == 0)
-            return 0;
-        is_exact &= gbx_checked_mul_u64(count, (uint64_t)shape[i], &count);
-    }
-    return is_exact ? count : UINT64_MAX;
-}
-
 #define CHECK_RECORD(name, kind, present, ...) GBX_CHECK_ROW(name, , kind, present, __VA_ARGS__)
 #define CHECK_TASK(...)
 #define CHECK_FORM(...)
@@ -244,7 +232,7 @@ static gbx_status put_tensor(gbx_manifest *m, uint64_t index, const gbx_record_t
                                   .stats = recorded ? recorded : computed,
                                   .shape = shape,
                                   .strides = gbx_record_strides(record),
-                                  .numel = count_elements(shape, head->ndims),
+                                  .numel = gbx_manifest_numel(shape, head->ndims),
                                   .flags = head->flags,
                                   .ndims = head->ndims,
                                   .dtype = head->dtype,

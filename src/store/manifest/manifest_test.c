@@ -91,17 +91,30 @@ static const char golden[] =
     "\"full\",\n\"complete\": true,\n\"status\": \"ok\",\n\"total_tensors\": 3,\n"
     "\"before_dispatch\": 2,\n\"after_completion\": 1,\n\"input_tensors\": 1,\n"
     "\"output_tensors\": 0,\n\"inout_tensors\": 2,\n\"in_flight_tensors\": 1,\n"
-    "\"truncated_tensors\": 1,\n\"dropped_records\": 15,\n\"dropped_overwrite\": 0,\n"
+    "\"truncated_tensors\": 1,\n\"dropped_records\": 16,\n\"dropped_overwrite\": 0,\n"
     "\"deduplicated_tensors\": 1,\n\"payload_bytes\": 28,\n\"stored_bytes\": 20,\n\"stall_ns\": "
-    "77,\n\"kernels\": [\n{\"func_id\":7,\"name\":\"add\",\"core_type\":\"aiv\",\"signature\":"
+    "77,\n\"total_results\": 2,\n\"result_payload_bytes\": 24,\n\"result_stored_bytes\": 16,\n"
+    "\"kernels\": [\n{\"func_id\":7,\"name\":\"add\",\"core_type\":\"aiv\",\"signature\":"
     "[\"in\",\"scalar:float32\",\"inout\"]},\n{\"func_id\":3,\"name\":\"m\\\"ul\",\"core_type\":"
     "\"aic\",\"signature\":[\"in\",\"out\"]}\n],\n\"losses\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":3,\"stage\":\"after_completion\","
-    "\"cause\":\"disk\",\"count\":11},\n{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
-    "\"stage\":null,\"cause\":\"device\",\"count\":4}\n],\n\"skipped\": [\n{\"task_id\":"
+    "\"cause\":\"disk\",\"count\":11,\"result\":null},\n{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
+    "\"stage\":null,\"cause\":\"device\",\"count\":4,\"result\":null},\n"
+    "{\"task_id\":null,\"task_seq\":null,\"arg_index\":null,"
+    "\"stage\":null,\"cause\":\"disk\",\"count\":1,\"result\":5}\n],\n\"skipped\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":null,\"kernel\":\"add\",\"reason\":"
     "\"the tensors of the task were never "
-    "described\",\"reason_code\":\"undescribed\"}\n],\n\"tensors\": [\n"
+    "described\",\"reason_code\":\"undescribed\"}\n],\n\"results\": [\n"
+    "{\"index\":0,\"arg_index\":0,\"name\":\"x\",\"role\":\"output\",\"dtype\":\"float32\",\"shape\":"
+    "[2,2],\"numel\":4,\"buffer_addr\":\"0x0000000000002000\",\"pieces\":[{\"offset\":0,\"address\":"
+    "\"0x0000000000002000\",\"bytes\":16}],\"bin_offset\":128,\"bin_size\":16,\"hash\":"
+    "\"00000000000000040000000000000003\",\"truncated\":false,\"in_flight\":false,\"stats\":"
+    "{\"min\":-1.5,\"max\":\"inf\",\"mean\":0.1,\"nan\":1,\"inf\":2,\"zero\":3,\"subnormal\":4}},\n"
+    "{\"index\":1,\"arg_index\":3,\"name\":null,\"role\":\"inout\",\"dtype\":\"uint8\",\"shape\":[12],"
+    "\"numel\":12,\"buffer_addr\":null,\"pieces\":[{\"offset\":0,\"address\":\"0x0000000000003000\","
+    "\"bytes\":4},{\"offset\":8,\"address\":\"0x0000000000004000\",\"bytes\":4}],\"bin_offset\":64,"
+    "\"bin_size\":8,\"hash\":\"00000000000000020000000000000001\",\"truncated\":true,\"in_flight\":true}\n"
+    "],\n\"tensors\": [\n"
     "{\"index\":0,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":1,\"arg_name\":\"z\",\"role\":\"inout\",\"stage\":"
     "\"before_dispatch\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[2,3],\"strides\":"
@@ -140,6 +153,37 @@ static void add_execution(builder *b, uint64_t task, uint32_t core_id, uint32_t 
     put_u32(b, block_idx);
     put_u32(b, subtask);
     put_u32(b, 0);
+}
+
+static void add_golden_results(builder *b) {
+    static const int64_t shape[] = {2, 2};
+    static const int64_t strides[] = {2, 1};
+    static const int64_t twelve[] = {12};
+    static const int64_t one[] = {1};
+    static const uint64_t stats[] = {
+        0xbff8000000000000, 0x7ff0000000000000, 0x3fb999999999999a, 1, 2, 3, 4};
+    static const uint64_t pieces[] = {0, 0x3000, 4, 8, 0x4000, 4};
+    static const uint64_t whole[] = {0, 0x2000, 16};
+    add_result(
+        b,
+        (head){
+            .role = 2, .arg_index = 3, .dtype = 6, .ndims = 1, .flags = 1 | 2 | 8 | 16 | 32 | 64},
+        (tensor_fields){.bin_offset = 64,
+                        .bin_size = 8,
+                        .hash_low = 1,
+                        .hash_high = 2,
+                        .shape = twelve,
+                        .strides = one},
+        NULL, pieces, 2);
+    add_result(b, (head){.role = 1, .dtype = 1, .ndims = 2, .flags = 1 | 2 | 4 | 64},
+               (tensor_fields){.buffer_addr = 0x2000,
+                               .bin_offset = 128,
+                               .bin_size = 16,
+                               .hash_low = 3,
+                               .hash_high = 4,
+                               .shape = shape,
+                               .strides = strides},
+               stats, whole, 1);
 }
 
 /* Records in the wrong order, a task whose record is missing, and every top-level member. */
@@ -196,8 +240,11 @@ static void build_golden(builder *b) {
     add_task(b, 2, 0x102, mixed, 2);
     add_loss(b, (head){.stage = 1, .arg_index = 3, .task = 2}, 1, 11);
     add_loss(b, (head){.stage = 255, .arg_index = 255, .task = 4}, 3, 4);
+    add_loss(b, (head){.stage = 255, .arg_index = 255}, 1, 1);
+    put_u64(b, 6); /* the result of argument 5 */
     add_skipped(b, (head){.stage = 255, .arg_index = 255, .task = 2}, 0, 7);
-    static const uint64_t counts[8] = {3, 1, 0, 28, 20, 1, 15, 77};
+    add_golden_results(b);
+    static const uint64_t counts[8] = {3, 1, 0, 28, 20, 1, 16, 77};
     add_end(b, 1u << 8, counts, "ok");
     end_block(b);
 }

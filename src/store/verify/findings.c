@@ -82,6 +82,13 @@ gbx_status gbx_findings_add_at(gbx_findings *findings, gbx_finding_kind kind, gb
     return NULL;
 }
 
+void gbx_findings_add_result(gbx_findings *findings, gbx_finding_kind kind, uint32_t arg_index,
+                             const char *what, const char *expected, const char *got) {
+    char text[256];
+    snprintf(text, sizeof text, "result of argument %" PRIu32 ": %s", arg_index, what);
+    add(findings, kind, NULL, NULL, text, expected, got);
+}
+
 void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind, const char *what,
                           uint64_t expected, uint64_t got) {
     char texts[2][24];

@@ -56,6 +56,10 @@ GBX_MUST_USE gbx_status gbx_findings_add_at(gbx_findings *findings, gbx_finding_
                                             const char *what, const char *expected,
                                             const char *got);
 
+/* About the RESULT of an argument of the run. */
+void gbx_findings_add_result(gbx_findings *findings, gbx_finding_kind kind, uint32_t arg_index,
+                             const char *what, const char *expected, const char *got);
+
 /* About two numbers; adds nothing when they are equal. */
 void gbx_findings_compare(gbx_findings *findings, gbx_finding_kind kind, const char *what,
                           uint64_t expected, uint64_t got);

@@ -13,8 +13,9 @@ typedef struct gbx_verify_entry {
     uint64_t offset;
     uint64_t bytes;
     gbx_hash128 hash;
-    uint64_t position; /* in the reader's index */
-    uint64_t index : 62;
+    uint64_t position; /* in the reader's index; of a result, its arg_index */
+    uint64_t index : 61;
+    uint64_t is_result : 1;
     uint64_t is_duplicate : 1;
     uint64_t has_hash : 1;
 } gbx_verify_entry;

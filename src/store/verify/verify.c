@@ -43,6 +43,10 @@ typedef struct journal_check {
 /* `head` is a copy: the reader reuses its own. */
 static gbx_status add_finding(journal_check *check, const gbx_record *head, gbx_finding_kind kind,
                               const char *what, const char *expected, const char *got) {
+    if (head->type == GBX_RECORD_RESULT) {
+        gbx_findings_add_result(check->findings, kind, head->arg_index, what, expected, got);
+        return NULL;
+    }
     gbx_finding_place place = {check->out->records, head->task, head->arg_index, head->stage};
     return gbx_findings_add_at(check->findings, kind, check->reader, &place, what, expected, got);
 }
@@ -116,7 +120,8 @@ static gbx_status keep_payload(journal_check *check, const gbx_record_tensor *re
                               .bytes = record->bin_size,
                               .hash = {.low = record->hash_low, .high = record->hash_high},
                               .position = position,
-                              .index = check->out->records & (UINT64_MAX >> 2),
+                              .index = check->out->records & (UINT64_MAX >> 3),
+                              .is_result = record->head.type == GBX_RECORD_RESULT,
                               .is_duplicate = (record->head.flags & GBX_FLAG_DUPLICATE) != 0,
                               .has_hash = (record->head.flags & GBX_FLAG_HAS_HASH) != 0};
     check->out->hashed_records += entry.has_hash;
@@ -158,6 +163,63 @@ static gbx_status check_argument(journal_check *check, const gbx_record *head, u
     check->previous = kept;
     ++check->task.argument_records;
     ++check->out->records;
+    return NULL;
+}
+
+/* --- results of the run --- */
+
+static gbx_status check_pieces(journal_check *check, const gbx_result *result,
+                               const gbx_record_tensor *record, uint64_t bytes) {
+    uint64_t count = result->piece_count;
+    const gbx_record_piece *last = count ? &result->pieces[count - 1] : NULL;
+    bool is_whole = count == 1 && last->bytes == bytes;
+    bool is_beyond = last && last->offset + last->bytes > bytes;
+    uint64_t address = is_whole ? last->address : 0;
+    char expected[24], got[24];
+    if (is_beyond)
+        return add_finding(check, &record->head, GBX_FINDING_RECORD,
+                           "a piece ends after the last byte of the tensor", NULL, NULL);
+    if (address == record->buffer_addr || (count == 0 && !check->is_own))
+        return NULL;
+    snprintf(expected, sizeof expected, "0x%" PRIx64, address);
+    snprintf(got, sizeof got, "0x%" PRIx64, record->buffer_addr);
+    return add_finding(check, &record->head, GBX_FINDING_RECORD, "buffer_addr", expected, got);
+}
+
+static gbx_status check_result(journal_check *check, const gbx_result *result) {
+    gbx_record_tensor record = *result->record;
+    gbx_tensor view;
+    int64_t first, end;
+    gbx_record_view(result->record, &view);
+    if (gbx_tensor_is_valid(&view, &first, &end))
+        GBX_TRY(check_pieces(check, result, &record, gbx_tensor_payload_bytes(&view)));
+    if (is_same_argument(&check->previous, &record.head))
+        GBX_TRY(
+            add_finding(check, &record.head, GBX_FINDING_RECORD, "is recorded twice", NULL, NULL));
+    check->previous = record.head;
+    GBX_TRY(check_view(check, &record, &view));
+    return record.head.flags & GBX_FLAG_HAS_PAYLOAD
+               ? keep_payload(check, &record, record.head.arg_index)
+               : NULL;
+}
+
+/* A run whose end is recorded has a result for each output and in-out tensor. */
+static gbx_status check_results(journal_check *check) {
+    const gbx_run_info *run = gbx_reader_run(check->reader);
+    uint64_t count = gbx_reader_result_count(check->reader);
+    uint64_t expected = 0;
+    check->previous = (gbx_record){0};
+    for (uint64_t i = 0; i < count; ++i) {
+        gbx_result result;
+        GBX_TRY(gbx_reader_result(check->reader, i, &result));
+        GBX_TRY(check_result(check, &result));
+    }
+    for (size_t i = 0; i < run->argument_count; ++i)
+        expected += strcmp(run->arguments[i].role, "output") == 0 ||
+                    strcmp(run->arguments[i].role, "inout") == 0;
+    if (count > 0 && check->out->is_strict)
+        gbx_findings_compare(check->findings, GBX_FINDING_COUNT,
+                             "results: outputs and in-outs of the run", expected, count);
     return NULL;
 }
 
@@ -306,6 +368,9 @@ static void check_import_totals(gbx_findings *findings, const gbx_reader *reader
         [GBX_TOTAL_DEDUPLICATED] = counted->deduplicated,
         [GBX_TOTAL_PAYLOAD_BYTES] = counted->payload_bytes,
         [GBX_TOTAL_STORED_BYTES] = counted->stored_bytes,
+        [GBX_TOTAL_RESULTS] = counted->results,
+        [GBX_TOTAL_RESULT_PAYLOAD_BYTES] = counted->result_payload_bytes,
+        [GBX_TOTAL_RESULT_STORED_BYTES] = counted->result_stored_bytes,
         [GBX_TOTAL_DROPPED] = counted->dropped - stated->values[GBX_TOTAL_OVERWRITTEN],
     };
     for (size_t i = 0; i <= GBX_TOTAL_DROPPED; ++i)
@@ -323,6 +388,8 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
                            .is_own = gbx_verify_is_own(out->reader)};
     check.is_ok = gbx_reader_has_ended_well(out->reader);
     gbx_status status = check_records(&check);
+    if (!status)
+        status = check_results(&check);
     if (!status)
         status = gbx_verify_payload(out->reader, &check.payloads, &out->findings, observer,
                                     &out->file_bytes);

@@ -88,6 +88,11 @@ static gbx_status add_finding(payload_check *check, const gbx_verify_entry *entr
                               gbx_finding_kind kind, const char *what, const char *expected,
                               const char *got) {
     const gbx_record *record;
+    if (entry->is_result) {
+        gbx_findings_add_result(check->findings, kind, (uint32_t)entry->position, what, expected,
+                                got);
+        return NULL;
+    }
     GBX_TRY(gbx_reader_at(check->reader, entry->position, &record));
     gbx_finding_place place = {entry->index, record->task, record->arg_index, record->stage};
     return gbx_findings_add_at(check->findings, kind, check->reader, &place, what, expected, got);
@@ -217,6 +222,8 @@ static int compare_entries(const void *left, const void *right) {
         return a->bytes < b->bytes ? -1 : 1;
     if (a->is_duplicate != b->is_duplicate)
         return a->is_duplicate ? 1 : -1;
+    if (a->is_result != b->is_result)
+        return a->is_result ? 1 : -1;
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
