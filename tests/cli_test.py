@@ -17,6 +17,7 @@ commands:
   check       say which task is the first that is wrong for its own inputs
   replay      call the kernels of one task again, alone
   diff        compare two dumps, task by task
+  blame       say which task wrote an element last, or made the first NaN
   audit       find undeclared writes and reads that came too early
   verify      check every hash, size and count of a dump
   export      write values to one archive, or for another tool

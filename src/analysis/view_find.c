@@ -107,8 +107,7 @@ gbx_view_found gbx_view_find(const gbx_tensor *view, int64_t begin_bit, int64_t 
     int64_t position = view->start_offset;
     *out_element = (gbx_view_element){0};
     for (uint32_t i = 0; i < view->ndims; ++i) {
-        out_element->number =
-            out_element->number * (uint64_t)view->shape[i] + (uint64_t)s.index[i];
+        out_element->number = out_element->number * (uint64_t)view->shape[i] + (uint64_t)s.index[i];
         position += s.index[i] * view->strides[i];
     }
     out_element->begin_bit = position * bits;

@@ -89,9 +89,8 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     if (!line->is_nan && !element)
         status = find_wrong_element(&dump, &wrong);
     if (!status)
-        status = line->is_nan
-                     ? blame_nan(line, &dump, invocation)
-                     : blame_element(line, &dump, element ? element : wrong, invocation);
+        status = line->is_nan ? blame_nan(line, &dump, invocation)
+                              : blame_element(line, &dump, element ? element : wrong, invocation);
     free(wrong);
     gbx_opened_dump_close(&dump);
     return status;
@@ -124,13 +123,14 @@ const gbx_command gbx_command_blame = {
         "slot, as that task read or left it, such as task:7/x[3,17]. Without one: the first element "
         "that the golden of the run found wrong. " GBX_DUMP_IS ".",
     .examples = "glassbox blame\n"
-                "glassbox blame outputs/before 'out[3,17]'\n"
-                "glassbox blame 'task:7/x[0]' --depth 2\n"
-                "glassbox blame --nan --json\n",
+                "glassbox blame outputs/before 'out[3,7,17]'\n"
+                "glassbox blame 'task:7/out[0,17]' --depth 2 --json\n"
+                "glassbox blame --nan\n",
     .exits = {{GBX_EXIT_OK, "an answer"},
               {GBX_EXIT_DIFFERS, "no task wrote it, or no output has a NaN or Inf"},
-              {GBX_EXIT_USAGE, "usage, an unknown name, or a dump that cannot be read or lacks what "
-                               "is needed"}},
+              {GBX_EXIT_USAGE,
+               "usage, an unknown name, or a dump that cannot be read or lacks what "
+               "is needed"}},
     .check = check,
     .run = run,
 };

@@ -47,8 +47,9 @@ static void check(struct argp_state *state, void *context) {
     if (line->is_full && (line->as_json || line->is_export))
         argp_error(state, "--full cannot be combined with %s",
                    line->as_json ? "--json" : "--export");
-    if (line->is_first_nan && line->index != NONE)
-        argp_error(state, "--first-nan cannot be combined with --index");
+    if (line->is_first_nan && (line->index != NONE || line->is_results))
+        argp_error(state, "--first-nan cannot be combined with %s",
+                   line->is_results ? "--results" : "--index");
 }
 
 /* A key, with a minus before it for the largest first. */
@@ -208,8 +209,10 @@ static gbx_status print_text(const command_line *line, gbx_sink *sink, const gbx
 
 static void say_nothing_matches(const command_line *line, const gbx_opened_dump *dump) {
     gbx_texts texts = {0};
-    if (line->is_first_nan)
+    if (line->is_first_nan && (line->as_json || line->is_export))
         gbx_command_say("view", "no output that was looked at has a NaN or Inf");
+    else if (line->is_first_nan)
+        return; /* it was said */
     else if (line->index != NONE)
         gbx_command_say("view", "entry %" PRIu64 " does not match the filters", line->index);
     else
@@ -220,8 +223,8 @@ static void say_nothing_matches(const command_line *line, const gbx_opened_dump 
 
 static gbx_status show(const command_line *line, gbx_invocation *invocation,
                        const gbx_opened_dump *dump, gbx_selected *selected) {
-    bool is_given = line->index != NONE || line->is_first_nan ||
-                    gbx_selection_is_given(&line->selection);
+    bool is_given =
+        line->index != NONE || line->is_first_nan || gbx_selection_is_given(&line->selection);
     bool is_nothing = selected->count == 0 && is_given;
     if (is_nothing) {
         invocation->exit_code = GBX_EXIT_DIFFERS;

@@ -11,15 +11,37 @@ enum { SHOWN_MAX = 20 };
 typedef struct finding_row {
     gbx_audit_finding of;
     gbx_party first;
-    gbx_party second;
+    bool has_second;
+    gbx_party second; /* of a result of the run only the tensor */
+    const char *name; /* of the result; NULL */
+    uint32_t arg_index;
+    uint32_t role;
 } finding_row;
+
+static gbx_status find_result(const gbx_reporting *r, uint64_t position, finding_row *row) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(r->dump->reader, position, &result));
+    gbx_record_view(result.record, &row->second.tensor);
+    row->name = result.name ? gbx_text_format(&r->sink->texts, "%s", result.name) : NULL;
+    row->arg_index = result.arg_index;
+    row->role = result.role;
+    return NULL;
+}
+
+/* "out", "argument 3" */
+static const char *result_text(gbx_texts *t, const finding_row *row) {
+    return row->name ? gbx_text_shown(t, row->name)
+                     : gbx_text_format(t, "argument %" PRIu32, row->arg_index);
+}
 
 static gbx_status find_finding(const gbx_reporting *r, const gbx_audit_finding *f,
                                finding_row *out_row) {
     gbx_party *const parties[] = {&out_row->first, &out_row->second};
     const gbx_audit_side *const sides[] = {&f->first, &f->second};
-    out_row->of = *f;
-    for (size_t i = 0; i < 2; ++i) {
+    *out_row = (finding_row){.of = *f, .has_second = !f->is_result};
+    if (f->is_result)
+        GBX_TRY(find_result(r, f->result, out_row));
+    for (size_t i = 0; i < (f->is_result ? 1 : 2); ++i) {
         GBX_TRY(gbx_party_find(r, sides[i]->task, sides[i]->entry, parties[i]));
         parties[i]->begin = sides[i]->begin;
         parties[i]->end = sides[i]->end;
@@ -32,11 +54,17 @@ static gbx_status find_finding(const gbx_reporting *r, const gbx_audit_finding *
 static void print_claim(gbx_sink *sink, const finding_row *row) {
     gbx_texts *t = &sink->texts;
     const gbx_audit_finding *f = &row->of;
-    const char *reader = gbx_text_party(t, &row->second), *writer = gbx_text_party(t, &row->first);
+    const char *reader = f->is_result ? result_text(t, row) : gbx_text_party(t, &row->second);
+    const char *writer = gbx_text_party(t, &row->first);
     switch (f->kind) {
     case GBX_AUDIT_UNDECLARED_WRITE:
         gbx_sink_print(sink, "undeclared write: %s does not hold what %s %s there\n", reader,
                        writer, f->is_seen ? "saw" : "left");
+        break;
+    case GBX_AUDIT_CHANGED_RESULT:
+        gbx_sink_print(sink,
+                       "changed result: at the end of the run, %s does not hold what %s %s there\n",
+                       reader, writer, f->is_seen ? "saw" : "left");
         break;
     case GBX_AUDIT_READ_TOO_EARLY:
         gbx_sink_print(sink, "read too %s: ", f->is_read_first ? "late" : "early");
@@ -68,6 +96,10 @@ static void print_range(gbx_sink *sink, const finding_row *row) {
                    gbx_text_verb(f->bytes, "", "s"), f->second.begin);
     if (f->bytes > 1)
         gbx_sink_print(sink, " to %" PRId64, f->second.end - 1);
+    if (f->is_result) {
+        gbx_sink_print(sink, " of %s\n", result_text(t, row));
+        return;
+    }
     gbx_sink_print(sink, " of the buffer of %s of task %" PRIu64 "\n",
                    gbx_text_party_argument(t, &row->second), f->second.task);
 }
@@ -116,13 +148,14 @@ static gbx_status print_finding(const gbx_reporting *r, const gbx_audit_finding 
                            ? "  missing: an edge between task %" PRIu64 " and task %" PRIu64 "\n"
                            : "  missing: an edge from task %" PRIu64 " to task %" PRIu64 "\n",
                        from, to);
-    if (f->kind != GBX_AUDIT_UNDECLARED_WRITE)
+    if (f->kind != GBX_AUDIT_UNDECLARED_WRITE && !f->is_result)
         return NULL;
     if (!f->has_suspects) {
         gbx_sink_print(r->sink, "  suspects were not searched: there are too many findings\n");
         return NULL;
     }
-    return gbx_suspects_print(r, f->suspects, f->suspect_count, "meanwhile");
+    return gbx_suspects_print(r, f->suspects, f->suspect_count,
+                              f->is_result ? "since" : "meanwhile");
 }
 
 /* --- text: all of it --- */
@@ -166,6 +199,28 @@ static void print_missing(gbx_sink *sink, const gbx_audit_counts *counts) {
         gbx_sink_print(sink, "left out: outputs of %s that the dump lacks\n", tasks);
 }
 
+static void print_results(gbx_sink *sink, const gbx_audit_counts *counts) {
+    gbx_texts *t = &sink->texts;
+    if (counts->results == 0) {
+        gbx_sink_print(sink, "results: the dump has none; --dump-tensor=full without a filter "
+                             "records them\n");
+        return;
+    }
+    gbx_sink_print(sink, "results: %s; compared with what their memory should hold: %s\n",
+                   gbx_text_count(t, counts->results), gbx_text_count(t, counts->results_compared));
+    gbx_sink_count(sink, "written at the same time: ", counts->results_raced, "result",
+                   ", holding something else");
+    gbx_sink_count(sink, "not audited, or not completely: ", counts->results_incomplete, "result",
+                   ", because the dump lacks bytes or outputs");
+    if (counts->result_unwritten > 0)
+        gbx_sink_print(sink, "no task declares to write %s of the results%s\n",
+                       gbx_text_counted(t, counts->result_unwritten, "byte"),
+                       counts->result_unfilled > 0
+                           ? gbx_text_format(t, "; %s are not what new memory is filled with",
+                                             gbx_text_count(t, counts->result_unfilled))
+                           : "");
+}
+
 /* What was not looked at, or less closely. */
 static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
     static const char pieces[] = ", because their views lie in too many pieces";
@@ -180,6 +235,7 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
         gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
                        gbx_text_verb(counts->unread, "it", "these"));
+    print_results(sink, counts);
     print_missing(sink, counts);
     gbx_sink_count(sink, "not audited: ", counts->not_compared[GBX_GAP_NO_BYTES], "input",
                    ", because the dump lacks bytes of them or of what was there");
@@ -225,6 +281,9 @@ static gbx_status print_text(const gbx_reporting *r, const gbx_audit *audit) {
 static const gbx_field range_fields[] = {
     FINDING(of.address, HEX, "address"), FINDING(of.bytes, COUNT, "bytes"),
     FINDING(of.second.begin, I64, "begin"), FINDING(of.second.end, I64, "end")};
+static const gbx_field result_fields[] = {FINDING(name, STRING, "name"),
+                                          FINDING(arg_index, NUMBER, "arg_index"),
+                                          FINDING(role, NAME, "role", .names = &gbx_roles)};
 static const gbx_field element_fields[] = {
     FINDING(of.element, INDEX, "index", .with = offsetof(finding_row, second.tensor)),
     FINDING(of.dtype, DTYPE, "dtype"),
@@ -233,7 +292,9 @@ static const gbx_field element_fields[] = {
 static const gbx_field finding_fields[] = {
     FINDING(of.kind, NAME, "kind", .names = &gbx_audit_kinds),
     FINDING(first, OBJECT, "first", GBX_MEMBERS(gbx_party_fields)),
-    FINDING(second, OBJECT, "second", GBX_MEMBERS(gbx_party_fields)),
+    GBX_FIELD_IF(finding_row, has_second, second, OBJECT, "second", NULL,
+                 GBX_MEMBERS(gbx_party_fields)),
+    GBX_OBJECT("result", result_fields, GBX_KNOWN_IF(finding_row, of.is_result)),
     GBX_OBJECT("range", range_fields),
     GBX_OBJECT("element", element_fields, GBX_KNOWN_IF(finding_row, of.has_element)),
     FINDING(of.is_compared, BOOL, "compared"),
@@ -268,6 +329,13 @@ static const gbx_field count_fields[] = {COUNTED(tasks, "tasks"),
                                          COUNTED(raced, "raced"),
                                          COUNTED(outputs, "outputs"),
                                          COUNTED(unread, "unread_outputs"),
+                                         COUNTED(results, "results"),
+                                         COUNTED(result_bytes, "result_bytes"),
+                                         COUNTED(results_compared, "results_compared"),
+                                         COUNTED(results_raced, "results_raced"),
+                                         COUNTED(results_incomplete, "results_incomplete"),
+                                         COUNTED(result_unwritten, "result_unwritten_bytes"),
+                                         COUNTED(result_unfilled, "result_unfilled_bytes"),
                                          GBX_OBJECT("not_audited", gap_fields)};
 static const gbx_field state_fields[] = {
     COUNTED(in_flight, "in_flight"), COUNTED(damaged, "damaged"), COUNTED(bad_edges, "bad_edges"),

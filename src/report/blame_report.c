@@ -20,8 +20,7 @@ static const char *compact_index(gbx_texts *t, const gbx_tensor *tensor, uint64_
 
 /* "out[3,17]", as the command takes it. */
 static const char *element_name(gbx_texts *t, const gbx_blame_element *element) {
-    return gbx_text_join(t, element->name, "",
-                         compact_index(t, &element->tensor, element->number));
+    return gbx_text_join(t, element->name, "", compact_index(t, &element->tensor, element->number));
 }
 
 static const char *shown_name(gbx_texts *t, const gbx_blame_element *element) {
@@ -70,9 +69,16 @@ static gbx_status print_claim(const gbx_reporting *r, const gbx_blame_report *re
     const gbx_blame_answer *answer = &report->answer;
     gbx_texts *t = &r->sink->texts;
     const char *name = shown_name(t, &report->element);
+    if (answer->writer_count == 0 && !report->element.is_placed) {
+        gbx_sink_print(r->sink, "no task wrote %s: it was not copied from the chip", name);
+        return NULL;
+    }
     if (answer->writer_count == 0) {
-        const char *why = report->element.is_placed ? "" : ": it was not copied from the chip";
-        gbx_sink_print(r->sink, "no task wrote %s%s%s", name, why, holds_text(t, report));
+        gbx_sink_print(r->sink,
+                       answer->missing_tasks > 0 ? "not known: who wrote %s; no output in the dump "
+                                                   "covers it%s"
+                                                 : "no task wrote %s: no output covers it%s",
+                       name, holds_text(t, report));
         return NULL;
     }
     if (answer->is_changed) {
@@ -82,7 +88,8 @@ static gbx_status print_claim(const gbx_reporting *r, const gbx_blame_report *re
         return print_writer(r, &answer->writers[0]);
     }
     if (answer->writer_count == 1) {
-        gbx_sink_print(r->sink, "%s was last written by ", name);
+        gbx_sink_print(r->sink, "%s was last written%s by ", name,
+                       answer->missing_tasks > 0 ? ", as far as the dump shows," : "");
         GBX_TRY(print_writer(r, &answer->writers[0]));
         gbx_sink_print(r->sink, "%s", holds_text(t, report));
         return NULL;
@@ -109,8 +116,8 @@ static gbx_status print_several(const gbx_reporting *r, const gbx_blame_answer *
 
 static void print_unknown(gbx_sink *sink, const gbx_blame_answer *answer) {
     if (answer->missing_tasks == UINT64_MAX)
-        gbx_sink_print(sink, "not known: whether tasks wrote it whose outputs the dump lacks; "
-                             "--dump-tensor=full without a filter records all\n");
+        gbx_sink_print(sink, "not known: whether tasks wrote it whose outputs the dump lacks; run "
+                             "again with --dump-tensor=full and no filter\n");
     else
         gbx_sink_count(sink, "not known: whether ", answer->missing_tasks, "task",
                        " wrote it whose outputs the dump lacks");
@@ -187,7 +194,9 @@ static gbx_status print_text(const gbx_reporting *r, const gbx_blame_report *rep
         GBX_TRY(gbx_suspects_print(r, answer->suspects, answer->suspect_count, "since"));
     GBX_TRY(print_inputs(r, &report->inputs));
     print_unknown(r->sink, answer);
-    if (answer->writer_count > 0 && !answer->is_changed)
+    if (answer->writer_count > 0 && !answer->writers[0].has_value)
+        gbx_sink_print(r->sink, "next: run again with --dump-tensor=full, which keeps all bytes\n");
+    else if (answer->writer_count > 0 && !answer->is_changed)
         gbx_sink_print(r->sink, "next: %s\n",
                        gbx_text_shown(t, gbx_text_party_replay(r, answer->writers[0].task)));
     return NULL;

@@ -127,8 +127,8 @@ static gbx_status put_output(const gbx_reporting *r, const char *key, bool is_th
     GBX_TRY(gbx_party_find(r, output->task, output->entry, &row.party));
     gbx_json_key(json, key);
     gbx_json_begin_object(json);
-    gbx_json_put_row(json, &(const gbx_rows){gbx_party_fields, GBX_PARTY_ARGUMENT_FIELDS,
-                                             .rows = &row.party});
+    gbx_json_put_row(
+        json, &(const gbx_rows){gbx_party_fields, GBX_PARTY_ARGUMENT_FIELDS, .rows = &row.party});
     gbx_json_put_row(json, GBX_ROWS(output_fields, &row, 1));
     gbx_json_put_string(json, "replay", gbx_text_party_replay(r, output->task));
     gbx_json_end_object(json);

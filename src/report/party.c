@@ -115,8 +115,7 @@ static gbx_status put_suspect(const gbx_reporting *r, const gbx_audit_suspect *s
     gbx_party p;
     GBX_TRY(gbx_party_find_task(r, suspect->task, &p));
     gbx_json_begin_object_inline(json);
-    gbx_json_put_row(json,
-                     &(const gbx_rows){gbx_party_fields, GBX_PARTY_TASK_FIELDS, .rows = &p});
+    gbx_json_put_row(json, &(const gbx_rows){gbx_party_fields, GBX_PARTY_TASK_FIELDS, .rows = &p});
     gbx_json_put_string(json, "reason", gbx_name_of(&gbx_audit_reasons, suspect->reason));
     if (suspect->reason != GBX_SUSPECT_RAN) {
         GBX_TRY(gbx_party_find_argument(r, suspect->entry, &p));

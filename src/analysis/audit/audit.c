@@ -18,7 +18,7 @@ enum {
 
 static gbx_audit_side make_side(const gbx_audit_state *state, const gbx_access *access,
                                 uint64_t begin, uint64_t end) {
-    return (gbx_audit_side){.task = state->tasks[access->task].number,
+    return (gbx_audit_side){.task = access->is_result ? 0 : state->tasks[access->task].number,
                             .entry = access->entry,
                             .begin = (int64_t)(begin - access->buffer),
                             .end = (int64_t)(end - access->buffer)};
@@ -45,9 +45,9 @@ static gbx_status add_finding(gbx_audit_state *state, const gbx_audit_finding *f
 /* Whether a view has an element in [begin, end); true where that is not clear. */
 static bool has_bytes(const gbx_tensor *view, uint64_t begin, uint64_t end) {
     gbx_view_element element;
-    return begin < end && gbx_view_find(view, (int64_t)(begin - view->data) * 8,
-                                        (int64_t)(end - view->data) * 8,
-                                        &element) != GBX_VIEW_LACKS_IT;
+    return begin < end &&
+           gbx_view_find(view, (int64_t)(begin - view->data) * 8, (int64_t)(end - view->data) * 8,
+                         &element) != GBX_VIEW_LACKS_IT;
 }
 
 /* Bytes between [begin, end) and the nearest element of a view on one side; NEAR_BYTES + 1 if there
@@ -168,15 +168,33 @@ gbx_status gbx_audit_find_suspects(gbx_audit_state *state, const gbx_suspicion *
     return NULL;
 }
 
+/* Rows of packed elements begin with a byte, also where their length is odd. */
+static gbx_status renumber_packed(gbx_audit_state *state, gbx_audit_finding *finding) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(gbx_entries_reader(state->entries), finding->result, &result));
+    uint32_t ndims = result.record->head.ndims;
+    uint64_t length = ndims ? (uint64_t)gbx_record_shape(result.record)[ndims - 1] : 1;
+    uint64_t byte = finding->element / 2, row_bytes = (length + 1) / 2;
+    uint64_t column = byte % row_bytes * 2 + finding->element % 2;
+    finding->has_element = column < length; /* else it is the half byte behind the row */
+    finding->element = byte / row_bytes * length + column;
+    return NULL;
+}
+
 gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *reader,
                                    const gbx_difference *difference) {
     const gbx_access *owner = &state->accesses[difference->owner];
-    gbx_audit_finding finding = {.kind = GBX_AUDIT_UNDECLARED_WRITE,
+    gbx_audit_finding finding = {.kind = reader->is_result ? GBX_AUDIT_CHANGED_RESULT
+                                                           : GBX_AUDIT_UNDECLARED_WRITE,
+                                 .is_result = reader->is_result,
+                                 .result = reader->is_result ? reader->entry : 0,
                                  .is_compared = !difference->is_by_hash,
                                  .is_seen = !owner->is_write};
     if (is_full(state))
         return NULL;
     GBX_TRY(gbx_memory_compare_element(state, reader, difference, &finding));
+    if (finding.has_element && reader->is_result && gbx_dtype_is_packed(finding.dtype))
+        GBX_TRY(renumber_packed(state, &finding));
     /* Widens the bytes that differ to complete elements. */
     uint32_t bits = gbx_dtype_bits(finding.dtype);
     uint64_t bytes = bits < 8 ? 1 : bits / 8;
@@ -190,8 +208,8 @@ gbx_status gbx_audit_report_change(gbx_audit_state *state, const gbx_access *rea
     /* All tasks that ran between the last time the bytes were right and now. */
     gbx_suspicion suspicion = {begin, end, owner->seen_ns, reader->time_ns, reader->task};
     if (finding.has_suspects)
-        GBX_TRY(gbx_audit_find_suspects(state, &suspicion, finding.suspects,
-                                        &finding.suspect_count));
+        GBX_TRY(
+            gbx_audit_find_suspects(state, &suspicion, finding.suspects, &finding.suspect_count));
     return add_finding(state, &finding);
 }
 
@@ -283,6 +301,7 @@ static const gbx_name kinds[GBX_AUDIT_KIND_COUNT] = {
     [GBX_AUDIT_UNDECLARED_WRITE] = {"undeclared_write", NULL, "undeclared writes"},
     [GBX_AUDIT_READ_TOO_EARLY] = {"read_too_early", NULL, "reads too early"},
     [GBX_AUDIT_OVERLAPPING_WRITES] = {"overlapping_writes", NULL, "overlapping writes"},
+    [GBX_AUDIT_CHANGED_RESULT] = {"changed_result", NULL, "changed results"},
 };
 const gbx_name_set gbx_audit_kinds = {.rows = kinds, .count = GBX_AUDIT_KIND_COUNT};
 
@@ -294,14 +313,15 @@ static const gbx_name reasons[] = {
 };
 const gbx_name_set gbx_audit_reasons = {.rows = reasons, .count = GBX_SUSPECT_RAN + 1};
 
-/* By the later of both tasks in graph order. */
+/* By the later of both tasks in graph order; results of the run come last. */
 static int compare_findings(const void *a, const void *b, void *context) {
     const gbx_task_graph *graph = context;
     uint64_t keys[2][5];
     const gbx_audit_finding *both[2] = {a, b};
     for (int i = 0; i < 2; ++i) {
         uint64_t first = gbx_task_graph_place(graph, both[i]->first.task);
-        uint64_t second = gbx_task_graph_place(graph, both[i]->second.task);
+        uint64_t second =
+            both[i]->is_result ? UINT64_MAX : gbx_task_graph_place(graph, both[i]->second.task);
         keys[i][0] = first > second ? first : second;
         keys[i][1] = first > second ? second : first;
         keys[i][2] = both[i]->second.entry;

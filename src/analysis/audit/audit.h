@@ -4,8 +4,8 @@
  *
  * An input is read at its task's first dispatch; an output is what memory holds at its task's
  * completion. If an input differs from what earlier records say, a task wrote there without
- * declaring it. If one task writes what another reads or writes, the two must be ordered: by edges
- * if the dump has all of them, else by time.
+ * declaring it; the same goes for a result of the run at its end. If one task writes what another
+ * reads or writes, the two must be ordered: by edges if the dump has all of them, else by time.
  */
 #ifndef GBX_ANALYSIS_AUDIT_AUDIT_H
 #define GBX_ANALYSIS_AUDIT_AUDIT_H
@@ -23,12 +23,14 @@ typedef enum gbx_audit_kind {
     GBX_AUDIT_UNDECLARED_WRITE = 0,   /* first: the last writer; second: the reader */
     GBX_AUDIT_READ_TOO_EARLY = 1,     /* first: the writer; second: the reader */
     GBX_AUDIT_OVERLAPPING_WRITES = 2, /* in graph order */
-    GBX_AUDIT_KIND_COUNT = 3
+    GBX_AUDIT_CHANGED_RESULT = 3,     /* first: the last writer; no second: a result of the run */
+    GBX_AUDIT_KIND_COUNT = 4
 } gbx_audit_kind;
 
 extern const gbx_name_set gbx_audit_kinds; /* "undeclared_write" */
 
-/* One of the two tasks of a finding. */
+/* One of the two tasks of a finding; of a result, begin and end are those of its bytes, row-major.
+ */
 typedef struct gbx_audit_side {
     uint64_t task;  /* task_seq */
     uint64_t entry; /* its argument, an index of gbx_entries */
@@ -61,6 +63,9 @@ typedef struct gbx_audit_finding {
     gbx_audit_side second;
     uint64_t address; /* of the range: elements that differ, or bytes that both tasks access */
     uint64_t bytes;
+
+    bool is_result;  /* there is no second task: */
+    uint64_t result; /* position among the results of the reader */
 
     /* The first element of `second` in the range that differs from what `first` left; none if
      * nothing differs, or the dump lacks the bytes of one of them. */
@@ -104,10 +109,19 @@ typedef struct gbx_audit_counts {
     uint64_t damaged;       /* records whose hash does not match: treated as missing */
     uint64_t bad_edges;
     uint64_t outputs; /* records after completion: */
-    uint64_t unread;  /* overwritten before any task read a byte of them */
-    bool has_more;    /* there are findings that are not listed */
-    bool has_edges;   /* order is by edges; else only by time */
-    bool is_complete; /* the run came to its end, even if it failed, and nothing was lost */
+    uint64_t unread;  /* overwritten before any task read a byte of them, and of no result */
+    uint64_t results; /* tensors of the run at its end: */
+    uint64_t result_bytes;
+    uint64_t results_compared;   /* all that was known of their memory was compared */
+    uint64_t results_raced;      /* they differ, as a finding of overlapping writes explains */
+    uint64_t results_incomplete; /* the dump lacks bytes of them, of what was written there, or
+                                    outputs of tasks that may have written there */
+    uint64_t result_unwritten;   /* bytes that no task declares to write */
+    uint64_t result_unfilled; /* of these, those that no task read either, and that do not hold what
+                                 new memory is filled with: who wrote them is not known */
+    bool has_more;            /* there are findings that are not listed */
+    bool has_edges;           /* order is by edges; else only by time */
+    bool is_complete;         /* the run came to its end, even if it failed, and nothing was lost */
 } gbx_audit_counts;
 
 /* Records that were left out, completely or in part. */

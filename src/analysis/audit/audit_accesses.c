@@ -278,6 +278,7 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
                            .time_ns = entry->head->time_ns,
                            .seen_ns = entry->head->time_ns,
                            .arg_index = entry->head->arg_index,
+                           .dtype = (uint8_t)entry->dtype,
                            .is_write = entry->head->stage == GBX_STAGE_AFTER};
     uint32_t flags = entry->head->flags;
     uint64_t whole = gbx_tensor_payload_bytes(&view);
@@ -300,7 +301,9 @@ static gbx_status add_access(gbx_audit_state *state, const gbx_entry *entry, uin
 
 static gbx_status gather_accesses(gbx_audit_state *state) {
     uint64_t count = gbx_entries_count(state->entries);
-    state->accesses = calloc(count + 1, sizeof *state->accesses);
+    uint64_t pieces = 0;
+    GBX_TRY(gbx_audit_count_pieces(gbx_entries_reader(state->entries), &pieces));
+    state->accesses = calloc(count + pieces + 1, sizeof *state->accesses);
     if (!state->accesses)
         return gbx_fail_memory("auditing the dump");
     for (uint64_t i = 0; i < count; ++i) {
@@ -342,6 +345,7 @@ gbx_status gbx_audit_gather(gbx_audit_state *state) {
             .number = task->task, .begin_ns = task->begin_ns, .end_ns = task->end_ns};
     }
     GBX_TRY(gather_accesses(state));
+    GBX_TRY(gbx_audit_gather_results(state, reader));
     GBX_TRY(note_missing(state, reader));
     counts->tasks = state->task_count;
     counts->bad_edges = gbx_task_graph_bad_edges(state->graph);

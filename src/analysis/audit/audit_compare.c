@@ -286,20 +286,20 @@ static gbx_status read_expected(gbx_audit_state *state, uint64_t address, uint64
 gbx_status gbx_memory_compare_element(gbx_audit_state *state, const gbx_access *access,
                                       const gbx_difference *difference,
                                       gbx_audit_finding *finding) {
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(state->entries, access->entry, &entry));
-    finding->dtype = entry.dtype;
-    uint32_t bits = gbx_dtype_bits(entry.dtype);
+    finding->dtype = access->dtype;
+    uint32_t bits = gbx_dtype_bits(access->dtype);
     uint64_t bytes = bits < 8 ? 1 : bits / 8;
-    uint64_t number = difference->offset / bytes;
-    if (difference->is_by_hash || (number + 1) * bytes > access->stored)
+    uint64_t number = (access->tensor_offset + difference->offset) / bytes;
+    uint64_t offset = number * bytes - access->tensor_offset; /* in the payload of the access */
+    bool is_cut = number * bytes < access->tensor_offset || offset + bytes > access->stored;
+    if (difference->is_by_hash || is_cut)
         return NULL;
     unsigned char found[8] = {0}, expected[8];
-    GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
-                                    access->offset + number * bytes, found, (size_t)bytes));
+    GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries), access->offset + offset,
+                                    found, (size_t)bytes));
     memcpy(expected, found, sizeof found);
     GBX_TRY(
-        read_expected(state, difference->address - difference->offset % bytes, bytes, expected));
+        read_expected(state, difference->address - (difference->offset - offset), bytes, expected));
     memcpy(&finding->found, found, sizeof found);
     memcpy(&finding->expected, expected, sizeof expected);
     finding->element = number;

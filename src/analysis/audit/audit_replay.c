@@ -1,7 +1,8 @@
 /*
  * Replays memory from the records, in the order of their times: outputs are written when their
  * tasks complete, inputs are compared with what is there. Bytes that no task wrote become known
- * with their first reader; bytes of a finding are taken from its reader afterwards.
+ * with their first reader; bytes of a finding are taken from its reader afterwards. In the end, the
+ * results of the run are compared like inputs.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,6 +42,15 @@ static bool may_be_missing(const gbx_audit_state *state, const gbx_access *reade
             return true;
     }
     return false;
+}
+
+gbx_change gbx_audit_explain(const gbx_audit_state *state, uint64_t raced, const gbx_access *reader,
+                             const gbx_difference *difference) {
+    if (has_writer(state, raced, difference))
+        return GBX_CHANGE_RACED;
+    return may_be_missing(state, reader, &state->accesses[difference->owner])
+               ? GBX_CHANGE_MISSING
+               : GBX_CHANGE_UNDECLARED;
 }
 
 /* --- updating the map --- */
@@ -83,11 +93,10 @@ static gbx_status replay_read(gbx_audit_state *state, uint64_t index) {
     GBX_TRY(gbx_memory_compare(state, access));
     for (size_t i = 0; i < comparison->count; ++i) {
         const gbx_difference *difference = &comparison->differences[i];
-        if (has_writer(state, index, difference))
-            is_raced = true;
-        else if (may_be_missing(state, access, &state->accesses[difference->owner]))
-            is_missing = true;
-        else
+        gbx_change change = gbx_audit_explain(state, index, access, difference);
+        is_raced |= change == GBX_CHANGE_RACED;
+        is_missing |= change == GBX_CHANGE_MISSING;
+        if (change == GBX_CHANGE_UNDECLARED)
             GBX_TRY(gbx_audit_report_change(state, access, difference));
     }
     if (is_raced)
@@ -166,6 +175,7 @@ static gbx_status replay_all(gbx_audit_state *state, uint64_t *order) {
         GBX_TRY(state->accesses[order[i]].is_write ? replay_write(state, order[i])
                                                    : replay_read(state, order[i]));
     }
+    GBX_TRY(gbx_audit_compare_results(state));
     for (uint64_t i = 0; i < state->access_count; ++i)
         state->audit->counts.unread += state->accesses[i].is_write && !state->accesses[i].is_read;
     return NULL;

@@ -62,10 +62,13 @@ typedef struct gbx_access {
     uint64_t hash_low;
     uint64_t hash_high;
     uint64_t time_ns;
-    uint64_t seen_ns;    /* when all of it was last seen unchanged */
-    uint64_t difference; /* in the current comparison; see gbx_memory_difference_of */
-    uint64_t first_link; /* of its races, if it has any */
+    uint64_t seen_ns;       /* when all of it was last seen unchanged */
+    uint64_t difference;    /* in the current comparison; see gbx_memory_difference_of */
+    uint64_t first_link;    /* of its races, if it has any */
+    uint64_t tensor_offset; /* of a piece of a result: its first byte in the tensor; else 0 */
     uint8_t arg_index;
+    uint8_t dtype;
+    bool is_result; /* a piece of a result: entry is its position, and it has no task */
     bool is_write;
     bool is_contiguous; /* row-major from begin to end */
     bool has_bytes;     /* payload has its bytes as in memory */
@@ -131,8 +134,9 @@ typedef struct gbx_audit_state {
     const gbx_task_graph *graph;
     gbx_audit_task *tasks; /* in graph order */
     uint64_t task_count;
-    gbx_access *accesses;
+    gbx_access *accesses; /* pieces of results follow the last one */
     uint64_t access_count;
+    uint64_t piece_count;
     gbx_race *races; /* sorted by first, second, once found */
     uint64_t race_count;
     gbx_race_link *links; /* two for each race, sorted by access */
@@ -186,6 +190,28 @@ GBX_MUST_USE gbx_status gbx_access_map_pair(gbx_audit_state *state, const gbx_ac
                                             const gbx_access *second, bool *out_is_made);
 GBX_MUST_USE gbx_status gbx_access_view(gbx_audit_state *state, const gbx_access *access,
                                         gbx_tensor *out_view);
+
+/* --- audit_replay.c --- */
+
+/* What explains a difference between an access and what was left there. */
+typedef enum gbx_change {
+    GBX_CHANGE_UNDECLARED,
+    GBX_CHANGE_RACED,  /* a writer of these bytes ran at the same time */
+    GBX_CHANGE_MISSING /* a task ran since whose outputs are not all in the dump, or may not be */
+} gbx_change;
+
+/* `raced` is the access whose races count: the reader or, of a result, the last writer. */
+gbx_change gbx_audit_explain(const gbx_audit_state *state, uint64_t raced, const gbx_access *reader,
+                             const gbx_difference *difference);
+
+/* --- audit_results.c --- */
+
+/* Adds the results of the run to the accesses; there is room for `pieces`. */
+GBX_MUST_USE gbx_status gbx_audit_count_pieces(gbx_reader *reader, uint64_t *out_pieces);
+GBX_MUST_USE gbx_status gbx_audit_gather_results(gbx_audit_state *state, gbx_reader *reader);
+
+/* Compares them with the map, as it is at the end of the run. */
+GBX_MUST_USE gbx_status gbx_audit_compare_results(gbx_audit_state *state);
 
 /* --- audit_races.c --- */
 

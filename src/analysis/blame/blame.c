@@ -9,6 +9,8 @@
 #include "analysis/view_find.h"
 #include "base/memory.h"
 
+enum { WIDENED_MAX = 1024 }; /* elements beside the one that is asked for, on each side */
+
 gbx_status gbx_blame_create(gbx_entries *entries, const gbx_task_graph *graph,
                             gbx_blame **out_blame) {
     gbx_reader *reader = gbx_entries_reader(entries);
@@ -233,9 +235,8 @@ static gbx_status read_found(gbx_blame *blame, const gbx_blame_element *element,
     if (!element->has_result)
         return NULL;
     GBX_TRY(gbx_reader_result(gbx_entries_reader(entries), element->result, &result));
-    entry = (gbx_entry){.head = &result.record->head,
-                        .tensor = result.record,
-                        .dtype = result.record->head.dtype};
+    entry = (gbx_entry){
+        .head = &result.record->head, .tensor = result.record, .dtype = result.record->head.dtype};
     return read_value(entries, &entry, element->number, &answer->has_found, &answer->found);
 }
 
@@ -249,6 +250,83 @@ static bool is_changed(const gbx_blame_element *element, const gbx_blame_answer 
                    gbx_dtype_bits(w->dtype) == element_bits(element) && w->bits != answer->found;
     }
     return is_known;
+}
+
+/* --- who may have changed it --- */
+
+/* What a view's entry holds at the place of an element, if the view has all of it as one element.
+ */
+static gbx_status read_at(gbx_blame *blame, uint64_t entry_index, const gbx_blame_element *element,
+                          bool *out_has_value, uint64_t *out_bits) {
+    gbx_entry entry;
+    gbx_tensor view;
+    *out_has_value = false;
+    GBX_TRY(gbx_entries_at(blame->state.entries, entry_index, &entry));
+    gbx_record_view(entry.tensor, &view);
+    cover c = cover_element(&view, element);
+    if (c.found != GBX_VIEW_HAS_IT || c.mask != mask_of(0, element_bits(element)) ||
+        gbx_dtype_bits(view.dtype) != element_bits(element))
+        return NULL;
+    return read_value(blame->state.entries, &entry, c.element, out_has_value, out_bits);
+}
+
+/* Whether the element `by` further in memory was changed, too. */
+static gbx_status is_changed_at(gbx_blame *blame, const gbx_blame_element *element, uint64_t entry,
+                                int64_t by, bool *out_is_changed) {
+    gbx_blame_element other = *element;
+    gbx_blame_answer answer = {0};
+    bool is_left = false;
+    uint64_t left = 0;
+    other.number += (uint64_t)by;
+    other.address += (uint64_t)(by * (int64_t)(element_bits(element) / 8));
+    *out_is_changed = false;
+    GBX_TRY(read_at(blame, entry, &other, &is_left, &left));
+    if (!is_left)
+        return NULL;
+    if (element->is_of_task)
+        GBX_TRY(read_at(blame, element->entry, &other, &answer.has_found, &answer.found));
+    else
+        GBX_TRY(read_found(blame, &other, &answer));
+    *out_is_changed = answer.has_found && answer.found != left;
+    return NULL;
+}
+
+/* Widens the bytes to those beside the element that were changed, too: an overrun begins where
+ * somebody's output ends. */
+static gbx_status widen(gbx_blame *blame, const gbx_blame_element *element,
+                        const gbx_blame_answer *answer, gbx_suspicion *suspicion) {
+    uint64_t bytes = element_bits(element) / 8;
+    bool is_more = bytes > 0;
+    for (int64_t by = 1; is_more && by <= WIDENED_MAX; ++by) {
+        if ((uint64_t)by > element->number && !element->is_of_task)
+            break;
+        GBX_TRY(is_changed_at(blame, element, answer->writers[0].entry, -by, &is_more));
+        suspicion->begin -= is_more ? bytes : 0;
+    }
+    is_more = bytes > 0;
+    for (int64_t by = 1; is_more && by <= WIDENED_MAX; ++by) {
+        GBX_TRY(is_changed_at(blame, element, answer->writers[0].entry, by, &is_more));
+        suspicion->end += is_more ? bytes : 0;
+    }
+    return NULL;
+}
+
+/* When a task last read what the writer had left. */
+static gbx_status find_last_seen(gbx_blame *blame, const gbx_blame_element *element,
+                                 const gbx_blame_answer *answer, gbx_suspicion *suspicion) {
+    gbx_audit_state *state = &blame->state;
+    for (uint64_t i = 0; answer->writer_count == 1 && i < state->access_count; ++i) {
+        const gbx_access *access = &state->accesses[i];
+        bool has_value = false;
+        uint64_t bits = 0;
+        if (access->is_write || !is_near(access, element) ||
+            access->time_ns <= suspicion->after_ns || access->time_ns >= suspicion->before_ns)
+            continue;
+        GBX_TRY(read_at(blame, access->entry, element, &has_value, &bits));
+        if (has_value && bits == answer->writers[0].bits)
+            suspicion->after_ns = access->time_ns;
+    }
+    return NULL;
 }
 
 static gbx_status find_suspects(gbx_blame *blame, const gbx_blame_element *element,
@@ -267,6 +345,8 @@ static gbx_status find_suspects(gbx_blame *blame, const gbx_blame_element *eleme
         suspicion.except = gbx_task_graph_place(state->graph, element->task);
         suspicion.before_ns = state->tasks[suspicion.except].begin_ns;
     }
+    GBX_TRY(find_last_seen(blame, element, answer, &suspicion));
+    GBX_TRY(widen(blame, element, answer, &suspicion));
     return gbx_audit_find_suspects(&blame->state, &suspicion, answer->suspects,
                                    &answer->suspect_count);
 }

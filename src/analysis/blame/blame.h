@@ -58,8 +58,8 @@ GBX_MUST_USE gbx_status gbx_blame_find(gbx_blame *blame, const char *text,
 /* --- who wrote it --- */
 
 typedef struct gbx_blame_writer {
-    uint64_t task;  /* task_seq */
-    uint64_t entry; /* its argument, after completion */
+    uint64_t task;    /* task_seq */
+    uint64_t entry;   /* its argument, after completion */
     uint64_t element; /* of the argument, row-major: the first that shares a bit */
     bool is_whole;    /* it covers all bits of the element that was asked for */
     bool has_value;   /* the dump has what it left there: */
@@ -77,7 +77,7 @@ typedef struct gbx_blame_answer {
 
     bool has_found; /* what it holds, at the end of the run or as the task had it, is known: */
     uint64_t found;
-    bool is_changed; /* that is not what any of the writers left, which is known */
+    bool is_changed;        /* that is not what any of the writers left, which is known */
     uint64_t suspect_count; /* then: tasks that ran since; the likeliest first */
     gbx_audit_suspect suspects[GBX_AUDIT_SUSPECTS];
 

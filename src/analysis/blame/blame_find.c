@@ -93,11 +93,10 @@ static gbx_status number_element(const parsed *p, gbx_blame_element *element) {
     if (is_inside)
         return NULL;
     if (p->index_count != tensor->ndims)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "\"%s\" names no element: the shape of %s is %s, which takes %" PRIu32
-                        " %s",
-                        p->text, element->name, shape, tensor->ndims,
-                        tensor->ndims == 1 ? "index" : "indices");
+        return gbx_fail(
+            GBX_INVALID_ARGUMENT,
+            "\"%s\" names no element: the shape of %s is %s, which takes %" PRIu32 " %s", p->text,
+            element->name, shape, tensor->ndims, tensor->ndims == 1 ? "index" : "indices");
     return gbx_fail(GBX_INVALID_ARGUMENT, "\"%s\" is out of range: the shape of %s is %s", p->text,
                     element->name, shape);
 }
@@ -334,5 +333,6 @@ gbx_status gbx_blame_find(gbx_blame *blame, const char *text, gbx_blame_element 
     if (length >= sizeof out_element->name)
         return fail_form(text);
     memcpy(out_element->name, text, length);
-    return p.is_of_task ? find_of_task(blame, &p, out_element) : find_of_run(blame, &p, out_element);
+    return p.is_of_task ? find_of_task(blame, &p, out_element)
+                        : find_of_run(blame, &p, out_element);
 }

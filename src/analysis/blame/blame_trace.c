@@ -11,13 +11,13 @@
 
 typedef struct trace {
     gbx_blame *blame;
-    gbx_memory_map *map;  /* owners are accesses */
-    uint64_t *writes;     /* accesses by the time they were complete */
+    gbx_memory_map *map; /* owners are accesses */
+    uint64_t *writes;    /* accesses by the time they were complete */
     uint64_t write_count;
     uint64_t *totals;  /* bytes of the current input that each access wrote */
     uint64_t *touched; /* the accesses with a total */
     uint64_t touched_count;
-    bool *is_seen; /* tasks, by index in `tasks` */
+    bool *is_seen;  /* tasks, by index in `tasks` */
     uint64_t *next; /* tasks of the next depth */
     uint64_t next_count;
     uint64_t *now;
@@ -71,8 +71,7 @@ static gbx_status map_writes(trace *t, const gbx_access *reader) {
         gbx_byte_runs runs;
         gbx_byte_run run;
         if (write->begin >= reader->end || reader->begin >= write->end ||
-            write->task == reader->task ||
-            gbx_blame_is_before(t->blame, reader->task, write->task))
+            write->task == reader->task || gbx_blame_is_before(t->blame, reader->task, write->task))
             continue;
         GBX_TRY(gbx_access_fit(state, t->map, write));
         if (!write->is_followed) {

@@ -14,7 +14,8 @@ struct gbx_blame {
     gbx_audit audit;
 };
 
-/* Whether the first task, an index in `tasks`, is known to have completed before the second began. */
+/* Whether the first task, an index in `tasks`, is known to have completed before the second began.
+ */
 bool gbx_blame_is_before(const gbx_blame *blame, uint64_t first, uint64_t second);
 
 #endif

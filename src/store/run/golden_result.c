@@ -28,11 +28,13 @@ static json_t *make_output(const gbx_golden_output *output) {
 static gbx_status put_file(const json_t *document, const char *path) {
     char temporary[PATH_BYTES + 4];
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (json_dump_file(document, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0)
-        return gbx_fail(GBX_IO, "writing %s: %s", temporary, strerror(errno));
-    if (rename(temporary, path) == 0)
+    FILE *to = fopen(temporary, "we");
+    bool is_written = to && json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 && fputc('\n', to) != EOF;
+    is_written &= to && fclose(to) == 0;
+    if (is_written && rename(temporary, path) == 0)
         return NULL;
-    gbx_status status = gbx_fail(GBX_IO, "putting %s in place: %s", path, strerror(errno));
+    gbx_status status =
+        gbx_fail(GBX_IO, "adding the golden's verdict to %s: %s", path, strerror(errno));
     unlink(temporary);
     return status;
 }
@@ -46,8 +48,9 @@ gbx_status gbx_golden_result_write(const char *directory, const gbx_golden_outpu
     json_t *list = json_array();
     for (size_t i = 0; i < count; ++i)
         json_array_append_new(list, make_output(&outputs[i]));
-    bool is_made = json_array_size(list) == count &&
-                   json_object_set_new(document, "golden", json_pack("{s:o}", "outputs", list)) == 0;
+    bool is_made =
+        json_array_size(list) == count &&
+        json_object_set_new(document, "golden", json_pack("{s:o}", "outputs", list)) == 0;
     gbx_status status = is_made ? put_file(document, path) : gbx_fail_memory("writing %s", path);
     json_decref(document);
     return status;

@@ -1,0 +1,158 @@
+/* The results of the run: each piece of their memory is read once more, when all tasks are done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/audit/internal.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+
+/* --- gathering --- */
+
+gbx_status gbx_audit_count_pieces(gbx_reader *reader, uint64_t *out_pieces) {
+    uint64_t count = gbx_reader_result_count(reader);
+    *out_pieces = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        gbx_result result;
+        GBX_TRY(gbx_reader_result(reader, i, &result));
+        *out_pieces += result.piece_count;
+    }
+    return NULL;
+}
+
+static gbx_access make_piece(const gbx_result *result, const gbx_record_piece *piece,
+                             uint64_t position, uint64_t whole) {
+    const gbx_record_tensor *record = result->record;
+    uint32_t flags = record->head.flags;
+    uint64_t kept = flags & GBX_FLAG_HAS_PAYLOAD ? record->bin_size : 0;
+    bool is_whole = piece->offset == 0 && piece->bytes == whole;
+    return (gbx_access){
+        .entry = position,
+        .task = UINT64_MAX,
+        .begin = piece->address,
+        .end = piece->address + piece->bytes,
+        .buffer = piece->address - piece->offset,
+        .offset = record->bin_offset + piece->offset,
+        .stored = kept > piece->offset ? gbx_min_u64(kept - piece->offset, piece->bytes) : 0,
+        .whole = piece->bytes,
+        .hash_low = record->hash_low,
+        .hash_high = record->hash_high,
+        .time_ns = UINT64_MAX,
+        .tensor_offset = piece->offset,
+        .dtype = record->head.dtype,
+        .is_result = true,
+        .is_contiguous = true,
+        .is_followed = true,
+        .has_bytes = kept > piece->offset,
+        .has_hash = is_whole && (flags & GBX_FLAG_HAS_HASH) && !(flags & GBX_FLAG_TRUNCATED) &&
+                    (kept == whole || kept == 0)};
+}
+
+gbx_status gbx_audit_gather_results(gbx_audit_state *state, gbx_reader *reader) {
+    gbx_audit_counts *counts = &state->audit->counts;
+    counts->results = gbx_reader_result_count(reader);
+    for (uint64_t i = 0; i < counts->results; ++i) {
+        gbx_result result;
+        gbx_tensor view;
+        GBX_TRY(gbx_reader_result(reader, i, &result));
+        gbx_record_view(result.record, &view);
+        uint64_t whole = gbx_tensor_payload_bytes(&view);
+        counts->result_bytes += whole;
+        for (uint64_t k = 0; k < result.piece_count; ++k)
+            state->accesses[state->access_count + state->piece_count++] =
+                make_piece(&result, &result.pieces[k], i, whole);
+    }
+    return NULL;
+}
+
+/* --- bytes that no task declares to write --- */
+
+/* Whether a word is what new memory, or an output of a scene, is filled with. */
+static bool is_fill(uint16_t word) {
+    return word == 0x7fff || word == 0xffff || word == 0xabab;
+}
+
+/* The same for half of a word. */
+static bool is_half_fill(unsigned char byte, bool is_high) {
+    return byte == 0xff || byte == 0xab || (is_high && byte == 0x7f);
+}
+
+/* Counts the bytes of [begin, end) of a piece that are not filled. */
+static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece, uint64_t begin,
+                                 uint64_t end) {
+    unsigned char *window = state->comparison.windows[0];
+    state->comparison.starts[0] = state->comparison.ends[0] = 0; /* it is overwritten */
+    uint64_t stop = gbx_min_u64(end, piece->begin + (piece->has_bytes ? piece->stored : 0));
+    while (begin < stop) {
+        uint64_t first = begin - (begin - piece->buffer) % 2;
+        first = first < piece->begin ? piece->begin : first;
+        uint64_t count = gbx_min_u64(GBX_WINDOW_BYTES, piece->begin + piece->stored - first);
+        GBX_TRY(gbx_reader_read_payload(gbx_entries_reader(state->entries),
+                                        piece->offset + (first - piece->begin), window,
+                                        (size_t)count));
+        uint64_t until = gbx_min_u64(stop, first + count);
+        for (; begin < until; ++begin) {
+            uint64_t is_high = (begin - piece->buffer) % 2, low = begin - is_high;
+            uint16_t word;
+            bool is_filled = is_half_fill(window[begin - first], is_high);
+            if (low >= first && low + 2 <= first + count) {
+                memcpy(&word, window + (low - first), sizeof word);
+                is_filled = is_fill(word);
+            }
+            state->audit->counts.result_unfilled += !is_filled;
+        }
+    }
+    return NULL;
+}
+
+static gbx_status look_at_unwritten(gbx_audit_state *state, const gbx_access *piece) {
+    for (uint64_t at = piece->begin; at < piece->end;) {
+        gbx_memory_range range;
+        bool is_found = gbx_memory_map_find(state->map, at, &range) && range.begin < piece->end;
+        uint64_t begin = !is_found ? piece->end : range.begin > at ? range.begin : at;
+        uint64_t end = is_found ? gbx_min_u64(range.end, piece->end) : piece->end;
+        bool is_written = is_found && state->accesses[range.owner].is_write;
+        state->audit->counts.result_unwritten += begin - at + (is_written ? 0 : end - begin);
+        GBX_TRY(count_unfilled(state, piece, at, begin));
+        at = end;
+    }
+    return NULL;
+}
+
+/* --- comparing --- */
+
+/* What a comparison of all pieces of a result came to. */
+typedef struct outcome {
+    bool is_raced;
+    bool is_incomplete;
+} outcome;
+
+static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *piece, outcome *out) {
+    const gbx_memory_comparison *comparison = &state->comparison;
+    GBX_TRY(gbx_memory_compare(state, piece));
+    for (size_t i = 0; i < comparison->count; ++i) {
+        const gbx_difference *difference = &comparison->differences[i];
+        gbx_change change = gbx_audit_explain(state, difference->owner, piece, difference);
+        out->is_raced |= change == GBX_CHANGE_RACED;
+        out->is_incomplete |= change == GBX_CHANGE_MISSING;
+        if (change == GBX_CHANGE_UNDECLARED)
+            GBX_TRY(gbx_audit_report_change(state, piece, difference));
+    }
+    out->is_incomplete |= comparison->unknown_bytes > 0;
+    return look_at_unwritten(state, piece);
+}
+
+gbx_status gbx_audit_compare_results(gbx_audit_state *state) {
+    gbx_audit_counts *counts = &state->audit->counts;
+    uint64_t at = state->access_count, end = at + state->piece_count;
+    for (uint64_t result = 0; result < counts->results; ++result) {
+        outcome out = {.is_incomplete = at == end || state->accesses[at].entry != result};
+        for (; at < end && state->accesses[at].entry == result; ++at)
+            GBX_TRY(compare_piece(state, &state->accesses[at], &out));
+        counts->results_raced += out.is_raced;
+        counts->results_incomplete += !out.is_raced && out.is_incomplete;
+        counts->results_compared += !out.is_raced && !out.is_incomplete;
+    }
+    return NULL;
+}
